@@ -1,0 +1,44 @@
+#pragma once
+
+#include "base/address.h"
+#include "base/counters.h"
+#include "base/tick.h"
+#include "sim/request.h"
+
+namespace nearfar::sim {
+
+/// Any memory that answers line requests: what drivers (replay, streams, cores) are
+/// written against, and what a whole machine is to them.
+///
+/// Time only moves forward: the `now` of try_send and the `until` of advance never
+/// decrease. A driver alternates: send what is due, then advance to the earlier of its
+/// own next send and `next_event()`.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// Offers one line. A refusal leaves no trace but the port's place in the queue of
+  /// waiting ports: the port offers again at `retry_at`, or on its wake when that is
+  /// Tick::never().
+  virtual Accept try_send(const Request& request, Tick now) = 0;
+
+  /// The earliest time at which anything can happen inside without a further request;
+  /// Tick::never() when nothing will.
+  [[nodiscard]] virtual Tick next_event() const = 0;
+
+  /// Plays all events up to and including `until` and appends the completions and wakes
+  /// they cause, in time order.
+  virtual void advance(Tick until, Sink& sink) = 0;
+
+  /// Addresses run from 0 to capacity() - 1.
+  [[nodiscard]] virtual Bytes capacity() const = 0;
+
+  /// True when no accepted request is unfinished; background work (refresh, write-back
+  /// of data that is already persistent) may still have events.
+  [[nodiscard]] virtual bool idle() const = 0;
+
+  /// Adds every statistic of the device; they stay valid as long as the device does.
+  virtual void register_counters(Counters& counters) const = 0;
+};
+
+}  // namespace nearfar::sim
