@@ -1,0 +1,1 @@
+"""nearfar measures, models and manages hybrid memory."""
