@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/address.h"
+#include "base/settings.h"
+#include "base/tick.h"
+
+namespace nearfar::sim::dram {
+
+/// A count of clock cycles, and a clock edge by its number: edge n lies at n periods.
+using Cycle = std::uint64_t;
+
+/// The device's timing parameters in clock cycles, by their JESD79-4 names without the t.
+struct Timing {
+  std::uint32_t cl = 19;     ///< read latency
+  std::uint32_t cwl = 18;    ///< write latency
+  std::uint32_t rcd = 19;
+  std::uint32_t rp = 19;
+  std::uint32_t ras = 43;
+  std::uint32_t rc = 62;
+  std::uint32_t ccd_s = 4;
+  std::uint32_t ccd_l = 7;
+  std::uint32_t rrd_s = 4;
+  std::uint32_t rrd_l = 7;
+  std::uint32_t faw = 28;
+  std::uint32_t wtr_s = 4;
+  std::uint32_t wtr_l = 10;
+  std::uint32_t wr = 20;
+  std::uint32_t rtp = 10;
+  std::uint32_t rfc = 467;
+  std::uint32_t refi = 10400;
+  std::uint32_t xp = 8;
+  std::uint32_t cke = 7;
+  std::uint32_t ckesr = 8;
+  std::uint32_t xs = 480;
+  std::uint32_t dllk = 1024;  ///< DLL lock: self-refresh exit to a read or write (tXSDLL)
+  std::uint32_t rtrs = 2;     ///< idle data-bus cycles when the rank changes
+  std::uint32_t burst = 4;    ///< data-bus cycles of a burst: half its length
+};
+
+enum class PagePolicy : std::uint8_t {
+  open,    ///< a row stays open until another is needed
+  closed,  ///< the last queued access to a row precharges it (RDA, WRA)
+};
+
+/// One DDR4 channel: its devices, its controller and how addresses are spread over it. The
+/// defaults are DDR4-2666V, 8 Gbit x8 (JESD79-4C tables 24, 66, 106-110).
+struct Config {
+  Tick clock{750};
+  std::uint32_t ranks = 1;
+  std::uint32_t bank_groups = 4;
+  std::uint32_t banks = 4;        ///< in a bank group
+  std::uint32_t rows = 65536;
+  std::uint32_t columns = 1024;
+  std::uint32_t burst_length = 8;
+  Timing timing;
+
+  std::uint32_t read_queue = 64;
+  std::uint32_t write_queue = 64;
+  std::uint32_t write_high = 48;  ///< queued writes that start a drain
+  std::uint32_t write_low = 16;   ///< queued writes at which it ends
+  PagePolicy page = PagePolicy::open;
+
+  bool refresh = true;
+  std::uint32_t refresh_postpone = 0;  ///< refreshes that may be owed, 0-8
+  Cycle powerdown_idle = 0;            ///< idle cycles before power-down; 0: never
+  Cycle selfrefresh_idle = 0;          ///< idle cycles before self-refresh; 0: never
+
+  /// Address fields from most to least significant; see mapping.h.
+  std::string mapping = "row-rank-bank-column-bank_group";
+
+  [[nodiscard]] std::uint32_t banks_in_rank() const { return bank_groups * banks; }
+  [[nodiscard]] std::uint32_t total_banks() const { return ranks * banks_in_rank(); }
+  /// Bytes behind the channel; request addresses lie below it.
+  [[nodiscard]] Bytes capacity() const;
+};
+
+/// Reads the keys below `prefix` ("dram.", "nvdimm.dram."). Throws InputError when a key is
+/// missing or the values cannot describe a channel.
+[[nodiscard]] Config config_from(const Settings& settings, const std::string& prefix);
+
+/// Throws InputError, with `prefix` before the key's name, when the values contradict each
+/// other or exceed what a channel can be.
+void check(const Config& config, const std::string& prefix);
+
+}  // namespace nearfar::sim::dram
