@@ -1,0 +1,115 @@
+# Every target does all of its own set-up; `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+CMAKE ?= $(BIN)/cmake
+CTEST ?= $(BIN)/ctest
+
+cpp_sources := $(shell find core cmake CMakeLists.txt -name '*.cpp' -o -name '*.h' -o -name '*.cmake' -o -name CMakeLists.txt)
+demo_page := nearfar-demo.html
+
+# Configures and builds one preset, showing only what the compiler has to say.
+build = echo "Building build/$(1)"; $(CMAKE) --preset $(1) >/dev/null; \
+  $(CMAKE) --build --preset $(1) -j$(JOBS) | { grep -vE '^\[ *[0-9]+%\]' || true; }
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
+	  awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: install ## validate the Optane model against published measurements; writes nearfar-demo.html
+	@$(BIN)/nearfar validate model:optane-100 --html $(demo_page)
+	@echo "Open $(CURDIR)/$(demo_page) in a browser; it needs no network."
+
+.PHONY: install
+install: $(STAMPS)/package ## build everything and leave the command at .venv/bin/nearfar
+
+.PHONY: test
+test: test-cpp test-python ## all tests, C++ and Python
+
+.PHONY: test-cpp
+test-cpp: $(STAMPS)/build ## the C++ tests, optimised
+	@scripts/need gtest
+	@$(call build,release)
+	@$(CTEST) --preset release -j$(JOBS)
+
+.PHONY: test-python
+test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
+	@scripts/need gtest chromium?
+	@$(call build,release)
+	@$(BIN)/pytest
+
+.PHONY: sanitize
+sanitize: test-asan test-tsan ## the C++ tests under the address, undefined-behaviour and thread sanitizers
+
+.PHONY: test-asan
+test-asan: $(STAMPS)/build
+	@scripts/need gtest
+	@$(call build,asan)
+	@$(CTEST) --preset asan -j$(JOBS)
+
+# A machine is one thread by design, so there may be nothing for this sanitizer to see.
+.PHONY: test-tsan
+test-tsan: $(STAMPS)/build
+	@if grep -rqE '#include <(thread|mutex|atomic|future|condition_variable|pthread\.h)>' core; then \
+	  scripts/need gtest; \
+	  $(call build,tsan); \
+	  $(CTEST) --preset tsan -j$(JOBS); \
+	else \
+	  echo "Thread sanitizer: nothing to run, no file of core/ uses threads."; \
+	fi
+
+.PHONY: bench
+bench: $(STAMPS)/build ## one table: host instructions and time a request, simulated bandwidth and latency
+	@scripts/need valgrind
+	@$(call build,release)
+	@$(BIN)/python bench/run.py
+
+.PHONY: lint
+lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
+	@scripts/need gtest
+	@scripts/lint
+
+.PHONY: format
+format: $(STAMPS)/lint ## rewrite C++ and Python in the project's format
+	@git ls-files '*.h' '*.cpp' | xargs $(BIN)/clang-format -i
+	@$(BIN)/ruff format -q python tests bench
+	@$(BIN)/ruff check -q --fix python tests bench
+
+.PHONY: docs
+docs: install $(STAMPS)/docs ## the documentation, into site/
+	@$(BIN)/mkdocs build --strict --quiet --site-dir site
+	@echo "Open $(CURDIR)/site/index.html"
+
+.PHONY: clean
+clean: ## remove everything that was built, and the virtual environment
+	rm -rf build site dist $(VENV) $(demo_page)
+
+$(STAMPS)/venv:
+	@scripts/need compiler venv headers
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nearfar needs Python 3.11 or newer; choose one: make PYTHON=python3.12 ...")'
+	@echo "Setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check pip==25.3
+	@mkdir -p $(STAMPS) && touch $@
+
+# One stamp a group of tools in pyproject.toml.
+$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+	@echo "Installing the pinned $* tools"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --group $*
+	@touch $@
+
+# Editable: Python is used where it lies, so only C++ makes this run again.
+$(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
+	@echo "Building nearfar (C++ core and command)"
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install -q --disable-pip-version-check \
+	  --no-build-isolation --config-settings=build-dir=build/python --editable .
+	@touch $@
