@@ -1,0 +1,113 @@
+#include "trace/parser.h"
+
+#include "base/error.h"
+
+namespace nearfar::trace {
+namespace {
+
+constexpr std::size_t quoted_bytes = 60;
+
+/// `text` fit for a one-line message: cut to a readable length, other bytes than printable
+/// ASCII as \xNN.
+std::string quoted(std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string result = "'";
+  for (const char c : text.substr(0, quoted_bytes)) {
+    if (c >= ' ' && c <= '~') {
+      result += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  result += '\'';
+  if (text.size() > quoted_bytes) result += "...";
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// gzip (RFC 1952) and zstd (RFC 8878) files, by their first bytes.
+bool looks_compressed(std::string_view text) {
+  return text.starts_with("\x1f\x8b") || text.starts_with("\x28\xb5\x2f\xfd");
+}
+
+std::string every_syntax() {
+  std::string list;
+  for (const Format* format : formats()) {
+    if (!list.empty()) list += ", ";
+    list.append("'").append(format->syntax).append("' (").append(format->name).append(")");
+  }
+  return list;
+}
+
+}  // namespace
+
+void Parser::feed(std::string_view chunk, std::vector<Record>& out) {
+  while (!chunk.empty()) {
+    const std::size_t newline = chunk.find('\n');
+    const std::string_view piece = chunk.substr(0, newline);
+    if (partial_.size() + piece.size() > max_line_bytes) {
+      ++state_.line;
+      partial_ += piece.substr(0, quoted_bytes + 1);
+      refuse(partial_, "a line of at most " + std::to_string(max_line_bytes) + " bytes");
+    }
+    if (newline == std::string_view::npos) {
+      partial_ += piece;
+      return;
+    }
+    if (partial_.empty()) {
+      read_line(piece, out);
+    } else {
+      partial_ += piece;
+      read_line(partial_, out);
+      partial_.clear();
+    }
+    chunk.remove_prefix(newline + 1);
+  }
+}
+
+void Parser::finish(std::vector<Record>& out) {
+  if (!partial_.empty()) {
+    read_line(partial_, out);
+    partial_.clear();
+  }
+  if (!any_) throw InputError(name_ + ": found no access in it, expected " + every_syntax());
+}
+
+void Parser::read_line(std::string_view line, std::vector<Record>& out) {
+  ++state_.line;
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  line = trimmed(line);
+  if (line.empty() || line.front() == '#') return;
+  if (format_ == nullptr) detect(line);
+  if (!format_->read(line, state_, out)) refuse(line, "'" + std::string(format_->syntax) + "'");
+  any_ = true;
+}
+
+void Parser::detect(std::string_view line) {
+  std::vector<Record> ignored;
+  for (const Format* format : formats()) {
+    ReadState state = state_;
+    if (format->read(line, state, ignored)) {
+      format_ = format;
+      return;
+    }
+  }
+  refuse(line, looks_compressed(line) ? "text, not compressed data" : every_syntax());
+}
+
+void Parser::refuse(std::string_view line, std::string_view expected) const {
+  throw InputError(place(state_.line) + "found " + quoted(line) + ", expected " +
+                   std::string(expected));
+}
+
+std::string Parser::place(std::uint64_t line) const {
+  return name_ + ":" + std::to_string(line) + ": ";
+}
+
+}  // namespace nearfar::trace

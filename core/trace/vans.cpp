@@ -1,0 +1,75 @@
+// VANS traces (src/general/trace.cpp): `ADDRESS [R|W|C][:IDLE]`, the address in
+// hexadecimal with or without 0x. R reads, W writes, nothing reads too; C is a critical
+// read: nothing after it enters before it has completed. IDLE is the number of cycles in
+// which nothing enters after this access. (VANS's own loop spends one cycle more on it;
+// blanks may stand for the colon.) Lines of Ramulator 1 memory traces, `ADDRESS R|W`,
+// are the same.
+//
+// Without IDLE one access enters a cycle.
+
+#include "trace/fields.h"
+#include "trace/format.h"
+
+namespace nearfar::trace {
+namespace {
+
+bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
+  Fields fields(line);
+  const auto address = hexadecimal(fields.next());
+  if (!address) return false;
+
+  Record record{.address = Address(*address), .cycles = state.gap, .line = state.line};
+  std::uint64_t idle = 0;
+  if (const std::string_view operation = fields.next(); !operation.empty()) {
+    switch (operation.front()) {
+      case 'R': break;
+      case 'W': record.access = Access::write; break;
+      case 'C': record.blocks = true; break;
+      default: return false;
+    }
+    std::string_view count = operation.substr(1);
+    if (!count.empty()) {
+      if (count.front() != ':') return false;
+      count.remove_prefix(1);
+    } else {
+      count = fields.next();
+    }
+    if (operation.size() > 1 || !count.empty()) {
+      const auto cycles = decimal(count);
+      if (!cycles || *cycles == ~std::uint64_t{0} || !fields.at_end()) return false;
+      idle = *cycles;
+    }
+  }
+  out.push_back(record);
+  state.gap = idle + 1;
+  return true;
+}
+
+bool write(const Record& record, const Moment& moment, std::string& text) {
+  if (record.size > 1 || (record.blocks && record.access == Access::write)) return false;
+  if (!moment.first) {
+    if (moment.gap > 1) {
+      text += ':';
+      append_decimal(text, moment.gap - 1);
+    }
+    text += '\n';
+  }
+  append_hex(text, record.address);
+  if (record.blocks) {
+    text += " C";
+  } else {
+    text += record.access == Access::read ? " R" : " W";
+  }
+  return true;
+}
+
+}  // namespace
+
+const Format vans = {
+    .name = "vans",
+    .syntax = "ADDRESS [R|W|C][:IDLE]",
+    .read = read,
+    .write = write,
+};
+
+}  // namespace nearfar::trace
