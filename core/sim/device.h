@@ -26,8 +26,8 @@ class Device {
   /// Tick::never() when nothing will.
   [[nodiscard]] virtual Tick next_event() const = 0;
 
-  /// Plays all events up to and including `until` and appends the completions and wakes
-  /// they cause, in time order.
+  /// Plays all events up to and including `until` and appends, in time order, the
+  /// completions and wakes whose time has come by then.
   virtual void advance(Tick until, Sink& sink) = 0;
 
   /// Addresses run from 0 to capacity() - 1.
