@@ -1,0 +1,27 @@
+"""The errors a user can cause or meet. Each is one line, and carries the exit status.
+
+The core raises the same `InputError`, so one `except` serves both languages.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class NearfarError(Exception):
+    """The work failed; the message is one line for the user."""
+
+    exit_code = 1
+
+
+class InputError(NearfarError):
+    """The user's input cannot be used: a model, a trace, an argument."""
+
+    exit_code = 2
+
+
+def suggestion(word: str, valid: Iterable[str]) -> str:
+    """`; did you mean NAME?` for the nearest of `valid`, or nothing when none is near."""
+    nearest = difflib.get_close_matches(word, list(valid), n=1, cutoff=0.6)
+    return f"; did you mean {nearest[0]}?" if nearest else ""

@@ -1,0 +1,11 @@
+"""Model files: schema, units, presets, and errors that name file and line.
+
+    model = load("optane-100").override("nvdimm.rmw.entries=128", channels=6)
+    model["imc.interleave"]     # 4096, in base units
+    model.export()              # what the core reads
+"""
+
+from nearfar.model.load import load, load_target, presets
+from nearfar.model.model import Model
+
+__all__ = ["Model", "load", "load_target", "presets"]

@@ -1,0 +1,103 @@
+"""Finding models: presets by name, files by path, and what a target string names."""
+
+from __future__ import annotations
+
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from nearfar import resources
+from nearfar.errors import InputError, suggestion
+from nearfar.model.file import Given, ModelFile, read_model_file
+from nearfar.model.model import Model
+
+_SUFFIX = ".toml"
+HOST_NOT_BUILT = "not built yet: measuring this machine comes with the profiler"
+
+
+def presets() -> list[str]:
+    """The names of the models that come with the package, sorted."""
+    names = (entry.name for entry in resources.folder("models").iterdir())
+    return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+
+
+def load(name_or_path: str | Path) -> Model:
+    """The model of a preset (`"optane-100"`) or of a file (`"./my.toml"`, a Path).
+
+    Text is a path if it has a '/' or ends in '.toml'. Raises InputError: no such preset or
+    file, or the file and line of what is wrong in it.
+    """
+    source = _find(name_or_path)
+    given, alternatives, description = _with_base(source, [])
+    return Model(_model_name(name_or_path), description, given, alternatives)
+
+
+def load_target(text: str) -> Model:
+    """The model that a target names: `model:NAME_OR_PATH[,KEY=VALUE]...`.
+
+    Raises InputError; also for `host`, which this version cannot measure.
+    """
+    kind, separator, rest = text.partition(":")
+    if text == "host" or (kind == "host" and separator):
+        raise InputError(f"target 'host': {HOST_NOT_BUILT}; use model:NAME")
+    if kind != "model" or not separator:
+        raise InputError(
+            f"found target '{text}', expected model:NAME or model:FILE.toml{_meant(text)}"
+        )
+    name, *settings = rest.split(",")
+    if not name:
+        raise InputError(f"found target '{text}', expected a model after 'model:'; "
+                         "`nearfar model list` prints the names")
+    return load(name).override(*settings)
+
+
+def _meant(text: str) -> str:
+    whole = suggestion(text, [f"model:{preset}" for preset in presets()])
+    bare = text.partition(",")[0]
+    is_model = bare in presets() or _is_path(bare)
+    return f"; did you mean model:{text}?" if is_model else whole
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text or text.endswith(_SUFFIX)
+
+
+def _model_name(name_or_path: str | Path) -> str:
+    return str(name_or_path)
+
+
+def _find(name_or_path: str | Path) -> Path | Traversable:
+    if isinstance(name_or_path, Path) or _is_path(name_or_path):
+        return Path(name_or_path)
+    return _preset(name_or_path, "")
+
+
+def _preset(name: str, place: str) -> Traversable:
+    if name not in presets():
+        raise InputError(
+            f"{place}found no model '{name}', expected one of {', '.join(presets())} "
+            f"or a path to a file{suggestion(name, presets())}"
+        )
+    return resources.folder("models").joinpath(name + _SUFFIX)
+
+
+def _with_base(
+    path: Path | Traversable, below: list[str]
+) -> tuple[dict[str, Given], dict[str, str], str]:
+    """The values and alternatives of a file on top of those of its bases."""
+    file = read_model_file(path)
+    if not file.base:
+        return dict(file.given), dict(file.alternatives), file.description
+    chain = [*below, str(path)]
+    base = _base_of(path, file)
+    if str(base) in chain:
+        raise InputError(f"{file.base_place}: found a base that is based on this file: {file.base}")
+    given, alternatives, _ = _with_base(base, chain)
+    return {**given, **file.given}, {**alternatives, **file.alternatives}, file.description
+
+
+def _base_of(path: Path | Traversable, file: ModelFile) -> Path | Traversable:
+    if not _is_path(file.base):
+        return _preset(file.base, f"{file.base_place}: base: ")
+    if isinstance(path, Path):
+        return path.parent / file.base
+    raise InputError(f"{file.base_place}: base: found a path, expected the name of a preset")

@@ -1,0 +1,95 @@
+"""From what was given to a value for every key: defaults, derived values, rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nearfar.errors import InputError
+from nearfar.model import jedec, rules
+from nearfar.model.file import Given
+from nearfar.model.key import Key, Plain
+from nearfar.model.schema import KEYS, present
+
+BY_DEFAULT = "default of the schema"
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The value a key has in a model, in base units, and where it comes from."""
+
+    key: Key
+    value: Plain
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value with its unit, as in a model file."""
+        return self.key.format(self.value)
+
+
+def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
+    """Every key the machine has, in the schema's order.
+
+    Raises InputError for a key of the other kind of machine and for combinations that no
+    machine can have; the message begins with the place of the key at fault.
+    """
+    kind = given["machine"].value if "machine" in given else KEYS["machine"].default
+    found: dict[str, Resolved] = {}
+    for name, entry in given.items():
+        if not present(name, kind):
+            raise InputError(
+                f"{entry.place}: found {name} in a machine of kind '{kind}', expected machine = "
+                f"'{name.partition('.')[0]}' or no such key"
+            )
+        found[name] = Resolved(KEYS[name], entry.value, entry.source)
+    for name, key in KEYS.items():
+        if name not in found and present(name, kind) and key.default is not None:
+            found[name] = Resolved(key, key.default, BY_DEFAULT)
+    _derive_dram(found, "dram" if kind == "dram" else "nvdimm.dram")
+    _derive_rest(found)
+    _check_rules(given, found)
+    return {name: found[name] for name in KEYS if name in found}
+
+
+def _derive_dram(found: dict[str, Resolved], prefix: str) -> None:
+    def lookup(name: str) -> Plain | None:
+        entry = found.get(f"{prefix}.{name}")
+        return None if entry is None else entry.value
+
+    def fill(derived: Mapping[str, jedec.Derived]) -> None:
+        for name, entry in derived.items():
+            full = f"{prefix}.{name}"
+            found.setdefault(full, Resolved(KEYS[full], entry.value, entry.source))
+
+    fill(jedec.geometry(lookup))
+    fill({"clock": jedec.clock(lookup)})
+    fill({f"timing.{name}": entry for name, entry in jedec.timing(lookup).items()})
+
+
+def _derive_rest(found: dict[str, Resolved]) -> None:
+    def fill(name: str, value: Plain, source: str) -> None:
+        found.setdefault(name, Resolved(KEYS[name], value, source))
+
+    if found["machine"].value == "dram":
+        values = {name: entry.value for name, entry in found.items()}
+        fill("capacity", rules.dram_capacity(values, "dram"), "geometry of dram")
+    else:
+        media, entries = found["nvdimm.media.capacity"], found["nvdimm.buffer.1.entries"]
+        fill("capacity", media.value, "nvdimm.media.capacity")
+        fill("nvdimm.buffer.1.ways", entries.value, "nvdimm.buffer.1.entries: fully associative")
+
+
+def _check_rules(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
+    values = {name: entry.value for name, entry in found.items()}
+    for problem in rules.problems(values):
+        # Blame what was given, not a default; the shipped defaults agree with each other.
+        culprits = [name for name in problem.keys if name in given] or list(problem.keys)
+        place = given[culprits[0]].place if culprits[0] in given else "model"
+        others = [name for name in problem.keys if name != culprits[0]]
+        shown = ", ".join(f"{name} = {found[name].text}" for name in others)
+        with_others = f" with {shown}" if shown else ""
+        raise InputError(
+            f"{place}: found {culprits[0]} = {found[culprits[0]].text}{with_others}, "
+            f"expected {problem.expected}"
+        )

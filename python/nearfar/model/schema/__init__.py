@@ -1,0 +1,45 @@
+"""Every key a model file may have: explicit lists, one file a component."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from nearfar.model.key import Key
+from nearfar.model.schema import cpu, dram, imc, machine, nvdimm
+
+COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
+    ("machine", machine.KEYS),
+    ("cpu", cpu.KEYS),
+    ("imc", imc.KEYS),
+    ("dram", dram.KEYS),
+    ("nvdimm", nvdimm.KEYS),
+)
+
+KEYS = MappingProxyType({key.name: key for _, keys in COMPONENTS for key in keys})
+
+# Short names of the two buffers of an Optane DIMM, as the literature calls them.
+ALIASES = MappingProxyType({"nvdimm.rmw": "nvdimm.buffer.1", "nvdimm.ait": "nvdimm.buffer.2"})
+
+
+def canonical(name: str) -> str:
+    """`name` with an alias of a component replaced by the component's own name."""
+    for alias, component in ALIASES.items():
+        if name == alias or name.startswith(f"{alias}."):
+            return component + name.removeprefix(alias)
+    return name
+
+
+def spellings() -> list[str]:
+    """Every valid name, aliases included: what a misspelt key is compared with."""
+    names = list(KEYS)
+    for alias, component in ALIASES.items():
+        names += [
+            alias + name.removeprefix(component) for name in KEYS if name.startswith(f"{component}.")
+        ]
+    return names
+
+
+def present(name: str, kind: object) -> bool:
+    """Whether a machine of this kind (the value of `machine`) has the key."""
+    component = name.split(".", 1)[0]
+    return component not in ("dram", "nvdimm") or component == kind

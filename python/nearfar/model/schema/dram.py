@@ -1,0 +1,74 @@
+"""A DDR4 channel: the host's own (`dram`) or the one on a non-volatile DIMM (`nvdimm.dram`).
+
+Geometry and timing come from the JEDEC tables (models/jedec/ddr4.toml) by speed bin,
+density and width; each can be overridden.
+"""
+
+# ruff: noqa: E501
+# fmt: off
+# One line a key, however long: a key is added, changed and compared as a line.
+from nearfar.model.key import Key, choice, clock, count, fields, flag
+from nearfar.model.jedec import DENSITIES, SPEED_BINS, WIDTHS
+
+MAPPING_FIELDS = ("row", "rank", "bank_group", "bank", "column", "column_high", "column_low")
+
+TIMINGS = {
+    "cl": "Read command to its first data (CAS latency)",
+    "cwl": "Write command to its first data (CAS write latency)",
+    "rcd": "Activate to read or write, same bank",
+    "rp": "Precharge to activate, same bank",
+    "ras": "Activate to precharge, same bank",
+    "rc": "Activate to activate, same bank",
+    "ccd_s": "Column command to column command, other bank group",
+    "ccd_l": "Column command to column command, same bank group",
+    "rrd_s": "Activate to activate, other bank group",
+    "rrd_l": "Activate to activate, same bank group",
+    "faw": "Window that holds at most four activates of a rank",
+    "wtr_s": "End of write data to read, other bank group",
+    "wtr_l": "End of write data to read, same bank group",
+    "wr": "End of write data to precharge, same bank",
+    "rtp": "Read to precharge, same bank",
+    "rfc": "Refresh to any other command of the rank",
+    "refi": "Average interval between refreshes of a rank",
+    "xp": "Power-down exit to the next command",
+    "cke": "Least time in, and between two, power-downs",
+    "ckesr": "Least time in self-refresh",
+    "xs": "Self-refresh exit to the next command",
+    "rtrs": "Idle clocks of the data bus when the rank changes",
+}
+
+_TABLE = "JEDEC table, by speed bin, density and width"
+
+
+def keys(prefix: str) -> tuple[Key, ...]:
+    """The keys of a DDR4 channel below `prefix`."""
+    return (
+        choice(f"{prefix}.standard", "DDR4", ("DDR4",), "DRAM standard"),
+        choice(f"{prefix}.speed_bin", "DDR4-2666V", SPEED_BINS, "JEDEC speed bin"),
+        clock(f"{prefix}.clock", None, "Clock of the channel; data move at twice its rate", derived="speed bin"),
+        count(f"{prefix}.density_gbit", 8, min(DENSITIES), max(DENSITIES), "Density of one DRAM device in Gbit", power_of_two=True),
+        count(f"{prefix}.width", 8, min(WIDTHS), max(WIDTHS), "Data pins of one DRAM device; 64 / width devices make a rank", power_of_two=True),
+        count(f"{prefix}.ranks", 1, 1, 4, "Ranks on the channel", power_of_two=True),
+        count(f"{prefix}.bank_groups", None, 1, 8, "Bank groups of a device", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.banks", None, 1, 8, "Banks of a bank group", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.rows", None, 1, 1 << 20, "Rows of a bank", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.columns", None, 8, 1 << 14, "Columns of a row, in units of the bus width", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.burst_length", 8, 8, 8, "Transfers of a burst: 64 B on a 64-bit channel"),
+        *(
+            count(f"{prefix}.timing.{name}", None, 1 if name != "rtrs" else 0, 1 << 20, f"{meaning}, in clocks", derived=_TABLE)
+            for name, meaning in TIMINGS.items()
+        ),
+        count(f"{prefix}.queue.read", 32, 1, 4096, "Read queue of the channel, in 64 B lines"),
+        count(f"{prefix}.queue.write", 32, 2, 4096, "Write queue of the channel, in 64 B lines"),
+        count(f"{prefix}.queue.write_high", 24, 1, 4096, "Writes that start a drain of the write queue"),
+        count(f"{prefix}.queue.write_low", 8, 0, 4095, "Writes left that end a drain of the write queue"),
+        choice(f"{prefix}.page", "open", ("open", "closed"), "Row policy: leave rows open, or close them after the last queued hit"),
+        flag(f"{prefix}.refresh.enabled", True, "Rows are refreshed; false only to compare against closed forms"),
+        count(f"{prefix}.refresh.postpone", 8, 0, 8, "Refreshes that may be postponed while requests wait"),
+        count(f"{prefix}.powerdown.idle", 0, 0, 2**31, "Idle clocks until a rank enters power-down; 0 never"),
+        count(f"{prefix}.selfrefresh.idle", 0, 0, 2**31, "Idle clocks until a rank enters self-refresh; 0 never"),
+        fields(f"{prefix}.mapping", "row-rank-bank-column-bank_group", MAPPING_FIELDS, "Address fields, most significant first; the burst offset below them is implied"),
+    )
+
+
+KEYS = keys("dram")

@@ -1,0 +1,101 @@
+"""Quantities with units: text as people write it, whole numbers of base units inside.
+
+Base units are those of an exported model: bytes, picoseconds, milliwatts, picojoules and
+megatransfers a second. Arithmetic is exact: a quantity that is not a whole number of its
+base unit is refused rather than rounded. Only clock periods are rounded, to the picosecond,
+because a frequency such as 2.2 GHz has no exact period.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Units of one physical dimension, each with its size in base units, smallest first."""
+
+    noun: str
+    example: str
+    units: dict[str, int]
+
+
+BYTES = Dimension(
+    "a size",
+    "16 KiB",
+    {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40},
+)
+TIME = Dimension(
+    "a time",
+    "137 ns",
+    {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
+)
+RATE = Dimension("a data rate", "2666 MT/s", {"MT/s": 1})
+POWER = Dimension("a power", "15 W", {"mW": 1, "W": 10**3})
+ENERGY = Dimension("an energy", "12 nJ", {"pJ": 1, "nJ": 10**3, "uJ": 10**6})
+
+_FREQUENCY = {"MHz": 10**6, "GHz": 10**9}
+# Double data rate: two transfers a clock.
+_DOUBLE_RATE = {"MT/s": Fraction(10**6, 2)}
+CLOCK = Dimension(
+    "a clock",
+    "2.2 GHz",
+    {unit: 0 for unit in (*_FREQUENCY, *_DOUBLE_RATE, "ps", "ns")},
+)
+
+_QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(\S*)\s*", re.ASCII)
+
+
+def parse(text: str, dimension: Dimension) -> int:
+    """`text` in base units of `dimension`; ValueError says what was found and expected."""
+    number, unit = _split(text, dimension)
+    if dimension is CLOCK:
+        return _period(number, unit, text)
+    value = number * dimension.units[unit]
+    if value.denominator != 1:
+        smallest = next(iter(dimension.units))
+        raise ValueError(f"found '{text}', expected a whole number of {smallest}")
+    return value.numerator
+
+
+def format_quantity(value: int, dimension: Dimension) -> str:
+    """`value` in the largest unit that keeps it exact and short: `parse` gives it back."""
+    if dimension is CLOCK:
+        return f"{value} ps"
+    for unit, size in reversed(dimension.units.items()):
+        # Sizes stay whole (1536 B); decimal units may take up to three places (137.5 ns).
+        places = 1 if dimension is BYTES else 1000
+        if value >= size and value * places % size == 0:
+            return f"{(Decimal(value) / size).normalize():f} {unit}"
+    return f"{value} {next(iter(dimension.units))}"
+
+
+def _split(text: str, dimension: Dimension) -> tuple[Fraction, str]:
+    expected = f"{dimension.noun} such as '{dimension.example}'"
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"found '{text}', expected {expected}")
+    number, unit = match.groups()
+    if unit in dimension.units:
+        return Fraction(number), unit
+    if not unit:
+        raise ValueError(f"found '{text}' without a unit, expected {expected}")
+    by_lower_case = {name.lower(): name for name in dimension.units}
+    near = difflib.get_close_matches(unit.lower(), by_lower_case, n=1)
+    hint = f"; did you mean '{number} {by_lower_case[near[0]]}'?" if near else ""
+    units = ", ".join(dimension.units)
+    raise ValueError(f"found unit '{unit}', expected {dimension.noun} in {units}{hint}")
+
+
+def _period(number: Fraction, unit: str, text: str) -> int:
+    if number <= 0:
+        raise ValueError(f"found '{text}', expected a clock above zero")
+    if unit in TIME.units:
+        period = number * TIME.units[unit]
+    else:
+        period = 10**12 / (number * {**_FREQUENCY, **_DOUBLE_RATE}[unit])
+    return round(period)
