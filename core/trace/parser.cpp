@@ -36,11 +36,13 @@ bool looks_compressed(std::string_view text) {
   return text.starts_with("\x1f\x8b") || text.starts_with("\x28\xb5\x2f\xfd");
 }
 
+std::string syntax_of(const Format& format) { return "'" + std::string(format.syntax) + "'"; }
+
 std::string every_syntax() {
   std::string list;
   for (const Format* format : formats()) {
     if (!list.empty()) list += ", ";
-    list.append("'").append(format->syntax).append("' (").append(format->name).append(")");
+    list.append(syntax_of(*format)).append(" (").append(format->name).append(")");
   }
   return list;
 }
@@ -76,7 +78,9 @@ void Parser::finish(std::vector<Record>& out) {
     read_line(partial_, out);
     partial_.clear();
   }
-  if (!any_) throw InputError(name_ + ": found no access in it, expected " + every_syntax());
+  if (any_) return;
+  throw InputError(name_ + ": found no access in it, expected " +
+                   (format_ == nullptr ? every_syntax() : syntax_of(*format_)));
 }
 
 void Parser::read_line(std::string_view line, std::vector<Record>& out) {
@@ -85,7 +89,7 @@ void Parser::read_line(std::string_view line, std::vector<Record>& out) {
   line = trimmed(line);
   if (line.empty() || line.front() == '#') return;
   if (format_ == nullptr) detect(line);
-  if (!format_->read(line, state_, out)) refuse(line, "'" + std::string(format_->syntax) + "'");
+  if (!format_->read(line, state_, out)) refuse(line, syntax_of(*format_));
   any_ = true;
 }
 
