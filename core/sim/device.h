@@ -18,8 +18,8 @@ class Device {
   virtual ~Device() = default;
 
   /// Offers one line. A refusal leaves no trace but the port's place in the queue of
-  /// waiting ports: the port offers again at `retry_at`, or on its wake when that is
-  /// Tick::never().
+  /// waiting ports, and is always followed by the port's wake (Completion::Kind::wake)
+  /// when it may offer again; before `retry_at` there is no point in asking.
   virtual Accept try_send(const Request& request, Tick now) = 0;
 
   /// The earliest time at which anything can happen inside without a further request;

@@ -32,11 +32,7 @@ std::uint64_t Requester::send(Address address, Op op) {
                         .op = op,
                         .port = options_.port,
                         .tell_media = tell_media};
-  while (true) {
-    const Accept answer = device_.try_send(request, now_);
-    if (answer.accepted) break;
-    wait_to_retry(answer.retry_at);
-  }
+  while (!device_.try_send(request, now_).accepted) wait_for_wake();
   flights_[slot] = {.id = id,
                     .address = address,
                     .sent = now_,
@@ -68,28 +64,24 @@ std::uint32_t Requester::take_slot() {
   return slot;
 }
 
-/// Lets the device play its next event, or time pass until `at_most` when that is earlier.
-void Requester::step(Tick at_most) {
-  const Tick next = min(device_.next_event(), at_most);
+/// Lets the device play its next event.
+void Requester::step() {
+  const Tick next = device_.next_event();
   if (next.is_never()) {
     throw std::logic_error("the memory has nothing left to do, yet " +
                            std::to_string(waiting_ + media_waiting_) +
-                           " requests are unanswered or refused");
+                           " requests are unanswered and a port may be waiting");
   }
   now_ = max(now_, next);
   device_.advance(now_, sink_);
   collect();
 }
 
-/// `retry_at` is when to try again if no wake comes first. A device whose bound has
-/// already passed gets a step to change its mind in.
-void Requester::wait_to_retry(Tick retry_at) {
+/// Asking at every `retry_at` instead would give the same times, only slower: the device
+/// knows best when it has room.
+void Requester::wait_for_wake() {
   woken_ = false;
-  if (retry_at <= now_) {
-    step();
-    return;
-  }
-  while (!woken_ && now_ < retry_at) step(retry_at);
+  while (!woken_) step();
 }
 
 void Requester::collect() {

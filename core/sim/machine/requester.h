@@ -67,8 +67,8 @@ class Requester {
   static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
 
   [[nodiscard]] std::uint32_t take_slot();
-  void step(Tick at_most = Tick::never());
-  void wait_to_retry(Tick retry_at);
+  void step();
+  void wait_for_wake();
   void collect();
   [[nodiscard]] Flight& flight_of(const Completion& completion);
   void settle(Flight& flight, const Completion& completion);
