@@ -1,0 +1,258 @@
+// Does the checker itself work? For every rule there are two traces a clock, or one state,
+// apart: the checker must accept the first, name exactly that rule for the second, and,
+// with that rule alone switched off, accept the second as well.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "checker/checker.h"
+#include "checker/scenarios.h"
+#include "checker/script.h"
+#include "checker/speed_bins.h"
+#include "checker/tight_script.h"
+
+namespace nearfar::checker {
+namespace {
+
+std::vector<Scenario> all_scenarios() {
+  std::vector<Scenario> all = distance_scenarios();
+  for (auto& s : state_scenarios()) all.push_back(s);
+  for (auto& s : refresh_scenarios()) all.push_back(s);
+  return all;
+}
+
+std::string listed(const Findings& findings, const Trace& trace) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Violation& violation : findings.violations) {
+    text += "\n  " + describe(violation, trace);
+    if (++shown == 10) break;
+  }
+  return text;
+}
+
+RuleSet only(Rule rule) {
+  RuleSet rules;
+  rules.add(rule);
+  return rules;
+}
+
+TEST(DramChecker, EveryRuleHasAScenarioThatBreaksIt) {
+  std::set<Rule> covered;
+  for (const Scenario& s : all_scenarios()) covered.insert(s.rule);
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    EXPECT_TRUE(covered.contains(static_cast<Rule>(i))) << name(static_cast<Rule>(i));
+  }
+}
+
+class CheckerScenario : public testing::TestWithParam<Scenario> {};
+
+TEST_P(CheckerScenario, LegalTracePasses) {
+  const Scenario& s = GetParam();
+  const Findings findings = check(s.legal, s.limits);
+  EXPECT_TRUE(findings.passes()) << listed(findings, s.legal);
+}
+
+TEST_P(CheckerScenario, BrokenTraceBreaksThatRuleAndNoOther) {
+  const Scenario& s = GetParam();
+  const Findings findings = check(s.broken, s.limits);
+  EXPECT_EQ(findings.broken(), only(s.rule)) << listed(findings, s.broken);
+}
+
+TEST_P(CheckerScenario, WithoutThatRuleBrokenTracePasses) {
+  const Scenario& s = GetParam();
+  EXPECT_TRUE(check(s.broken, s.limits, RuleSet::all().without(s.rule)).passes());
+}
+
+std::string scenario_name(const testing::TestParamInfo<Scenario>& info) {
+  return std::string(name(info.param.rule)) + "_" + std::to_string(info.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, CheckerScenario, testing::ValuesIn(all_scenarios()), scenario_name);
+
+class TightScenario : public testing::TestWithParam<Scenario> {};
+
+TEST_P(TightScenario, LegalTraceHasNothingToSpare) {
+  const Scenario& s = GetParam();
+  EXPECT_GT(check(s.legal, s.limits).tight_count(s.rule), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Distances, TightScenario, testing::ValuesIn(distance_scenarios()),
+                         scenario_name);
+INSTANTIATE_TEST_SUITE_P(Refresh, TightScenario, testing::ValuesIn(refresh_scenarios()),
+                         scenario_name);
+
+TEST(DramChecker, NamesBothCommandsAndBothDistances) {
+  const Limits limits = ddr4_2666v();
+  const Trace trace = Script(750).act(100, {2, 3, 1}, 77).rd(118, {2, 3, 1}, 77, 8);
+  const Findings findings = check(trace, limits);
+  ASSERT_EQ(findings.violations.size(), 1u);
+  EXPECT_EQ(describe(findings.violations[0], trace),
+            "tRCD: RD rank 1 group 2 bank 3 row 77 column 8 at 88500 ps, after "
+            "ACT rank 1 group 2 bank 3 row 77 at 75000 ps: 18 clocks, limit 19");
+}
+
+TEST(DramChecker, ExpectsRefreshUpToTheEndOfTheTrace) {
+  Limits limits = ddr4_2666v();
+  limits.ranks = 1;
+  const std::uint64_t last = 9 * limits.refi;
+  EXPECT_TRUE(check(Script(750).act(last, {}), limits).passes());
+  const RuleSet broken = check(Script(750).act(last + 1, {}), limits).broken();
+  EXPECT_TRUE(broken.has(Rule::refresh_postponed));
+  EXPECT_TRUE(broken.has(Rule::refresh_gap));
+}
+
+TEST(DramChecker, ExpectsNoRefreshOfARankInSelfRefresh) {
+  Limits limits = ddr4_2666v();
+  limits.ranks = 1;
+  const std::uint64_t wake = 1000 * limits.refi;
+  const Trace slept = Script(750).sre(100).srx(wake).ref(wake + 8 * limits.refi);
+  EXPECT_TRUE(check(slept, limits).passes());
+  const Trace overslept = Script(750).sre(100).srx(wake).ref(wake + 9 * limits.refi);
+  EXPECT_FALSE(check(overslept, limits).passes());
+}
+
+TEST(DramChecker, ExpectsNoRefreshWhenRefreshIsOff) {
+  Limits limits = ddr4_2666v();
+  limits.refi = 0;
+  EXPECT_TRUE(check(Script(750).act(1'000'000, {}), limits).passes());
+}
+
+// A reader of the standard in the other direction: TightScript keeps, for every command,
+// the earliest clock at which it may follow, and always uses exactly that one. The two views
+// must agree on every command: legal there, illegal one clock earlier, and for the same rules.
+class TightScripts : public testing::TestWithParam<Device> {};
+
+TEST_P(TightScripts, AreLegalAndNotOneClockEarlier) {
+  Limits limits = speed_bin(GetParam());
+  for (std::uint64_t seed = 0; seed < 48; ++seed) {
+    limits.ranks = 1 + seed % 4;
+    const TightScript script(limits, seed, 250);
+    const Trace& trace = script.trace();
+    const Findings findings = check(trace, limits);
+    ASSERT_TRUE(findings.passes()) << "seed " << seed << listed(findings, trace);
+
+    Trace prefix;
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      prefix.push_back(trace[i]);
+      if (script.bound_by(i) == RuleSet{}) continue;
+      prefix.back().ps -= limits.clock_ps;
+      const Findings early = check(prefix, limits);
+      ASSERT_EQ(early.broken(), script.bound_by(i))
+          << "seed " << seed << ", command " << i << listed(early, prefix);
+      prefix.back() = trace[i];
+    }
+  }
+}
+
+TEST_P(TightScripts, MeetEveryDistanceTightly) {
+  Limits limits = speed_bin(GetParam());
+  limits.ranks = 2;
+  Findings total;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const TightScript script(limits, seed, 2000);
+    const Findings findings = check(script.trace(), limits);
+    ASSERT_TRUE(findings.passes()) << listed(findings, script.trace());
+    for (std::size_t i = 0; i < rule_count; ++i) total.tight[i] += findings.tight[i];
+  }
+  for (const Scenario& s : distance_scenarios()) {
+    EXPECT_GT(total.tight_count(s.rule), 0u) << name(s.rule);
+  }
+  EXPECT_GT(total.tight_count(Rule::refresh_pulled_in), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(SpeedBins, TightScripts,
+                         testing::Values(Device{2400, 4, 4}, Device{2666, 8, 8},
+                                         Device{2933, 16, 8}, Device{3200, 8, 16}),
+                         [](const testing::TestParamInfo<Device>& info) {
+                           return "DDR4_" + std::to_string(info.param.rate) + "_x" +
+                                  std::to_string(info.param.width);
+                         });
+
+TEST(SpeedBins, AgreeWithTheNumbersInWriting) {
+  Limits bin = speed_bin({2666, 8, 8});
+  const Limits written = ddr4_2666v();
+  EXPECT_EQ(bin.ras, written.ras);
+  EXPECT_EQ(bin.rc, written.rc);
+  EXPECT_EQ(bin.ccd_l, written.ccd_l);
+  EXPECT_EQ(bin.rrd_s, written.rrd_s);
+  EXPECT_EQ(bin.rrd_l, written.rrd_l);
+  EXPECT_EQ(bin.faw, written.faw);
+  EXPECT_EQ(bin.wtr_s, written.wtr_s);
+  EXPECT_EQ(bin.wtr_l, written.wtr_l);
+  EXPECT_EQ(bin.wr, written.wr);
+  EXPECT_EQ(bin.rtp, written.rtp);
+  EXPECT_EQ(bin.rfc, written.rfc);
+  EXPECT_EQ(bin.refi, written.refi);
+  EXPECT_EQ(bin.xp, written.xp);
+  EXPECT_EQ(bin.cke, written.cke);
+  EXPECT_EQ(bin.ckesr, written.ckesr);
+  EXPECT_EQ(bin.xs, written.xs);
+  EXPECT_EQ(bin.rows, written.rows);
+}
+
+constexpr const char* csv_header =
+    "time_ps,device,channel,rank,bank_group,bank,command,row,column\n";
+
+TEST(CommandTraceCsv, IsReadByDeviceAndChannel) {
+  std::istringstream in(std::string(csv_header) +
+                        "75000,dram,0,1,2,3,ACT,77,\n"
+                        "76500,dimm0,0,0,,,REF,,\n"
+                        "88500,dram,0,1,2,3,RD,,8\n");
+  const TraceFile traces = read_csv(in);
+  ASSERT_EQ(traces.size(), 2u);
+  const Trace& dram = traces.at({"dram", 0});
+  ASSERT_EQ(dram.size(), 2u);
+  EXPECT_EQ(dram[0].row, 77u);
+  EXPECT_FALSE(dram[1].row.has_value());
+  EXPECT_EQ(check(dram, ddr4_2666v()).broken(), only(Rule::tRCD));
+  EXPECT_TRUE(check(traces.at({"dimm0", 0}), ddr4_2666v()).passes());
+}
+
+TEST(CommandTraceCsv, RefusesWhatIsNoTrace) {
+  const auto message = [](const std::string& text) -> std::string {
+    std::istringstream in(text);
+    try {
+      (void)read_csv(in);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const std::string header(csv_header);
+  EXPECT_EQ(message(""), "command trace is empty: not even a header");
+  EXPECT_EQ(message("time,rank\n"),
+            "command trace, line 1: expected the header "
+            "time_ps,device,channel,rank,bank_group,bank,command,row,column");
+  EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,1\n"), "command trace, line 2: expected 9 fields");
+  EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,1,,\n"), "command trace, line 2: expected 9 fields");
+  EXPECT_EQ(message(header + "1,d,0,0,0,0,REFSB,,\n"),
+            "command trace, line 2: unknown DDR4 command 'REFSB'");
+  EXPECT_EQ(message(header + "x,d,0,0,,,REF,,\n"),
+            "command trace, line 2: time_ps is 'x', expected a whole number");
+  EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,,\n"),
+            "command trace, line 2: row of an ACT is blank");
+  EXPECT_EQ(message(header + "1,d,0,0,0,,PRE,,\n"), "command trace, line 2: bank is blank");
+}
+
+TEST(LimitsFromSettings, ReadsTheKeysBelowThePrefixAndNamesTheMissingOne) {
+  const std::string other = "nvdimm.dram.clock_ps = 833\ndram.clock_ps = 750\n";
+  try {
+    (void)limits_from(other, "dram");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "settings lack dram.timing.cl");
+  }
+  try {
+    (void)limits_from("dram.clock_ps = 0.75\n", "dram.");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "dram.clock_ps is '0.75', expected a whole number");
+  }
+}
+
+}  // namespace
+}  // namespace nearfar::checker
