@@ -1,0 +1,40 @@
+"""Every command. A new one is a module with `add_arguments` and `run`, and a line here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from nearfar.cli.parser import Parser
+
+
+class CommandModule(Protocol):
+    """What a command's module has to have."""
+
+    def add_arguments(self, parser: Parser) -> None:
+        """Declare options and operands on `parser`."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it and return the exit status; raise NearfarError or InputError to fail."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command's name, its module in `nearfar.cli`, and one line of help."""
+
+    name: str
+    module: str
+    help: str
+
+    def load(self) -> CommandModule:
+        """Import the module; only the command that runs pays for its imports."""
+        return cast(CommandModule, importlib.import_module(f"nearfar.cli.{self.module}"))
+
+
+COMMANDS = (
+    Command("model", "model", "list, show, check and export models"),
+    Command("doctor", "doctor", "what this machine has, what is missing, how to mend it"),
+    Command("completion", "completion", "print shell completion for bash, zsh or fish"),
+)

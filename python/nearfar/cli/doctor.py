@@ -1,0 +1,160 @@
+"""`nearfar doctor`: what this machine has of what nearfar uses, and how to get the rest."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from nearfar import resources
+from nearfar.cli.options import add_output, emit, wants_text, write_json
+from nearfar.cli.parser import Parser
+from nearfar.errors import NearfarError
+from nearfar.model import load, presets
+
+OK, OPTIONAL, MISSING = "ok", "optional", "missing"
+
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `missing` keeps nearfar from working; `optional` does not.
+
+    `effect` is what depends on it, `mend` the command that provides it.
+    """
+
+    name: str
+    status: str
+    found: str
+    effect: str
+    mend: str = ""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Only the common options."""
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything; status 1 if something that nearfar cannot do without is missing."""
+    findings = [check() for check in CHECKS]
+    if wants_text(args):
+        emit("".join(map(_text, findings)))
+    write_json(
+        args, {"schema": "nearfar/doctor/1", "findings": [asdict(finding) for finding in findings]}
+    )
+    return 1 if any(finding.status == MISSING for finding in findings) else 0
+
+
+def python() -> Finding:
+    """The interpreter that runs this."""
+    found = f"{platform.python_version()} at {sys.executable}"
+    enough = sys.version_info >= (3, 11)
+    return Finding(
+        "python", OK if enough else MISSING, found, "everything; 3.11 or newer is needed",
+        "" if enough else "apt-get install python3.11",
+    )  # fmt: skip
+
+
+def core() -> Finding:
+    """The compiled simulator: there, and loadable by this interpreter."""
+    effect = "every simulation: measure, validate, replay"
+    try:
+        module = importlib.import_module("nearfar._core")
+    except ImportError as error:
+        return Finding("core", MISSING, f"not loaded: {error}", effect, "make, or: pip install .")
+    return Finding("core", OK, f"{module.version()} at {module.__file__}", effect)
+
+
+def models() -> Finding:
+    """The presets: installed, and free of errors."""
+    effect = "targets by name, such as model:optane-100"
+    try:
+        names = presets()
+        for name in names:
+            load(name)
+    except (NearfarError, OSError) as error:
+        return Finding("models", MISSING, str(error), effect, "pip install --force-reinstall .")
+    return Finding("models", OK, ", ".join(names), effect)
+
+
+def reference() -> Finding:
+    """The published measurements."""
+    effect = "validate, which compares a model with them"
+    try:
+        tables = [item.name for item in resources.folder("reference").iterdir()]
+    except OSError as error:
+        return Finding("reference", MISSING, str(error), effect, "pip install --force-reinstall .")
+    count = sum(name.endswith(".csv") for name in tables)
+    return Finding("reference", OK, f"{count} tables of published measurements", effect)
+
+
+def zstandard() -> Finding:
+    """The library that unpacks traces."""
+    effect = "traces compressed with zstd; plain and gzip traces need nothing"
+    try:
+        return Finding("zstandard", OK, version("zstandard"), effect)
+    except PackageNotFoundError:
+        return Finding(
+            "zstandard", OPTIONAL, "not installed", effect, "pip install zstandard"
+        )
+
+
+def processors() -> Finding:
+    """How many processes can work at once."""
+    count = len(os.sched_getaffinity(0))
+    return Finding(
+        "processors", OK, f"{count} usable", "one simulation uses one; several run side by side"
+    )
+
+
+def huge_pages() -> Finding:
+    """Transparent huge pages; nothing of today depends on them."""
+    try:
+        setting = _HUGE_PAGES.read_text(encoding="ascii").strip()
+    except OSError:
+        setting = "not supported by this kernel"
+    effect = "nothing yet: models do not need them, and this machine's own memory is not measured"
+    return Finding("huge pages", OK, setting, effect)
+
+
+def chromium() -> Finding:
+    """The browser that the tests open reports in."""
+    effect = "only the tests of the HTML pages, which any browser shows"
+    return _program("chromium", _CHROMIUM, effect, "apt-get install chromium")
+
+
+def valgrind() -> Finding:
+    """What counts instructions."""
+    effect = "only make bench, which counts instructions a request with callgrind"
+    return _program("valgrind", ("valgrind",), effect, "apt-get install valgrind")
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    python, core, models, reference, zstandard, processors, huge_pages, chromium, valgrind,
+)  # fmt: skip
+
+
+def _program(name: str, programs: tuple[str, ...], effect: str, mend: str) -> Finding:
+    for program in programs:
+        path = shutil.which(program)
+        if path is not None:
+            return Finding(name, OK, path, effect)
+    return Finding(name, OPTIONAL, "not found", effect, mend)
+
+
+def _text(finding: Finding) -> str:
+    lines = [f"{finding.status:8}  {finding.name}: {finding.found}"]
+    lines.append(f"{'':8}  for {finding.effect}")
+    if finding.mend:
+        lines.append(f"{'':8}  to get it: {finding.mend}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,96 @@
+"""Entry point: find the command, run it, and turn every failure into one line.
+
+Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 130 interrupted, 141 whoever
+read the output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from nearfar.cli.commands import COMMANDS, Command
+from nearfar.cli.options import complain
+from nearfar.cli.parser import Parser
+from nearfar.errors import NearfarError
+
+INTERRUPTED = 130
+READER_GONE = 141
+_TRACEBACK = "NEARFAR_TRACEBACK"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (default: the process's) and return its exit status."""
+    try:
+        status = _run(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _abandon_output()
+        return READER_GONE
+    except NearfarError as error:
+        return _fail(str(error), error.exit_code)
+    except OSError as error:
+        _abandon_output()
+        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+    except Exception as error:
+        if os.environ.get(_TRACEBACK):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _fail(f"internal error: {what}; {_TRACEBACK}=1 shows where, please report it", 1)
+
+
+def build_parser(loaded: Sequence[Command]) -> Parser:
+    """The whole parser; only the commands in `loaded` have their options filled in."""
+    parser = Parser(
+        prog="nearfar",
+        description="Measures, models and manages hybrid memory.",
+        epilog="`nearfar COMMAND --help` tells more about a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"nearfar {_version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        below = commands.add_parser(command.name, help=command.help, description=command.help)
+        if command in loaded:
+            command.load().add_arguments(below)
+    return parser
+
+
+def _run(argv: list[str]) -> int:
+    # The top level has no option that takes a value: the first word is the command.
+    word = next((argument for argument in argv if not argument.startswith("-")), None)
+    chosen = [command for command in COMMANDS if command.name == word]
+    parser = build_parser(chosen)
+    try:
+        args: argparse.Namespace = parser.parse_args(argv)
+    except SystemExit as leaving:  # --help and --version have printed and want to leave
+        sys.stdout.flush()
+        return leaving.code if isinstance(leaving.code, int) else 0
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    return chosen[0].load().run(args)
+
+
+def _version() -> str:
+    try:
+        return version("nearfar")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _fail(message: str, status: int) -> int:
+    complain(message)
+    return status
+
+
+def _abandon_output() -> None:
+    """Point standard output nowhere, so that Python's own flush at exit stays silent."""
+    with contextlib.suppress(OSError, ValueError):  # standard output may be no real file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,92 @@
+"""Options that commands share, and writing what they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from nearfar.errors import InputError
+from nearfar.model import units
+from nearfar.results import check_writable, write_text
+
+STANDARD_OUTPUT = "-"
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """The operand TARGET: what a command works on."""
+    parser.add_argument(
+        "target",
+        metavar="TARGET",
+        help="model:NAME or model:FILE.toml, then ,KEY=VALUE to change it",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """--json FILE|- and --quiet, which every command that has a result takes."""
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        type=output_path,
+        help="write the result as JSON to FILE; - is standard output, in place of the text",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="print neither progress nor the text of the result"
+    )
+
+
+def output_path(path: str) -> str:
+    """An argparse type: a file that can be written, checked before any work is done."""
+    if path != STANDARD_OUTPUT:
+        try:
+            check_writable(path)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+    return path
+
+
+def quantity(dimension: units.Dimension) -> Callable[[str], int]:
+    """An argparse type: a quantity with its unit, in base units."""
+
+    def convert(text: str) -> int:
+        try:
+            return units.parse(text, dimension)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def wants_text(args: argparse.Namespace) -> bool:
+    """Whether the command should print its result as text."""
+    return not args.quiet and args.json != STANDARD_OUTPUT
+
+
+def emit(text: str) -> None:
+    """Write to standard output."""
+    sys.stdout.write(text)
+
+
+def complain(message: str) -> None:
+    """Write one line, an error or a warning, to standard error, whatever is in `message`."""
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    with contextlib.suppress(OSError):  # nobody listens; the exit status still tells
+        sys.stderr.write(f"nearfar: {line}\n")
+        sys.stderr.flush()
+
+
+def write_output(path: str, text: str) -> None:
+    """Write `text` to the file of an `output_path` option: whole, or not at all."""
+    if path == STANDARD_OUTPUT:
+        emit(text)
+    else:
+        write_text(path, text)
+
+
+def write_json(args: argparse.Namespace, data: Any) -> None:
+    """Write `data` where --json says, if it was given."""
+    if args.json is not None:
+        write_output(args.json, json.dumps(data, indent=1, allow_nan=False) + "\n")

@@ -1,0 +1,75 @@
+"""argparse, with errors as this program words them: one line, the nearest valid name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from nearfar.errors import InputError, suggestion
+
+_PROGRAM = "nearfar"
+_LEAF = "_leaf"
+_MISSING = "the following arguments are required: "
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises InputError instead of printing usage and exiting.
+
+    Abbreviated options are refused: an option added later must not change what a script
+    means.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})
+        # The innermost parser wins: it knows which options the command has.
+        self.set_defaults(**{_LEAF: self})
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        """As argparse, but an unknown option is an InputError with the nearest valid one."""
+        parsed, unknown = self.parse_known_args(args, namespace)
+        leaf: Parser = vars(parsed).pop(_LEAF)
+        if unknown:
+            leaf._refuse(unknown[0])
+        return parsed
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Checks long options first: a misspelt one explains more than a missing operand."""
+        if self._subparsers is None and args is not None:
+            for argument in args:
+                if argument == "--":
+                    break
+                name = argument.partition("=")[0]
+                if name.startswith("--") and " " not in name and name not in self.options():
+                    self._refuse(argument)
+        return super().parse_known_args(args, namespace)
+
+    def options(self) -> list[str]:
+        """Every option string of this parser."""
+        return list(self._option_string_actions)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise InputError with `message`, after the command it is about."""
+        command = self.prog.removeprefix(_PROGRAM).strip()
+        text = message.removeprefix("argument ")
+        if text.startswith(_MISSING):
+            usage = " ".join(self.format_usage().split())
+            text = f"found no {text.removeprefix(_MISSING)}; {usage}"
+        raise InputError(f"{command}: {text}" if command else text)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices: Iterable[Any] | None = action.choices
+        if choices is None or value in choices:
+            return
+        names = [str(choice) for choice in choices]
+        hint = suggestion(str(value), names)
+        raise argparse.ArgumentError(
+            action, f"found '{value}', expected one of {', '.join(names)}{hint}"
+        )
+
+    def _refuse(self, argument: str) -> NoReturn:
+        name = argument.partition("=")[0]
+        if name.startswith("-"):
+            self.error(f"found unknown option '{name}'{suggestion(name, self.options())}")
+        usage = " ".join(self.format_usage().split())
+        self.error(f"found '{argument}' too many; {usage}")
