@@ -1,1 +1,91 @@
-"""nearfar measures, models and manages hybrid memory."""
+"""nearfar measures, models and manages hybrid memory.
+
+The commands as functions:
+
+    import nearfar
+    from nearfar import Chase
+
+    model = nearfar.load_model("optane-100").override(channels=6)
+    result = nearfar.measure(model, Chase(region="4KiB,1MiB", op="ntload"))
+    result.points[0].ns_per_line
+
+Names are looked up when first used, so that `import nearfar` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nearfar.errors import InputError, NearfarError
+    from nearfar.measure import Chase, MeasurementInterrupted, Overwrite, Stream
+    from nearfar.measure.run import measure
+    from nearfar.model import Model
+    from nearfar.model.load import load as load_model
+    from nearfar.results import Point, Result
+    from nearfar.results import load as load_result
+    from nearfar.results import save as save_result
+    from nearfar.simulate.replay import Replayed, replay
+    from nearfar.simulate.validate import Validation, ValidationInterrupted, validate
+
+    __version__: str
+
+__all__ = [
+    "Chase",
+    "InputError",
+    "MeasurementInterrupted",
+    "Model",
+    "NearfarError",
+    "Overwrite",
+    "Point",
+    "Replayed",
+    "Result",
+    "Stream",
+    "Validation",
+    "ValidationInterrupted",
+    "__version__",
+    "load_model",
+    "load_result",
+    "measure",
+    "replay",
+    "save_result",
+    "validate",
+]
+
+# Public name to the module that has it, and its name there.
+_HOMES = {
+    "Chase": ("nearfar.measure", "Chase"),
+    "InputError": ("nearfar.errors", "InputError"),
+    "MeasurementInterrupted": ("nearfar.measure", "MeasurementInterrupted"),
+    "Model": ("nearfar.model", "Model"),
+    "NearfarError": ("nearfar.errors", "NearfarError"),
+    "Overwrite": ("nearfar.measure", "Overwrite"),
+    "Point": ("nearfar.results", "Point"),
+    "Replayed": ("nearfar.simulate", "Replayed"),
+    "Result": ("nearfar.results", "Result"),
+    "Stream": ("nearfar.measure", "Stream"),
+    "Validation": ("nearfar.simulate", "Validation"),
+    "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
+    "load_model": ("nearfar.model", "load"),
+    "load_result": ("nearfar.results", "load"),
+    "measure": ("nearfar.measure", "measure"),
+    "replay": ("nearfar.simulate", "replay"),
+    "save_result": ("nearfar.results", "save"),
+    "validate": ("nearfar.simulate", "validate"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("nearfar")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nearfar' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,25 @@
+"""Patterns, the targets they run on, and running them.
+
+The package is also the function: `nearfar.measure(target, pattern)` is the first thing one
+types, and importing anything from this package puts the package under that very name.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from nearfar.measure.patterns import Chase, Overwrite, Pattern, Stream
+from nearfar.measure.run import MeasurementInterrupted, measure
+from nearfar.results import Result
+
+__all__ = ["Chase", "MeasurementInterrupted", "Overwrite", "Pattern", "Stream", "measure"]
+
+
+class _CallableModule(ModuleType):
+    def __call__(self, *args: Any, **keywords: Any) -> Result:
+        return measure(*args, **keywords)
+
+
+sys.modules[__name__].__class__ = _CallableModule

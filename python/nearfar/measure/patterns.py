@@ -1,0 +1,181 @@
+"""The three microbenchmarks as values: what to access, in which order, how often.
+
+A pattern knows nothing of where it runs; `nearfar.measure` plays it on a target.
+Constructing one checks it, so a pattern that exists can be run, up to the target's capacity.
+Sizes are bytes; text such as "4KiB" is accepted wherever a size is, and so are lists of
+them, one point each.
+"""
+
+# ruff: noqa: RUF009  (a descriptor as a default is how a dataclass is given one)
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nearfar.errors import InputError
+from nearfar.measure import fields
+from nearfar.measure.quantity import LINE, line_multiple
+
+CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw")
+OVERWRITE_OPS = ("ntstore", "store+clwb")
+STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb")
+FENCES = ("mfence", "sfence")
+
+OVERWRITE_ACCESS = 256  # bytes in one timed overwrite: an access of the media
+
+# With this many accesses the mean of a chase moves by less than half a per cent between
+# seeds; a bigger region is touched once whole.
+STEADY_LINES = 65536
+
+
+@dataclass(frozen=True)
+class Chase:
+    """A dependent chain through the blocks of a region in random order.
+
+    One point per region size and operation. `regions="fresh"` walks consecutive regions,
+    each touched once (all stores first, then all loads); "repeat" walks one region again
+    and again. "raw" stores a region and then loads it, timed together. `lines` fixes how
+    many lines a point touches, rounded up to whole regions; None: enough for a steady figure.
+    With `whole=False` a walk may end inside its region, which bounds the cost of a huge one.
+    """
+
+    region: fields.Sizes = fields.Sizes(4096)
+    block: fields.Size = fields.Size(LINE)
+    op: fields.Names = fields.Names("ntload", CHASE_OPS)
+    regions: fields.Name = fields.Name("fresh", ("fresh", "repeat"))
+    fence: fields.Name = fields.Name("region", ("region", "block", "none"))
+    fence_kind: fields.Name = fields.Name("mfence", FENCES)
+    threads: fields.Counts = fields.Counts(1)
+    lines: fields.OptionalCount = fields.OptionalCount(None)
+    seed: fields.Count = fields.Count(1, least=0)
+    whole: bool = True
+
+    kind: ClassVar[str] = "chase"
+
+    def __post_init__(self) -> None:
+        for region in self.region:
+            if self.block > region:
+                raise InputError(f"block: {self.block} B is larger than the region of {region} B")
+            if region % self.block:
+                raise InputError(f"region: {region} B is not a multiple of block, {self.block} B")
+
+    def lines_for(self, region: int) -> int:
+        """How many lines a thread touches for the point over `region`."""
+        wanted = STEADY_LINES if self.lines is None else self.lines
+        per_region = region // LINE
+        if not self.whole and wanted < per_region:
+            per_region = self.block // LINE
+        return -(-wanted // per_region) * per_region
+
+    def footprint(self, region: int, threads: int) -> int:
+        """Bytes of memory that the point over `region` reaches."""
+        per_thread = region if self.regions == "repeat" else self.lines_for(region) * LINE
+        return max(region, per_thread) * threads
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """Writes of 256 B one after another, each fenced and timed, going round a small region."""
+
+    region: fields.Size = fields.Size(OVERWRITE_ACCESS)
+    writes: fields.Count = fields.Count(262144)
+    op: fields.Name = fields.Name("ntstore", OVERWRITE_OPS)
+    fence_kind: fields.Name = fields.Name("mfence", FENCES)
+    seed: fields.Count = fields.Count(1, least=0)
+
+    kind: ClassVar[str] = "overwrite"
+
+    def __post_init__(self) -> None:
+        line_multiple("region", self.region, OVERWRITE_ACCESS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Independent accesses at full speed: bandwidth by operation, size, stride and threads.
+
+    Each thread walks its own `area` with accesses of `access` bytes every `stride` bytes
+    ("random": each access at a random multiple of `access`). `reads` mixes: that share of
+    the accesses, in per cent, loads and the rest does `op`. `agent="none"` drives the memory
+    controller directly, without the core's limits. `lines` counts those of all threads,
+    rounded up to whole accesses of each.
+    """
+
+    op: fields.Names = fields.Names("load", STREAM_OPS)
+    access: fields.Sizes = fields.Sizes(256)
+    stride: fields.Strides = fields.Strides(None)
+    threads: fields.Counts = fields.Counts(1)
+    area: fields.Size = fields.Size(2 << 30)
+    reads: fields.Percent = fields.Percent(None)
+    outstanding: fields.OptionalCount = fields.OptionalCount(None)
+    fence_every: fields.OptionalSize = fields.OptionalSize(None)
+    agent: fields.Name = fields.Name("core", ("core", "none"))
+    lines: fields.OptionalCount = fields.OptionalCount(None)
+    seed: fields.Count = fields.Count(1, least=0)
+
+    kind: ClassVar[str] = "stream"
+
+    def __post_init__(self) -> None:
+        for access in self.access:
+            for stride in self.strides_for(access):
+                if isinstance(stride, int) and stride < access:
+                    raise InputError(f"stride: {stride} B is smaller than access, {access} B")
+                if max(access, stride if isinstance(stride, int) else 0) > self.area:
+                    raise InputError(f"area: {self.area} B does not hold one access and stride")
+
+    def strides_for(self, access: int) -> Sequence[int | str]:
+        """The strides that the points of this access size run at."""
+        return (access,) if self.stride is None else self.stride
+
+    def lines_for(self, access: int, threads: int) -> int:
+        """How many lines the point touches over all threads: whole accesses of each."""
+        wanted = max(STEADY_LINES, 4096 * threads) if self.lines is None else self.lines
+        per_round = access // LINE * threads
+        return -(-wanted // per_round) * per_round
+
+    def reads_percent(self, op: str) -> int:
+        """The share of accesses that load: all of a load's and none of a store's, unmixed."""
+        if self.reads is not None:
+            return self.reads
+        return 100 if op in ("load", "ntload") else 0
+
+    def footprint(self, threads: int) -> int:
+        """Bytes of memory that a point with so many threads reaches."""
+        return self.area * threads
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+Pattern = Chase | Overwrite | Stream
+
+_JSON_NAMES = {
+    "region": "region_bytes",
+    "block": "block_bytes",
+    "access": "access_bytes",
+    "stride": "stride_bytes",
+    "area": "area_bytes",
+    "reads": "reads_percent",
+    "fence_every": "fence_every_bytes",
+}
+
+
+def _to_dict(pattern: Pattern) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": pattern.kind}
+    for field in dataclasses.fields(pattern):
+        value = getattr(pattern, field.name)
+        if value is not None:
+            name = _JSON_NAMES.get(field.name, field.name)
+            out[name] = list(value) if isinstance(value, tuple) else value
+    return out

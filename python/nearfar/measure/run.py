@@ -1,0 +1,188 @@
+"""Plays a pattern on a target, point by point, and turns what comes back into a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from nearfar.errors import InputError
+from nearfar.measure.core import Core, load_core
+from nearfar.measure.patterns import Chase, Overwrite, Pattern, Stream
+from nearfar.measure.points import chase_point, overwrite_point, stream_point
+from nearfar.measure.target import capacity, describe, environment, resolve, spec
+from nearfar.model import Model
+from nearfar.results import Point, Result
+
+# Told after every finished piece of work: pieces done, pieces in all.
+Progress = Callable[[int, int], None]
+
+
+class MeasurementInterrupted(KeyboardInterrupt):
+    """Ctrl-C: `result` holds the points that were finished, marked as interrupted."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+def measure(
+    target: str | Model,
+    pattern: Pattern,
+    *,
+    progress: Progress | None = None,
+    core: Core | None = None,
+) -> Result:
+    """Play `pattern` on `target`: "model:optane-100,channels=6", or a model.
+
+    Raises InputError when the pattern does not fit the target, before anything runs, and
+    MeasurementInterrupted on Ctrl-C.
+    """
+    model = resolve(target)
+    check_fits(model, pattern)
+    points: list[Point] = []
+    samples: list[float] | None = [] if isinstance(pattern, Overwrite) else None
+
+    def result(interrupted: bool) -> Result:
+        return Result(
+            target=describe(model),
+            environment=environment(model, pattern.seed),
+            pattern=pattern.to_dict(),
+            points=tuple(points),
+            samples=None if samples is None else tuple(samples),
+            interrupted=interrupted,
+        )
+
+    work = list(_pieces(model.export(), pattern, core or load_core()))
+    try:
+        for done, piece in enumerate(work, start=1):
+            new_points, new_samples = piece()
+            points.extend(new_points)
+            if samples is not None:
+                samples.extend(new_samples)
+            if progress is not None:
+                progress(done, len(work))
+    except KeyboardInterrupt:
+        raise MeasurementInterrupted(result(interrupted=True)) from None
+    return result(interrupted=False)
+
+
+def check_fits(model: Model, pattern: Pattern) -> None:
+    """Raise InputError if a point of `pattern` reaches beyond the model's memory."""
+    limit = capacity(model)
+    for what, reach in _reaches(pattern):
+        if reach > limit:
+            raise InputError(
+                f"{what} reaches {reach} B, beyond the {limit} B of memory of {spec(model)}"
+            )
+
+
+def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
+    if isinstance(pattern, Overwrite):
+        yield "region", pattern.region
+    elif isinstance(pattern, Chase):
+        for region in pattern.region:
+            for threads in pattern.threads:
+                yield (
+                    f"region: {pattern.lines_for(region)} lines over regions of {region} B"
+                    f" by {threads} threads",
+                    pattern.footprint(region, threads),
+                )
+    else:
+        for threads in pattern.threads:
+            yield (
+                f"area: {pattern.area} B for each of {threads} threads",
+                pattern.footprint(threads),
+            )
+
+
+Piece = Callable[[], tuple[Sequence[Point], Sequence[float]]]
+
+
+def _pieces(settings: str, pattern: Pattern, core: Core) -> Iterator[Piece]:
+    """The calls that make up the pattern; between two of them a run may be interrupted."""
+    if isinstance(pattern, Chase):
+        return _chase_pieces(settings, pattern, core)
+    if isinstance(pattern, Overwrite):
+        return _overwrite_pieces(settings, pattern, core)
+    return _stream_pieces(settings, pattern, core)
+
+
+def _chase_pieces(settings: str, pattern: Chase, core: Core) -> Iterator[Piece]:
+    for region in pattern.region:
+        for threads in pattern.threads:
+            yield _chase_piece(settings, pattern, core, region, threads)
+
+
+def _chase_piece(settings: str, pattern: Chase, core: Core, region: int, threads: int) -> Piece:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.chase(
+            settings,
+            region=region,
+            block=pattern.block,
+            ops=list(pattern.op),
+            regions=pattern.regions,
+            fence=pattern.fence,
+            fence_kind=pattern.fence_kind,
+            threads=threads,
+            lines=pattern.lines_for(region),
+            seed=pattern.seed,
+        )
+        points = [
+            chase_point(item, op, region, pattern.block)
+            for op, item in zip(pattern.op, data, strict=True)
+        ]
+        return points, []
+
+    return piece
+
+
+def _overwrite_pieces(settings: str, pattern: Overwrite, core: Core) -> Iterator[Piece]:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.overwrite(
+            settings,
+            region=pattern.region,
+            writes=pattern.writes,
+            op=pattern.op,
+            fence_kind=pattern.fence_kind,
+            seed=pattern.seed,
+        )
+        samples = [sample / 1000 for sample in data["samples_ps"]]
+        return [overwrite_point(data, pattern)], samples
+
+    yield piece
+
+
+def _stream_pieces(settings: str, pattern: Stream, core: Core) -> Iterator[Piece]:
+    for op in pattern.op:
+        for access in pattern.access:
+            for stride in pattern.strides_for(access):
+                for threads in pattern.threads:
+                    yield _stream_piece(settings, pattern, core, op, access, stride, threads)
+
+
+def _stream_piece(
+    settings: str,
+    pattern: Stream,
+    core: Core,
+    op: str,
+    access: int,
+    stride: int | str,
+    threads: int,
+) -> Piece:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.stream(
+            settings,
+            op=op,
+            access=access,
+            stride=0 if isinstance(stride, str) else stride,
+            threads=threads,
+            area=pattern.area,
+            reads_percent=pattern.reads_percent(op),
+            outstanding=pattern.outstanding or 0,
+            fence_every=pattern.fence_every or 0,
+            agent=pattern.agent,
+            lines=pattern.lines_for(access, threads),
+            seed=pattern.seed,
+        )
+        return [stream_point(data, pattern, op, access, stride)], []
+
+    return piece

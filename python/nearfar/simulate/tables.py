@@ -1,0 +1,88 @@
+"""Tables of published measurements: CSV files, recognised by their columns.
+
+The same readers serve the figures that come with nearfar and any folder a user names
+(`validate --against DIR`) with tables of the same layout, whatever the files are called.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from nearfar.errors import InputError
+from nearfar.resources import folder
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One CSV file: its name without the ending, its columns, its rows as text."""
+
+    name: str
+    columns: frozenset[str]
+    rows: Sequence[Row]
+
+    def number(self, row: Row, column: str) -> float:
+        """A cell as a number. Raises InputError naming the table and the column."""
+        try:
+            return float(row[column])
+        except ValueError:
+            raise InputError(
+                f"{self.name}.csv: {column} is {row[column]!r}, expected a number"
+            ) from None
+
+    def whole(self, row: Row, column: str) -> int:
+        """A cell as a whole number."""
+        return int(self.number(row, column))
+
+
+class Tables:
+    """All tables of a folder."""
+
+    def __init__(self, tables: Iterable[Table], origin: str) -> None:
+        self._tables = tuple(tables)
+        self.origin = origin
+
+    def with_columns(self, *columns: str) -> list[Table]:
+        """The tables that have at least these columns, in order of their names."""
+        return [table for table in self._tables if table.columns.issuperset(columns)]
+
+    def named(self, name: str) -> Table | None:
+        """The table of this name, for layouts that columns alone do not tell apart."""
+        return next((table for table in self._tables if table.name == name), None)
+
+
+def shipped() -> Tables:
+    """The tables that come with nearfar."""
+    return _read(folder("reference"), "reference")
+
+
+def external(path: Path) -> Tables:
+    """The tables of a user's folder. Raises InputError when there are none."""
+    tables = _read(path, str(path))
+    if not tables._tables:
+        raise InputError(f"{path}: no CSV table in this folder")
+    return tables
+
+
+def _read(place: Traversable, origin: str) -> Tables:
+    names = sorted(item.name for item in place.iterdir() if item.name.endswith(".csv"))
+    return Tables((_table(place.joinpath(name), name) for name in names), origin)
+
+
+def _table(file: Traversable, name: str) -> Table:
+    try:
+        with file.open("r", encoding="utf-8") as stream:
+            reader = csv.DictReader(stream)
+            rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{name}: cannot read this table: {error}") from None
+    columns = frozenset(reader.fieldnames or ())
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise InputError(f"{name}:{number}: expected {len(columns)} cells")
+    return Table(name.removesuffix(".csv"), columns, rows)

@@ -1,0 +1,89 @@
+"""Trace files as a stream of pieces, whatever they are packed with.
+
+The packing is told by the first bytes, not by the name. Memory does not grow with the
+file, and a file that ends early is an error with its name, never a silently shorter trace.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from nearfar.errors import InputError
+
+PIECE = 1 << 20  # bytes
+
+_GZIP = b"\x1f\x8b"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+
+
+class _Unpacker(Protocol):
+    """The common part of zlib's and zstandard's decompression objects."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def pieces(path: str | Path) -> Iterator[bytes]:
+    """The unpacked content of `path`.
+
+    Raises InputError, in one line that names the file: it cannot be read, it is empty, or
+    it is packed and damaged or truncated.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            yield from _unpacked(path, file)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+
+
+def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
+    start = file.read(PIECE)
+    if not start:
+        raise InputError(f"{path}: empty file, expected a trace")
+    if start.startswith(_GZIP):
+        yield from _stream(path, file, start, "gzip")
+    elif start.startswith(_ZSTANDARD):
+        yield from _stream(path, file, start, "zstandard")
+    else:
+        yield start
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Iterator[bytes]:
+    """Both packings allow several members one after another; each must be whole."""
+    unpacker = _unpacker(packing)
+    piece = start
+    empty = True
+    while piece:
+        try:
+            unpacked = unpacker.decompress(piece)
+        except Exception as error:
+            raise InputError(f"{path}: damaged {packing} file: {error}") from None
+        if unpacked:
+            empty = False
+            yield unpacked
+        if unpacker.eof:
+            piece = unpacker.unused_data or file.read(PIECE)
+            if piece:
+                unpacker = _unpacker(packing)
+        else:
+            piece = file.read(PIECE)
+    if not unpacker.eof:
+        raise InputError(f"{path}: truncated {packing} file")
+    if empty:
+        raise InputError(f"{path}: {packing} file without content, expected a trace")
+
+
+def _unpacker(packing: str) -> _Unpacker:
+    if packing == "gzip":
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj()
