@@ -158,7 +158,9 @@ def zsh(levels: list[Level]) -> str:
     for level in levels:
         lines = [f"    {_quoted(' '.join(level.path))})", "      case $previous in"]
         for option, values in level.values.items():
-            lines.append(f"        {option}) compadd -- {' '.join(map(_quoted, values))}; return ;;")
+            lines.append(
+                f"        {option}) compadd -- {' '.join(map(_quoted, values))}; return ;;"
+            )
         if level.file_options:
             lines.append(f"        {'|'.join(level.file_options)}) _files; return ;;")
         if level.free_options:

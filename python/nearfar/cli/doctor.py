@@ -60,14 +60,14 @@ def python() -> Finding:
     found = f"{platform.python_version()} at {sys.executable}"
     enough = sys.version_info >= (3, 11)
     return Finding(
-        "python", OK if enough else MISSING, found, "everything; 3.11 or newer is needed",
+        "python", OK if enough else MISSING, found, "nearfar needs 3.11 or newer",
         "" if enough else "apt-get install python3.11",
     )  # fmt: skip
 
 
 def core() -> Finding:
     """The compiled simulator: there, and loadable by this interpreter."""
-    effect = "every simulation: measure, validate, replay"
+    effect = "every simulation needs it: measure, validate, replay"
     try:
         module = importlib.import_module("nearfar._core")
     except ImportError as error:
@@ -77,7 +77,7 @@ def core() -> Finding:
 
 def models() -> Finding:
     """The presets: installed, and free of errors."""
-    effect = "targets by name, such as model:optane-100"
+    effect = "targets such as model:optane-100 need them"
     try:
         names = presets()
         for name in names:
@@ -89,7 +89,7 @@ def models() -> Finding:
 
 def reference() -> Finding:
     """The published measurements."""
-    effect = "validate, which compares a model with them"
+    effect = "validate compares a model with them"
     try:
         tables = [item.name for item in resources.folder("reference").iterdir()]
     except OSError as error:
@@ -100,20 +100,21 @@ def reference() -> Finding:
 
 def zstandard() -> Finding:
     """The library that unpacks traces."""
-    effect = "traces compressed with zstd; plain and gzip traces need nothing"
+    effect = "replay needs it for traces compressed with zstd, not for plain or gzip ones"
     try:
         return Finding("zstandard", OK, version("zstandard"), effect)
     except PackageNotFoundError:
-        return Finding(
-            "zstandard", OPTIONAL, "not installed", effect, "pip install zstandard"
-        )
+        return Finding("zstandard", OPTIONAL, "not installed", effect, "pip install zstandard")
 
 
 def processors() -> Finding:
     """How many processes can work at once."""
     count = len(os.sched_getaffinity(0))
     return Finding(
-        "processors", OK, f"{count} usable", "one simulation uses one; several run side by side"
+        "processors",
+        OK,
+        f"{count} usable",
+        "a simulation uses one; independent ones can run side by side",
     )
 
 
@@ -123,19 +124,19 @@ def huge_pages() -> Finding:
         setting = _HUGE_PAGES.read_text(encoding="ascii").strip()
     except OSError:
         setting = "not supported by this kernel"
-    effect = "nothing yet: models do not need them, and this machine's own memory is not measured"
+    effect = "nothing depends on them yet: models do without"
     return Finding("huge pages", OK, setting, effect)
 
 
 def chromium() -> Finding:
     """The browser that the tests open reports in."""
-    effect = "only the tests of the HTML pages, which any browser shows"
+    effect = "the tests open HTML reports in it; reports themselves open in any browser"
     return _program("chromium", _CHROMIUM, effect, "apt-get install chromium")
 
 
 def valgrind() -> Finding:
     """What counts instructions."""
-    effect = "only make bench, which counts instructions a request with callgrind"
+    effect = "make bench counts instructions with it; nothing else needs it"
     return _program("valgrind", ("valgrind",), effect, "apt-get install valgrind")
 
 
@@ -154,7 +155,7 @@ def _program(name: str, programs: tuple[str, ...], effect: str, mend: str) -> Fi
 
 def _text(finding: Finding) -> str:
     lines = [f"{finding.status:8}  {finding.name}: {finding.found}"]
-    lines.append(f"{'':8}  for {finding.effect}")
+    lines.append(f"{'':8}  {finding.effect}")
     if finding.mend:
         lines.append(f"{'':8}  to get it: {finding.mend}")
     return "\n".join(lines) + "\n"

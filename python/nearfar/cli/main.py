@@ -6,7 +6,6 @@ read the output went away.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
@@ -68,7 +67,7 @@ def _run(argv: list[str]) -> int:
     chosen = [command for command in COMMANDS if command.name == word]
     parser = build_parser(chosen)
     try:
-        args: argparse.Namespace = parser.parse_args(argv)
+        args = parser.parse(argv)
     except SystemExit as leaving:  # --help and --version have printed and want to leave
         sys.stdout.flush()
         return leaving.code if isinstance(leaving.code, int) else 0

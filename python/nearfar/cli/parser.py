@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from nearfar.errors import InputError, suggestion
 
@@ -21,17 +21,17 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **settings})
+        super().__init__(allow_abbrev=False, **settings)
         # The innermost parser wins: it knows which options the command has.
         self.set_defaults(**{_LEAF: self})
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
-        """As argparse, but an unknown option is an InputError with the nearest valid one."""
-        parsed, unknown = self.parse_known_args(args, namespace)
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """The parsed command line. Raises InputError, with the nearest valid name."""
+        parsed, unknown = self.parse_known_args(arguments)
         leaf: Parser = vars(parsed).pop(_LEAF)
         if unknown:
             leaf._refuse(unknown[0])
-        return parsed
+        return cast(argparse.Namespace, parsed)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Checks long options first: a misspelt one explains more than a missing operand."""

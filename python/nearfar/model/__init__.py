@@ -3,6 +3,8 @@
     model = load("optane-100").override("nvdimm.rmw.entries=128", channels=6)
     model["imc.interleave"]     # 4096, in base units
     model.export()              # what the core reads
+
+Everything here raises InputError, one line, for what a user got wrong.
 """
 
 from nearfar.model.load import load, load_target, presets

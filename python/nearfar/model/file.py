@@ -23,7 +23,7 @@ Names = tuple[str, ...]
 # What a model file has besides the keys of the schema.
 ABOUT = {
     "description": "One line about the model, for `nearfar model list`",
-    "base": "A preset, or a file relative to this one, whose values hold where this file gives none",
+    "base": "A preset or a file, whose values hold where this file gives none",
 }
 NOTES = {
     "sources": "Where values come from: key, or the beginning of several keys, to citation",
@@ -84,7 +84,11 @@ class _Reader:
             source = _longest(notes["sources"], key)
             given[key] = Given(self._value(path, key, value), self._place(path), source)
         return ModelFile(
-            about["description"], about["base"], self._place(("base",)), given, notes["alternatives"]
+            about["description"],
+            about["base"],
+            self._place(("base",)),
+            given,
+            notes["alternatives"],
         )
 
     def _parse(self) -> dict[str, Any]:

@@ -82,7 +82,10 @@ def timing(lookup: Lookup) -> dict[str, Derived]:
         name: Derived(speed_bin[name], data["source"]["speed_bin"]) for name in ("cl", "rcd", "rp")
     }
     rules: Mapping[str, Any] = {
-        **data["timing"], **rate["timing"], **rate["page"][page], "rfc": density["rfc"]
+        **data["timing"],
+        **rate["timing"],
+        **rate["page"][page],
+        "rfc": density["rfc"],
     }
     for name, rule in rules.items():
         text = _rule_text(rule)

@@ -160,8 +160,9 @@ def describe(given: object) -> str:
         return export_text(given)
     if isinstance(given, str):
         return f"'{given}'"
-    names = {dict: "a table", list: "an array"}
-    return names.get(type(given), f"a {type(given).__name__}")
+    if isinstance(given, dict):
+        return "a table"
+    return "an array" if isinstance(given, list) else f"a {type(given).__name__}"
 
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
@@ -205,7 +206,9 @@ def size(
 ) -> Key:
     """A size in bytes."""
     values = [_base(text, units.BYTES) for text in (default, low, high)]
-    return Key(name, Kind.BYTES, meaning, values[0], derived, values[1], values[2], (), power_of_two)
+    return Key(
+        name, Kind.BYTES, meaning, values[0], derived, values[1], values[2], (), power_of_two
+    )
 
 
 def time(name: str, default: str, low: str, high: str, meaning: str) -> Key:

@@ -45,8 +45,10 @@ def load_target(text: str) -> Model:
         )
     name, *settings = rest.split(",")
     if not name:
-        raise InputError(f"found target '{text}', expected a model after 'model:'; "
-                         "`nearfar model list` prints the names")
+        raise InputError(
+            f"found target '{text}', expected a model after 'model:'; "
+            "`nearfar model list` prints the names"
+        )
     return load(name).override(*settings)
 
 

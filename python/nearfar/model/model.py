@@ -42,9 +42,7 @@ class Model:
             raise InputError(f"{self.name}: {unknown_key(key)}")
         return entry.value
 
-    def override(
-        self, *settings: str | Mapping[str, object], **by_name: object
-    ) -> Model:
+    def override(self, *settings: str | Mapping[str, object], **by_name: object) -> Model:
         """A new model with some keys changed: `"key=value"` texts, mappings or keywords.
 
         Values are written as in a model file: `override("imc.interleave=8 KiB")`,

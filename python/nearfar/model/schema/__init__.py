@@ -34,7 +34,9 @@ def spellings() -> list[str]:
     names = list(KEYS)
     for alias, component in ALIASES.items():
         names += [
-            alias + name.removeprefix(component) for name in KEYS if name.startswith(f"{component}.")
+            alias + name.removeprefix(component)
+            for name in KEYS
+            if name.startswith(f"{component}.")
         ]
     return names
 

@@ -7,8 +7,8 @@ density and width; each can be overridden.
 # ruff: noqa: E501
 # fmt: off
 # One line a key, however long: a key is added, changed and compared as a line.
-from nearfar.model.key import Key, choice, clock, count, fields, flag
 from nearfar.model.jedec import DENSITIES, SPEED_BINS, WIDTHS
+from nearfar.model.key import Key, choice, clock, count, fields, flag
 
 MAPPING_FIELDS = ("row", "rank", "bank_group", "bank", "column", "column_high", "column_low")
 
