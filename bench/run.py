@@ -1,0 +1,130 @@
+"""What a simulated request costs the host: the table that `make bench` prints.
+
+Instructions are counted by callgrind, with two numbers of requests; the difference divided
+by the difference of the numbers is the cost of one request, free of set-up. Nanoseconds are
+found the same way, from the fastest of several plain runs, and depend on this machine; the
+instructions depend on the compiler alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DRIVERS = ROOT / "build" / "release" / "bench"
+TIMED_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One line of the table: a driver's arguments, without the number of requests."""
+
+    name: str
+    driver: str
+    arguments: tuple[str, ...]
+    budget: int  # host instructions a request that must not be exceeded
+    requests: tuple[int, int] = (20_000, 100_000)
+
+
+STREAMS = [
+    Stream("DDR4-2666 sequential read", "bench_dram", ("sequential",), 450),
+    Stream("DDR4-2666 dependent chase", "bench_dram", ("chase",), 900),
+    Stream("DDR4-2666 random read", "bench_dram", ("random",), 2000),
+    Stream("DDR4-2666 random 70/30", "bench_dram", ("mixed",), 2300),
+]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One request: host instructions, host ns, and what the simulated memory delivered."""
+
+    instructions: float
+    nanoseconds: float
+    gb_per_s: float
+    read_latency_ns: float
+
+
+def command(stream: Stream, requests: int) -> list[str]:
+    return [str(DRIVERS / stream.driver), *stream.arguments, str(requests)]
+
+
+def instructions(stream: Stream, requests: int) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "callgrind.out"
+        subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
+            + command(stream, requests),
+            capture_output=True,
+            check=True,
+        )
+        counted = re.search(r"^(?:summary|totals): (\d+)", output.read_text(), re.MULTILINE)
+    if counted is None:
+        raise RuntimeError(f"callgrind counted nothing for {stream.name}")
+    return int(counted.group(1))
+
+
+def fastest(stream: Stream, requests: int) -> tuple[float, list[int]]:
+    """Seconds of the fastest run, and the line the driver printed."""
+    best = float("inf")
+    for _ in range(TIMED_RUNS):
+        start = time.perf_counter()
+        printed = subprocess.run(
+            command(stream, requests), capture_output=True, text=True, check=True
+        ).stdout
+        best = min(best, time.perf_counter() - start)
+    return best, [int(word) for word in printed.split()]
+
+
+def cost(stream: Stream) -> Cost:
+    few, many = stream.requests
+    extra = many - few
+    # Ten times as many for the clock, which is far coarser than the count.
+    short, _ = fastest(stream, 10 * few)
+    long, (requests, elapsed_ps, reads, latency_ps) = fastest(stream, 10 * many)
+    return Cost(
+        instructions=(instructions(stream, many) - instructions(stream, few)) / extra,
+        nanoseconds=(long - short) * 1e9 / (10 * extra),
+        gb_per_s=requests * 64 * 1e3 / elapsed_ps,
+        read_latency_ns=latency_ps / max(reads, 1) / 1e3,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="only streams whose name contains this")
+    wanted = parser.parse_args().only
+    line = "{:<28} {:>12} {:>8} {:>9} {:>8} {:>11}"
+    print(line.format("", "instructions", "", "host ns", "GB/s", "latency ns"))
+    print(line.format("stream", "a request", "budget", "a request", "modelled", "modelled"))
+    over = []
+    for stream in STREAMS:
+        if wanted not in stream.name:
+            continue
+        found = cost(stream)
+        print(
+            line.format(
+                stream.name,
+                f"{found.instructions:,.0f}",
+                f"{stream.budget:,}",
+                f"{found.nanoseconds:.1f}",
+                f"{found.gb_per_s:.2f}",
+                f"{found.read_latency_ns:.1f}",
+            ),
+            flush=True,
+        )
+        if found.instructions > stream.budget:
+            over.append(stream.name)
+    for name in over:
+        print(f"over budget: {name}", file=sys.stderr)
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+
+#include "base/rng.h"
+#include "base/tick.h"
+#include "sim/request.h"
+
+namespace nearfar::bench {
+
+/// A stream of 64-byte lines over [0, footprint).
+struct Stream {
+  bool random = false;
+  std::uint64_t reads_percent = 100;
+  std::uint64_t outstanding = 0;  ///< requests in flight at most; 0: what the memory takes
+  Bytes footprint = 0;
+};
+
+/// What a stream saw of the simulated memory.
+struct Outcome {
+  std::uint64_t requests = 0;
+  Tick elapsed;           ///< from the first request to the last completion
+  Tick read_latency_sum;  ///< from acceptance to completion, over all reads
+  std::uint64_t reads = 0;
+};
+
+/// The stream of that name over the given footprint; `known` says whether there is one.
+inline Stream stream_named(std::string_view name, Bytes footprint, bool& known) {
+  known = true;
+  if (name == "sequential") return {.footprint = footprint};
+  if (name == "chase") return {.random = true, .outstanding = 1, .footprint = footprint};
+  if (name == "random") return {.random = true, .footprint = footprint};
+  if (name == "mixed") return {.random = true, .reads_percent = 70, .footprint = footprint};
+  known = false;
+  return {};
+}
+
+/// Plays `count` requests of `stream` to anything with try_send, next_event and advance. It
+/// does as little as a driver can, because its own instructions are counted with the
+/// memory's.
+template <typename Memory>
+Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
+  Rng rng(1);
+  sim::Sink sink;
+  Outcome outcome;
+  Tick now;
+  std::uint64_t sent = 0;
+  std::uint64_t done = 0;
+  bool refused = false;
+  sim::Request request;
+  const std::uint64_t lines = stream.footprint / line_bytes;
+
+  const auto draw = [&] {
+    const std::uint64_t line = stream.random ? rng.below(lines) : sent % lines;
+    const bool read = stream.reads_percent == 100 || rng.below(100) < stream.reads_percent;
+    request.address = Address(line * line_bytes);
+    request.op = read ? sim::Op::read : sim::Op::write;
+  };
+
+  draw();
+  while (done < count) {
+    while (sent < count && !refused && (stream.outstanding == 0 || sent - done < stream.outstanding)) {
+      // The id comes back in the completion, so it can carry the time and the operation.
+      request.id = now.ps() * 2 + (request.op == sim::Op::read ? 1 : 0);
+      refused = !memory.try_send(request, now).accepted;
+      if (refused) break;
+      ++sent;
+      draw();
+    }
+    now = memory.next_event();
+    memory.advance(now, sink);
+    for (const sim::Completion& completion : sink) {
+      if (completion.kind == sim::Completion::Kind::wake) {
+        refused = false;
+      } else if (completion.kind == sim::Completion::Kind::done) {
+        ++done;
+        outcome.elapsed = completion.time;
+        if (completion.id % 2 == 1) {
+          ++outcome.reads;
+          outcome.read_latency_sum += completion.time - Tick(completion.id / 2);
+        }
+      }
+    }
+    sink.clear();
+  }
+  outcome.requests = count;
+  return outcome;
+}
+
+/// One line that run.py reads: requests, elapsed ps, reads, sum of read latencies in ps.
+inline void print(const Outcome& outcome) {
+  std::printf("%llu %llu %llu %llu\n", static_cast<unsigned long long>(outcome.requests),
+              static_cast<unsigned long long>(outcome.elapsed.ps()),
+              static_cast<unsigned long long>(outcome.reads),
+              static_cast<unsigned long long>(outcome.read_latency_sum.ps()));
+}
+
+}  // namespace nearfar::bench
