@@ -158,19 +158,16 @@ def zsh(levels: list[Level]) -> str:
     for level in levels:
         lines = [f"    {_quoted(' '.join(level.path))})", "      case $previous in"]
         for option, values in level.values.items():
-            lines.append(
-                f"        {option}) compadd -- {' '.join(map(_quoted, values))}; return ;;"
-            )
+            quoted = " ".join(map(_quoted, values))
+            lines.append(f"        {option}) compadd -- {quoted}; return ;;")
         if level.file_options:
             lines.append(f"        {'|'.join(level.file_options)}) _files; return ;;")
         if level.free_options:
             lines.append(f"        {'|'.join(level.free_options)}) return ;;")
         lines.append("      esac")
-        described = [*level.commands.items()]
-        lines.append(f"      commands=({' '.join(_described(*entry) for entry in described)})")
-        options = " ".join(_described(*entry) for entry in level.options.items())
-        lines.append(f"      options=({options})")
-        lines.append(f"      words=({' '.join(map(_quoted, level.words))})")
+        lines.append(f"      commands=({_described(level.commands)})")
+        lines.append(f"      options=({_described(level.options)})")
+        lines.append(f"      operands=({' '.join(map(_quoted, level.words))})")
         lines.append(f"      files={'1' if level.files else ''}")
         cases.append("\n".join([*lines, "      ;;"]))
     known = " ".join(_quoted(" ".join(level.path)) + " 1" for level in levels if level.path)
@@ -182,14 +179,13 @@ _ZSH = """\
 # Completion of nearfar for zsh.
 _nearfar() {
   local -A known=(@KNOWN@)
-  local -a commands options words
+  local -a commands options operands
   local here="" previous="" files="" word longer
   for word in "${(@)words[2,CURRENT-1]}"; do
     longer=${here:+$here }$word
     (( ${+known[$longer]} )) && here=$longer
     previous=$word
   done
-  words=()
   case $here in
 @CASES@
   esac
@@ -197,7 +193,7 @@ _nearfar() {
     _describe option options
   else
     (( $#commands )) && _describe command commands
-    (( $#words )) && compadd -- $words
+    (( $#operands )) && compadd -- $operands
     [[ -n $files ]] && _files
   fi
 }
@@ -238,9 +234,8 @@ def _fish_option(level: Level, option: str) -> str:
     return f"{text} -x" if option in level.free_options else text
 
 
-def _described(name: str, about: str) -> str:
-    escaped = name.replace(":", "\\:")
-    return _quoted(f"{escaped}:{about}")
+def _described(names: dict[str, str]) -> str:
+    return " ".join(_quoted(f"{name}:{about}") for name, about in names.items())
 
 
 def _quoted(text: str) -> str:
