@@ -1,0 +1,26 @@
+#include "sim/dram/channel.h"
+
+#include "sim/dram/controller.h"
+
+namespace nearfar::sim::dram {
+
+Channel::Channel(const Config& config, std::uint8_t channel_index, CommandLog* log, Mode mode)
+    : controller_(std::make_unique<Controller>(config, channel_index, log, mode)) {}
+
+Channel::~Channel() = default;
+
+Accept Channel::try_send(const Request& request, Tick now) {
+  return controller_->try_send(request, now);
+}
+
+Tick Channel::next_event() const { return controller_->next_event(); }
+
+void Channel::advance(Tick until, Sink& sink) { controller_->advance(until, sink); }
+
+bool Channel::idle() const { return controller_->idle(); }
+
+void Channel::register_counters(Counters& counters, const std::string& prefix) const {
+  controller_->register_counters(counters, prefix);
+}
+
+}  // namespace nearfar::sim::dram

@@ -1,0 +1,152 @@
+#include "sim/dram/config.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "sim/dram/mapping.h"
+
+namespace nearfar::sim::dram {
+namespace {
+
+/// tDLLK by speed (JESD79-4), for models that do not state it.
+std::uint32_t dll_lock(Tick clock) {
+  if (clock > Tick(1000)) return 597;  // up to DDR4-1866
+  if (clock > Tick(800)) return 768;   // DDR4-2133 and -2400
+  return 1024;
+}
+
+[[noreturn]] void fail(const std::string& key, const std::string& what) {
+  throw InputError(key + " " + what);
+}
+
+void check_range(const std::string& key, std::uint64_t value, std::uint64_t least,
+                 std::uint64_t most) {
+  if (value < least || value > most) {
+    fail(key, "is " + std::to_string(value) + "; it must lie between " + std::to_string(least) +
+                  " and " + std::to_string(most));
+  }
+}
+
+void check_power_of_two(const std::string& key, std::uint64_t value, std::uint64_t most) {
+  check_range(key, value, 1, most);
+  if (!std::has_single_bit(value)) {
+    fail(key, "is " + std::to_string(value) + "; it must be a power of two");
+  }
+}
+
+/// The timing keys and where they go.
+template <typename Visit>
+void each_timing(Timing& t, Visit visit) {
+  visit("cl", t.cl);
+  visit("cwl", t.cwl);
+  visit("rcd", t.rcd);
+  visit("rp", t.rp);
+  visit("ras", t.ras);
+  visit("rc", t.rc);
+  visit("ccd_s", t.ccd_s);
+  visit("ccd_l", t.ccd_l);
+  visit("rrd_s", t.rrd_s);
+  visit("rrd_l", t.rrd_l);
+  visit("faw", t.faw);
+  visit("wtr_s", t.wtr_s);
+  visit("wtr_l", t.wtr_l);
+  visit("wr", t.wr);
+  visit("rtp", t.rtp);
+  visit("rfc", t.rfc);
+  visit("refi", t.refi);
+  visit("xp", t.xp);
+  visit("cke", t.cke);
+  visit("ckesr", t.ckesr);
+  visit("xs", t.xs);
+  visit("rtrs", t.rtrs);
+}
+
+void check_timing(const Config& config, const std::string& prefix) {
+  constexpr std::uint32_t longest = 1u << 20;
+  Timing t = config.timing;
+  each_timing(t, [&](const char* name, std::uint32_t value) {
+    // Only the board's bus turnaround may be nothing.
+    const std::uint32_t least = std::string_view(name) == "rtrs" ? 0 : 1;
+    check_range(prefix + "timing." + name, value, least, longest);
+  });
+  if (t.rc < t.ras + t.rp) fail(prefix + "timing.rc", "is less than ras + rp");
+  if (t.ccd_l < t.ccd_s) fail(prefix + "timing.ccd_l", "is less than ccd_s");
+  if (t.rrd_l < t.rrd_s) fail(prefix + "timing.rrd_l", "is less than rrd_s");
+  if (t.wtr_l < t.wtr_s) fail(prefix + "timing.wtr_l", "is less than wtr_s");
+  if (t.ccd_s < t.burst) fail(prefix + "timing.ccd_s", "is less than a burst's cycles");
+  if (config.refresh && t.refi < 4 * t.rfc / 3) {
+    fail(prefix + "timing.refi", "leaves no time between refreshes of " + std::to_string(t.rfc) +
+                                     " cycles");
+  }
+}
+
+}  // namespace
+
+Bytes Config::capacity() const {
+  return Bytes{total_banks()} * rows * (columns / burst_length) * line_bytes;
+}
+
+void check(const Config& config, const std::string& prefix) {
+  constexpr std::uint64_t most_entries = 4096;
+  check_range(prefix + "clock_ps", config.clock.ps(), 1, 1'000'000);
+  check_range(prefix + "ranks", config.ranks, 1, 4);
+  check_power_of_two(prefix + "bank_groups", config.bank_groups, 4);
+  check_power_of_two(prefix + "banks", config.banks, 4);
+  check_power_of_two(prefix + "rows", config.rows, 1u << 20);
+  check_power_of_two(prefix + "columns", config.columns, 1u << 14);
+  if (config.burst_length != 8) fail(prefix + "burst_length", "must be 8: a line on 64 data bits");
+  if (config.columns < config.burst_length) fail(prefix + "columns", "hold less than a burst");
+  check_timing(config, prefix);
+  check_range(prefix + "queue.read", config.read_queue, 1, most_entries);
+  check_range(prefix + "queue.write", config.write_queue, 1, most_entries);
+  check_range(prefix + "queue.write_high", config.write_high, 1, config.write_queue);
+  check_range(prefix + "queue.write_low", config.write_low, 0, config.write_high - 1);
+  check_range(prefix + "refresh.postpone", config.refresh_postpone, 0, 8);
+  static_cast<void>(AddressMapping(config, prefix + "mapping"));
+}
+
+Config config_from(const Settings& settings, const std::string& prefix) {
+  const auto count = [&](const std::string& key) {
+    const std::uint64_t value = settings.count(prefix + key);
+    check_range(prefix + key, value, 0, ~std::uint32_t{0});
+    return static_cast<std::uint32_t>(value);
+  };
+
+  if (settings.name(prefix + "standard") != "DDR4") {
+    fail(prefix + "standard",
+         "is '" + settings.name(prefix + "standard") + "'; the only one known is DDR4");
+  }
+  Config config;
+  config.clock = settings.time(prefix + "clock_ps");
+  config.ranks = count("ranks");
+  config.bank_groups = count("bank_groups");
+  config.banks = count("banks");
+  config.rows = count("rows");
+  config.columns = count("columns");
+  config.burst_length = count("burst_length");
+  each_timing(config.timing, [&](const char* name, std::uint32_t& value) {
+    value = count(std::string("timing.") + name);
+  });
+  config.timing.dllk = settings.has(prefix + "timing.dllk") ? count("timing.dllk")
+                                                            : dll_lock(config.clock);
+  config.timing.burst = config.burst_length / 2;
+  config.read_queue = count("queue.read");
+  config.write_queue = count("queue.write");
+  config.write_high = count("queue.write_high");
+  config.write_low = count("queue.write_low");
+  const std::string& page = settings.name(prefix + "page");
+  if (page != "open" && page != "closed") {
+    fail(prefix + "page", "is '" + page + "'; it must be open or closed");
+  }
+  config.page = page == "closed" ? PagePolicy::closed : PagePolicy::open;
+  config.refresh = settings.flag(prefix + "refresh.enabled");
+  config.refresh_postpone = count("refresh.postpone");
+  config.powerdown_idle = count("powerdown.idle");
+  config.selfrefresh_idle = count("selfrefresh.idle");
+  config.mapping = settings.name(prefix + "mapping");
+  check(config, prefix);
+  return config;
+}
+
+}  // namespace nearfar::sim::dram

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/slab.h"
+#include "sim/dram/channel.h"
+#include "sim/dram/channel_counters.h"
+#include "sim/dram/completion_queue.h"
+#include "sim/dram/controller_state.h"
+#include "sim/dram/cycle_reference.h"
+#include "sim/dram/device_timing.h"
+#include "sim/dram/mapping.h"
+#include "sim/dram/selector.h"
+#include "sim/dram/waiting_ports.h"
+
+namespace nearfar::sim::dram {
+
+/// What stands behind Channel: admits requests, carries out the commands that the scheduling
+/// rules choose, and tells the results.
+///
+/// Commands up to the time of a call are carried out before anything else happens in it, so
+/// a decision never depends on when it was looked at. The next command is always known; it
+/// stays right until a request arrives or the command goes out.
+class Channel::Controller {
+ public:
+  Controller(const Config& config, std::uint8_t channel_index, CommandLog* log, Mode mode);
+
+  Accept try_send(const Request& request, Tick now);
+  [[nodiscard]] Tick next_event() const;
+  void advance(Tick until, Sink& sink);
+  [[nodiscard]] bool idle() const;
+  void register_counters(Counters& counters, const std::string& prefix) const {
+    counters_.register_in(counters, prefix);
+  }
+
+ private:
+  using Index = RequestQueue::Index;
+
+  /// What happens next: a request's command, or something a rank plans.
+  struct Next {
+    Tick time = Tick::never();
+    bool is_rank = false;
+    std::uint32_t rank = 0;
+    RankRules::Plan plan;
+    Choice choice;
+  };
+
+  /// A write merged into a queued one that wants to know when it reaches the media.
+  struct Merged {
+    std::uint64_t id = 0;
+    Address address;
+    DataHandle data = 0;
+    std::uint32_t next = 0;
+  };
+
+  // Admission (controller_admit.cpp).
+  Accept admit_read(const Request& request, const Location& at, Cycle cycle, Tick now);
+  Accept admit_write(const Request& request, const Location& at, Cycle cycle, Tick now);
+  Accept refuse(Direction d, const Request& request, Cycle cycle);
+  void enqueue(Direction d, const Request& request, const Location& at, Cycle cycle, Tick now);
+  void merge(Index entry, const Request& request);
+  void tell_accepted(const Request& request, Tick now);
+  void slot_freed(Direction d, Cycle cycle);
+  void lapse_holds(Cycle cycle);
+  void note_occupancy(Direction d, Tick time);
+
+  // Carrying out commands (controller_issue.cpp).
+  void carry_out(const Next& next);
+  void issue(Command command, const Location& at, Cycle cycle);
+  void issue_for_request(const Choice& choice);
+  void issue_for_rank(Command command, std::uint32_t rank, Cycle cycle);
+  void finish(Direction d, Index entry, Cycle cycle);
+  void tell_media(const RequestQueue::Entry& entry, Tick time);
+  void unblock_writes(const Location& at);
+  void update_bank(std::uint32_t bank);
+
+  // Finding the next command (controller.cpp).
+  void run_until(Tick until);
+  void run_every_cycle(Cycle last);
+  void plan_rank(std::uint32_t rank, Cycle from);
+  void choose_next(Cycle from);
+  void reconsider(Direction d, Index entry, Direction before, Cycle from);
+  [[nodiscard]] Next next_of(const Choice& choice) const;
+  void skip_idle(Cycle until);
+
+  [[nodiscard]] Tick time_of(Cycle cycle) const { return config_.clock * cycle; }
+  [[nodiscard]] Cycle cycle_of(Tick time) const { return time / config_.clock; }
+  [[nodiscard]] bool no_requests() const {
+    return state_.queue(Direction::read).empty() && state_.queue(Direction::write).empty();
+  }
+  WaitingPorts& waiting(Direction d) { return waiting_[static_cast<unsigned>(d)]; }
+
+  Config config_;
+  AddressMapping mapping_;
+  std::uint8_t channel_index_;
+  CommandLog* log_;
+  std::uint64_t rank_banks_;  ///< a bit for each bank of rank 0
+
+  ControllerState state_;
+  DeviceTiming timing_;
+  Selector selector_;
+  std::unique_ptr<CycleReference> reference_;  ///< in Mode::every_cycle
+  Cycle cycle_ = 0;                            ///< the last one evaluated in that mode
+
+  std::array<RankRules::Plan, 4> plans_;
+  std::uint64_t available_ = 0;  ///< banks of ranks that take requests, one bit each
+  Next next_;
+
+  std::array<WaitingPorts, 2> waiting_;
+  Slab<Merged> merged_;
+  CompletionQueue completions_;
+  std::uint64_t arrivals_ = 0;
+  std::array<Tick, 2> occupancy_noted_{};
+  std::array<Cycle, 4> low_power_since_{};
+  ChannelCounters counters_;
+};
+
+}  // namespace nearfar::sim::dram

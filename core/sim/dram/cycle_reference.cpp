@@ -1,0 +1,100 @@
+#include "sim/dram/cycle_reference.h"
+
+namespace nearfar::sim::dram {
+
+CycleReference::CycleReference(const Config& config, const ControllerState& state)
+    : config_(config),
+      state_(state),
+      bank_(config.total_banks()),
+      group_(std::size_t{config.ranks} * config.bank_groups),
+      rank_(config.ranks) {}
+
+std::optional<CycleReference::RankChoice> CycleReference::rank_command(Cycle cycle) const {
+  for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
+    const std::optional<Command> command = state_.rules.wanted(state_.ranks[rank], cycle);
+    Location at;
+    at.rank = static_cast<std::uint8_t>(rank);
+    if (command && allowed(*command, at, cycle)) return RankChoice{*command, rank};
+  }
+  return std::nullopt;
+}
+
+std::optional<Choice> CycleReference::request_command(Cycle cycle) const {
+  const Direction d = state_.direction();
+  const RequestQueue& queue = state_.queue(d);
+  const bool column_reserved = state_.urgent(d) && state_.hits(queue[queue.oldest()].at) &&
+                               state_.rules.available(
+                                   state_.ranks[queue[queue.oldest()].at.rank], cycle);
+  for (const bool want_column : {true, false}) {
+    for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
+      const Location& at = queue[i].at;
+      if (!state_.rules.available(state_.ranks[at.rank], cycle)) continue;
+      if (state_.hits(at) != want_column || choice_of_bank(d, at.bank_index) != i) continue;
+      if (want_column && column_reserved && i != queue.oldest()) continue;
+      const Command command = state_.needed(d, at);
+      if (allowed(command, at, cycle)) return Choice{cycle, 0, command, d, i};
+    }
+  }
+  return std::nullopt;
+}
+
+RequestQueue::Index CycleReference::choice_of_bank(Direction d, std::uint32_t bank) const {
+  const RequestQueue& queue = state_.queue(d);
+  if (state_.urgent(d) && queue[queue.oldest()].at.bank_index == bank) return queue.oldest();
+  auto chosen = RequestQueue::none;
+  for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
+    if (queue[i].at.bank_index != bank || queue[i].blocked) continue;
+    if (state_.hits(queue[i].at)) return i;
+    if (chosen == RequestQueue::none) chosen = i;
+  }
+  return chosen;
+}
+
+bool CycleReference::allowed(Command command, const Location& at, Cycle cycle) const {
+  for (const Constraint& constraint : ddr4::constraints) {
+    if (!constraint.following.has(command)) continue;
+    switch (constraint.scope) {
+      case Scope::bank:
+        if (!satisfied(constraint, bank_[at.bank_index], cycle)) return false;
+        break;
+      case Scope::bank_group:
+        if (!satisfied(constraint, group_[at.group_index], cycle)) return false;
+        break;
+      case Scope::rank:
+        if (!satisfied(constraint, rank_[at.rank], cycle)) return false;
+        break;
+      case Scope::other_ranks:
+        for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
+          if (rank != at.rank && !satisfied(constraint, rank_[rank], cycle)) return false;
+        }
+        break;
+    }
+  }
+  return true;
+}
+
+bool CycleReference::satisfied(const Constraint& constraint, const Times& times,
+                               Cycle cycle) const {
+  const std::int64_t gap = constraint.gap(config_.timing);
+  for (std::uint8_t p = 0; p < command_count; ++p) {
+    if (!constraint.preceding.has(static_cast<Command>(p))) continue;
+    const std::optional<Cycle> last = times[p][constraint.count - 1];
+    if (last && static_cast<std::int64_t>(cycle - *last) < gap) return false;
+  }
+  return true;
+}
+
+void CycleReference::issue(Command command, const Location& at, Cycle cycle) {
+  const auto note = [&](Times& times) {
+    auto& last = times[static_cast<std::uint8_t>(command)];
+    for (std::size_t i = last.size() - 1; i > 0; --i) last[i] = last[i - 1];
+    last[0] = cycle;
+  };
+  note(rank_[at.rank]);
+  if (slot_of(command) < Slot::prea) {
+    note(bank_[at.bank_index]);
+    note(group_[at.group_index]);
+  }
+}
+
+}  // namespace nearfar::sim::dram

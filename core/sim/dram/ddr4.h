@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/dram/command.h"
+#include "sim/dram/config.h"
+
+namespace nearfar::sim::dram {
+
+inline constexpr std::size_t command_count = 12;
+
+/// A set of commands, one bit each.
+class CommandSet {
+ public:
+  template <typename... Commands>
+  constexpr CommandSet(Command first, Commands... others)  // a lone command is a set of one
+      : bits_(static_cast<std::uint16_t>((bit(first) | ... | bit(others)))) {}
+
+  [[nodiscard]] constexpr bool has(Command command) const { return (bits_ & bit(command)) != 0; }
+
+ private:
+  static constexpr unsigned bit(Command command) { return 1u << static_cast<unsigned>(command); }
+
+  std::uint16_t bits_;
+};
+
+/// Where the later command must go for a constraint to bind it, seen from the earlier one.
+enum class Scope : std::uint8_t { bank, bank_group, rank, other_ranks };
+
+/// No command of `following` within `scope` comes sooner than `gap` cycles after the
+/// `count`-th last command of `preceding`.
+struct Constraint {
+  CommandSet preceding;
+  CommandSet following;
+  Scope scope;
+  std::int64_t (*gap)(const Timing&);
+  std::uint32_t count = 1;
+};
+
+/// DDR4 SDRAM: every minimum distance between two commands (JESD79-4, command timing and the
+/// sections on power-down and self-refresh; additive latency 0, CRC and parity off). The
+/// controller's rules rest on this table alone. `t.rtrs` is the board's, not the device's.
+namespace ddr4 {
+
+using T = const Timing&;
+using enum Command;
+
+inline constexpr CommandSet column_read{rd, rda};
+inline constexpr CommandSet column_write{wr, wra};
+inline constexpr CommandSet column{rd, rda, wr, wra};
+
+/// From a write command to the end of its data.
+constexpr std::int64_t written(T t) { return std::int64_t{t.cwl} + t.burst; }
+/// From a read command to the end of its data.
+constexpr std::int64_t delivered(T t) { return std::int64_t{t.cl} + t.burst; }
+/// tACTPDEN, tPRPDEN and tREFPDEN of the speeds from DDR4-2400 up; 1 below.
+constexpr std::int64_t pden(T) { return 2; }
+
+inline constexpr Constraint constraints[] = {
+    // Rows of one bank. An auto-precharge starts no sooner than tRAS after the ACT; ACT-to-ACT
+    // tRC holds the next ACT back for that.
+    {act, column, Scope::bank, [](T t) -> std::int64_t { return t.rcd; }},
+    {act, pre, Scope::bank, [](T t) -> std::int64_t { return t.ras; }},
+    {act, act, Scope::bank, [](T t) -> std::int64_t { return t.rc; }},
+    {pre, act, Scope::bank, [](T t) -> std::int64_t { return t.rp; }},
+    {rd, pre, Scope::bank, [](T t) -> std::int64_t { return t.rtp; }},
+    {wr, pre, Scope::bank, [](T t) { return written(t) + t.wr; }},
+    {rda, act, Scope::bank, [](T t) -> std::int64_t { return t.rtp + t.rp; }},
+    {wra, act, Scope::bank, [](T t) { return written(t) + t.wr + t.rp; }},
+
+    // Activates share a rank's charge pumps, a bank group's more than its siblings'.
+    {act, act, Scope::bank_group, [](T t) -> std::int64_t { return t.rrd_l; }},
+    {act, act, Scope::rank, [](T t) -> std::int64_t { return t.rrd_s; }},
+    {act, act, Scope::rank, [](T t) -> std::int64_t { return t.faw; }, 4},
+
+    // Column commands share a bank group's and a rank's data path.
+    {column_read, column_read, Scope::bank_group, [](T t) -> std::int64_t { return t.ccd_l; }},
+    {column_write, column_write, Scope::bank_group, [](T t) -> std::int64_t { return t.ccd_l; }},
+    {column_read, column_read, Scope::rank, [](T t) -> std::int64_t { return t.ccd_s; }},
+    {column_write, column_write, Scope::rank, [](T t) -> std::int64_t { return t.ccd_s; }},
+    {column_write, column_read, Scope::bank_group, [](T t) { return written(t) + t.wtr_l; }},
+    {column_write, column_read, Scope::rank, [](T t) { return written(t) + t.wtr_s; }},
+    {column_read, column_write, Scope::rank, [](T t) { return delivered(t) + 2 - t.cwl; }},
+
+    // Ranks share the data bus: one burst, a bubble, the next.
+    {column_read, column_read, Scope::other_ranks,
+     [](T t) -> std::int64_t { return t.burst + t.rtrs; }},
+    {column_write, column_write, Scope::other_ranks,
+     [](T t) -> std::int64_t { return t.burst + t.rtrs; }},
+    {column_read, column_write, Scope::other_ranks,
+     [](T t) { return delivered(t) + t.rtrs - t.cwl; }},
+    {column_write, column_read, Scope::other_ranks,
+     [](T t) { return written(t) + t.rtrs - t.cl; }},
+
+    // Precharging a whole rank.
+    {act, prea, Scope::rank, [](T t) -> std::int64_t { return t.ras; }},
+    {column_read, prea, Scope::rank, [](T t) -> std::int64_t { return t.rtp; }},
+    {column_write, prea, Scope::rank, [](T t) { return written(t) + t.wr; }},
+    {prea, act, Scope::rank, [](T t) -> std::int64_t { return t.rp; }},
+
+    // Refresh and self-refresh want every bank precharged, an auto-precharge finished too.
+    {act, {ref, sre}, Scope::rank, [](T t) -> std::int64_t { return t.rc; }},
+    {{pre, prea}, {ref, sre}, Scope::rank, [](T t) -> std::int64_t { return t.rp; }},
+    {rda, {ref, sre}, Scope::rank, [](T t) -> std::int64_t { return t.rtp + t.rp; }},
+    {wra, {ref, sre}, Scope::rank, [](T t) { return written(t) + t.wr + t.rp; }},
+    {ref, {act, ref, sre}, Scope::rank, [](T t) -> std::int64_t { return t.rfc; }},
+
+    // Power-down: entry after the last command has had its effect, then a least stay, then a
+    // least time awake.
+    {act, pde, Scope::rank, pden},
+    {{pre, prea}, pde, Scope::rank, pden},
+    {ref, pde, Scope::rank, pden},
+    {column_read, {pde, sre}, Scope::rank, [](T t) { return delivered(t) + 1; }},
+    {wr, pde, Scope::rank, [](T t) { return written(t) + t.wr; }},
+    {wra, pde, Scope::rank, [](T t) { return written(t) + t.wr + 1; }},
+    {pde, pdx, Scope::rank, [](T t) -> std::int64_t { return t.cke; }},
+    {pdx, {pde, sre}, Scope::rank, [](T t) -> std::int64_t { return t.cke; }},
+    {pdx, {act, pre, prea, rd, rda, wr, wra, ref, sre}, Scope::rank,
+     [](T t) -> std::int64_t { return t.xp; }},
+
+    // Self-refresh.
+    {sre, srx, Scope::rank, [](T t) -> std::int64_t { return t.ckesr; }},
+    {srx, {act, pre, prea, ref, sre, pde}, Scope::rank,
+     [](T t) -> std::int64_t { return t.xs; }},
+    {srx, column, Scope::rank, [](T t) -> std::int64_t { return t.dllk; }},
+};
+
+}  // namespace ddr4
+}  // namespace nearfar::sim::dram

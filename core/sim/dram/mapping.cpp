@@ -1,0 +1,94 @@
+#include "sim/dram/mapping.h"
+
+#include <bit>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace nearfar::sim::dram {
+namespace {
+
+/// Lines in the part of a row that `column_low` counts: 256 bytes.
+constexpr std::uint32_t low_lines_of_a_split = 4;
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t dash = text.find('-');
+    parts.push_back(text.substr(0, dash));
+    if (dash == std::string_view::npos) return parts;
+    text.remove_prefix(dash + 1);
+  }
+}
+
+}  // namespace
+
+AddressMapping::AddressMapping(const Config& config, const std::string& key)
+    : groups_(config.bank_groups),
+      banks_(config.banks),
+      burst_length_(config.burst_length),
+      capacity_(config.capacity()) {
+  static constexpr std::string_view names[] = {"row",  "rank",        "bank_group",
+                                               "bank", "column_high", "column_low"};
+  const auto fail = [&](const std::string& what) {
+    throw InputError(key + ": '" + config.mapping + "' " + what +
+                     "; it takes row, rank, bank_group, bank and column (or column_high and "
+                     "column_low) once each, joined by '-'");
+  };
+
+  const std::vector<std::string_view> order = split(config.mapping);
+  bool columns_split = false;
+  for (const std::string_view name : order) columns_split |= name == names[column_low];
+  low_lines_ = columns_split ? low_lines_of_a_split : 1;
+
+  const std::uint32_t bursts = config.columns / config.burst_length;
+  if (bursts % low_lines_ != 0) fail("splits rows that are shorter than 256 bytes");
+  const std::uint64_t sizes[] = {config.rows,  config.ranks,        config.bank_groups,
+                                 config.banks, bursts / low_lines_, low_lines_};
+
+  bool seen[name_count] = {};
+  std::uint64_t weight = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    std::optional<Name> name;
+    for (std::uint8_t n = 0; n < name_count; ++n) {
+      if (order[i] == names[n]) name = static_cast<Name>(n);
+    }
+    if (order[i] == "column" && !columns_split) name = column_high;
+    if (!name) fail("has no field named '" + std::string(order[i]) + "'");
+    if (seen[*name]) fail("repeats '" + std::string(order[i]) + "'");
+    seen[*name] = true;
+    Field& field = fields_[*name];
+    field.size = sizes[*name];
+    field.weight = weight;
+    field.mask = field.size - 1;
+    field.shift = static_cast<std::uint32_t>(std::countr_zero(weight));
+    powers_of_two_ &= std::has_single_bit(field.size) && std::has_single_bit(weight);
+    weight *= field.size;
+  }
+  if (!columns_split) seen[column_low] = true;
+  for (std::uint8_t n = 0; n < name_count; ++n) {
+    if (!seen[n]) fail("lacks '" + std::string(names[n]) + "'");
+  }
+}
+
+Location AddressMapping::locate_by_division(std::uint64_t line) const {
+  const auto value = [&](Name name) {
+    return static_cast<std::uint32_t>(line / fields_[name].weight % fields_[name].size);
+  };
+  return place(value(row), value(rank), value(bank_group), value(bank),
+               value(column_high) * low_lines_ + value(column_low));
+}
+
+Address AddressMapping::address(const Location& location) const {
+  const std::uint32_t burst = location.column / burst_length_;
+  const std::uint64_t line = location.row * fields_[row].weight +
+                             location.rank * fields_[rank].weight +
+                             location.bank_group * fields_[bank_group].weight +
+                             location.bank * fields_[bank].weight +
+                             burst / low_lines_ * fields_[column_high].weight +
+                             burst % low_lines_ * fields_[column_low].weight;
+  return Address(line * line_bytes);
+}
+
+}  // namespace nearfar::sim::dram

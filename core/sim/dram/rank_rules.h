@@ -1,0 +1,95 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "sim/dram/command.h"
+#include "sim/dram/config.h"
+#include "sim/dram/device_timing.h"
+
+namespace nearfar::sim::dram {
+
+inline constexpr Cycle never = std::numeric_limits<Cycle>::max();
+
+enum class Power : std::uint8_t { up, down, self_refresh };
+
+/// What refresh and power management know of a rank.
+struct RankState {
+  Power power = Power::up;
+  bool refreshed = true;        ///< since it last left self-refresh
+  std::uint32_t queued = 0;     ///< requests waiting for this rank
+  std::uint32_t open_banks = 0;
+  Cycle idle_since = 0;         ///< when the last request left; meaningful while none is queued
+  Cycle first_due = 0;          ///< when the oldest refresh owed is, or the next will be, due
+};
+
+/// Refresh, power-down and self-refresh of a rank: which command it wants, and when.
+///
+/// A refresh is due every tREFI. Up to `refresh_postpone` may be owed while requests wait;
+/// beyond that the rank takes no request until it has refreshed. Refreshes owed are made up
+/// for when the rank has been without requests for `refresh_idle` cycles. Due times lie
+/// ahead of the multiples of tREFI by the longest time it takes to precharge a busy rank, so
+/// that REF itself meets JEDEC's limit of nine tREFI between two.
+///
+/// A rank without requests goes to power-down, and after longer to self-refresh, all banks
+/// precharged, nothing owed and refreshed once since the last self-refresh.
+class RankRules {
+ public:
+  static constexpr Cycle refresh_idle = 32;
+
+  explicit RankRules(const Config& config);
+
+  /// A rank as it is at time 0; ranks' refreshes are staggered.
+  [[nodiscard]] RankState initial(std::uint32_t rank) const;
+
+  /// From this cycle on the rank takes no request until it has refreshed.
+  [[nodiscard]] Cycle forced_at(const RankState& rank) const {
+    return refresh_ && rank.power != Power::self_refresh
+               ? rank.first_due + postpone_ * refi_
+               : never;
+  }
+
+  /// Whether requests to the rank may be served at `cycle`.
+  [[nodiscard]] bool available(const RankState& rank, Cycle cycle) const {
+    return rank.power == Power::up && cycle < forced_at(rank);
+  }
+
+  /// The command the rank wants at `cycle`, as soon as timing allows it.
+  [[nodiscard]] std::optional<Command> wanted(const RankState& rank, Cycle cycle) const;
+
+  struct Plan {
+    Cycle cycle = never;
+    Command command = Command::ref;
+    bool closes = false;  ///< no command: from `cycle` on the rank is not available
+  };
+  /// The first cycle from `from` on in which wanted() names a command that `timing` allows,
+  /// if no request comes or goes; or, while requests are served, when that stops.
+  [[nodiscard]] Plan plan(const RankState& rank, std::uint32_t index, const DeviceTiming& timing,
+                          Cycle from) const;
+
+  /// Updates the rank for its command at `cycle`.
+  void issued(Command command, RankState& rank, Cycle cycle) const;
+
+  [[nodiscard]] Cycle refi() const { return refi_; }
+
+  /// When the rank, without requests, starts to want something because of idleness alone;
+  /// never when nothing of the kind lies after `cycle`.
+  [[nodiscard]] Cycle next_idle_threshold(const RankState& rank, Cycle cycle) const;
+
+ private:
+  [[nodiscard]] Cycle wants_refresh_at(const RankState& rank) const;
+  [[nodiscard]] Cycle wants_selfrefresh_at(const RankState& rank) const;
+  [[nodiscard]] Cycle wants_powerdown_at(const RankState& rank) const;
+
+  bool refresh_;
+  Cycle refi_;
+  Cycle postpone_;
+  Cycle ahead_;    ///< due times lie this much before the multiples of tREFI
+  Cycle stagger_;  ///< from one rank's due times to the next one's
+  Cycle powerdown_idle_;
+  Cycle selfrefresh_idle_;
+};
+
+}  // namespace nearfar::sim::dram

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/dram/mapping.h"
+#include "sim/request.h"
+
+namespace nearfar::sim::dram {
+
+/// One direction's queue: a fixed set of entries, each in two lists, both in order of
+/// arrival: the whole queue's and its bank's.
+class RequestQueue {
+ public:
+  using Index = std::uint16_t;
+  static constexpr Index none = 0xffff;
+
+  struct Entry {
+    Location at;
+    std::uint64_t order = 0;  ///< counts arrivals over both directions
+    std::uint64_t id = 0;
+    Address address;
+    DataHandle data = 0;
+    bool tell_media = false;
+    bool blocked = false;      ///< a write to a line that an older read still waits for
+    bool activated = false;    ///< its row was opened for it
+    bool precharged = false;   ///< another row was closed for it
+    std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
+    Index older = none, younger = none;
+    Index older_in_bank = none, younger_in_bank = none;
+  };
+
+  RequestQueue(std::uint32_t capacity, std::uint32_t banks)
+      : entries_(capacity), free_(capacity), banks_(banks) {
+    for (std::uint32_t i = 0; i < capacity; ++i) free_[i] = static_cast<Index>(capacity - 1 - i);
+  }
+
+  [[nodiscard]] std::uint32_t size() const {
+    return static_cast<std::uint32_t>(entries_.size() - free_.size());
+  }
+  [[nodiscard]] std::uint32_t free() const { return static_cast<std::uint32_t>(free_.size()); }
+  [[nodiscard]] bool empty() const { return oldest_ == none; }
+
+  [[nodiscard]] Entry& operator[](Index index) { return entries_[index]; }
+  [[nodiscard]] const Entry& operator[](Index index) const { return entries_[index]; }
+  [[nodiscard]] Index oldest() const { return oldest_; }
+  [[nodiscard]] Index oldest_in_bank(std::uint32_t bank) const { return banks_[bank].oldest; }
+
+  /// The oldest entry for the line at `at`, or none.
+  [[nodiscard]] Index find(const Location& at) const {
+    Index i = banks_[at.bank_index].oldest;
+    while (i != none && !same_line(entries_[i].at, at)) i = entries_[i].younger_in_bank;
+    return i;
+  }
+
+  /// Whether an entry other than `except` wants the row at `at`.
+  [[nodiscard]] bool wants_row(const Location& at, Index except = none) const {
+    for (Index i = banks_[at.bank_index].oldest; i != none; i = entries_[i].younger_in_bank) {
+      if (i != except && entries_[i].at.row == at.row) return true;
+    }
+    return false;
+  }
+
+  /// Appends an entry; the queue must have one free.
+  Index push(const Request& request, const Location& at, std::uint64_t order) {
+    const Index index = free_.back();
+    free_.pop_back();
+    Bank& bank = banks_[at.bank_index];
+    Entry& entry = entries_[index];
+    entry.at = at;
+    entry.order = order;
+    entry.id = request.id;
+    entry.address = request.address;
+    entry.data = request.data;
+    entry.tell_media = request.tell_media;
+    entry.blocked = entry.activated = entry.precharged = false;
+    entry.merged = 0;
+    entry.older = youngest_;
+    entry.younger = none;
+    entry.older_in_bank = bank.youngest;
+    entry.younger_in_bank = none;
+    (youngest_ == none ? oldest_ : entries_[youngest_].younger) = index;
+    (bank.youngest == none ? bank.oldest : entries_[bank.youngest].younger_in_bank) = index;
+    youngest_ = bank.youngest = index;
+    return index;
+  }
+
+  void remove(Index index) {
+    const Entry& entry = entries_[index];
+    Bank& bank = banks_[entry.at.bank_index];
+    (entry.older == none ? oldest_ : entries_[entry.older].younger) = entry.younger;
+    (entry.younger == none ? youngest_ : entries_[entry.younger].older) = entry.older;
+    (entry.older_in_bank == none ? bank.oldest : entries_[entry.older_in_bank].younger_in_bank) =
+        entry.younger_in_bank;
+    (entry.younger_in_bank == none ? bank.youngest
+                                   : entries_[entry.younger_in_bank].older_in_bank) =
+        entry.older_in_bank;
+    free_.push_back(index);
+  }
+
+  [[nodiscard]] static bool same_line(const Location& a, const Location& b) {
+    return a.row == b.row && a.column == b.column;
+  }
+
+ private:
+  struct Bank {
+    Index oldest = none, youngest = none;
+  };
+
+  std::vector<Entry> entries_;
+  std::vector<Index> free_;
+  std::vector<Bank> banks_;
+  Index oldest_ = none, youngest_ = none;
+};
+
+}  // namespace nearfar::sim::dram
