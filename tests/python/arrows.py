@@ -100,7 +100,7 @@ def forbidden_imports(package: Path) -> Iterator[Arrow]:
                 if room == "infer" and module.split(".")[0] in FILES_AND_PROCESSES:
                     yield Arrow(name, module, "infer is pure: no files, no processes")
                 continue
-            target = (module.split(".") + [""])[1]
+            target = [*module.split("."), ""][1]
             if target == "_core" and room not in CORE_USERS:
                 yield Arrow(name, module, f"{room} may not use the compiled core")
             elif target == "":
