@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "dram_fixture.h"
+
+namespace nearfar::sim::dram::testing {
+namespace {
+
+std::vector<Arrival> stream_for(const Config& config, std::uint64_t seed) {
+  Rng rng(seed * 77 + 5);
+  StreamShape shape;
+  shape.count = 1000;
+  shape.writes_percent = static_cast<std::uint32_t>(rng.below(101));
+  shape.hot_percent = static_cast<std::uint32_t>(rng.below(101));
+  shape.mean_gap_ps = 500 + rng.below(30'000);
+  shape.pause_percent = static_cast<std::uint32_t>(rng.below(3));
+  shape.ports = static_cast<std::uint16_t>(1 + rng.below(6));
+  return random_stream(config, shape, seed);
+}
+
+void expect_same(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(difference(a.commands, b.commands), "");
+  EXPECT_EQ(difference(a.completions, b.completions), "");
+  EXPECT_EQ(a.accepted, b.accepted);
+  ASSERT_EQ(a.counters.size(), b.counters.size());
+  for (std::size_t i = 0; i < a.counters.size(); ++i) {
+    EXPECT_EQ(a.counters[i].value, b.counters[i].value) << a.counters[i].name;
+  }
+}
+
+class RandomMachine : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    const std::uint64_t seed = GetParam() * 10 + i;
+    SCOPED_TRACE("machine and stream " + std::to_string(seed));
+    const Config config = random_config(seed);
+    const auto arrivals = stream_for(config, seed);
+    expect_same(drive(config, Mode::next_event, arrivals),
+                drive(config, Mode::every_cycle, arrivals));
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMachine, ::testing::Range<std::uint64_t>(0, 24));
+
+}  // namespace
+}  // namespace nearfar::sim::dram::testing
