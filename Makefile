@@ -19,6 +19,10 @@ demo_page := nearfar-demo.html
 build = echo "Building build/$(1)"; $(CMAKE) --preset $(1) >/dev/null; \
   $(CMAKE) --build --preset $(1) -j$(JOBS) | { grep -vE '^\[ *[0-9]+%\]' || true; }
 
+# Runs one preset's tests, showing failures and the closing lines.
+run-tests = $(CTEST) --preset $(1) -j$(JOBS) | \
+  { grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' || true; }
+
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -39,7 +43,7 @@ test: test-cpp test-python ## all tests, C++ and Python
 test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 	@scripts/need gtest
 	@$(call build,release)
-	@$(CTEST) --preset release -j$(JOBS)
+	@$(call run-tests,release)
 
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
@@ -54,7 +58,7 @@ sanitize: test-asan test-tsan ## the C++ tests under the address, undefined-beha
 test-asan: $(STAMPS)/build
 	@scripts/need gtest
 	@$(call build,asan)
-	@$(CTEST) --preset asan -j$(JOBS)
+	@$(call run-tests,asan)
 
 # A machine is one thread by design, so there may be nothing for this sanitizer to see.
 .PHONY: test-tsan
@@ -62,13 +66,13 @@ test-tsan: $(STAMPS)/build
 	@if grep -rqE '#include <(thread|mutex|atomic|future|condition_variable|pthread\.h)>' core; then \
 	  scripts/need gtest; \
 	  $(call build,tsan); \
-	  $(CTEST) --preset tsan -j$(JOBS); \
+	  $(call run-tests,tsan); \
 	else \
 	  echo "Thread sanitizer: nothing to run, no file of core/ uses threads."; \
 	fi
 
 .PHONY: bench
-bench: $(STAMPS)/build ## one table: host instructions and time a request, simulated bandwidth and latency
+bench: install ## one table: host instructions and time a request, simulated bandwidth and latency
 	@scripts/need valgrind
 	@$(call build,release)
 	@$(BIN)/python bench/run.py
