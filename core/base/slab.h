@@ -24,6 +24,14 @@ class Slab {
     return index;
   }
 
+  /// Takes an object as it was given back, its memory included.
+  Index take_any() {
+    if (free_.empty()) return take(T{});
+    const Index index = free_.back();
+    free_.pop_back();
+    return index;
+  }
+
   void give_back(Index index) { free_.push_back(index); }
 
   [[nodiscard]] T& operator[](Index index) { return items_[index]; }

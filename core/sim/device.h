@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "base/address.h"
 #include "base/counters.h"
 #include "base/tick.h"
@@ -36,6 +38,9 @@ class Device {
   /// True when no accepted request is unfinished; background work (refresh, write-back
   /// of data that is already persistent) may still have events.
   [[nodiscard]] virtual bool idle() const = 0;
+
+  /// Which of the device's queues takes the line: 0 up to, say, the number of channels.
+  [[nodiscard]] virtual std::uint32_t queue_of(Address) const { return 0; }
 
   /// Adds every statistic of the device; they stay valid as long as the device does.
   virtual void register_counters(Counters& counters) const = 0;

@@ -1,0 +1,306 @@
+#include "sim/cpu/agent.h"
+
+#include <utility>
+
+namespace nearfar::sim::cpu {
+namespace {
+
+constexpr std::uint64_t done_load = ~std::uint64_t{0};
+constexpr std::uint32_t poll_interval = 1u << 16;
+
+}  // namespace
+
+Agent::Agent(Device& device, const Config& config, std::uint64_t seed)
+    : device_(device),
+      config_(config),
+      uncore_(device, config.random_retry, seed),
+      rng_(seed + 1) {}
+
+Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
+                           const std::function<void()>& poll) {
+  limits_ = limits;
+  lines_ = 0;
+  stopped_ = false;
+  measured_ = Measured{};
+  warm_at_ = last_at_ = now_;
+  threads_.clear();
+  threads_.resize(programs.size());
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    threads_[i].program = std::move(programs[i]);
+    threads_[i].at = threads_[i].table_at = now_;
+  }
+  for (std::size_t i = 0; i < threads_.size(); ++i) run_thread(static_cast<std::uint16_t>(i), now_);
+
+  std::uint32_t until_poll = poll_interval;
+  while (flights_.in_use() != 0 || !events_.empty()) {
+    const Tick now = min(events_.next(), device_.next_event());
+    now_ = now;
+    if (device_.next_event() <= now) {
+      device_.advance(now, sink_);
+      for (std::size_t i = 0; i < sink_.size(); ++i) {
+        const Completion completion = sink_[i];
+        if (completion.kind == Completion::Kind::wake) {
+          uncore_.wake(static_cast<std::uint16_t>(completion.id), now);
+        } else if (completion.kind == Completion::Kind::done) {
+          accepted(static_cast<Index>(completion.id), now);
+        }
+      }
+      sink_.clear();
+    }
+    while (events_.next() <= now) {
+      const Event event = events_.pop();
+      if (event.kind == Event::Kind::send) {
+        const Flight& flight = flights_[event.index];
+        Request request;
+        request.id = event.index;
+        request.address = flight.address;
+        request.op = flight.kind <= Flight::Kind::store_line ? Op::read : Op::write;
+        uncore_.send(request, now);
+      } else if (event.kind == Event::Kind::arrive) {
+        arrived(event.index, now);
+      } else {
+        const auto thread = static_cast<std::uint16_t>(event.index);
+        --threads_[thread].flushes;
+        commit_stores(thread, now);
+      }
+    }
+    if (--until_poll == 0) {
+      until_poll = poll_interval;
+      if (poll) poll();
+    }
+  }
+  for (const Thread& thread : threads_) now_ = max(now_, thread.at);
+  const Tick end = limits.lines == 0 ? now_ : last_at_;
+  measured_.lines = lines_ - limits.warm_lines;
+  measured_.elapsed = end - warm_at_;
+  return std::move(measured_);
+}
+
+void Agent::run_thread(std::uint16_t index, Tick now) {
+  Thread& thread = threads_[index];
+  while (!thread.ended) {
+    if (!thread.has_step) {
+      if (stopped_ || !thread.program->next(thread.step)) {
+        thread.ended = true;
+        return;
+      }
+      thread.has_step = true;
+    }
+    if (!can_issue(thread)) {
+      thread.blocked = true;
+      return;
+    }
+    if (thread.blocked) {
+      thread.blocked = false;
+      thread.at = max(thread.at, now);
+    }
+    thread.has_step = false;
+    issue(index);
+  }
+}
+
+bool Agent::can_issue(const Thread& thread) const {
+  const Step& step = thread.step;
+  if (step.waits && thread.feeding) return false;
+  switch (step.kind) {
+    case Step::Kind::load:
+      return thread.loads < config_.load_buffers &&
+             (thread.loads_out.empty() ||
+              thread.instruction + step.instructions - thread.loads_out.front() < config_.rob);
+    case Step::Kind::nt_store:
+      return thread.nt_stores < config_.wc_buffers;
+    case Step::Kind::store:
+    case Step::Kind::store_clwb:
+      return thread.loads < config_.load_buffers && thread.stores.size() < config_.store_queue;
+    case Step::Kind::mfence:
+      if (thread.loads != 0) return false;
+      [[fallthrough]];
+    case Step::Kind::sfence:
+      return thread.nt_stores == 0 && thread.stores.empty() && thread.unaccepted == 0;
+    case Step::Kind::table:
+    case Step::Kind::sample_begin:
+    case Step::Kind::sample_end:
+      return true;
+  }
+  return true;
+}
+
+void Agent::issue(std::uint16_t index) {
+  Thread& thread = threads_[index];
+  const Step& step = thread.step;
+  switch (step.kind) {
+    case Step::Kind::load:
+      issue_load(index);
+      break;
+    case Step::Kind::nt_store:
+    case Step::Kind::store:
+    case Step::Kind::store_clwb:
+      issue_store(index);
+      break;
+    case Step::Kind::sfence:
+      thread.at += config_.sfence;
+      break;
+    case Step::Kind::mfence:
+      thread.at += config_.mfence;
+      break;
+    case Step::Kind::table:
+      // The index chain depends on nothing but itself: it runs ahead of the stores.
+      thread.table_at += step.table_latency;
+      thread.at = max(thread.at, thread.table_at);
+      break;
+    case Step::Kind::sample_begin:
+      thread.at += config_.timer;
+      thread.sample_start = thread.at;
+      break;
+    case Step::Kind::sample_end:
+      thread.at += config_.timer;
+      measured_.samples.push_back(thread.at - thread.sample_start);
+      break;
+  }
+}
+
+void Agent::issue_load(std::uint16_t index) {
+  Thread& thread = threads_[index];
+  const Step& step = thread.step;
+  thread.instruction += step.instructions;
+  const std::uint64_t serial = thread.first_load + thread.loads_out.size();
+  thread.loads_out.push_back(thread.instruction);
+  ++thread.loads;
+  if (step.feeds) thread.feeding = true;
+  launch(Flight::Kind::load, index, step.address, thread.at, config_.read_out, serial, step.feeds);
+  count_line(thread.at);
+  thread.at += config_.load_issue;
+}
+
+void Agent::issue_store(std::uint16_t index) {
+  Thread& thread = threads_[index];
+  const Step& step = thread.step;
+  if (step.kind == Step::Kind::nt_store) {
+    ++thread.nt_stores;
+    launch(Flight::Kind::nt_store, index, step.address, thread.at, config_.nt_out);
+  } else {
+    ++thread.loads;
+    const std::uint64_t serial = thread.first_store + thread.stores.size();
+    thread.stores.push_back({step.address, step.kind == Step::Kind::store_clwb});
+    launch(Flight::Kind::store_line, index, step.address, thread.at, config_.read_out, serial);
+  }
+  count_line(thread.at);
+  thread.at += config_.store_issue;
+}
+
+void Agent::count_line(Tick at) {
+  ++lines_;
+  last_at_ = max(last_at_, at);
+  if (lines_ == limits_.warm_lines) warm_at_ = at;
+  if (lines_ == limits_.lines) stopped_ = true;
+}
+
+void Agent::launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
+                   std::uint64_t serial, bool feeds) {
+  const Index flight = flights_.take({kind, thread, feeds, at, serial, address});
+  events_.push(at + out, {Event::Kind::send, flight});
+}
+
+void Agent::accepted(Index index, Tick now) {
+  const Flight& flight = flights_[index];
+  Tick back{};
+  switch (flight.kind) {
+    case Flight::Kind::load:
+    case Flight::Kind::store_line:
+      back = config_.read_back;
+      break;
+    case Flight::Kind::nt_store:
+      back = config_.nt_back;
+      break;
+    case Flight::Kind::flush:
+      back = config_.flush_back;
+      break;
+    case Flight::Kind::eviction:
+      break;
+  }
+  if (back == Tick{}) {
+    arrived(index, now);
+  } else {
+    events_.push(now + back, {Event::Kind::arrive, index});
+  }
+}
+
+void Agent::arrived(Index index, Tick now) {
+  const Flight flight = flights_[index];
+  flights_.give_back(index);
+  Thread& thread = threads_[flight.thread];
+  switch (flight.kind) {
+    case Flight::Kind::load:
+      if (lines_ >= limits_.warm_lines) measured_.latency.add((now - flight.issued).ps());
+      --thread.loads;
+      if (flight.feeds) thread.feeding = false;
+      thread.loads_out[flight.serial - thread.first_load] = done_load;
+      while (!thread.loads_out.empty() && thread.loads_out.front() == done_load) {
+        thread.loads_out.pop_front();
+        ++thread.first_load;
+      }
+      break;
+    case Flight::Kind::store_line:
+      --thread.loads;
+      thread.stores[flight.serial - thread.first_store].line_here = true;
+      commit_stores(flight.thread, now);
+      return;
+    case Flight::Kind::nt_store:
+      --thread.nt_stores;
+      break;
+    case Flight::Kind::flush: {
+      --thread.unaccepted;
+      const Tick free = flight.issued + config_.flush_occupancy;
+      if (free > now) {
+        events_.push(free, {Event::Kind::flush_free, flight.thread});
+      } else {
+        --thread.flushes;
+        commit_stores(flight.thread, now);
+        return;
+      }
+      break;
+    }
+    case Flight::Kind::eviction:
+      --thread.evictions;
+      commit_stores(flight.thread, now);
+      return;
+  }
+  resume(flight.thread, now);
+}
+
+void Agent::commit_stores(std::uint16_t index, Tick now) {
+  Thread& thread = threads_[index];
+  while (!thread.stores.empty() && thread.stores.front().line_here) {
+    const QueuedStore store = thread.stores.front();
+    if (store.flush) {
+      if (thread.flushes == config_.flush_buffers) break;
+      ++thread.flushes;
+      ++thread.unaccepted;
+      launch(Flight::Kind::flush, index, store.address, now, config_.flush_out);
+    } else if (!evict_if_full(index, store.address, now)) {
+      break;
+    }
+    thread.stores.pop_front();
+    ++thread.first_store;
+  }
+  resume(index, now);
+}
+
+bool Agent::evict_if_full(std::uint16_t index, Address address, Tick now) {
+  if (dirty_.size() < config_.writeback_lines) {
+    dirty_.push_back(address);
+    return true;
+  }
+  // Victims wait in the line buffers, like the lines that push them out.
+  if (threads_[index].evictions == config_.load_buffers) return false;
+  ++threads_[index].evictions;
+  if (!dirty_.empty()) std::swap(address, dirty_[rng_.below(dirty_.size())]);
+  launch(Flight::Kind::eviction, index, address, now, config_.flush_out);
+  return true;
+}
+
+void Agent::resume(std::uint16_t index, Tick now) {
+  if (threads_[index].blocked) run_thread(index, now);
+}
+
+}  // namespace nearfar::sim::cpu

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/event_queue.h"
+#include "base/histogram.h"
+#include "base/slab.h"
+#include "sim/cpu/config.h"
+#include "sim/cpu/program.h"
+#include "sim/cpu/uncore.h"
+#include "sim/device.h"
+
+namespace nearfar::sim::cpu {
+
+/// Plays programs on a device as cores would, one thread a core.
+///
+/// Steps issue in program order, each when what it needs is there: a load a line buffer and
+/// room in the reorder buffer behind the oldest load still out; a non-temporal store a
+/// write-combining buffer; a cached store its line, in order, through the store queue; a
+/// flush a flush buffer. A fence waits for what it orders.
+class Agent {
+ public:
+  struct Limits {
+    std::uint64_t lines = 0;       ///< no further line is accessed after so many; 0: no limit
+    std::uint64_t warm_lines = 0;  ///< counted from the line after these
+  };
+
+  /// What was measured from the end of the warm-up to the end.
+  struct Measured {
+    std::uint64_t lines = 0;
+    Tick elapsed{};
+    Histogram latency;          ///< of every load, in ps
+    std::vector<Tick> samples;  ///< of the sample steps, in order of their ends
+  };
+
+  Agent(Device& device, const Config& config, std::uint64_t seed);
+
+  /// Runs one thread for each program until all have ended or the limit is reached, and
+  /// everything in flight is done. `poll` is called every 65,536 events. Time goes on from
+  /// where the last run ended.
+  Measured run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
+               const std::function<void()>& poll = {});
+
+  [[nodiscard]] Tick now() const { return now_; }
+
+ private:
+  using Index = std::uint32_t;
+
+  /// A store, or a store with its flush, that has not committed.
+  struct QueuedStore {
+    Address address;
+    bool flush;
+    bool line_here = false;
+  };
+
+  struct Thread {
+    std::unique_ptr<Program> program;
+    Step step;
+    bool has_step = false;
+    bool blocked = false;
+    bool ended = false;
+    Tick at{};                     ///< the next step issues no earlier
+    Tick table_at{};               ///< the index chain has got this far
+    std::uint32_t loads = 0;       ///< line buffers in use
+    std::uint32_t nt_stores = 0;   ///< write-combining buffers in use
+    std::uint32_t flushes = 0;     ///< flush buffers in use
+    std::uint32_t evictions = 0;   ///< dirty lines on their way out of the caches
+    std::uint32_t unaccepted = 0;  ///< flushes that a fence has to wait for
+    bool feeding = false;          ///< the load the next waiting step depends on is out
+    std::uint64_t instruction = 0;
+    std::uint64_t first_load = 0;  ///< serial number of loads_out's first
+    std::deque<std::uint64_t> loads_out;  ///< their instructions, in order; done: all ones
+    std::uint64_t first_store = 0;
+    std::deque<QueuedStore> stores;
+    Tick sample_start{};
+  };
+
+  struct Flight {
+    enum class Kind : std::uint8_t { load, store_line, nt_store, flush, eviction } kind;
+    std::uint16_t thread;
+    bool feeds;
+    Tick issued;
+    std::uint64_t serial;  ///< of the load, or of the store that needs the line
+    Address address;
+  };
+
+  struct Event {
+    enum class Kind : std::uint8_t { send, arrive, flush_free } kind;
+    Index index;
+  };
+
+  void run_thread(std::uint16_t thread, Tick now);
+  [[nodiscard]] bool can_issue(const Thread& thread) const;
+  void issue(std::uint16_t thread);
+  void issue_load(std::uint16_t thread);
+  void issue_store(std::uint16_t thread);
+  void count_line(Tick at);
+  void commit_stores(std::uint16_t thread, Tick now);
+  [[nodiscard]] bool evict_if_full(std::uint16_t thread, Address address, Tick now);
+  void launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
+              std::uint64_t serial = 0, bool feeds = false);
+  void accepted(Index flight, Tick now);
+  void arrived(Index flight, Tick now);
+  void resume(std::uint16_t thread, Tick now);
+
+  Device& device_;
+  Config config_;
+  Uncore uncore_;
+  Rng rng_;
+  std::vector<Thread> threads_;
+  EventQueue<Event> events_;
+  Slab<Flight> flights_;
+  std::vector<Address> dirty_;  ///< lines that plain stores left in the caches
+  Sink sink_;
+  Tick now_{};
+  Limits limits_;
+  std::uint64_t lines_ = 0;
+  bool stopped_ = false;
+  Tick warm_at_{};
+  Tick last_at_{};
+  Measured measured_;
+};
+
+}  // namespace nearfar::sim::cpu

@@ -1,0 +1,61 @@
+#include "sim/cpu/config.h"
+
+#include <string>
+
+namespace nearfar::sim::cpu {
+namespace {
+
+CacheConfig cache(const Settings& settings, const std::string& prefix) {
+  return {.size = settings.bytes(prefix + "size"),
+          .ways = static_cast<std::uint32_t>(settings.count(prefix + "ways")),
+          .latency = settings.time(prefix + "latency")};
+}
+
+}  // namespace
+
+Config Config::from(const Settings& settings) {
+  const auto count = [&](const char* key) {
+    return static_cast<std::uint32_t>(settings.count(key));
+  };
+  Config config;
+  config.load_buffers = count("cpu.load_buffers");
+  config.wc_buffers = count("cpu.wc_buffers");
+  config.store_queue = count("cpu.store_queue");
+  config.flush_buffers = count("cpu.flush_buffers");
+  config.rob = count("cpu.rob");
+  config.load_issue = settings.time("cpu.issue.load");
+  config.store_issue = settings.time("cpu.issue.store");
+  config.read_out = settings.time("cpu.path.read_out");
+  config.read_back = settings.time("cpu.path.read_back");
+  config.nt_out = settings.time("cpu.path.nt_out");
+  config.nt_back = settings.time("cpu.path.nt_back");
+  config.flush_out = settings.time("cpu.path.flush_out");
+  config.flush_back = settings.time("cpu.path.flush_back");
+  config.flush_occupancy = settings.time("cpu.path.flush_occupancy");
+  config.sfence = settings.time("cpu.fence.sfence");
+  config.mfence = settings.time("cpu.fence.mfence");
+  config.timer = settings.time("cpu.timer");
+  config.line_instructions = count("cpu.instructions.line");
+  config.strided_access_instructions = count("cpu.instructions.strided");
+  config.random_access_instructions = count("cpu.instructions.random");
+  config.random_retry = settings.flag("cpu.random_retry");
+  config.l1 = cache(settings, "cpu.l1.");
+  config.l2 = cache(settings, "cpu.l2.");
+  config.l3 = cache(settings, "cpu.l3.");
+  config.table_memory = settings.time("cpu.table.latency");
+  config.writeback_lines = settings.bytes("cpu.l3.size") / line_bytes;
+  return config;
+}
+
+Config Config::none(std::uint32_t outstanding) {
+  Config config;
+  config.load_buffers = outstanding;
+  config.wc_buffers = outstanding;
+  config.store_queue = outstanding;
+  config.flush_buffers = outstanding;
+  config.rob = ~std::uint32_t{0};
+  config.writeback_lines = 0;
+  return config;
+}
+
+}  // namespace nearfar::sim::cpu

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/settings.h"
+#include "base/tick.h"
+
+namespace nearfar::sim::cpu {
+
+struct CacheConfig {
+  Bytes size = 0;
+  std::uint32_t ways = 0;
+  Tick latency{};
+};
+
+/// The request agent: what of a core decides how it loads memory. Not a core model: no
+/// instruction is executed, but the limits that a core puts on its memory traffic are here.
+struct Config {
+  std::uint32_t load_buffers = 0;   ///< lines a core waits for at once (loads and RFOs)
+  std::uint32_t wc_buffers = 0;     ///< write-combining buffers: NT stores in flight
+  std::uint32_t store_queue = 0;    ///< stores and flushes not yet committed
+  std::uint32_t flush_buffers = 0;  ///< cache-line write-backs (clwb) in flight
+  std::uint32_t rob = 0;            ///< reorder buffer, in instructions
+
+  Tick load_issue{};                ///< between loads
+  Tick store_issue{};               ///< between stores
+  Tick read_out{};                  ///< core to memory controller
+  Tick read_back{};                 ///< memory controller to core
+  Tick nt_out{};                    ///< NT store to the write pending queue
+  Tick nt_back{};                   ///< acceptance there to the buffer's release
+  Tick flush_out{};
+  Tick flush_back{};                ///< acceptance to what a fence waits for
+  Tick flush_occupancy{};           ///< a flush buffer is taken at least this long
+  Tick sfence{};
+  Tick mfence{};
+  Tick timer{};                     ///< reading the clock, with its own fence
+
+  // Instructions of the measuring loops, which share the reorder buffer with the accesses.
+  std::uint32_t line_instructions = 0;           ///< for each line
+  std::uint32_t strided_access_instructions = 0; ///< for each access at a stride, besides
+  std::uint32_t random_access_instructions = 0;  ///< for each access at random, besides
+
+  bool random_retry = false;        ///< lines that a full queue refused come back in any order
+
+  CacheConfig l1, l2, l3;           ///< through which a chase reads its index table
+  Tick table_memory{};              ///< latency of the memory the table lies in
+  Bytes writeback_lines = 0;        ///< dirty lines the caches hold before plain stores evict
+
+  /// Reads the keys below `cpu.`; throws InputError when one is missing.
+  [[nodiscard]] static Config from(const Settings& settings);
+
+  /// No core at all: requests reach the memory at once, `outstanding` of them in flight.
+  [[nodiscard]] static Config none(std::uint32_t outstanding);
+};
+
+}  // namespace nearfar::sim::cpu

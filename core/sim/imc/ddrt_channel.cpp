@@ -1,0 +1,126 @@
+#include "sim/imc/ddrt_channel.h"
+
+namespace nearfar::sim::imc {
+
+DdrtConfig ddrt_config_from(const Settings& settings) {
+  DdrtConfig config;
+  config.wpq_lines = static_cast<std::uint32_t>(settings.count("imc.wpq.lines"));
+  config.rpq_lines = static_cast<std::uint32_t>(settings.count("imc.rpq.lines"));
+  config.request = settings.time("nvdimm.bus.request");
+  config.grant = settings.time("nvdimm.bus.grant");
+  config.line = settings.time("nvdimm.bus.line");
+  config.turnaround = settings.time("nvdimm.bus.turnaround");
+  return config;
+}
+
+DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm,
+                         std::uint8_t channel, dram::CommandLog* log)
+    : config_(config), dimm_(dimm, channel, log), wpq_(config.wpq_lines) {}
+
+Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {
+  const bool write = request.op == Op::write;
+  auto& waiting = write ? writes_waiting_ : reads_waiting_;
+  const std::uint32_t free = write ? config_.wpq_lines - writes_ : config_.rpq_lines - reads_;
+  if (!write && writes_ > 0 && forward_from_wpq(request, device, now)) return Accept::yes();
+  if (!waiting.may_enter(request.port, free, now)) {
+    ++refusals_;
+    waiting.refuse(request.port);
+    return Accept::retry(Tick::never());
+  }
+  if (write) {
+    ++writes_accepted_;
+    wpq_[(wpq_first_ + writes_) % config_.wpq_lines] = {request, device};
+    ++writes_;
+    ++unsent_;
+    events_.push(now, {Event::Kind::write_accepted, pending_.take({request, device})});
+    send_writes(now);
+  } else {
+    ++reads_accepted_;
+    ++reads_;
+    const Index read = pending_.take({request, device, true});
+    dimm_.read(read, device, now + config_.request);
+  }
+  return Accept::yes();
+}
+
+bool DdrtChannel::forward_from_wpq(const Request& request, Address device, Tick now) {
+  for (std::uint32_t i = writes_; i-- > 0;) {
+    const Pending& write = wpq_[(wpq_first_ + i) % config_.wpq_lines];
+    if (write.device.block(line_bytes) != device.block(line_bytes)) continue;
+    ++reads_accepted_;
+    ++wpq_forwards_;
+    Pending forwarded{request, device, false};
+    forwarded.request.data = write.request.data;
+    events_.push(now + config_.line, {Event::Kind::read_done, pending_.take(forwarded)});
+    return true;
+  }
+  return false;
+}
+
+void DdrtChannel::send_writes(Tick now) {
+  while (unsent_ > 0 && dimm_.has_write_room()) {
+    const std::uint32_t at = (wpq_first_ + writes_ - unsent_) % config_.wpq_lines;
+    const Tick arrives = take_bus(true, now) + config_.line;
+    dimm_.write(wpq_[at].request, wpq_[at].device, arrives);
+    events_.push(arrives, {Event::Kind::write_sent, 0});
+    --unsent_;
+  }
+}
+
+Tick DdrtChannel::take_bus(bool write, Tick earliest) {
+  const Tick start =
+      max(earliest, write == bus_last_write_ ? bus_free_ : bus_free_ + config_.turnaround);
+  bus_free_ = start + config_.line;
+  bus_last_write_ = write;
+  bus_busy_ps_ += config_.line.ps();
+  return start;
+}
+
+Tick DdrtChannel::next_event() const { return min(events_.next(), dimm_.next_event()); }
+
+void DdrtChannel::advance(Tick until, Sink& sink) {
+  for (Tick now = next_event(); now <= until; now = next_event()) {
+    if (dimm_.next_event() <= now) {
+      dimm_.advance(now, replies_, sink);
+      for (const auto& reply : replies_) {
+        pending_[reply.tag].request.data = reply.data;
+        const Tick done = take_bus(false, reply.time + config_.grant) + config_.line;
+        events_.push(done, {Event::Kind::read_done, reply.tag});
+      }
+      replies_.clear();
+      send_writes(now);
+    }
+    while (events_.next() <= now) handle(events_.pop(), now, sink);
+  }
+}
+
+void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {
+  const auto wake = [&](std::uint16_t port) {
+    sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
+  };
+  if (event.kind == Event::Kind::write_sent) {
+    wpq_first_ = (wpq_first_ + 1) % config_.wpq_lines;
+    --writes_;
+    writes_waiting_.slot_freed(now, wake);
+    return;
+  }
+  const Pending& pending = pending_[event.index];
+  const Request& request = pending.request;
+  sink.push_back({now, request.id, request.address, Completion::Kind::done, request.data});
+  if (pending.holds_slot) {
+    --reads_;
+    reads_waiting_.slot_freed(now, wake);
+  }
+  pending_.give_back(event.index);
+}
+
+void DdrtChannel::register_counters(Counters& counters, const std::string& prefix) const {
+  counters.add(prefix + "reads", reads_accepted_);
+  counters.add(prefix + "writes", writes_accepted_);
+  counters.add(prefix + "wpq.forwards", wpq_forwards_);
+  counters.add(prefix + "refusals", refusals_);
+  counters.add(prefix + "bus.busy_ps", bus_busy_ps_);
+  dimm_.register_counters(counters, prefix + "dimm.");
+}
+
+}  // namespace nearfar::sim::imc

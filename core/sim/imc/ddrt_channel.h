@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/event_queue.h"
+#include "base/settings.h"
+#include "sim/imc/waiting_ports.h"
+#include "sim/nvdimm/dimm.h"
+#include "sim/request.h"
+
+namespace nearfar::sim::imc {
+
+/// The memory controller's side of a DDR-T channel, and the bus itself.
+struct DdrtConfig {
+  std::uint32_t wpq_lines = 0;  ///< write pending queue; in the ADR domain
+  std::uint32_t rpq_lines = 0;  ///< read pending queue
+  Tick request{};               ///< a command's way to the DIMM
+  Tick grant{};                 ///< from the DIMM's "data ready" to the data on the bus
+  Tick line{};                  ///< bus occupancy of a line
+  Tick turnaround{};            ///< between data of opposite directions
+};
+
+[[nodiscard]] DdrtConfig ddrt_config_from(const Settings& settings);
+
+/// One memory channel with an Optane-class DIMM: pending queues, DDR-T bus, DIMM.
+///
+/// DDR-T is a request/grant protocol: the controller sends a read command, the DIMM says
+/// when the data are ready, and only then is the bus granted. A write is complete for its
+/// sender when the write pending queue has taken it: from there on it survives a loss of
+/// power. The queue empties as the DIMM's load-store queue has room. A read that finds its
+/// line in the write pending queue is answered from there.
+class DdrtChannel {
+ public:
+  DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, std::uint8_t channel,
+              dram::CommandLog* log);
+
+  /// `request` carries the caller's address, `device` the DIMM's.
+  [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now);
+  [[nodiscard]] Tick next_event() const;
+  void advance(Tick until, Sink& sink);
+  [[nodiscard]] bool idle() const { return reads_ == 0 && writes_ == 0 && events_.empty(); }
+
+  void register_counters(Counters& counters, const std::string& prefix) const;
+  [[nodiscard]] const nvdimm::Dimm& dimm() const { return dimm_; }
+
+ private:
+  using Index = std::uint32_t;
+
+  struct Event {
+    enum class Kind : std::uint8_t { read_done, write_accepted, write_sent } kind;
+    Index index;
+  };
+  struct Pending {
+    Request request;
+    Address device;
+    bool holds_slot = false;  ///< of the read pending queue
+  };
+
+  bool forward_from_wpq(const Request& request, Address device, Tick now);
+  void send_writes(Tick now);
+  Tick take_bus(bool write, Tick earliest);
+  void handle(const Event& event, Tick now, Sink& sink);
+
+  DdrtConfig config_;
+  nvdimm::Dimm dimm_;
+  EventQueue<Event> events_;
+  Slab<Pending> pending_;
+  std::vector<Pending> wpq_;    ///< ring of wpq_lines, oldest at wpq_first_
+  std::uint32_t wpq_first_ = 0;
+  std::uint32_t writes_ = 0;    ///< in the write pending queue
+  std::uint32_t unsent_ = 0;    ///< of those, not yet on the bus; they are the youngest
+  std::uint32_t reads_ = 0;     ///< in the read pending queue
+  Tick bus_free_{};
+  bool bus_last_write_ = false;
+  WaitingPorts reads_waiting_;
+  WaitingPorts writes_waiting_;
+  std::vector<nvdimm::Dimm::Reply> replies_;
+
+  std::uint64_t reads_accepted_ = 0;
+  std::uint64_t writes_accepted_ = 0;
+  std::uint64_t wpq_forwards_ = 0;
+  std::uint64_t refusals_ = 0;
+  std::uint64_t bus_busy_ps_ = 0;
+};
+
+}  // namespace nearfar::sim::imc

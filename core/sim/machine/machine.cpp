@@ -1,0 +1,150 @@
+#include "sim/machine/machine.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "sim/dram/channel.h"
+
+namespace nearfar::sim {
+
+/// What the machine needs of a channel, whatever hangs on it.
+class Machine::Channel {
+ public:
+  virtual ~Channel() = default;
+  virtual Accept try_send(const Request& request, Address local, Tick now) = 0;
+  [[nodiscard]] virtual Tick next_event() const = 0;
+  virtual void advance(Tick until, Sink& sink) = 0;
+  [[nodiscard]] virtual bool idle() const = 0;
+  virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
+
+  Tick next = Tick::never();
+};
+
+class Machine::DramChannel final : public Channel {
+ public:
+  DramChannel(const dram::Config& config, const imc::Interleave& interleave, std::uint8_t index,
+              dram::CommandLog* log)
+      : interleave_(interleave), index_(index), dram_(config, index, log) {}
+
+  Accept try_send(const Request& request, Address local, Tick now) override {
+    Request here = request;
+    here.address = local;
+    return dram_.try_send(here, now);
+  }
+  [[nodiscard]] Tick next_event() const override { return dram_.next_event(); }
+  void advance(Tick until, Sink& sink) override {
+    const std::size_t first = sink.size();
+    dram_.advance(until, sink);
+    // The channel knows local addresses; the caller gets back its own.
+    for (std::size_t i = first; i < sink.size(); ++i) {
+      if (sink[i].kind == Completion::Kind::wake) continue;
+      sink[i].address = interleave_.address({index_, sink[i].address});
+    }
+  }
+  [[nodiscard]] bool idle() const override { return dram_.idle(); }
+  void register_counters(Counters& counters, const std::string& prefix) const override {
+    dram_.register_counters(counters, prefix + "dram.");
+  }
+
+ private:
+  const imc::Interleave& interleave_;
+  std::uint8_t index_;
+  dram::Channel dram_;
+};
+
+class Machine::NvdimmChannel final : public Channel {
+ public:
+  NvdimmChannel(const imc::DdrtConfig& config, const nvdimm::Config& dimm, std::uint8_t index,
+                dram::CommandLog* log)
+      : channel_(config, dimm, index, log) {}
+
+  Accept try_send(const Request& request, Address local, Tick now) override {
+    return channel_.try_send(request, local, now);
+  }
+  [[nodiscard]] Tick next_event() const override { return channel_.next_event(); }
+  void advance(Tick until, Sink& sink) override { channel_.advance(until, sink); }
+  [[nodiscard]] bool idle() const override { return channel_.idle(); }
+  void register_counters(Counters& counters, const std::string& prefix) const override {
+    channel_.register_counters(counters, prefix);
+  }
+
+ private:
+  imc::DdrtChannel channel_;
+};
+
+Machine::Machine(const Settings& settings, dram::CommandLog* log)
+    : interleave_(static_cast<std::uint32_t>(settings.count("channels")),
+                  settings.bytes("imc.interleave")) {
+  const auto channels = static_cast<std::uint8_t>(settings.count("channels"));
+  const std::string& kind = settings.name("machine");
+  if (kind == "dram") {
+    const dram::Config config = dram::config_from(settings, "dram.");
+    capacity_ = config.capacity() * channels;
+    for (std::uint8_t i = 0; i < channels; ++i) {
+      channels_.push_back(std::make_unique<DramChannel>(config, interleave_, i, log));
+    }
+  } else if (kind == "nvdimm") {
+    const imc::DdrtConfig bus = imc::ddrt_config_from(settings);
+    const nvdimm::Config dimm = nvdimm::config_from(settings);
+    dram_owner_ = "nvdimm";
+    capacity_ = dimm.media.capacity * channels;
+    for (std::uint8_t i = 0; i < channels; ++i) {
+      channels_.push_back(std::make_unique<NvdimmChannel>(bus, dimm, i, log));
+    }
+  } else {
+    throw InputError("model: machine is '" + kind + "', expected dram or nvdimm");
+  }
+  for (const auto& channel : channels_) channel->next = channel->next_event();
+  refresh_next();
+}
+
+Machine::~Machine() = default;
+
+Accept Machine::try_send(const Request& request, Tick now) {
+  if (request.address.value() >= capacity_) {
+    throw InputError("address " + std::to_string(request.address.value()) +
+                     " lies beyond the memory of " + std::to_string(capacity_) + " B");
+  }
+  const auto place = interleave_.place(request.address);
+  Channel& channel = *channels_[place.channel];
+  const Accept answer = channel.try_send(request, place.local, now);
+  channel.next = channel.next_event();
+  next_ = min(next_, channel.next);
+  return answer;
+}
+
+void Machine::advance(Tick until, Sink& sink) {
+  const std::size_t first = sink.size();
+  std::uint32_t contributors = 0;
+  for (const auto& channel : channels_) {
+    if (channel->next > until) continue;
+    const std::size_t before = sink.size();
+    channel->advance(until, sink);
+    channel->next = channel->next_event();
+    if (sink.size() != before) ++contributors;
+  }
+  if (contributors > 1) {
+    std::stable_sort(sink.begin() + static_cast<std::ptrdiff_t>(first), sink.end(),
+                     [](const Completion& a, const Completion& b) { return a.time < b.time; });
+  }
+  refresh_next();
+}
+
+void Machine::refresh_next() {
+  next_ = Tick::never();
+  for (const auto& channel : channels_) next_ = min(next_, channel->next);
+}
+
+bool Machine::idle() const {
+  return std::all_of(channels_.begin(), channels_.end(),
+                     [](const auto& channel) { return channel->idle(); });
+}
+
+void Machine::register_counters(Counters& counters) const {
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    channels_[i]->register_counters(counters, "channel." + std::to_string(i) + ".");
+  }
+}
+
+}  // namespace nearfar::sim

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/settings.h"
+#include "sim/device.h"
+#include "sim/imc/ddrt_channel.h"
+#include "sim/imc/interleave.h"
+
+namespace nearfar::sim {
+
+/// A simulated memory system, built from a resolved model: channels of DRAM or of
+/// Optane-class DIMMs behind an interleaving memory controller.
+class Machine final : public Device {
+ public:
+  /// `log`, if given, receives every DRAM command, those of on-DIMM DRAM included, and must
+  /// outlive the machine. Throws InputError when the settings do not make a machine.
+  explicit Machine(const Settings& settings, dram::CommandLog* log = nullptr);
+  ~Machine() override;
+
+  Accept try_send(const Request& request, Tick now) override;
+  [[nodiscard]] Tick next_event() const override { return next_; }
+  void advance(Tick until, Sink& sink) override;
+  [[nodiscard]] Bytes capacity() const override { return capacity_; }
+  [[nodiscard]] bool idle() const override;
+  /// Counters of channel n begin with "channel.n."
+  void register_counters(Counters& counters) const override;
+  [[nodiscard]] std::uint32_t queue_of(Address address) const override {
+    return interleave_.place(address).channel;
+  }
+
+  [[nodiscard]] std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+  /// "dram" or "nvdimm": whose commands a command trace shows.
+  [[nodiscard]] const char* dram_owner() const { return dram_owner_; }
+
+ private:
+  class Channel;
+  class DramChannel;
+  class NvdimmChannel;
+
+  void refresh_next();
+
+  imc::Interleave interleave_;
+  Bytes capacity_ = 0;
+  const char* dram_owner_ = "dram";
+  std::vector<std::unique_ptr<Channel>> channels_;
+  Tick next_ = Tick::never();
+};
+
+}  // namespace nearfar::sim

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/settings.h"
+#include "base/tick.h"
+#include "sim/dram/config.h"
+#include "sim/nvdimm/block_table.h"
+
+namespace nearfar::sim::nvdimm {
+
+/// What a miss of an address-indirection entry brings into the on-DIMM DRAM besides the
+/// translation.
+enum class Fill : std::uint8_t {
+  none,    ///< nothing: data always come from the media
+  sector,  ///< the blocks that are read, one by one
+  page,    ///< the whole entry
+};
+
+/// One buffer level: `entries` of `entry` bytes in sets of `ways`.
+struct BufferConfig {
+  std::uint32_t entries = 0;
+  Bytes entry = 0;
+  std::uint32_t ways = 0;
+  Replacement policy = Replacement::lru;
+  Tick latency{};  ///< of a look-up
+};
+
+/// The media behind the controller. Times are per access of `access` bytes.
+struct MediaConfig {
+  Bytes capacity = 0;
+  Bytes access = 0;
+  std::uint32_t partitions = 0;   ///< pages go round the partitions
+  Tick read_latency{};            ///< command to first line
+  Tick read_interval{};           ///< between reads, whole DIMM
+  Tick read_partition{};          ///< a partition is busy, streaming its lines
+  Tick write_interval{};          ///< between writes, whole DIMM
+  Tick write_latency{};           ///< until the same block can be written again
+  std::uint32_t write_queue = 0;  ///< writes between the load-store queue and the media
+  std::uint32_t write_batch = 0;  ///< writes in a row before waiting reads get their turn
+  std::uint32_t read_batch = 0;   ///< reads that may pass a waiting write
+  double read_energy_pj = 0;
+  double write_energy_pj = 0;
+  double budget_mw = 0;           ///< over reads and writes; 0: no limit
+  double static_mw = 0;           ///< the part of the budget that accesses cannot use
+};
+
+/// A family of short stalls that come after a number of writes to the DIMM.
+struct MinorStall {
+  std::uint64_t interval = 0;  ///< writes; 0: never
+  Tick stall{};
+};
+
+struct WearConfig {
+  std::uint64_t writes = 0;  ///< media writes to one block before it moves; 0: never
+  double spread = 0;         ///< the threshold is drawn from writes * (1 +- spread)
+  Bytes block = 0;
+  Tick stall{};              ///< the block is out of reach while it moves
+  std::uint64_t spares = 0;  ///< free blocks that take part in the rotation
+  MinorStall minor[2];
+};
+
+struct LsqConfig {
+  std::uint32_t lines = 0;
+  std::uint32_t high = 0;  ///< lines held before blocks must leave
+  Tick hold{};             ///< a block leaves at this age at the latest
+  Tick latency{};
+};
+
+struct Config {
+  LsqConfig lsq;
+  BufferConfig rmw;
+  BufferConfig ait;
+  Fill fill = Fill::none;
+  Bytes table_entry = 8;
+  MediaConfig media;
+  WearConfig wear;
+  dram::Config dram;
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] std::uint32_t lines_per_block() const {
+    return static_cast<std::uint32_t>(rmw.entry / line_bytes);
+  }
+  [[nodiscard]] std::uint32_t blocks_per_page() const {
+    return static_cast<std::uint32_t>(ait.entry / rmw.entry);
+  }
+};
+
+/// Reads the keys below `nvdimm.`; throws InputError when one is missing or the values do
+/// not fit together.
+[[nodiscard]] Config config_from(const Settings& settings);
+
+}  // namespace nearfar::sim::nvdimm

@@ -1,0 +1,130 @@
+#include "sim/nvdimm/dimm.h"
+
+namespace nearfar::sim::nvdimm {
+
+void Dimm::read_arrives(Index read, Tick now) {
+  ++read_lines_;
+  Read& arriving = reads_[read];
+  if (!lsq_.empty() && lsq_.forwards(arriving.block, arriving.line, arriving.data)) {
+    ++lsq_forwards_;
+    respond(read, now + config_.lsq.latency);
+    return;
+  }
+  // A read behind others that found no slot keeps its place.
+  if (!stalled_.empty() || !look_up(read, now)) stalled_.push_back({false, read});
+}
+
+bool Dimm::look_up(Index read, Tick now) {
+  Read& arriving = reads_[read];
+  Slot slot = rmw_.find(arriving.block);
+  if (slot != BlockTable::none) {
+    ++rmw_hits_;
+    rmw_.touch(slot);
+    serve(read, slot, now);
+    return true;
+  }
+  slot = rmw_.insert(arriving.block);
+  if (slot == BlockTable::none) return false;
+  ++rmw_misses_;
+  rmw_.pin(slot);
+  RmwEntry& entry = rmw_entries_[slot];
+  entry = RmwEntry{};
+  entry.critical = arriving.line;
+  entry.waiting = read;
+  arriving.next = none;
+  Transfer fetch;
+  fetch.kind = Transfer::Kind::fetch;
+  fetch.block = arriving.block;
+  fetch.rmw = slot;
+  events_.push(now + config_.lsq.latency + config_.rmw.latency + config_.ait.latency,
+               {Event::Kind::translate, transfers_.take(fetch)});
+  return true;
+}
+
+void Dimm::serve(Index read, Slot slot, Tick now) {
+  Read& waiting = reads_[read];
+  RmwEntry& entry = rmw_entries_[slot];
+  const Tick looked_up = now + config_.lsq.latency + config_.rmw.latency;
+  if ((entry.ready >> waiting.line & 1) != 0) {
+    waiting.data = rmw_data(slot, waiting.line);
+    respond(read, looked_up);
+  } else if (entry.timed) {
+    const std::uint32_t place =
+        (waiting.line + lines_per_block_ - entry.critical) % lines_per_block_;
+    waiting.data = rmw_data(slot, waiting.line);
+    respond(read, max(looked_up, entry.first_line + place * entry.line_spacing));
+  } else {
+    waiting.next = entry.waiting;
+    entry.waiting = read;
+  }
+}
+
+void Dimm::serve_waiting(Slot slot, Tick now) {
+  RmwEntry& entry = rmw_entries_[slot];
+  Index read = entry.waiting;
+  entry.waiting = none;
+  while (read != none) {
+    Read& waiting = reads_[read];
+    const Index next = waiting.next;
+    const bool ready = (entry.ready >> waiting.line & 1) != 0;
+    if (ready || entry.timed) {
+      const std::uint32_t place =
+          (waiting.line + lines_per_block_ - entry.critical) % lines_per_block_;
+      waiting.data = rmw_data(slot, waiting.line);
+      respond(read, ready ? now : entry.first_line + place * entry.line_spacing);
+    } else {
+      waiting.next = entry.waiting;
+      entry.waiting = read;
+    }
+    read = next;
+  }
+}
+
+void Dimm::fetched(Index transfer, Tick now) {
+  const Transfer done = transfers_[transfer];
+  transfers_.give_back(transfer);
+  if (config_.fill != Fill::none) keep_in_dram(done.block, all_lines_, true, now);
+  if (done.kind == Transfer::Kind::fill) return;
+  if (config_.fill == Fill::page) fill_page(done.block, now);
+  rmw_entries_[done.rmw].ready = all_lines_;
+  release(done.rmw, now);
+}
+
+void Dimm::fill_page(std::uint64_t block, Tick now) {
+  const std::uint64_t page = page_of(block);
+  const Slot slot = ait_.find(page);
+  if (slot == IndirectionBuffer::none || ait_.pending(slot)) return;
+  for (std::uint32_t other = 0; other < blocks_per_page_; ++other) {
+    if (ait_.holds_block(slot, other)) continue;
+    ait_.set_block(slot, other);  // so that it is asked for once; reads of it follow its fill
+    Transfer fill;
+    fill.kind = Transfer::Kind::fill;
+    fill.block = page * blocks_per_page_ + other;
+    media_.read(transfers_.take(fill), media_address(fill.block), now);
+  }
+}
+
+void Dimm::release(Slot slot, Tick now) {
+  rmw_.unpin(slot);
+  if (!stalled_.empty()) retry_stalled(now);
+}
+
+void Dimm::retry_stalled(Tick now) {
+  while (!stalled_.empty()) {
+    const Stalled first = stalled_.front();
+    const bool started = first.write ? start_write(first.index, now) : look_up(first.index, now);
+    if (!started) return;
+    stalled_.pop_front();
+  }
+}
+
+void Dimm::load_block(Slot slot, std::uint64_t block, std::uint64_t except_lines) {
+  const std::uint64_t first = media_address(block).value() / line_bytes;
+  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
+    if ((except_lines >> line & 1) != 0) continue;
+    const auto found = content_.find(first + line);
+    rmw_data(slot, line) = found == content_.end() ? 0 : found->second;
+  }
+}
+
+}  // namespace nearfar::sim::nvdimm

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/tick.h"
+#include "sim/nvdimm/config.h"
+
+namespace nearfar::sim::nvdimm {
+
+/// The storage media: partitions behind one data path, under a power budget.
+///
+/// Pages go round the partitions, so the blocks of one page are read one after another
+/// (a partition streams one block in `read_partition`) and pages in parallel, up to one
+/// block in `read_interval`. Writes share the data path, one block in `write_interval`; a
+/// block just written cannot be written again before `write_latency` has passed. A write
+/// merges its lines with the old block inside the media, so part of a block costs what the
+/// whole does, as measured.
+///
+/// Reads go first until as many writes wait as the queue holds, or until `read_batch` reads
+/// have passed a waiting write. Then up to `write_batch` writes pass in a row; after them the
+/// reads that waited have their turn before writes can go first again.
+class Media {
+ public:
+  using Tag = std::uint32_t;
+
+  struct Started {
+    Tag tag;
+    bool write;
+    Tick first_line;    ///< read: its first line leaves; write: accepted
+    Tick line_spacing;  ///< between a read's lines
+    Tick done;
+  };
+
+  explicit Media(const MediaConfig& config, Bytes page, Bytes block);
+
+  /// `media` is the media address of a whole block.
+  void read(Tag tag, Address media, Tick now);
+  void write(Tag tag, Address media, Tick now);
+  [[nodiscard]] std::size_t writes_waiting() const { return writes_.size(); }
+
+  /// Keeps the whole media still until `until`.
+  void stall(Tick until) { data_path_free_ = max(data_path_free_, until); }
+
+  /// When the next access can start; Tick::never() when none waits.
+  [[nodiscard]] Tick next_event() const { return next_start_; }
+
+  /// Starts every access that can start at `now`, in order.
+  void advance(Tick now, std::vector<Started>& started);
+
+  void register_counters(Counters& counters, const std::string& prefix) const;
+
+ private:
+  struct Access {
+    Tag tag;
+    std::uint32_t partition;
+    std::uint64_t block;
+  };
+  struct Recent {
+    std::uint64_t block = ~std::uint64_t{0};
+    Tick writable{};
+  };
+
+  [[nodiscard]] Tick ready(const Access& access, bool write) const;
+  [[nodiscard]] bool write_turn() const;
+  void take_turn(bool write);
+  /// The access whose turn it is: its place in its queue and when it can start.
+  struct Choice {
+    bool write = false;
+    std::size_t place = 0;
+    Tick start = Tick::never();
+  };
+  [[nodiscard]] Choice choose() const;
+  [[nodiscard]] Choice earliest(const std::deque<Access>& queue, bool write) const;
+  Started start(const Choice& choice);
+  void reschedule(Tick now);
+
+  MediaConfig config_;
+  Bytes page_;
+  Bytes block_;
+  std::uint64_t accesses_per_block_;
+  Tick read_power_{};   ///< time in which the budget pays for one block read
+  Tick write_power_{};
+  Tick data_path_free_{};
+  Tick power_free_{};
+  std::uint32_t writes_left_ = 0;       ///< of the writes' turn; 0: the reads' turn
+  std::uint32_t reads_guaranteed_ = 0;  ///< that pass before writes can go first
+  std::uint32_t reads_left_ = 0;        ///< that may pass a waiting write
+  Tick next_start_ = Tick::never();
+  std::vector<Tick> partition_free_;
+  std::vector<Recent> recent_writes_;  ///< a ring: as many as fit into write_latency
+  std::size_t recent_next_ = 0;
+  std::deque<Access> reads_;
+  std::deque<Access> writes_;
+
+  std::uint64_t read_bytes_ = 0;
+  std::uint64_t write_bytes_ = 0;
+  std::uint64_t energy_pj_ = 0;
+};
+
+}  // namespace nearfar::sim::nvdimm

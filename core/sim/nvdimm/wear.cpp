@@ -1,0 +1,47 @@
+#include "sim/nvdimm/wear.h"
+
+#include "base/rng.h"
+
+namespace nearfar::sim::nvdimm {
+
+WearLeveler::WearLeveler(const WearConfig& config, Bytes capacity, std::uint64_t seed)
+    : config_(config),
+      blocks_(capacity / config.block),
+      seed_(seed),
+      writes_left_(blocks_),
+      moved_to_(blocks_) {
+  for (std::uint64_t i = 0; i < config.spares; ++i) free_.push_back(blocks_ + i);
+}
+
+std::uint32_t WearLeveler::threshold(std::uint64_t block, std::uint64_t epoch) const {
+  Rng rng(seed_ ^ (block * 0xd1342543de82ef95u) ^ (epoch << 48));
+  const double factor = 1.0 + config_.spread * (2.0 * rng.uniform() - 1.0);
+  const auto writes = static_cast<std::uint32_t>(static_cast<double>(config_.writes) * factor);
+  return writes == 0 ? 1 : writes;
+}
+
+bool WearLeveler::count_write(Address device) {
+  if (config_.writes == 0) return false;
+  const std::uint64_t block = device.value() / config_.block;
+  std::uint32_t& left = writes_left_.at(block);
+  if (left == 0) {
+    const std::uint32_t first = threshold(block, 0);
+    left = 1 + static_cast<std::uint32_t>(Rng(seed_ + block).below(first));
+  }
+  if (--left != 0) return false;
+  left = threshold(block, ++moves_);
+  return true;
+}
+
+WearLeveler::Move WearLeveler::move(Address device) {
+  const std::uint64_t block = device.value() / config_.block;
+  const std::uint64_t from = place_of(block);
+  if (free_.empty()) return {block, from, from};
+  const std::uint64_t to = free_.front();
+  free_.pop_front();
+  free_.push_back(from);
+  moved_to_.at(block) = static_cast<std::uint32_t>(to + 1);
+  return {block, from, to};
+}
+
+}  // namespace nearfar::sim::nvdimm
