@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from nearfar.cli.commands import COMMANDS
 from nearfar.cli.main import build_parser
 from nearfar.errors import InputError
