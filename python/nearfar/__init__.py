@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from nearfar.measure.run import measure
     from nearfar.model import Model
     from nearfar.model.load import load as load_model
-    from nearfar.results import Point, Result
+    from nearfar.results import Point, Replayed, Result, Validation
     from nearfar.results import load as load_result
     from nearfar.results import save as save_result
-    from nearfar.simulate.replay import Replayed, replay
-    from nearfar.simulate.validate import Validation, ValidationInterrupted, validate
+    from nearfar.simulate.replay import replay
+    from nearfar.simulate.validate import ValidationInterrupted, validate
 
     __version__: str
 
@@ -62,10 +62,10 @@ _HOMES = {
     "NearfarError": ("nearfar.errors", "NearfarError"),
     "Overwrite": ("nearfar.measure", "Overwrite"),
     "Point": ("nearfar.results", "Point"),
-    "Replayed": ("nearfar.simulate", "Replayed"),
+    "Replayed": ("nearfar.results", "Replayed"),
     "Result": ("nearfar.results", "Result"),
     "Stream": ("nearfar.measure", "Stream"),
-    "Validation": ("nearfar.simulate", "Validation"),
+    "Validation": ("nearfar.results", "Validation"),
     "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
     "load_model": ("nearfar.model", "load"),
     "load_result": ("nearfar.results", "load"),

@@ -6,12 +6,14 @@ ratio is computed here. Amplification needs the model's own counters of bytes at
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from nearfar.measure.patterns import OVERWRITE_ACCESS, Overwrite, Stream
 from nearfar.measure.quantity import LINE
+from nearfar.measure.stalls import intervals, stalls
 from nearfar.results import Point
 
 Data = Mapping[str, Any]
@@ -22,10 +24,17 @@ def chase_point(data: Data, op: str, region: int, block: int) -> Point:
     return replace(_point(data, op), region_bytes=region, block_bytes=block)
 
 
-def overwrite_point(data: Data, pattern: Overwrite) -> Point:
+def overwrite_point(data: Data, pattern: Overwrite, samples: Sequence[float]) -> Point:
     """The whole of an overwrite; its percentiles are those of the 256 B writes."""
+    slow = stalls(samples)
+    gaps = intervals(slow)
     return replace(
-        _point(data, pattern.op), region_bytes=pattern.region, access_bytes=OVERWRITE_ACCESS
+        _point(data, pattern.op),
+        region_bytes=pattern.region,
+        access_bytes=OVERWRITE_ACCESS,
+        stalls=len(slow),
+        stall_ns=statistics.median(samples[i] for i in slow) if slow else None,
+        stall_interval_writes=statistics.median(gaps) if gaps else None,
     )
 
 

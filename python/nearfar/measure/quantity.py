@@ -34,3 +34,11 @@ def choice(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         hint = suggestion(value, known)
         raise InputError(f"{option}: unknown '{value}', expected one of {', '.join(known)}{hint}")
+
+
+def parse_count(text: str) -> int:
+    """A whole number. Raises ValueError saying what was found."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"found '{text}', expected a whole number") from None

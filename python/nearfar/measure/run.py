@@ -146,7 +146,7 @@ def _overwrite_pieces(settings: str, pattern: Overwrite, core: Core) -> Iterator
             seed=pattern.seed,
         )
         samples = [sample / 1000 for sample in data["samples_ps"]]
-        return [overwrite_point(data, pattern)], samples
+        return [overwrite_point(data, pattern, samples)], samples
 
     yield piece
 

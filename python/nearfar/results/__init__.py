@@ -1,16 +1,34 @@
-"""The one versioned result format: what it holds, and reading and writing its files."""
+"""The versioned documents that tools exchange, and reading and writing their files."""
 
-from nearfar.results.files import check_writable, load, save, write_text
-from nearfar.results.schema import SCHEMA, Environment, Point, Result, Target
+from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
+from nearfar.results.replayed import Replayed
+from nearfar.results.schema import Environment, Point, Result, Target
+from nearfar.results.validation import (
+    ComparedPoint,
+    ComparedSeries,
+    Mark,
+    ModelCard,
+    Parameter,
+    Validation,
+)
 
 __all__ = [
-    "SCHEMA",
+    "ComparedPoint",
+    "ComparedSeries",
+    "Document",
     "Environment",
+    "Mark",
+    "ModelCard",
+    "Parameter",
     "Point",
+    "Replayed",
     "Result",
     "Target",
+    "Validation",
     "check_writable",
     "load",
+    "parse",
     "save",
+    "to_json",
     "write_text",
 ]

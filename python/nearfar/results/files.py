@@ -1,4 +1,4 @@
-"""Results on disk. A file is either the old one or the whole new one, never half of it."""
+"""Documents on disk. A file is either the old one or the whole new one, never half of it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,54 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from nearfar.errors import InputError
+from nearfar.results.decode import decode
+from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Result
+from nearfar.results.validation import Validation
+
+Document = Result | Validation | Replayed
+
+_DOCUMENTS: dict[str, type[Document]] = {
+    kind.SCHEMA: kind for kind in (Result, Validation, Replayed)
+}
 
 
-def load(path: str | Path) -> Result:
-    """Read a result. Raises InputError naming the file and what is wrong with it."""
+def load(path: str | Path) -> Document:
+    """Read a document. Raises InputError naming the file and what is wrong with it."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {_reason(error)}") from None
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    return Result.from_dict(data, origin=str(path))
+    except ValueError as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(f"{path}{line}: not JSON: {error}") from None
+    return parse(data, origin=str(path))
 
 
-def save(result: Result | Mapping[str, Any], path: str | Path) -> None:
-    """Write `result` as JSON. Raises InputError when the file cannot be written."""
-    write_text(path, to_json(result))
+def parse(data: object, origin: str = "document") -> Document:
+    """The reverse of `to_dict`, by the document's `schema`. Raises InputError."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    kind = _DOCUMENTS.get(schema) if isinstance(schema, str) else None
+    if kind is None or not isinstance(data, dict):
+        found = "no schema" if schema is None else f"schema {schema!r}"
+        raise InputError(f"{origin}: found {found}, expected {' or '.join(_DOCUMENTS)}")
+    return decode(kind, {key: data[key] for key in data if key != "schema"}, origin)
 
 
-def to_json(result: Result | Mapping[str, Any]) -> str:
-    """The JSON text of a result: keys in the schema's order, so equal results are equal text."""
-    data = result.to_dict() if isinstance(result, Result) else result
-    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+def save(document: Document, path: str | Path) -> None:
+    """Write `document` as JSON. Raises InputError when the file cannot be written."""
+    write_text(path, to_json(document))
+
+
+def to_json(document: Document) -> str:
+    """The JSON text: keys in the schema's order, so that equal documents are equal text."""
+    return json.dumps(document.to_dict(), indent=1, allow_nan=False) + "\n"
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -89,7 +107,7 @@ def _mode_for(path: Path) -> int:
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Any:
+def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

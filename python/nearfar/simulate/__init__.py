@@ -1,6 +1,6 @@
 """Working with models: validation against hardware, and traces."""
 
-from nearfar.simulate.replay import Replayed, replay
-from nearfar.simulate.validate import Validation, ValidationInterrupted, validate
+from nearfar.simulate.replay import replay
+from nearfar.simulate.validate import ValidationInterrupted, validate
 
-__all__ = ["Replayed", "Validation", "ValidationInterrupted", "replay", "validate"]
+__all__ = ["ValidationInterrupted", "replay", "validate"]

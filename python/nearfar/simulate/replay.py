@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -12,10 +10,9 @@ from nearfar.errors import InputError
 from nearfar.measure.quantity import at_least, choice
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
-from nearfar.results import Environment, Target, check_writable
+from nearfar.results import Replayed, check_writable
 from nearfar.simulate.unpack import pieces
 
-SCHEMA = "nearfar/replay/1"
 FORMATS = ("auto", "ramulator", "dramsim3", "vans")
 PACES = ("trace", "asap")
 
@@ -29,44 +26,6 @@ class Player(Protocol):
 
 # Called as `_core.Replay` is: the settings, then keywords.
 PlayerFactory = Callable[..., Player]
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """What a trace did to a model. Latencies are those of reads, in ns."""
-
-    target: Target
-    environment: Environment
-    trace: Mapping[str, Any]
-    requests: int
-    elapsed_ps: int
-    gb_per_s: float
-    p50_ns: float
-    p99_ns: float
-    p999_ns: float
-    max_ns: float
-    counters: Mapping[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts and lists, as `json.dumps` takes them."""
-        out: dict[str, Any] = {"schema": SCHEMA}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if dataclasses.is_dataclass(value) and not isinstance(value, type):
-                value = dataclasses.asdict(value)
-            out[field.name] = dict(value) if isinstance(value, Mapping) else value
-        out["commands"] = self.commands
-        return out
-
-    @property
-    def commands(self) -> dict[str, int]:
-        """How many DRAM commands of each kind were issued, over all channels and ranks."""
-        counts: dict[str, int] = {}
-        for name, count in self.counters.items():
-            kind = name.rpartition("commands.")[2]
-            if kind != name:
-                counts[kind] = counts.get(kind, 0) + count
-        return counts
 
 
 def replay(
@@ -112,18 +71,37 @@ def replay(
     return Replayed(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
-        trace={"file": Path(trace).name, "format": format, "pace": pace}
-        | ({} if outstanding is None else {"outstanding": outstanding})
-        | ({} if clock_ps is None else {"clock_ps": clock_ps}),
+        trace=_played(trace, format, pace, outstanding, clock_ps),
         requests=data["requests"],
+        reads=data["reads"],
+        writes=data["writes"],
         elapsed_ps=data["elapsed_ps"],
         gb_per_s=data["gb_per_s"],
-        p50_ns=data["p50_ps"] / 1000,
-        p99_ns=data["p99_ps"] / 1000,
-        p999_ns=data["p999_ps"] / 1000,
-        max_ns=data["max_ps"] / 1000,
+        read_p50_ns=data["p50_ps"] / 1000,
+        read_p99_ns=data["p99_ps"] / 1000,
+        read_p999_ns=data["p999_ps"] / 1000,
+        read_max_ns=data["max_ps"] / 1000,
+        commands=commands(data["counters"]),
         counters=dict(sorted(data["counters"].items())),
     )
+
+
+def commands(counters: Mapping[str, int]) -> dict[str, int]:
+    """How many DRAM commands of each kind were issued, over all channels."""
+    counts: dict[str, int] = {}
+    for name, count in sorted(counters.items()):
+        kind = name.rpartition("commands.")[2]
+        if kind != name:
+            counts[kind] = counts.get(kind, 0) + count
+    return counts
+
+
+def _played(
+    trace: str | Path, format: str, pace: str, outstanding: int | None, clock_ps: int | None
+) -> dict[str, Any]:
+    optional = {"outstanding": outstanding, "clock_ps": clock_ps}
+    given = {name: value for name, value in optional.items() if value is not None}
+    return {"file": Path(trace).name, "format": format, "pace": pace, **given}
 
 
 def _core_player() -> PlayerFactory:

@@ -4,100 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nearfar.measure.core import Core
 from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
-from nearfar.results import Environment, Target
+from nearfar.results import ComparedPoint, ComparedSeries, Mark, ModelCard, Parameter, Validation
 from nearfar.simulate import tables
-from nearfar.simulate.accuracy import Score, accuracy, ceiling, score
+from nearfar.simulate.accuracy import accuracy, ceiling, score
 from nearfar.simulate.datasets import choose
 from nearfar.simulate.datasets import overwrite as overwrite_dataset
 from nearfar.simulate.pool import Task, run_tasks
-from nearfar.simulate.series import HardwarePoint, Job, Series
+from nearfar.simulate.series import Job, Series
 
-SCHEMA = "nearfar/validation/1"
 DEFAULT_AGAINST = ("demo",)
 QUICK_POINTS = 10  # of each curve
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A series with what the model gives for each of its points, in the same order."""
-
-    series: Series
-    simulated: Sequence[float]
-
-    @property
-    def pairs(self) -> list[tuple[float, float]]:
-        """(real, simulated) for each point."""
-        return [
-            (point.real, value)
-            for point, value in zip(self.series.points, self.simulated, strict=True)
-        ]
-
-    @property
-    def score(self) -> Score:
-        """Mean and worst accuracy over the points."""
-        return score(self.pairs)
-
-    @property
-    def ceiling(self) -> float:
-        """What predicting the median of repeated measurements would score."""
-        points = self.series.points
-        return ceiling([point.key for point in points], [point.real for point in points])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The series as JSON has it."""
-        scored = self.score
-        return {
-            "name": self.series.name,
-            "title": self.series.title,
-            "dataset": self.series.dataset,
-            "source": self.series.source,
-            "n": scored.n,
-            "mean": scored.mean,
-            "worst": scored.worst,
-            "worst_point": self.series.points[scored.worst_index].label,
-            "ceiling": self.ceiling,
-            "mean_abs_log": scored.mean_abs_log,
-            "x": {"name": self.series.x_name, "unit": self.series.x_unit},
-            "points": [
-                _point_dict(point, value)
-                for point, value in zip(self.series.points, self.simulated, strict=True)
-            ],
-        }
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Every series of a validation, and the model it was made with."""
-
-    model: Model
-    target: Target
-    environment: Environment
-    against: Sequence[str]
-    quick: bool
-    comparisons: Sequence[Comparison]
-    interrupted: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts and lists, as `json.dumps` takes them."""
-        out: dict[str, Any] = {
-            "schema": SCHEMA,
-            "target": dataclasses.asdict(self.target),
-            "environment": dataclasses.asdict(self.environment),
-            "against": list(self.against),
-            "quick": self.quick,
-            "series": [comparison.to_dict() for comparison in self.comparisons],
-        }
-        if self.interrupted:
-            out["interrupted"] = True
-        return out
 
 
 class ValidationInterrupted(KeyboardInterrupt):
@@ -131,12 +53,14 @@ def validate(
 
     def validation(interrupted: bool) -> Validation:
         return Validation(
-            model=model,
             target=describe(model),
             environment=environment(model, seed=1),
             against=names,
+            series=tuple(
+                compared for one in series if (compared := _compare(one, values, model)) is not None
+            ),
+            model=model_card(model),
             quick=quick,
-            comparisons=[c for c in (_compare(one, values) for one in series) if c.simulated],
             interrupted=interrupted,
         )
 
@@ -187,22 +111,56 @@ def _tasks(series: Sequence[Series]) -> list[Task]:
     return [Task(job, tuple(names)) for job, names in wanted.items()]
 
 
-def _compare(series: Series, values: dict[tuple[Job, str], float]) -> Comparison:
-    """The points that have run."""
-    points = tuple(point for point in series.points if point.key in values)
-    return Comparison(
-        dataclasses.replace(series, points=points), tuple(values[point.key] for point in points)
+def _compare(
+    series: Series, values: dict[tuple[Job, str], float], model: Model
+) -> ComparedSeries | None:
+    """The series with its points that have run; None when none has."""
+    points = [point for point in series.points if point.key in values]
+    if not points:
+        return None
+    reals = [point.real for point in points]
+    simulated = [values[point.key] for point in points]
+    scored = score(list(zip(reals, simulated, strict=True)))
+    return ComparedSeries(
+        name=series.name,
+        title=series.title,
+        dataset=series.dataset,
+        source=series.source,
+        n=scored.n,
+        mean=scored.mean,
+        worst=scored.worst,
+        worst_point=points[scored.worst_index].label,
+        ceiling=ceiling([point.key for point in points], reals),
+        mean_abs_log=scored.mean_abs_log,
+        points=tuple(
+            ComparedPoint(
+                point.label, point.unit, point.real, value, accuracy(point.real, value), point.x
+            )
+            for point, value in zip(points, simulated, strict=True)
+        ),
+        x_name=series.x_name,
+        x_unit=series.x_unit,
+        marks=_capacities(points[0].job, model) if series.x_name == "region" else (),
     )
 
 
-def _point_dict(point: HardwarePoint, simulated: float) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "label": point.label,
-        "unit": point.unit,
-        "real": point.real,
-        "simulated": simulated,
-        "accuracy": accuracy(point.real, simulated),
-    }
-    if point.x is not None:
-        out["x"] = point.x
-    return out
+def _capacities(job: Job, model: Model) -> tuple[Mark, ...]:
+    """Where a region outgrows the DIMMs' buffers, as the model has them."""
+    machine = model.override(*(f"{key}={value}" for key, value in job.overrides))
+    channels = int(machine["channels"])
+    return tuple(
+        Mark(channels * int(machine[f"{key}.entries"]) * int(machine[f"{key}.entry"]), name)
+        for key, name in (("nvdimm.rmw", "RMW buffer"), ("nvdimm.ait", "AIT buffer"))
+    )
+
+
+def model_card(model: Model) -> ModelCard:
+    """Every value of the model with its source, as a page shows it."""
+    return ModelCard(
+        name=model.name,
+        description=model.description,
+        parameters=tuple(
+            Parameter(key, entry.key.format(entry.value), entry.source, entry.key.meaning)
+            for key, entry in model.values.items()
+        ),
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from nearfar.measure.patterns import Stream
 from nearfar.measure.quantity import LINE
-from nearfar.simulate.datasets.chase import size_text
+from nearfar.results.wording import size
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
 
@@ -112,7 +112,7 @@ def _order(table: Table, row: Row) -> tuple[int, ...]:
 
 def _label(table: Table, row: Row) -> str:
     stride = table.whole(row, "stride_B")
-    access = size_text(table.whole(row, "access_size_B"))
+    access = size(table.whole(row, "access_size_B"))
     threads = table.whole(row, "threads")
-    how = f"stride {size_text(stride)}" if stride else "random"
+    how = f"stride {size(stride)}" if stride else "random"
     return f"{access}, {how}, {threads} thread{'s' if threads > 1 else ''}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from nearfar.measure.patterns import Chase
 from nearfar.measure.quantity import LINE
+from nearfar.results.wording import size
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Tables
 
@@ -39,7 +40,7 @@ def series(tables: Tables, dimms: int, block: int) -> list[Series]:
             for operation, column, op in _OPERATIONS:
                 points[operation].append(
                     HardwarePoint(
-                        label=f"region {size_text(region)}",
+                        label=f"region {size(region)}",
                         x=region,
                         real=table.number(row, column),
                         unit="ns/line",
@@ -79,11 +80,3 @@ def chase_job(region: int, block: int, dimms: int) -> Job:
         overrides=(("channels", str(dimms)),),
         cost=2 * pattern.lines_for(region),
     )
-
-
-def size_text(size: int) -> str:
-    """4096 -> "4 KiB"; sizes that are no whole number of a unit get two decimals."""
-    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if size >= 1 << shift:
-            return f"{size / (1 << shift):.4g} {unit}"
-    return f"{size} B"

@@ -10,7 +10,7 @@ import dataclasses
 import statistics
 
 from nearfar.measure.patterns import Overwrite
-from nearfar.simulate.quantities import intervals, stalls, variation
+from nearfar.measure.stalls import intervals, stalls, variation
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from nearfar.measure.patterns import Stream
 from nearfar.measure.quantity import LINE
-from nearfar.simulate.datasets.chase import size_text
+from nearfar.results.wording import size
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
 
@@ -83,7 +83,7 @@ def _point(table: Table, row: Row, op: str, dimms: int) -> HardwarePoint:
         lines=max(65536, 4096 * threads, 4 * threads * access // LINE),
     )
     return HardwarePoint(
-        label=f"{size_text(access)}, {threads} thread{'s' if threads > 1 else ''}",
+        label=f"{size(access)}, {threads} thread{'s' if threads > 1 else ''}",
         real=table.number(row, "bandwidth_GiBps") * GIB_PER_S,
         unit="GB/s",
         job=Job(pattern, (("channels", str(dimms)),), cost=pattern.lines_for(access, threads)),

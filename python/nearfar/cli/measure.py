@@ -1,0 +1,165 @@
+"""`nearfar measure TARGET chase|overwrite|stream`: one microbenchmark, raw numbers."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
+from nearfar.cli.parser import Parser
+from nearfar.cli.progress import ProgressBar
+from nearfar.measure import Chase, MeasurementInterrupted, Overwrite, Pattern, Stream, measure
+from nearfar.measure.quantity import parse_count
+from nearfar.report.text import result_text
+from nearfar.results import Result
+
+_SIZES = "SIZE[,SIZE...]"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TARGET and the patterns with their options."""
+    add_target(parser)
+    kinds = parser.add_subparsers(
+        dest="pattern", metavar="PATTERN", required=True, title="patterns"
+    )
+    _add_chase(_kind(kinds, "chase", "latency: a dependent chain through a region", _chase))
+    _add_overwrite(_kind(kinds, "overwrite", "tails: 256 B writes, each timed", _overwrite))
+    _add_stream(_kind(kinds, "stream", "bandwidth: independent accesses", _stream))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the pattern; Ctrl-C keeps the points that are finished."""
+    pattern: Pattern = args.make(args)
+    try:
+        with ProgressBar(f"measuring {pattern.kind}", quiet=args.quiet) as progress:
+            result = measure(args.target, pattern, progress=progress)
+    except MeasurementInterrupted as stopped:
+        _report(args, stopped.result)
+        raise
+    _report(args, result)
+    return 0
+
+
+def _report(args: argparse.Namespace, result: Result) -> None:
+    if wants_text(args):
+        emit(result_text(result))
+    write_json(args, result.to_dict())
+
+
+def _kind(kinds: Any, name: str, about: str, make: Any) -> Parser:
+    parser: Parser = kinds.add_parser(name, help=about, description=about)
+    parser.set_defaults(make=make)
+    return parser
+
+
+def _add_chase(parser: Parser) -> None:
+    parser.add_argument("--region", metavar=_SIZES, required=True, help="one point for each")
+    parser.add_argument("--block", metavar="SIZE", help="accessed together; default 64B")
+    parser.add_argument(
+        "--op",
+        metavar="OP[,OP...]",
+        help="ntload (default), load, ntstore, store, store+clwb, raw (read after write)",
+    )
+    parser.add_argument("--regions", metavar="fresh|repeat", help="default fresh: each line once")
+    parser.add_argument("--fence", metavar="region|block|none", help="where; default region")
+    _add_fence_kind(parser)
+    parser.add_argument("--threads", metavar="N[,N...]", type=_counts, help="default 1")
+    _add_common(parser, "lines a point touches, rounded up to whole regions")
+
+
+def _chase(args: argparse.Namespace) -> Pattern:
+    return Chase(
+        **_given(
+            args,
+            "region",
+            "block",
+            "op",
+            "regions",
+            "fence",
+            "fence_kind",
+            "threads",
+            "lines",
+            "seed",
+        )
+    )
+
+
+def _add_overwrite(parser: Parser) -> None:
+    parser.add_argument("--region", metavar="SIZE", help="default 256B")
+    parser.add_argument("--writes", metavar="N", type=_count, help="default 262144")
+    parser.add_argument("--op", metavar="OP", help="ntstore (default) or store+clwb")
+    _add_fence_kind(parser)
+    _add_common(parser, "")
+
+
+def _overwrite(args: argparse.Namespace) -> Pattern:
+    return Overwrite(**_given(args, "region", "writes", "op", "fence_kind", "seed"))
+
+
+def _add_stream(parser: Parser) -> None:
+    parser.add_argument(
+        "--op", metavar="OP[,OP...]", required=True, help="load, ntload, store, ntstore, store+clwb"
+    )
+    parser.add_argument("--access", metavar=_SIZES, help="bytes of one access; default 256B")
+    parser.add_argument(
+        "--stride", metavar=f"{_SIZES}|random", help="default: the access size, so sequential"
+    )
+    parser.add_argument("--threads", metavar="N[,N...]", type=_counts, help="default 1")
+    parser.add_argument("--area", metavar="SIZE", help="of each thread; default 2GiB")
+    parser.add_argument(
+        "--reads", metavar="PERCENT", help="mix: this share loads, the rest does OP"
+    )
+    parser.add_argument(
+        "--outstanding", metavar="N", type=_count, help="accesses in flight at most"
+    )
+    parser.add_argument("--fence-every", metavar="SIZE", help="bytes between fences; default none")
+    parser.add_argument(
+        "--agent", metavar="core|none", help="none drives the controller without a core's limits"
+    )
+    _add_common(parser, "lines a point touches over all threads")
+
+
+def _stream(args: argparse.Namespace) -> Pattern:
+    return Stream(
+        **_given(
+            args,
+            "op",
+            "access",
+            "stride",
+            "threads",
+            "area",
+            "reads",
+            "outstanding",
+            "fence_every",
+            "agent",
+            "lines",
+            "seed",
+        )
+    )
+
+
+def _add_fence_kind(parser: Parser) -> None:
+    parser.add_argument("--fence-kind", metavar="mfence|sfence", help="default mfence")
+
+
+def _add_common(parser: Parser, lines_help: str) -> None:
+    if lines_help:
+        parser.add_argument("--lines", metavar="N", type=_count, help=lines_help)
+    parser.add_argument("--seed", metavar="N", type=_count, help="of every random order; default 1")
+    add_output(parser)
+
+
+def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options that were given: the defaults are the pattern's own."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _count(text: str) -> int:
+    try:
+        return parse_count(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(_count(part) for part in text.split(","))

@@ -1,0 +1,63 @@
+"""`nearfar replay TARGET TRACE`: a trace through a model."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearfar.cli.options import (
+    add_output,
+    add_target,
+    emit,
+    output_path,
+    quantity,
+    wants_text,
+    write_json,
+)
+from nearfar.cli.parser import Parser
+from nearfar.model.units import CLOCK
+from nearfar.report.text import replay_text
+from nearfar.simulate.replay import FORMATS, PACES, replay
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TARGET, TRACE and the options."""
+    add_target(parser)
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip or zstandard")
+    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
+    parser.add_argument(
+        "--pace",
+        choices=PACES,
+        default="trace",
+        help="trace (default): each access at its cycle; asap: as fast as memory takes them",
+    )
+    parser.add_argument("--outstanding", metavar="N", type=int, help="requests in flight at most")
+    parser.add_argument(
+        "--clock",
+        metavar="CLOCK",
+        type=quantity(CLOCK),
+        help="of the trace's cycles, such as 2666MT/s; default: the model's memory clock",
+    )
+    parser.add_argument(
+        "--command-trace",
+        metavar="FILE",
+        type=output_path,
+        help="write every DRAM command as CSV",
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay the trace."""
+    replayed = replay(
+        args.target,
+        args.trace,
+        format=args.format,
+        pace=args.pace,
+        outstanding=args.outstanding,
+        clock_ps=args.clock,
+        command_trace=args.command_trace,
+    )
+    if wants_text(args):
+        emit(replay_text(replayed))
+    write_json(args, replayed.to_dict())
+    return 0

@@ -1,0 +1,59 @@
+"""`nearfar validate TARGET`: a model against published hardware measurements."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearfar.cli.options import (
+    add_output,
+    add_target,
+    emit,
+    output_path,
+    wants_text,
+    write_json,
+    write_output,
+)
+from nearfar.cli.parser import Parser
+from nearfar.cli.progress import ProgressBar
+from nearfar.report.page import validation_page
+from nearfar.report.text import validation_text
+from nearfar.results import Validation
+from nearfar.simulate.datasets import DATASETS, GROUPS
+from nearfar.simulate.validate import ValidationInterrupted, validate
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TARGET and the options."""
+    add_target(parser)
+    parser.add_argument(
+        "--against",
+        metavar="DATASET[,DATASET...]|DIR",
+        default="demo",
+        help=f"default demo; one of {', '.join((*GROUPS, *DATASETS))}, "
+        "or a folder of tables of the same layout",
+    )
+    parser.add_argument("--quick", action="store_true", help="ten points of each curve")
+    parser.add_argument(
+        "--html", metavar="FILE", type=output_path, help="also write a page with the curves"
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Validate; Ctrl-C keeps the points that are finished."""
+    try:
+        with ProgressBar("validating", quiet=args.quiet) as progress:
+            validation = validate(args.target, args.against, quick=args.quick, progress=progress)
+    except ValidationInterrupted as stopped:
+        _report(args, stopped.validation)
+        raise
+    _report(args, validation)
+    return 0
+
+
+def _report(args: argparse.Namespace, validation: Validation) -> None:
+    if wants_text(args):
+        emit(validation_text(validation))
+    write_json(args, validation.to_dict())
+    if args.html is not None:
+        write_output(args.html, validation_page(validation))

@@ -1,0 +1,1 @@
+"""Results for people: text for a terminal, and a page that needs nothing but itself."""

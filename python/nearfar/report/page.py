@@ -1,0 +1,251 @@
+"""A validation as one HTML page that needs nothing but itself.
+
+Styles, script and pictures are inside; a content policy forbids the page to fetch anything.
+Without its script it still shows everything but the values under the pointer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from itertools import groupby
+
+from nearfar.report.chart import Chart, curves, parity, ratios
+from nearfar.report.svg import element
+from nearfar.results import ComparedSeries, Parameter, Validation
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+# An icon of its own keeps the browser from asking for one.
+_ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Cpath d='M2 12 6 12 10 5 14 4' fill='none' stroke='%232f6fde' stroke-width='2.4'/%3E"
+    "%3C/svg%3E"
+)
+
+
+def validation_page(validation: Validation) -> str:
+    """The page's HTML."""
+    charts = [
+        _chart(dataset, list(series))
+        for dataset, series in groupby(validation.series, key=lambda one: one.dataset)
+    ]
+    body = "".join(
+        (
+            _header(validation),
+            _summary(validation),
+            _curves(charts),
+            _model(validation),
+            _ACCURACY,
+            _sources(validation),
+            _footer(validation),
+        )
+    )
+    targets = json.dumps([chart.targets for chart in charts], separators=(",", ":"))
+    script = targets.replace("</", "<\\/")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<link rel="icon" href="{_ICON}">\n'
+        f"<title>{escape(validation.target.spec)} against hardware</title>\n"
+        f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n{body}"
+        f'<div id="tip" role="status" aria-live="polite" hidden></div>\n'
+        f'<script type="application/json" id="targets">{script}</script>\n'
+        f"<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return files("nearfar.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _chart(dataset: str, series: Sequence[ComparedSeries]) -> Chart:
+    """Curves where there is an axis; one picture of agreement where there is none."""
+    title = _common_title(series) or dataset
+    units = {point.unit for one in series for point in one.points}
+    draw: Callable[[str, Sequence[ComparedSeries]], Chart]
+    if series[0].x_name:
+        draw = curves
+    else:
+        draw = parity if len(units) == 1 else ratios
+    return draw(title, series)
+
+
+def _common_title(series: Sequence[ComparedSeries]) -> str:
+    """What the titles of all series begin with, up to a comma."""
+    if len(series) == 1:
+        return series[0].title
+    parts = [one.title.split(", ") for one in series]
+    shared = [same[0] for same in zip(*parts, strict=False) if len(set(same)) == 1]
+    return ", ".join(shared)
+
+
+def _header(validation: Validation) -> str:
+    points = sum(one.n for one in validation.series)
+    mean = sum(one.mean * one.n for one in validation.series) / max(points, 1)
+    worst = min(validation.series, key=lambda one: one.worst, default=None)
+    tiles = [
+        (f"{points}", "measured points, none left out"),
+        (f"{mean:.3f}", "mean accuracy over all points"),
+    ]
+    if worst is not None:
+        tiles.append((f"{worst.worst:.3f}", f"worst point: {worst.worst_point} of {worst.name}"))
+    notes = "".join(
+        f'<p class="note">{note}</p>'
+        for shown, note in (
+            (validation.quick, "A quick run: a subset of each curve."),
+            (validation.interrupted, "Interrupted: only the points that were finished."),
+        )
+        if shown
+    )
+    shown = "".join(
+        f'<div class="tile"><b>{escape(value)}</b><span>{escape(what)}</span></div>'
+        for value, what in tiles
+    )
+    return (
+        '<header><div class="bar"><span class="brand">nearfar</span>'
+        '<button id="theme" type="button" hidden>Dark</button></div>'
+        f"<h1>{escape(validation.target.name)} against the real thing</h1>"
+        f'<p class="lead">{escape(validation.model.description)} Every point below was measured '
+        "on hardware and published; the model played the same pattern.</p>"
+        f'{notes}<div class="tiles">{shown}</div></header>\n<main>\n'
+    )
+
+
+def _summary(validation: Validation) -> str:
+    rows = "".join(_summary_row(one) for one in validation.series)
+    return (
+        '<section id="summary"><h2>Summary</h2><div class="scroll"><table>'
+        "<thead><tr><th scope=col>Series<th scope=col>Points<th scope=col>Mean accuracy"
+        '<th scope=col>Worst<th scope=col>Worst at<th scope=col title="What predicting the '
+        'median of repeated measurements would score">Ceiling<th scope=col>|ln(model/real)|'
+        f"</tr></thead><tbody>{rows}</tbody></table></div></section>\n"
+    )
+
+
+def _summary_row(one: ComparedSeries) -> str:
+    meter = (
+        f'<span class="meter" aria-hidden="true"><i style="width:{100 * one.mean:.1f}%"></i></span>'
+    )
+    return (
+        f'<tr><th scope=row><a href="#{escape(one.dataset)}">{escape(one.name)}</a>'
+        f"<td>{one.n}<td>{meter}{one.mean:.3f}<td>{one.worst:.3f}"
+        f'<td class="words">{escape(one.worst_point)}<td>{one.ceiling:.3f}'
+        f"<td>{one.mean_abs_log:.3f}</tr>"
+    )
+
+
+def _curves(charts: Sequence[Chart]) -> str:
+    cards = "".join(_card(number, chart) for number, chart in enumerate(charts))
+    return f'<section id="curves"><h2>Measured and modelled</h2>{cards}</section>\n'
+
+
+def _card(number: int, chart: Chart) -> str:
+    first = chart.series[0]
+    legend = "".join(
+        f'<li class="s{index}"><i></i>{escape(_own_title(one, chart.title))}'
+        f"<b>{one.mean:.3f}</b></li>"
+        for index, one in enumerate(chart.series)
+    )
+    how = (
+        '<li class="key"><i class="dot"></i>hardware</li><li class="key"><i></i>model</li>'
+        if first.x_name
+        else '<li class="key">the nearer to the line, the better</li>'
+    )
+    return (
+        f'<article id="{escape(first.dataset)}"><h3>{escape(chart.title)}</h3>'
+        f'<ul class="legend">{legend}{how}</ul>'
+        f'<div class="chart" data-chart="{number}">{chart.svg}</div>'
+        f"{_point_table(chart)}</article>\n"
+    )
+
+
+def _own_title(one: ComparedSeries, common: str) -> str:
+    rest = one.title.removeprefix(common).lstrip(", ")
+    return f"{rest or 'all'}, mean accuracy "
+
+
+def _point_table(chart: Chart) -> str:
+    """Every number of the picture, for those who read rather than look."""
+    rows = "".join(
+        f"<tr><td>{escape(chart.series[index].name)}<td>{escape(label)}<td>{escape(real)}"
+        f"<td>{escape(model)}<td>{escape(accuracy)}</tr>"
+        for *_, index, label, real, model, accuracy in chart.targets
+    )
+    return (
+        f"<details><summary>{len(chart.targets)} points as a table</summary>"
+        '<div class="scroll"><table><thead><tr><th scope=col>Series<th scope=col>Point'
+        "<th scope=col>Hardware<th scope=col>Model<th scope=col>Accuracy</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _model(validation: Validation) -> str:
+    card = validation.model
+    groups = groupby(card.parameters, key=lambda parameter: parameter.key.split(".")[0])
+    tables = "".join(_parameter_table(name, list(found)) for name, found in groups)
+    return (
+        f'<section id="model"><h2>The model</h2><p>{escape(card.description)} '
+        f"{len(card.parameters)} parameters, each with the measurement or publication it "
+        f"comes from.</p>{tables}</section>\n"
+    )
+
+
+def _parameter_table(component: str, parameters: Sequence[Parameter]) -> str:
+    rows = "".join(
+        f'<tr><th scope=row title="{escape(one.meaning)}">{escape(one.key)}'
+        f'<td>{escape(one.value)}<td class="words">{escape(one.source)}</tr>'
+        for one in parameters
+    )
+    return (
+        f"<details><summary>{escape(component)} ({len(parameters)})</summary>"
+        '<div class="scroll"><table><thead><tr><th scope=col>Key<th scope=col>Value'
+        f"<th scope=col>Source</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+_ACCURACY = (
+    '<section id="accuracy"><h2>How accuracy is computed</h2>'
+    "<p>The accuracy of a point is 1 − |model − hardware| / hardware, and 0 where that is "
+    "negative. A series shows the mean over its points and its worst point, because a mean can "
+    "hide both. Nothing is scaled, no constant is added, and no point is left out.</p>"
+    "<p>The ceiling is what predicting each configuration’s own median measurement would score: "
+    "hardware does not repeat itself, and no model can be expected to do better. It is 1 where "
+    "nothing was measured twice. |ln(model/real)| treats twice too slow and twice too fast "
+    "alike.</p></section>\n"
+)
+
+
+def _sources(validation: Validation) -> str:
+    by_source: dict[str, list[str]] = {}
+    for one in validation.series:
+        by_source.setdefault(one.source, []).append(one.name)
+    items = "".join(
+        f"<li><b>{escape(source)}</b><br>{escape(', '.join(names))}</li>"
+        for source, names in by_source.items()
+    )
+    return (
+        '<section id="sources"><h2>Where the measurements come from</h2>'
+        f"<ul class=sources>{items}</ul><p>The folder <code>reference/</code> that comes with "
+        "nearfar holds the tables, with repository, commit, licence and machine of each."
+        "</p></section>\n"
+    )
+
+
+def _footer(validation: Validation) -> str:
+    facts = _facts(
+        (
+            ("target", validation.target.spec),
+            ("mode", validation.target.mode),
+            ("against", ", ".join(validation.against)),
+            ("model", validation.environment.model_hash or ""),
+            ("nearfar", validation.environment.version),
+        )
+    )
+    return f"</main>\n<footer><dl>{facts}</dl></footer>\n"
+
+
+def _facts(pairs: Iterable[tuple[str, str]]) -> str:
+    return "".join(element("dt", escape(k)) + element("dd", escape(v)) for k, v in pairs if v)

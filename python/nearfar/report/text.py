@@ -1,0 +1,103 @@
+"""Results as text for a terminal: aligned columns, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from nearfar.results import Point, Replayed, Result, Validation
+from nearfar.results.wording import number, size
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Columns as wide as their widest cell; the first `left` to the left, the rest right."""
+    lines = [tuple(header), *(tuple(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        + "\n"
+        for line in lines
+    )
+
+
+def result_text(result: Result) -> str:
+    """The points of a measurement, one a line."""
+    kind = result.pattern["kind"]
+    head = f"{result.target.spec}: {kind} ({result.target.mode})\n"
+    if result.interrupted:
+        head += "interrupted: only the finished points are shown\n"
+    if not result.points:
+        return head
+    columns = [(name, [cell(point) for point in result.points]) for name, cell in _COLUMNS]
+    used = [(name, cells) for name, cells in columns if any(cells)]
+    rows = zip(*(cells for _, cells in used), strict=True)
+    return head + table([name for name, _ in used], rows, left=0)
+
+
+def validation_text(validation: Validation) -> str:
+    """One line a series: how many points, mean and worst accuracy, and what is possible."""
+    rows = [
+        (
+            series.name,
+            str(series.n),
+            f"{series.mean:.3f}",
+            f"{series.worst:.3f}",
+            f"{series.ceiling:.3f}",
+            f"{series.mean_abs_log:.3f}",
+            f"  {series.worst_point}",
+        )
+        for series in validation.series
+    ]
+    header = ("series", "points", "mean", "worst", "ceiling", "|ln s/r|", "  worst at")
+    text = f"{validation.target.spec} against published measurements"
+    text += " (a subset: --quick)\n" if validation.quick else "\n"
+    if validation.interrupted:
+        text += "interrupted: only the finished points are counted\n"
+    return text + table(header, rows)
+
+
+def replay_text(replayed: Replayed) -> str:
+    """What a trace did, one figure a line."""
+    rows = [
+        ("requests", str(replayed.requests)),
+        ("elapsed", f"{number(replayed.elapsed_ps / 1000)} ns"),
+        ("bandwidth", f"{replayed.gb_per_s:.3f} GB/s"),
+        ("read latency p50", f"{number(replayed.read_p50_ns)} ns"),
+        ("read latency p99", f"{number(replayed.read_p99_ns)} ns"),
+        ("read latency p99.9", f"{number(replayed.read_p999_ns)} ns"),
+        ("read latency max", f"{number(replayed.read_max_ns)} ns"),
+        *((f"commands {kind}", str(count)) for kind, count in replayed.commands.items()),
+    ]
+    width = max(len(name) for name, _ in rows)
+    head = f"{replayed.target.spec}: {replayed.trace['file']}\n"
+    return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _optional_size(value: int | str | None) -> str:
+    return "" if value is None else value if isinstance(value, str) else size(value)
+
+
+def _optional_number(value: float | None) -> str:
+    return "" if value is None else number(value)
+
+
+_COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
+    ("region", lambda p: _optional_size(p.region_bytes)),
+    ("block", lambda p: _optional_size(p.block_bytes)),
+    ("access", lambda p: _optional_size(p.access_bytes)),
+    ("stride", lambda p: _optional_size(p.stride_bytes)),
+    ("op", lambda p: p.op),
+    ("threads", lambda p: str(p.threads)),
+    ("ns/line", lambda p: number(p.ns_per_line)),
+    ("GB/s", lambda p: f"{p.gb_per_s:.3f}"),
+    ("p50 ns", lambda p: _optional_number(p.p50_ns)),
+    ("p99 ns", lambda p: _optional_number(p.p99_ns)),
+    ("max ns", lambda p: _optional_number(p.max_ns)),
+    ("stalls", lambda p: "" if p.stalls is None else str(p.stalls)),
+    ("stall ns", lambda p: _optional_number(p.stall_ns)),
+    ("every (writes)", lambda p: _optional_number(p.stall_interval_writes)),
+    ("read amp.", lambda p: _optional_number(p.read_amplification)),
+    ("write amp.", lambda p: _optional_number(p.write_amplification)),
+)

@@ -1,0 +1,40 @@
+"""What a replayed trace did to a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nearfar.results.decode import encode
+from nearfar.results.schema import Environment, Target
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Totals, and percentiles of the read latency (0 when nothing was read).
+
+    `commands` counts DRAM commands by kind over all channels; `trace` says what was played
+    and how.
+    """
+
+    SCHEMA: ClassVar[str] = "nearfar/replay/1"
+
+    target: Target
+    environment: Environment
+    trace: Mapping[str, Any]
+    requests: int
+    reads: int
+    writes: int
+    elapsed_ps: int
+    gb_per_s: float
+    read_p50_ns: float
+    read_p99_ns: float
+    read_p999_ns: float
+    read_max_ns: float
+    commands: Mapping[str, int] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, as `json.dumps` takes them."""
+        return {"schema": self.SCHEMA, **encode(self)}
