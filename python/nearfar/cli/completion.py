@@ -114,7 +114,7 @@ def bash(levels: list[Level]) -> str:
         lines.append(f'      words="{" ".join([*level.commands, *level.words])}"')
         lines += ["      files=1", "      ;;"] if level.files else ["      ;;"]
         cases.append("\n".join(lines))
-    known = " ".join(f'["{" ".join(level.path)}"]=1' for level in levels)
+    known = " ".join(f'["{" ".join(level.path)}"]=1' for level in levels if level.path)
     return _BASH.replace("@KNOWN@", known).replace("@CASES@", "\n".join(cases))
 
 

@@ -33,11 +33,16 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Given:
-    """A value as somebody gave it: `place` is where, `source` what it is known from."""
+    """A value as somebody gave it.
+
+    `place` is where, `source` what it is known from. Of two files or overrides that meet in
+    a model, the one laid on top of the other has the higher `layer`.
+    """
 
     value: Plain
     place: str
     source: str = ""
+    layer: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,14 @@ def read_model_file(path: Path | Traversable) -> ModelFile:
 
 
 def unknown_key(name: str) -> str:
-    """`found unknown key ...`, with the nearest valid name."""
-    near = suggestion(name, spellings()) or suggestion(name, _last_parts(name))
+    """`found unknown key ...`, with the nearest valid name.
+
+    A key without its tables (`interleave`) is as near as a misspelt one; so is a table.
+    """
+    keys = spellings()
+    whole = [key for key in keys if key.endswith(f".{name}")]
+    tables = {key[:dot] for key in keys for dot in range(len(key)) if key[dot] == "."}
+    near = f"; did you mean {whole[0]}?" if whole else suggestion(name, [*keys, *sorted(tables)])
     return f"found unknown key '{name}', expected one of `nearfar model schema`{near}"
 
 
@@ -74,13 +85,14 @@ class _Reader:
         notes = {name: dict(self._notes(tree, name)) for name in NOTES}
         values = {name: value for name, value in tree.items() if name not in {**ABOUT, **NOTES}}
         given: dict[str, Given] = {}
-        spelt: dict[str, str] = {}
+        spelt: dict[str, Names] = {}
         for path, value in self._leaves(values, ()):
             name = ".".join(path)
             key = canonical(name)
             if key in spelt:
-                raise self._error(path, f"found '{name}', which '{spelt[key]}' has given already")
-            spelt[key] = name
+                earlier = f"'{'.'.join(spelt[key])}' (line {self._lines.get(spelt[key])})"
+                raise self._error(path, f"found '{name}', which {earlier} has given already")
+            spelt[key] = path
             source = _longest(notes["sources"], key)
             given[key] = Given(self._value(path, key, value), self._place(path), source)
         return ModelFile(
@@ -201,9 +213,3 @@ def _longest(notes: Mapping[str, str], key: str) -> str:
             return notes[key]
         key = key.rpartition(".")[0]
     return ""
-
-
-def _last_parts(name: str) -> list[str]:
-    """Keys whose last part is near: `wpq` for somebody who left the table out."""
-    last = name.rpartition(".")[2]
-    return [key for key in KEYS if key.rpartition(".")[2] == last]

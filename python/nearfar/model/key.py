@@ -52,7 +52,8 @@ class Key:
     """A key and everything `nearfar model schema` says about it.
 
     `default` is None where the value is derived from others, as `derived` says. `low` and
-    `high` are inclusive, in base units; `choices` bounds a choice, or the fields of an order.
+    `high` are inclusive, in base units. `choices` are those of a choice, or the fields of an
+    order, of which the last may come in two parts, `_high` and `_low`.
     """
 
     name: str
@@ -103,7 +104,8 @@ class Key:
     def range_text(self) -> str:
         """The range in words; empty if every value of the kind is allowed."""
         if self.kind is Kind.FIELDS:
-            return "an order of " + ", ".join(self.choices)
+            *fields, last = self.choices
+            return f"{', '.join(fields)}, and {last} or {last}_high and {last}_low"
         if self.choices:
             return ", ".join(self.choices)
         low = None if self.low is None else self.format(self.low)
@@ -138,6 +140,8 @@ class Key:
         if self.kind is Kind.CHOICE and value not in self.choices:
             hint = suggestion(str(value), self.choices)
             raise ValueError(f"found {describe(given)}, expected {self.range_text()}{hint}")
+        if self.kind is Kind.FIELDS:
+            self._check_order(str(value))
         if isinstance(value, (bool, str)):
             return
         low = -math.inf if self.low is None else self.low
@@ -145,6 +149,19 @@ class Key:
         uneven = self.power_of_two and isinstance(value, int) and value & (value - 1) != 0
         if not low <= value <= high or uneven:  # written so that a nan fails
             raise ValueError(f"found {describe(given)}, expected {self.range_text()}")
+
+    def _check_order(self, order: str) -> None:
+        *fields, last = self.choices
+        halves = [f"{last}_high", f"{last}_low"]
+        given = order.split("-")
+        for field in given:
+            if field not in (*self.choices, *halves):
+                hint = suggestion(field, [*self.choices, *halves])
+                raise ValueError(
+                    f"found '{field}' in the order, expected {self.range_text()}{hint}"
+                )
+        if sorted(given) not in (sorted(self.choices), sorted([*fields, *halves])):
+            raise ValueError(f"found '{order}', expected an order of {self.range_text()}")
 
 
 def export_text(value: Plain) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def load(name_or_path: str | Path) -> Model:
     """
     source = _find(name_or_path)
     given, alternatives, description = _with_base(source, [])
-    return Model(_model_name(name_or_path), description, given, alternatives)
+    return Model(str(name_or_path), description, given, alternatives)
 
 
 def load_target(text: str) -> Model:
@@ -63,10 +64,6 @@ def _is_path(text: str) -> bool:
     return "/" in text or text.endswith(_SUFFIX)
 
 
-def _model_name(name_or_path: str | Path) -> str:
-    return str(name_or_path)
-
-
 def _find(name_or_path: str | Path) -> Path | Traversable:
     if isinstance(name_or_path, Path) or _is_path(name_or_path):
         return Path(name_or_path)
@@ -89,17 +86,28 @@ def _with_base(
     file = read_model_file(path)
     if not file.base:
         return dict(file.given), dict(file.alternatives), file.description
-    chain = [*below, str(path)]
+    chain = [*below, _identity(path)]
     base = _base_of(path, file)
-    if str(base) in chain:
-        raise InputError(f"{file.base_place}: found a base that is based on this file: {file.base}")
+    if _identity(base) in chain:
+        found = f"found '{file.base}', which leads back to this file"
+        raise InputError(f"{file.base_place}: base: {found}")
     given, alternatives, _ = _with_base(base, chain)
-    return {**given, **file.given}, {**alternatives, **file.alternatives}, file.description
+    layer = 1 + max((entry.layer for entry in given.values()), default=0)
+    own = {name: replace(entry, layer=layer) for name, entry in file.given.items()}
+    return {**given, **own}, {**alternatives, **file.alternatives}, file.description
 
 
 def _base_of(path: Path | Traversable, file: ModelFile) -> Path | Traversable:
     if not _is_path(file.base):
         return _preset(file.base, f"{file.base_place}: base: ")
-    if isinstance(path, Path):
-        return path.parent / file.base
-    raise InputError(f"{file.base_place}: base: found a path, expected the name of a preset")
+    base = Path(str(path)).parent / file.base
+    if not base.exists():
+        raise InputError(
+            f"{file.base_place}: base: found '{file.base}', expected a preset or an existing file"
+        )
+    return base
+
+
+def _identity(path: Path | Traversable) -> str:
+    """The same for one file however it is named."""
+    return str(Path(str(path)).resolve())

@@ -61,8 +61,9 @@ class Model:
         if not changes:
             return self
         spelt = ",".join(change.place for change in changes.values())
+        layer = 1 + max((entry.layer for entry in self.given.values()), default=0)
         placed = {
-            name: Given(change.value, f"{self.name},{change.place}", OVERRIDE_SOURCE)
+            name: Given(change.value, f"{self.name},{change.place}", OVERRIDE_SOURCE, layer)
             for name, change in changes.items()
         }
         return Model(

@@ -83,13 +83,14 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
 def _check_rules(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
     values = {name: entry.value for name, entry in found.items()}
     for problem in rules.problems(values):
-        # Blame what was given, not a default; the shipped defaults agree with each other.
-        culprits = [name for name in problem.keys if name in given] or list(problem.keys)
-        place = given[culprits[0]].place if culprits[0] in given else "model"
-        others = [name for name in problem.keys if name != culprits[0]]
-        shown = ", ".join(f"{name} = {found[name].text}" for name in others)
-        with_others = f" with {shown}" if shown else ""
+        keys = (problem.key, *problem.others)
+        # Blame what was given last: a preset agrees with itself, and so do the defaults.
+        culprit = max(keys, key=lambda name: given[name].layer if name in given else -1)
+        place = f"{given[culprit].place}: " if culprit in given else ""
+        found_text = ", ".join(f"{name} = {found[name].text}" for name in keys if name != culprit)
+        with_others = f" with {found_text}" if found_text else ""
+        subject = "" if culprit == problem.key else f"{problem.key} to be "
         raise InputError(
-            f"{place}: found {culprits[0]} = {found[culprits[0]].text}{with_others}, "
-            f"expected {problem.expected}"
+            f"{place}found {culprit} = {found[culprit].text}{with_others}, "
+            f"expected {subject}{problem.expected}"
         )

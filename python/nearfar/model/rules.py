@@ -1,4 +1,4 @@
-"""Combinations of values that no machine can have, each with the keys it is about.
+"""Combinations of values that no machine can have.
 
 Ranges of single keys are in the schema; a rule here needs two keys or more.
 """
@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nearfar.model.key import Plain
+from nearfar.model.units import BYTES, format_quantity
 
 Values = Mapping[str, Plain]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """An impossible combination: the keys involved, most likely culprit first."""
+    """A broken rule: what `key` should be, given `others`; any of them may be at fault."""
 
-    keys: tuple[str, ...]
+    key: str
+    others: tuple[str, ...]
     expected: str
 
 
@@ -29,85 +31,7 @@ def problems(values: Values) -> Iterator[Problem]:
     else:
         yield from _dram(values, "nvdimm.dram")
         yield from _nvdimm(values)
-    yield from _multiples(values, ("capacity", "imc.interleave"))
-
-
-def _nvdimm(values: Values) -> Iterator[Problem]:
-    for level in ("nvdimm.buffer.1", "nvdimm.buffer.2"):
-        yield from _at_most(values, (f"{level}.ways", f"{level}.entries"))
-        yield from _multiples(values, (f"{level}.entries", f"{level}.ways"))
-    yield from _multiples(
-        values,
-        ("nvdimm.buffer.2.entry", "nvdimm.buffer.1.entry"),
-        ("nvdimm.buffer.2.entry", "nvdimm.media.access"),
-        ("imc.interleave", "nvdimm.buffer.1.entry"),
-        ("nvdimm.wear.block", "nvdimm.media.access"),
-        ("capacity", "nvdimm.buffer.2.entry"),
-        ("capacity", "nvdimm.wear.block"),
-    )
-    yield from _at_most(
-        values,
-        ("capacity", "nvdimm.media.capacity"),
-        ("nvdimm.lsq.combine", "nvdimm.buffer.1.entry"),
-    )
-    if _number(values, "nvdimm.power_static") >= _number(values, "nvdimm.power_budget"):
-        yield Problem(
-            ("nvdimm.power_budget", "nvdimm.power_static"), "a budget above nvdimm.power_static"
-        )
-    yield from _on_dimm_dram(values)
-
-
-def _on_dimm_dram(values: Values) -> Iterator[Problem]:
-    """The indirection table and the AIT buffer share the DRAM on the DIMM."""
-    entry = _number(values, "nvdimm.buffer.2.entry")
-    table = _number(values, "capacity") // entry * _number(values, "nvdimm.table.entry")
-    needed = table + _number(values, "nvdimm.buffer.2.entries") * entry
-    if needed > dram_capacity(values, "nvdimm.dram"):
-        yield Problem(
-            (
-                "nvdimm.buffer.2.entries",
-                "nvdimm.table.entry",
-                "capacity",
-                "nvdimm.media.capacity",
-                "nvdimm.dram.density_gbit",
-                "nvdimm.dram.rows",
-            ),
-            f"a table and buffer that fit the on-DIMM DRAM of "
-            f"{dram_capacity(values, 'nvdimm.dram')} B (they need {needed} B)",
-        )
-
-
-def _dram(values: Values, prefix: str) -> Iterator[Problem]:
-    yield from _at_most(values, (f"{prefix}.queue.write_high", f"{prefix}.queue.write"))
-    low, high = f"{prefix}.queue.write_low", f"{prefix}.queue.write_high"
-    if _number(values, low) >= _number(values, high):
-        yield Problem((low, high), f"less than {high}")
-    for short, long in (
-        ("ccd_s", "ccd_l"), ("rrd_s", "rrd_l"), ("wtr_s", "wtr_l"), ("rrd_s", "faw"),
-        ("rcd", "ras"), ("cke", "ckesr"), ("rfc", "xs"), ("rfc", "refi"),
-    ):  # fmt: skip
-        yield from _at_most(values, (f"{prefix}.timing.{short}", f"{prefix}.timing.{long}"))
-    cycle, parts = f"{prefix}.timing.rc", (f"{prefix}.timing.ras", f"{prefix}.timing.rp")
-    if _number(values, cycle) < sum(_number(values, part) for part in parts):
-        yield Problem((cycle, *parts), f"at least {parts[0]} + {parts[1]}")
-    yield from _mapping(values, f"{prefix}.mapping")
-
-
-def _mapping(values: Values, key: str) -> Iterator[Problem]:
-    fields = sorted(str(values[key]).split("-"))
-    whole = sorted(("row", "rank", "bank_group", "bank", "column"))
-    split = sorted(("row", "rank", "bank_group", "bank", "column_high", "column_low"))
-    if fields not in (whole, split):
-        yield Problem(
-            (key,),
-            "row, rank, bank_group, bank and column (or column_high and column_low) once each",
-        )
-
-
-def _dram_capacity(values: Values) -> Iterator[Problem]:
-    capacity = dram_capacity(values, "dram")
-    if _number(values, "capacity") != capacity:
-        yield Problem(("capacity",), f"'{capacity} B', which is what the dram geometry gives")
+    yield from _multiple(values, "capacity", "imc.interleave")
 
 
 def dram_capacity(values: Values, prefix: str) -> int:
@@ -118,16 +42,82 @@ def dram_capacity(values: Values, prefix: str) -> int:
     return capacity
 
 
-def _multiples(values: Values, *pairs: tuple[str, str]) -> Iterator[Problem]:
-    for key, divisor in pairs:
-        if _number(values, key) % _number(values, divisor) != 0:
-            yield Problem((key, divisor), f"{key} to be a multiple of {divisor}")
+def _nvdimm(values: Values) -> Iterator[Problem]:
+    for level in ("nvdimm.buffer.1", "nvdimm.buffer.2"):
+        yield from _at_most(values, f"{level}.ways", f"{level}.entries")
+        yield from _multiple(values, f"{level}.entries", f"{level}.ways")
+    yield from _fits_bits(values, "nvdimm.buffer.1.entry", "nvdimm.media.access")
+    yield from _fits_bits(values, "nvdimm.buffer.2.entry", "nvdimm.buffer.1.entry")
+    yield from _multiple(values, "nvdimm.wear.block", "nvdimm.buffer.2.entry")
+    yield from _multiple(values, "imc.interleave", "nvdimm.buffer.1.entry")
+    yield from _multiple(values, "capacity", "nvdimm.buffer.2.entry")
+    yield from _multiple(values, "capacity", "nvdimm.wear.block")
+    yield from _at_most(values, "capacity", "nvdimm.media.capacity")
+    budget, static = "nvdimm.power_budget", "nvdimm.power_static"
+    if _number(values, budget) <= _number(values, static):
+        yield Problem(budget, (static,), f"more than {static}")
+    yield from _on_dimm_dram(values)
 
 
-def _at_most(values: Values, *pairs: tuple[str, str]) -> Iterator[Problem]:
-    for key, limit in pairs:
-        if _number(values, key) > _number(values, limit):
-            yield Problem((key, limit), f"at most {limit}")
+def _on_dimm_dram(values: Values) -> Iterator[Problem]:
+    """The indirection table and the AIT buffer share the DRAM on the DIMM."""
+    entry = _number(values, "nvdimm.buffer.2.entry")
+    table = _number(values, "capacity") // entry * _number(values, "nvdimm.table.entry")
+    needed = table
+    if values["nvdimm.buffer.2.fill"] != "none":
+        needed += _number(values, "nvdimm.buffer.2.entries") * entry
+    there = dram_capacity(values, "nvdimm.dram")
+    if needed > there:
+        yield Problem(
+            "nvdimm.table.entry",
+            ("nvdimm.buffer.2.entries", "capacity"),
+            f"a table and buffer ({format_quantity(needed, BYTES)}) that fit the on-DIMM DRAM "
+            f"({format_quantity(there, BYTES)})",
+        )
+
+
+def _dram(values: Values, prefix: str) -> Iterator[Problem]:
+    low, high = f"{prefix}.queue.write_low", f"{prefix}.queue.write_high"
+    yield from _at_most(values, high, f"{prefix}.queue.write")
+    if _number(values, low) >= _number(values, high):
+        yield Problem(low, (high,), f"less than {high}")
+    timing = f"{prefix}.timing"
+    yield from _at_most(values, f"{timing}.ccd_s", f"{timing}.ccd_l")
+    yield from _at_most(values, f"{timing}.rrd_s", f"{timing}.rrd_l")
+    yield from _at_most(values, f"{timing}.wtr_s", f"{timing}.wtr_l")
+    burst = _number(values, f"{prefix}.burst_length") // 2
+    if _number(values, f"{timing}.ccd_s") < burst:
+        yield Problem(f"{timing}.ccd_s", (), f"at least the {burst} clocks of a burst")
+    refi, rfc = f"{timing}.refi", f"{timing}.rfc"
+    if values[f"{prefix}.refresh.enabled"] and _number(values, refi) < 4 * _number(values, rfc) / 3:
+        yield Problem(refi, (rfc,), f"at least 4/3 of {rfc}: some time between refreshes")
+    cycle, parts = f"{timing}.rc", (f"{timing}.ras", f"{timing}.rp")
+    if _number(values, cycle) < sum(_number(values, part) for part in parts):
+        yield Problem(cycle, parts, f"at least {' + '.join(parts)}")
+
+
+def _dram_capacity(values: Values) -> Iterator[Problem]:
+    capacity = dram_capacity(values, "dram")
+    if _number(values, "capacity") != capacity:
+        text = format_quantity(capacity, BYTES)
+        yield Problem("capacity", (), f"{text}, as the geometry of dram gives")
+
+
+def _multiple(values: Values, key: str, divisor: str) -> Iterator[Problem]:
+    if _number(values, key) % _number(values, divisor) != 0:
+        yield Problem(key, (divisor,), f"a multiple of {divisor}")
+
+
+def _fits_bits(values: Values, whole: str, part: str) -> Iterator[Problem]:
+    """The core keeps which parts of an entry are there in one word, a bit each."""
+    parts, rest = divmod(_number(values, whole), _number(values, part))
+    if rest or not 1 <= parts <= 64:
+        yield Problem(whole, (part,), f"1 to 64 times {part}")
+
+
+def _at_most(values: Values, key: str, limit: str) -> Iterator[Problem]:
+    if _number(values, key) > _number(values, limit):
+        yield Problem(key, (limit,), f"at most {limit}")
 
 
 def _number(values: Values, key: str) -> int:

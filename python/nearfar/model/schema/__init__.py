@@ -30,7 +30,7 @@ def canonical(name: str) -> str:
 
 
 def spellings() -> list[str]:
-    """Every valid name, aliases included: what a misspelt key is compared with."""
+    """Every valid key, aliases included."""
     names = list(KEYS)
     for alias, component in ALIASES.items():
         names += [

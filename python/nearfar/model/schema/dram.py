@@ -10,7 +10,7 @@ density and width; each can be overridden.
 from nearfar.model.jedec import DENSITIES, SPEED_BINS, WIDTHS
 from nearfar.model.key import Key, choice, clock, count, fields, flag
 
-MAPPING_FIELDS = ("row", "rank", "bank_group", "bank", "column", "column_high", "column_low")
+MAPPING_FIELDS = ("row", "rank", "bank_group", "bank", "column")
 
 TIMINGS = {
     "cl": "Read command to its first data (CAS latency)",
@@ -34,6 +34,7 @@ TIMINGS = {
     "cke": "Least time in, and between two, power-downs",
     "ckesr": "Least time in self-refresh",
     "xs": "Self-refresh exit to the next command",
+    "dllk": "Self-refresh exit to the first read or write (DLL lock)",
     "rtrs": "Idle clocks of the data bus when the rank changes",
 }
 
@@ -49,25 +50,25 @@ def keys(prefix: str) -> tuple[Key, ...]:
         count(f"{prefix}.density_gbit", 8, min(DENSITIES), max(DENSITIES), "Density of one DRAM device in Gbit", power_of_two=True),
         count(f"{prefix}.width", 8, min(WIDTHS), max(WIDTHS), "Data pins of one DRAM device; 64 / width devices make a rank", power_of_two=True),
         count(f"{prefix}.ranks", 1, 1, 4, "Ranks on the channel", power_of_two=True),
-        count(f"{prefix}.bank_groups", None, 1, 8, "Bank groups of a device", derived=_TABLE, power_of_two=True),
-        count(f"{prefix}.banks", None, 1, 8, "Banks of a bank group", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.bank_groups", None, 1, 4, "Bank groups of a device", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.banks", None, 1, 4, "Banks of a bank group", derived=_TABLE, power_of_two=True),
         count(f"{prefix}.rows", None, 1, 1 << 20, "Rows of a bank", derived=_TABLE, power_of_two=True),
-        count(f"{prefix}.columns", None, 8, 1 << 14, "Columns of a row, in units of the bus width", derived=_TABLE, power_of_two=True),
+        count(f"{prefix}.columns", None, 32, 1 << 14, "Columns of a row, in units of the bus width", derived=_TABLE, power_of_two=True),
         count(f"{prefix}.burst_length", 8, 8, 8, "Transfers of a burst: 64 B on a 64-bit channel"),
         *(
             count(f"{prefix}.timing.{name}", None, 1 if name != "rtrs" else 0, 1 << 20, f"{meaning}, in clocks", derived=_TABLE)
             for name, meaning in TIMINGS.items()
         ),
-        count(f"{prefix}.queue.read", 32, 1, 4096, "Read queue of the channel, in 64 B lines"),
-        count(f"{prefix}.queue.write", 32, 2, 4096, "Write queue of the channel, in 64 B lines"),
-        count(f"{prefix}.queue.write_high", 24, 1, 4096, "Writes that start a drain of the write queue"),
-        count(f"{prefix}.queue.write_low", 8, 0, 4095, "Writes left that end a drain of the write queue"),
+        count(f"{prefix}.queue.read", 64, 1, 4096, "Read queue of the channel, in 64 B lines"),
+        count(f"{prefix}.queue.write", 64, 1, 4096, "Write queue of the channel, in 64 B lines"),
+        count(f"{prefix}.queue.write_high", 48, 1, 4096, "Writes that start a drain of the write queue"),
+        count(f"{prefix}.queue.write_low", 16, 0, 4095, "Writes left that end a drain of the write queue"),
         choice(f"{prefix}.page", "open", ("open", "closed"), "Row policy: leave rows open, or close them after the last queued hit"),
         flag(f"{prefix}.refresh.enabled", True, "Rows are refreshed; false only to compare against closed forms"),
-        count(f"{prefix}.refresh.postpone", 8, 0, 8, "Refreshes that may be postponed while requests wait"),
+        count(f"{prefix}.refresh.postpone", 0, 0, 8, "Refreshes that may be postponed while requests wait"),
         count(f"{prefix}.powerdown.idle", 0, 0, 2**31, "Idle clocks until a rank enters power-down; 0 never"),
         count(f"{prefix}.selfrefresh.idle", 0, 0, 2**31, "Idle clocks until a rank enters self-refresh; 0 never"),
-        fields(f"{prefix}.mapping", "row-rank-bank-column-bank_group", MAPPING_FIELDS, "Address fields, most significant first; the burst offset below them is implied"),
+        fields(f"{prefix}.mapping", "row-rank-bank-column-bank_group", MAPPING_FIELDS, "Address fields, most significant first; the offset in a line lies below; column_low is the line in 256 B"),
     )
 
 
