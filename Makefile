@@ -17,7 +17,7 @@ demo_page := nearfar-demo.html
 
 # Configures and builds one preset, showing only what the compiler has to say.
 build = echo "Building build/$(1)"; $(CMAKE) --preset $(1) >/dev/null; \
-  $(CMAKE) --build --preset $(1) -j$(JOBS) | { grep -vE '^\[ *[0-9]+%\]' || true; }
+  MAKEFLAGS=--no-print-directory $(CMAKE) --build --preset $(1) -j$(JOBS) | { grep -vE '^\[ *[0-9]+%\]' || true; }
 
 # Runs one preset's tests, showing failures and the closing lines.
 run-tests = $(CTEST) --preset $(1) -j$(JOBS) | \
