@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -60,6 +61,9 @@ TEST_P(CheckerScenario, BrokenTraceBreaksThatRuleAndNoOther) {
   const Scenario& s = GetParam();
   const Findings findings = check(s.broken, s.limits);
   EXPECT_EQ(findings.broken(), only(s.rule)) << listed(findings, s.broken);
+  for (const Violation& violation : findings.violations) {
+    EXPECT_LT(violation.earlier.value_or(0), std::max<std::size_t>(violation.at, 1));
+  }
 }
 
 TEST_P(CheckerScenario, WithoutThatRuleBrokenTracePasses) {
@@ -93,6 +97,35 @@ TEST(DramChecker, NamesBothCommandsAndBothDistances) {
   EXPECT_EQ(describe(findings.violations[0], trace),
             "tRCD: RD rank 1 group 2 bank 3 row 77 column 8 at 88500 ps, after "
             "ACT rank 1 group 2 bank 3 row 77 at 75000 ps: 18 clocks, limit 19");
+}
+
+TEST(DramChecker, NamesADistanceInsideABankGroupForTheGroupHoweverShort) {
+  const Limits limits = ddr4_2666v();
+  const Script::Bank first{0, 0};
+  const Script::Bank second{0, 1};
+  const Trace activates = Script(750).act(100, first).act(101, second);
+  EXPECT_EQ(check(activates, limits).broken(), only(Rule::tRRD_L));
+  const Trace write_read =
+      Script(750).act(100, first).act(150, second).wr(200, first).rd(210, second);
+  EXPECT_EQ(check(write_read, limits).broken(), only(Rule::tWTR_L));
+  const RuleSet without_bus = RuleSet::all().without(Rule::data_bus);
+  const Trace reads = Script(750).act(100, first).rd(200, first).rd(201, first);
+  EXPECT_EQ(check(reads, limits, without_bus).broken(), only(Rule::tCCD_L));
+  const Trace writes = Script(750).act(100, first).wr(200, first).wr(201, first);
+  EXPECT_EQ(check(writes, limits, without_bus).broken(), only(Rule::tCCD_L));
+}
+
+TEST(DramChecker, NamesABubbleMissingAltogether) {
+  const Trace back_to_back =
+      Script(750).act(100, {0, 0, 0}).act(101, {0, 0, 1}).rd(200, {0, 0, 0}).rd(204, {0, 0, 1});
+  EXPECT_EQ(check(back_to_back, ddr4_2666v()).broken(), only(Rule::tRTRS));
+}
+
+TEST(DramChecker, ComparesCommandsOfOneClockToo) {
+  const Trace together = Script(750).act(100, {0, 0}).act(100, {1, 0});
+  RuleSet both = only(Rule::command_bus);
+  both.add(Rule::tRRD_S);
+  EXPECT_EQ(check(together, ddr4_2666v()).broken(), both);
 }
 
 TEST(DramChecker, ExpectsRefreshUpToTheEndOfTheTrace) {

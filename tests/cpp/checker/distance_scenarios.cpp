@@ -192,6 +192,9 @@ void add_power_down_rules(std::vector<Scenario>& all) {
                          [](Script& s, Clock t) { s.pde(100).pdx(200).ref(t); }));
   all.push_back(distance(Rule::tCKE, "PDX, PDE", 200 + 7,
                          [](Script& s, Clock t) { s.pde(100).pdx(200).pde(t); }));
+  all.push_back(distance(
+      Rule::tCKE, "PDX, SRE in a device where it exceeds tXP", 200 + 12,
+      [](Script& s, Clock t) { s.pde(100).pdx(200).sre(t); }, [](Limits& l) { l.cke = 12; }));
   all.push_back(
       distance(Rule::tPD, "PDE, PDX", 100 + 7, [](Script& s, Clock t) { s.pde(100).pdx(t); }));
   all.push_back(distance(Rule::tRDPDEN, "RD, PDE", 200 + 19 + 4 + 1,

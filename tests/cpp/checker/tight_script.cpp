@@ -287,7 +287,6 @@ void TightScript::move_cke(const Choice& choice, Clock now) {
       rank.owes_ref = true;
       rank.slept += now - rank.asleep_since;
       forbid(rank.forbidden, everything, now + t_.xs, Rule::tXS);
-      forbid(rank.forbidden, {pde}, now + t_.xs, Rule::tXS);
       forbid(rank.forbidden, {rd, rda}, now + t_.xsdll, Rule::tXSDLL);
       return;
   }

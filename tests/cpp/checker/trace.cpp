@@ -91,7 +91,7 @@ BusCommand BusCommand::from(const sim::dram::CommandRecord& record) {
   c.rank = record.rank;
   c.bank_group = record.bank_group;
   c.bank = record.bank;
-  if (has_row(record.command)) c.row = record.row;
+  if (record.command == Command::act) c.row = record.row;  // an access has none on the bus
   if (is_read(record.command) || is_write(record.command)) c.column = record.column;
   return c;
 }
