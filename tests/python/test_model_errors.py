@@ -8,6 +8,7 @@ import pytest
 
 from nearfar.errors import InputError
 from nearfar.model import load
+from nearfar.model.schema import KEYS
 
 
 def message_for(tmp_path: Path, text: str | bytes) -> str:
@@ -23,6 +24,7 @@ def message_for(tmp_path: Path, text: str | bytes) -> str:
 
 
 OPTANE = 'base = "optane-100"\n'
+SPREAD = KEYS["nvdimm.wear.spread"]
 DRAM = 'base = "ddr4-2666"\n'
 
 
@@ -77,8 +79,8 @@ DRAM = 'base = "ddr4-2666"\n'
             "m.toml:2: channels: found a date, expected a whole number",
         ),
         (
-            OPTANE + "[nvdimm.lsq]\ndrain_on_fence = 1",
-            "m.toml:3: nvdimm.lsq.drain_on_fence: found 1, expected true or false",
+            DRAM + "[dram.refresh]\nenabled = 1",
+            "m.toml:3: dram.refresh.enabled: found 1, expected true or false",
         ),
         (
             OPTANE + "imc.interleave = 4096",
@@ -117,7 +119,7 @@ DRAM = 'base = "ddr4-2666"\n'
         ),
         (
             OPTANE + "[nvdimm.wear]\nspread = nan",
-            "m.toml:3: nvdimm.wear.spread: found nan, expected 0.0 to 0.5",
+            f"m.toml:3: nvdimm.wear.spread: found nan, expected {SPREAD.range_text()}",
         ),
         (
             OPTANE + "nvdimm.rmw.policy = 'lur'",
@@ -192,7 +194,7 @@ DRAM = 'base = "ddr4-2666"\n'
             "that fit the on-DIMM DRAM (2 GiB)",
         ),
         (
-            OPTANE + "[nvdimm]\npower_budget = '2 W'",
+            OPTANE + "[nvdimm]\npower_budget = '2 W'\npower_static = '3 W'",
             "m.toml:3: found nvdimm.power_budget = 2 W with nvdimm.power_static = 3 W, "
             "expected more than nvdimm.power_static",
         ),

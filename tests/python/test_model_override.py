@@ -161,12 +161,11 @@ def test_an_export_has_every_value_once_in_base_units(name: str) -> None:
 
 
 def test_an_export_reads_as_expected() -> None:
-    lines = exported(load_target("model:optane-100,cpu.clock=2.2 GHz").export())
-    assert lines["cpu.clock_ps"] == "455"
+    lines = exported(load_target("model:optane-100,nvdimm.dram.clock=2400 MT/s").export())
+    assert lines["nvdimm.dram.clock_ps"] == "833"
     assert lines["imc.interleave"] == "4096"
     assert lines["nvdimm.power_budget"] == "15000"
-    assert lines["nvdimm.lsq.drain_on_fence"] == "true"
-    assert lines["nvdimm.wear.spread"] == "0.1"
+    assert lines["nvdimm.dram.refresh.enabled"] == "true"
     assert lines["nvdimm.dram.mapping"] == "row-rank-bank-column-bank_group"
 
 

@@ -180,7 +180,7 @@ _ZSH = """\
 _nearfar() {
   local -A known=(@KNOWN@)
   local -a commands options operands
-  local here="" previous="" files="" word longer
+  local here="" previous="" files="" word longer missed=1
   for word in "${(@)words[2,CURRENT-1]}"; do
     longer=${here:+$here }$word
     (( ${+known[$longer]} )) && here=$longer
@@ -190,12 +190,13 @@ _nearfar() {
 @CASES@
   esac
   if [[ $PREFIX == -* ]]; then
-    _describe option options
+    _describe option options && missed=0
   else
-    (( $#commands )) && _describe command commands
-    (( $#operands )) && compadd -- $operands
-    [[ -n $files ]] && _files
+    (( $#commands )) && _describe command commands && missed=0
+    (( $#operands )) && compadd -- $operands && missed=0
+    [[ -n $files ]] && _files && missed=0
   fi
+  return missed  # 1: nothing fitted, zsh may try other completers
 }
 
 compdef _nearfar nearfar

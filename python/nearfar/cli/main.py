@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
 from nearfar.cli.options import complain
@@ -24,6 +25,7 @@ _TRACEBACK = "NEARFAR_TRACEBACK"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return its exit status."""
+    _open_closed_streams()
     try:
         status = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
@@ -87,6 +89,14 @@ def _version() -> str:
 def _fail(message: str, status: int) -> int:
     complain(message)
     return status
+
+
+def _open_closed_streams() -> None:
+    """Whoever starts us with standard output or error closed (`>&-`) wants nothing written."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (for the life of the process)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def _abandon_output() -> None:

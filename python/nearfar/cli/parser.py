@@ -69,6 +69,8 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse(self, argument: str) -> NoReturn:
         name = argument.partition("=")[0]
+        if name in self.options():
+            self.error(f"found '{name}' too early, expected it after '{self.prog}'")
         if name.startswith("-"):
             self.error(f"found unknown option '{name}'{suggestion(name, self.options())}")
         usage = " ".join(self.format_usage().split())

@@ -1,0 +1,93 @@
+"""`nearfar doctor` tells what is there, and for what is not, the effect and the remedy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from nearfar import resources
+from nearfar.cli import doctor
+from nearfar.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A core that loads, whether or not this checkout has built its own."""
+    module = types.ModuleType("nearfar._core")
+    vars(module).update(version=lambda: "1.2.3", __file__="/somewhere/_core.so")
+    monkeypatch.setitem(sys.modules, "nearfar._core", module)
+
+
+@pytest.mark.usefixtures("core")
+def test_all_is_well_with_the_core_built(capsys: Capture) -> None:
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "ok        core: 1.2.3 at /somewhere/_core.so\n" in out
+    assert "ok        models: ddr4-2400, ddr4-2666, ddr4-2933, ddr4-3200, optane-100\n" in out
+
+
+def test_without_the_core_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setitem(sys.modules, "nearfar._core", None)  # the import fails
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "missing   core: not loaded" in out
+    assert "every simulation needs it" in out
+    assert "to get it: make, or: pip install .\n" in out
+
+
+def test_a_missing_program_is_optional_and_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    for check in (doctor.chromium, doctor.valgrind):
+        finding = check()
+        assert finding.status == doctor.OPTIONAL
+        assert finding.mend == f"apt-get install {finding.name}"
+
+
+def test_a_program_that_is_there_is_named_with_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert doctor.valgrind().found == "/usr/bin/valgrind"
+
+
+def test_any_chromium_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"google-chrome": "/opt/google-chrome"}
+    monkeypatch.setattr(shutil, "which", there.get)
+    assert doctor.chromium().found == "/opt/google-chrome"
+
+
+def test_a_broken_preset_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    copy = tmp_path / "models"
+    shutil.copytree(str(resources.folder("models")), copy)
+    (copy / "mine.toml").write_text("chanels = 1")
+    monkeypatch.setattr(resources, "folder", lambda name: tmp_path / name)
+    finding = doctor.models()
+    assert finding.status == doctor.MISSING
+    assert "mine.toml:1: found unknown key 'chanels'" in finding.found
+
+
+def test_missing_reference_data_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(name: str) -> Path:
+        raise FileNotFoundError(f"{name}/ is missing")
+
+    monkeypatch.setattr(resources, "folder", nowhere)
+    assert doctor.reference().status == doctor.MISSING
+
+
+@pytest.mark.usefixtures("core")
+def test_the_findings_as_json(capsys: Capture) -> None:
+    assert main(["doctor", "--json", "-"]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert len(findings) == len(doctor.CHECKS)
+    for finding in findings:
+        assert finding["effect"]
+        assert (finding["mend"] != "") == (finding["status"] != doctor.OK)
