@@ -39,6 +39,10 @@ class Device {
   /// of data that is already persistent) may still have events.
   [[nodiscard]] virtual bool idle() const = 0;
 
+  /// A core has executed an mfence: everything it stored before has been accepted. Takes no
+  /// time; queues that are said to drain on a fence begin to.
+  virtual void fence(Tick) {}
+
   /// Which of the device's queues takes the line: 0 up to, say, the number of channels.
   [[nodiscard]] virtual std::uint32_t queue_of(Address) const { return 0; }
 

@@ -19,7 +19,7 @@ Agent::Agent(Device& device, const Config& config, std::uint64_t seed)
 Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
                            const std::function<void()>& poll) {
   limits_ = limits;
-  lines_ = 0;
+  lines_ = leader_lines_ = 0;
   stopped_ = false;
   measured_ = Measured{};
   warm_at_ = last_at_ = now_;
@@ -58,6 +58,8 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
         uncore_.send(request, now);
       } else if (event.kind == Event::Kind::arrive) {
         arrived(event.index, now);
+      } else if (event.kind == Event::Kind::fence) {
+        device_.fence(now);
       } else {
         const auto thread = static_cast<std::uint16_t>(event.index);
         --threads_[thread].flushes;
@@ -141,6 +143,7 @@ void Agent::issue(std::uint16_t index) {
       thread.at += config_.sfence;
       break;
     case Step::Kind::mfence:
+      events_.push(max(thread.at, now_), {Event::Kind::fence, 0});
       thread.at += config_.mfence;
       break;
     case Step::Kind::table:
@@ -168,7 +171,7 @@ void Agent::issue_load(std::uint16_t index) {
   ++thread.loads;
   if (step.feeds) thread.feeding = true;
   launch(Flight::Kind::load, index, step.address, thread.at, config_.read_out, serial, step.feeds);
-  count_line(thread.at);
+  count_line(index, thread.at);
   thread.at += config_.load_issue;
 }
 
@@ -184,11 +187,14 @@ void Agent::issue_store(std::uint16_t index) {
     thread.stores.push_back({step.address, step.kind == Step::Kind::store_clwb});
     launch(Flight::Kind::store_line, index, step.address, thread.at, config_.read_out, serial);
   }
-  count_line(thread.at);
+  count_line(index, thread.at);
   thread.at += config_.store_issue;
 }
 
-void Agent::count_line(Tick at) {
+void Agent::count_line(std::uint16_t thread, Tick at) {
+  if (limits_.leader_lines != 0 && thread == 0 && ++leader_lines_ == limits_.leader_lines) {
+    stopped_ = true;
+  }
   ++lines_;
   last_at_ = max(last_at_, at);
   if (lines_ == limits_.warm_lines) warm_at_ = at;
@@ -231,7 +237,9 @@ void Agent::arrived(Index index, Tick now) {
   Thread& thread = threads_[flight.thread];
   switch (flight.kind) {
     case Flight::Kind::load:
-      if (lines_ >= limits_.warm_lines) measured_.latency.add((now - flight.issued).ps());
+      if (lines_ >= limits_.warm_lines && (limits_.leader_lines == 0 || flight.thread == 0)) {
+        measured_.latency.add((now - flight.issued).ps());
+      }
       --thread.loads;
       if (flight.feeds) thread.feeding = false;
       thread.loads_out[flight.serial - thread.first_load] = done_load;

@@ -27,6 +27,9 @@ class Agent {
   struct Limits {
     std::uint64_t lines = 0;       ///< no further line is accessed after so many; 0: no limit
     std::uint64_t warm_lines = 0;  ///< counted from the line after these
+    /// Not 0: the first thread is what is measured, everything ends after so many of its
+    /// lines, and only its loads' latencies count.
+    std::uint64_t leader_lines = 0;
   };
 
   /// What was measured from the end of the warm-up to the end.
@@ -89,7 +92,7 @@ class Agent {
   };
 
   struct Event {
-    enum class Kind : std::uint8_t { send, arrive, flush_free } kind;
+    enum class Kind : std::uint8_t { send, arrive, flush_free, fence } kind;
     Index index;
   };
 
@@ -98,7 +101,7 @@ class Agent {
   void issue(std::uint16_t thread);
   void issue_load(std::uint16_t thread);
   void issue_store(std::uint16_t thread);
-  void count_line(Tick at);
+  void count_line(std::uint16_t thread, Tick at);
   void commit_stores(std::uint16_t thread, Tick now);
   [[nodiscard]] bool evict_if_full(std::uint16_t thread, Address address, Tick now);
   void launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
@@ -119,6 +122,7 @@ class Agent {
   Tick now_{};
   Limits limits_;
   std::uint64_t lines_ = 0;
+  std::uint64_t leader_lines_ = 0;
   bool stopped_ = false;
   Tick warm_at_{};
   Tick last_at_{};

@@ -14,6 +14,7 @@ class Machine::Channel {
   virtual ~Channel() = default;
   virtual Accept try_send(const Request& request, Address local, Tick now) = 0;
   [[nodiscard]] virtual Tick next_event() const = 0;
+  virtual void fence(Tick) {}
   virtual void advance(Tick until, Sink& sink) = 0;
   [[nodiscard]] virtual bool idle() const = 0;
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
@@ -63,6 +64,7 @@ class Machine::NvdimmChannel final : public Channel {
     return channel_.try_send(request, local, now);
   }
   [[nodiscard]] Tick next_event() const override { return channel_.next_event(); }
+  void fence(Tick now) override { channel_.fence(now); }
   void advance(Tick until, Sink& sink) override { channel_.advance(until, sink); }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
@@ -127,6 +129,14 @@ void Machine::advance(Tick until, Sink& sink) {
   if (contributors > 1) {
     std::stable_sort(sink.begin() + static_cast<std::ptrdiff_t>(first), sink.end(),
                      [](const Completion& a, const Completion& b) { return a.time < b.time; });
+  }
+  refresh_next();
+}
+
+void Machine::fence(Tick now) {
+  for (const auto& channel : channels_) {
+    channel->fence(now);
+    channel->next = channel->next_event();
   }
   refresh_next();
 }

@@ -21,6 +21,7 @@ class Machine final : public Device {
   ~Machine() override;
 
   Accept try_send(const Request& request, Tick now) override;
+  void fence(Tick now) override;
   [[nodiscard]] Tick next_event() const override { return next_; }
   void advance(Tick until, Sink& sink) override;
   [[nodiscard]] Bytes capacity() const override { return capacity_; }

@@ -87,11 +87,13 @@ Config config_from(const Settings& settings) {
   Config config;
   config.lsq.lines = static_cast<std::uint32_t>(settings.count("nvdimm.lsq.lines"));
   config.lsq.high = static_cast<std::uint32_t>(settings.count("nvdimm.lsq.high"));
+  config.lsq.drain_on_fence = settings.flag("nvdimm.lsq.drain_on_fence");
   config.lsq.hold = settings.time("nvdimm.lsq.hold");
   config.lsq.latency = settings.time("nvdimm.lsq.latency");
   config.rmw = buffer(settings, "nvdimm.buffer.1.");
   config.ait = buffer(settings, "nvdimm.buffer.2.");
   config.fill = fill(settings.name("nvdimm.buffer.2.fill"));
+  config.data_latency = settings.time("nvdimm.buffer.2.data_latency");
   config.table_entry = settings.bytes("nvdimm.table.entry");
   config.media = media(settings);
   config.wear = wear(settings);

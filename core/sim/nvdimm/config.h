@@ -64,6 +64,7 @@ struct WearConfig {
 struct LsqConfig {
   std::uint32_t lines = 0;
   std::uint32_t high = 0;  ///< lines held before blocks must leave
+  bool drain_on_fence = false;  ///< an mfence sends everything held on its way
   Tick hold{};             ///< a block leaves at this age at the latest
   Tick latency{};
 };
@@ -73,6 +74,7 @@ struct Config {
   BufferConfig rmw;
   BufferConfig ait;
   Fill fill = Fill::none;
+  Tick data_latency{};  ///< of reading buffered data, beyond the look-up and the DRAM itself
   Bytes table_entry = 8;
   MediaConfig media;
   WearConfig wear;

@@ -34,8 +34,16 @@ void Dimm::read(ReadTag tag, Address device, Tick at) {
 
 void Dimm::write(const Request& request, Address device, Tick at) {
   ++writes_announced_;
+  ++writes_on_bus_;
   if (request.data != 0) data_in_use_ = true;
   events_.push(at, {Event::Kind::write_arrives, arrivals_.take({request, device})});
+}
+
+void Dimm::fence(Tick now) {
+  if (!config_.lsq.drain_on_fence) return;
+  lsq_.drain_all();
+  fenced_on_bus_ = writes_on_bus_;
+  events_.push(now, {Event::Kind::drain, 0});
 }
 
 Tick Dimm::next_event() const {
@@ -77,6 +85,9 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
     case Event::Kind::translate:
       translate(event.index, now);
       break;
+    case Event::Kind::read_buffered:
+      fetch_from_dram(event.index, now);
+      break;
     case Event::Kind::fetched:
       fetched(event.index, now);
       break;
@@ -86,6 +97,8 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
     case Event::Kind::unlock:
       unlock(event.index, now);
       break;
+    case Event::Kind::drain:
+      break;  // advance() drains after every event
   }
 }
 
@@ -161,7 +174,8 @@ void Dimm::translated(Index transfer, Tick now) {
     const auto block_in_page = static_cast<std::uint32_t>(under_way.block % blocks_per_page_);
     if (slot != IndirectionBuffer::none && ait_.holds_block(slot, block_in_page)) {
       ++ait_.block_hits;
-      fetch_from_dram(transfer, slot, now);
+      transfers_[transfer].page = slot;
+      events_.push(now + config_.data_latency, {Event::Kind::read_buffered, transfer});
       return;
     }
   }
@@ -188,7 +202,7 @@ void Dimm::media_started(const Media::Started& started) {
 
 // ---- On-DIMM DRAM as a data buffer -------------------------------------------------------
 
-void Dimm::fetch_from_dram(Index transfer, Slot slot, Tick now) {
+void Dimm::fetch_from_dram(Index transfer, Tick now) {
   Transfer& fetch = transfers_[transfer];
   fetch.lines_left = all_lines_;
   RmwEntry& entry = rmw_entries_[fetch.rmw];
@@ -197,7 +211,7 @@ void Dimm::fetch_from_dram(Index transfer, Slot slot, Tick now) {
   for (std::uint32_t i = 0; i < lines_per_block_; ++i) {
     const std::uint32_t line = (entry.critical + i) % lines_per_block_;
     dram_send(std::uint64_t{transfer} << 8 | line,
-              ait_.data_line(slot, offset + line * line_bytes), Op::read, now);
+              ait_.data_line(fetch.page, offset + line * line_bytes), Op::read, now);
   }
 }
 

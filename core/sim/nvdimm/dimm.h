@@ -54,6 +54,9 @@ class Dimm {
   /// A write's data arrive at `at`. Precondition: has_write_room().
   void write(const Request& request, Address device, Tick at);
 
+  /// An mfence: writes that have been announced count as held, even if still on the bus.
+  void fence(Tick now);
+
   [[nodiscard]] Tick next_event() const;
   /// Plays everything up to `until`; replies and media notices are appended in time order.
   void advance(Tick until, std::vector<Reply>& replies, Sink& notices);
@@ -92,13 +95,14 @@ class Dimm {
     enum class Kind : std::uint8_t { fetch, write, fill } kind = Kind::fetch;
     std::uint64_t block = 0;
     Slot rmw = BlockTable::none;
+    Slot page = BlockTable::none;  ///< where its data lie in the on-DIMM DRAM
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
     Index group = none;            ///< of a write
   };
 
   struct Event {
     enum class Kind : std::uint8_t {
-      read_arrives, write_arrives, respond, translate, fetched, written, unlock,
+      read_arrives, write_arrives, respond, translate, read_buffered, fetched, written, unlock, drain,
     } kind;
     Index index;
   };
@@ -145,7 +149,7 @@ class Dimm {
   void translate(Index transfer, Tick now);
   void translated(Index transfer, Tick now);
   void table_arrived(Slot slot, Tick now);
-  void fetch_from_dram(Index transfer, Slot slot, Tick now);
+  void fetch_from_dram(Index transfer, Tick now);
   void dram_line_arrived(Index transfer, std::uint32_t line, Tick now);
   void media_started(const Media::Started& started);
   void fetched(Index transfer, Tick now);
@@ -198,6 +202,8 @@ class Dimm {
   std::deque<Request> dram_backlog_;
   std::uint32_t writes_announced_ = 0;  ///< in the queue or on the bus to it
   std::uint32_t writes_under_way_ = 0;
+  std::uint32_t writes_on_bus_ = 0;
+  std::uint32_t fenced_on_bus_ = 0;  ///< of those, the ones before the last fence
 
   // Scratch, kept to avoid allocation.
   Sink dram_sink_;

@@ -13,6 +13,11 @@ void Dimm::write_arrives(Index arrival, Tick now) {
   lsq_.write(arrived.device.block(config_.rmw.entry),
              static_cast<std::uint32_t>(arrived.device.value() % config_.rmw.entry / line_bytes),
              arrived.request.data, arrived.request.tell_media ? &notice : nullptr, now);
+  --writes_on_bus_;
+  if (fenced_on_bus_ > 0) {
+    --fenced_on_bus_;
+    lsq_.drain_all();
+  }
 }
 
 void Dimm::drain(Tick now) {

@@ -32,6 +32,7 @@ void LoadStoreQueue::write(std::uint64_t block, std::uint32_t line, DataHandle d
     const Index older = at;
     at = free_.back();
     free_.pop_back();
+    ++groups_held_;
     Node& node = groups_[at];
     node.group.block = block;
     node.group.lines = 0;
@@ -71,7 +72,7 @@ bool LoadStoreQueue::forwards(std::uint64_t block, std::uint32_t line, DataHandl
 
 bool LoadStoreQueue::must_drain(Tick now, bool idle) const {
   if (oldest_ == none) return false;
-  return lines_held_ > config_.high || next_aged() <= now ||
+  return lines_held_ > config_.high || draining_ > 0 || next_aged() <= now ||
          (idle && groups_[oldest_].group.lines == full_);
 }
 
@@ -95,6 +96,8 @@ void LoadStoreQueue::take_oldest(WriteGroup& group) {
     groups_[younger].older_of_block = none;
   }
   free_.push_back(at);
+  --groups_held_;
+  if (draining_ > 0) --draining_;
   lines_held_ -= static_cast<std::uint32_t>(std::popcount(group.lines));
   ++groups_out_;
   if (group.lines == full_) ++full_groups_out_;

@@ -32,7 +32,8 @@ struct WriteGroup {
 /// A line joins the youngest group of its block unless that line is already there: two
 /// stores to one line stay two writes, in order (a repeated 256 B overwrite wears the media
 /// by what was written). Groups leave oldest first: when more than `high` lines are held,
-/// when a group reaches the age `hold`, or, complete ones, when nothing else is under way.
+/// when a group reaches the age `hold`, when they were here at a draining fence, or, complete
+/// ones, when nothing else is under way.
 class LoadStoreQueue {
  public:
   LoadStoreQueue(const LsqConfig& config, Bytes block);
@@ -45,6 +46,9 @@ class LoadStoreQueue {
 
   /// The newest data of a line, if a write to it is waiting here.
   [[nodiscard]] bool forwards(std::uint64_t block, std::uint32_t line, DataHandle& data) const;
+
+  /// Everything held now leaves as soon as it can.
+  void drain_all() { draining_ = groups_held_; }
 
   /// Whether the oldest group has to leave at `now`; `idle` when no write is under way.
   [[nodiscard]] bool must_drain(Tick now, bool idle) const;
@@ -77,6 +81,8 @@ class LoadStoreQueue {
   std::uint64_t full_;
   std::uint32_t lines_per_block_;
   std::uint32_t lines_held_ = 0;
+  std::uint32_t groups_held_ = 0;
+  std::uint32_t draining_ = 0;  ///< oldest groups that leave whatever the fill
   std::vector<Node> groups_;  ///< at most one a line
   std::vector<Index> free_;
   Index oldest_ = none;

@@ -7,20 +7,20 @@ for buffers 1 and 2.
 # ruff: noqa: E501
 # fmt: off
 # One line a key, however long: a key is added, changed and compared as a line.
-from nearfar.model.key import choice, clock, count, energy, flag, power, real, size, time
+from nearfar.model.key import choice, count, energy, flag, power, real, size, time
 from nearfar.model.schema import dram
 
 POLICIES = ("fifo", "lru", "random")
 
 KEYS = (
-    clock("nvdimm.bus.clock", "2666 MT/s", "DDR-T bus clock"),
     time("nvdimm.bus.request", "10 ns", "0 ps", "10 us", "From the controller's request until the DIMM has it"),
     time("nvdimm.bus.grant", "10 ns", "0 ps", "10 us", "From data ready on the DIMM until the controller grants the bus"),
     time("nvdimm.bus.line", "3 ns", "1 ps", "1 us", "Time one 64 B line occupies the data bus"),
     time("nvdimm.bus.turnaround", "6 ns", "0 ps", "1 us", "Idle time of the data bus when its direction changes"),
     count("nvdimm.lsq.lines", 64, 1, 1 << 20, "Load-store queue: pending 64 B lines"),
-    size("nvdimm.lsq.combine", "256 B", "64 B", "64 KiB", "Writes to one aligned block of this size combine in the queue", power_of_two=True),
-    flag("nvdimm.lsq.drain_on_fence", True, "A fence sends every pending write on to the buffers"),
+    count("nvdimm.lsq.high", 52, 1, 1 << 20, "Load-store queue: lines held before the oldest block has to leave"),
+    time("nvdimm.lsq.hold", "20 us", "1 ns", "1 s", "Load-store queue: age at which a block leaves at the latest"),
+    flag("nvdimm.lsq.drain_on_fence", True, "An mfence sends every pending write on to the buffers; an sfence never does"),
     time("nvdimm.lsq.latency", "10 ns", "0 ps", "10 us", "Passing through the queue"),
     count("nvdimm.buffer.1.entries", 64, 1, 1 << 24, "Read-modify-write buffer: entries"),
     size("nvdimm.buffer.1.entry", "256 B", "64 B", "1 MiB", "Read-modify-write buffer: bytes an entry", power_of_two=True),
@@ -32,26 +32,32 @@ KEYS = (
     count("nvdimm.buffer.2.ways", 16, 1, 1 << 24, "AIT buffer: associativity"),
     choice("nvdimm.buffer.2.policy", "lru", POLICIES, "AIT buffer: replacement"),
     time("nvdimm.buffer.2.latency", "10 ns", "0 ps", "10 us", "AIT buffer: look-up, beyond the DRAM accesses it makes"),
+    time("nvdimm.buffer.2.data_latency", "90 ns", "0 ps", "10 us", "AIT buffer: reading buffered data, beyond the look-up and the DRAM accesses"),
     choice("nvdimm.buffer.2.fill", "sector", ("none", "sector", "page"), "What a miss brings in: nothing, the accessed media block, or the whole entry"),
     size("nvdimm.table.entry", "8 B", "1 B", "64 B", "Address indirection table: bytes an entry, in the on-DIMM DRAM", power_of_two=True),
     size("nvdimm.media.capacity", "256 GiB", "1 MiB", "4 TiB", "Media of one DIMM"),
     size("nvdimm.media.access", "256 B", "64 B", "64 KiB", "Bytes of one media access", power_of_two=True),
     count("nvdimm.media.partitions", 16, 1, 1024, "Media partitions that work at once"),
-    time("nvdimm.media.read_latency", "120 ns", "1 ps", "1 ms", "Media read: until the data are there"),
-    time("nvdimm.media.write_latency", "500 ns", "1 ps", "1 ms", "Media write: until the data are stored"),
-    time("nvdimm.media.read_interval", "120 ns", "1 ps", "1 ms", "Media read: time one partition is busy"),
-    time("nvdimm.media.write_interval", "500 ns", "1 ps", "1 ms", "Media write: time one partition is busy"),
-    energy("nvdimm.media.read_energy", "100 nJ", "0 pJ", "1000 uJ", "Media read: energy of one access"),
-    energy("nvdimm.media.write_energy", "1000 nJ", "0 pJ", "1000 uJ", "Media write: energy of one access"),
+    time("nvdimm.media.read_latency", "146 ns", "0 ps", "1 ms", "Media read: from its start until the first line leaves"),
+    time("nvdimm.media.write_latency", "264 ns", "0 ps", "1 ms", "Media write: until the same block can be written again"),
+    time("nvdimm.media.read_interval", "36.6 ns", "0 ps", "1 ms", "Least time between two media reads of the DIMM"),
+    time("nvdimm.media.read_partition", "69 ns", "0 ps", "1 ms", "Media read: time its partition is busy, streaming the lines; pages go round the partitions"),
+    time("nvdimm.media.write_interval", "109.8 ns", "0 ps", "1 ms", "Least time between two media writes of the DIMM"),
+    count("nvdimm.media.write_queue", 4, 1, 4096, "Blocks on their way from the load-store queue to the media"),
+    count("nvdimm.media.write_batch", 9, 1, 4096, "Writes in a row before the reads that wait get their turn"),
+    count("nvdimm.media.read_batch", 64, 1, 65536, "Reads that may pass a waiting write"),
+    energy("nvdimm.media.read_energy", "240 nJ", "0 pJ", "1000 uJ", "Media read: energy of one access"),
+    energy("nvdimm.media.write_energy", "700 nJ", "0 pJ", "1000 uJ", "Media write: energy of one access"),
     power("nvdimm.power_budget", "15 W", "1 mW", "1000 W", "Average power one DIMM may draw; media reads and writes wait for it"),
-    power("nvdimm.power_static", "3 W", "0 mW", "1000 W", "Part of the budget that is drawn at idle"),
-    count("nvdimm.wear.writes", 16000, 1, 2**40, "Media writes to one wear block between two migrations"),
+    power("nvdimm.power_static", "8 W", "0 mW", "1000 W", "Part of the budget that is drawn at idle"),
+    count("nvdimm.wear.writes", 15982, 0, 2**31 - 1, "Media writes to one wear block between two migrations"),
     size("nvdimm.wear.block", "4 KiB", "64 B", "1 GiB", "Wear-levelling block: counted and moved as one", power_of_two=True),
     time("nvdimm.wear.stall", "52.1 us", "0 ps", "1 s", "Length of the stall a migration causes"),
-    real("nvdimm.wear.spread", 0.1, 0.0, 0.5, "Coefficient of variation of the writes between two migrations"),
-    count("nvdimm.wear.minor.1.interval", 32000, 1, 2**40, "First family of smaller stalls: writes between two"),
+    real("nvdimm.wear.spread", 0.165, 0.0, 0.9, "A threshold is drawn evenly from writes x (1 - spread) to writes x (1 + spread)"),
+    count("nvdimm.wear.spares", 64, 1, 1 << 30, "Free blocks that take part in the rotation"),
+    count("nvdimm.wear.minor.1.interval", 32000, 0, 2**40, "First family of smaller stalls: writes between two"),
     time("nvdimm.wear.minor.1.stall", "9.7 us", "0 ps", "1 s", "First family of smaller stalls: length"),
-    count("nvdimm.wear.minor.2.interval", 32000, 1, 2**40, "Second family of smaller stalls: writes between two"),
+    count("nvdimm.wear.minor.2.interval", 32000, 0, 2**40, "Second family of smaller stalls: writes between two"),
     time("nvdimm.wear.minor.2.stall", "15 us", "0 ps", "1 s", "Second family of smaller stalls: length"),
     *dram.keys("nvdimm.dram"),
 )

@@ -1,0 +1,131 @@
+#include "sim/machine/measure.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "bindings/convert.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace nearfar;
+using namespace nearfar::bindings;
+
+namespace {
+
+nb::dict to_dict(const sim::Point& point) {
+  nb::dict dict;
+  dict["op"] = point.op;
+  dict["elapsed_ps"] = point.elapsed.ps();
+  dict["lines"] = point.lines;
+  dict["threads"] = point.threads;
+  dict["p50_ps"] = point.latency.quantile(1, 2);
+  dict["p99_ps"] = point.latency.quantile(99, 100);
+  dict["p999_ps"] = point.latency.quantile(999, 1000);
+  dict["max_ps"] = point.latency.max();
+  dict["counters"] = bindings::to_dict(point.counters);
+  return dict;
+}
+
+sim::cpu::FencePlace fence_place(const std::string& name) {
+  if (name == "region") return sim::cpu::FencePlace::region;
+  if (name == "block") return sim::cpu::FencePlace::block;
+  if (name == "none") return sim::cpu::FencePlace::none;
+  throw InputError("fence '" + name + "' is not known, expected region, block or none");
+}
+
+sim::cpu::FenceKind fence_kind(const std::string& name) {
+  if (name == "mfence") return sim::cpu::FenceKind::mfence;
+  if (name == "sfence") return sim::cpu::FenceKind::sfence;
+  throw InputError("fence kind '" + name + "' is not known, expected mfence or sfence");
+}
+
+sim::AgentChoice agent_choice(const std::string& name, std::uint32_t outstanding) {
+  if (name != "core" && name != "none") {
+    throw InputError("agent '" + name + "' is not known, expected core or none");
+  }
+  return {.core = name == "core", .outstanding = outstanding};
+}
+
+nb::list chase(const std::string& settings, Bytes region, Bytes block,
+               const std::vector<std::string>& ops, const std::string& regions,
+               const std::string& fence, const std::string& kind, std::uint32_t threads,
+               std::uint64_t lines, std::uint64_t seed, std::uint64_t walk_lines,
+               const std::string& agent, std::uint32_t outstanding) {
+  sim::ChasePattern pattern;
+  pattern.region = region;
+  pattern.block = block;
+  pattern.ops = ops;
+  pattern.repeat = regions == "repeat";
+  pattern.raw = ops.size() == 1 && ops.front() == "raw";
+  if (pattern.raw) pattern.ops.clear();
+  pattern.fence = fence_place(fence);
+  pattern.fence_kind = fence_kind(kind);
+  pattern.threads = threads;
+  pattern.lines = lines;
+  pattern.walk_lines = walk_lines;
+  pattern.agent = agent_choice(agent, outstanding);
+  nb::list points;
+  for (const sim::Point& point :
+       sim::measure(settings_of(settings, seed), pattern, raise_signals)) {
+    points.append(to_dict(point));
+  }
+  return points;
+}
+
+nb::dict overwrite(const std::string& settings, Bytes region, std::uint64_t writes,
+                   const std::string& op, const std::string& kind, std::uint64_t seed) {
+  sim::OverwritePattern pattern;
+  pattern.region = region;
+  pattern.writes = writes;
+  pattern.op = op;
+  pattern.fence_kind = fence_kind(kind);
+  const sim::Point point = sim::measure(settings_of(settings, seed), pattern, raise_signals);
+  nb::dict dict = to_dict(point);
+  nb::list samples;
+  for (const Tick sample : point.samples) samples.append(sample.ps());
+  dict["samples_ps"] = samples;
+  return dict;
+}
+
+nb::dict stream(const std::string& settings, const std::string& op, Bytes access, Bytes stride,
+                std::uint32_t threads, Bytes area, std::uint32_t reads_percent,
+                std::uint32_t outstanding, Bytes fence_every, const std::string& agent,
+                std::uint64_t lines, std::uint64_t seed) {
+  sim::StreamPattern pattern;
+  pattern.op = op;
+  pattern.access = access;
+  pattern.stride = stride;
+  pattern.threads = threads;
+  pattern.area = area;
+  pattern.reads_percent = reads_percent;
+  pattern.fence_every = fence_every;
+  pattern.lines = lines;
+  pattern.agent = agent_choice(agent, outstanding);
+  return to_dict(sim::measure(settings_of(settings, seed), pattern, raise_signals));
+}
+
+nb::dict contention(const std::string& settings, const std::string& other, Bytes area,
+                    std::uint64_t reads, std::uint64_t seed) {
+  sim::ContentionPattern pattern;
+  pattern.other = other;
+  pattern.area = area;
+  pattern.reads = reads;
+  return to_dict(sim::measure(settings_of(settings, seed), pattern, raise_signals));
+}
+
+}  // namespace
+
+void bind_measure(nb::module_& module) {
+  module.def("chase", chase, "settings"_a, nb::kw_only(), "region"_a, "block"_a, "ops"_a,
+             "regions"_a, "fence"_a, "fence_kind"_a, "threads"_a, "lines"_a, "seed"_a,
+             "walk_lines"_a = 0, "agent"_a = "core", "outstanding"_a = 0);
+  module.def("overwrite", overwrite, "settings"_a, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
+             "fence_kind"_a, "seed"_a);
+  module.def("stream", stream, "settings"_a, nb::kw_only(), "op"_a, "access"_a, "stride"_a,
+             "threads"_a, "area"_a, "reads_percent"_a, "outstanding"_a, "fence_every"_a, "agent"_a,
+             "lines"_a, "seed"_a);
+  module.def("contention", contention, "settings"_a, nb::kw_only(), "other"_a, "area"_a, "reads"_a,
+             "seed"_a);
+}

@@ -1,0 +1,29 @@
+#include <nanobind/nanobind.h>
+
+#include "base/error.h"
+
+namespace nb = nanobind;
+
+void bind_measure(nb::module_& module);
+void bind_replay(nb::module_& module);
+
+namespace {
+
+/// C++'s InputError becomes the package's, so that the command line knows what to say.
+void translate_input_error(const std::exception_ptr& error, void*) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const nearfar::InputError& input) {
+    const nb::object type = nb::module_::import_("nearfar.errors").attr("InputError");
+    PyErr_SetString(type.ptr(), input.what());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  nb::register_exception_translator(translate_input_error);
+  module.def("version", [] { return NEARFAR_VERSION; });
+  bind_measure(module);
+  bind_replay(module);
+}

@@ -1,0 +1,226 @@
+#include "sim/machine/measure.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "sim/machine/machine.h"
+
+namespace nearfar::sim {
+namespace {
+
+using cpu::Step;
+using Programs = std::vector<std::unique_ptr<cpu::Program>>;
+
+/// Lines after which a figure is steady to about 1 %: some dozen times what the machine's
+/// queues and the RMW buffer hold.
+constexpr std::uint64_t steady_lines = 40'000;
+/// A repeated region is walked at least so often, the first time to warm the buffers.
+constexpr std::uint64_t repeats = 8;
+
+bool is_load(const std::string& op) { return op == "load" || op == "ntload"; }
+
+Step::Kind kind_of(const std::string& op) {
+  if (is_load(op)) return Step::Kind::load;
+  if (op == "ntstore") return Step::Kind::nt_store;
+  if (op == "store") return Step::Kind::store;
+  if (op == "store+clwb") return Step::Kind::store_clwb;
+  throw InputError("operation '" + op +
+                   "' is not known, expected load, ntload, store, ntstore or store+clwb");
+}
+
+cpu::Config core_config(const Settings& settings, const AgentChoice& choice,
+                        std::uint32_t default_outstanding) {
+  if (!choice.core) {
+    return cpu::Config::none(choice.outstanding == 0 ? default_outstanding : choice.outstanding);
+  }
+  cpu::Config config = cpu::Config::from(settings);
+  if (choice.outstanding != 0) {
+    config.load_buffers = std::min(config.load_buffers, choice.outstanding);
+    config.wc_buffers = std::min(config.wc_buffers, choice.outstanding);
+  }
+  return config;
+}
+
+void check_fits(Bytes wanted, const Machine& machine, const char* what) {
+  if (wanted > machine.capacity()) {
+    throw InputError(std::string(what) + " need " + std::to_string(wanted) +
+                     " B, the machine has " + std::to_string(machine.capacity()) +
+                     " B; make them smaller or give fewer lines");
+  }
+}
+
+/// The machine under test and everything that is read off it at the end.
+class Bench {
+ public:
+  Bench(const Settings& settings, const cpu::Config& core, dram::CommandLog* log)
+      : machine_(settings, log), agent_(machine_, core, settings.count("seed")) {
+    machine_.register_counters(counters_);
+  }
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+
+  Point run(std::string op, Programs programs, const cpu::Agent::Limits& limits,
+            const std::function<void()>& poll) {
+    Point point;
+    point.op = std::move(op);
+    point.threads = programs.size();
+    const auto before = counters_.read();
+    cpu::Agent::Measured measured = agent_.run(std::move(programs), limits, poll);
+    point.lines = measured.lines;
+    point.elapsed = measured.elapsed;
+    point.latency = std::move(measured.latency);
+    point.samples = std::move(measured.samples);
+    point.counters = counters_.read();
+    for (std::size_t i = 0; i < before.size(); ++i) point.counters[i].value -= before[i].value;
+    return point;
+  }
+
+ private:
+  Machine machine_;
+  cpu::Agent agent_;
+  Counters counters_;
+};
+
+}  // namespace
+
+std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern,
+                           const std::function<void()>& poll, dram::CommandLog* log) {
+  const cpu::Config core = core_config(settings, pattern.agent, 64);
+  const std::uint64_t region_lines = pattern.region / line_bytes;
+  const std::uint64_t wanted = pattern.lines == 0 ? steady_lines : pattern.lines;
+  std::uint64_t regions = (wanted + region_lines - 1) / region_lines;
+  if (pattern.repeat && pattern.lines == 0) regions = std::max(regions, repeats);
+
+  Bench bench(settings, core, log);
+  // Stores and loads each walk regions of their own: all are cold, as when the passes are
+  // so long that nothing of the stores is left in a buffer when the loads begin.
+  const Bytes span = pattern.repeat ? pattern.region : regions * pattern.region;
+  const bool apart = !pattern.repeat && !pattern.raw;
+  const std::uint64_t passes = apart ? pattern.ops.size() : 1;
+  check_fits(span * passes * pattern.threads, bench.machine(), "the regions of the chase");
+
+  const auto order =
+      std::make_shared<cpu::CyclicOrder>(pattern.region / pattern.block, settings.count("seed"));
+  cpu::ChaseShape shape;
+  shape.region = pattern.region;
+  shape.block = pattern.block;
+  shape.regions = regions;
+  shape.repeat = pattern.repeat;
+  shape.fence = pattern.fence;
+  shape.fence_kind = pattern.fence_kind;
+  shape.line_instructions = core.line_instructions;
+
+  cpu::Agent::Limits limits;
+  if (pattern.walk_lines != 0 && pattern.walk_lines < regions * region_lines) {
+    limits.lines = pattern.walk_lines * pattern.threads;
+  }
+  if (pattern.repeat) limits.warm_lines = region_lines * pattern.threads;
+
+  std::vector<Point> points;
+  std::uint64_t pass = 0;
+  const auto run_pass = [&](const std::string& op, auto make_program) {
+    Programs programs;
+    for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
+      shape.base = Address(span * (pass * pattern.threads + thread));
+      programs.push_back(make_program());
+    }
+    points.push_back(bench.run(op, std::move(programs), limits, poll));
+    if (apart) ++pass;
+  };
+  const auto table = [&] { return std::make_shared<cpu::TableCaches>(core); };
+  if (pattern.raw) {
+    const std::string store = pattern.ops.empty() ? "ntstore" : pattern.ops.front();
+    run_pass("raw", [&] {
+      return std::make_unique<cpu::ChaseReadAfterWrite>(shape, order, kind_of(store), table());
+    });
+    return points;
+  }
+  std::vector<std::string> ops = pattern.ops;
+  std::stable_partition(ops.begin(), ops.end(), [](const auto& op) { return !is_load(op); });
+  for (const std::string& op : ops) {
+    const Step::Kind kind = kind_of(op);
+    run_pass(op, [&]() -> std::unique_ptr<cpu::Program> {
+      if (kind == Step::Kind::load) return std::make_unique<cpu::ChaseLoads>(shape, order);
+      return std::make_unique<cpu::ChaseStores>(shape, order, kind, table());
+    });
+  }
+  return points;
+}
+
+Point measure(const Settings& settings, const OverwritePattern& pattern,
+              const std::function<void()>& poll, dram::CommandLog* log) {
+  Bench bench(settings, core_config(settings, {}, 0), log);
+  check_fits(pattern.region, bench.machine(), "the overwritten region");
+  Programs programs;
+  programs.push_back(std::make_unique<cpu::Overwrite>(Address(0), pattern.region, pattern.writes,
+                                                      kind_of(pattern.op), pattern.fence_kind));
+  return bench.run(pattern.op, std::move(programs), {}, poll);
+}
+
+Point measure(const Settings& settings, const StreamPattern& pattern,
+              const std::function<void()>& poll, dram::CommandLog* log) {
+  const cpu::Config core = core_config(settings, pattern.agent, 64);
+  Bench bench(settings, core, log);
+  check_fits(pattern.area * pattern.threads, bench.machine(), "the threads' areas");
+
+  cpu::StreamShape shape;
+  shape.area = pattern.area;
+  shape.access = pattern.access;
+  shape.stride = pattern.stride;
+  shape.op = kind_of(pattern.op);
+  shape.reads_percent = pattern.reads_percent;
+  shape.fence_every = pattern.fence_every;
+  shape.line_instructions = core.line_instructions;
+  shape.access_instructions = pattern.stride == 0 ? core.random_access_instructions
+                                                  : core.strided_access_instructions;
+  Programs programs;
+  for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
+    shape.base = Address(thread * pattern.area);
+    shape.seed = settings.count("seed") + thread;
+    programs.push_back(std::make_unique<cpu::StreamAccesses>(shape));
+  }
+  // Plain stores first fill the caches with dirty lines.
+  const std::uint64_t fill = pattern.op == "store" ? core.writeback_lines : 0;
+  const std::uint64_t lines = pattern.lines == 0 ? steady_lines : pattern.lines;
+  cpu::Agent::Limits limits;
+  limits.warm_lines = fill + lines / 5;
+  limits.lines = limits.warm_lines + lines;
+  Point point = bench.run(pattern.op, std::move(programs), limits, poll);
+  point.lines = lines;
+  return point;
+}
+
+Point measure(const Settings& settings, const ContentionPattern& pattern,
+              const std::function<void()>& poll, dram::CommandLog* log) {
+  cpu::Config core = core_config(settings, {}, 0);
+  Bench bench(settings, core, log);
+  check_fits(2 * pattern.area, bench.machine(), "the threads' areas");
+  Programs programs;
+  cpu::ChaseShape chase;
+  chase.region = pattern.area;
+  chase.block = line_bytes;
+  chase.regions = 1;
+  const auto order = std::make_shared<cpu::CyclicOrder>(pattern.area / line_bytes,
+                                                        settings.count("seed"));
+  programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
+  if (pattern.other != "none") {
+    cpu::StreamShape other;
+    other.base = Address(pattern.area);
+    other.area = pattern.area;
+    other.access = line_bytes;
+    other.op = kind_of(pattern.other);
+    other.line_instructions = core.line_instructions;
+    other.access_instructions = core.random_access_instructions;
+    other.seed = settings.count("seed");
+    programs.push_back(std::make_unique<cpu::StreamAccesses>(other));
+  }
+  cpu::Agent::Limits limits;
+  limits.leader_lines = pattern.reads;
+  Point point = bench.run("load", std::move(programs), limits, poll);
+  point.lines = pattern.reads;
+  return point;
+}
+
+}  // namespace nearfar::sim

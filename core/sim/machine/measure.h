@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/settings.h"
+#include "sim/cpu/agent.h"
+#include "sim/cpu/patterns.h"
+#include "sim/dram/command.h"
+
+namespace nearfar::sim {
+
+/// The microbenchmarks, run on a machine built for the purpose from resolved settings, each
+/// from the same seeded initial state. All throw InputError for a pattern that the machine
+/// cannot run.
+
+/// One measured point: times in ps, sizes in bytes.
+struct Point {
+  std::string op;
+  std::uint64_t threads = 1;
+  std::uint64_t lines = 0;  ///< 64 B lines accessed while it was measured, all threads
+  Tick elapsed{};
+  Histogram latency;          ///< of single loads, in ps; empty for stores
+  std::vector<Tick> samples;  ///< of overwrites
+  std::vector<Counters::Reading> counters;  ///< over the whole run, warm-up included
+};
+
+/// Whether a core's limits shape the accesses.
+struct AgentChoice {
+  bool core = true;
+  std::uint32_t outstanding = 0;  ///< without a core: lines in flight for a thread; with: 0, or a
+                                  ///< lower limit than the core's own
+};
+
+struct ChasePattern {
+  Bytes region = 0;
+  Bytes block = line_bytes;
+  std::vector<std::string> ops;  ///< stores first, then loads
+  bool repeat = false;
+  bool raw = false;  ///< read after write: one timing over stores and loads of each region
+  cpu::FencePlace fence = cpu::FencePlace::region;
+  cpu::FenceKind fence_kind = cpu::FenceKind::mfence;
+  std::uint32_t threads = 1;
+  std::uint64_t lines = 0;       ///< at least so many a thread, in whole regions; 0: enough
+  std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after so many
+  AgentChoice agent;
+};
+[[nodiscard]] std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern,
+                                         const std::function<void()>& poll = {},
+                                         dram::CommandLog* log = nullptr);
+
+struct OverwritePattern {
+  Bytes region = 256;
+  std::uint64_t writes = 0;
+  std::string op = "ntstore";
+  cpu::FenceKind fence_kind = cpu::FenceKind::mfence;
+};
+[[nodiscard]] Point measure(const Settings& settings, const OverwritePattern& pattern,
+                            const std::function<void()>& poll = {},
+                            dram::CommandLog* log = nullptr);
+
+struct StreamPattern {
+  std::string op = "load";
+  Bytes access = line_bytes;
+  Bytes stride = 0;  ///< 0: random
+  std::uint32_t threads = 1;
+  Bytes area = 0;  ///< a thread's
+  std::uint32_t reads_percent = 0;
+  Bytes fence_every = 0;
+  std::uint64_t lines = 0;  ///< of all threads; 0: enough for a steady figure
+  AgentChoice agent;
+};
+[[nodiscard]] Point measure(const Settings& settings, const StreamPattern& pattern,
+                            const std::function<void()>& poll = {},
+                            dram::CommandLog* log = nullptr);
+
+/// The latency of single reads while another thread reads or writes: one thread loads random
+/// lines, one at a time; the other plays `other` ("none", "load", "ntstore").
+struct ContentionPattern {
+  std::string other = "none";
+  Bytes area = 0;  ///< a thread's
+  std::uint64_t reads = 0;
+};
+[[nodiscard]] Point measure(const Settings& settings, const ContentionPattern& pattern,
+                            const std::function<void()>& poll = {},
+                            dram::CommandLog* log = nullptr);
+
+}  // namespace nearfar::sim
