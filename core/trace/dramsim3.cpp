@@ -21,11 +21,11 @@ std::optional<Access> access_named(std::string_view name) {
 
 bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
-  const auto address = hexadecimal(fields.next());
+  const auto address = fields.hexadecimal();
   if (!address) return false;
-  const auto access = access_named(fields.next());
+  const auto access = access_named(fields.word());
   if (!access) return false;
-  const auto cycle = decimal(fields.next());
+  const auto cycle = fields.decimal();
   if (!cycle || !fields.at_end()) return false;
   out.push_back({.address = Address(*address),
                  .cycles = *cycle,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -10,60 +11,96 @@
 
 namespace nearfar::trace {
 
-/// The blank-separated fields of a line, one after the other.
+[[nodiscard]] constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// The value of each character as a digit; 255 for those that are none in any base.
+inline constexpr auto digit_values = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(255);
+  for (std::uint8_t i = 0; i < 10; ++i) values['0' + i] = i;
+  for (std::uint8_t i = 0; i < 6; ++i) {
+    values['a' + i] = values['A' + i] = static_cast<std::uint8_t>(10 + i);
+  }
+  return values;
+}();
+
+/// Reads the blank-separated fields of a line, one after the other. A field that is not
+/// the number asked for, or is beyond 64 bits, gives nothing, and the line is of no
+/// further use.
 class Fields {
  public:
-  explicit Fields(std::string_view line) : rest_(line) {}
+  explicit Fields(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
 
-  /// The next field; empty when there is none left.
-  [[nodiscard]] std::string_view next() {
-    std::size_t begin = 0;
-    while (begin < rest_.size() && is_blank(rest_[begin])) ++begin;
-    std::size_t end = begin;
-    while (end < rest_.size() && !is_blank(rest_[end])) ++end;
-    const std::string_view field = rest_.substr(begin, end - begin);
-    rest_.remove_prefix(end);
-    return field;
+  [[nodiscard]] bool at_end() {
+    while (at_ != end_ && is_blank(*at_)) ++at_;
+    return at_ == end_;
   }
 
-  [[nodiscard]] bool at_end() const {
-    return rest_.find_first_not_of(" \t") == std::string_view::npos;
+  /// The next field as it stands; empty when there is none left.
+  [[nodiscard]] std::string_view word() {
+    if (at_end()) return {};
+    const char* const begin = at_;
+    while (at_ != end_ && !is_blank(*at_)) ++at_;
+    return {begin, static_cast<std::size_t>(at_ - begin)};
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> decimal() { return at_end() ? none : number<10>(); }
+
+  /// With or without 0x.
+  [[nodiscard]] std::optional<std::uint64_t> hexadecimal() {
+    if (at_end()) return none;
+    if (has_hex_prefix()) at_ += 2;
+    return number<16>();
+  }
+
+  /// Hexadecimal with 0x, decimal without.
+  [[nodiscard]] std::optional<std::uint64_t> prefixed() {
+    if (at_end()) return none;
+    if (!has_hex_prefix()) return number<10>();
+    at_ += 2;
+    return number<16>();
   }
 
  private:
-  static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+  static constexpr std::optional<std::uint64_t> none = std::nullopt;
 
-  std::string_view rest_;
+  [[nodiscard]] bool has_hex_prefix() const {
+    return end_ - at_ > 2 && at_[0] == '0' && (at_[1] == 'x' || at_[1] == 'X');
+  }
+
+  /// The rest of the field as a number. Reading these is most of what parsing a trace
+  /// costs, hence not std::from_chars, and overflow looked for in long numbers only.
+  template <std::uint64_t base>
+  std::optional<std::uint64_t> number() {
+    const char* const begin = at_;
+    std::uint64_t value = 0;
+    for (; at_ != end_; ++at_) {
+      const std::uint64_t digit = digit_values[static_cast<unsigned char>(*at_)];
+      if (digit >= base) break;
+      value = value * base + digit;
+    }
+    if (at_ == begin || (at_ != end_ && !is_blank(*at_))) return none;
+    constexpr std::ptrdiff_t digits_that_fit = base == 16 ? 16 : 19;
+    if (at_ - begin > digits_that_fit && overflows<base>(begin)) return none;
+    return value;
+  }
+
+  /// Whether the digits from `begin` on, up to where reading stands, exceed 64 bits.
+  template <std::uint64_t base>
+  bool overflows(const char* begin) const {
+    constexpr std::uint64_t largest = ~std::uint64_t{0};
+    std::uint64_t value = 0;
+    for (; begin != at_; ++begin) {
+      const std::uint64_t digit = digit_values[static_cast<unsigned char>(*begin)];
+      if (value > (largest - digit) / base) return true;
+      value = value * base + digit;
+    }
+    return false;
+  }
+
+  const char* at_;
+  const char* end_;
 };
-
-/// The whole of `field` as a number of that base; nothing when it is not one, or is
-/// beyond 64 bits.
-[[nodiscard]] inline std::optional<std::uint64_t> number_in(std::string_view field, int base) {
-  std::uint64_t value = 0;
-  const char* const end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, value, base);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
-[[nodiscard]] inline bool has_hex_prefix(std::string_view field) {
-  return field.size() > 2 && field[0] == '0' && (field[1] == 'x' || field[1] == 'X');
-}
-
-[[nodiscard]] inline std::optional<std::uint64_t> decimal(std::string_view field) {
-  return number_in(field, 10);
-}
-
-/// Hexadecimal with or without 0x.
-[[nodiscard]] inline std::optional<std::uint64_t> hexadecimal(std::string_view field) {
-  if (has_hex_prefix(field)) field.remove_prefix(2);
-  return number_in(field, 16);
-}
-
-/// Hexadecimal with 0x, decimal without.
-[[nodiscard]] inline std::optional<std::uint64_t> prefixed(std::string_view field) {
-  return has_hex_prefix(field) ? hexadecimal(field) : decimal(field);
-}
 
 inline void append_hex(std::string& text, Address address) {
   char digits[16];

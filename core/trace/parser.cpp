@@ -1,6 +1,7 @@
 #include "trace/parser.h"
 
 #include "base/error.h"
+#include "trace/fields.h"
 
 namespace nearfar::trace {
 namespace {
@@ -26,9 +27,9 @@ std::string quoted(std::string_view text) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  return text;
 }
 
 /// gzip (RFC 1952) and zstd (RFC 8878) files, by their first bytes.

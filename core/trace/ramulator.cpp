@@ -23,7 +23,7 @@ std::optional<Access> access_named(std::string_view name) {
 bool read_data(Fields& fields, std::uint64_t size) {
   if (fields.at_end()) return true;
   for (std::uint64_t i = 0; i < size; ++i) {
-    const auto byte = decimal(fields.next());
+    const auto byte = fields.decimal();
     if (!byte || *byte > 255) return false;
   }
   return fields.at_end();
@@ -31,14 +31,14 @@ bool read_data(Fields& fields, std::uint64_t size) {
 
 bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
-  const auto access = access_named(fields.next());
+  const auto access = access_named(fields.word());
   if (!access) return false;
-  const auto address = prefixed(fields.next());
+  const auto address = fields.prefixed();
   if (!address) return false;
 
   std::uint64_t size = 1;
   if (!fields.at_end()) {
-    const auto given = decimal(fields.next());
+    const auto given = fields.decimal();
     if (!given || *given == 0 || *given > max_access_bytes) return false;
     size = *given;
     if (!fields.at_end() && (*access == Access::read || !read_data(fields, size))) return false;

@@ -14,13 +14,13 @@ namespace {
 
 bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
-  const auto bubbles = decimal(fields.next());
+  const auto bubbles = fields.decimal();
   if (!bubbles || *bubbles == ~std::uint64_t{0}) return false;
-  const auto load = prefixed(fields.next());
+  const auto load = fields.prefixed();
   if (!load) return false;
   std::optional<std::uint64_t> write_back;
   if (!fields.at_end()) {
-    write_back = prefixed(fields.next());
+    write_back = fields.prefixed();
     if (!write_back || !fields.at_end()) return false;
   }
 

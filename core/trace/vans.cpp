@@ -13,32 +13,33 @@
 namespace nearfar::trace {
 namespace {
 
+/// What follows the operation's letter: ":IDLE" in the same field, IDLE in the next, or
+/// nothing, which is no idle cycle.
+std::optional<std::uint64_t> idle_cycles(std::string_view suffix, Fields& rest) {
+  if (suffix.empty() && rest.at_end()) return 0;
+  if (!suffix.empty() && suffix.front() != ':') return std::nullopt;
+  Fields joined(suffix.empty() ? suffix : suffix.substr(1));
+  const auto count = suffix.empty() ? rest.decimal() : joined.decimal();
+  return rest.at_end() ? count : std::nullopt;
+}
+
 bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
-  const auto address = hexadecimal(fields.next());
+  const auto address = fields.hexadecimal();
   if (!address) return false;
 
   Record record{.address = Address(*address), .cycles = state.gap, .line = state.line};
   std::uint64_t idle = 0;
-  if (const std::string_view operation = fields.next(); !operation.empty()) {
+  if (const std::string_view operation = fields.word(); !operation.empty()) {
     switch (operation.front()) {
       case 'R': break;
       case 'W': record.access = Access::write; break;
       case 'C': record.blocks = true; break;
       default: return false;
     }
-    std::string_view count = operation.substr(1);
-    if (!count.empty()) {
-      if (count.front() != ':') return false;
-      count.remove_prefix(1);
-    } else {
-      count = fields.next();
-    }
-    if (operation.size() > 1 || !count.empty()) {
-      const auto cycles = decimal(count);
-      if (!cycles || *cycles == ~std::uint64_t{0} || !fields.at_end()) return false;
-      idle = *cycles;
-    }
+    const auto count = idle_cycles(operation.substr(1), fields);
+    if (!count || *count == ~std::uint64_t{0}) return false;
+    idle = *count;
   }
   out.push_back(record);
   state.gap = idle + 1;

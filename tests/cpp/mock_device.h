@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "base/event_queue.h"
@@ -125,7 +124,7 @@ class MockDevice : public Device {
     --in_use_;
     if (waiting_.empty() || fault_ == Fault::never_wake) return;
     kept_for_.push_back(waiting_.front());
-    waiting_.pop_front();
+    waiting_.erase(waiting_.begin());
     sink.push_back({.time = time,
                     .id = kept_for_.back(),
                     .address = {},
@@ -135,7 +134,7 @@ class MockDevice : public Device {
   Config config_;
   Tick now_;
   EventQueue<Completion> events_;
-  std::deque<std::uint16_t> waiting_;
+  std::vector<std::uint16_t> waiting_;   // refused ports, in order
   std::vector<std::uint16_t> kept_for_;  // woken ports, each with a slot
   std::uint32_t in_use_ = 0;
   std::uint32_t most_in_use_ = 0;

@@ -70,7 +70,7 @@ TEST(Streams, AMixHasItsShareOfReads) {
   driver.run(10'000);
   driver.drain();
   EXPECT_EQ(driver.requests(), 10'000u);
-  EXPECT_NEAR(static_cast<double>(driver.requester().totals().reads), 7'000, 200);
+  EXPECT_NEAR(static_cast<double>(driver.requester().totals().reads()), 7'000, 200);
 }
 
 TEST(Streams, BandwidthIsOutstandingOverLatency) {

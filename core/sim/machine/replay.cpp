@@ -63,9 +63,9 @@ ReplayResult Replay::finish() {
   const Requester::Totals& totals = requester_.totals();
   const Histogram& latency = requester_.read_latency();
   ReplayResult result{
-      .requests = totals.reads + totals.writes,
-      .reads = totals.reads,
-      .writes = totals.writes,
+      .requests = totals.requests(),
+      .reads = totals.reads(),
+      .writes = totals.writes(),
       .media_writes = totals.media_writes,
       .elapsed = totals.last_done - first_due_.value_or(totals.last_done),
       .read_p50 = Tick(latency.quantile(1, 2)),

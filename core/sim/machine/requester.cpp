@@ -6,7 +6,7 @@
 namespace nearfar::sim {
 namespace {
 
-[[noreturn]] void broken(const char* what, const Completion& completion) {
+[[noreturn, gnu::cold, gnu::noinline]] void broken(const char* what, const Completion& completion) {
   throw std::logic_error(std::string(what) + ": id " + std::to_string(completion.id) +
                          ", address " + std::to_string(completion.address.value()) + ", at " +
                          std::to_string(completion.time.ps()) + " ps");
@@ -14,54 +14,58 @@ namespace {
 
 }  // namespace
 
+Requester::Requester(Device& device, const Options& options)
+    : device_(device),
+      limit_(options.outstanding == 0 ? ~std::uint64_t{0} : options.outstanding) {
+  if (options.tell_media) awaits_[index(Op::write)] = await_done | await_media;
+  request_.port = options.port;
+}
+
 void Requester::advance_to(Tick time) {
   if (time <= now_) return;
-  device_.advance(time, sink_);
   now_ = time;
+  device_.advance(time, sink_);
   collect();
 }
 
+// Everything is noted before the device is asked, so that little has to survive the call:
+// a driver's instructions are spent on every request of every simulation.
 std::uint64_t Requester::send(Address address, Op op) {
-  while (options_.outstanding != 0 && waiting_ >= options_.outstanding) step();
+  while (waiting_ >= limit_) step();
+  if (first_free_ == no_slot) add_slot();
 
-  const std::uint32_t slot = take_slot();
-  const std::uint64_t id = (serial_++ << slot_bits) | slot;
-  const bool tell_media = options_.tell_media && op == Op::write;
-  const Request request{.id = id,
-                        .address = address,
-                        .op = op,
-                        .port = options_.port,
-                        .tell_media = tell_media};
-  while (!device_.try_send(request, now_).accepted) wait_for_wake();
-  flights_[slot] = {.id = id,
-                    .address = address,
-                    .sent = now_,
-                    .op = op,
-                    .done = false,
-                    .awaits_media = tell_media};
+  const std::uint32_t slot = first_free_;
+  Flight& flight = flights_[slot];
+  first_free_ = flight.next_free;
+  const std::uint64_t id = serial_ | slot;
+  serial_ += next_serial;
+
+  flight.id = request_.id = id;
+  flight.address = request_.address = address;
+  flight.sent = now_;
+  flight.op = request_.op = op;
+  flight.awaited = awaits_[index(op)];
+  request_.tell_media = (flight.awaited & await_media) != 0;
   ++waiting_;
-  if (tell_media) ++media_waiting_;
-  ++(op == Op::read ? totals_.reads : totals_.writes);
-  return id;
+  ++totals_.sent[index(op)];
+
+  if (!device_.try_send(request_, now_).accepted) insist();
+  return request_.id;
 }
 
 void Requester::wait_for(std::uint64_t id) {
-  const auto slot = static_cast<std::uint32_t>(id & slot_mask);
-  while (flights_[slot].id == id && !flights_[slot].done) step();
+  const Flight& flight = flights_[static_cast<std::uint32_t>(id)];
+  while (flight.id == id && (flight.awaited & await_done) != 0) step();
 }
 
 void Requester::drain() {
-  while (waiting_ > 0 || media_waiting_ > 0) step();
+  while (waiting_ > 0 || media_waiting() > 0) step();
 }
 
-std::uint32_t Requester::take_slot() {
-  if (free_slots_.empty()) {
-    flights_.emplace_back();
-    return static_cast<std::uint32_t>(flights_.size() - 1);
-  }
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
+/// Writes that have not been told to have reached the media, though that was asked for.
+std::uint64_t Requester::media_waiting() const {
+  const bool asked = (awaits_[index(Op::write)] & await_media) != 0;
+  return asked ? totals_.writes() - totals_.media_writes : 0;
 }
 
 /// Lets the device play its next event.
@@ -69,7 +73,7 @@ void Requester::step() {
   const Tick next = device_.next_event();
   if (next.is_never()) {
     throw std::logic_error("the memory has nothing left to do, yet " +
-                           std::to_string(waiting_ + media_waiting_) +
+                           std::to_string(waiting_ + media_waiting()) +
                            " requests are unanswered and a port may be waiting");
   }
   now_ = max(now_, next);
@@ -77,54 +81,54 @@ void Requester::step() {
   collect();
 }
 
-/// Asking at every `retry_at` instead would give the same times, only slower: the device
-/// knows best when it has room.
-void Requester::wait_for_wake() {
-  woken_ = false;
-  while (!woken_) step();
+/// Sends the refused request at the wake that follows a refusal. Asking at every `retry_at`
+/// instead would give the same times, only slower: the device knows when it has room.
+void Requester::insist() {
+  do {
+    woken_ = false;
+    while (!woken_) step();
+  } while (!device_.try_send(request_, now_).accepted);
+  flights_[static_cast<std::uint32_t>(request_.id)].sent = now_;
 }
 
 void Requester::collect() {
   for (const Completion& completion : sink_) {
     if (completion.time > now_) broken("a completion from the future", completion);
     if (completion.kind == Completion::Kind::wake) {
-      if (completion.id == options_.port) woken_ = true;
+      if (completion.id == request_.port) woken_ = true;
+      continue;
+    }
+    const bool done = completion.kind == Completion::Kind::done;
+    const std::uint8_t awaited = done ? await_done : await_media;
+    const auto slot = static_cast<std::uint32_t>(completion.id);
+    if (slot >= flights_.size()) broken("a completion nobody waits for", completion);
+    Flight& flight = flights_[slot];
+    if (flight.id != completion.id || (flight.awaited & awaited) == 0) {
+      broken("a completion nobody waits for", completion);
+    }
+    if (flight.address != completion.address) {
+      broken("a completion with another request's address", completion);
+    }
+
+    if (done) {
+      --waiting_;
+      if (flight.op == Op::read) read_latency_.add((completion.time - flight.sent).ps());
+      totals_.last_done = max(totals_.last_done, completion.time);
     } else {
-      settle(flight_of(completion), completion);
+      ++totals_.media_writes;
+    }
+    flight.awaited = static_cast<std::uint8_t>(flight.awaited & ~awaited);
+    if (flight.awaited == 0) {
+      flight.next_free = first_free_;
+      first_free_ = slot;
     }
   }
   sink_.clear();
 }
 
-Requester::Flight& Requester::flight_of(const Completion& completion) {
-  const std::uint64_t slot = completion.id & slot_mask;
-  if (slot >= flights_.size()) broken("a completion nobody waits for", completion);
-  Flight& flight = flights_[slot];
-  const bool media = completion.kind == Completion::Kind::media;
-  if (flight.id != completion.id || (media ? !flight.awaits_media : flight.done)) {
-    broken("a completion nobody waits for", completion);
-  }
-  if (flight.address != completion.address) {
-    broken("a completion with another request's address", completion);
-  }
-  return flight;
-}
-
-void Requester::settle(Flight& flight, const Completion& completion) {
-  if (completion.kind == Completion::Kind::media) {
-    flight.awaits_media = false;
-    --media_waiting_;
-    ++totals_.media_writes;
-  } else {
-    flight.done = true;
-    --waiting_;
-    if (flight.op == Op::read) read_latency_.add((completion.time - flight.sent).ps());
-    totals_.last_done = max(totals_.last_done, completion.time);
-  }
-  if (flight.done && !flight.awaits_media) {
-    free_slots_.push_back(static_cast<std::uint32_t>(flight.id & slot_mask));
-    flight.id = free_slot;
-  }
+void Requester::add_slot() {
+  first_free_ = static_cast<std::uint32_t>(flights_.size());
+  flights_.emplace_back();
 }
 
 }  // namespace nearfar::sim

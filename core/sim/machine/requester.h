@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -24,13 +25,16 @@ class Requester {
 
   /// What was sent, and what became of it.
   struct Totals {
-    std::uint64_t reads = 0;
-    std::uint64_t writes = 0;
-    std::uint64_t media_writes = 0;  ///< writes seen to reach the media (tell_media)
-    Tick last_done;                  ///< when the last completion so far came
+    std::array<std::uint64_t, 2> sent{};  ///< by operation
+    std::uint64_t media_writes = 0;       ///< writes that reached the media (tell_media)
+    Tick last_done;                       ///< when the last completion so far came
+
+    [[nodiscard]] std::uint64_t reads() const { return sent[index(Op::read)]; }
+    [[nodiscard]] std::uint64_t writes() const { return sent[index(Op::write)]; }
+    [[nodiscard]] std::uint64_t requests() const { return sent[0] + sent[1]; }
   };
 
-  Requester(Device& device, const Options& options) : device_(device), options_(options) {}
+  Requester(Device& device, const Options& options);
 
   [[nodiscard]] Tick now() const { return now_; }
 
@@ -55,33 +59,35 @@ class Requester {
   /// A request in flight. Slots are reused; an id is the slot and a serial number, so a
   /// completion that comes twice is told from one for the slot's next request.
   struct Flight {
-    std::uint64_t id = free_slot;
+    std::uint64_t id = 0;
     Address address;
     Tick sent;
+    std::uint32_t next_free = no_slot;
+    std::uint8_t awaited = 0;  // of await_done and await_media
     Op op = Op::read;
-    bool done = false;
-    bool awaits_media = false;
   };
-  static constexpr std::uint64_t free_slot = ~std::uint64_t{0};
-  static constexpr int slot_bits = 32;
-  static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
+  static constexpr std::uint8_t await_done = 1;
+  static constexpr std::uint8_t await_media = 2;
+  static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
+  static constexpr std::uint64_t next_serial = std::uint64_t{1} << 32;
 
-  [[nodiscard]] std::uint32_t take_slot();
+  [[nodiscard]] static constexpr std::size_t index(Op op) { return static_cast<std::size_t>(op); }
+  [[nodiscard]] std::uint64_t media_waiting() const;
   void step();
-  void wait_for_wake();
+  void insist();
   void collect();
-  [[nodiscard]] Flight& flight_of(const Completion& completion);
-  void settle(Flight& flight, const Completion& completion);
+  void add_slot();
 
   Device& device_;
-  Options options_;
+  std::uint64_t limit_;
+  std::array<std::uint8_t, 2> awaits_ = {await_done, await_done};  // by operation
+  Request request_;                                                // the last one sent
   Tick now_;
   bool woken_ = false;
   std::uint64_t serial_ = 0;
-  std::uint64_t waiting_ = 0;        // requests without their `done`
-  std::uint64_t media_waiting_ = 0;  // writes without their `media`
+  std::uint64_t waiting_ = 0;  // requests without their `done`
   std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t first_free_ = no_slot;
   Sink sink_;
   Totals totals_;
   Histogram read_latency_;

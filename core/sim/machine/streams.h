@@ -44,9 +44,7 @@ class StreamDriver {
   /// Waits for what is in flight.
   void drain() { requester_.drain(); }
 
-  [[nodiscard]] std::uint64_t requests() const {
-    return requester_.totals().reads + requester_.totals().writes;
-  }
+  [[nodiscard]] std::uint64_t requests() const { return requester_.totals().requests(); }
   /// From the first request, at time 0, to the last completion so far.
   [[nodiscard]] Tick elapsed() const { return requester_.totals().last_done; }
   /// 10^9 bytes a second over elapsed(); 0 when no time has passed.
