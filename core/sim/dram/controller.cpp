@@ -1,5 +1,7 @@
 #include "sim/dram/controller.h"
 
+#include <algorithm>
+
 namespace nearfar::sim::dram {
 
 Channel::Controller::Controller(const Config& config, std::uint8_t channel_index,
@@ -8,6 +10,8 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       mapping_(config, "mapping"),
       channel_index_(channel_index),
       log_(log),
+      shortest_burst_(config.clock * (std::min(config.timing.cl, config.timing.cwl) +
+                                      config.timing.burst)),
       rank_banks_((std::uint64_t{1} << (config.banks_in_rank() - 1) << 1) - 1),
       state_(config),
       timing_(config),
@@ -15,6 +19,7 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       waiting_{WaitingPorts(hold), WaitingPorts(hold)} {
   if (mode == Mode::every_cycle) {
     reference_ = std::make_unique<CycleReference>(config_, state_);
+    next_time_ = time_of(1);
     return;
   }
   for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) plan_rank(rank, 1);
@@ -23,14 +28,17 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
 
 Tick Channel::Controller::next_event() const {
   Tick next = completions_.next();
-  // Without requests only refresh and power management go on, unseen unless they are logged.
-  if (log_ != nullptr || !no_requests()) {
-    next = min(next, reference_ ? time_of(cycle_ + 1) : next_.time);
-  }
-  for (const WaitingPorts& ports : waiting_) {
-    if (!ports.none_waiting() && ports.next_lapse() != never) {
-      next = min(next, time_of(ports.next_lapse()));
+  const bool ports_wait = !waiting_[0].none_waiting() || !waiting_[1].none_waiting();
+  if (log_ != nullptr || ports_wait) {
+    next = min(next, next_time_);
+    for (const WaitingPorts& ports : waiting_) {
+      if (!ports.none_waiting() && !ports.none_held()) {
+        next = min(next, time_of(ports.next_lapse()));
+      }
     }
+  } else if (!no_requests()) {
+    // No burst ends sooner than this after the next command, whatever that is.
+    next = min(next, next_time_ + shortest_burst_);
   }
   return next;
 }
@@ -42,19 +50,13 @@ void Channel::Controller::advance(Tick until, Sink& sink) {
 
 bool Channel::Controller::idle() const { return no_requests() && completions_.empty(); }
 
-void Channel::Controller::run_until(Tick until) {
+void Channel::Controller::run_commands(Tick until) {
   if (reference_) {
     run_every_cycle(cycle_of(until));
-  } else if (next_.time <= until) {
-    if (no_requests() && log_ == nullptr) skip_idle(cycle_of(until));
-    while (next_.time <= until) carry_out(next_);
+    return;
   }
-  for (WaitingPorts& ports : waiting_) {
-    if (ports.next_lapse() != never) {
-      lapse_holds(cycle_of(until));
-      break;
-    }
-  }
+  if (no_requests() && log_ == nullptr) skip_idle(cycle_of(until));
+  while (next_time_ <= until) carry_out_next();
 }
 
 void Channel::Controller::run_every_cycle(Cycle last) {
@@ -66,6 +68,7 @@ void Channel::Controller::run_every_cycle(Cycle last) {
       issue_for_request(*choice);
     }
   }
+  next_time_ = time_of(cycle_ + 1);
 }
 
 void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {
@@ -73,28 +76,44 @@ void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {
   plans_[rank] = state_.rules.plan(state, rank, timing_, from);
   const std::uint64_t banks = rank_banks_ << (rank * config_.banks_in_rank());
   available_ = state_.rules.available(state, from) ? available_ | banks : available_ & ~banks;
+  find_next_plan(from);
 }
 
-Channel::Controller::Next Channel::Controller::next_of(const Choice& choice) const {
-  Next next;
-  if (choice.cycle != never) next.time = time_of(choice.cycle);
-  next.choice = choice;
-  return next;
+/// The rank may now want what it did not while requests waited. Working out when is left
+/// until it could be: most ranks have the next request by then.
+void Channel::Controller::rank_emptied(std::uint32_t rank, Cycle from) {
+  const Cycle wish = std::max(from, state_.rules.first_wish(state_.ranks[rank]));
+  RankRules::Plan& plan = plans_[rank];
+  if (plan.cycle <= wish) return;
+  plan = {wish, Command::ref, true};
+  find_next_plan(from);
+}
+
+void Channel::Controller::find_next_plan(Cycle from) {
+  next_plan_ = 0;
+  for (std::uint32_t rank = 1; rank < config_.ranks; ++rank) {
+    const Cycle best = std::max(plans_[next_plan_].cycle, from);
+    if (std::max(plans_[rank].cycle, from) < best) next_plan_ = rank;
+  }
+}
+
+void Channel::Controller::set_next(const Choice& choice) {
+  next_choice_ = choice;
+  next_is_plan_ = false;
+  next_time_ = time_of(choice.cycle);
 }
 
 void Channel::Controller::choose_next(Cycle from) {
-  next_ = next_of(selector_.select(state_.direction(), from, available_));
-  for (std::uint32_t rank = config_.ranks; rank-- > 0;) {
-    const RankRules::Plan& plan = plans_[rank];
-    if (plan.cycle == never) continue;
-    const Cycle cycle = plan.cycle < from ? from : plan.cycle;
-    if (time_of(cycle) > next_.time) continue;
-    next_.time = time_of(cycle);
-    next_.is_rank = true;
-    next_.rank = rank;
-    next_.plan = plan;
-    next_.plan.cycle = cycle;
+  const Choice choice = selector_.select(state_.direction(), from, available_);
+  const Cycle plan = plans_[next_plan_].cycle;
+  if (choice.cycle < plan) {
+    set_next(choice);
+    return;
   }
+  // Among plans that are due, the lowest rank's comes first.
+  if (plan < from) find_next_plan(from);
+  next_is_plan_ = true;
+  next_time_ = plan == never ? Tick::never() : time_of(std::max(plan, from));
 }
 
 /// After an arrival: a full choice only when more than one bank's proposal may have changed.
@@ -102,8 +121,9 @@ void Channel::Controller::reconsider(Direction d, Index entry, Direction before,
   const Selector::Change change = selector_.arrived(d, entry);
   const Location& at = state_.queue(d)[entry].at;
   RankState& rank = state_.ranks[at.rank];
-  const std::uint64_t bank = std::uint64_t{1} << at.bank_index;
-  if (++rank.queued == 1 || (available_ & bank) == 0) {
+  const bool was_empty = ++rank.queued == 1;
+  if ((was_empty && !plans_[at.rank].look_again) ||
+      (available_ >> at.bank_index & 1u) == 0) {
     plan_rank(at.rank, from);
     choose_next(from);
     return;
@@ -114,9 +134,9 @@ void Channel::Controller::reconsider(Direction d, Index entry, Direction before,
     if (change == Selector::Change::first && !state_.urgent(d)) {
       const Choice choice = selector_.proposal(d, at.bank_index, from);
       const Tick time = time_of(choice.cycle);
-      if (time < next_.time ||
-          (time == next_.time && !next_.is_rank && choice.order < next_.choice.order)) {
-        next_ = next_of(choice);
+      if (time < next_time_ ||
+          (time == next_time_ && !next_is_plan_ && choice.order < next_choice_.order)) {
+        set_next(choice);
       }
       return;
     }
@@ -129,10 +149,10 @@ void Channel::Controller::reconsider(Direction d, Index entry, Direction before,
 void Channel::Controller::skip_idle(Cycle until) {
   const Cycle period = state_.rules.refi();
   const auto run = [&](Cycle last) {
-    while (next_.time <= time_of(last)) carry_out(next_);
+    while (next_time_ <= time_of(last)) carry_out_next();
   };
-  Cycle now = cycle_of(next_.time);
-  while (config_.refresh && next_.time != Tick::never() && now + 4 * period <= until) {
+  Cycle now = cycle_of(next_time_);
+  while (config_.refresh && next_time_ != Tick::never() && now + 4 * period <= until) {
     Cycle horizon = until;
     for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
       horizon = std::min(horizon, state_.rules.next_idle_threshold(state_.ranks[rank], now));
@@ -142,11 +162,11 @@ void Channel::Controller::skip_idle(Cycle until) {
     if (now + 3 * period > horizon) continue;
 
     const std::array<RankState, 4> ranks = state_.ranks;
-    const Tick next = next_.time;
+    const Tick next = next_time_;
     const ChannelCounters counters = counters_;
     run(now + period);
     now += period;
-    bool repeats = next_.time - next == time_of(period);
+    bool repeats = next_time_ - next == time_of(period);
     for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
       const RankState& state = state_.ranks[rank];
       repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;

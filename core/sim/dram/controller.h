@@ -39,15 +39,6 @@ class Channel::Controller {
  private:
   using Index = RequestQueue::Index;
 
-  /// What happens next: a request's command, or something a rank plans.
-  struct Next {
-    Tick time = Tick::never();
-    bool is_rank = false;
-    std::uint32_t rank = 0;
-    RankRules::Plan plan;
-    Choice choice;
-  };
-
   /// A write merged into a queued one that wants to know when it reaches the media.
   struct Merged {
     std::uint64_t id = 0;
@@ -65,10 +56,9 @@ class Channel::Controller {
   void tell_accepted(const Request& request, Tick now);
   void slot_freed(Direction d, Cycle cycle);
   void lapse_holds(Cycle cycle);
-  void note_occupancy(Direction d, Tick time);
 
   // Carrying out commands (controller_issue.cpp).
-  void carry_out(const Next& next);
+  void carry_out_next();
   void issue(Command command, const Location& at, Cycle cycle);
   void issue_for_request(const Choice& choice);
   void issue_for_rank(Command command, std::uint32_t rank, Cycle cycle);
@@ -78,12 +68,20 @@ class Channel::Controller {
   void update_bank(std::uint32_t bank);
 
   // Finding the next command (controller.cpp).
-  void run_until(Tick until);
+  void run_until(Tick until) {
+    if (next_time_ <= until) run_commands(until);
+    for (const WaitingPorts& ports : waiting_) {
+      if (!ports.none_held()) lapse_holds(cycle_of(until));
+    }
+  }
+  void run_commands(Tick until);
   void run_every_cycle(Cycle last);
   void plan_rank(std::uint32_t rank, Cycle from);
+  void rank_emptied(std::uint32_t rank, Cycle from);
+  void find_next_plan(Cycle from);
   void choose_next(Cycle from);
+  void set_next(const Choice& choice);
   void reconsider(Direction d, Index entry, Direction before, Cycle from);
-  [[nodiscard]] Next next_of(const Choice& choice) const;
   void skip_idle(Cycle until);
 
   [[nodiscard]] Tick time_of(Cycle cycle) const { return config_.clock * cycle; }
@@ -97,6 +95,7 @@ class Channel::Controller {
   AddressMapping mapping_;
   std::uint8_t channel_index_;
   CommandLog* log_;
+  Tick shortest_burst_;       ///< from a column command to its burst's end, at least
   std::uint64_t rank_banks_;  ///< a bit for each bank of rank 0
 
   ControllerState state_;
@@ -106,14 +105,18 @@ class Channel::Controller {
   Cycle cycle_ = 0;                            ///< the last one evaluated in that mode
 
   std::array<RankRules::Plan, 4> plans_;
+  std::uint32_t next_plan_ = 0;  ///< the rank whose plan comes first, the lowest of equals
   std::uint64_t available_ = 0;  ///< banks of ranks that take requests, one bit each
-  Next next_;
+
+  // What happens next: a request's command, unless a rank's plan comes no later.
+  Tick next_time_ = Tick::never();
+  bool next_is_plan_ = false;
+  Choice next_choice_;
 
   std::array<WaitingPorts, 2> waiting_;
   Slab<Merged> merged_;
   CompletionQueue completions_;
   std::uint64_t arrivals_ = 0;
-  std::array<Tick, 2> occupancy_noted_{};
   std::array<Cycle, 4> low_power_since_{};
   ChannelCounters counters_;
 };

@@ -66,9 +66,8 @@ Accept Channel::Controller::refuse(Direction d, const Request& request, Cycle cy
 void Channel::Controller::enqueue(Direction d, const Request& request, const Location& at,
                                   Cycle cycle, Tick now) {
   const Direction before = state_.direction();
-  note_occupancy(d, now);
   RequestQueue& queue = state_.queue(d);
-  const Index entry = queue.push(request, at, arrivals_++);
+  const Index entry = queue.push(request, at, arrivals_++, now);
   if (d == Direction::write) {
     // A read that came first must not see this write's data.
     queue[entry].blocked = state_.queue(Direction::read).find(at) != RequestQueue::none;
@@ -117,14 +116,6 @@ void Channel::Controller::lapse_holds(Cycle cycle) {
     waiting(d).lapse();
     slot_freed(d, at);
   }
-}
-
-void Channel::Controller::note_occupancy(Direction d, Tick time) {
-  Tick& noted = occupancy_noted_[static_cast<unsigned>(d)];
-  std::uint64_t& integral = d == Direction::read ? counters_.read_queue_entry_ps
-                                                 : counters_.write_queue_entry_ps;
-  integral += state_.queue(d).size() * (time - noted).ps();
-  noted = time;
 }
 
 }  // namespace nearfar::sim::dram

@@ -2,30 +2,31 @@
 
 namespace nearfar::sim::dram {
 
-void Channel::Controller::carry_out(const Next& next) {
-  if (!next.is_rank) {
-    const Choice choice = next.choice;
+void Channel::Controller::carry_out_next() {
+  if (!next_is_plan_) {
+    const Choice choice = next_choice_;
     issue_for_request(choice);
     choose_next(choice.cycle + 1);
     return;
   }
-  const RankRules::Plan plan = next.plan;
-  const std::uint32_t rank = next.rank;
-  if (plan.closes) {
-    plan_rank(rank, plan.cycle);
-    choose_next(plan.cycle);
+  const Cycle cycle = cycle_of(next_time_);
+  const std::uint32_t rank = next_plan_;
+  // A plan that another command pushed aside may no longer be what the rank wants.
+  if (plans_[rank].look_again || plans_[rank].cycle < cycle) {
+    plan_rank(rank, cycle);
+    choose_next(cycle);
     return;
   }
-  issue_for_rank(plan.command, rank, plan.cycle);
-  plan_rank(rank, plan.cycle + 1);
-  choose_next(plan.cycle + 1);
+  issue_for_rank(plans_[rank].command, rank, cycle);
+  plan_rank(rank, cycle + 1);
+  choose_next(cycle + 1);
 }
 
 void Channel::Controller::issue(Command command, const Location& at, Cycle cycle) {
   if (reference_) {
     reference_->issue(command, at, cycle);
   } else {
-    timing_.issue(command, at, cycle);
+    timing_.issue(command, at.bank_index, cycle);
   }
   if (log_ == nullptr) return;
   const bool to_bank = slot_of(command) < Slot::prea;
@@ -101,7 +102,8 @@ void Channel::Controller::finish(Direction d, Index index, Cycle cycle) {
   const bool was_urgent = state_.urgent(d);
   std::uint32_t& overtaken = state_.overtaken[static_cast<unsigned>(d)];
   overtaken = queue.oldest() == index ? 0 : overtaken + 1;
-  note_occupancy(d, time_of(cycle));
+  (d == Direction::read ? counters_.read_queue_entry_ps : counters_.write_queue_entry_ps) +=
+      (time_of(cycle) - entry.arrived).ps();
   queue.remove(index);
   const std::uint32_t writes = state_.queue(Direction::write).size();
   if (d == Direction::read) {
@@ -118,7 +120,7 @@ void Channel::Controller::finish(Direction d, Index index, Cycle cycle) {
   if (!state_.hits(at)) selector_.update(opposite(d), at.bank_index);
   selector_.update(d, at.bank_index);
   if (!was_urgent && state_.urgent(d)) selector_.update(d, queue[queue.oldest()].at.bank_index);
-  if (rank.queued == 0) plan_rank(at.rank, cycle + 1);
+  if (rank.queued == 0) rank_emptied(at.rank, cycle + 1);
 }
 
 void Channel::Controller::tell_media(const RequestQueue::Entry& entry, Tick time) {
@@ -156,6 +158,7 @@ void Channel::Controller::update_bank(std::uint32_t bank) {
 void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, Cycle cycle) {
   Location at;
   at.rank = static_cast<std::uint8_t>(index);
+  at.bank_index = static_cast<std::uint8_t>(index * config_.banks_in_rank());
   issue(command, at, cycle);
   RankState& rank = state_.ranks[index];
   state_.rules.issued(command, rank, cycle);

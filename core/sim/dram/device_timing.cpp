@@ -1,7 +1,6 @@
 #include "sim/dram/device_timing.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace nearfar::sim::dram {
 namespace {
@@ -37,92 +36,114 @@ bool issues(const Config& config, Slot slot) {
   return false;
 }
 
-void raise(Cycle& earliest, Cycle to) { earliest = std::max(earliest, to); }
+std::uint32_t index_of(Slot slot) { return static_cast<std::uint32_t>(slot); }
+
+/// The slots of `commands` that a channel of this configuration issues, each once.
+std::vector<Slot> slots_in(CommandSet commands, const Config& config) {
+  std::vector<Slot> slots;
+  for (std::uint8_t c = 0; c < command_count; ++c) {
+    const Slot slot = slot_of(static_cast<Command>(c));
+    if (!commands.has(static_cast<Command>(c)) || !issues(config, slot)) continue;
+    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
+  }
+  return slots;
+}
+
+/// Only bus constraints between ranks can come out negative: nothing to wait for then.
+std::uint32_t gap_of(const Constraint& constraint, const Config& config) {
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(constraint.gap(config.timing), 0));
+}
 
 }  // namespace
 
 DeviceTiming::DeviceTiming(const Config& config)
-    : ranks_(config.ranks),
-      groups_(config.bank_groups),
-      bank_(std::size_t{config.total_banks()} * bank_slots),
-      group_(std::size_t{config.ranks} * config.bank_groups * bank_slots),
-      rank_(std::size_t{config.ranks} * rank_slots) {
-  for (const Constraint& constraint : ddr4::constraints) add(constraint, config);
+    : ranks_(config.ranks), banks_(config.total_banks()) {
+  const std::uint32_t groups = config.ranks * config.bank_groups;
+  const std::uint32_t group_cells = banks_ * bank_slots;
+  rank_cells_ = group_cells + groups * bank_slots;
+  cells_.resize(rank_cells_ + ranks_ * rank_slots);
+  for (std::uint32_t bank = 0; bank < banks_; ++bank) {
+    places_.push_back({group_cells + bank / config.banks * bank_slots,
+                       rank_cells_ + bank / config.banks_in_rank() * rank_slots});
+  }
+  for (std::uint8_t command = 0; command < command_count; ++command) {
+    for (std::uint32_t bank = 0; bank < banks_; ++bank) {
+      collect(static_cast<Command>(command), bank, config);
+    }
+  }
+  add_windows(config);
 }
 
-void DeviceTiming::add(const Constraint& constraint, const Config& config) {
-  // Only bus constraints between ranks can come out negative: nothing to wait for then.
-  const auto gap =
-      static_cast<std::uint32_t>(std::max<std::int64_t>(constraint.gap(config.timing), 0));
-  std::uint32_t done = 0;
-  for (std::uint8_t f = 0; f < command_count; ++f) {
-    const auto following = static_cast<Command>(f);
-    if (!constraint.following.has(following)) continue;
-    const Slot slot = slot_of(following);
-    const auto index = static_cast<std::uint32_t>(slot);
-    if ((done >> index & 1u) != 0 || !issues(config, slot)) continue;
-    done |= 1u << index;
-    for (std::uint8_t p = 0; p < command_count; ++p) {
-      const auto preceding = static_cast<Command>(p);
-      if (!constraint.preceding.has(preceding)) continue;
-      if (constraint.count > 1) {
-        windows_.push_back({preceding, index, gap, constraint.count,
+/// Lists what `preceding`, issued to this bank, raises.
+void DeviceTiming::collect(Command preceding, std::uint32_t bank, const Config& config) {
+  Rules rules;
+  rules.begin = static_cast<std::uint32_t>(rules_.size());
+  const Place& place = places_[bank];
+  for (const Constraint& constraint : ddr4::constraints) {
+    if (!constraint.preceding.has(preceding) || constraint.count > 1) continue;
+    const std::uint32_t gap = gap_of(constraint, config);
+    for (const Slot slot : slots_in(constraint.following, config)) {
+      switch (constraint.scope) {
+        case Scope::bank:
+          rules_.push_back({bank * bank_slots + index_of(slot), gap});
+          break;
+        case Scope::bank_group:
+          rules_.push_back({place.group + index_of(slot), gap});
+          break;
+        case Scope::rank:
+          rules_.push_back({place.rank + index_of(slot), gap});
+          break;
+        case Scope::other_ranks:
+          for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+            const std::uint32_t cells = rank_cells_ + rank * rank_slots;
+            if (cells != place.rank) rules_.push_back({cells + index_of(slot), gap});
+          }
+          break;
+      }
+    }
+  }
+  rules.end = static_cast<std::uint32_t>(rules_.size());
+  rules_of_.push_back(rules);
+}
+
+void DeviceTiming::add_windows(const Config& config) {
+  for (const Constraint& constraint : ddr4::constraints) {
+    if (constraint.count == 1) continue;
+    for (std::uint8_t c = 0; c < command_count; ++c) {
+      if (!constraint.preceding.has(static_cast<Command>(c))) continue;
+      for (const Slot slot : slots_in(constraint.following, config)) {
+        windows_.push_back({static_cast<Command>(c), index_of(slot), gap_of(constraint, config),
+                            constraint.count,
                             std::vector<Cycle>(std::size_t{ranks_} * constraint.count),
                             std::vector<std::uint32_t>(ranks_)});
-        continue;
-      }
-      Rules& rules = rules_[p];
-      switch (constraint.scope) {
-        case Scope::bank: rules.bank.push_back({index, gap}); break;
-        case Scope::bank_group: rules.bank_group.push_back({index, gap}); break;
-        case Scope::rank:
-          (index < bank_slots ? rules.rank_banks : rules.rank).push_back({index, gap});
-          break;
-        case Scope::other_ranks: rules.other_ranks.push_back({index, gap}); break;
       }
     }
   }
 }
 
-void DeviceTiming::raise_rank_banks(std::uint32_t rank, std::uint32_t slot, Cycle cycle) {
-  Cycle* group = &group_[std::size_t{rank} * groups_ * bank_slots + slot];
-  for (std::uint32_t g = 0; g < groups_; ++g) raise(group[g * bank_slots], cycle);
-}
-
-void DeviceTiming::issue(Command command, const Location& at, Cycle cycle) {
-  const Rules& rules = rules_[static_cast<std::uint8_t>(command)];
-  for (const Rule& rule : rules.bank) {
-    raise(bank_[at.bank_index * bank_slots + rule.slot], cycle + rule.gap);
-  }
-  for (const Rule& rule : rules.bank_group) {
-    raise(group_[at.group_index * bank_slots + rule.slot], cycle + rule.gap);
-  }
-  for (const Rule& rule : rules.rank_banks) {
-    raise_rank_banks(at.rank, rule.slot, cycle + rule.gap);
-  }
-  for (const Rule& rule : rules.rank) {
-    raise(rank_[at.rank * rank_slots + rule.slot], cycle + rule.gap);
-  }
-  if (ranks_ > 1) {
-    for (const Rule& rule : rules.other_ranks) {
-      for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-        if (rank != at.rank) raise_rank_banks(rank, rule.slot, cycle + rule.gap);
-      }
-    }
+void DeviceTiming::issue(Command command, std::uint32_t bank, Cycle cycle) {
+  const auto raise = [&](std::uint32_t cell, Cycle to) {
+    if (cells_[cell] < to) cells_[cell] = to;
+  };
+  const Rules rules = rules_of_[static_cast<std::uint32_t>(command) * banks_ + bank];
+  const Rule* const end = rules_.data() + rules.end;
+  for (const Rule* rule = rules_.data() + rules.begin; rule != end; ++rule) {
+    raise(rule->cell, cycle + rule->gap);
   }
   for (Window& window : windows_) {
     if (window.preceding != command) continue;
-    std::uint32_t& position = window.position[at.rank];
-    window.release[at.rank * window.count + position] = cycle + window.gap;
+    const std::uint32_t cells = places_[bank].rank;
+    const std::uint32_t rank = (cells - rank_cells_) / rank_slots;
+    std::uint32_t& position = window.position[rank];
+    Cycle* const release = &window.release[rank * window.count];
+    release[position] = cycle + window.gap;
     position = position + 1 == window.count ? 0 : position + 1;
-    raise_rank_banks(at.rank, window.slot, window.release[at.rank * window.count + position]);
+    raise(cells + window.slot, release[position]);
   }
 }
 
 void DeviceTiming::shift(Cycle cycles) {
-  for (Cycle& time : bank_) time += cycles;
-  for (Cycle& time : group_) time += cycles;
-  for (Cycle& time : rank_) time += cycles;
+  for (Cycle& cell : cells_) cell += cycles;
   for (Window& window : windows_) {
     for (Cycle& time : window.release) time += cycles;
   }

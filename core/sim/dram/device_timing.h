@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -21,48 +20,62 @@ enum class Slot : std::uint8_t { act, pre, rd, wr, prea, ref, pde, pdx, sre, srx
 
 /// When each command may next be issued, kept up to date from the constraint table.
 ///
-/// A bank's commands are bound by what its bank did and by what its bank group and rank did;
-/// the latter two are kept together per bank group, so that asking takes two loads. Rows of
-/// the table whose later command this channel never issues are left out at construction.
+/// A cell holds the earliest cycle of one slot's commands as far as one bank, one bank group
+/// or one rank binds them; a command may go when all that bind it have passed. What each
+/// command raises is worked out from the table at construction, per bank; rows whose later
+/// command this channel never issues are left out.
 class DeviceTiming {
  public:
   static constexpr std::uint32_t bank_slots = 4;   ///< act, pre, rd, wr: to one bank
-  static constexpr std::uint32_t rank_slots = 10;  ///< of which the last six: to a whole rank
+  static constexpr std::uint32_t rank_slots = 10;  ///< those, and the others: to a whole rank
 
   explicit DeviceTiming(const Config& config);
 
   /// Earliest cycle for a command to a bank; `slot` is one of the first four.
-  [[nodiscard]] Cycle earliest(Slot slot, const Location& at) const {
-    const Cycle own = bank_[bank_offset(at.bank_index, slot)];
-    const Cycle shared = group_[bank_offset(at.group_index, slot)];
-    return own < shared ? shared : own;
-  }
-  /// Earliest cycle for a command to a rank; `slot` is one of the last six.
-  [[nodiscard]] Cycle earliest(Slot slot, std::uint32_t rank) const {
-    return rank_[rank * rank_slots + static_cast<std::uint32_t>(slot)];
+  [[nodiscard]] Cycle earliest_at_bank(Slot slot, std::uint32_t bank_index) const {
+    const Place& place = places_[bank_index];
+    const auto index = static_cast<std::uint32_t>(slot);
+    const Cycle bank = cells_[bank_index * bank_slots + index];
+    const Cycle group = cells_[place.group + index];
+    const Cycle rank = cells_[place.rank + index];
+    const Cycle shared = group < rank ? rank : group;
+    return bank < shared ? shared : bank;
   }
 
-  [[nodiscard]] static constexpr std::uint32_t bank_offset(std::uint32_t index, Slot slot) {
-    return index * bank_slots + static_cast<std::uint32_t>(slot);
+  /// What the rank alone says about a command to it or to one of its banks.
+  [[nodiscard]] Cycle earliest_at_rank(Slot slot, std::uint32_t rank) const {
+    return cells_[rank_cells_ + rank * rank_slots + static_cast<std::uint32_t>(slot)];
   }
-  /// The two parts of earliest(slot, location), by bank_offset: for a scan over banks.
-  [[nodiscard]] const Cycle* bank_times() const { return bank_.data(); }
-  [[nodiscard]] const Cycle* group_times() const { return group_.data(); }
 
-  /// `command` goes out at `cycle`. For a rank's command only `at.rank` is read.
-  void issue(Command command, const Location& at, Cycle cycle);
+  /// No rank allows a command of `slot` before this.
+  [[nodiscard]] Cycle floor(Slot slot) const {
+    Cycle floor = earliest_at_rank(slot, 0);
+    for (std::uint32_t rank = 1; rank < ranks_; ++rank) {
+      const Cycle at = earliest_at_rank(slot, rank);
+      floor = at < floor ? at : floor;
+    }
+    return floor;
+  }
+
+  /// `command` goes out at `cycle`. For a rank's command the bank is the rank's first.
+  void issue(Command command, std::uint32_t bank_index, Cycle cycle);
 
   /// Moves everything `cycles` into the future: idle time in which the same commands repeat.
   void shift(Cycle cycles);
 
  private:
   struct Rule {
-    std::uint32_t slot;
+    std::uint32_t cell;
     std::uint32_t gap;
   };
-  /// The rules that one command sets off, by what they bind.
   struct Rules {
-    std::vector<Rule> bank, bank_group, rank_banks, rank, other_ranks;
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  /// First cells of a bank's bank group and rank.
+  struct Place {
+    std::uint32_t group;
+    std::uint32_t rank;
   };
   /// A rule that counts back several commands: a ring, per rank, of when each frees the next.
   struct Window {
@@ -74,16 +87,17 @@ class DeviceTiming {
     std::vector<std::uint32_t> position;  ///< [rank]: the oldest
   };
 
-  void add(const Constraint& constraint, const Config& config);
-  void raise_rank_banks(std::uint32_t rank, std::uint32_t slot, Cycle cycle);
+  void collect(Command preceding, std::uint32_t bank_index, const Config& config);
+  void add_windows(const Config& config);
 
   std::uint32_t ranks_;
-  std::uint32_t groups_;  ///< in a rank
-  std::array<Rules, command_count> rules_;
+  std::uint32_t banks_;  ///< of all ranks
+  std::uint32_t rank_cells_;
+  std::vector<Cycle> cells_;  ///< [bank][4], then [bank group][4], then [rank][10]
+  std::vector<Place> places_;  ///< by bank
+  std::vector<Rule> rules_;
+  std::vector<Rules> rules_of_;  ///< [command][bank]
   std::vector<Window> windows_;
-  std::vector<Cycle> bank_;   ///< [bank][bank_slots]
-  std::vector<Cycle> group_;  ///< [bank group][bank_slots]: bank group and rank together
-  std::vector<Cycle> rank_;   ///< [rank][rank_slots]
 };
 
 }  // namespace nearfar::sim::dram

@@ -62,12 +62,18 @@ class RankRules {
   struct Plan {
     Cycle cycle = never;
     Command command = Command::ref;
-    bool closes = false;  ///< no command: from `cycle` on the rank is not available
+    bool look_again = false;  ///< no command, but from `cycle` on there may be one
   };
   /// The first cycle from `from` on in which wanted() names a command that `timing` allows,
-  /// if no request comes or goes; or, while requests are served, when that stops.
+  /// if no request comes or goes; while requests are served, when that stops (`look_again`).
   [[nodiscard]] Plan plan(const RankState& rank, std::uint32_t index, const DeviceTiming& timing,
                           Cycle from) const;
+
+  /// No command is wanted before this cycle, if no request comes; for a rank that is up.
+  [[nodiscard]] Cycle first_wish(const RankState& rank) const {
+    return std::min({wants_refresh_at(rank), wants_selfrefresh_at(rank),
+                     wants_powerdown_at(rank)});
+  }
 
   /// Updates the rank for its command at `cycle`.
   void issued(Command command, RankState& rank, Cycle cycle) const;

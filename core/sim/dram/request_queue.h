@@ -21,6 +21,7 @@ class RequestQueue {
     std::uint64_t id = 0;
     Address address;
     DataHandle data = 0;
+    Tick arrived;
     bool tell_media = false;
     bool blocked = false;      ///< a write to a line that an older read still waits for
     bool activated = false;    ///< its row was opened for it
@@ -31,15 +32,13 @@ class RequestQueue {
   };
 
   RequestQueue(std::uint32_t capacity, std::uint32_t banks)
-      : entries_(capacity), free_(capacity), banks_(banks) {
-    for (std::uint32_t i = 0; i < capacity; ++i) free_[i] = static_cast<Index>(capacity - 1 - i);
+      : capacity_(capacity), entries_(capacity), free_(capacity), banks_(banks) {
+    for (std::uint32_t i = 0; i < capacity; ++i) free_[i] = static_cast<Index>(i);
   }
 
-  [[nodiscard]] std::uint32_t size() const {
-    return static_cast<std::uint32_t>(entries_.size() - free_.size());
-  }
-  [[nodiscard]] std::uint32_t free() const { return static_cast<std::uint32_t>(free_.size()); }
-  [[nodiscard]] bool empty() const { return oldest_ == none; }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] std::uint32_t free() const { return capacity_ - size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
 
   [[nodiscard]] Entry& operator[](Index index) { return entries_[index]; }
   [[nodiscard]] const Entry& operator[](Index index) const { return entries_[index]; }
@@ -62,9 +61,8 @@ class RequestQueue {
   }
 
   /// Appends an entry; the queue must have one free.
-  Index push(const Request& request, const Location& at, std::uint64_t order) {
-    const Index index = free_.back();
-    free_.pop_back();
+  Index push(const Request& request, const Location& at, std::uint64_t order, Tick now) {
+    const Index index = free_[size_++];
     Bank& bank = banks_[at.bank_index];
     Entry& entry = entries_[index];
     entry.at = at;
@@ -72,6 +70,7 @@ class RequestQueue {
     entry.id = request.id;
     entry.address = request.address;
     entry.data = request.data;
+    entry.arrived = now;
     entry.tell_media = request.tell_media;
     entry.blocked = entry.activated = entry.precharged = false;
     entry.merged = 0;
@@ -95,7 +94,7 @@ class RequestQueue {
     (entry.younger_in_bank == none ? bank.youngest
                                    : entries_[entry.younger_in_bank].older_in_bank) =
         entry.older_in_bank;
-    free_.push_back(index);
+    free_[--size_] = index;
   }
 
   [[nodiscard]] static bool same_line(const Location& a, const Location& b) {
@@ -107,8 +106,10 @@ class RequestQueue {
     Index oldest = none, youngest = none;
   };
 
+  std::uint32_t capacity_;
+  std::uint32_t size_ = 0;
   std::vector<Entry> entries_;
-  std::vector<Index> free_;
+  std::vector<Index> free_;  ///< those from position size_ on are free
   std::vector<Bank> banks_;
   Index oldest_ = none, youngest_ = none;
 };

@@ -35,29 +35,49 @@ class Selector {
   void update(Direction d, std::uint32_t bank);
 
  private:
+  enum Kind : std::uint8_t { column, activate, precharge };
+
+  static constexpr std::uint64_t no_rank = ~std::uint64_t{0};
+
   struct Proposal {
     std::uint64_t order = 0;
-    std::uint16_t bank_offset = 0;
-    std::uint16_t group_offset = 0;
     Index entry = RequestQueue::none;
-    Command command = Command::rd;
   };
 
-  void propose(Direction d, std::uint32_t bank, Index entry);
-  [[nodiscard]] Choice choice(Direction d, const Proposal& proposal, Cycle cycle) const {
-    return {cycle, proposal.order, proposal.command, d, proposal.entry};
+  /// One direction's proposals.
+  struct Side {
+    std::array<Proposal, 64> proposals;       ///< by bank
+    std::array<std::uint64_t, 3> banks_of{};  ///< by kind: the banks that propose it, a bit each
+  };
+
+  /// The best proposal so far: waiting time and order in one number, so that one comparison
+  /// picks the winner.
+  struct Best {
+    static constexpr unsigned order_bits = 40;
+    std::uint64_t rank = no_rank;
+    std::uint32_t bank = 0;
+    [[nodiscard]] Cycle wait() const { return rank >> order_bits; }
+  };
+
+  void compare(const Side& side, std::uint64_t banks, Slot slot, Cycle from, Best& best) const;
+  void propose(Direction d, std::uint32_t bank, Index entry, Kind kind);
+  void withdraw(Direction d, std::uint32_t bank);
+  [[nodiscard]] static Command command_of(Direction d, Kind kind) {
+    if (kind == activate) return Command::act;
+    if (kind == precharge) return Command::pre;
+    return d == Direction::read ? Command::rd : Command::wr;
   }
-  [[nodiscard]] Cycle ready(const Proposal& proposal) const {
-    const Cycle bank = timing_.bank_times()[proposal.bank_offset];
-    const Cycle group = timing_.group_times()[proposal.group_offset];
-    return bank < group ? group : bank;
+  [[nodiscard]] Kind kind_of(Direction d, std::uint32_t bank) const;
+  [[nodiscard]] Choice choice(Direction d, std::uint32_t bank, Kind kind, Cycle cycle) const {
+    const Proposal& proposal = side(d).proposals[bank];
+    return {cycle, proposal.order, command_of(d, kind), d, proposal.entry};
   }
-  [[nodiscard]] std::uint64_t without_overtakers(Direction d, std::uint64_t banks) const;
+  [[nodiscard]] Side& side(Direction d) { return sides_[static_cast<unsigned>(d)]; }
+  [[nodiscard]] const Side& side(Direction d) const { return sides_[static_cast<unsigned>(d)]; }
 
   const ControllerState& state_;
   const DeviceTiming& timing_;
-  std::array<std::array<Proposal, 64>, 2> proposals_;
-  std::array<std::uint64_t, 2> proposing_{};  ///< banks that propose something, one bit each
+  std::array<Side, 2> sides_;
 };
 
 }  // namespace nearfar::sim::dram

@@ -63,6 +63,7 @@ class WaitingPorts {
   /// Gives up the slot that next_lapse() tells of.
   void lapse() { give_up(grants_.front().port); }
 
+  [[nodiscard]] bool none_held() const { return held_ == 0; }
   [[nodiscard]] bool none_waiting() const { return waiting_.empty(); }
 
  private:
