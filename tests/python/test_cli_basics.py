@@ -184,7 +184,7 @@ def test_json_goes_to_a_file_beside_the_text(tmp_path: Path, capsys: Capture) ->
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("modle list", "COMMAND: found 'modle', expected one of model, .*; did you mean model"),
+        ("modle list", "COMMAND: found 'modle', expected one of .*model.*; did you mean model"),
         ("model lst", "model: VERB: found 'lst', expected one of list, .*; did you mean list"),
         ("model", "model: found no VERB; usage: nearfar model"),
         ("model show", "model show: found no MODEL; usage: nearfar model show"),
@@ -196,7 +196,9 @@ def test_json_goes_to_a_file_beside_the_text(tmp_path: Path, capsys: Capture) ->
         ("model show optane-100 --jsn=-", "found unknown option '--jsn'; did you mean --json"),
         ("model show optane-100 -j", "model show: found unknown option '-j'"),
         ("model show --js - optane-100", "found unknown option '--js'; did you mean --json"),
-        ("--quiet model list", "found '--quiet' too early, expected it after 'nearfar model list'"),
+        ("--quiet model list", "found '--quiet' too early, expected it after the command"),
+        ("model --quiet list", "model: found '--quiet' too early, expected it after the command"),
+        ("--quit model list", "found unknown option '--quit'; did you mean --quiet"),
         ("model show optane-100 x", "model show: found 'x' too many; usage: nearfar model show"),
         ("model show optane-100 --json", "model show: --json: expected one argument"),
         (
@@ -248,6 +250,12 @@ def install(monkeypatch: pytest.MonkeyPatch, run: object) -> None:
             OSError(28, "No space left on device", "out.json"),
             1,
             "out.json: No space left on device",
+        ),
+        (
+            ImportError("cannot import name '_core' from 'nearfar'"),
+            1,
+            "the simulator does not load (cannot import name '_core' from 'nearfar'); "
+            "`nearfar doctor` says what to do",
         ),
         (
             ZeroDivisionError("division by zero"),

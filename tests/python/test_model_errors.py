@@ -188,8 +188,9 @@ DRAM = 'base = "ddr4-2666"\n'
             "expected machine = 'nvdimm' or no such key",
         ),
         (
-            OPTANE + "[nvdimm.dram]\ndensity_gbit = 4\nwidth = 16\n[nvdimm.table]\nentry = '64 B'",
-            "m.toml:6: found nvdimm.table.entry = 64 B with nvdimm.buffer.2.entries = 4096, "
+            OPTANE + "[nvdimm]\nait.fill = 'sector'\ntable.entry = '64 B'\n"
+            "dram.density_gbit = 4\ndram.width = 16",
+            "m.toml:4: found nvdimm.table.entry = 64 B with nvdimm.buffer.2.entries = 4096, "
             "capacity = 256 GiB, expected a table and buffer (4112 MiB) "
             "that fit the on-DIMM DRAM (2 GiB)",
         ),

@@ -139,3 +139,9 @@ def test_a_model_survives_pickling(name: str) -> None:
     copy = pickle.loads(pickle.dumps(model))
     assert isinstance(copy, Model)
     assert (copy.name, copy.export()) == (model.name, model.export())
+
+
+@pytest.mark.parametrize("name", DDR4)
+def test_the_presets_of_one_server_have_one_core(name: str) -> None:
+    """Both kinds are measured on the same machine; see models/parts/cascade-lake.toml."""
+    assert load(name).tree()["cpu"] == load("optane-100").tree()["cpu"]

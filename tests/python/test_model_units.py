@@ -74,6 +74,7 @@ def test_known_quantities(text, dimension, value):
     [
         ("16", BYTES, "found '16' without a unit, expected a size such as '16 KiB'"),
         ("16 kib", BYTES, "found unit 'kib', .* did you mean '16 KiB'"),
+        ("16 K", BYTES, "found unit 'K', .* did you mean '16 KiB'"),
         ("16 MB", BYTES, "found unit 'MB', expected a size in B, KiB, MiB, GiB, TiB"),
         ("137 nS", TIME, "did you mean '137 ns'"),
         ("137 ns", BYTES, "found unit 'ns', expected a size"),

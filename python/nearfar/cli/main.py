@@ -43,8 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
-        what = f"{type(error).__name__}: {error}"
-        return _fail(f"internal error: {what}; {_TRACEBACK}=1 shows where, please report it", 1)
+        return _fail(_explanation(error), 1)
 
 
 def build_parser(loaded: Sequence[Command]) -> Parser:
@@ -86,7 +85,19 @@ def _version() -> str:
         return "(not installed)"
 
 
+def _explanation(error: Exception) -> str:
+    """One line about an error that nobody foresaw, or of an installation without its core."""
+    if isinstance(error, ImportError) and "_core" in str(error):
+        return f"the simulator does not load ({error}); `nearfar doctor` says what to do"
+    what = f"{type(error).__name__}: {error}"
+    return f"internal error: {what}; {_TRACEBACK}=1 shows where, please report it"
+
+
 def _fail(message: str, status: int) -> int:
+    try:
+        sys.stdout.flush()  # what was printed before the failure
+    except OSError:
+        _abandon_output()
     complain(message)
     return status
 

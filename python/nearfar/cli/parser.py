@@ -35,18 +35,30 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Checks long options first: a misspelt one explains more than a missing operand."""
-        if self._subparsers is None and args is not None:
-            for argument in args:
-                if argument == "--":
-                    break
-                name = argument.partition("=")[0]
-                if name.startswith("--") and " " not in name and name not in self.options():
-                    self._refuse(argument)
+        commands = self.commands()
+        for argument in args or ():
+            if argument == "--" or argument in commands:
+                break
+            name = argument.partition("=")[0]
+            if name.startswith("--") and " " not in name and name not in self.options():
+                self._refuse(argument)
         return super().parse_known_args(args, namespace)
 
     def options(self) -> list[str]:
         """Every option string of this parser."""
         return list(self._option_string_actions)
+
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of this one's commands, by name; none if it has no commands."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+    def options_below(self) -> list[str]:
+        """The option strings of every command of this one, and of theirs."""
+        below = self.commands().values()
+        return [name for parser in below for name in (*parser.options(), *parser.options_below())]
 
     def error(self, message: str) -> NoReturn:
         """Raise InputError with `message`, after the command it is about."""
@@ -69,9 +81,10 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse(self, argument: str) -> NoReturn:
         name = argument.partition("=")[0]
-        if name in self.options():
-            self.error(f"found '{name}' too early, expected it after '{self.prog}'")
-        if name.startswith("-"):
-            self.error(f"found unknown option '{name}'{suggestion(name, self.options())}")
-        usage = " ".join(self.format_usage().split())
-        self.error(f"found '{argument}' too many; {usage}")
+        if not name.startswith("-"):
+            usage = " ".join(self.format_usage().split())
+            self.error(f"found '{argument}' too many; {usage}")
+        if name in (*self.options(), *self.options_below()):
+            self.error(f"found '{name}' too early, expected it after the command")
+        hint = suggestion(name, [*self.options(), *self.options_below()])
+        self.error(f"found unknown option '{name}'{hint}")

@@ -84,7 +84,7 @@ def _split(text: str, dimension: Dimension) -> tuple[Fraction, str]:
     if not unit:
         raise ValueError(f"found '{text}' without a unit, expected {expected}")
     by_lower_case = {name.lower(): name for name in dimension.units}
-    near = difflib.get_close_matches(unit.lower(), by_lower_case, n=1)
+    near = difflib.get_close_matches(unit.lower(), by_lower_case, n=1, cutoff=0.5)
     hint = f"; did you mean '{number} {by_lower_case[near[0]]}'?" if near else ""
     units = ", ".join(dimension.units)
     raise ValueError(f"found unit '{unit}', expected {dimension.noun} in {units}{hint}")
