@@ -13,7 +13,7 @@ constexpr std::uint32_t poll_interval = 1u << 16;
 Agent::Agent(Device& device, const Config& config, std::uint64_t seed)
     : device_(device),
       config_(config),
-      uncore_(device, config.random_retry, seed),
+      uncore_(device, config.reorder_reads, config.reorder_writes, seed),
       rng_(seed + 1) {}
 
 Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
@@ -55,7 +55,7 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
         request.id = event.index;
         request.address = flight.address;
         request.op = flight.kind <= Flight::Kind::store_line ? Op::read : Op::write;
-        uncore_.send(request, now);
+        uncore_.send(request, flight.thread, now);
       } else if (event.kind == Event::Kind::arrive) {
         arrived(event.index, now);
       } else if (event.kind == Event::Kind::fence) {

@@ -38,7 +38,8 @@ Config Config::from(const Settings& settings) {
   config.line_instructions = count("cpu.instructions.line");
   config.strided_access_instructions = count("cpu.instructions.strided");
   config.random_access_instructions = count("cpu.instructions.random");
-  config.random_retry = settings.flag("cpu.random_retry");
+  config.reorder_reads = count("cpu.reorder.reads");
+  config.reorder_writes = count("cpu.reorder.writes");
   config.l1 = cache(settings, "cpu.l1.");
   config.l2 = cache(settings, "cpu.l2.");
   config.l3 = cache(settings, "cpu.l3.");

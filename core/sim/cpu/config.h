@@ -41,7 +41,8 @@ struct Config {
   std::uint32_t strided_access_instructions = 0; ///< for each access at a stride, besides
   std::uint32_t random_access_instructions = 0;  ///< for each access at random, besides
 
-  bool random_retry = false;        ///< lines that a full queue refused come back in any order
+  std::uint32_t reorder_reads = 0;   ///< of a core's lines that a full queue refused, so many
+  std::uint32_t reorder_writes = 0;  ///< oldest may enter next; 0: all in order of arrival
 
   CacheConfig l1, l2, l3;           ///< through which a chase reads its index table
   Tick table_memory{};              ///< latency of the memory the table lies in

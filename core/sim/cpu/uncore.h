@@ -10,27 +10,35 @@ namespace nearfar::sim::cpu {
 
 /// The way from the cores to the memory controller's queues.
 ///
-/// A line that finds its queue full waits here. On a mesh no order holds among those that
-/// wait: each retries on its own, so the one that gets in when a place frees is any of them
-/// (`random_retry`), else the oldest. That disorder is what spreads the lines of one 256 B
-/// block far apart in time when too many threads share a DIMM, and the reason why the
+/// A line that finds its queue full waits here. On a mesh nothing keeps the lines in order:
+/// when a place frees, any core may get it, and of that core's lines any of the oldest
+/// `reorder` (its lines went to different slices of the mesh). That disorder spreads the
+/// lines of one 256 B block apart in time when too many threads share a DIMM; it is why the
 /// effective read and write ratios of the OptaneStudy sweep fall with the thread count.
 class Uncore {
  public:
-  Uncore(Device& device, bool random_retry, std::uint64_t seed)
-      : device_(device), random_retry_(random_retry), rng_(seed) {}
+  /// Reorder 0: no disorder at all, lines enter in order of arrival.
+  Uncore(Device& device, std::uint32_t reorder_reads, std::uint32_t reorder_writes,
+         std::uint64_t seed)
+      : device_(device), reorder_{reorder_reads, reorder_writes}, rng_(seed) {}
 
-  /// Takes a request; it will reach the device, now or later.
-  void send(Request request, Tick now);
+  /// Takes a request of `core`; it will reach the device, now or later.
+  void send(Request request, std::uint16_t core, Tick now);
 
   /// The device has a place for `port`.
   void wake(std::uint16_t port, Tick now);
 
  private:
+  /// The lines that wait for one queue, by core, oldest first.
+  struct Waiting {
+    std::vector<std::vector<Request>> of_core;
+    std::vector<std::uint16_t> cores;  ///< those with lines
+  };
+
   Device& device_;
-  bool random_retry_;
+  std::uint32_t reorder_[2];  ///< of reads, of writes
   Rng rng_;
-  std::vector<std::vector<Request>> waiting_;  ///< by port: two a queue, reads and writes
+  std::vector<Waiting> waiting_;  ///< by port: two a queue, reads and writes
 };
 
 }  // namespace nearfar::sim::cpu

@@ -39,7 +39,7 @@ class DdrtChannel {
 
   /// `request` carries the caller's address, `device` the DIMM's.
   [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now);
-  void fence(Tick now) { dimm_.fence(now); }
+  void fence(Tick now) { dimm_.fence(unsent_, now); }
   [[nodiscard]] Tick next_event() const;
   void advance(Tick until, Sink& sink);
   [[nodiscard]] bool idle() const { return reads_ == 0 && writes_ == 0 && events_.empty(); }

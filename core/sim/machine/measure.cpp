@@ -202,12 +202,16 @@ Point measure(const Settings& settings, const ContentionPattern& pattern,
   chase.region = pattern.area;
   chase.block = line_bytes;
   chase.regions = 1;
-  const auto order = std::make_shared<cpu::CyclicOrder>(pattern.area / line_bytes,
-                                                        settings.count("seed"));
+  const auto order =
+      std::make_shared<cpu::CyclicOrder>(pattern.area / line_bytes, settings.count("seed"));
   programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
-  if (pattern.other != "none") {
+  const Address other_base(pattern.area);
+  if (pattern.other == "load") {
+    chase.base = other_base;
+    programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
+  } else if (pattern.other != "none") {
     cpu::StreamShape other;
-    other.base = Address(pattern.area);
+    other.base = other_base;
     other.area = pattern.area;
     other.access = line_bytes;
     other.op = kind_of(pattern.other);

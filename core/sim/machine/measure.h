@@ -77,8 +77,9 @@ struct StreamPattern {
                             const std::function<void()>& poll = {},
                             dram::CommandLog* log = nullptr);
 
-/// The latency of single reads while another thread reads or writes: one thread loads random
-/// lines, one at a time; the other plays `other` ("none", "load", "ntstore").
+/// The latency of single reads beside another thread: one thread loads random lines, one at
+/// a time; the other does the same (`other` "load"), stores to random lines as fast as it can
+/// ("ntstore", "store+clwb", "store"), or is not there ("none").
 struct ContentionPattern {
   std::string other = "none";
   Bytes area = 0;  ///< a thread's

@@ -46,8 +46,9 @@ MediaConfig media(const Settings& settings) {
   config.read_interval = settings.time("nvdimm.media.read_interval");
   config.read_partition = settings.time("nvdimm.media.read_partition");
   config.write_interval = settings.time("nvdimm.media.write_interval");
-  config.write_latency = settings.time("nvdimm.media.write_latency");
+  config.write_partition = settings.time("nvdimm.media.write_partition");
   config.write_queue = static_cast<std::uint32_t>(settings.count("nvdimm.media.write_queue"));
+  config.write_high = static_cast<std::uint32_t>(settings.count("nvdimm.media.write_high"));
   config.write_batch = static_cast<std::uint32_t>(settings.count("nvdimm.media.write_batch"));
   config.read_batch = static_cast<std::uint32_t>(settings.count("nvdimm.media.read_batch"));
   config.read_energy_pj = settings.real("nvdimm.media.read_energy");
@@ -91,9 +92,12 @@ Config config_from(const Settings& settings) {
   config.lsq.hold = settings.time("nvdimm.lsq.hold");
   config.lsq.latency = settings.time("nvdimm.lsq.latency");
   config.rmw = buffer(settings, "nvdimm.buffer.1.");
+  config.rmw_lanes = static_cast<std::uint32_t>(settings.count("nvdimm.buffer.1.lanes"));
+  config.rmw_line = settings.time("nvdimm.buffer.1.line");
   config.ait = buffer(settings, "nvdimm.buffer.2.");
   config.fill = fill(settings.name("nvdimm.buffer.2.fill"));
   config.data_latency = settings.time("nvdimm.buffer.2.data_latency");
+  config.table_latency = settings.time("nvdimm.table.latency");
   config.table_entry = settings.bytes("nvdimm.table.entry");
   config.media = media(settings);
   config.wear = wear(settings);

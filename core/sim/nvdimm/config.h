@@ -31,13 +31,14 @@ struct BufferConfig {
 struct MediaConfig {
   Bytes capacity = 0;
   Bytes access = 0;
-  std::uint32_t partitions = 0;   ///< pages go round the partitions
-  Tick read_latency{};            ///< command to first line
+  std::uint32_t partitions = 0;
+  Tick read_latency{};            ///< from its start until the block is there
   Tick read_interval{};           ///< between reads, whole DIMM
-  Tick read_partition{};          ///< a partition is busy, streaming its lines
+  Tick read_partition{};          ///< its partition is busy
   Tick write_interval{};          ///< between writes, whole DIMM
-  Tick write_latency{};           ///< until the same block can be written again
+  Tick write_partition{};         ///< its partition is busy
   std::uint32_t write_queue = 0;  ///< writes between the load-store queue and the media
+  std::uint32_t write_high = 0;   ///< waiting writes that go before reads
   std::uint32_t write_batch = 0;  ///< writes in a row before waiting reads get their turn
   std::uint32_t read_batch = 0;   ///< reads that may pass a waiting write
   double read_energy_pj = 0;
@@ -72,10 +73,13 @@ struct LsqConfig {
 struct Config {
   LsqConfig lsq;
   BufferConfig rmw;
+  std::uint32_t rmw_lanes = 1;  ///< pages go round the lanes by which lines leave the buffer
+  Tick rmw_line{};              ///< between two lines of a lane
   BufferConfig ait;
   Fill fill = Fill::none;
   Tick data_latency{};  ///< of reading buffered data, beyond the look-up and the DRAM itself
   Bytes table_entry = 8;
+  Tick table_latency{};  ///< of reading an entry, beyond the DRAM itself
   MediaConfig media;
   WearConfig wear;
   dram::Config dram;

@@ -19,6 +19,7 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
       rmw_(config.rmw.entries, config.rmw.ways, config.rmw.policy, config.seed + 1),
       rmw_entries_(config.rmw.entries),
       rmw_data_(config.rmw.entries * lines_per_block_),
+      lane_free_(config.rmw_lanes),
       ait_(config),
       wear_(config.wear, config.media.capacity, config.seed + 3 + channel),
       media_(config.media, config.ait.entry, config.rmw.entry),
@@ -39,10 +40,11 @@ void Dimm::write(const Request& request, Address device, Tick at) {
   events_.push(at, {Event::Kind::write_arrives, arrivals_.take({request, device})});
 }
 
-void Dimm::fence(Tick now) {
+void Dimm::fence(std::uint32_t to_come, Tick now) {
   if (!config_.lsq.drain_on_fence) return;
+  fenced_writes_ = writes_on_bus_ + to_come;
+  if (fenced_writes_ != 0) return;
   lsq_.drain_all();
-  fenced_on_bus_ = writes_on_bus_;
   events_.push(now, {Event::Kind::drain, 0});
 }
 
@@ -76,14 +78,14 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
     case Event::Kind::write_arrives:
       write_arrives(event.index, now);
       break;
-    case Event::Kind::respond: {
-      const Read& read = reads_[event.index];
-      replies.push_back({now, read.tag, read.data});
-      reads_.give_back(event.index);
+    case Event::Kind::respond:
+      leave(event.index, now, replies);
       break;
-    }
     case Event::Kind::translate:
       translate(event.index, now);
+      break;
+    case Event::Kind::read_table:
+      dram_send(table_flag | event.index, ait_.table_line(ait_.page(event.index)), Op::read, now);
       break;
     case Event::Kind::read_buffered:
       fetch_from_dram(event.index, now);
@@ -153,7 +155,7 @@ void Dimm::translate(Index transfer, Tick now) {
   ++ait_.misses;
   ++table_reads_;
   ait_.wait(slot, transfer);
-  dram_send(table_flag | slot, ait_.table_line(page), Op::read, now);
+  events_.push(now + config_.table_latency, {Event::Kind::read_table, slot});
 }
 
 void Dimm::table_arrived(Slot slot, Tick now) {
@@ -191,11 +193,9 @@ void Dimm::media_started(const Media::Started& started) {
   const Transfer& transfer = transfers_[started.tag];
   if (transfer.kind == Transfer::Kind::fetch) {
     RmwEntry& entry = rmw_entries_[transfer.rmw];
-    entry.timed = true;
-    entry.first_line = started.first_line;
-    entry.line_spacing = started.line_spacing;
+    entry.complete = started.done;
     if (data_in_use_) load_block(transfer.rmw, transfer.block, entry.ready);
-    serve_waiting(transfer.rmw, started.first_line);
+    serve_waiting(transfer.rmw, started.done);
   }
   events_.push(started.done, {Event::Kind::fetched, started.tag});
 }
@@ -209,7 +209,7 @@ void Dimm::fetch_from_dram(Index transfer, Tick now) {
   if (data_in_use_) load_block(fetch.rmw, fetch.block, entry.ready);
   const Bytes offset = fetch.block % blocks_per_page_ * config_.rmw.entry;
   for (std::uint32_t i = 0; i < lines_per_block_; ++i) {
-    const std::uint32_t line = (entry.critical + i) % lines_per_block_;
+    const std::uint32_t line = (entry.wanted + i) % lines_per_block_;
     dram_send(std::uint64_t{transfer} << 8 | line,
               ait_.data_line(fetch.page, offset + line * line_bytes), Op::read, now);
   }

@@ -24,7 +24,8 @@ namespace nearfar::sim::nvdimm {
 /// A read looks in the load-store queue, then in the read-modify-write (RMW) buffer. A miss
 /// takes an RMW slot and asks the address-indirection buffer for the page's place: a hit
 /// there costs a look-up, a miss one access to the table in the on-DIMM DRAM. The block then
-/// comes from that DRAM if it is buffered there, else from the media, the wanted line first.
+/// comes from that DRAM if it is buffered there, else from the media. Lines leave for the bus
+/// through lanes that the pages share out among them, one line at a time.
 ///
 /// A write is gathered in the load-store queue, passes through the RMW buffer, is translated
 /// and goes to the media; the buffered copy in DRAM is updated. From leaving the queue until
@@ -54,8 +55,8 @@ class Dimm {
   /// A write's data arrive at `at`. Precondition: has_write_room().
   void write(const Request& request, Address device, Tick at);
 
-  /// An mfence: writes that have been announced count as held, even if still on the bus.
-  void fence(Tick now);
+  /// An mfence behind everything announced so far and `to_come` writes more.
+  void fence(std::uint32_t to_come, Tick now);
 
   [[nodiscard]] Tick next_event() const;
   /// Plays everything up to `until`; replies and media notices are appended in time order.
@@ -83,11 +84,10 @@ class Dimm {
   /// The state of an RMW slot besides the directory's.
   struct RmwEntry {
     std::uint64_t ready = 0;  ///< lines that can be read now
-    bool timed = false;       ///< the lines' times are known: critical line first, then round
-    std::uint32_t critical = 0;
-    Tick first_line{};
-    Tick line_spacing{};
-    Index waiting = none;     ///< reads of lines whose time is not known
+    std::uint32_t wanted = 0;  ///< the line that was asked for first
+    Tick complete = Tick::never();  ///< when the block is there, once that is known
+    Index first_waiting = none;  ///< reads of lines whose time is not known, in order
+    Index last_waiting = none;
   };
 
   /// A block under way between the RMW buffer and what lies behind it.
@@ -102,7 +102,7 @@ class Dimm {
 
   struct Event {
     enum class Kind : std::uint8_t {
-      read_arrives, write_arrives, respond, translate, read_buffered, fetched, written, unlock, drain,
+      read_arrives, write_arrives, respond, translate, read_table, read_buffered, fetched, written, unlock, drain,
     } kind;
     Index index;
   };
@@ -136,7 +136,9 @@ class Dimm {
   bool look_up(Index read, Tick now);
   void serve(Index read, Slot slot, Tick now);
   void serve_waiting(Slot slot, Tick now);
+  void wait(Index read, RmwEntry& entry);
   void respond(Index read, Tick at) { events_.push(at, {Event::Kind::respond, read}); }
+  void leave(Index read, Tick now, std::vector<Reply>& replies);
 
   // Writes
   void write_arrives(Index arrival, Tick now);
@@ -186,6 +188,7 @@ class Dimm {
   BlockTable rmw_;
   std::vector<RmwEntry> rmw_entries_;
   std::vector<DataHandle> rmw_data_;
+  std::vector<Tick> lane_free_;
   IndirectionBuffer ait_;
   WearLeveler wear_;
   Media media_;
@@ -200,10 +203,10 @@ class Dimm {
   Slab<Migration> migrations_;
   std::vector<Index> migrating_;
   std::deque<Request> dram_backlog_;
-  std::uint32_t writes_announced_ = 0;  ///< in the queue or on the bus to it
+  std::uint32_t writes_announced_ = 0;  ///< lines not yet written that the queue has room for
   std::uint32_t writes_under_way_ = 0;
   std::uint32_t writes_on_bus_ = 0;
-  std::uint32_t fenced_on_bus_ = 0;  ///< of those, the ones before the last fence
+  std::uint32_t fenced_writes_ = 0;  ///< still to arrive of those before the last fence
 
   // Scratch, kept to avoid allocation.
   Sink dram_sink_;

@@ -29,9 +29,8 @@ bool Dimm::look_up(Index read, Tick now) {
   rmw_.pin(slot);
   RmwEntry& entry = rmw_entries_[slot];
   entry = RmwEntry{};
-  entry.critical = arriving.line;
-  entry.waiting = read;
-  arriving.next = none;
+  entry.wanted = arriving.line;
+  wait(read, entry);
   Transfer fetch;
   fetch.kind = Transfer::Kind::fetch;
   fetch.block = arriving.block;
@@ -45,39 +44,48 @@ void Dimm::serve(Index read, Slot slot, Tick now) {
   Read& waiting = reads_[read];
   RmwEntry& entry = rmw_entries_[slot];
   const Tick looked_up = now + config_.lsq.latency + config_.rmw.latency;
-  if ((entry.ready >> waiting.line & 1) != 0) {
+  const bool ready = (entry.ready >> waiting.line & 1) != 0;
+  if (ready || !entry.complete.is_never()) {
     waiting.data = rmw_data(slot, waiting.line);
-    respond(read, looked_up);
-  } else if (entry.timed) {
-    const std::uint32_t place =
-        (waiting.line + lines_per_block_ - entry.critical) % lines_per_block_;
-    waiting.data = rmw_data(slot, waiting.line);
-    respond(read, max(looked_up, entry.first_line + place * entry.line_spacing));
+    respond(read, ready ? looked_up : max(looked_up, entry.complete));
   } else {
-    waiting.next = entry.waiting;
-    entry.waiting = read;
+    wait(read, entry);
   }
+}
+
+void Dimm::wait(Index read, RmwEntry& entry) {
+  reads_[read].next = none;
+  (entry.first_waiting == none ? entry.first_waiting : reads_[entry.last_waiting].next) = read;
+  entry.last_waiting = read;
 }
 
 void Dimm::serve_waiting(Slot slot, Tick now) {
   RmwEntry& entry = rmw_entries_[slot];
-  Index read = entry.waiting;
-  entry.waiting = none;
+  Index read = entry.first_waiting;
+  entry.first_waiting = none;
   while (read != none) {
     Read& waiting = reads_[read];
     const Index next = waiting.next;
-    const bool ready = (entry.ready >> waiting.line & 1) != 0;
-    if (ready || entry.timed) {
-      const std::uint32_t place =
-          (waiting.line + lines_per_block_ - entry.critical) % lines_per_block_;
+    if ((entry.ready >> waiting.line & 1) != 0 || !entry.complete.is_never()) {
       waiting.data = rmw_data(slot, waiting.line);
-      respond(read, ready ? now : entry.first_line + place * entry.line_spacing);
+      respond(read, now);
     } else {
-      waiting.next = entry.waiting;
-      entry.waiting = read;
+      wait(read, entry);
     }
     read = next;
   }
+}
+
+void Dimm::leave(Index read, Tick now, std::vector<Reply>& replies) {
+  const Read& leaving = reads_[read];
+  Tick& free = lane_free_[page_of(leaving.block) % lane_free_.size()];
+  if (free > now) {
+    respond(read, free);
+    return;
+  }
+  free = now + config_.rmw_line;
+  replies.push_back({now, leaving.tag, leaving.data});
+  reads_.give_back(read);
 }
 
 void Dimm::fetched(Index transfer, Tick now) {

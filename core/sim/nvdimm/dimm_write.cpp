@@ -14,18 +14,16 @@ void Dimm::write_arrives(Index arrival, Tick now) {
              static_cast<std::uint32_t>(arrived.device.value() % config_.rmw.entry / line_bytes),
              arrived.request.data, arrived.request.tell_media ? &notice : nullptr, now);
   --writes_on_bus_;
-  if (fenced_on_bus_ > 0) {
-    --fenced_on_bus_;
-    lsq_.drain_all();
-  }
+  // The queue drains when the last line before the fence is here: a block whose lines are
+  // still arriving must not leave in pieces.
+  if (fenced_writes_ > 0 && --fenced_writes_ == 0) lsq_.drain_all();
 }
 
 void Dimm::drain(Tick now) {
   while (writes_under_way_ < config_.media.write_queue &&
-         lsq_.must_drain(now, writes_under_way_ == 0)) {
+         lsq_.must_drain(now)) {
     const Index group = groups_.take_any();
     lsq_.take_oldest(groups_[group]);
-    writes_announced_ -= static_cast<std::uint32_t>(std::popcount(groups_[group].lines));
     ++writes_under_way_;
     if (!stalled_.empty() || !start_write(group, now)) stalled_.push_back({true, group});
   }
@@ -44,7 +42,7 @@ bool Dimm::start_write(Index group, Tick now) {
   }
   rmw_.pin(slot);
   RmwEntry& entry = rmw_entries_[slot];
-  const bool whole = lines.lines == all_lines_ || (present && (entry.ready == all_lines_ || entry.timed));
+  const bool whole = lines.lines == all_lines_ || (present && (entry.ready == all_lines_ || !entry.complete.is_never()));
   if (!whole) ++merges_;
   for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
     if ((lines.lines >> line & 1) != 0) rmw_data(slot, line) = lines.data[line];
@@ -68,6 +66,7 @@ void Dimm::written(Index transfer, Tick now) {
   WriteGroup& group = groups_[done.group];
   ++media_writes_;
   --writes_under_way_;
+  writes_announced_ -= static_cast<std::uint32_t>(std::popcount(group.lines));
 
   if (data_in_use_) {
     const std::uint64_t first = media_address(done.block).value() / line_bytes;

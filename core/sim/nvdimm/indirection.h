@@ -25,6 +25,7 @@ class IndirectionBuffer {
 
   /// The slot whose entry is, or will be, that of `page`; none when it is not here.
   [[nodiscard]] Slot find(std::uint64_t page) const { return directory_.find(page); }
+  [[nodiscard]] std::uint64_t page(Slot slot) const { return directory_.block(slot); }
   void touch(Slot slot) { directory_.touch(slot); }
 
   /// Makes room for `page`, whose translation is on its way; none when nothing can leave.

@@ -70,10 +70,10 @@ bool LoadStoreQueue::forwards(std::uint64_t block, std::uint32_t line, DataHandl
   return false;
 }
 
-bool LoadStoreQueue::must_drain(Tick now, bool idle) const {
+bool LoadStoreQueue::must_drain(Tick now) const {
   if (oldest_ == none) return false;
   return lines_held_ > config_.high || draining_ > 0 || next_aged() <= now ||
-         (idle && groups_[oldest_].group.lines == full_);
+         groups_[oldest_].group.lines == full_;
 }
 
 void LoadStoreQueue::take_oldest(WriteGroup& group) {

@@ -32,8 +32,8 @@ struct WriteGroup {
 /// A line joins the youngest group of its block unless that line is already there: two
 /// stores to one line stay two writes, in order (a repeated 256 B overwrite wears the media
 /// by what was written). Groups leave oldest first: when more than `high` lines are held,
-/// when a group reaches the age `hold`, when they were here at a draining fence, or, complete
-/// ones, when nothing else is under way.
+/// when a group reaches the age `hold`, when they were here at a draining fence, and complete
+/// ones as soon as it is their turn.
 class LoadStoreQueue {
  public:
   LoadStoreQueue(const LsqConfig& config, Bytes block);
@@ -50,8 +50,8 @@ class LoadStoreQueue {
   /// Everything held now leaves as soon as it can.
   void drain_all() { draining_ = groups_held_; }
 
-  /// Whether the oldest group has to leave at `now`; `idle` when no write is under way.
-  [[nodiscard]] bool must_drain(Tick now, bool idle) const;
+  /// Whether the oldest group has to leave at `now`.
+  [[nodiscard]] bool must_drain(Tick now) const;
   /// When the oldest group comes of age; Tick::never() when there is none.
   [[nodiscard]] Tick next_aged() const {
     return oldest_ == none ? Tick::never() : groups_[oldest_].group.since + config_.hold;

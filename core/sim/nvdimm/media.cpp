@@ -25,39 +25,33 @@ Media::Media(const MediaConfig& config, Bytes page, Bytes block)
   const double dynamic_mw = config.budget_mw == 0 ? 0 : config.budget_mw - config.static_mw;
   read_power_ = time_for(config.read_energy_pj, dynamic_mw);
   write_power_ = time_for(config.write_energy_pj, dynamic_mw);
-  const std::uint64_t in_latency =
-      config.write_interval.ps() == 0 ? 1 : config.write_latency / config.write_interval + 1;
-  recent_writes_.resize(in_latency);
   reads_left_ = config.read_batch;
 }
 
+Media::Access Media::access(Tag tag, Address media) const {
+  const std::uint64_t place = media.block(block_) + media.block(page_);
+  return {tag, static_cast<std::uint32_t>(place % config_.partitions)};
+}
+
 void Media::read(Tag tag, Address media, Tick now) {
-  reads_.push_back({tag, static_cast<std::uint32_t>(media.block(page_) % config_.partitions),
-                    media.block(block_)});
+  reads_.push_back(access(tag, media));
   reschedule(now);
 }
 
 void Media::write(Tag tag, Address media, Tick now) {
-  writes_.push_back({tag, static_cast<std::uint32_t>(media.block(page_) % config_.partitions),
-                     media.block(block_)});
+  writes_.push_back(access(tag, media));
   reschedule(now);
 }
 
-Tick Media::ready(const Access& access, bool write) const {
-  Tick at = max(data_path_free_, partition_free_[access.partition]);
-  if (config_.budget_mw != 0) at = max(at, power_free_);
-  if (write) {
-    for (const Recent& recent : recent_writes_) {
-      if (recent.block == access.block) at = max(at, recent.writable);
-    }
-  }
-  return at;
+Tick Media::ready(const Access& access) const {
+  const Tick at = max(data_path_free_, partition_free_[access.partition]);
+  return config_.budget_mw == 0 ? at : max(at, power_free_);
 }
 
 bool Media::write_turn() const {
   if (writes_.empty() || reads_.empty()) return reads_.empty();
   return writes_left_ > 0 || reads_left_ == 0 ||
-         (reads_guaranteed_ == 0 && writes_.size() >= config_.write_queue);
+         (reads_guaranteed_ == 0 && writes_.size() >= config_.write_high);
 }
 
 void Media::take_turn(bool write) {
@@ -76,11 +70,12 @@ void Media::take_turn(bool write) {
   }
 }
 
-Media::Choice Media::earliest(const std::deque<Access>& queue, bool write) const {
+Media::Choice Media::earliest(bool write) const {
+  const auto& queue = write ? writes_ : reads_;
   Choice best{.write = write};
   const std::size_t end = std::min(queue.size(), window);
   for (std::size_t place = 0; place < end; ++place) {
-    const Tick at = ready(queue[place], write);
+    const Tick at = ready(queue[place]);
     if (at < best.start) {
       best.start = at;
       best.place = place;
@@ -90,9 +85,7 @@ Media::Choice Media::earliest(const std::deque<Access>& queue, bool write) const
   return best;
 }
 
-Media::Choice Media::choose() const {
-  return write_turn() ? earliest(writes_, true) : earliest(reads_, false);
-}
+Media::Choice Media::choose() const { return earliest(write_turn()); }
 
 Media::Started Media::start(const Choice& choice) {
   const Tick at = choice.start;
@@ -101,24 +94,19 @@ Media::Started Media::start(const Choice& choice) {
   queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(choice.place));
   take_turn(choice.write);
   const std::uint64_t n = accesses_per_block_;
-  Started started{.tag = access.tag, .write = choice.write, .first_line = at,
-                  .line_spacing = Tick{}, .done = at};
+  Started started{.tag = access.tag, .write = choice.write, .done = at};
   if (choice.write) {
     data_path_free_ = at + n * config_.write_interval;
     power_free_ = at + n * write_power_;
-    partition_free_[access.partition] = data_path_free_;
-    started.done = at + n * config_.write_interval;
-    recent_writes_[recent_next_] = {access.block, at + n * config_.write_latency};
-    recent_next_ = (recent_next_ + 1) % recent_writes_.size();
+    partition_free_[access.partition] = at + n * config_.write_partition;
+    started.done = data_path_free_;
     write_bytes_ += block_;
     energy_pj_ += n * static_cast<std::uint64_t>(config_.write_energy_pj);
   } else {
     data_path_free_ = at + n * config_.read_interval;
     power_free_ = at + n * read_power_;
     partition_free_[access.partition] = at + n * config_.read_partition;
-    started.first_line = at + config_.read_latency;
-    started.line_spacing = Tick(n * config_.read_partition.ps() * line_bytes / block_);
-    started.done = started.first_line + started.line_spacing * (block_ / line_bytes - 1);
+    started.done = at + config_.read_latency + (n - 1) * config_.read_interval;
     read_bytes_ += block_;
     energy_pj_ += n * static_cast<std::uint64_t>(config_.read_energy_pj);
   }

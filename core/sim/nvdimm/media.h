@@ -12,14 +12,13 @@ namespace nearfar::sim::nvdimm {
 
 /// The storage media: partitions behind one data path, under a power budget.
 ///
-/// Pages go round the partitions, so the blocks of one page are read one after another
-/// (a partition streams one block in `read_partition`) and pages in parallel, up to one
-/// block in `read_interval`. Writes share the data path, one block in `write_interval`; a
-/// block just written cannot be written again before `write_latency` has passed. A write
-/// merges its lines with the old block inside the media, so part of a block costs what the
-/// whole does, as measured.
+/// Neighbouring blocks lie in different partitions, and so do the same blocks of neighbouring
+/// pages. An access keeps its partition busy (`read_partition`, `write_partition`); partitions
+/// work in parallel, up to one block in `read_interval` or `write_interval` on the data path
+/// they share. A write merges its lines with the old block inside the media, so part of a
+/// block costs what the whole does, as measured.
 ///
-/// Reads go first until as many writes wait as the queue holds, or until `read_batch` reads
+/// Reads go first until `write_high` writes wait, or until `read_batch` reads
 /// have passed a waiting write. Then up to `write_batch` writes pass in a row; after them the
 /// reads that waited have their turn before writes can go first again.
 class Media {
@@ -29,9 +28,7 @@ class Media {
   struct Started {
     Tag tag;
     bool write;
-    Tick first_line;    ///< read: its first line leaves; write: accepted
-    Tick line_spacing;  ///< between a read's lines
-    Tick done;
+    Tick done;  ///< read: the block is there; write: it is stored
   };
 
   explicit Media(const MediaConfig& config, Bytes page, Bytes block);
@@ -56,14 +53,10 @@ class Media {
   struct Access {
     Tag tag;
     std::uint32_t partition;
-    std::uint64_t block;
-  };
-  struct Recent {
-    std::uint64_t block = ~std::uint64_t{0};
-    Tick writable{};
   };
 
-  [[nodiscard]] Tick ready(const Access& access, bool write) const;
+  [[nodiscard]] Access access(Tag tag, Address media) const;
+  [[nodiscard]] Tick ready(const Access& access) const;
   [[nodiscard]] bool write_turn() const;
   void take_turn(bool write);
   /// The access whose turn it is: its place in its queue and when it can start.
@@ -73,7 +66,7 @@ class Media {
     Tick start = Tick::never();
   };
   [[nodiscard]] Choice choose() const;
-  [[nodiscard]] Choice earliest(const std::deque<Access>& queue, bool write) const;
+  [[nodiscard]] Choice earliest(bool write) const;
   Started start(const Choice& choice);
   void reschedule(Tick now);
 
@@ -90,8 +83,6 @@ class Media {
   std::uint32_t reads_left_ = 0;        ///< that may pass a waiting write
   Tick next_start_ = Tick::never();
   std::vector<Tick> partition_free_;
-  std::vector<Recent> recent_writes_;  ///< a ring: as many as fit into write_latency
-  std::size_t recent_next_ = 0;
   std::deque<Access> reads_;
   std::deque<Access> writes_;
 

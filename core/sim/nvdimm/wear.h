@@ -36,8 +36,8 @@ class SparseArray {
 /// A block that has taken its share of writes moves to the free block that has waited
 /// longest, and leaves its own place free: the map, free blocks included, stays a
 /// permutation. How many writes a move takes varies (13,375 to 18,721 between the stalls of
-/// the LENS overwrite series), so each threshold is drawn anew from writes * (1 +- spread);
-/// where a block's count stands at the start is unknown, and drawn too.
+/// the LENS overwrite series), so each threshold is drawn anew from writes * (1 +- spread),
+/// and so is where a block's count stands at the start.
 class WearLeveler {
  public:
   WearLeveler(const WearConfig& config, Bytes capacity, std::uint64_t seed);

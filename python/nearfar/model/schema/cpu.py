@@ -3,7 +3,7 @@
 # ruff: noqa: E501
 # fmt: off
 # One line a key, however long: a key is added, changed and compared as a line.
-from nearfar.model.key import clock, count, flag, size, time
+from nearfar.model.key import clock, count, size, time
 
 KEYS = (
     clock("cpu.clock", "2.2 GHz", "Core clock; informative, every path below is a time"),
@@ -27,7 +27,8 @@ KEYS = (
     count("cpu.instructions.line", 4, 0, 1024, "Instructions of the measuring loops for each line"),
     count("cpu.instructions.strided", 13, 0, 1024, "Instructions of the measuring loops for each access at a stride, besides those for its lines"),
     count("cpu.instructions.random", 16, 0, 1024, "Instructions of the measuring loops for each random access, besides those for its lines"),
-    flag("cpu.random_retry", True, "Lines refused by a full queue of the controller come back in any order, as on a mesh; false: in order of arrival"),
+    count("cpu.reorder.reads", 8, 0, 1024, "Reads that a full queue of the controller refused enter from any core, and of each core from so many oldest; 0: in order of arrival"),
+    count("cpu.reorder.writes", 6, 0, 1024, "The same for writes"),
     size("cpu.l1.size", "32 KiB", "1 KiB", "1 GiB", "L1 of a core, through which a chase reads its index table"),
     count("cpu.l1.ways", 8, 1, 64, "L1: associativity"),
     time("cpu.l1.latency", "2.3 ns", "0 ps", "1 us", "L1 hit, load to use"),
