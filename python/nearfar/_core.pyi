@@ -27,12 +27,17 @@ class ReplayData(TypedDict):
     """What a trace did."""
 
     requests: int
+    reads: int
+    writes: int
     elapsed_ps: int
     gb_per_s: float
     p50_ps: int
     p99_ps: int
     p999_ps: int
     max_ps: int
+    late: int  # requests that entered after their cycle
+    late_max_ps: int
+    format: str
     counters: dict[str, int]
 
 def version() -> str: ...
@@ -48,7 +53,16 @@ def chase(
     threads: int,
     lines: int,
     seed: int,
-) -> list[PointData]: ...
+    walk_lines: int = 0,
+    agent: str = "core",
+    outstanding: int = 0,
+) -> list[PointData]:
+    """One point for each of `ops`, stores first; "raw" stands alone.
+
+    `lines` is rounded up to whole regions; the walk is cut after `walk_lines`, if not 0.
+    """
+
+def contention(settings: str, *, other: str, area: int, reads: int, seed: int) -> PointData: ...
 def overwrite(
     settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
 ) -> OverwriteData: ...
@@ -75,6 +89,7 @@ class Replay:
         self,
         settings: str,
         *,
+        name: str,
         format: str,
         pace: str,
         outstanding: int,

@@ -34,6 +34,10 @@ class Command:
 
 
 COMMANDS = (
+    Command("measure", "measure", "one microbenchmark on a model: latency, bandwidth, tails"),
+    Command("validate", "validate", "a model against published hardware measurements"),
+    Command("replay", "replay", "a memory trace through a model"),
+    Command("report", "report", "a page from saved results"),
     Command("model", "model", "list, show, check and export models"),
     Command("doctor", "doctor", "what this machine has, what is missing, how to mend it"),
     Command("completion", "completion", "print shell completion for bash, zsh or fish"),

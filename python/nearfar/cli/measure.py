@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from typing import Any
 
 from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
@@ -64,24 +65,12 @@ def _add_chase(parser: Parser) -> None:
     parser.add_argument("--fence", metavar="region|block|none", help="where; default region")
     _add_fence_kind(parser)
     parser.add_argument("--threads", metavar="N[,N...]", type=_counts, help="default 1")
-    _add_common(parser, "lines a point touches, rounded up to whole regions")
+    _add_agent(parser)
+    _add_common(parser, "lines a thread touches, rounded up to whole regions")
 
 
 def _chase(args: argparse.Namespace) -> Pattern:
-    return Chase(
-        **_given(
-            args,
-            "region",
-            "block",
-            "op",
-            "regions",
-            "fence",
-            "fence_kind",
-            "threads",
-            "lines",
-            "seed",
-        )
-    )
+    return Chase(**_given(args, Chase))
 
 
 def _add_overwrite(parser: Parser) -> None:
@@ -93,7 +82,7 @@ def _add_overwrite(parser: Parser) -> None:
 
 
 def _overwrite(args: argparse.Namespace) -> Pattern:
-    return Overwrite(**_given(args, "region", "writes", "op", "fence_kind", "seed"))
+    return Overwrite(**_given(args, Overwrite))
 
 
 def _add_stream(parser: Parser) -> None:
@@ -109,37 +98,24 @@ def _add_stream(parser: Parser) -> None:
     parser.add_argument(
         "--reads", metavar="PERCENT", help="mix: this share loads, the rest does OP"
     )
-    parser.add_argument(
-        "--outstanding", metavar="N", type=_count, help="accesses in flight at most"
-    )
     parser.add_argument("--fence-every", metavar="SIZE", help="bytes between fences; default none")
-    parser.add_argument(
-        "--agent", metavar="core|none", help="none drives the controller without a core's limits"
-    )
+    _add_agent(parser)
     _add_common(parser, "lines a point touches over all threads")
 
 
 def _stream(args: argparse.Namespace) -> Pattern:
-    return Stream(
-        **_given(
-            args,
-            "op",
-            "access",
-            "stride",
-            "threads",
-            "area",
-            "reads",
-            "outstanding",
-            "fence_every",
-            "agent",
-            "lines",
-            "seed",
-        )
-    )
+    return Stream(**_given(args, Stream))
 
 
 def _add_fence_kind(parser: Parser) -> None:
     parser.add_argument("--fence-kind", metavar="mfence|sfence", help="default mfence")
+
+
+def _add_agent(parser: Parser) -> None:
+    parser.add_argument("--outstanding", metavar="N", type=_count, help="lines in flight at most")
+    parser.add_argument(
+        "--agent", metavar="core|none", help="none drives the controller without a core's limits"
+    )
 
 
 def _add_common(parser: Parser, lines_help: str) -> None:
@@ -149,9 +125,10 @@ def _add_common(parser: Parser, lines_help: str) -> None:
     add_output(parser)
 
 
-def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+def _given(args: argparse.Namespace, pattern: type[Pattern]) -> dict[str, Any]:
     """The options that were given: the defaults are the pattern's own."""
-    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    options = {field.name: getattr(args, field.name, None) for field in fields(pattern)}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _count(text: str) -> int:

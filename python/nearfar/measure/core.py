@@ -25,6 +25,9 @@ class Core(Protocol):
         fence_kind: str,
         threads: int,
         lines: int,
+        walk_lines: int,
+        agent: str,
+        outstanding: int,
         seed: int,
     ) -> Sequence[Mapping[str, Any]]: ...
 
@@ -47,6 +50,10 @@ class Core(Protocol):
         agent: str,
         lines: int,
         seed: int,
+    ) -> Mapping[str, Any]: ...
+
+    def contention(
+        self, settings: str, *, other: str, area: int, reads: int, seed: int
     ) -> Mapping[str, Any]: ...
 
 

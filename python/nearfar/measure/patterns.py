@@ -1,4 +1,4 @@
-"""The three microbenchmarks as values: what to access, in which order, how often.
+"""The microbenchmarks as values: what to access, in which order, how often.
 
 A pattern knows nothing of where it runs; `nearfar.measure` plays it on a target.
 Constructing one checks it, so a pattern that exists can be run, up to the target's capacity.
@@ -23,6 +23,7 @@ CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw")
 OVERWRITE_OPS = ("ntstore", "store+clwb")
 STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb")
 FENCES = ("mfence", "sfence")
+AGENTS = ("core", "none")  # none: without a core's limits, straight to the controller
 
 OVERWRITE_ACCESS = 256  # bytes in one timed overwrite: an access of the media
 
@@ -35,11 +36,12 @@ STEADY_LINES = 65536
 class Chase:
     """A dependent chain through the blocks of a region in random order.
 
-    One point per region size and operation. `regions="fresh"` walks consecutive regions,
-    each touched once (all stores first, then all loads); "repeat" walks one region again
-    and again. "raw" stores a region and then loads it, timed together. `lines` fixes how
-    many lines a point touches, rounded up to whole regions; None: enough for a steady figure.
-    With `whole=False` a walk may end inside its region, which bounds the cost of a huge one.
+    One point per region size, number of threads and operation. `regions="fresh"` walks
+    consecutive regions, each touched once (all stores first, then all loads); "repeat" walks
+    one region again and again. "raw" stores a region and then loads it, timed together.
+    `lines` fixes how many lines a thread touches, rounded up to whole regions; None: enough
+    for a steady figure. With `whole=False` a walk may end inside its region, which bounds
+    the cost of a huge one. `outstanding` lowers the core's limit of lines in flight.
     """
 
     region: fields.Sizes = fields.Sizes(4096)
@@ -49,6 +51,8 @@ class Chase:
     fence: fields.Name = fields.Name("region", ("region", "block", "none"))
     fence_kind: fields.Name = fields.Name("mfence", FENCES)
     threads: fields.Counts = fields.Counts(1)
+    outstanding: fields.OptionalCount = fields.OptionalCount(None)
+    agent: fields.Name = fields.Name("core", AGENTS)
     lines: fields.OptionalCount = fields.OptionalCount(None)
     seed: fields.Count = fields.Count(1, least=0)
     whole: bool = True
@@ -71,9 +75,11 @@ class Chase:
         return -(-wanted // per_region) * per_region
 
     def footprint(self, region: int, threads: int) -> int:
-        """Bytes of memory that the point over `region` reaches."""
-        per_thread = region if self.regions == "repeat" else self.lines_for(region) * LINE
-        return max(region, per_thread) * threads
+        """Bytes of memory that the points over `region` reach: each pass is on fresh ones."""
+        if self.regions == "repeat":
+            return region * threads
+        passes = max(1, len([op for op in self.op if op != "raw"]))
+        return max(region, self.lines_for(region) * LINE) * passes * threads
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""
@@ -119,7 +125,7 @@ class Stream:
     reads: fields.Percent = fields.Percent(None)
     outstanding: fields.OptionalCount = fields.OptionalCount(None)
     fence_every: fields.OptionalSize = fields.OptionalSize(None)
-    agent: fields.Name = fields.Name("core", ("core", "none"))
+    agent: fields.Name = fields.Name("core", AGENTS)
     lines: fields.OptionalCount = fields.OptionalCount(None)
     seed: fields.Count = fields.Count(1, least=0)
 
@@ -158,7 +164,27 @@ class Stream:
         return _to_dict(self)
 
 
-Pattern = Chase | Overwrite | Stream
+@dataclass(frozen=True)
+class Contention:
+    """Single random reads, one at a time, while another thread loads, stores or is idle."""
+
+    other: fields.Name = fields.Name("ntstore", ("none", "load", "ntstore"))
+    area: fields.Size = fields.Size(1 << 30)
+    reads: fields.Count = fields.Count(20000)
+    seed: fields.Count = fields.Count(1, least=0)
+
+    kind: ClassVar[str] = "contention"
+
+    def footprint(self) -> int:
+        """Bytes of memory that both threads reach."""
+        return 2 * self.area
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+Pattern = Chase | Overwrite | Stream | Contention
 
 _JSON_NAMES = {
     "region": "region_bytes",

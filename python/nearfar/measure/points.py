@@ -6,12 +6,13 @@ ratio is computed here. Amplification needs the model's own counters of bytes at
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nearfar.measure.patterns import OVERWRITE_ACCESS, Overwrite, Stream
+from nearfar.measure.patterns import OVERWRITE_ACCESS, Contention, Overwrite, Stream
 from nearfar.measure.quantity import LINE
 from nearfar.measure.stalls import intervals, stalls
 from nearfar.results import Point
@@ -19,9 +20,9 @@ from nearfar.results import Point
 Data = Mapping[str, Any]
 
 
-def chase_point(data: Data, op: str, region: int, block: int) -> Point:
+def chase_point(data: Data, region: int, block: int) -> Point:
     """One region and operation of a chase."""
-    return replace(_point(data, op), region_bytes=region, block_bytes=block)
+    return replace(_point(data), region_bytes=region, block_bytes=block)
 
 
 def overwrite_point(data: Data, pattern: Overwrite, samples: Sequence[float]) -> Point:
@@ -29,7 +30,7 @@ def overwrite_point(data: Data, pattern: Overwrite, samples: Sequence[float]) ->
     slow = stalls(samples)
     gaps = intervals(slow)
     return replace(
-        _point(data, pattern.op),
+        _point(data),
         region_bytes=pattern.region,
         access_bytes=OVERWRITE_ACCESS,
         stalls=len(slow),
@@ -38,19 +39,23 @@ def overwrite_point(data: Data, pattern: Overwrite, samples: Sequence[float]) ->
     )
 
 
-def stream_point(data: Data, pattern: Stream, op: str, access: int, stride: int | str) -> Point:
+def stream_point(data: Data, pattern: Stream, access: int, stride: int | str) -> Point:
     """One operation, access size, stride and number of threads of a stream."""
-    return replace(
-        _point(data, op), access_bytes=access, stride_bytes=stride, area_bytes=pattern.area
-    )
+    return replace(_point(data), access_bytes=access, stride_bytes=stride, area_bytes=pattern.area)
 
 
-def _point(data: Data, op: str) -> Point:
+def contention_point(data: Data, pattern: Contention) -> Point:
+    """The reading thread; what disturbs it is in the pattern."""
+    return replace(_point(data), area_bytes=pattern.area)
+
+
+def _point(data: Data) -> Point:
     lines, threads = int(data["lines"]), int(data["threads"])
     elapsed_ns = data["elapsed_ps"] / 1000
     timed = bool(data["max_ps"])
+    counters: Mapping[str, int] = data["counters"]
     return Point(
-        op=op,
+        op=data["op"],
         threads=threads,
         lines=lines,
         elapsed_ns=elapsed_ns,
@@ -61,5 +66,50 @@ def _point(data: Data, op: str) -> Point:
         p99_ns=data["p99_ps"] / 1000 if timed else None,
         p999_ns=data["p999_ps"] / 1000 if timed else None,
         max_ns=data["max_ps"] / 1000 if timed else None,
-        counters=dict(sorted(data["counters"].items())),
+        **_traffic(counters),
+        counters=dict(sorted(counters.items())),
     )
+
+
+def _traffic(counters: Mapping[str, int]) -> dict[str, Any]:
+    """What moved, over all channels: nothing of it where there is no media (a DRAM machine)."""
+    if _total(counters, "media.read_bytes") is None:
+        return {}
+    read = _total(counters, "media.read_bytes") or 0
+    written = _total(counters, "media.write_bytes") or 0
+    host_read = LINE * (_total(counters, "reads", per_channel=True) or 0)
+    host_written = LINE * (_total(counters, "writes", per_channel=True) or 0)
+    hits = {name: _total(counters, counter) for name, counter in _HITS.items()}
+    return {
+        "media_read_bytes": read,
+        "media_write_bytes": written,
+        "read_amplification": read / host_read if host_read else None,
+        "write_amplification": written / host_written if host_written else None,
+        "energy_pj": _total(counters, "media.energy_pj"),
+        "hits": {name: count for name, count in hits.items() if count is not None},
+    }
+
+
+# Buffer to the counter of accesses that it served, below "channel.N." and "channel.N.dimm.".
+_HITS = {
+    "wpq": "wpq.forwards",
+    "lsq": "lsq.forwards",
+    "lsq_combined": "lsq.lines_combined",
+    "rmw": "rmw.hits",
+    "ait": "ait.hits",
+}
+
+
+def _total(counters: Mapping[str, int], name: str, per_channel: bool = False) -> int | None:
+    """The sum of a counter over all channels; None where there is none of that name."""
+    found = [
+        count
+        for full, count in counters.items()
+        if (match := _CHANNEL.fullmatch(full))
+        and match["name"] == name
+        and not (per_channel and match["dimm"])
+    ]
+    return sum(found) if found else None
+
+
+_CHANNEL = re.compile(r"channel\.\d+\.(?P<dimm>dimm\.)?(?P<name>.+)")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.measure.core import Core, load_core
-from nearfar.measure.patterns import Chase, Overwrite, Pattern, Stream
-from nearfar.measure.points import chase_point, overwrite_point, stream_point
+from nearfar.measure.patterns import Chase, Contention, Overwrite, Pattern, Stream
+from nearfar.measure.points import (
+    chase_point,
+    contention_point,
+    overwrite_point,
+    stream_point,
+)
 from nearfar.measure.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
 from nearfar.results import Point, Result
@@ -76,22 +82,19 @@ def check_fits(model: Model, pattern: Pattern) -> None:
 
 
 def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
-    if isinstance(pattern, Overwrite):
-        yield "region", pattern.region
-    elif isinstance(pattern, Chase):
+    if isinstance(pattern, Chase):
         for region in pattern.region:
             for threads in pattern.threads:
-                yield (
-                    f"region: {pattern.lines_for(region)} lines over regions of {region} B"
-                    f" by {threads} threads",
-                    pattern.footprint(region, threads),
-                )
-    else:
+                reach = pattern.footprint(region, threads)
+                yield f"region: a chase over regions of {region} B", reach
+    elif isinstance(pattern, Stream):
         for threads in pattern.threads:
-            yield (
-                f"area: {pattern.area} B for each of {threads} threads",
-                pattern.footprint(threads),
-            )
+            reach = pattern.footprint(threads)
+            yield f"area: {pattern.area} B for each of {threads} threads", reach
+    elif isinstance(pattern, Contention):
+        yield f"area: {pattern.area} B for each of 2 threads", pattern.footprint()
+    else:
+        yield "region: an overwrite", pattern.region
 
 
 Piece = Callable[[], tuple[Sequence[Point], Sequence[float]]]
@@ -103,6 +106,8 @@ def _pieces(settings: str, pattern: Pattern, core: Core) -> Iterator[Piece]:
         return _chase_pieces(settings, pattern, core)
     if isinstance(pattern, Overwrite):
         return _overwrite_pieces(settings, pattern, core)
+    if isinstance(pattern, Contention):
+        return _contention_pieces(settings, pattern, core)
     return _stream_pieces(settings, pattern, core)
 
 
@@ -113,24 +118,33 @@ def _chase_pieces(settings: str, pattern: Chase, core: Core) -> Iterator[Piece]:
 
 
 def _chase_piece(settings: str, pattern: Chase, core: Core, region: int, threads: int) -> Piece:
-    def piece() -> tuple[list[Point], list[float]]:
-        data = core.chase(
+    lines = pattern.lines_for(region)
+
+    def play(ops: list[str]) -> Sequence[Mapping[str, Any]]:
+        return core.chase(
             settings,
             region=region,
             block=pattern.block,
-            ops=list(pattern.op),
+            ops=ops,
             regions=pattern.regions,
             fence=pattern.fence,
             fence_kind=pattern.fence_kind,
             threads=threads,
-            lines=pattern.lines_for(region),
+            lines=lines,
+            walk_lines=0 if pattern.whole else lines,
+            agent=pattern.agent,
+            outstanding=pattern.outstanding or 0,
             seed=pattern.seed,
         )
-        points = [
-            chase_point(item, op, region, pattern.block)
-            for op, item in zip(pattern.op, data, strict=True)
+
+    def piece() -> tuple[list[Point], list[float]]:
+        # Read after write is one pass of its own; the others share a machine, stores first.
+        passes = [
+            [op for op in pattern.op if op != "raw"],
+            [op for op in pattern.op if op == "raw"],
         ]
-        return points, []
+        found = {data["op"]: data for ops in passes if ops for data in play(ops)}
+        return [chase_point(found[op], region, pattern.block) for op in pattern.op], []
 
     return piece
 
@@ -147,6 +161,20 @@ def _overwrite_pieces(settings: str, pattern: Overwrite, core: Core) -> Iterator
         )
         samples = [sample / 1000 for sample in data["samples_ps"]]
         return [overwrite_point(data, pattern, samples)], samples
+
+    yield piece
+
+
+def _contention_pieces(settings: str, pattern: Contention, core: Core) -> Iterator[Piece]:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.contention(
+            settings,
+            other=pattern.other,
+            area=pattern.area,
+            reads=pattern.reads,
+            seed=pattern.seed,
+        )
+        return [contention_point(data, pattern)], []
 
     yield piece
 
@@ -183,6 +211,6 @@ def _stream_piece(
             lines=pattern.lines_for(access, threads),
             seed=pattern.seed,
         )
-        return [stream_point(data, pattern, op, access, stride)], []
+        return [stream_point(data, pattern, access, stride)], []
 
     return piece

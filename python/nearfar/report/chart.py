@@ -14,10 +14,12 @@ from nearfar.report.scale import LinearScale, LogScale, Tick, log_span, ticks_fo
 from nearfar.results import ComparedPoint, ComparedSeries
 from nearfar.results.wording import number
 
-WIDTH, HEIGHT = 760, 470
-LEFT, RIGHT, TOP, BOTTOM = 62, 18, 16, 350  # the plot's edges, from the left and the top
-STRIP_TOP, STRIP_BOTTOM = 376, 426  # the accuracy strip shares the x axis
-PARITY_BOTTOM = 420
+# About the size at which a card of the page shows it, so that type stays readable.
+WIDTH, HEIGHT = 560, 440
+LEFT, RIGHT, TOP, BOTTOM = 48, 14, 20, 300  # the plot's edges, from the left and the top
+STRIP_TOP, STRIP_BOTTOM = 332, 388  # the accuracy strip shares the x axis
+PARITY_BOTTOM = 390
+_FLOORS = (0.9, 0.7, 0.5, 0.0)  # where the accuracy strip may begin
 
 # x, y of the model's value, y of the hardware's; then what the tooltip says.
 Target = tuple[float, float, float, int, str, str, str, str]
@@ -27,19 +29,41 @@ Target = tuple[float, float, float, int, str, str, str, str]
 class Chart:
     """The picture, and the points that can be hovered over."""
 
+    name: str
     title: str
     series: Sequence[ComparedSeries]
     svg: str = ""
     targets: list[Target] = field(default_factory=list)
 
 
-def curves(title: str, series: Sequence[ComparedSeries]) -> Chart:
+ROWS = 24  # as many figures as can stand one below the other
+
+
+def draw(name: str, title: str, series: Sequence[ComparedSeries]) -> Chart:
+    """Curves where there is an axis; rows for a few figures; a cloud for many of one unit."""
+    chart = Chart(name, title, series)
+    if series[0].x_name:
+        _draw_curves(chart)
+    elif sum(one.n for one in series) > ROWS and len(units(series)) == 1:
+        _draw_parity(chart)
+    else:
+        _draw_ratios(chart)
+    return chart
+
+
+def units(series: Sequence[ComparedSeries]) -> set[str]:
+    """The units of all points."""
+    return {point.unit for one in series for point in one.points}
+
+
+def _draw_curves(chart: Chart) -> None:
     """Series over a common logarithmic axis, with the accuracy of each point below."""
-    chart = Chart(title, series)
+    series = chart.series
     xs = [point.x for one in series for point in one.points if point.x is not None]
     x = LogScale(*log_span(xs, 1.25), LEFT, WIDTH - RIGHT)
     y = LogScale(*log_span(_values(series)), BOTTOM, TOP)
-    floor = min(0.5, *(int(one.worst * 10) / 10 for one in series))
+    worst = min(one.worst for one in series)
+    floor = next(level for level in _FLOORS if level <= worst)
     strip = LinearScale(floor, 1.0, STRIP_BOTTOM, STRIP_TOP)
     unit = series[0].points[0].unit
     parts = [
@@ -47,7 +71,7 @@ def curves(title: str, series: Sequence[ComparedSeries]) -> Chart:
         _y_grid(y, ticks_for(unit, y.low, y.high)),
         _marks(series, x),
         _strip_grid(strip, floor),
-        svg.text(f"{unit}", LEFT, TOP - 4, class_="unit"),
+        svg.text(f"{unit}", LEFT, TOP - 8, class_="unit"),
         svg.text(series[0].x_name, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, class_="axis-name"),
     ]
     for index, one in enumerate(series):
@@ -57,12 +81,11 @@ def curves(title: str, series: Sequence[ComparedSeries]) -> Chart:
         parts.append(svg.element("path", d=accuracy, class_=f"accuracy s{index}"))
         chart.targets += [_target(at, y, index, point) for at, point in places]
     chart.svg = _frame(chart, "".join(parts), HEIGHT)
-    return chart
 
 
-def parity(title: str, series: Sequence[ComparedSeries]) -> Chart:
+def _draw_parity(chart: Chart) -> None:
     """Simulated over measured, both logarithmic: on the diagonal the model is right."""
-    chart = Chart(title, series)
+    series = chart.series
     low, high = log_span(_values(series))
     x = LogScale(low, high, LEFT, WIDTH - RIGHT)
     y = LogScale(low, high, PARITY_BOTTOM, TOP)
@@ -73,7 +96,7 @@ def parity(title: str, series: Sequence[ComparedSeries]) -> Chart:
         svg.element("path", d=svg.curve((x(a), y(b)) for a, b in band) + "Z", class_="band"),
         _x_grid(x, ticks, PARITY_BOTTOM),
         _y_grid(y, ticks, PARITY_BOTTOM),
-        svg.text(f"model, {unit}", LEFT, TOP - 4, class_="unit"),
+        svg.text(f"model, {unit}", LEFT, TOP - 8, class_="unit"),
         svg.text(f"hardware, {unit}", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, class_="axis-name"),
     ]
     for index, one in enumerate(series):
@@ -99,20 +122,28 @@ def parity(title: str, series: Sequence[ComparedSeries]) -> Chart:
             for point in one.points
         ]
     chart.svg = _frame(chart, "".join(parts), HEIGHT)
-    return chart
 
 
-def ratios(title: str, series: Sequence[ComparedSeries]) -> Chart:
+def _draw_ratios(chart: Chart) -> None:
     """Figures of different units, one a row: simulated over measured, logarithmic."""
-    chart = Chart(title, series)
+    series = chart.series
     rows = [(index, one, point) for index, one in enumerate(series) for point in one.points]
     found = [max(point.simulated / point.real, 0.01) for _, _, point in rows]
     spread = max(1.5, *(max(ratio, 1 / ratio) for ratio in found)) * 1.05
-    x = LogScale(1 / spread, spread, 250, WIDTH - RIGHT)
+    x = LogScale(1 / spread, spread, 270, WIDTH - RIGHT - 10)
     bottom = TOP + 40 * len(rows)
     height = bottom + 44
     parts = [
+        svg.element(
+            "rect",
+            x=x(1 / 1.1),
+            y=TOP,
+            width=x(1.1) - x(1 / 1.1),
+            height=bottom - TOP,
+            class_="band",
+        ),
         _x_grid(x, _ratio_ticks(x), bottom),
+        svg.line(x(1.0), TOP, x(1.0), bottom, "one"),
         svg.text("model / hardware", (x.start + x.end) / 2, height - 6, class_="axis-name"),
     ]
     at = {id(point): TOP + 22 + 40 * row for row, (_, _, point) in enumerate(rows)}
@@ -124,9 +155,7 @@ def ratios(title: str, series: Sequence[ComparedSeries]) -> Chart:
         stems = "".join(svg.curve(pair) for pair in zip(real, model, strict=True))
         parts += [
             svg.element("path", d=stems, class_=f"stem s{index}"),
-            svg.element(
-                "path", d=svg.dots(real), class_=f"hardware s{index}", data_series=one.name
-            ),
+            svg.element("path", d=svg.dots(real), class_="hardware", data_series=one.name),
             svg.element(
                 "path", d=svg.dots(model), class_=f"model dots s{index}", data_series=one.name
             ),
@@ -137,7 +166,6 @@ def ratios(title: str, series: Sequence[ComparedSeries]) -> Chart:
             parts.append(svg.text(_both(point), 8, y + 14, class_="row-value"))
             chart.targets.append((place[0], y, y, *_words(index, point)))
     chart.svg = _frame(chart, "".join(parts), height)
-    return chart
 
 
 def _values(series: Sequence[ComparedSeries]) -> list[float]:
@@ -172,8 +200,8 @@ def _y_grid(y: LogScale, ticks: Sequence[Tick], bottom: float = BOTTOM) -> str:
 
 
 def _strip_grid(strip: LinearScale, floor: float) -> str:
-    levels = sorted({floor, 0.9, 1.0})
-    return svg.text("accuracy", LEFT, STRIP_TOP - 6, class_="unit") + "".join(
+    levels = sorted({floor, (floor + 1) / 2, 1.0})
+    return svg.text("accuracy", LEFT, STRIP_TOP - 9, class_="unit") + "".join(
         svg.line(LEFT, strip(level), WIDTH - RIGHT, strip(level), "grid")
         + svg.text(f"{level:g}", LEFT - 8, strip(level) + 4, class_="tick y small")
         for level in levels
@@ -191,7 +219,7 @@ def _marks(series: Sequence[ComparedSeries], x: LogScale) -> str:
 
 
 def _ratio_ticks(x: LogScale) -> list[Tick]:
-    values = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 5.0, 10.0, 50.0)
+    values = (0.67, 0.8, 1.0, 1.25, 1.5) if x.high < 1.8 else (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
     return [Tick(value, f"{value:g}") for value in values if x.low <= value <= x.high]
 
 

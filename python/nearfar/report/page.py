@@ -7,12 +7,12 @@ Without its script it still shows everything but the values under the pointer.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import groupby
 
-from nearfar.report.chart import Chart, curves, parity, ratios
+from nearfar.report.chart import Chart, draw, units
 from nearfar.report.svg import element
 from nearfar.results import ComparedSeries, Parameter, Validation
 
@@ -27,14 +27,11 @@ _ICON = (
 
 def validation_page(validation: Validation) -> str:
     """The page's HTML."""
-    charts = [
-        _chart(dataset, list(series))
-        for dataset, series in groupby(validation.series, key=lambda one: one.dataset)
-    ]
+    charts = _charts(validation)
     body = "".join(
         (
             _header(validation),
-            _summary(validation),
+            _summary(validation, charts),
             _curves(charts),
             _model(validation),
             _ACCURACY,
@@ -61,16 +58,17 @@ def _asset(name: str) -> str:
     return files("nearfar.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _chart(dataset: str, series: Sequence[ComparedSeries]) -> Chart:
-    """Curves where there is an axis; one picture of agreement where there is none."""
-    title = _common_title(series) or dataset
-    units = {point.unit for one in series for point in one.points}
-    draw: Callable[[str, Sequence[ComparedSeries]], Chart]
-    if series[0].x_name:
-        draw = curves
-    else:
-        draw = parity if len(units) == 1 else ratios
-    return draw(title, series)
+def _charts(validation: Validation) -> list[Chart]:
+    """One chart a dataset and, where there is no axis, a unit."""
+    grouped = groupby(
+        validation.series,
+        key=lambda one: (one.dataset, "" if one.x_name else "/".join(sorted(units([one])))),
+    )
+    charts = []
+    for number, ((dataset, _), found) in enumerate(grouped):
+        series = list(found)
+        charts.append(draw(f"chart-{number}", _common_title(series) or dataset, series))
+    return charts
 
 
 def _common_title(series: Sequence[ComparedSeries]) -> str:
@@ -108,14 +106,19 @@ def _header(validation: Validation) -> str:
         '<header><div class="bar"><span class="brand">nearfar</span>'
         '<button id="theme" type="button" hidden>Dark</button></div>'
         f"<h1>{escape(validation.target.name)} against the real thing</h1>"
-        f'<p class="lead">{escape(validation.model.description)} Every point below was measured '
-        "on hardware and published; the model played the same pattern.</p>"
+        f'<p class="lead">{escape(_sentence(validation.model.description))} Every point below was '
+        "measured on hardware and published; the model played the same pattern.</p>"
         f'{notes}<div class="tiles">{shown}</div></header>\n<main>\n'
     )
 
 
-def _summary(validation: Validation) -> str:
-    rows = "".join(_summary_row(one) for one in validation.series)
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith(".") else f"{text}."
+
+
+def _summary(validation: Validation, charts: Sequence[Chart]) -> str:
+    place = {one.name: chart.name for chart in charts for one in chart.series}
+    rows = "".join(_summary_row(one, place[one.name]) for one in validation.series)
     return (
         '<section id="summary"><h2>Summary</h2><div class="scroll"><table>'
         "<thead><tr><th scope=col>Series<th scope=col>Points<th scope=col>Mean accuracy"
@@ -125,12 +128,12 @@ def _summary(validation: Validation) -> str:
     )
 
 
-def _summary_row(one: ComparedSeries) -> str:
+def _summary_row(one: ComparedSeries, chart: str) -> str:
     meter = (
         f'<span class="meter" aria-hidden="true"><i style="width:{100 * one.mean:.1f}%"></i></span>'
     )
     return (
-        f'<tr><th scope=row><a href="#{escape(one.dataset)}">{escape(one.name)}</a>'
+        f'<tr><th scope=row><a href="#{chart}">{escape(one.name)}</a>'
         f"<td>{one.n}<td>{meter}{one.mean:.3f}<td>{one.worst:.3f}"
         f'<td class="words">{escape(one.worst_point)}<td>{one.ceiling:.3f}'
         f"<td>{one.mean_abs_log:.3f}</tr>"
@@ -145,26 +148,27 @@ def _curves(charts: Sequence[Chart]) -> str:
 def _card(number: int, chart: Chart) -> str:
     first = chart.series[0]
     legend = "".join(
-        f'<li class="s{index}"><i></i>{escape(_own_title(one, chart.title))}'
+        f'<li class="s{index}"><i></i>{escape(_own_title(one, chart.title))}mean accuracy '
         f"<b>{one.mean:.3f}</b></li>"
         for index, one in enumerate(chart.series)
     )
     how = (
-        '<li class="key"><i class="dot"></i>hardware</li><li class="key"><i></i>model</li>'
+        '<span class="key"><i class="dot"></i>hardware</span><span class="key"><i></i>model</span>'
         if first.x_name
-        else '<li class="key">the nearer to the line, the better</li>'
+        else '<span class="key">the line is the hardware, the band 10 % either side</span>'
     )
     return (
-        f'<article id="{escape(first.dataset)}"><h3>{escape(chart.title)}</h3>'
-        f'<ul class="legend">{legend}{how}</ul>'
+        f'<article id="{chart.name}"><h3>{escape(chart.title)}</h3>'
+        f'<ul class="legend">{legend}</ul><p class="keys">{how}</p>'
         f'<div class="chart" data-chart="{number}">{chart.svg}</div>'
         f"{_point_table(chart)}</article>\n"
     )
 
 
 def _own_title(one: ComparedSeries, common: str) -> str:
+    """What sets the series apart from the others of its chart."""
     rest = one.title.removeprefix(common).lstrip(", ")
-    return f"{rest or 'all'}, mean accuracy "
+    return f"{rest}: " if rest else ""
 
 
 def _point_table(chart: Chart) -> str:
@@ -184,13 +188,20 @@ def _point_table(chart: Chart) -> str:
 
 def _model(validation: Validation) -> str:
     card = validation.model
-    groups = groupby(card.parameters, key=lambda parameter: parameter.key.split(".")[0])
+    groups = groupby(card.parameters, key=_component)
     tables = "".join(_parameter_table(name, list(found)) for name, found in groups)
     return (
-        f'<section id="model"><h2>The model</h2><p>{escape(card.description)} '
+        f'<section id="model"><h2>The model</h2><p>{escape(_sentence(card.description))} '
         f"{len(card.parameters)} parameters, each with the measurement or publication it "
         f"comes from.</p>{tables}</section>\n"
     )
+
+
+def _component(parameter: Parameter) -> str:
+    head, _, rest = parameter.key.partition(".")
+    if not rest:
+        return "machine"
+    return f"{head}.dram" if rest.startswith("dram.") else head
 
 
 def _parameter_table(component: str, parameters: Sequence[Parameter]) -> str:
@@ -208,10 +219,10 @@ def _parameter_table(component: str, parameters: Sequence[Parameter]) -> str:
 
 _ACCURACY = (
     '<section id="accuracy"><h2>How accuracy is computed</h2>'
-    "<p>The accuracy of a point is 1 − |model − hardware| / hardware, and 0 where that is "
-    "negative. A series shows the mean over its points and its worst point, because a mean can "
+    "<p>The accuracy of a point is 1 &minus; |model &minus; hardware| / hardware, and 0 where "
+    "that is negative. A series shows the mean over its points and its worst point, because a mean can "
     "hide both. Nothing is scaled, no constant is added, and no point is left out.</p>"
-    "<p>The ceiling is what predicting each configuration’s own median measurement would score: "
+    "<p>The ceiling is what predicting each configuration's own median measurement would score: "
     "hardware does not repeat itself, and no model can be expected to do better. It is 1 where "
     "nothing was measured twice. |ln(model/real)| treats twice too slow and twice too fast "
     "alike.</p></section>\n"

@@ -56,17 +56,29 @@ def log_span(values: Iterable[float], margin: float = 1.15) -> tuple[float, floa
 
 
 def decimal_ticks(low: float, high: float) -> list[Tick]:
-    """1, 2, 5, 10, ... where they lie inside; more of them where those are few."""
-    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(n / 10 for n in range(10, 100))):
-        ticks = [
-            Tick(value, number(value))
-            for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-            for digit in digits
-            if low <= (value := digit * 10.0**power) <= high
-        ]
-        if len(ticks) >= 4:
-            break
-    return ticks
+    """Round numbers that lie inside, as many as can be read."""
+    found: list[list[Tick]] = []
+    for digits in _DIGITS:
+        found.append(
+            [
+                Tick(value, number(value))
+                for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+                for digit in digits
+                if low <= (value := digit * 10.0**power) <= high
+            ]
+        )
+    return min(found, key=lambda ticks: abs(len(ticks) - _PLEASANT))
+
+
+_PLEASANT = 6  # ticks on an axis
+# Leading digits of ticks, from the coarsest set to the finest.
+_DIGITS: tuple[tuple[float, ...], ...] = (
+    (1,),
+    (1, 2, 5),
+    (1, 1.5, 2, 3, 4, 5, 7),
+    (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9),
+    tuple(n / 10 for n in range(10, 100)),
+)
 
 
 def binary_ticks(low: float, high: float) -> list[Tick]:

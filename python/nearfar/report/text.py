@@ -8,14 +8,13 @@ from nearfar.results import Point, Replayed, Result, Validation
 from nearfar.results.wording import number, size
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """Columns as wide as their widest cell; the first `left` to the left, the rest right."""
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
+    """Columns as wide as their widest cell; `align` has "<" or ">" for each."""
     lines = [tuple(header), *(tuple(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     return "".join(
         "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            f"{cell:{side}{width}}" for cell, side, width in zip(line, align, widths, strict=True)
         ).rstrip()
         + "\n"
         for line in lines
@@ -33,12 +32,12 @@ def result_text(result: Result) -> str:
     columns = [(name, [cell(point) for point in result.points]) for name, cell in _COLUMNS]
     used = [(name, cells) for name, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in used), strict=True)
-    return head + table([name for name, _ in used], rows, left=0)
+    return head + table([name for name, _ in used], rows, ">" * len(used))
 
 
 def validation_text(validation: Validation) -> str:
     """One line a series: how many points, mean and worst accuracy, and what is possible."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             series.name,
             str(series.n),
@@ -46,16 +45,31 @@ def validation_text(validation: Validation) -> str:
             f"{series.worst:.3f}",
             f"{series.ceiling:.3f}",
             f"{series.mean_abs_log:.3f}",
-            f"  {series.worst_point}",
+            series.worst_point,
         )
         for series in validation.series
     ]
-    header = ("series", "points", "mean", "worst", "ceiling", "|ln s/r|", "  worst at")
+    if len(rows) > 1:
+        rows.append(_total(validation))
+    header = ("series", "points", "mean", "worst", "ceiling", "|ln m/h|", "worst at")
     text = f"{validation.target.spec} against published measurements"
     text += " (a subset: --quick)\n" if validation.quick else "\n"
     if validation.interrupted:
         text += "interrupted: only the finished points are counted\n"
-    return text + table(header, rows)
+    return text + table(header, rows, "<>>>>><")
+
+
+def _total(validation: Validation) -> tuple[str, ...]:
+    """All points of all series, each counting once."""
+    series = validation.series
+    points = sum(one.n for one in series)
+    worst = min(series, key=lambda one: one.worst)
+    means = [
+        sum(getattr(one, name) * one.n for one in series) / points
+        for name in ("mean", "ceiling", "mean_abs_log")
+    ]
+    mean, ceiling, log = (f"{value:.3f}" for value in means)
+    return ("all", str(points), mean, f"{worst.worst:.3f}", ceiling, log, worst.name)
 
 
 def replay_text(replayed: Replayed) -> str:

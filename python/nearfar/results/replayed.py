@@ -14,8 +14,9 @@ from nearfar.results.schema import Environment, Target
 class Replayed:
     """Totals, and percentiles of the read latency (0 when nothing was read).
 
-    `commands` counts DRAM commands by kind over all channels; `trace` says what was played
-    and how.
+    `late` counts accesses that entered after their cycle, `late_max_ns` is the longest such
+    wait: a sign that the trace asks for more than the memory gives. `commands` counts DRAM
+    commands by kind over all channels; `trace` says what was played and how.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/replay/1"
@@ -32,6 +33,8 @@ class Replayed:
     read_p99_ns: float
     read_p999_ns: float
     read_max_ns: float
+    late: int
+    late_max_ns: float
     commands: Mapping[str, int] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from nearfar.errors import InputError
 from nearfar.measure.quantity import at_least, choice
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
@@ -56,22 +55,20 @@ def replay(
     make = player or _core_player()
     running = make(
         model.export(),
+        name=str(trace),
         format=format,
         pace=pace,
         outstanding=outstanding or 0,
         clock_ps=clock_ps or 0,
         command_trace="" if command_trace is None else str(command_trace),
     )
-    try:
-        for piece in pieces(trace):
-            running.feed(piece)
-        data = running.finish()
-    except InputError as error:
-        raise _naming(trace, error) from None
+    for piece in pieces(trace):
+        running.feed(piece)
+    data = running.finish()
     return Replayed(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
-        trace=_played(trace, format, pace, outstanding, clock_ps),
+        trace=_played(trace, data["format"], pace, outstanding, clock_ps),
         requests=data["requests"],
         reads=data["reads"],
         writes=data["writes"],
@@ -81,19 +78,35 @@ def replay(
         read_p99_ns=data["p99_ps"] / 1000,
         read_p999_ns=data["p999_ps"] / 1000,
         read_max_ns=data["max_ps"] / 1000,
+        late=data["late"],
+        late_max_ns=data["late_max_ps"] / 1000,
         commands=commands(data["counters"]),
         counters=dict(sorted(data["counters"].items())),
     )
 
 
+# DRAM commands by the counter of a channel that counts them.
+_COMMANDS = {
+    "activates": "ACT",
+    "read_bursts": "RD",
+    "write_bursts": "WR",
+    "precharges": "PRE",
+    "refreshes": "REF",
+    "powerdowns": "PDE",
+    "self_refreshes": "SRE",
+}
+
+
 def commands(counters: Mapping[str, int]) -> dict[str, int]:
-    """How many DRAM commands of each kind were issued, over all channels."""
-    counts: dict[str, int] = {}
-    for name, count in sorted(counters.items()):
-        kind = name.rpartition("commands.")[2]
-        if kind != name:
-            counts[kind] = counts.get(kind, 0) + count
-    return counts
+    """How many DRAM commands of each kind were issued, over all channels.
+
+    RD and WR include those with auto-precharge, PRE includes PREA.
+    """
+    counts = {
+        kind: sum(count for name, count in counters.items() if name.endswith(f".{counter}"))
+        for counter, kind in _COMMANDS.items()
+    }
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def _played(
@@ -108,9 +121,3 @@ def _core_player() -> PlayerFactory:
     from nearfar import _core
 
     return cast(PlayerFactory, _core.Replay)
-
-
-def _naming(trace: str | Path, error: InputError) -> InputError:
-    """The core knows the line, this side knows the file."""
-    text = str(error)
-    return error if text.startswith(str(trace)) else InputError(f"{trace}: {text}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.measure.patterns import Pattern
@@ -25,7 +25,8 @@ class HardwarePoint:
     """One measured value, and which quantity of which run stands against it.
 
     `x` places the point on its series' axis; None where the series is a list of figures.
-    `quantity` names what to read from the run; see `nearfar.simulate.quantities`.
+    `quantity` names what to read from the run; see `nearfar.simulate.quantities`. With
+    `relative_to` the simulated value is the ratio to the same quantity of that run.
     """
 
     label: str
@@ -34,11 +35,25 @@ class HardwarePoint:
     job: Job
     quantity: str
     x: float | None = None
+    relative_to: Job | None = None
 
     @property
     def key(self) -> tuple[Job, str]:
         """Equal for repeated measurements of the same thing."""
         return (self.job, self.quantity)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The runs that the point needs."""
+        return (self.job,) if self.relative_to is None else (self.job, self.relative_to)
+
+    def simulated(self, values: Mapping[tuple[Job, str], float]) -> float | None:
+        """The model's figure, from what the runs gave so far; None before all have run."""
+        found = [values.get((job, self.quantity)) for job in self.jobs]
+        if any(value is None for value in found):
+            return None
+        value, *base = (value or 0.0 for value in found)
+        return value / base[0] if base and base[0] else value
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from nearfar.errors import InputError
 from nearfar.measure.core import Core
 from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
@@ -41,9 +42,9 @@ def validate(
 ) -> Validation:
     """Compare a model with published measurements.
 
-    `against` names datasets or groups of them ("demo", "all"), or is a folder of tables of
-    the same layout. `quick` takes a subset of each curve. Raises InputError, and
-    ValidationInterrupted on Ctrl-C.
+    `against` names datasets or groups of them ("demo", "all"); a folder among the names has
+    the tables to read instead of those that come with nearfar. `quick` takes a subset of
+    each curve. Raises InputError, and ValidationInterrupted on Ctrl-C.
     """
     model = resolve(target)
     names, series = select(against, str(model["machine"]))
@@ -55,7 +56,7 @@ def validate(
         return Validation(
             target=describe(model),
             environment=environment(model, seed=1),
-            against=names,
+            against=tuple(names),
             series=tuple(
                 compared for one in series if (compared := _compare(one, values, model)) is not None
             ),
@@ -78,16 +79,24 @@ def validate(
 
 
 def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str], list[Series]]:
-    """The series that `against` names, with the names as they go into the result."""
-    if isinstance(against, Path) or (isinstance(against, str) and Path(against).is_dir()):
-        found = tables.external(Path(against))
-        datasets = choose(["all"], machine)
-        names = [str(against)]
+    """The series that `against` names, with the names as they go into the result.
+
+    A folder among the names stands for the tables to read; without another name beside it,
+    for everything in it.
+    """
+    if isinstance(against, str):
+        names = [name.strip() for name in against.split(",")]
     else:
-        found = tables.shipped()
-        names = against.split(",") if isinstance(against, str) else list(against)
-        datasets = choose(names, machine)
-    return names, [series for dataset in datasets for series in dataset.build(found)]
+        names = [str(against)] if isinstance(against, Path) else list(against)
+    folders = [name for name in names if Path(name).is_dir()]
+    if len(folders) > 1:
+        raise InputError(f"against: found two folders, {folders[0]} and {folders[1]}, expected one")
+    found = tables.external(Path(folders[0])) if folders else tables.shipped()
+    datasets = choose([name for name in names if name not in folders] or ["all"], machine)
+    series = [one for dataset in datasets for one in dataset.build(found)]
+    if not series:
+        raise InputError(f"against: {found.origin} has no table for {', '.join(names)}")
+    return names, series
 
 
 def thin(series: Series) -> Series:
@@ -107,7 +116,8 @@ def _tasks(series: Sequence[Series]) -> list[Task]:
     wanted: dict[Job, dict[str, None]] = {}
     for one in series:
         for point in one.points:
-            wanted.setdefault(point.job, {})[point.quantity] = None
+            for job in point.jobs:
+                wanted.setdefault(job, {})[point.quantity] = None
     return [Task(job, tuple(names)) for job, names in wanted.items()]
 
 
@@ -115,11 +125,13 @@ def _compare(
     series: Series, values: dict[tuple[Job, str], float], model: Model
 ) -> ComparedSeries | None:
     """The series with its points that have run; None when none has."""
-    points = [point for point in series.points if point.key in values]
-    if not points:
+    found = [(point, point.simulated(values)) for point in series.points]
+    pairs = [(point, value) for point, value in found if value is not None]
+    if not pairs:
         return None
+    points = [point for point, _ in pairs]
+    simulated = [value for _, value in pairs]
     reals = [point.real for point in points]
-    simulated = [values[point.key] for point in points]
     scored = score(list(zip(reals, simulated, strict=True)))
     return ComparedSeries(
         name=series.name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from nearfar.errors import InputError, suggestion
-from nearfar.simulate.datasets import bandwidth, chase, latency, overwrite, perma
+from nearfar.simulate.datasets import bandwidth, chase, contention, latency, overwrite, perma
 from nearfar.simulate.series import Series
 from nearfar.simulate.tables import Tables
 
@@ -51,6 +51,7 @@ DATASETS = {
             )
             for dimms in (1, 6)
         ),
+        Dataset("contention", "reads beside reads and writes", contention.series),
         Dataset("dram-idle", "idle read latency of DRAM", latency.dram_idle, machine="dram"),
     )
 }

@@ -64,7 +64,7 @@ def series(tables: Tables, dimms: int) -> list[Series]:
     return [
         Series(
             name=f"{name}-{kind.replace('+', '-')}",
-            title=f"{dimms} {plural}, {_TITLES[kind]}",
+            title=f"Bandwidth, {dimms} {plural}, {_TITLES[kind]}",
             dataset=name,
             source=SOURCE,
             points=tuple(points[kind]),
@@ -75,9 +75,9 @@ def series(tables: Tables, dimms: int) -> list[Series]:
 
 
 _TITLES = {
-    "ntload": "load bandwidth",
-    "ntstore": "non-temporal store bandwidth",
-    "store+clwb": "store + clwb bandwidth",
+    "ntload": "loads",
+    "ntstore": "non-temporal stores",
+    "store+clwb": "store + clwb",
     "amplification": "write amplification",
 }
 

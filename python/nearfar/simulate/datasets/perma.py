@@ -49,7 +49,7 @@ def series(tables: Tables, dimms: int) -> list[Series]:
     return [
         Series(
             name=f"{name}-{op.replace('+', '-')}",
-            title=f"{dimms} {plural}, random {op}, PerMA server",
+            title=f"Random accesses, PerMA server, {dimms} {plural}, {op}",
             dataset=name,
             source=SOURCE,
             points=tuple(found),
