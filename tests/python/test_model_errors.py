@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from nearfar import resources
 from nearfar.errors import InputError
 from nearfar.model import load
 from nearfar.model.schema import KEYS
@@ -282,3 +285,29 @@ def test_an_error_in_a_base_names_the_base(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text("\nchannels = 9")
     with pytest.raises(InputError, match=r"b\.toml:2: channels: found 9, expected 1 to 6"):
         load(tmp_path / "a.toml")
+
+
+PRESET = resources.folder("models").joinpath("optane-100.toml").read_text("utf-8")
+PIECES = st.sampled_from(["'", '"', "[", "]", "{", "}", "=", ".", "\n", "-", "0", "1", "true", "a"])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, len(PRESET)), st.integers(0, 9), PIECES), max_size=3),
+    st.sampled_from(["", "base = 'ddr4-2666'\n", "base = 'optane-100'\n"]),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_damaged_preset_loads_or_is_refused_in_one_line(
+    tmp_path: Path, damage: list[tuple[int, int, str]], base: str
+) -> None:
+    text = base + PRESET
+    for start, length, piece in damage:
+        text = text[:start] + piece + text[start + length :]
+    file = tmp_path / "m.toml"
+    file.write_text(text)
+    outcome = "one line"
+    try:
+        load(file)
+    except InputError as error:
+        outcome = str(error)
+    assert "\n" not in outcome
+    assert outcome == "one line" or outcome.startswith(str(file))
