@@ -26,7 +26,7 @@ run-tests = $(CTEST) --preset $(1) -j$(JOBS) | \
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
-	  awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	  awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: install ## validate the Optane model against published measurements; writes nearfar-demo.html
@@ -70,6 +70,15 @@ test-tsan: $(STAMPS)/build
 	else \
 	  echo "Thread sanitizer: nothing to run, no file of core/ uses threads."; \
 	fi
+
+.PHONY: test-package
+test-package: $(STAMPS)/venv ## what `pip install .` leaves works without the checkout
+	@rm -rf build/installed && $(PYTHON) -m venv build/installed
+	@build/installed/bin/pip install -q --disable-pip-version-check .
+	@cd build/installed && bin/nearfar --version && bin/nearfar model check optane-100 && \
+	  bin/nearfar measure model:optane-100 chase --region 4KiB --quiet && \
+	  bin/python -P -c 'from nearfar.resources import folder; \
+	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference"))'
 
 .PHONY: bench
 bench: install ## one table: host instructions and time a request, simulated bandwidth and latency
