@@ -108,6 +108,7 @@ void Replay::play(const trace::Record& record) {
   last_entry_ = requester_.now();
   for (const std::uint64_t id : blocking_) requester_.wait_for(id);
   blocking_.clear();
+  unblocked_ = requester_.now();
 }
 
 void Replay::check_capacity(const trace::Record& record) const {
@@ -121,10 +122,11 @@ void Replay::check_capacity(const trace::Record& record) const {
 
 /// A cycle since the access before counts from when that really entered, as in the
 /// simulators these formats are from: while one waits, their clocks stop reading the trace.
+/// Nothing is due before the access that blocks it has completed.
 Tick Replay::due_time(const trace::Record& record) const {
   if (record.cycles <= max_cycles_) {
     const Tick span = options_.clock * record.cycles;
-    const Tick due = record.absolute ? span : last_entry_ + span;
+    const Tick due = record.absolute ? span : max(last_entry_ + span, unblocked_);
     if (due <= latest) return due;
   }
   throw InputError(parser_.place(record.line) + "found a time " + std::to_string(record.cycles) +

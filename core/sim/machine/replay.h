@@ -83,6 +83,7 @@ class Replay {
   std::vector<std::uint64_t> blocking_;  // requests of the access that blocks
   std::optional<Tick> first_due_;
   Tick last_entry_;
+  Tick unblocked_;  // last_entry_, or later when that access blocked
   std::uint64_t late_ = 0;
   Tick late_max_;
 };
