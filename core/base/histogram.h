@@ -54,8 +54,8 @@ class Histogram {
 
  private:
   static constexpr unsigned linear_bits = 7;  // 2^7 buckets in every power of two
-  static constexpr std::size_t bucket_count =
-      static_cast<std::size_t>(64 - linear_bits + 1) << linear_bits;
+  static constexpr std::size_t bucket_count = static_cast<std::size_t>(64 - linear_bits + 1)
+                                              << linear_bits;
 
   /// The highest 8 bits of a value say which bucket of its power of two it is in.
   static constexpr std::size_t bucket_of(std::uint64_t value) {

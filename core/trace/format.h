@@ -43,7 +43,7 @@ struct Format {
 extern const Format ramulator;      ///< Ramulator 2 load/store and read/write traces
 extern const Format ramulator_cpu;  ///< Ramulator 1 CPU traces, Ramulator 2 SimpleO3 traces
 extern const Format dramsim3;
-extern const Format vans;           ///< also Ramulator 1 memory traces
+extern const Format vans;  ///< also Ramulator 1 memory traces
 
 /// Every format. No line can be read in two of them, so one line tells a trace's format.
 [[nodiscard]] std::span<const Format* const> formats();

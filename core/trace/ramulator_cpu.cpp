@@ -24,9 +24,7 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
     if (!write_back || !fields.at_end()) return false;
   }
 
-  out.push_back({.address = Address(*load),
-                 .cycles = state.gap + *bubbles,
-                 .line = state.line});
+  out.push_back({.address = Address(*load), .cycles = state.gap + *bubbles, .line = state.line});
   state.gap = 1;
   if (write_back) {
     out.push_back({.address = Address(*write_back),
@@ -40,8 +38,7 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
 /// True when the last line of `text` is a read that no write-back follows yet.
 bool awaits_write_back(std::string_view text) {
   const std::size_t newline = text.find_last_of('\n');
-  const std::string_view line =
-      newline == std::string_view::npos ? text : text.substr(newline + 1);
+  const std::string_view line = newline == std::string_view::npos ? text : text.substr(newline + 1);
   const std::size_t blank = line.find(' ');
   return blank != std::string_view::npos && line.find(' ', blank + 1) == std::string_view::npos;
 }

@@ -32,10 +32,16 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   std::uint64_t idle = 0;
   if (const std::string_view operation = fields.word(); !operation.empty()) {
     switch (operation.front()) {
-      case 'R': break;
-      case 'W': record.access = Access::write; break;
-      case 'C': record.blocks = true; break;
-      default: return false;
+      case 'R':
+        break;
+      case 'W':
+        record.access = Access::write;
+        break;
+      case 'C':
+        record.blocks = true;
+        break;
+      default:
+        return false;
     }
     const auto count = idle_cycles(operation.substr(1), fields);
     if (!count || *count == ~std::uint64_t{0}) return false;

@@ -59,9 +59,9 @@ dram::CommandRecord command(Command command) {
 TEST_F(CommandTraceTest, FieldsThatACommandDoesNotHaveAreBlank) {
   CommandTrace trace(file());
   dram::CommandLog& log = trace.log_for("dram");
-  for (const Command each : {Command::act, Command::pre, Command::prea, Command::rd, Command::rda,
-                             Command::wr, Command::wra, Command::ref, Command::pde, Command::pdx,
-                             Command::sre, Command::srx}) {
+  for (const Command each :
+       {Command::act, Command::pre, Command::prea, Command::rd, Command::rda, Command::wr,
+        Command::wra, Command::ref, Command::pde, Command::pdx, Command::sre, Command::srx}) {
     log.record(command(each));
   }
   trace.close();
@@ -106,8 +106,8 @@ TEST_F(CommandTraceTest, LosesNothingBeyondItsBuffer) {
   std::getline(lines, line);
   for (std::uint64_t i = 0; i < rows; ++i) {
     ASSERT_TRUE(std::getline(lines, line));
-    ASSERT_EQ(line, std::to_string(i * 1'000'000'007) + ",dram,1,2,3,0,ACT," + std::to_string(i) +
-                        ",");
+    ASSERT_EQ(line,
+              std::to_string(i * 1'000'000'007) + ",dram,1,2,3,0,ACT," + std::to_string(i) + ",");
   }
   EXPECT_FALSE(std::getline(lines, line));
 }
@@ -137,7 +137,9 @@ TEST_F(CommandTraceTest, NothingIsLeftOfARunThatDidNotClose) {
 
 TEST_F(CommandTraceTest, AnOlderFileStaysUntilTheNewOneIsWhole) {
   std::ofstream(file()) << "old";
-  { CommandTrace abandoned(file()); }
+  {
+    CommandTrace abandoned(file());
+  }
   EXPECT_EQ(text(), "old");
   CommandTrace trace(file());
   trace.close();
@@ -156,7 +158,8 @@ TEST_F(CommandTraceTest, AFileThatCannotBeCreatedIsAnInputError) {
   EXPECT_EQ(complaint(folder_),
             folder_.string() + ": is a folder, expected a file to write commands to");
   const fs::path nowhere = folder_ / "missing" / "commands.csv";
-  EXPECT_EQ(complaint(nowhere), nowhere.string() + ": cannot be written: No such file or directory");
+  EXPECT_EQ(complaint(nowhere),
+            nowhere.string() + ": cannot be written: No such file or directory");
 }
 
 TEST_F(CommandTraceTest, AFullDiskIsToldNotSwallowed) {
@@ -168,8 +171,8 @@ TEST_F(CommandTraceTest, AFullDiskIsToldNotSwallowed) {
 
   CommandTrace long_trace("/dev/full");
   dram::CommandLog& long_log = long_trace.log_for("dram");
-  EXPECT_THROW(
-      for (int i = 0; i < 100'000; ++i) long_log.record(command(Command::act)), std::system_error);
+  EXPECT_THROW(for (int i = 0; i < 100'000; ++i) long_log.record(command(Command::act)),
+               std::system_error);
 }
 
 TEST_F(CommandTraceTest, LoggingAfterCloseIsAMistake) {

@@ -81,7 +81,9 @@ class MockDevice : public Device {
 
   [[nodiscard]] Bytes capacity() const override { return config_.capacity; }
   [[nodiscard]] bool idle() const override { return events_.empty(); }
-  void register_counters(Counters& counters) const override { counters.add("mock.offers", offers_); }
+  void register_counters(Counters& counters) const override {
+    counters.add("mock.offers", offers_);
+  }
 
   /// The next `fault` happens to the request sent after `healthy` others.
   void misbehave(Fault fault, std::uint64_t healthy = 0) {
@@ -104,10 +106,17 @@ class MockDevice : public Device {
       std::swap(fault, fault_);
     }
     switch (fault) {
-      case Fault::lose: return;
-      case Fault::twice: events_.push(completion.time, completion); break;
-      case Fault::other_address: completion.address = completion.address + line_bytes; break;
-      case Fault::other_id: completion.id += std::uint64_t{1} << 32; break;
+      case Fault::lose:
+        return;
+      case Fault::twice:
+        events_.push(completion.time, completion);
+        break;
+      case Fault::other_address:
+        completion.address = completion.address + line_bytes;
+        break;
+      case Fault::other_id:
+        completion.id += std::uint64_t{1} << 32;
+        break;
       case Fault::early: {
         const Tick seen = completion.time;
         completion.time += Tick(1);
@@ -115,7 +124,8 @@ class MockDevice : public Device {
         return;
       }
       case Fault::none:
-      case Fault::never_wake: break;
+      case Fault::never_wake:
+        break;
     }
     events_.push(completion.time, completion);
   }
@@ -125,10 +135,8 @@ class MockDevice : public Device {
     if (waiting_.empty() || fault_ == Fault::never_wake) return;
     kept_for_.push_back(waiting_.front());
     waiting_.erase(waiting_.begin());
-    sink.push_back({.time = time,
-                    .id = kept_for_.back(),
-                    .address = {},
-                    .kind = Completion::Kind::wake});
+    sink.push_back(
+        {.time = time, .id = kept_for_.back(), .address = {}, .kind = Completion::Kind::wake});
   }
 
   Config config_;

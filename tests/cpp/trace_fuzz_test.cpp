@@ -27,11 +27,21 @@ std::string mutated(std::string text, Rng& rng) {
   for (std::uint64_t edits = 1 + rng.below(6); edits > 0; --edits) {
     const char c = alphabet[rng.below(alphabet.size())];
     switch (rng.below(6)) {
-      case 0: text.insert(place(), 1, c); break;
-      case 1: text.erase(place(), 1 + rng.below(4)); break;
-      case 2: text.resize(place()); break;
-      case 3: text.insert(place(), 1 + rng.below(30), c); break;
-      case 4: text.insert(place(), seeds[rng.below(std::size(seeds))].substr(0, rng.below(40))); break;
+      case 0:
+        text.insert(place(), 1, c);
+        break;
+      case 1:
+        text.erase(place(), 1 + rng.below(4));
+        break;
+      case 2:
+        text.resize(place());
+        break;
+      case 3:
+        text.insert(place(), 1 + rng.below(30), c);
+        break;
+      case 4:
+        text.insert(place(), seeds[rng.below(std::size(seeds))].substr(0, rng.below(40)));
+        break;
       case 5:
         if (!text.empty()) text[rng.below(text.size())] = static_cast<char>(rng.next());
         break;

@@ -66,15 +66,12 @@ TEST(Trace, RamulatorLoadsAndStoresEnterOneACycle) {
 }
 
 TEST(Trace, RamulatorSizesAreKeptAndStoredBytesAreNot) {
-  EXPECT_EQ(parse("LD 0x1000 256\nST 0x40 3 1 2 255\n"),
-            (std::vector<Record>{
-                {.address = Address(0x1000), .cycles = 0, .line = 1, .size = 256},
-                {.address = Address(0x40),
-                 .cycles = 1,
-                 .line = 2,
-                 .size = 3,
-                 .access = Access::write},
-            }));
+  EXPECT_EQ(
+      parse("LD 0x1000 256\nST 0x40 3 1 2 255\n"),
+      (std::vector<Record>{
+          {.address = Address(0x1000), .cycles = 0, .line = 1, .size = 256},
+          {.address = Address(0x40), .cycles = 1, .line = 2, .size = 3, .access = Access::write},
+      }));
 }
 
 TEST(Trace, RamulatorCpuBubblesComeBeforeTheReadAndTheWriteBackAfterIt) {
@@ -117,6 +114,7 @@ TEST(Trace, SkipsBlankLinesAndCommentsAndCountsThem) {
 }
 
 TEST(Trace, TellsEveryFormatFromItsFirstLine) {
+  ASSERT_EQ(std::size(samples), formats().size()) << "every format needs a sample above";
   for (const Sample& sample : samples) {
     Parser parser("t");
     std::vector<Record> records;
@@ -316,8 +314,8 @@ TEST(Trace, ALineWithoutEndIsRefusedBeforeItFillsMemory) {
     for (int i = 0; i < 33; ++i) parser.feed(piece, records);
     FAIL() << "32 KiB and more were taken for a line";
   } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "t:2: found '" + std::string(60, '7') + "'..., expected a line of at most 32768 bytes");
+    EXPECT_EQ(std::string(error.what()), "t:2: found '" + std::string(60, '7') +
+                                             "'..., expected a line of at most 32768 bytes");
   }
 }
 
@@ -328,8 +326,7 @@ TEST(Trace, ATraceWithoutAnyAccessIsAnError) {
       "'ADDRESS READ|WRITE CYCLE' (dramsim3), 'ADDRESS [R|W|C][:IDLE]' (vans)";
   EXPECT_EQ(complaint(""), "t" + tail);
   EXPECT_EQ(complaint("# only\n# comments\n\n"), "t" + tail);
-  EXPECT_EQ(complaint("", &vans),
-            "t: found no access in it, expected 'ADDRESS [R|W|C][:IDLE]'");
+  EXPECT_EQ(complaint("", &vans), "t: found no access in it, expected 'ADDRESS [R|W|C][:IDLE]'");
 }
 
 }  // namespace

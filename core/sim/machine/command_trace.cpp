@@ -29,18 +29,22 @@ struct Operands {
 
 Operands operands_of(dram::Command command) {
   switch (command) {
-    case dram::Command::act: return {.bank = true, .row = true};
-    case dram::Command::pre: return {.bank = true};
+    case dram::Command::act:
+      return {.bank = true, .row = true};
+    case dram::Command::pre:
+      return {.bank = true};
     case dram::Command::rd:
     case dram::Command::rda:
     case dram::Command::wr:
-    case dram::Command::wra: return {.bank = true, .column = true};
+    case dram::Command::wra:
+      return {.bank = true, .column = true};
     case dram::Command::prea:
     case dram::Command::ref:
     case dram::Command::pde:
     case dram::Command::pdx:
     case dram::Command::sre:
-    case dram::Command::srx: break;
+    case dram::Command::srx:
+      break;
   }
   return {};
 }
@@ -90,8 +94,8 @@ CommandTrace::CommandTrace(std::filesystem::path path)
   }
   file_.reset(std::fopen(written_path_.c_str(), "wb"));
   if (!file_) {
-    throw InputError(path_.string() + ": cannot be written: " +
-                     std::generic_category().message(errno));
+    throw InputError(path_.string() +
+                     ": cannot be written: " + std::generic_category().message(errno));
   }
   std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // buffer_ is the only buffer
   std::memcpy(buffer_.data(), header.data(), header.size());

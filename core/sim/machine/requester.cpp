@@ -15,8 +15,7 @@ namespace {
 }  // namespace
 
 Requester::Requester(Device& device, const Options& options)
-    : device_(device),
-      limit_(options.outstanding == 0 ? ~std::uint64_t{0} : options.outstanding) {
+    : device_(device), limit_(options.outstanding == 0 ? ~std::uint64_t{0} : options.outstanding) {
   if (options.tell_media) awaits_[index(Op::write)] = await_done | await_media;
   request_.port = options.port;
 }
