@@ -10,11 +10,19 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from nearfar.measure.patterns import Chase, Overwrite, Pattern, Stream
+from nearfar.measure.patterns import Chase, Contention, Overwrite, Pattern, Stream
 from nearfar.measure.run import MeasurementInterrupted, measure
 from nearfar.results import Result
 
-__all__ = ["Chase", "MeasurementInterrupted", "Overwrite", "Pattern", "Stream", "measure"]
+__all__ = [
+    "Chase",
+    "Contention",
+    "MeasurementInterrupted",
+    "Overwrite",
+    "Pattern",
+    "Stream",
+    "measure",
+]
 
 
 class _CallableModule(ModuleType):

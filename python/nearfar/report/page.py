@@ -220,8 +220,8 @@ def _parameter_table(component: str, parameters: Sequence[Parameter]) -> str:
 _ACCURACY = (
     '<section id="accuracy"><h2>How accuracy is computed</h2>'
     "<p>The accuracy of a point is 1 &minus; |model &minus; hardware| / hardware, and 0 where "
-    "that is negative. A series shows the mean over its points and its worst point, because a mean can "
-    "hide both. Nothing is scaled, no constant is added, and no point is left out.</p>"
+    "that is negative. A series shows the mean over its points and its worst point, because a "
+    "mean can hide both. Nothing is scaled, no constant is added, and no point is left out.</p>"
     "<p>The ceiling is what predicting each configuration's own median measurement would score: "
     "hardware does not repeat itself, and no model can be expected to do better. It is 1 where "
     "nothing was measured twice. |ln(model/real)| treats twice too slow and twice too fast "

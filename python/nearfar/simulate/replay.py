@@ -59,7 +59,7 @@ def replay(
         format=format,
         pace=pace,
         outstanding=outstanding or 0,
-        clock_ps=clock_ps or 0,
+        clock_ps=_memory_clock(model) if clock_ps is None else clock_ps,
         command_trace="" if command_trace is None else str(command_trace),
     )
     for piece in pieces(trace):
@@ -115,6 +115,11 @@ def _played(
     optional = {"outstanding": outstanding, "clock_ps": clock_ps}
     given = {name: value for name, value in optional.items() if value is not None}
     return {"file": Path(trace).name, "format": format, "pace": pace, **given}
+
+
+def _memory_clock(model: Model) -> int:
+    """The period, in ps, of the bus behind the controller."""
+    return int(model["dram.clock" if model["machine"] == "dram" else "nvdimm.bus.clock"])
 
 
 def _core_player() -> PlayerFactory:

@@ -172,7 +172,12 @@ def model_card(model: Model) -> ModelCard:
         name=model.name,
         description=model.description,
         parameters=tuple(
-            Parameter(key, entry.key.format(entry.value), entry.source, entry.key.meaning)
+            Parameter(
+                key,
+                entry.key.format(entry.value),
+                entry.source or "chosen by the model",
+                entry.key.meaning,
+            )
             for key, entry in model.values.items()
         ),
     )
