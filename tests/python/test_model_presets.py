@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+import nearfar
 from nearfar.errors import InputError
 from nearfar.model import Model, jedec, load, presets
 from nearfar.model.key import Kind
@@ -145,3 +146,12 @@ def test_a_model_survives_pickling(name: str) -> None:
 def test_the_presets_of_one_server_have_one_core(name: str) -> None:
     """Both kinds are measured on the same machine; see models/parts/cascade-lake.toml."""
     assert load(name).tree()["cpu"] == load("optane-100").tree()["cpu"]
+
+
+@pytest.mark.parametrize("name", presets())
+def test_the_core_runs_what_a_preset_exports(name: str) -> None:
+    """A key that the core reads and the schema lacks would be an error here."""
+    result = nearfar.measure(
+        load(name).override(channels=2), nearfar.Chase(region="4KiB", lines=64)
+    )
+    assert result.points[0].lines == 64
