@@ -69,8 +69,12 @@ Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
       ++sent;
       draw();
     }
-    now = memory.next_event();
-    memory.advance(now, sink);
+    if constexpr (requires { memory.advance_to_completion(now, sink); }) {
+      now = memory.advance_to_completion(Tick::never(), sink);
+    } else {
+      now = memory.next_event();
+      memory.advance(now, sink);
+    }
     for (const sim::Completion& completion : sink) {
       if (completion.kind == sim::Completion::Kind::wake) {
         refused = false;

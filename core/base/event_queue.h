@@ -21,15 +21,21 @@ class EventQueue {
   [[nodiscard]] Tick next() const { return heap_.empty() ? Tick::never() : heap_.front().time; }
 
   void push(Tick time, Payload payload) {
-    heap_.push_back({});
-    sift_up(heap_.size() - 1, {time, sequence_++, payload});
+    const Entry entry{time, sequence_++, payload};
+    const std::size_t last = heap_.size();
+    heap_.push_back(entry);
+    if (last != 0) sift_up(last, entry);
   }
 
   Payload pop() {
     const Payload top = heap_.front().payload;
     const Entry last = heap_.back();
     heap_.pop_back();
-    if (!heap_.empty()) sift_down(last);
+    if (heap_.size() > 1) {
+      sift_down(last);
+    } else if (!heap_.empty()) {
+      heap_.front() = last;
+    }
     return top;
   }
 

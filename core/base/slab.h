@@ -26,7 +26,10 @@ class Slab {
 
   /// Takes an object as it was given back, its memory included.
   Index take_any() {
-    if (free_.empty()) return take(T{});
+    if (free_.empty()) {
+      items_.emplace_back();
+      return static_cast<Index>(items_.size() - 1);
+    }
     const Index index = free_.back();
     free_.pop_back();
     return index;

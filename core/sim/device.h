@@ -32,6 +32,19 @@ class Device {
   /// completions and wakes whose time has come by then.
   virtual void advance(Tick until, Sink& sink) = 0;
 
+  /// As advance(), but stops after the first instant that put something into the sink: what
+  /// a driver calls that has nothing to do until then. Returns the instant it has reached,
+  /// which is `until` when nothing came.
+  virtual Tick advance_to_completion(Tick until, Sink& sink) {
+    const std::size_t before = sink.size();
+    while (sink.size() == before && next_event() <= until) {
+      const Tick now = next_event();
+      advance(now, sink);
+      if (sink.size() != before) return now;
+    }
+    return until;
+  }
+
   /// Addresses run from 0 to capacity() - 1.
   [[nodiscard]] virtual Bytes capacity() const = 0;
 

@@ -1,5 +1,6 @@
 #include "sim/cpu/agent.h"
 
+#include <stdexcept>
 #include <utility>
 
 namespace nearfar::sim::cpu {
@@ -33,10 +34,10 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
 
   std::uint32_t until_poll = poll_interval;
   while (flights_.in_use() != 0 || !events_.empty()) {
-    const Tick now = min(events_.next(), device_.next_event());
+    const Tick now = device_.advance_to_completion(events_.next(), sink_);
+    if (now.is_never()) throw std::logic_error("the memory has forgotten a request");
     now_ = now;
-    if (device_.next_event() <= now) {
-      device_.advance(now, sink_);
+    if (!sink_.empty()) {
       for (std::size_t i = 0; i < sink_.size(); ++i) {
         const Completion completion = sink_[i];
         if (completion.kind == Completion::Kind::wake) {

@@ -37,7 +37,9 @@ Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {
   } else {
     ++reads_accepted_;
     ++reads_;
-    const Index read = pending_.take({request, device, true});
+    const Index read = pending_.take_any();
+    pending_[read].request = request;
+    pending_[read].holds_slot = true;
     dimm_.read(read, device, now + config_.request);
   }
   return Accept::yes();
@@ -76,22 +78,28 @@ Tick DdrtChannel::take_bus(bool write, Tick earliest) {
   return start;
 }
 
-Tick DdrtChannel::next_event() const { return min(events_.next(), dimm_.next_event()); }
-
-void DdrtChannel::advance(Tick until, Sink& sink) {
-  for (Tick now = next_event(); now <= until; now = next_event()) {
-    if (dimm_.next_event() <= now) {
-      dimm_.advance(now, replies_, sink);
+Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
+  const std::size_t before = sink.size();
+  while (next_event() <= until) {
+    // The DIMM plays by itself as far as nothing here can happen in between: up to the next
+    // event here, or one step when its queue may make room for a write that waits.
+    const Tick limit = min(until, events_.next());
+    Tick now = limit;
+    if (dimm_.next_event() <= limit) {
+      now = dimm_.advance(unsent_ > 0 ? dimm_.next_event() : limit, replies_, sink);
       for (const auto& reply : replies_) {
         pending_[reply.tag].request.data = reply.data;
         const Tick done = take_bus(false, reply.time + config_.grant) + config_.line;
         events_.push(done, {Event::Kind::read_done, reply.tag});
       }
       replies_.clear();
-      send_writes(now);
+      if (unsent_ > 0) send_writes(now);
     }
+    if (dimm_.next_event() <= now) continue;
     while (events_.next() <= now) handle(events_.pop(), now, sink);
+    if (to_completion && sink.size() != before) return now;
   }
+  return until;
 }
 
 void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {

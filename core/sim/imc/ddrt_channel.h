@@ -40,8 +40,10 @@ class DdrtChannel {
   /// `request` carries the caller's address, `device` the DIMM's.
   [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now);
   void fence(Tick now) { dimm_.fence(unsent_, now); }
-  [[nodiscard]] Tick next_event() const;
-  void advance(Tick until, Sink& sink);
+  [[nodiscard]] Tick next_event() const { return min(events_.next(), dimm_.next_event()); }
+  /// With `to_completion`, stops after the first instant that put something into the sink.
+  /// Returns the instant reached.
+  Tick advance(Tick until, Sink& sink, bool to_completion);
   [[nodiscard]] bool idle() const { return reads_ == 0 && writes_ == 0 && events_.empty(); }
 
   void register_counters(Counters& counters, const std::string& prefix) const;

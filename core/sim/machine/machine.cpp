@@ -16,6 +16,8 @@ class Machine::Channel {
   [[nodiscard]] virtual Tick next_event() const = 0;
   virtual void fence(Tick) {}
   virtual void advance(Tick until, Sink& sink) = 0;
+  /// As Device's; afterwards `next` is up to date.
+  virtual Tick advance_to_completion(Tick until, Sink& sink) = 0;
   [[nodiscard]] virtual bool idle() const = 0;
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
 
@@ -42,6 +44,16 @@ class Machine::DramChannel final : public Channel {
       if (sink[i].kind == Completion::Kind::wake) continue;
       sink[i].address = interleave_.address({index_, sink[i].address});
     }
+    next = dram_.next_event();
+  }
+  Tick advance_to_completion(Tick until, Sink& sink) override {
+    const std::size_t before = sink.size();
+    while (next <= until) {
+      const Tick now = next;
+      advance(now, sink);
+      if (sink.size() != before) return now;
+    }
+    return until;
   }
   [[nodiscard]] bool idle() const override { return dram_.idle(); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
@@ -65,7 +77,15 @@ class Machine::NvdimmChannel final : public Channel {
   }
   [[nodiscard]] Tick next_event() const override { return channel_.next_event(); }
   void fence(Tick now) override { channel_.fence(now); }
-  void advance(Tick until, Sink& sink) override { channel_.advance(until, sink); }
+  void advance(Tick until, Sink& sink) override {
+    channel_.advance(until, sink, false);
+    next = channel_.next_event();
+  }
+  Tick advance_to_completion(Tick until, Sink& sink) override {
+    const Tick reached = channel_.advance(until, sink, true);
+    next = channel_.next_event();
+    return reached;
+  }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     channel_.register_counters(counters, prefix);
@@ -119,18 +139,28 @@ Accept Machine::try_send(const Request& request, Tick now) {
 void Machine::advance(Tick until, Sink& sink) {
   const std::size_t first = sink.size();
   std::uint32_t contributors = 0;
+  next_ = Tick::never();
   for (const auto& channel : channels_) {
-    if (channel->next > until) continue;
-    const std::size_t before = sink.size();
-    channel->advance(until, sink);
-    channel->next = channel->next_event();
-    if (sink.size() != before) ++contributors;
+    if (channel->next <= until) {
+      const std::size_t before = sink.size();
+      channel->advance(until, sink);
+      if (sink.size() != before) ++contributors;
+    }
+    next_ = min(next_, channel->next);
   }
   if (contributors > 1) {
     std::stable_sort(sink.begin() + static_cast<std::ptrdiff_t>(first), sink.end(),
                      [](const Completion& a, const Completion& b) { return a.time < b.time; });
   }
-  refresh_next();
+}
+
+Tick Machine::advance_to_completion(Tick until, Sink& sink) {
+  if (channels_.size() == 1) {
+    const Tick reached = channels_.front()->advance_to_completion(until, sink);
+    next_ = channels_.front()->next;
+    return reached;
+  }
+  return Device::advance_to_completion(until, sink);
 }
 
 void Machine::fence(Tick now) {

@@ -24,6 +24,7 @@ class Machine final : public Device {
   void fence(Tick now) override;
   [[nodiscard]] Tick next_event() const override { return next_; }
   void advance(Tick until, Sink& sink) override;
+  Tick advance_to_completion(Tick until, Sink& sink) override;
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
   /// Counters of channel n begin with "channel.n."

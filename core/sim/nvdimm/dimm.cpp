@@ -26,18 +26,20 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
       dram_(config.dram, channel, log) {}
 
 void Dimm::read(ReadTag tag, Address device, Tick at) {
-  Read read;
+  const Index index = reads_.take_any();
+  Read& read = reads_[index];
   read.tag = tag;
   read.block = device.block(config_.rmw.entry);
   read.line = static_cast<std::uint32_t>(device.value() % config_.rmw.entry / line_bytes);
-  events_.push(at, {Event::Kind::read_arrives, reads_.take(read)});
+  read.data = 0;
+  schedule(at, {Event::Kind::read_arrives, index});
 }
 
 void Dimm::write(const Request& request, Address device, Tick at) {
   ++writes_announced_;
   ++writes_on_bus_;
   if (request.data != 0) data_in_use_ = true;
-  events_.push(at, {Event::Kind::write_arrives, arrivals_.take({request, device})});
+  schedule(at, {Event::Kind::write_arrives, arrivals_.take({request, device})});
 }
 
 void Dimm::fence(std::uint32_t to_come, Tick now) {
@@ -45,20 +47,26 @@ void Dimm::fence(std::uint32_t to_come, Tick now) {
   fenced_writes_ = writes_on_bus_ + to_come;
   if (fenced_writes_ != 0) return;
   lsq_.drain_all();
-  events_.push(now, {Event::Kind::drain, 0});
+  schedule(now, {Event::Kind::drain, 0});
 }
 
-Tick Dimm::next_event() const {
-  const Tick aged = writes_under_way_ < config_.media.write_queue ? lsq_.next_aged() : Tick::never();
-  return min(min(events_.next(), dram_.next_event()), min(media_.next_event(), aged));
+void Dimm::find_next() {
+  next_ = min(min(events_.next(), dram_next_), media_.next_event());
+  if (!lsq_.empty() && writes_under_way_ < config_.media.write_queue) {
+    next_ = min(next_, lsq_.next_aged());
+  }
 }
 
-void Dimm::advance(Tick until, std::vector<Reply>& replies, Sink& notices) {
+Tick Dimm::advance(Tick until, std::vector<Reply>& replies, Sink& notices) {
   notices_ = &notices;
-  for (Tick now = next_event(); now <= until; now = next_event()) {
-    if (dram_.next_event() <= now) {
+  const std::size_t notices_before = notices.size();
+  Tick now = until;
+  while (next_ <= until && replies.empty() && notices.size() == notices_before) {
+    now = next_;
+    if (dram_next_ <= now) {
       dram_.advance(now, dram_sink_);
       dram_completions(now);
+      dram_next_ = dram_.next_event();
     }
     if (media_.next_event() <= now) {
       media_.advance(now, started_);
@@ -66,8 +74,10 @@ void Dimm::advance(Tick until, std::vector<Reply>& replies, Sink& notices) {
       started_.clear();
     }
     while (events_.next() <= now) handle(events_.pop(), now, replies);
-    drain(now);
+    if (!lsq_.empty()) drain(now);
+    find_next();
   }
+  return now;
 }
 
 void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
@@ -111,6 +121,8 @@ void Dimm::dram_send(std::uint64_t id, Address address, Op op, Tick now) {
   request.op = op;
   if (!dram_backlog_.empty() || !dram_.try_send(request, now).accepted) {
     dram_backlog_.push_back(request);
+  } else {
+    dram_next_ = dram_.next_event();
   }
 }
 

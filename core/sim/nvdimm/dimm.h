@@ -58,9 +58,10 @@ class Dimm {
   /// An mfence behind everything announced so far and `to_come` writes more.
   void fence(std::uint32_t to_come, Tick now);
 
-  [[nodiscard]] Tick next_event() const;
-  /// Plays everything up to `until`; replies and media notices are appended in time order.
-  void advance(Tick until, std::vector<Reply>& replies, Sink& notices);
+  [[nodiscard]] Tick next_event() const { return next_; }
+  /// Plays everything up to `until`, or up to the first instant that brings a reply or a media
+  /// notice, which are appended in time order. Returns the last instant played.
+  Tick advance(Tick until, std::vector<Reply>& replies, Sink& notices);
 
   [[nodiscard]] bool reads_pending() const { return reads_.in_use() != 0; }
   void register_counters(Counters& counters, const std::string& prefix) const;
@@ -178,6 +179,11 @@ class Dimm {
   }
 
   void handle(const Event& event, Tick now, std::vector<Reply>& replies);
+  void schedule(Tick at, Event event) {
+    events_.push(at, event);
+    next_ = min(next_, at);
+  }
+  void find_next();
 
   Config config_;
   std::uint32_t lines_per_block_;
@@ -195,6 +201,8 @@ class Dimm {
   dram::Channel dram_;
 
   EventQueue<Event> events_;
+  Tick next_ = Tick::never();       ///< of everything inside; exact between calls
+  Tick dram_next_ = Tick::never();  ///< dram_.next_event(), asked for when it can have changed
   Slab<Read> reads_;
   Slab<Transfer> transfers_;
   Slab<WriteGroup> groups_;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "base/counters.h"
@@ -83,8 +82,8 @@ class Media {
   std::uint32_t reads_left_ = 0;        ///< that may pass a waiting write
   Tick next_start_ = Tick::never();
   std::vector<Tick> partition_free_;
-  std::deque<Access> reads_;
-  std::deque<Access> writes_;
+  std::vector<Access> reads_;
+  std::vector<Access> writes_;
 
   std::uint64_t read_bytes_ = 0;
   std::uint64_t write_bytes_ = 0;
