@@ -142,10 +142,33 @@ TEST(DramChecker, ExpectsNoRefreshOfARankInSelfRefresh) {
   Limits limits = ddr4_2666v();
   limits.ranks = 1;
   const std::uint64_t wake = 1000 * limits.refi;
-  const Trace slept = Script(750).sre(100).srx(wake).ref(wake + 8 * limits.refi);
+  const Trace slept = Script(750).sre(100).srx(wake).ref(wake + 9 * limits.refi);
   EXPECT_TRUE(check(slept, limits).passes());
-  const Trace overslept = Script(750).sre(100).srx(wake).ref(wake + 9 * limits.refi);
+  const Trace overslept = Script(750).sre(100).srx(wake).ref(wake + 9 * limits.refi + 1);
   EXPECT_FALSE(check(overslept, limits).passes());
+}
+
+TEST(DramChecker, KeepsPostponedRefreshesOwedAcrossSelfRefresh) {
+  Limits limits = ddr4_2666v();
+  limits.ranks = 1;
+  const std::uint64_t refi = limits.refi;
+  const std::uint64_t wake = 1000 * refi;
+  // Three and a half tREFI have passed: the device settles the half, three are owed.
+  const auto trace = [&](std::uint64_t later) {
+    return Script(750).sre(3 * refi + refi / 2).srx(wake).ref(wake + later);
+  };
+  EXPECT_TRUE(check(trace(6 * refi), limits).passes());
+  EXPECT_TRUE(check(trace(6 * refi + 1), limits).broken().has(Rule::refresh_postponed));
+}
+
+TEST(DramChecker, DoesNotCountTheRefreshAfterSelfRefreshAsPulledIn) {
+  Limits limits = ddr4_2666v();
+  limits.ranks = 1;
+  Script script(750);
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    script.sre(3000 * i + 1000).srx(3000 * i + 1100).ref(3000 * i + 1600);
+  }
+  EXPECT_TRUE(check(script, limits).passes());
 }
 
 TEST(DramChecker, ExpectsNoRefreshWhenRefreshIsOff) {

@@ -215,6 +215,8 @@ void add_power_down_rules(std::vector<Scenario>& all) {
       distance(Rule::tCKESR, "SRE, SRX", 100 + 8, [](Script& s, Clock t) { s.sre(100).srx(t); }));
   all.push_back(distance(Rule::tXS, "SRX, ACT", 200 + 480,
                          [](Script& s, Clock t) { s.sre(100).srx(200).act(t, a); }));
+  all.push_back(distance(Rule::tXS, "SRX, PDE", 200 + 480,
+                         [](Script& s, Clock t) { s.sre(100).srx(200).pde(t); }));
   all.push_back(distance(Rule::tXS, "SRX, REF", 200 + 480,
                          [](Script& s, Clock t) { s.sre(100).srx(200).ref(t); }));
   all.push_back(distance(Rule::tXSDLL, "SRX, RD", 200 + 1024,

@@ -137,8 +137,10 @@ DistanceTable::DistanceTable(const Limits& t) {
       {Rule::tREFPDEN, {ref}, {pde}, Scope::rank, t.power_down_entry},
 
       {Rule::tCKESR, {sre}, {srx}, Scope::rank, t.ckesr},
-      // PDE waits too: it needs a REF after SRX (ref_after_srx).
       {Rule::tXS, {srx}, selected, Scope::rank, t.xs},
+      // CKE stays high while self refresh is left. Whether power-down must wait longer, for
+      // a REF or for the DLL, data sheets answer differently; tXS is common to them.
+      {Rule::tXS, {srx}, {pde}, Scope::rank, t.xs},
       // Commands that need a locked DLL are RD and RDA.
       {Rule::tXSDLL, {srx}, {rd, rda}, Scope::rank, t.xsdll},
   };

@@ -37,7 +37,7 @@ enum class Rule : std::uint8_t {
   power_down,          ///< a rank in power-down takes PDX only
   self_refresh,        ///< a rank in self refresh takes SRX only
   exit_without_entry,  ///< PDX and SRX end what PDE and SRE began
-  ref_after_srx,       ///< one REF after SRX before CKE goes low again
+  ref_after_srx,       ///< one REF after SRX before the next SRE
   // A bank.
   tRCD,
   tRAS,

@@ -86,9 +86,9 @@ void add_cke_states(std::vector<Scenario>& all) {
   all.push_back(state(Rule::ref_after_srx, "SRE, SRX, SRE without REF",
                       script().sre(100).srx(200).ref(900).sre(1500),
                       script().sre(100).srx(200).sre(1500)));
-  all.push_back(state(Rule::ref_after_srx, "SRE, SRX, PDE without REF",
-                      script().sre(100).srx(200).ref(900).pde(1500),
-                      script().sre(100).srx(200).pde(1500)));
+  all.push_back(state(Rule::ref_after_srx, "SRE, SRX, power-down, SRE without REF",
+                      script().sre(100).srx(200).ref(900).pde(1500).pdx(1600).sre(1700),
+                      script().sre(100).srx(200).pde(1500).pdx(1600).sre(1700)));
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ class States {
         return enter(at, rank, Cke::power_down);
       case Command::sre:
         demand_closed(Rule::sre_open_bank, at, rank);
+        demand_refresh(at, rank);
         return enter(at, rank, Cke::self_refresh);
       case Command::pdx:
         return leave(at, rank, Cke::power_down);
@@ -99,12 +100,15 @@ class States {
     }
   }
 
-  // A refresh may have been missed as CKE rose: "one extra refresh command" is due before
-  // the rank goes back (JESD79-4, self-refresh operation).
-  void enter(std::size_t at, Rank& rank, Cke state) {
+  // A refresh may have been missed as CKE rose, hence "one extra refresh command" before the
+  // rank goes back to sleep (JESD79-4, self-refresh operation).
+  void demand_refresh(std::size_t at, const Rank& rank) {
     if (rank.left_self_refresh) {
       report_.violate(Rule::ref_after_srx, at, rank.left_self_refresh);
     }
+  }
+
+  void enter(std::size_t at, Rank& rank, Cke state) {
     rank.cke = state;
     rank.cke_since = at;
   }

@@ -47,8 +47,6 @@ bool TightScript::possible(const Choice& choice) const {
       return all_closed(rank);
     case sre:
       return all_closed(rank) && !rank.owes_ref;
-    case pde:
-      return !rank.owes_ref;
     default:
       return true;
   }
@@ -57,9 +55,9 @@ bool TightScript::possible(const Choice& choice) const {
 // Far from the limits, so that a trace never has to break them.
 bool TightScript::refresh_is_urgent(const Rank& rank) const {
   if (t_.refi == 0 || rank.cke == Cke::self_refresh) return false;
-  const Clock awake = clock_of_last() - rank.slept;
+  const Clock now = clock_of_last();
   const Clock last = rank.refreshed.empty() ? 0 : rank.refreshed.back();
-  return awake > (rank.refreshes + 4) * t_.refi || awake > last + 4 * t_.refi;
+  return now > rank.epoch + (rank.refreshes + 4) * t_.refi || now > last + 4 * t_.refi;
 }
 
 TightScript::Choice TightScript::choose() {
@@ -122,11 +120,11 @@ void TightScript::add_refresh(const Choice& choice, Limiting& all) const {
   if (choice.command != ref || t_.refi == 0) return;
   const Rank& rank = ranks_[choice.rank];
   const std::uint64_t number = rank.refreshes + 1;
-  if (number > 8) {
-    all.push_back({(number - 8) * t_.refi + rank.slept, Rule::refresh_pulled_in});
+  if (number > 8 + rank.exits) {
+    all.push_back({rank.epoch + (number - 8 - rank.exits) * t_.refi, Rule::refresh_pulled_in});
   }
   if (rank.refreshed.size() == 16) {
-    all.push_back({rank.refreshed.front() + 2 * t_.refi + rank.slept, Rule::refresh_burst});
+    all.push_back({rank.refreshed.front() + 2 * t_.refi, Rule::refresh_burst});
   }
 }
 
@@ -261,7 +259,7 @@ void TightScript::refresh(Rank& rank, Clock now) {
   forbid(rank.forbidden, {pde}, now + 2, Rule::tREFPDEN);
   rank.owes_ref = false;
   ++rank.refreshes;
-  rank.refreshed.push_back(now - rank.slept);
+  rank.refreshed.push_back(now);
   if (rank.refreshed.size() > 16) rank.refreshed.pop_front();
 }
 
@@ -285,8 +283,10 @@ void TightScript::move_cke(const Choice& choice, Clock now) {
     default:
       rank.cke = Cke::high;
       rank.owes_ref = true;
-      rank.slept += now - rank.asleep_since;
+      ++rank.exits;
+      rank.epoch = now - (rank.asleep_since - rank.epoch) / t_.refi * t_.refi;
       forbid(rank.forbidden, everything, now + t_.xs, Rule::tXS);
+      forbid(rank.forbidden, {pde}, now + t_.xs, Rule::tXS);
       forbid(rank.forbidden, {rd, rda}, now + t_.xsdll, Rule::tXSDLL);
       return;
   }

@@ -49,10 +49,13 @@ class TightScript {
     ByCommand forbidden{};
     Cke cke = Cke::high;
     bool owes_ref = false;
+    // Refresh n is due at `epoch` + n tREFI: sleeping moves the epoch, by the time asleep
+    // and by what had passed of a tREFI before.
+    Clock epoch = 0;
     Clock asleep_since = 0;
-    Clock slept = 0;
     std::uint64_t refreshes = 0;
-    std::deque<Clock> refreshed{};  // the last 16, counted without the time asleep
+    std::uint64_t exits = 0;        // each grants one more REF
+    std::deque<Clock> refreshed{};  // the last 16
     std::deque<Clock> activated{};  // the last 4
   };
   struct Choice {
