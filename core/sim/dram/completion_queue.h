@@ -5,11 +5,14 @@
 
 namespace nearfar::sim::dram {
 
-/// What is to be told, until its time comes. The ends of bursts lie tens of cycles ahead,
-/// everything else is due at once: in two queues, both are filled nearly in order of time.
+/// What is to be told, until its time comes. The ends of bursts lie tens of cycles ahead, in
+/// order, because bursts share the data bus; everything else is due at once, nearly in order.
 class CompletionQueue {
  public:
-  void burst_ends(const Completion& completion) { bursts_.push_in_order(completion, later); }
+  void burst_ends(Tick time, std::uint64_t id, Address address, Completion::Kind kind,
+                  DataHandle data) {
+    bursts_.push() = {time, id, address, kind, data};
+  }
   void tell_soon(const Completion& completion) { soon_.push_in_order(completion, later); }
 
   [[nodiscard]] bool empty() const { return bursts_.empty() && soon_.empty(); }

@@ -10,12 +10,13 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       mapping_(config, "mapping"),
       channel_index_(channel_index),
       log_(log),
+      observed_(log != nullptr || mode == Mode::every_cycle),
       shortest_burst_(config.clock * (std::min(config.timing.cl, config.timing.cwl) +
                                       config.timing.burst)),
       rank_banks_((std::uint64_t{1} << (config.banks_in_rank() - 1) << 1) - 1),
       state_(config),
       timing_(config),
-      selector_(state_, timing_),
+      selector_(config),
       waiting_{WaitingPorts(hold), WaitingPorts(hold)} {
   if (mode == Mode::every_cycle) {
     reference_ = std::make_unique<CycleReference>(config_, state_);
@@ -28,11 +29,10 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
 
 Tick Channel::Controller::next_event() const {
   Tick next = completions_.next();
-  const bool ports_wait = !waiting_[0].none_waiting() || !waiting_[1].none_waiting();
-  if (log_ != nullptr || ports_wait) {
-    next = min(next, next_time_);
+  if (log_ != nullptr || ports_wait()) {
+    if (log_ != nullptr || !no_requests()) next = min(next, next_time_);
     for (const WaitingPorts& ports : waiting_) {
-      if (!ports.none_waiting() && !ports.none_held()) {
+      if (!ports.none_waiting() && ports.next_lapse() != never) {
         next = min(next, time_of(ports.next_lapse()));
       }
     }
@@ -49,27 +49,6 @@ void Channel::Controller::advance(Tick until, Sink& sink) {
 }
 
 bool Channel::Controller::idle() const { return no_requests() && completions_.empty(); }
-
-void Channel::Controller::run_commands(Tick until) {
-  if (reference_) {
-    run_every_cycle(cycle_of(until));
-    return;
-  }
-  if (no_requests() && log_ == nullptr) skip_idle(cycle_of(until));
-  while (next_time_ <= until) carry_out_next();
-}
-
-void Channel::Controller::run_every_cycle(Cycle last) {
-  while (cycle_ < last) {
-    ++cycle_;
-    if (const auto rank = reference_->rank_command(cycle_)) {
-      issue_for_rank(rank->command, rank->rank, cycle_);
-    } else if (const auto choice = reference_->request_command(cycle_)) {
-      issue_for_request(*choice);
-    }
-  }
-  next_time_ = time_of(cycle_ + 1);
-}
 
 void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {
   const RankState& state = state_.ranks[rank];
@@ -97,51 +76,12 @@ void Channel::Controller::find_next_plan(Cycle from) {
   }
 }
 
-void Channel::Controller::set_next(const Choice& choice) {
-  next_choice_ = choice;
-  next_is_plan_ = false;
-  next_time_ = time_of(choice.cycle);
-}
-
-void Channel::Controller::choose_next(Cycle from) {
-  const Choice choice = selector_.select(state_.direction(), from, available_);
-  const Cycle plan = plans_[next_plan_].cycle;
-  if (choice.cycle < plan) {
-    set_next(choice);
-    return;
-  }
+void Channel::Controller::set_next_plan(Cycle from) {
   // Among plans that are due, the lowest rank's comes first.
-  if (plan < from) find_next_plan(from);
+  find_next_plan(from);
+  const Cycle plan = plans_[next_plan_].cycle;
   next_is_plan_ = true;
   next_time_ = plan == never ? Tick::never() : time_of(std::max(plan, from));
-}
-
-/// After an arrival: a full choice only when more than one bank's proposal may have changed.
-void Channel::Controller::reconsider(Direction d, Index entry, Direction before, Cycle from) {
-  const Selector::Change change = selector_.arrived(d, entry);
-  const Location& at = state_.queue(d)[entry].at;
-  RankState& rank = state_.ranks[at.rank];
-  const bool was_empty = ++rank.queued == 1;
-  if ((was_empty && !plans_[at.rank].look_again) ||
-      (available_ >> at.bank_index & 1u) == 0) {
-    plan_rank(at.rank, from);
-    choose_next(from);
-    return;
-  }
-  const Direction now = state_.direction();
-  if (now == before) {
-    if (now != d || change == Selector::Change::none) return;
-    if (change == Selector::Change::first && !state_.urgent(d)) {
-      const Choice choice = selector_.proposal(d, at.bank_index, from);
-      const Tick time = time_of(choice.cycle);
-      if (time < next_time_ ||
-          (time == next_time_ && !next_is_plan_ && choice.order < next_choice_.order)) {
-        set_next(choice);
-      }
-      return;
-    }
-  }
-  choose_next(from);
 }
 
 /// Refreshes of a channel without requests recur with tREFI. Once a whole period has passed
@@ -149,7 +89,7 @@ void Channel::Controller::reconsider(Direction d, Index entry, Direction before,
 void Channel::Controller::skip_idle(Cycle until) {
   const Cycle period = state_.rules.refi();
   const auto run = [&](Cycle last) {
-    while (next_time_ <= time_of(last)) carry_out_next();
+    while (next_time_ <= time_of(last)) carry_out_plan();
   };
   Cycle now = cycle_of(next_time_);
   while (config_.refresh && next_time_ != Tick::never() && now + 4 * period <= until) {

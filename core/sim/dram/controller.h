@@ -47,41 +47,58 @@ class Channel::Controller {
     std::uint32_t next = 0;
   };
 
+  /// A request on its way in.
+  struct Arriving {
+    const Request& request;
+    Location at;
+    Tick now;
+    Cycle cycle;  ///< the last clock edge that does not come after `now`
+  };
+
   // Admission (controller_admit.cpp).
-  Accept admit_read(const Request& request, const Location& at, Cycle cycle, Tick now);
-  Accept admit_write(const Request& request, const Location& at, Cycle cycle, Tick now);
-  Accept refuse(Direction d, const Request& request, Cycle cycle);
-  void enqueue(Direction d, const Request& request, const Location& at, Cycle cycle, Tick now);
-  void merge(Index entry, const Request& request);
-  void tell_accepted(const Request& request, Tick now);
-  void slot_freed(Direction d, Cycle cycle);
+  Accept admit_read(const Arriving& arriving);
+  Accept admit_write(const Arriving& arriving);
+  void woke_up(const Arriving& arriving);
+  void reconsider(Direction d, const Arriving& arriving, Selector::Change change);
+  void forward(const Arriving& arriving);
+  void merge(Index entry, const Arriving& arriving);
+  void tell_accepted(const Arriving& arriving);
+  Accept refuse(Direction d, const Arriving& arriving);
+  void slot_freed(Direction d, Cycle cycle) {
+    if (!waiting(d).none_waiting()) [[unlikely]] wake_next(d, cycle);
+  }
+  void wake_next(Direction d, Cycle cycle);
   void lapse_holds(Cycle cycle);
 
   // Carrying out commands (controller_issue.cpp).
-  void carry_out_next();
-  void issue(Command command, const Location& at, Cycle cycle);
-  void issue_for_request(const Choice& choice);
-  void issue_for_rank(Command command, std::uint32_t rank, Cycle cycle);
-  void finish(Direction d, Index entry, Cycle cycle);
+  void run_commands(Tick until);
+  void carry_out(Direction d, const Choice& choice);
+  void carry_out_plan();
+  void run_every_cycle(Cycle last);
+  void issue(Command command, const RequestQueue::Entry& entry, Cycle cycle);
+  void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
+  void issue_row(Direction d, Command command, RequestQueue::Entry& entry, Cycle cycle);
+  void issue_column(Direction d, Index index, Cycle cycle);
+  void finish(Direction d, Index index, Cycle cycle);
   void tell_media(const RequestQueue::Entry& entry, Tick time);
-  void unblock_writes(const Location& at);
-  void update_bank(std::uint32_t bank);
+  void unblock_writes(Address address, std::uint32_t bank);
+  void issue_for_rank(Command command, std::uint32_t rank, Cycle cycle);
 
   // Finding the next command (controller.cpp).
   void run_until(Tick until) {
     if (next_time_ <= until) run_commands(until);
-    for (const WaitingPorts& ports : waiting_) {
-      if (!ports.none_held()) lapse_holds(cycle_of(until));
-    }
+    if (ports_wait()) lapse_holds(cycle_of(until));
   }
-  void run_commands(Tick until);
-  void run_every_cycle(Cycle last);
   void plan_rank(std::uint32_t rank, Cycle from);
   void rank_emptied(std::uint32_t rank, Cycle from);
   void find_next_plan(Cycle from);
   void choose_next(Cycle from);
-  void set_next(const Choice& choice);
-  void reconsider(Direction d, Index entry, Direction before, Cycle from);
+  void set_next(const Choice& choice) {
+    next_choice_ = choice;
+    next_is_plan_ = false;
+    next_time_ = time_of(choice.cycle);
+  }
+  void set_next_plan(Cycle from);
   void skip_idle(Cycle until);
 
   [[nodiscard]] Tick time_of(Cycle cycle) const { return config_.clock * cycle; }
@@ -89,12 +106,14 @@ class Channel::Controller {
   [[nodiscard]] bool no_requests() const {
     return state_.queue(Direction::read).empty() && state_.queue(Direction::write).empty();
   }
+  [[nodiscard]] bool ports_wait() const { return !waiting_[0].quiet() || !waiting_[1].quiet(); }
   WaitingPorts& waiting(Direction d) { return waiting_[static_cast<unsigned>(d)]; }
 
   Config config_;
   AddressMapping mapping_;
   std::uint8_t channel_index_;
   CommandLog* log_;
+  bool observed_;  ///< commands are logged, or checked cycle by cycle
   Tick shortest_burst_;       ///< from a column command to its burst's end, at least
   std::uint64_t rank_banks_;  ///< a bit for each bank of rank 0
 

@@ -2,13 +2,158 @@
 
 namespace nearfar::sim::dram {
 
-void Channel::Controller::carry_out_next() {
-  if (!next_is_plan_) {
-    const Choice choice = next_choice_;
-    issue_for_request(choice);
-    choose_next(choice.cycle + 1);
+[[gnu::always_inline]] inline void Channel::Controller::issue(Command command,
+                                                              const RequestQueue::Entry& entry,
+                                                              Cycle cycle) {
+  if (!reference_) timing_.issue(command, entry.at.bank, cycle);
+  if (observed_) [[unlikely]] {
+    observe(command, entry.at, mapping_.column_of(entry.address), cycle);
+  }
+}
+
+/// The request's burst was issued at `cycle`: it leaves the queue.
+[[gnu::always_inline]] inline void Channel::Controller::finish(Direction d, Index index,
+                                                               Cycle cycle) {
+  RequestQueue& queue = state_.queue(d);
+  const RequestQueue::Entry& entry = queue[index];
+  const Location at = entry.at;
+  const Address address = entry.address;
+  const Timing& t = config_.timing;
+  if (d == Direction::read) {
+    completions_.burst_ends(time_of(cycle + t.cl + t.burst), entry.id, address,
+                            Completion::Kind::done, entry.data);
+    counters_.read_queue_entry_ps += (time_of(cycle) - entry.arrived).ps();
+    ++counters_.read_bursts;
+  } else {
+    if (entry.tell_media || entry.merged != 0) tell_media(entry, time_of(cycle + t.cwl + t.burst));
+    counters_.write_queue_entry_ps += (time_of(cycle) - entry.arrived).ps();
+    ++counters_.write_bursts;
+  }
+  ++(entry.precharged  ? counters_.row_conflicts
+     : entry.activated ? counters_.row_misses
+                       : counters_.row_hits);
+
+  std::uint32_t& overtaken = state_.overtaken[static_cast<unsigned>(d)];
+  overtaken = queue.oldest() == index ? 0 : overtaken + 1;
+  queue.remove(index);
+  const std::uint32_t writes = state_.queue(Direction::write).size();
+  if (d == Direction::read) {
+    state_.drain.read_issued(writes);
+    if (state_.blocked_writes > 0) [[unlikely]] unblock_writes(address, at.bank);
+  } else {
+    state_.drain.write_issued(writes, state_.queue(Direction::read).size());
+  }
+  slot_freed(d, cycle);
+  RankState& rank = state_.ranks[at.rank];
+  if (--rank.queued == 0) rank.idle_since = cycle;
+  if (reference_) return;
+  if (rank.queued == 0) rank_emptied(at.rank, cycle + 1);
+  selector_.update(d, state_, at.bank);
+  if (overtaken == ControllerState::patience) [[unlikely]] {
+    selector_.update(d, state_, queue[queue.oldest()].at.bank);
+  }
+}
+
+[[gnu::always_inline]] inline void Channel::Controller::issue_column(Direction d, Index index,
+                                                                     Cycle cycle) {
+  const RequestQueue::Entry& entry = state_.queue(d)[index];
+  const bool read = d == Direction::read;
+  if (!state_.closed_page) {
+    issue(read ? Command::rd : Command::wr, entry, cycle);
+    finish(d, index, cycle);
     return;
   }
+  const Location at = entry.at;
+  const bool last_use = !state_.queue(d).wants_row(at, index) &&
+                        !state_.queue(opposite(d)).wants_row(at);
+  if (!last_use) {
+    issue(read ? Command::rd : Command::wr, entry, cycle);
+  } else {
+    issue(read ? Command::rda : Command::wra, entry, cycle);
+    state_.open_row[at.bank] = ControllerState::closed;
+    --state_.ranks[at.rank].open_banks;
+    ++counters_.auto_precharges;
+  }
+  finish(d, index, cycle);
+  if (last_use && !reference_) selector_.update(opposite(d), state_, at.bank);
+}
+
+[[gnu::always_inline]] inline void Channel::Controller::issue_row(Direction d, Command command,
+                                                                  RequestQueue::Entry& entry,
+                                                                  Cycle cycle) {
+  const Location at = entry.at;
+  RankState& rank = state_.ranks[at.rank];
+  if (command == Command::act) {
+    issue(Command::act, entry, cycle);
+    entry.activated = true;
+    state_.open_row[at.bank] = at.row;
+    ++rank.open_banks;
+    ++counters_.activates;
+  } else {
+    issue(Command::pre, entry, cycle);
+    entry.precharged = true;
+    state_.open_row[at.bank] = ControllerState::closed;
+    --rank.open_banks;
+    ++counters_.precharges;
+  }
+  if (!reference_) selector_.row_issued(d, state_, at.bank);
+}
+
+[[gnu::always_inline]] inline void Channel::Controller::carry_out(Direction d,
+                                                                  const Choice& choice) {
+  if (choice.command == Command::act || choice.command == Command::pre) {
+    issue_row(d, choice.command, state_.queue(d)[choice.entry], choice.cycle);
+  } else {
+    issue_column(d, choice.entry, choice.cycle);
+  }
+}
+
+void Channel::Controller::run_commands(Tick until) {
+  if (reference_) {
+    run_every_cycle(cycle_of(until));
+    return;
+  }
+  if (no_requests() && log_ == nullptr) skip_idle(cycle_of(until));
+  while (next_time_ <= until) {
+    if (next_is_plan_) {
+      carry_out_plan();
+      continue;
+    }
+    const Cycle cycle = next_choice_.cycle;
+    if (next_choice_.direction == Direction::read) {
+      carry_out(Direction::read, next_choice_);
+    } else {
+      carry_out(Direction::write, next_choice_);
+    }
+    choose_next(cycle + 1);
+  }
+}
+
+void Channel::Controller::run_every_cycle(Cycle last) {
+  while (cycle_ < last) {
+    ++cycle_;
+    if (const auto rank = reference_->rank_command(cycle_)) {
+      issue_for_rank(rank->command, rank->rank, cycle_);
+    } else if (const auto choice = reference_->request_command(cycle_)) {
+      carry_out(choice->direction, *choice);
+    }
+  }
+  next_time_ = time_of(cycle_ + 1);
+}
+
+void Channel::Controller::choose_next(Cycle from) {
+  const Choice choice =
+      state_.direction() == Direction::read
+          ? selector_.select(Direction::read, state_, timing_, from, available_)
+          : selector_.select(Direction::write, state_, timing_, from, available_);
+  if (choice.cycle < plans_[next_plan_].cycle) {
+    set_next(choice);
+  } else {
+    set_next_plan(from);
+  }
+}
+
+void Channel::Controller::carry_out_plan() {
   const Cycle cycle = cycle_of(next_time_);
   const std::uint32_t rank = next_plan_;
   // A plan that another command pushed aside may no longer be what the rank wants.
@@ -22,144 +167,55 @@ void Channel::Controller::carry_out_next() {
   choose_next(cycle + 1);
 }
 
-void Channel::Controller::issue(Command command, const Location& at, Cycle cycle) {
-  if (reference_) {
-    reference_->issue(command, at, cycle);
-  } else {
-    timing_.issue(command, at.bank_index, cycle);
-  }
+void Channel::Controller::observe(Command command, const Location& at, std::uint32_t column,
+                                  Cycle cycle) {
+  if (reference_) reference_->issue(command, at, cycle);
   if (log_ == nullptr) return;
-  const bool to_bank = slot_of(command) < Slot::prea;
-  const bool to_column = slot_of(command) == Slot::rd || slot_of(command) == Slot::wr;
   CommandRecord record;
   record.time = time_of(cycle);
   record.command = command;
   record.channel = channel_index_;
-  record.rank = at.rank;
-  record.bank_group = to_bank ? at.bank_group : std::uint8_t{0};
-  record.bank = to_bank ? at.bank : std::uint8_t{0};
-  record.row = command == Command::act ? at.row : 0;
-  record.column = to_column ? at.column : 0;
+  record.rank = static_cast<std::uint8_t>(at.rank);
+  if (slot_of(command) < Slot::prea) {
+    const std::uint32_t group = at.bank / config_.banks;
+    record.bank_group = static_cast<std::uint8_t>(group % config_.bank_groups);
+    record.bank = static_cast<std::uint8_t>(at.bank % config_.banks);
+  }
+  if (command == Command::act) record.row = at.row;
+  if (ddr4::column.has(command)) record.column = column;
   log_->record(record);
 }
 
-void Channel::Controller::issue_for_request(const Choice& choice) {
-  RequestQueue& queue = state_.queue(choice.direction);
-  RequestQueue::Entry& entry = queue[choice.entry];
-  const Location& at = entry.at;
-  std::int64_t& open_row = state_.open_row[at.bank_index];
-  switch (choice.command) {
-    case Command::act:
-      issue(Command::act, at, choice.cycle);
-      entry.activated = true;
-      open_row = at.row;
-      ++state_.ranks[at.rank].open_banks;
-      ++counters_.activates;
-      update_bank(at.bank_index);
-      return;
-    case Command::pre:
-      issue(Command::pre, at, choice.cycle);
-      entry.precharged = true;
-      open_row = ControllerState::closed;
-      --state_.ranks[at.rank].open_banks;
-      ++counters_.precharges;
-      update_bank(at.bank_index);
-      return;
-    default:
-      break;
-  }
-
-  Command command = choice.command;
-  const bool last_use = state_.closed_page && !queue.wants_row(at, choice.entry) &&
-                        !state_.queue(opposite(choice.direction)).wants_row(at);
-  if (last_use) command = choice.direction == Direction::read ? Command::rda : Command::wra;
-  issue(command, at, choice.cycle);
-  if (last_use) {
-    open_row = ControllerState::closed;
-    --state_.ranks[at.rank].open_banks;
-    ++counters_.auto_precharges;
-  }
-  finish(choice.direction, choice.entry, choice.cycle);
-}
-
-/// The request's burst was issued at `cycle`: it leaves the queue.
-void Channel::Controller::finish(Direction d, Index index, Cycle cycle) {
-  RequestQueue& queue = state_.queue(d);
-  const RequestQueue::Entry& entry = queue[index];
-  const Location at = entry.at;
-  const Timing& t = config_.timing;
-  if (d == Direction::read) {
-    completions_.burst_ends({time_of(cycle + t.cl + t.burst), entry.id, entry.address,
-                             Completion::Kind::done, entry.data});
-  } else {
-    tell_media(entry, time_of(cycle + t.cwl + t.burst));
-  }
-  ++(d == Direction::read ? counters_.read_bursts : counters_.write_bursts);
-  ++(entry.precharged  ? counters_.row_conflicts
-     : entry.activated ? counters_.row_misses
-                       : counters_.row_hits);
-
-  const bool was_urgent = state_.urgent(d);
-  std::uint32_t& overtaken = state_.overtaken[static_cast<unsigned>(d)];
-  overtaken = queue.oldest() == index ? 0 : overtaken + 1;
-  (d == Direction::read ? counters_.read_queue_entry_ps : counters_.write_queue_entry_ps) +=
-      (time_of(cycle) - entry.arrived).ps();
-  queue.remove(index);
-  const std::uint32_t writes = state_.queue(Direction::write).size();
-  if (d == Direction::read) {
-    state_.drain.read_issued(writes);
-    if (state_.blocked_writes > 0) unblock_writes(at);
-  } else {
-    state_.drain.write_issued(writes, state_.queue(Direction::read).size());
-  }
-  RankState& rank = state_.ranks[at.rank];
-  if (--rank.queued == 0) rank.idle_since = cycle;
-
-  slot_freed(d, cycle);
-  if (reference_) return;
-  if (!state_.hits(at)) selector_.update(opposite(d), at.bank_index);
-  selector_.update(d, at.bank_index);
-  if (!was_urgent && state_.urgent(d)) selector_.update(d, queue[queue.oldest()].at.bank_index);
-  if (rank.queued == 0) rank_emptied(at.rank, cycle + 1);
-}
-
 void Channel::Controller::tell_media(const RequestQueue::Entry& entry, Tick time) {
-  const auto tell = [&](std::uint64_t id, Address address, DataHandle data) {
-    completions_.burst_ends({time, id, address, Completion::Kind::media, data});
-  };
-  if (entry.tell_media) tell(entry.id, entry.address, entry.data);
+  if (entry.tell_media) {
+    completions_.burst_ends(time, entry.id, entry.address, Completion::Kind::media, entry.data);
+  }
   for (std::uint32_t merged = entry.merged; merged != 0;) {
-    const Merged& write = merged_[merged - 1];
-    tell(write.id, write.address, write.data);
-    const std::uint32_t next = write.next;
+    const Merged write = merged_[merged - 1];
+    completions_.burst_ends(time, write.id, write.address, Completion::Kind::media, write.data);
     merged_.give_back(merged - 1);
-    merged = next;
+    merged = write.next;
   }
 }
 
-/// A read of the line at `at` was issued: the write that waited for it may go, unless an
+/// A read of the line at `address` was issued: the write that waited for it may go, unless an
 /// equal read is left.
-void Channel::Controller::unblock_writes(const Location& at) {
+void Channel::Controller::unblock_writes(Address address, std::uint32_t bank) {
   RequestQueue& writes = state_.queue(Direction::write);
-  const Index write = writes.find(at);
+  const Index write = writes.find(address, bank);
   if (write == RequestQueue::none || !writes[write].blocked) return;
-  if (state_.queue(Direction::read).find(at) != RequestQueue::none) return;
+  if (state_.queue(Direction::read).find(address, bank) != RequestQueue::none) return;
   writes[write].blocked = false;
   --state_.blocked_writes;
-  if (!reference_) selector_.update(Direction::write, at.bank_index);
-}
-
-void Channel::Controller::update_bank(std::uint32_t bank) {
-  if (reference_) return;
-  selector_.update(Direction::read, bank);
-  selector_.update(Direction::write, bank);
+  if (!reference_) selector_.update(Direction::write, state_, bank);
 }
 
 void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, Cycle cycle) {
   Location at;
-  at.rank = static_cast<std::uint8_t>(index);
-  at.bank_index = static_cast<std::uint8_t>(index * config_.banks_in_rank());
-  issue(command, at, cycle);
+  at.rank = static_cast<std::uint16_t>(index);
+  at.bank = static_cast<std::uint16_t>(index * config_.banks_in_rank());
+  if (!reference_) timing_.issue(command, at.bank, cycle);
+  if (observed_) observe(command, at, 0, cycle);
   RankState& rank = state_.ranks[index];
   state_.rules.issued(command, rank, cycle);
   switch (command) {
@@ -168,7 +224,9 @@ void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, C
       for (std::uint32_t i = 0; i < config_.banks_in_rank(); ++i) {
         const std::uint32_t bank = index * config_.banks_in_rank() + i;
         state_.open_row[bank] = ControllerState::closed;
-        update_bank(bank);
+        if (reference_) continue;
+        selector_.update(Direction::read, state_, bank);
+        selector_.update(Direction::write, state_, bank);
       }
       break;
     case Command::ref:

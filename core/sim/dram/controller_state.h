@@ -59,12 +59,12 @@ struct ControllerState {
     return overtaken[static_cast<unsigned>(d)] >= patience && !queue(d)[queue(d).oldest()].blocked;
   }
 
-  [[nodiscard]] bool hits(const Location& at) const { return open_row[at.bank_index] == at.row; }
+  [[nodiscard]] bool hits(const Location& at) const { return open_row[at.bank] == at.row; }
 
   /// The command a request needs next.
   [[nodiscard]] Command needed(Direction d, const Location& at) const {
     if (hits(at)) return d == Direction::read ? Command::rd : Command::wr;
-    return open_row[at.bank_index] == closed ? Command::act : Command::pre;
+    return open_row[at.bank] == closed ? Command::act : Command::pre;
   }
 
   RankRules rules;

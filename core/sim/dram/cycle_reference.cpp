@@ -13,7 +13,7 @@ std::optional<CycleReference::RankChoice> CycleReference::rank_command(Cycle cyc
   for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
     const std::optional<Command> command = state_.rules.wanted(state_.ranks[rank], cycle);
     Location at;
-    at.rank = static_cast<std::uint8_t>(rank);
+    at.rank = static_cast<std::uint16_t>(rank);
     if (command && allowed(*command, at, cycle)) return RankChoice{*command, rank};
   }
   return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<Choice> CycleReference::request_command(Cycle cycle) const {
     for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
       const Location& at = queue[i].at;
       if (!state_.rules.available(state_.ranks[at.rank], cycle)) continue;
-      if (state_.hits(at) != want_column || choice_of_bank(d, at.bank_index) != i) continue;
+      if (state_.hits(at) != want_column || choice_of_bank(d, at.bank) != i) continue;
       if (want_column && column_reserved && i != queue.oldest()) continue;
       const Command command = state_.needed(d, at);
       if (allowed(command, at, cycle)) return Choice{cycle, 0, command, d, i};
@@ -40,10 +40,10 @@ std::optional<Choice> CycleReference::request_command(Cycle cycle) const {
 
 RequestQueue::Index CycleReference::choice_of_bank(Direction d, std::uint32_t bank) const {
   const RequestQueue& queue = state_.queue(d);
-  if (state_.urgent(d) && queue[queue.oldest()].at.bank_index == bank) return queue.oldest();
+  if (state_.urgent(d) && queue[queue.oldest()].at.bank == bank) return queue.oldest();
   auto chosen = RequestQueue::none;
   for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
-    if (queue[i].at.bank_index != bank || queue[i].blocked) continue;
+    if (queue[i].at.bank != bank || queue[i].blocked) continue;
     if (state_.hits(queue[i].at)) return i;
     if (chosen == RequestQueue::none) chosen = i;
   }
@@ -55,10 +55,10 @@ bool CycleReference::allowed(Command command, const Location& at, Cycle cycle) c
     if (!constraint.following.has(command)) continue;
     switch (constraint.scope) {
       case Scope::bank:
-        if (!satisfied(constraint, bank_[at.bank_index], cycle)) return false;
+        if (!satisfied(constraint, bank_[at.bank], cycle)) return false;
         break;
       case Scope::bank_group:
-        if (!satisfied(constraint, group_[at.group_index], cycle)) return false;
+        if (!satisfied(constraint, group_[at.bank / config_.banks], cycle)) return false;
         break;
       case Scope::rank:
         if (!satisfied(constraint, rank_[at.rank], cycle)) return false;
@@ -92,8 +92,8 @@ void CycleReference::issue(Command command, const Location& at, Cycle cycle) {
   };
   note(rank_[at.rank]);
   if (slot_of(command) < Slot::prea) {
-    note(bank_[at.bank_index]);
-    note(group_[at.group_index]);
+    note(bank_[at.bank]);
+    note(group_[at.bank / config_.banks]);
   }
 }
 

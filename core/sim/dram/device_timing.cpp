@@ -1,6 +1,7 @@
 #include "sim/dram/device_timing.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace nearfar::sim::dram {
 namespace {
@@ -12,38 +13,45 @@ constexpr bool slots_are_sound() {
   }
   return true;
 }
+
+constexpr bool is_for_bank(Slot slot) { return slot < Slot::prea; }
+
+constexpr bool scopes_are_sound() {
+  for (const Constraint& c : ddr4::constraints) {
+    if (c.scope == Scope::bank_group && c.following.has(Command::pre)) return false;
+    if (c.scope == Scope::rank) continue;
+    for (std::uint8_t i = 0; i < command_count; ++i) {
+      const auto command = static_cast<Command>(i);
+      if (c.following.has(command) && !is_for_bank(slot_of(command))) return false;
+    }
+  }
+  return true;
+}
+static_assert(scopes_are_sound(), "DeviceTiming looks for a command's bounds elsewhere");
+
+constexpr bool only_activates_are_counted() {
+  int counted = 0;
+  for (const Constraint& c : ddr4::constraints) {
+    if (c.count == 1) continue;
+    ++counted;
+    if (c.scope != Scope::rank) return false;
+    for (std::uint8_t i = 0; i < command_count; ++i) {
+      const auto command = static_cast<Command>(i);
+      const bool act = command == Command::act;
+      if (c.preceding.has(command) != act || c.following.has(command) != act) return false;
+    }
+  }
+  return counted == 1;
+}
+static_assert(only_activates_are_counted(), "DeviceTiming keeps one ring, for activates");
 static_assert(slots_are_sound(), "commands that share a slot obey different constraints");
 
-/// Whether a controller of this configuration ever issues the commands of `slot`.
-bool issues(const Config& config, Slot slot) {
-  switch (slot) {
-    case Slot::act:
-    case Slot::pre:
-    case Slot::rd:
-    case Slot::wr:
-      return true;
-    case Slot::prea:
-      return config.refresh || config.selfrefresh_idle > 0;
-    case Slot::ref:
-      return config.refresh;
-    case Slot::pde:
-    case Slot::pdx:
-      return config.powerdown_idle > 0;
-    case Slot::sre:
-    case Slot::srx:
-      return config.selfrefresh_idle > 0;
-  }
-  return false;
-}
-
-std::uint32_t index_of(Slot slot) { return static_cast<std::uint32_t>(slot); }
-
-/// The slots of `commands` that a channel of this configuration issues, each once.
-std::vector<Slot> slots_in(CommandSet commands, const Config& config) {
+/// The slots of `commands`, each once.
+std::vector<Slot> slots_in(CommandSet commands) {
   std::vector<Slot> slots;
   for (std::uint8_t c = 0; c < command_count; ++c) {
     const Slot slot = slot_of(static_cast<Command>(c));
-    if (!commands.has(static_cast<Command>(c)) || !issues(config, slot)) continue;
+    if (!commands.has(static_cast<Command>(c))) continue;
     if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
   }
   return slots;
@@ -57,46 +65,57 @@ std::uint32_t gap_of(const Constraint& constraint, const Config& config) {
 }  // namespace
 
 DeviceTiming::DeviceTiming(const Config& config)
-    : ranks_(config.ranks), banks_(config.total_banks()) {
-  const std::uint32_t groups = config.ranks * config.bank_groups;
-  const std::uint32_t group_cells = banks_ * bank_slots;
-  rank_cells_ = group_cells + groups * bank_slots;
-  cells_.resize(rank_cells_ + ranks_ * rank_slots);
-  for (std::uint32_t bank = 0; bank < banks_; ++bank) {
-    places_.push_back({group_cells + bank / config.banks * bank_slots,
-                       rank_cells_ + bank / config.banks_in_rank() * rank_slots});
-  }
+    : ranks_(config.ranks),
+      banks_(config.total_banks()),
+      rank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks_in_rank()))),
+      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))),
+      group_cells_(banks_ * bank_slots),
+      rank_cells_(group_cells_ + ranks_ * config.bank_groups * bank_slots),
+      cells_(rank_cells_ + ranks_ * bank_slots),
+      last_(ranks_ * command_count) {
+  rules_of_.reserve(std::size_t{command_count} * banks_);
   for (std::uint8_t command = 0; command < command_count; ++command) {
     for (std::uint32_t bank = 0; bank < banks_; ++bank) {
       collect(static_cast<Command>(command), bank, config);
     }
   }
-  add_windows(config);
+  for (const Constraint& constraint : ddr4::constraints) {
+    if (constraint.count == 1) {
+      collect_for_ranks(constraint, config);
+    } else {
+      window_.gap = gap_of(constraint, config);
+      window_.count = constraint.count;
+      window_.release.resize(std::size_t{ranks_} * constraint.count);
+      window_.position.resize(ranks_);
+    }
+  }
 }
 
-/// Lists what `preceding`, issued to this bank, raises.
+/// Lists the cells that `preceding`, issued to this bank, raises. A rank's command is issued
+/// to its first bank and raises what it binds in the whole rank.
 void DeviceTiming::collect(Command preceding, std::uint32_t bank, const Config& config) {
   Rules rules;
   rules.begin = static_cast<std::uint32_t>(rules_.size());
-  const Place& place = places_[bank];
+  const std::uint32_t own_rank = bank >> rank_bits_;
   for (const Constraint& constraint : ddr4::constraints) {
     if (!constraint.preceding.has(preceding) || constraint.count > 1) continue;
     const std::uint32_t gap = gap_of(constraint, config);
-    for (const Slot slot : slots_in(constraint.following, config)) {
+    for (const Slot slot : slots_in(constraint.following)) {
+      const auto index = static_cast<std::uint32_t>(slot);
+      if (!is_for_bank(slot)) continue;
       switch (constraint.scope) {
         case Scope::bank:
-          rules_.push_back({bank * bank_slots + index_of(slot), gap});
+          rules_.push_back({bank * bank_slots + index, gap});
           break;
         case Scope::bank_group:
-          rules_.push_back({place.group + index_of(slot), gap});
+          rules_.push_back({group_cells_ + (bank >> bank_bits_) * bank_slots + index, gap});
           break;
         case Scope::rank:
-          rules_.push_back({place.rank + index_of(slot), gap});
+          rules_.push_back({rank_cell(slot, own_rank), gap});
           break;
         case Scope::other_ranks:
           for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            const std::uint32_t cells = rank_cells_ + rank * rank_slots;
-            if (cells != place.rank) rules_.push_back({cells + index_of(slot), gap});
+            if (rank != own_rank) rules_.push_back({rank_cell(slot, rank), gap});
           }
           break;
       }
@@ -106,47 +125,33 @@ void DeviceTiming::collect(Command preceding, std::uint32_t bank, const Config& 
   rules_of_.push_back(rules);
 }
 
-void DeviceTiming::add_windows(const Config& config) {
-  for (const Constraint& constraint : ddr4::constraints) {
-    if (constraint.count == 1) continue;
+/// Lists, for each command to a whole rank, what it has to come after.
+void DeviceTiming::collect_for_ranks(const Constraint& constraint, const Config& config) {
+  for (const Slot slot : slots_in(constraint.following)) {
+    if (is_for_bank(slot)) continue;
     for (std::uint8_t c = 0; c < command_count; ++c) {
-      if (!constraint.preceding.has(static_cast<Command>(c))) continue;
-      for (const Slot slot : slots_in(constraint.following, config)) {
-        windows_.push_back({static_cast<Command>(c), index_of(slot), gap_of(constraint, config),
-                            constraint.count,
-                            std::vector<Cycle>(std::size_t{ranks_} * constraint.count),
-                            std::vector<std::uint32_t>(ranks_)});
-      }
+      const auto preceding = static_cast<Command>(c);
+      if (!constraint.preceding.has(preceding)) continue;
+      rank_rules_[static_cast<std::size_t>(slot)].push_back(
+          {preceding, gap_of(constraint, config)});
     }
   }
 }
 
-void DeviceTiming::issue(Command command, std::uint32_t bank, Cycle cycle) {
-  const auto raise = [&](std::uint32_t cell, Cycle to) {
-    if (cells_[cell] < to) cells_[cell] = to;
-  };
-  const Rules rules = rules_of_[static_cast<std::uint32_t>(command) * banks_ + bank];
-  const Rule* const end = rules_.data() + rules.end;
-  for (const Rule* rule = rules_.data() + rules.begin; rule != end; ++rule) {
-    raise(rule->cell, cycle + rule->gap);
+Cycle DeviceTiming::earliest_for_rank(Slot slot, std::uint32_t rank) const {
+  const Cycle* const last = &last_[rank * command_count];
+  Cycle earliest = 0;
+  for (const RankRule& rule : rank_rules_[static_cast<std::size_t>(slot)]) {
+    const Cycle at = last[static_cast<std::size_t>(rule.preceding)];
+    if (at != 0) earliest = std::max(earliest, at + rule.gap);
   }
-  for (Window& window : windows_) {
-    if (window.preceding != command) continue;
-    const std::uint32_t cells = places_[bank].rank;
-    const std::uint32_t rank = (cells - rank_cells_) / rank_slots;
-    std::uint32_t& position = window.position[rank];
-    Cycle* const release = &window.release[rank * window.count];
-    release[position] = cycle + window.gap;
-    position = position + 1 == window.count ? 0 : position + 1;
-    raise(cells + window.slot, release[position]);
-  }
+  return earliest;
 }
 
 void DeviceTiming::shift(Cycle cycles) {
   for (Cycle& cell : cells_) cell += cycles;
-  for (Window& window : windows_) {
-    for (Cycle& time : window.release) time += cycles;
-  }
+  for (Cycle& time : window_.release) time += cycles;
+  for (Cycle& time : last_) time += time == 0 ? 0 : cycles;
 }
 
 }  // namespace nearfar::sim::dram

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -20,45 +21,47 @@ enum class Slot : std::uint8_t { act, pre, rd, wr, prea, ref, pde, pdx, sre, srx
 
 /// When each command may next be issued, kept up to date from the constraint table.
 ///
-/// A cell holds the earliest cycle of one slot's commands as far as one bank, one bank group
-/// or one rank binds them; a command may go when all that bind it have passed. What each
-/// command raises is worked out from the table at construction, per bank; rows whose later
-/// command this channel never issues are left out.
+/// A cell holds the earliest cycle of one slot's commands to a bank, as far as the bank, its
+/// bank group or its rank binds them; a command may go when all three have passed. What each
+/// command raises is worked out from the table at construction, per bank. Commands to whole
+/// ranks are rare: what binds them is looked up, when asked for, from when each command last
+/// went to the rank.
 class DeviceTiming {
  public:
-  static constexpr std::uint32_t bank_slots = 4;   ///< act, pre, rd, wr: to one bank
-  static constexpr std::uint32_t rank_slots = 10;  ///< those, and the others: to a whole rank
+  static constexpr std::uint32_t bank_slots = 4;  ///< act, pre, rd, wr: to one bank
+  static constexpr std::uint32_t all_slots = 10;  ///< those, and the others: to a whole rank
 
   explicit DeviceTiming(const Config& config);
 
-  /// Earliest cycle for a command to a bank; `slot` is one of the first four.
-  [[nodiscard]] Cycle earliest_at_bank(Slot slot, std::uint32_t bank_index) const {
-    const Place& place = places_[bank_index];
+  /// Earliest cycle for a command to a bank as far as the bank and its bank group bind it;
+  /// earliest_in_rank() says the rest. `slot` is one of the first four.
+  [[nodiscard]] Cycle earliest_at_bank(Slot slot, std::uint32_t bank) const {
     const auto index = static_cast<std::uint32_t>(slot);
-    const Cycle bank = cells_[bank_index * bank_slots + index];
-    const Cycle group = cells_[place.group + index];
-    const Cycle rank = cells_[place.rank + index];
-    const Cycle shared = group < rank ? rank : group;
-    return bank < shared ? shared : bank;
+    const Cycle own = cells_[bank * bank_slots + index];
+    if (slot == Slot::pre) return own;  // bank groups do not bind it
+    const Cycle group = cells_[group_cells_ + (bank >> bank_bits_) * bank_slots + index];
+    return own < group ? group : own;
   }
-
-  /// What the rank alone says about a command to it or to one of its banks.
-  [[nodiscard]] Cycle earliest_at_rank(Slot slot, std::uint32_t rank) const {
-    return cells_[rank_cells_ + rank * rank_slots + static_cast<std::uint32_t>(slot)];
+  /// Earliest cycle for a command to any bank of a rank as far as the rank binds it.
+  [[nodiscard]] Cycle earliest_in_rank(Slot slot, std::uint32_t rank) const {
+    return cells_[rank_cell(slot, rank)];
   }
+  /// Earliest cycle for a command to a rank; `slot` is one of the last six.
+  [[nodiscard]] Cycle earliest_for_rank(Slot slot, std::uint32_t rank) const;
 
-  /// No rank allows a command of `slot` before this.
-  [[nodiscard]] Cycle floor(Slot slot) const {
-    Cycle floor = earliest_at_rank(slot, 0);
-    for (std::uint32_t rank = 1; rank < ranks_; ++rank) {
-      const Cycle at = earliest_at_rank(slot, rank);
-      floor = at < floor ? at : floor;
+  /// `command` goes out at `cycle` > 0. For a rank's command the bank is the rank's first.
+  void issue(Command command, std::uint32_t bank, Cycle cycle) {
+    const std::uint32_t rank = bank >> rank_bits_;
+    last_[rank * command_count + static_cast<std::uint32_t>(command)] = cycle;
+    const Rules rules = rules_of_[static_cast<std::uint32_t>(command) * banks_ + bank];
+    const Rule* const end = rules_.data() + rules.end;
+    Cycle* const cells = cells_.data();
+    for (const Rule* rule = rules_.data() + rules.begin; rule != end; ++rule) {
+      const Cycle to = cycle + rule->gap;
+      if (cells[rule->cell] < to) cells[rule->cell] = to;
     }
-    return floor;
+    if (command == Command::act) count_activate(rank, cycle);
   }
-
-  /// `command` goes out at `cycle`. For a rank's command the bank is the rank's first.
-  void issue(Command command, std::uint32_t bank_index, Cycle cycle);
 
   /// Moves everything `cycles` into the future: idle time in which the same commands repeat.
   void shift(Cycle cycles);
@@ -72,32 +75,45 @@ class DeviceTiming {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };
-  /// First cells of a bank's bank group and rank.
-  struct Place {
-    std::uint32_t group;
-    std::uint32_t rank;
-  };
-  /// A rule that counts back several commands: a ring, per rank, of when each frees the next.
-  struct Window {
+  struct RankRule {
     Command preceding;
-    std::uint32_t slot;
     std::uint32_t gap;
-    std::uint32_t count;
+  };
+  /// A rule that counts several activates back: a ring, per rank, of when each frees the
+  /// next.
+  struct Window {
+    std::uint32_t gap = 0;
+    std::uint32_t count = 1;
     std::vector<Cycle> release;           ///< [rank][count]
     std::vector<std::uint32_t> position;  ///< [rank]: the oldest
   };
 
-  void collect(Command preceding, std::uint32_t bank_index, const Config& config);
-  void add_windows(const Config& config);
+  void collect(Command preceding, std::uint32_t bank, const Config& config);
+  void collect_for_ranks(const Constraint& constraint, const Config& config);
+  [[nodiscard]] std::uint32_t rank_cell(Slot slot, std::uint32_t rank) const {
+    return rank_cells_ + rank * bank_slots + static_cast<std::uint32_t>(slot);
+  }
+  void count_activate(std::uint32_t rank, Cycle cycle) {
+    std::uint32_t& position = window_.position[rank];
+    Cycle* const release = &window_.release[rank * window_.count];
+    release[position] = cycle + window_.gap;
+    position = position + 1 == window_.count ? 0 : position + 1;
+    Cycle& cell = cells_[rank_cell(Slot::act, rank)];
+    if (cell < release[position]) cell = release[position];
+  }
 
   std::uint32_t ranks_;
-  std::uint32_t banks_;  ///< of all ranks
+  std::uint32_t banks_;      ///< of all ranks
+  std::uint32_t rank_bits_;  ///< log2 of the banks in a rank
+  std::uint32_t bank_bits_;  ///< log2 of the banks in a bank group
+  std::uint32_t group_cells_;
   std::uint32_t rank_cells_;
-  std::vector<Cycle> cells_;  ///< [bank][4], then [bank group][4], then [rank][10]
-  std::vector<Place> places_;  ///< by bank
+  std::vector<Cycle> cells_;      ///< [bank][4], then [bank group][4], then [rank][4]
   std::vector<Rule> rules_;
-  std::vector<Rules> rules_of_;  ///< [command][bank]
-  std::vector<Window> windows_;
+  std::vector<Rules> rules_of_;   ///< [command][bank]
+  Window window_;                 ///< tFAW
+  std::vector<Cycle> last_;       ///< [rank][command]: when it was last issued, 0: never
+  std::array<std::vector<RankRule>, all_slots> rank_rules_;  ///< by slot
 };
 
 }  // namespace nearfar::sim::dram

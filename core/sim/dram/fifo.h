@@ -18,10 +18,12 @@ class Fifo {
 
   void pop() { ++first_; }
 
-  void push(const T& item) {
-    if (size() == ring_.size()) grow();
-    ring_[end_++ & mask_] = item;
+  /// Makes room for one more at the back, to be filled in by the caller.
+  T& push() {
+    if (size() > mask_ || ring_.empty()) [[unlikely]] grow();
+    return ring_[end_++ & mask_];
   }
+  void push(const T& item) { push() = item; }
 
   /// Inserts behind every item that does not come after `item`; cheap when it belongs near
   /// the back.

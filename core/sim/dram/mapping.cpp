@@ -25,8 +25,8 @@ std::vector<std::string_view> split(std::string_view text) {
 }  // namespace
 
 AddressMapping::AddressMapping(const Config& config, const std::string& key)
-    : groups_(config.bank_groups),
-      banks_(config.banks),
+    : group_bits_(static_cast<std::uint32_t>(std::countr_zero(config.bank_groups))),
+      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))),
       burst_length_(config.burst_length),
       capacity_(config.capacity()) {
   static constexpr std::string_view names[] = {"row",  "rank",        "bank_group",
@@ -73,19 +73,23 @@ AddressMapping::AddressMapping(const Config& config, const std::string& key)
 }
 
 Location AddressMapping::locate_by_division(std::uint64_t line) const {
-  const auto value = [&](Name name) {
-    return static_cast<std::uint32_t>(line / fields_[name].weight % fields_[name].size);
-  };
-  return place(value(row), value(rank), value(bank_group), value(bank),
-               value(column_high) * low_lines_ + value(column_low));
+  return place(value_by_division(row, line), value_by_division(rank, line),
+               value_by_division(bank_group, line), value_by_division(bank, line));
 }
 
-Address AddressMapping::address(const Location& location) const {
-  const std::uint32_t burst = location.column / burst_length_;
+std::uint32_t AddressMapping::column_of(Address address) const {
+  const std::uint64_t line = address.value() / line_bytes;
+  return (value_by_division(column_high, line) * low_lines_ +
+          value_by_division(column_low, line)) * burst_length_;
+}
+
+Address AddressMapping::address(const Location& location, std::uint32_t column) const {
+  const std::uint32_t burst = column / burst_length_;
+  const std::uint64_t group = (location.bank >> bank_bits_) & fields_[bank_group].mask;
   const std::uint64_t line = location.row * fields_[row].weight +
                              location.rank * fields_[rank].weight +
-                             location.bank_group * fields_[bank_group].weight +
-                             location.bank * fields_[bank].weight +
+                             group * fields_[bank_group].weight +
+                             (location.bank & fields_[bank].mask) * fields_[bank].weight +
                              burst / low_lines_ * fields_[column_high].weight +
                              burst % low_lines_ * fields_[column_low].weight;
   return Address(line * line_bytes);

@@ -9,15 +9,11 @@
 
 namespace nearfar::sim::dram {
 
-/// A line's place in the channel.
+/// The row that a line lies in. Where in the row it lies, its column, no rule depends on.
 struct Location {
   std::uint32_t row = 0;
-  std::uint32_t column = 0;      ///< in units of the bus width, a burst's first
-  std::uint8_t rank = 0;
-  std::uint8_t bank_group = 0;
-  std::uint8_t bank = 0;         ///< within its bank group
-  std::uint8_t group_index = 0;  ///< bank group, counted over the channel
-  std::uint8_t bank_index = 0;   ///< bank, counted over the channel
+  std::uint16_t bank = 0;  ///< counted over the channel: rank, then bank group, then bank
+  std::uint16_t rank = 0;
 
   friend bool operator==(const Location&, const Location&) = default;
 };
@@ -33,11 +29,17 @@ class AddressMapping {
 
   /// `address` < capacity().
   [[nodiscard]] Location locate(Address address) const {
-    return powers_of_two_ ? locate_by_bits(address.value() / line_bytes)
-                          : locate_by_division(address.value() / line_bytes);
+    const std::uint64_t line = address.value() / line_bytes;
+    if (!powers_of_two_) [[unlikely]] return locate_by_division(line);
+    const auto value = [&](Name name) {
+      return static_cast<std::uint32_t>((line >> fields_[name].shift) & fields_[name].mask);
+    };
+    return place(value(row), value(rank), value(bank_group), value(bank));
   }
-  /// The first byte of the line at `location`; its indices are not read.
-  [[nodiscard]] Address address(const Location& location) const;
+  /// The line's column, in units of the bus width, a burst's first.
+  [[nodiscard]] std::uint32_t column_of(Address address) const;
+  /// The first byte of the line at that row and column.
+  [[nodiscard]] Address address(const Location& location, std::uint32_t column) const;
   [[nodiscard]] Bytes capacity() const { return capacity_; }
 
  private:
@@ -50,33 +52,23 @@ class AddressMapping {
     std::uint64_t mask = 0;    ///< size - 1
   };
 
-  [[nodiscard]] Location locate_by_bits(std::uint64_t line) const {
-    const auto value = [&](Name name) {
-      return static_cast<std::uint32_t>((line >> fields_[name].shift) & fields_[name].mask);
-    };
-    return place(value(row), value(rank), value(bank_group), value(bank),
-                 value(column_high) * low_lines_ + value(column_low));
+  [[nodiscard]] Location place(std::uint32_t row_value, std::uint32_t rank_value,
+                               std::uint32_t group_value, std::uint32_t bank_value) const {
+    const std::uint32_t bank_index =
+        (((rank_value << group_bits_) | group_value) << bank_bits_) | bank_value;
+    return {row_value, static_cast<std::uint16_t>(bank_index),
+            static_cast<std::uint16_t>(rank_value)};
   }
   [[nodiscard]] Location locate_by_division(std::uint64_t line) const;
-
-  [[nodiscard]] Location place(std::uint32_t row_value, std::uint32_t rank_value,
-                               std::uint32_t group_value, std::uint32_t bank_value,
-                               std::uint32_t burst_value) const {
-    const std::uint32_t group_index = rank_value * groups_ + group_value;
-    return {row_value,
-            burst_value * burst_length_,
-            static_cast<std::uint8_t>(rank_value),
-            static_cast<std::uint8_t>(group_value),
-            static_cast<std::uint8_t>(bank_value),
-            static_cast<std::uint8_t>(group_index),
-            static_cast<std::uint8_t>(group_index * banks_ + bank_value)};
+  [[nodiscard]] std::uint32_t value_by_division(Name name, std::uint64_t line) const {
+    return static_cast<std::uint32_t>(line / fields_[name].weight % fields_[name].size);
   }
 
   Field fields_[name_count];
   bool powers_of_two_ = true;
   std::uint32_t low_lines_ = 1;
-  std::uint32_t groups_;
-  std::uint32_t banks_;
+  std::uint32_t group_bits_;  ///< log2 of the bank groups in a rank
+  std::uint32_t bank_bits_;   ///< log2 of the banks in a bank group
   std::uint32_t burst_length_;
   Bytes capacity_;
 };

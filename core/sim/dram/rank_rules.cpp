@@ -68,7 +68,7 @@ std::optional<Command> RankRules::wanted(const RankState& rank, Cycle cycle) con
 RankRules::Plan RankRules::plan(const RankState& rank, std::uint32_t index,
                                 const DeviceTiming& timing, Cycle from) const {
   const auto no_sooner = [&](Command command, Cycle cycle) {
-    return std::max({from, cycle, timing.earliest_at_rank(slot_of(command), index)});
+    return std::max({from, cycle, timing.earliest_for_rank(slot_of(command), index)});
   };
   const auto plan_of = [](Command command, Cycle cycle) { return Plan{cycle, command, false}; };
 

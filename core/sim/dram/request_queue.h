@@ -16,19 +16,19 @@ class RequestQueue {
   static constexpr Index none = 0xffff;
 
   struct Entry {
-    Location at;
     std::uint64_t order = 0;  ///< counts arrivals over both directions
     std::uint64_t id = 0;
     Address address;
     DataHandle data = 0;
     Tick arrived;
+    Location at;
+    Index older = none, younger = none;
+    Index older_in_bank = none, younger_in_bank = none;
+    std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
     bool tell_media = false;
     bool blocked = false;      ///< a write to a line that an older read still waits for
     bool activated = false;    ///< its row was opened for it
     bool precharged = false;   ///< another row was closed for it
-    std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
-    Index older = none, younger = none;
-    Index older_in_bank = none, younger_in_bank = none;
   };
 
   RequestQueue(std::uint32_t capacity, std::uint32_t banks)
@@ -45,16 +45,18 @@ class RequestQueue {
   [[nodiscard]] Index oldest() const { return oldest_; }
   [[nodiscard]] Index oldest_in_bank(std::uint32_t bank) const { return banks_[bank].oldest; }
 
-  /// The oldest entry for the line at `at`, or none.
-  [[nodiscard]] Index find(const Location& at) const {
-    Index i = banks_[at.bank_index].oldest;
-    while (i != none && !same_line(entries_[i].at, at)) i = entries_[i].younger_in_bank;
+  /// The oldest entry for the line of `address`, which lies in `bank`, or none.
+  [[nodiscard]] Index find(Address address, std::uint32_t bank) const {
+    Index i = banks_[bank].oldest;
+    while (i != none && entries_[i].address.block(line_bytes) != address.block(line_bytes)) {
+      i = entries_[i].younger_in_bank;
+    }
     return i;
   }
 
   /// Whether an entry other than `except` wants the row at `at`.
   [[nodiscard]] bool wants_row(const Location& at, Index except = none) const {
-    for (Index i = banks_[at.bank_index].oldest; i != none; i = entries_[i].younger_in_bank) {
+    for (Index i = banks_[at.bank].oldest; i != none; i = entries_[i].younger_in_bank) {
       if (i != except && entries_[i].at.row == at.row) return true;
     }
     return false;
@@ -63,21 +65,21 @@ class RequestQueue {
   /// Appends an entry; the queue must have one free.
   Index push(const Request& request, const Location& at, std::uint64_t order, Tick now) {
     const Index index = free_[size_++];
-    Bank& bank = banks_[at.bank_index];
+    Bank& bank = banks_[at.bank];
     Entry& entry = entries_[index];
-    entry.at = at;
     entry.order = order;
     entry.id = request.id;
     entry.address = request.address;
     entry.data = request.data;
     entry.arrived = now;
-    entry.tell_media = request.tell_media;
-    entry.blocked = entry.activated = entry.precharged = false;
-    entry.merged = 0;
+    entry.at = at;
     entry.older = youngest_;
     entry.younger = none;
     entry.older_in_bank = bank.youngest;
     entry.younger_in_bank = none;
+    entry.merged = 0;
+    entry.tell_media = request.tell_media;
+    entry.blocked = entry.activated = entry.precharged = false;
     (youngest_ == none ? oldest_ : entries_[youngest_].younger) = index;
     (bank.youngest == none ? bank.oldest : entries_[bank.youngest].younger_in_bank) = index;
     youngest_ = bank.youngest = index;
@@ -86,7 +88,7 @@ class RequestQueue {
 
   void remove(Index index) {
     const Entry& entry = entries_[index];
-    Bank& bank = banks_[entry.at.bank_index];
+    Bank& bank = banks_[entry.at.bank];
     (entry.older == none ? oldest_ : entries_[entry.older].younger) = entry.younger;
     (entry.younger == none ? youngest_ : entries_[entry.younger].older) = entry.older;
     (entry.older_in_bank == none ? bank.oldest : entries_[entry.older_in_bank].younger_in_bank) =
@@ -97,10 +99,6 @@ class RequestQueue {
     free_[--size_] = index;
   }
 
-  [[nodiscard]] static bool same_line(const Location& a, const Location& b) {
-    return a.row == b.row && a.column == b.column;
-  }
-
  private:
   struct Bank {
     Index oldest = none, youngest = none;
@@ -108,10 +106,10 @@ class RequestQueue {
 
   std::uint32_t capacity_;
   std::uint32_t size_ = 0;
+  Index oldest_ = none, youngest_ = none;
   std::vector<Entry> entries_;
   std::vector<Index> free_;  ///< those from position size_ on are free
   std::vector<Bank> banks_;
-  Index oldest_ = none, youngest_ = none;
 };
 
 }  // namespace nearfar::sim::dram

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -11,73 +12,232 @@ namespace nearfar::sim::dram {
 
 /// Finds the next command for a request by keeping, per bank and direction, the command that
 /// the bank proposes. A proposal changes only when a request of its bank comes or goes or its
-/// row opens or closes; what timing says about it is read when it is compared.
+/// row opens or closes; what timing says about it is read when proposals are compared.
+///
+/// This is where most of a simulation's instructions go. The callers name the direction as a
+/// constant and everything is inlined into them.
 class Selector {
  public:
   using Index = RequestQueue::Index;
 
-  Selector(const ControllerState& state, const DeviceTiming& timing)
-      : state_(state), timing_(timing) {}
+  explicit Selector(const Config& config) : ranks_(config.ranks) {
+    for (std::uint32_t bank = 0; bank < config.total_banks(); ++bank) {
+      banks_of_rank_[bank / config.banks_in_rank()] |= bit(bank);
+    }
+  }
 
   /// The best command, at `from` or later, among banks in `available`.
-  [[nodiscard]] Choice select(Direction d, Cycle from, std::uint64_t available) const;
+  [[nodiscard]] Choice select(Direction d, const ControllerState& state,
+                              const DeviceTiming& timing, Cycle from,
+                              std::uint64_t available) const;
 
   /// What the bank proposes, at `from` or later.
-  [[nodiscard]] Choice proposal(Direction d, std::uint32_t bank, Cycle from) const;
+  [[nodiscard]] Choice proposal(Direction d, const DeviceTiming& timing, const Location& at,
+                                Cycle from) const;
 
   /// What an arrival changed.
   enum class Change : std::uint8_t { none, first, replaced };
 
   /// A request was queued.
-  Change arrived(Direction d, Index entry);
+  Change arrived(Direction d, const ControllerState& state, Index entry) {
+    const RequestQueue::Entry& request = state.queue(d)[entry];
+    const Side& side = this->side(d);
+    const std::uint64_t rows = side.banks_of[activate] | side.banks_of[precharge];
+    if (((side.banks_of[column] | rows) >> request.at.bank & 1) != 0) {
+      // The youngest request only matters to its bank when it brings the first hit.
+      if ((rows >> request.at.bank & 1) == 0 || !state.hits(request.at)) return Change::none;
+      if (request.blocked) return Change::none;
+      update(d, state, request.at.bank);
+      return Change::replaced;
+    }
+    if (request.blocked) return Change::none;
+    update(d, state, request.at.bank);
+    return Change::first;
+  }
 
   /// Works out anew what a bank proposes.
-  void update(Direction d, std::uint32_t bank);
+  void update(Direction d, const ControllerState& state, std::uint32_t bank) {
+    Side& side = this->side(d);
+    const std::uint64_t others = ~bit(bank);
+    side.banks_of[column] &= others;
+    side.banks_of[activate] &= others;
+    side.banks_of[precharge] &= others;
+    const RequestQueue& queue = state.queue(d);
+    Index chosen = queue.oldest_in_bank(bank);
+    if (chosen == RequestQueue::none) return;
+    const std::int64_t open = state.open_row[bank];
+    if (queue[chosen].at.row != open || queue[chosen].blocked || state.urgent(d)) {
+      chosen = search(d, state, bank);
+      if (chosen == RequestQueue::none) return;
+    }
+    std::uint64_t order = queue[chosen].order;
+    Kind kind = column;
+    if (queue[chosen].at.row != open) {
+      kind = open == ControllerState::closed ? activate : precharge;
+      order |= Choice::row_command;
+    }
+    side.banks_of[kind] |= ~others;
+    side.proposals[bank] = {order, chosen, kind};
+  }
+
+  /// The bank's proposed row command was issued: it goes on with the same request. What the
+  /// other direction wants of the bank may have changed.
+  void row_issued(Direction d, const ControllerState& state, std::uint32_t bank) {
+    Side& side = this->side(d);
+    Proposal& proposal = side.proposals[bank];
+    side.banks_of[proposal.kind] ^= bit(bank);
+    if (proposal.kind == activate) {
+      proposal.kind = column;
+      proposal.order ^= Choice::row_command;
+    } else {
+      proposal.kind = activate;
+    }
+    side.banks_of[proposal.kind] ^= bit(bank);
+    const Side& other = this->side(opposite(d));
+    const std::uint64_t banks =
+        other.banks_of[column] | other.banks_of[activate] | other.banks_of[precharge];
+    if ((banks & bit(bank)) != 0) update(opposite(d), state, bank);
+  }
 
  private:
-  enum Kind : std::uint8_t { column, activate, precharge };
-
-  static constexpr std::uint64_t no_rank = ~std::uint64_t{0};
+  enum Kind : std::uint16_t { column, activate, precharge };
 
   struct Proposal {
     std::uint64_t order = 0;
     Index entry = RequestQueue::none;
+    Kind kind = column;
   };
 
   /// One direction's proposals.
   struct Side {
-    std::array<Proposal, 64> proposals;       ///< by bank
     std::array<std::uint64_t, 3> banks_of{};  ///< by kind: the banks that propose it, a bit each
+    std::array<Proposal, 64> proposals;       ///< by bank
   };
 
-  /// The best proposal so far: waiting time and order in one number, so that one comparison
-  /// picks the winner.
+  /// The best proposal so far.
   struct Best {
-    static constexpr unsigned order_bits = 40;
-    std::uint64_t rank = no_rank;
+    Cycle cycle = never;
+    std::uint64_t order = 0;
     std::uint32_t bank = 0;
-    [[nodiscard]] Cycle wait() const { return rank >> order_bits; }
   };
 
-  void compare(const Side& side, std::uint64_t banks, Slot slot, Cycle from, Best& best) const;
-  void propose(Direction d, std::uint32_t bank, Index entry, Kind kind);
-  void withdraw(Direction d, std::uint32_t bank);
-  [[nodiscard]] static Command command_of(Direction d, Kind kind) {
-    if (kind == activate) return Command::act;
-    if (kind == precharge) return Command::pre;
-    return d == Direction::read ? Command::rd : Command::wr;
+  [[nodiscard]] static constexpr std::uint64_t bit(std::uint32_t bank) {
+    return std::uint64_t{1} << bank;
   }
-  [[nodiscard]] Kind kind_of(Direction d, std::uint32_t bank) const;
-  [[nodiscard]] Choice choice(Direction d, std::uint32_t bank, Kind kind, Cycle cycle) const {
-    const Proposal& proposal = side(d).proposals[bank];
-    return {cycle, proposal.order, command_of(d, kind), d, proposal.entry};
+  [[nodiscard]] static Command command_of(Direction d, Kind kind) {
+    if (kind == column) return d == Direction::read ? Command::rd : Command::wr;
+    return kind == activate ? Command::act : Command::pre;
   }
   [[nodiscard]] Side& side(Direction d) { return sides_[static_cast<unsigned>(d)]; }
   [[nodiscard]] const Side& side(Direction d) const { return sides_[static_cast<unsigned>(d)]; }
 
-  const ControllerState& state_;
-  const DeviceTiming& timing_;
+  [[nodiscard]] static Index search(Direction d, const ControllerState& state,
+                                    std::uint32_t bank);
+
+  template <Slot slot>
+  void compare(const Side& side, std::uint64_t head, const DeviceTiming& timing,
+               std::uint64_t banks, Cycle from, Best& best) const;
+  template <Slot slot>
+  static void compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
+                              std::uint64_t banks, Cycle from,
+                              Best& best);
+  [[nodiscard]] static std::uint32_t oldest_of(const Side& side, std::uint64_t banks);
+
+  std::uint32_t ranks_;
+  std::array<std::uint64_t, 4> banks_of_rank_{};
   std::array<Side, 2> sides_;
 };
+
+/// The bank, of several, whose proposal is for the oldest request.
+inline std::uint32_t Selector::oldest_of(const Side& side, std::uint64_t banks) {
+  std::uint32_t oldest = 0;
+  std::uint64_t order = ~std::uint64_t{0};
+  for (; banks != 0; banks &= banks - 1) {
+    const auto bank = static_cast<std::uint32_t>(std::countr_zero(banks));
+    oldest = side.proposals[bank].order < order ? bank : oldest;
+    order = side.proposals[oldest].order;
+  }
+  return oldest;
+}
+
+/// Compares banks of one rank that, as far as the rank binds them, may go at `from`.
+/// `head` is the bank that proposes for the oldest request of all, if one does.
+template <Slot slot>
+void Selector::compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
+                               std::uint64_t banks, Cycle from, Best& best) {
+  if constexpr (slot != Slot::pre) {
+    // What binds these commands most is what they share: as a rule the oldest may go at once.
+    const std::uint32_t bank =
+        (banks & head) != 0 ? static_cast<std::uint32_t>(std::countr_zero(head))
+                            : oldest_of(side, banks);
+    const std::uint64_t order = side.proposals[bank].order;
+    if (timing.earliest_at_bank(slot, bank) <= from) {
+      if (from < best.cycle || order < best.order) best = {from, order, bank};
+      return;
+    }
+  }
+  for (; banks != 0; banks &= banks - 1) {
+    const auto bank = static_cast<std::uint32_t>(std::countr_zero(banks));
+    Cycle at = timing.earliest_at_bank(slot, bank);
+    if (at > best.cycle) continue;
+    at = at < from ? from : at;
+    const std::uint64_t order = side.proposals[bank].order;
+    if (at == best.cycle && order >= best.order) continue;
+    best = {at, order, bank};
+  }
+}
+
+template <Slot slot>
+[[gnu::always_inline]] inline void Selector::compare(const Side& side, std::uint64_t head,
+                                                     const DeviceTiming& timing,
+                                                     std::uint64_t banks, Cycle from,
+                                                     Best& best) const {
+  std::uint32_t rank = 0;
+  do {
+    const std::uint64_t here = banks & banks_of_rank_[rank];
+    const Cycle allowed = timing.earliest_in_rank(slot, rank);
+    const Cycle first = allowed < from ? from : allowed;
+    if (here != 0 && first <= best.cycle) {
+      compare_in_rank<slot>(side, head, timing, here, first, best);
+    }
+  } while (++rank < ranks_);
+}
+
+[[gnu::always_inline]] inline Choice Selector::select(Direction d, const ControllerState& state,
+                                                      const DeviceTiming& timing, Cycle from,
+                                                      std::uint64_t available) const {
+  const Side& side = this->side(d);
+  Best best;
+  std::uint64_t columns = side.banks_of[column] & available;
+  const std::uint64_t precharges = side.banks_of[precharge] & available;
+  const std::uint64_t activates = side.banks_of[activate] & available;
+  if ((columns | precharges | activates) == 0) return {};
+  const RequestQueue& queue = state.queue(d);
+  const std::uint32_t oldest_bank = queue[queue.oldest()].at.bank;
+  const bool proposed = side.proposals[oldest_bank].entry == queue.oldest();
+  const std::uint64_t head = proposed ? bit(oldest_bank) : 0;
+  if (columns != 0) {
+    if (state.urgent(d) && (columns & head) != 0) columns = head;
+    if (d == Direction::read) {
+      compare<Slot::rd>(side, head, timing, columns, from, best);
+    } else {
+      compare<Slot::wr>(side, head, timing, columns, from, best);
+    }
+  }
+  if (precharges != 0) compare<Slot::pre>(side, head, timing, precharges, from, best);
+  if (activates != 0) compare<Slot::act>(side, head, timing, activates, from, best);
+  const Proposal& winner = side.proposals[best.bank];
+  return {best.cycle, winner.order, command_of(d, winner.kind), d, winner.entry};
+}
+
+inline Choice Selector::proposal(Direction d, const DeviceTiming& timing, const Location& at,
+                                 Cycle from) const {
+  const Proposal& proposal = side(d).proposals[at.bank];
+  const Command command = command_of(d, proposal.kind);
+  const Slot slot = slot_of(command);
+  const Cycle cycle = std::max({from, timing.earliest_at_bank(slot, at.bank),
+                                timing.earliest_in_rank(slot, at.rank)});
+  return {cycle, proposal.order, command, d, proposal.entry};
+}
 
 }  // namespace nearfar::sim::dram

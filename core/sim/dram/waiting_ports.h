@@ -63,7 +63,8 @@ class WaitingPorts {
   /// Gives up the slot that next_lapse() tells of.
   void lapse() { give_up(grants_.front().port); }
 
-  [[nodiscard]] bool none_held() const { return held_ == 0; }
+  /// No port waits and no slot is held.
+  [[nodiscard]] bool quiet() const { return held_ == 0 && waiting_.empty(); }
   [[nodiscard]] bool none_waiting() const { return waiting_.empty(); }
 
  private:
