@@ -77,7 +77,7 @@ class Channel::Controller {
   void run_every_cycle(Cycle last);
   void issue(Command command, const RequestQueue::Entry& entry, Cycle cycle);
   void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
-  void issue_row(Direction d, Command command, RequestQueue::Entry& entry, Cycle cycle);
+  void issue_row(Direction d, Command command, Index index, Cycle cycle);
   void issue_column(Direction d, Index index, Cycle cycle);
   void finish(Direction d, Index index, Cycle cycle);
   void tell_media(const RequestQueue::Entry& entry, Tick time);

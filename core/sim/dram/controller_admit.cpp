@@ -38,7 +38,6 @@ inline Accept Channel::Controller::admit_read(const Arriving& arriving) {
   const Index entry = reads.push(request, arriving.at, arrivals_++, arriving.now);
   RankState& rank = state_.ranks[arriving.at.rank];
   ++rank.queued;
-  if (reference_) return Accept::yes();
   const Selector::Change change = selector_.arrived(Direction::read, state_, entry);
   if (rank.queued == 1 || reads.size() == 1) {
     woke_up(arriving);
@@ -72,7 +71,6 @@ Accept Channel::Controller::admit_write(const Arriving& arriving) {
   state_.drain.write_queued(writes.size());
   RankState& rank = state_.ranks[arriving.at.rank];
   ++rank.queued;
-  if (reference_) return Accept::yes();
   const Selector::Change change = selector_.arrived(Direction::write, state_, entry);
   const Direction direction = state_.direction();
   if (rank.queued == 1 || direction != before) {
@@ -86,6 +84,7 @@ Accept Channel::Controller::admit_write(const Arriving& arriving) {
 /// After an arrival that found its rank or its queue empty: the rank's plans and the direction
 /// may have changed.
 void Channel::Controller::woke_up(const Arriving& arriving) {
+  if (reference_) return;
   const Location& at = arriving.at;
   if (!plans_[at.rank].look_again || (available_ >> at.bank & 1) == 0) {
     plan_rank(at.rank, arriving.cycle + 1);
@@ -97,12 +96,12 @@ void Channel::Controller::woke_up(const Arriving& arriving) {
 /// new proposal has to be considered.
 inline void Channel::Controller::reconsider(Direction d, const Arriving& arriving,
                                             Selector::Change change) {
-  if ((available_ >> arriving.at.bank & 1) == 0) return;
+  if (reference_ || (available_ >> arriving.at.bank & 1) == 0) return;
   if (change == Selector::Change::replaced || state_.urgent(d)) {
     choose_next(arriving.cycle + 1);
     return;
   }
-  const Choice choice = selector_.proposal(d, timing_, arriving.at, arriving.cycle + 1);
+  const Choice choice = selector_.choice_of(d, timing_, arriving.at, arriving.cycle + 1);
   const Tick time = time_of(choice.cycle);
   if (time < next_time_ ||
       (time == next_time_ && !next_is_plan_ && choice.order < next_choice_.order)) {

@@ -5,7 +5,7 @@ namespace nearfar::sim::dram {
 [[gnu::always_inline]] inline void Channel::Controller::issue(Command command,
                                                               const RequestQueue::Entry& entry,
                                                               Cycle cycle) {
-  if (!reference_) timing_.issue(command, entry.at.bank, cycle);
+  timing_.issue(command, entry.at.bank, cycle);
   if (observed_) [[unlikely]] {
     observe(command, entry.at, mapping_.column_of(entry.address), cycle);
   }
@@ -20,8 +20,8 @@ namespace nearfar::sim::dram {
   const Address address = entry.address;
   const Timing& t = config_.timing;
   if (d == Direction::read) {
-    completions_.burst_ends(time_of(cycle + t.cl + t.burst), entry.id, address,
-                            Completion::Kind::done, entry.data);
+    completions_.burst_ends({time_of(cycle + t.cl + t.burst), entry.id, address,
+                             Completion::Kind::done, entry.data});
     counters_.read_queue_entry_ps += (time_of(cycle) - entry.arrived).ps();
     ++counters_.read_bursts;
   } else {
@@ -46,7 +46,6 @@ namespace nearfar::sim::dram {
   slot_freed(d, cycle);
   RankState& rank = state_.ranks[at.rank];
   if (--rank.queued == 0) rank.idle_since = cycle;
-  if (reference_) return;
   if (rank.queued == 0) rank_emptied(at.rank, cycle + 1);
   selector_.update(d, state_, at.bank);
   if (overtaken == ControllerState::patience) [[unlikely]] {
@@ -75,12 +74,12 @@ namespace nearfar::sim::dram {
     ++counters_.auto_precharges;
   }
   finish(d, index, cycle);
-  if (last_use && !reference_) selector_.update(opposite(d), state_, at.bank);
+  if (last_use) selector_.update(opposite(d), state_, at.bank);
 }
 
 [[gnu::always_inline]] inline void Channel::Controller::issue_row(Direction d, Command command,
-                                                                  RequestQueue::Entry& entry,
-                                                                  Cycle cycle) {
+                                                                  Index index, Cycle cycle) {
+  RequestQueue::Entry& entry = state_.queue(d)[index];
   const Location at = entry.at;
   RankState& rank = state_.ranks[at.rank];
   if (command == Command::act) {
@@ -96,15 +95,18 @@ namespace nearfar::sim::dram {
     --rank.open_banks;
     ++counters_.precharges;
   }
-  if (!reference_) selector_.row_issued(d, state_, at.bank);
+  selector_.row_issued(d, state_, at.bank);
 }
 
 [[gnu::always_inline]] inline void Channel::Controller::carry_out(Direction d,
                                                                   const Choice& choice) {
-  if (choice.command == Command::act || choice.command == Command::pre) {
-    issue_row(d, choice.command, state_.queue(d)[choice.entry], choice.cycle);
+  const Selector::Proposal& proposal = selector_.proposal(d, choice.bank);
+  const Index entry = proposal.entry;
+  if (proposal.kind == Selector::column) {
+    issue_column(d, entry, choice.cycle);
   } else {
-    issue_column(d, choice.entry, choice.cycle);
+    const bool activate = proposal.kind == Selector::activate;
+    issue_row(d, activate ? Command::act : Command::pre, entry, choice.cycle);
   }
 }
 
@@ -135,7 +137,11 @@ void Channel::Controller::run_every_cycle(Cycle last) {
     if (const auto rank = reference_->rank_command(cycle_)) {
       issue_for_rank(rank->command, rank->rank, cycle_);
     } else if (const auto choice = reference_->request_command(cycle_)) {
-      carry_out(choice->direction, *choice);
+      if (choice->command == Command::act || choice->command == Command::pre) {
+        issue_row(choice->direction, choice->command, choice->entry, cycle_);
+      } else {
+        issue_column(choice->direction, choice->entry, cycle_);
+      }
     }
   }
   next_time_ = time_of(cycle_ + 1);
@@ -188,11 +194,11 @@ void Channel::Controller::observe(Command command, const Location& at, std::uint
 
 void Channel::Controller::tell_media(const RequestQueue::Entry& entry, Tick time) {
   if (entry.tell_media) {
-    completions_.burst_ends(time, entry.id, entry.address, Completion::Kind::media, entry.data);
+    completions_.burst_ends({time, entry.id, entry.address, Completion::Kind::media, entry.data});
   }
   for (std::uint32_t merged = entry.merged; merged != 0;) {
     const Merged write = merged_[merged - 1];
-    completions_.burst_ends(time, write.id, write.address, Completion::Kind::media, write.data);
+    completions_.burst_ends({time, write.id, write.address, Completion::Kind::media, write.data});
     merged_.give_back(merged - 1);
     merged = write.next;
   }
@@ -207,14 +213,14 @@ void Channel::Controller::unblock_writes(Address address, std::uint32_t bank) {
   if (state_.queue(Direction::read).find(address, bank) != RequestQueue::none) return;
   writes[write].blocked = false;
   --state_.blocked_writes;
-  if (!reference_) selector_.update(Direction::write, state_, bank);
+  selector_.update(Direction::write, state_, bank);
 }
 
 void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, Cycle cycle) {
   Location at;
   at.rank = static_cast<std::uint16_t>(index);
   at.bank = static_cast<std::uint16_t>(index * config_.banks_in_rank());
-  if (!reference_) timing_.issue(command, at.bank, cycle);
+  timing_.issue(command, at.bank, cycle);
   if (observed_) observe(command, at, 0, cycle);
   RankState& rank = state_.ranks[index];
   state_.rules.issued(command, rank, cycle);
@@ -224,7 +230,6 @@ void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, C
       for (std::uint32_t i = 0; i < config_.banks_in_rank(); ++i) {
         const std::uint32_t bank = index * config_.banks_in_rank() + i;
         state_.open_row[bank] = ControllerState::closed;
-        if (reference_) continue;
         selector_.update(Direction::read, state_, bank);
         selector_.update(Direction::write, state_, bank);
       }

@@ -77,16 +77,15 @@ struct ControllerState {
   bool closed_page;
 };
 
-/// A command for a request, and when.
+/// When the next command for a request goes out, and which bank proposes it.
 struct Choice {
   Cycle cycle = never;
   std::uint64_t order = 0;  ///< among choices of one cycle, the lowest wins
-  Command command = Command::rd;
+  std::uint32_t bank = 0;
   Direction direction = Direction::read;
-  RequestQueue::Index entry = RequestQueue::none;
 
   /// Column commands before row commands, then age.
-  static constexpr std::uint64_t row_command = std::uint64_t{1} << 39;
+  static constexpr std::uint64_t row_command = std::uint64_t{1} << 63;
 };
 
 }  // namespace nearfar::sim::dram

@@ -19,7 +19,8 @@ std::optional<CycleReference::RankChoice> CycleReference::rank_command(Cycle cyc
   return std::nullopt;
 }
 
-std::optional<Choice> CycleReference::request_command(Cycle cycle) const {
+std::optional<CycleReference::RequestChoice> CycleReference::request_command(
+    Cycle cycle) const {
   const Direction d = state_.direction();
   const RequestQueue& queue = state_.queue(d);
   const bool column_reserved = state_.urgent(d) && state_.hits(queue[queue.oldest()].at) &&
@@ -32,7 +33,7 @@ std::optional<Choice> CycleReference::request_command(Cycle cycle) const {
       if (state_.hits(at) != want_column || choice_of_bank(d, at.bank) != i) continue;
       if (want_column && column_reserved && i != queue.oldest()) continue;
       const Command command = state_.needed(d, at);
-      if (allowed(command, at, cycle)) return Choice{cycle, 0, command, d, i};
+      if (allowed(command, at, cycle)) return RequestChoice{d, command, i};
     }
   }
   return std::nullopt;

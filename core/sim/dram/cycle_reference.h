@@ -23,8 +23,13 @@ class CycleReference {
   };
   /// The rank's command that goes out at `cycle`, if any.
   [[nodiscard]] std::optional<RankChoice> rank_command(Cycle cycle) const;
+  struct RequestChoice {
+    Direction direction = Direction::read;
+    Command command = Command::rd;
+    RequestQueue::Index entry = RequestQueue::none;
+  };
   /// The request's command that goes out at `cycle`, if any.
-  [[nodiscard]] std::optional<Choice> request_command(Cycle cycle) const;
+  [[nodiscard]] std::optional<RequestChoice> request_command(Cycle cycle) const;
 
   void issue(Command command, const Location& at, Cycle cycle);
 

@@ -34,7 +34,7 @@ constexpr bool only_activates_are_counted() {
   for (const Constraint& c : ddr4::constraints) {
     if (c.count == 1) continue;
     ++counted;
-    if (c.scope != Scope::rank) return false;
+    if (c.scope != Scope::rank || c.count != DeviceTiming::window) return false;
     for (std::uint8_t i = 0; i < command_count; ++i) {
       const auto command = static_cast<Command>(i);
       const bool act = command == Command::act;
@@ -68,32 +68,25 @@ DeviceTiming::DeviceTiming(const Config& config)
     : ranks_(config.ranks),
       banks_(config.total_banks()),
       rank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks_in_rank()))),
-      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))),
-      group_cells_(banks_ * bank_slots),
-      rank_cells_(group_cells_ + ranks_ * config.bank_groups * bank_slots),
-      cells_(rank_cells_ + ranks_ * bank_slots),
-      last_(ranks_ * command_count) {
-  rules_of_.reserve(std::size_t{command_count} * banks_);
+      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))) {
   for (std::uint8_t command = 0; command < command_count; ++command) {
     for (std::uint32_t bank = 0; bank < banks_; ++bank) {
-      collect(static_cast<Command>(command), bank, config);
+      rules_of_[command][bank] = collect(static_cast<Command>(command), bank, config);
     }
   }
   for (const Constraint& constraint : ddr4::constraints) {
     if (constraint.count == 1) {
       collect_for_ranks(constraint, config);
     } else {
-      window_.gap = gap_of(constraint, config);
-      window_.count = constraint.count;
-      window_.release.resize(std::size_t{ranks_} * constraint.count);
-      window_.position.resize(ranks_);
+      window_gap_ = gap_of(constraint, config);
     }
   }
 }
 
 /// Lists the cells that `preceding`, issued to this bank, raises. A rank's command is issued
 /// to its first bank and raises what it binds in the whole rank.
-void DeviceTiming::collect(Command preceding, std::uint32_t bank, const Config& config) {
+DeviceTiming::Rules DeviceTiming::collect(Command preceding, std::uint32_t bank,
+                                          const Config& config) {
   Rules rules;
   rules.begin = static_cast<std::uint32_t>(rules_.size());
   const std::uint32_t own_rank = bank >> rank_bits_;
@@ -108,7 +101,7 @@ void DeviceTiming::collect(Command preceding, std::uint32_t bank, const Config& 
           rules_.push_back({bank * bank_slots + index, gap});
           break;
         case Scope::bank_group:
-          rules_.push_back({group_cells_ + (bank >> bank_bits_) * bank_slots + index, gap});
+          rules_.push_back({group_cells + (bank >> bank_bits_) * bank_slots + index, gap});
           break;
         case Scope::rank:
           rules_.push_back({rank_cell(slot, own_rank), gap});
@@ -122,7 +115,7 @@ void DeviceTiming::collect(Command preceding, std::uint32_t bank, const Config& 
     }
   }
   rules.end = static_cast<std::uint32_t>(rules_.size());
-  rules_of_.push_back(rules);
+  return rules;
 }
 
 /// Lists, for each command to a whole rank, what it has to come after.
@@ -139,10 +132,9 @@ void DeviceTiming::collect_for_ranks(const Constraint& constraint, const Config&
 }
 
 Cycle DeviceTiming::earliest_for_rank(Slot slot, std::uint32_t rank) const {
-  const Cycle* const last = &last_[rank * command_count];
   Cycle earliest = 0;
   for (const RankRule& rule : rank_rules_[static_cast<std::size_t>(slot)]) {
-    const Cycle at = last[static_cast<std::size_t>(rule.preceding)];
+    const Cycle at = last_[static_cast<std::size_t>(rule.preceding)][rank];
     if (at != 0) earliest = std::max(earliest, at + rule.gap);
   }
   return earliest;
@@ -150,8 +142,12 @@ Cycle DeviceTiming::earliest_for_rank(Slot slot, std::uint32_t rank) const {
 
 void DeviceTiming::shift(Cycle cycles) {
   for (Cycle& cell : cells_) cell += cycles;
-  for (Cycle& time : window_.release) time += cycles;
-  for (Cycle& time : last_) time += time == 0 ? 0 : cycles;
+  for (Ring& ring : rings_) {
+    for (Cycle& time : ring.release) time += cycles;
+  }
+  for (auto& ranks : last_) {
+    for (Cycle& time : ranks) time += time == 0 ? 0 : cycles;
+  }
 }
 
 }  // namespace nearfar::sim::dram

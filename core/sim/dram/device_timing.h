@@ -30,6 +30,7 @@ class DeviceTiming {
  public:
   static constexpr std::uint32_t bank_slots = 4;  ///< act, pre, rd, wr: to one bank
   static constexpr std::uint32_t all_slots = 10;  ///< those, and the others: to a whole rank
+  static constexpr std::uint32_t window = 4;      ///< activates that tFAW counts
 
   explicit DeviceTiming(const Config& config);
 
@@ -39,7 +40,7 @@ class DeviceTiming {
     const auto index = static_cast<std::uint32_t>(slot);
     const Cycle own = cells_[bank * bank_slots + index];
     if (slot == Slot::pre) return own;  // bank groups do not bind it
-    const Cycle group = cells_[group_cells_ + (bank >> bank_bits_) * bank_slots + index];
+    const Cycle group = cells_[group_cells + (bank >> bank_bits_) * bank_slots + index];
     return own < group ? group : own;
   }
   /// Earliest cycle for a command to any bank of a rank as far as the rank binds it.
@@ -52,13 +53,12 @@ class DeviceTiming {
   /// `command` goes out at `cycle` > 0. For a rank's command the bank is the rank's first.
   void issue(Command command, std::uint32_t bank, Cycle cycle) {
     const std::uint32_t rank = bank >> rank_bits_;
-    last_[rank * command_count + static_cast<std::uint32_t>(command)] = cycle;
-    const Rules rules = rules_of_[static_cast<std::uint32_t>(command) * banks_ + bank];
+    last_[static_cast<std::uint32_t>(command)][rank] = cycle;
+    const Rules rules = rules_of_[static_cast<std::uint32_t>(command)][bank];
     const Rule* const end = rules_.data() + rules.end;
-    Cycle* const cells = cells_.data();
     for (const Rule* rule = rules_.data() + rules.begin; rule != end; ++rule) {
       const Cycle to = cycle + rule->gap;
-      if (cells[rule->cell] < to) cells[rule->cell] = to;
+      if (cells_[rule->cell] < to) cells_[rule->cell] = to;
     }
     if (command == Command::act) count_activate(rank, cycle);
   }
@@ -79,40 +79,42 @@ class DeviceTiming {
     Command preceding;
     std::uint32_t gap;
   };
-  /// A rule that counts several activates back: a ring, per rank, of when each frees the
+  /// The rule that counts several activates back: of a rank's last ones, when each frees the
   /// next.
-  struct Window {
-    std::uint32_t gap = 0;
-    std::uint32_t count = 1;
-    std::vector<Cycle> release;           ///< [rank][count]
-    std::vector<std::uint32_t> position;  ///< [rank]: the oldest
+  struct Ring {
+    std::array<Cycle, window> release{};
+    std::uint32_t oldest = 0;
   };
 
-  void collect(Command preceding, std::uint32_t bank, const Config& config);
+  Rules collect(Command preceding, std::uint32_t bank, const Config& config);
   void collect_for_ranks(const Constraint& constraint, const Config& config);
-  [[nodiscard]] std::uint32_t rank_cell(Slot slot, std::uint32_t rank) const {
-    return rank_cells_ + rank * bank_slots + static_cast<std::uint32_t>(slot);
+  [[nodiscard]] static std::uint32_t rank_cell(Slot slot, std::uint32_t rank) {
+    return rank_cells + rank * bank_slots + static_cast<std::uint32_t>(slot);
   }
   void count_activate(std::uint32_t rank, Cycle cycle) {
-    std::uint32_t& position = window_.position[rank];
-    Cycle* const release = &window_.release[rank * window_.count];
-    release[position] = cycle + window_.gap;
-    position = position + 1 == window_.count ? 0 : position + 1;
+    Ring& ring = rings_[rank];
+    ring.release[ring.oldest] = cycle + window_gap_;
+    ring.oldest = (ring.oldest + 1) % window;
     Cycle& cell = cells_[rank_cell(Slot::act, rank)];
-    if (cell < release[position]) cell = release[position];
+    if (cell < ring.release[ring.oldest]) cell = ring.release[ring.oldest];
   }
+
+  static constexpr std::uint32_t most_ranks = 4, most_groups = 16, most_banks = 64;
+  static constexpr std::uint32_t group_cells = most_banks * bank_slots;
+  static constexpr std::uint32_t rank_cells = group_cells + most_groups * bank_slots;
 
   std::uint32_t ranks_;
   std::uint32_t banks_;      ///< of all ranks
   std::uint32_t rank_bits_;  ///< log2 of the banks in a rank
   std::uint32_t bank_bits_;  ///< log2 of the banks in a bank group
-  std::uint32_t group_cells_;
-  std::uint32_t rank_cells_;
-  std::vector<Cycle> cells_;      ///< [bank][4], then [bank group][4], then [rank][4]
+  /// [bank][4], then [bank group][4], then [rank][4]
+  std::array<Cycle, rank_cells + most_ranks * bank_slots> cells_{};
   std::vector<Rule> rules_;
-  std::vector<Rules> rules_of_;   ///< [command][bank]
-  Window window_;                 ///< tFAW
-  std::vector<Cycle> last_;       ///< [rank][command]: when it was last issued, 0: never
+  std::array<std::array<Rules, most_banks>, command_count> rules_of_{};
+  std::uint32_t window_gap_ = 0;  ///< tFAW
+  std::array<Ring, most_ranks> rings_;
+  /// When each command last went to each rank, 0: never.
+  std::array<std::array<Cycle, most_ranks>, command_count> last_{};
   std::array<std::vector<RankRule>, all_slots> rank_rules_;  ///< by slot
 };
 

@@ -32,14 +32,14 @@ class Selector {
                               std::uint64_t available) const;
 
   /// What the bank proposes, at `from` or later.
-  [[nodiscard]] Choice proposal(Direction d, const DeviceTiming& timing, const Location& at,
-                                Cycle from) const;
+  [[nodiscard]] Choice choice_of(Direction d, const DeviceTiming& timing, const Location& at,
+                                 Cycle from) const;
 
   /// What an arrival changed.
   enum class Change : std::uint8_t { none, first, replaced };
 
   /// A request was queued.
-  Change arrived(Direction d, const ControllerState& state, Index entry) {
+  [[gnu::always_inline]] Change arrived(Direction d, const ControllerState& state, Index entry) {
     const RequestQueue::Entry& request = state.queue(d)[entry];
     const Side& side = this->side(d);
     const std::uint64_t rows = side.banks_of[activate] | side.banks_of[precharge];
@@ -80,6 +80,18 @@ class Selector {
     side.proposals[bank] = {order, chosen, kind};
   }
 
+  enum Kind : std::uint16_t { column, activate, precharge };
+
+  struct Proposal {
+    std::uint64_t order = 0;
+    Index entry = RequestQueue::none;
+    Kind kind = column;
+  };
+  /// Of a bank that proposes something.
+  [[nodiscard]] const Proposal& proposal(Direction d, std::uint32_t bank) const {
+    return side(d).proposals[bank];
+  }
+
   /// The bank's proposed row command was issued: it goes on with the same request. What the
   /// other direction wants of the bank may have changed.
   void row_issued(Direction d, const ControllerState& state, std::uint32_t bank) {
@@ -100,14 +112,6 @@ class Selector {
   }
 
  private:
-  enum Kind : std::uint16_t { column, activate, precharge };
-
-  struct Proposal {
-    std::uint64_t order = 0;
-    Index entry = RequestQueue::none;
-    Kind kind = column;
-  };
-
   /// One direction's proposals.
   struct Side {
     std::array<std::uint64_t, 3> banks_of{};  ///< by kind: the banks that propose it, a bit each
@@ -123,10 +127,6 @@ class Selector {
 
   [[nodiscard]] static constexpr std::uint64_t bit(std::uint32_t bank) {
     return std::uint64_t{1} << bank;
-  }
-  [[nodiscard]] static Command command_of(Direction d, Kind kind) {
-    if (kind == column) return d == Direction::read ? Command::rd : Command::wr;
-    return kind == activate ? Command::act : Command::pre;
   }
   [[nodiscard]] Side& side(Direction d) { return sides_[static_cast<unsigned>(d)]; }
   [[nodiscard]] const Side& side(Direction d) const { return sides_[static_cast<unsigned>(d)]; }
@@ -192,26 +192,30 @@ template <Slot slot>
                                                      const DeviceTiming& timing,
                                                      std::uint64_t banks, Cycle from,
                                                      Best& best) const {
-  std::uint32_t rank = 0;
-  do {
-    const std::uint64_t here = banks & banks_of_rank_[rank];
+  const auto compare_here = [&](std::uint64_t here, std::uint32_t rank) {
     const Cycle allowed = timing.earliest_in_rank(slot, rank);
     const Cycle first = allowed < from ? from : allowed;
-    if (here != 0 && first <= best.cycle) {
-      compare_in_rank<slot>(side, head, timing, here, first, best);
-    }
-  } while (++rank < ranks_);
+    if (first <= best.cycle) compare_in_rank<slot>(side, head, timing, here, first, best);
+  };
+  if (ranks_ == 1) {
+    compare_here(banks, 0);
+    return;
+  }
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    const std::uint64_t here = banks & banks_of_rank_[rank];
+    if (here != 0) compare_here(here, rank);
+  }
 }
 
 [[gnu::always_inline]] inline Choice Selector::select(Direction d, const ControllerState& state,
                                                       const DeviceTiming& timing, Cycle from,
                                                       std::uint64_t available) const {
   const Side& side = this->side(d);
-  Best best;
   std::uint64_t columns = side.banks_of[column] & available;
   const std::uint64_t precharges = side.banks_of[precharge] & available;
   const std::uint64_t activates = side.banks_of[activate] & available;
   if ((columns | precharges | activates) == 0) return {};
+  Best best;
   const RequestQueue& queue = state.queue(d);
   const std::uint32_t oldest_bank = queue[queue.oldest()].at.bank;
   const bool proposed = side.proposals[oldest_bank].entry == queue.oldest();
@@ -226,18 +230,19 @@ template <Slot slot>
   }
   if (precharges != 0) compare<Slot::pre>(side, head, timing, precharges, from, best);
   if (activates != 0) compare<Slot::act>(side, head, timing, activates, from, best);
-  const Proposal& winner = side.proposals[best.bank];
-  return {best.cycle, winner.order, command_of(d, winner.kind), d, winner.entry};
+  return {best.cycle, best.order, best.bank, d};
 }
 
-inline Choice Selector::proposal(Direction d, const DeviceTiming& timing, const Location& at,
-                                 Cycle from) const {
+inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing, const Location& at,
+                                  Cycle from) const {
   const Proposal& proposal = side(d).proposals[at.bank];
-  const Command command = command_of(d, proposal.kind);
-  const Slot slot = slot_of(command);
+  const Slot slot = proposal.kind == activate    ? Slot::act
+                    : proposal.kind == precharge ? Slot::pre
+                    : d == Direction::read       ? Slot::rd
+                                                 : Slot::wr;
   const Cycle cycle = std::max({from, timing.earliest_at_bank(slot, at.bank),
                                 timing.earliest_in_rank(slot, at.rank)});
-  return {cycle, proposal.order, command, d, proposal.entry};
+  return {cycle, proposal.order, at.bank, d};
 }
 
 }  // namespace nearfar::sim::dram

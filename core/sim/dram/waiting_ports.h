@@ -36,6 +36,7 @@ class WaitingPorts {
     if (ports_[port].place != Place::elsewhere) return;
     ports_[port].place = Place::waiting;
     waiting_.push(port);
+    ++waiting_count_;
   }
 
   /// `port` was served without a slot: what was held for it becomes free. True when it was.
@@ -47,9 +48,10 @@ class WaitingPorts {
 
   /// A slot became free at `cycle`: the port to wake, for which it is now held.
   std::optional<std::uint16_t> wake(Cycle cycle) {
-    if (waiting_.empty()) return std::nullopt;
+    if (waiting_count_ == 0) return std::nullopt;
     const std::uint16_t port = waiting_.front();
     waiting_.pop();
+    --waiting_count_;
     ports_[port] = {Place::held, cycle + hold_};
     grants_.push({port, cycle + hold_});
     ++held_;
@@ -64,8 +66,8 @@ class WaitingPorts {
   void lapse() { give_up(grants_.front().port); }
 
   /// No port waits and no slot is held.
-  [[nodiscard]] bool quiet() const { return held_ == 0 && waiting_.empty(); }
-  [[nodiscard]] bool none_waiting() const { return waiting_.empty(); }
+  [[nodiscard]] bool quiet() const { return (held_ | waiting_count_) == 0; }
+  [[nodiscard]] bool none_waiting() const { return waiting_count_ == 0; }
 
  private:
   enum class Place : std::uint8_t { elsewhere, waiting, held };
@@ -92,6 +94,7 @@ class WaitingPorts {
 
   Cycle hold_;
   std::uint32_t held_ = 0;
+  std::uint32_t waiting_count_ = 0;
   std::vector<Port> ports_;     ///< by port
   Fifo<std::uint16_t> waiting_;
   Fifo<Grant> grants_;          ///< in order of time; the first is current, others may not be
