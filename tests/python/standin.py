@@ -18,14 +18,16 @@ class StandIn:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.interrupt_at: int | None = None
+        self.slower_with_seed = False
 
     def chase(self, settings: str, *, ops: Sequence[str], **asked: Any) -> list[dict[str, Any]]:
         self._note(settings, ops=list(ops), **asked)
+        factor = asked["seed"] if self.slower_with_seed else 1
         ordered = sorted(ops, key=lambda op: "load" in op)  # stores first, as the core does
         return [
             _point(
                 op,
-                LOAD_NS if "load" in op else STORE_NS,
+                factor * (LOAD_NS if "load" in op else STORE_NS),
                 lines=asked["lines"] * asked["threads"],
                 threads=asked["threads"],
                 reads="load" in op,

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import fmean
 from typing import NamedTuple
 
 from nearfar.measure.core import Core
@@ -51,8 +53,13 @@ def run_tasks(
 
 def _run(model: Model, place: int, task: Task, core: Core | None) -> Finished:
     machine = model.override(*(f"{key}={value}" for key, value in task.job.overrides))
-    result = measure(machine, task.job.pattern, core=core)
-    return Finished(place, {name: quantities.read(result, name) for name in task.quantities})
+    found: list[dict[str, float]] = []
+    for seed in task.job.seeds:
+        pattern = replace(task.job.pattern, seed=seed)
+        result = measure(machine, pattern, core=core)
+        found.append({name: quantities.read(result, name) for name in task.quantities})
+    means = {name: fmean(values[name] for values in found) for name in task.quantities}
+    return Finished(place, means)
 
 
 _worker_model: Model | None = None

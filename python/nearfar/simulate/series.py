@@ -12,11 +12,13 @@ from nearfar.measure.patterns import Pattern
 class Job:
     """One run of the model under validation, with some keys overridden.
 
-    Jobs are hashable, so that the store and the load curve of one pass share a run.
+    With several `seeds` it is run with each, and every quantity is the mean. Jobs are
+    hashable, so that the store and the load curve of one pass share a run.
     """
 
     pattern: Pattern
     overrides: tuple[tuple[str, str], ...] = ()
+    seeds: tuple[int, ...] = (1,)
     cost: int = 0  # lines simulated, about; long jobs are started first
 
 

@@ -74,7 +74,6 @@ def shorten(point: HardwarePoint) -> HardwarePoint:
     pattern = point.job.pattern
     if not isinstance(pattern, Overwrite):
         return point
-    job = Job(
-        dataclasses.replace(pattern, writes=QUICK_WRITES), point.job.overrides, 4 * QUICK_WRITES
-    )
+    shorter = dataclasses.replace(pattern, writes=QUICK_WRITES)
+    job = dataclasses.replace(point.job, pattern=shorter, cost=4 * QUICK_WRITES)
     return dataclasses.replace(point, job=job)

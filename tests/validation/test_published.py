@@ -1,0 +1,91 @@
+"""The Optane model against the published measurements that come with nearfar.
+
+The thresholds are promises to the users of the model. A change that lowers a figure below
+its threshold has made the model worse; a change that raises one may raise the threshold.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import nearfar
+from nearfar.results import ComparedSeries
+
+MODEL = "model:optane-100"
+
+# Series to the least mean and the least worst accuracy. Blocks above 64 B and six DIMMs
+# have no promise for their worst point.
+PROMISED = {
+    "chase-1dimm-64-load": (0.98, 0.90),
+    "chase-1dimm-64-store": (0.96, 0.75),
+    "chase-1dimm-256-load": (0.95, 0.0),
+    "chase-1dimm-256-store": (0.95, 0.0),
+    "chase-1dimm-1024-load": (0.95, 0.0),
+    "chase-1dimm-1024-store": (0.95, 0.0),
+    "chase-1dimm-4096-load": (0.95, 0.0),
+    "chase-1dimm-4096-store": (0.95, 0.0),
+    "chase-6dimm-64-load": (0.96, 0.0),
+    "chase-6dimm-64-store": (0.92, 0.0),
+}
+
+
+@pytest.fixture(scope="module")
+def series() -> dict[str, ComparedSeries]:
+    """A subset of every curve: the whole set is what `make demo` runs."""
+    validation = nearfar.validate(MODEL, "demo,random-read", quick=True)
+    return {one.name: one for one in validation.series}
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_the_pointer_chases_agree(series: dict[str, ComparedSeries], name: str) -> None:
+    mean, worst = PROMISED[name]
+    assert series[name].mean >= mean
+    assert series[name].worst >= worst, series[name].worst_point
+
+
+def test_the_overwrites_agree(series: dict[str, ComparedSeries]) -> None:
+    points = {point.label: point for point in series["overwrite"].points}
+    assert points["median write"].accuracy >= 0.95
+    assert points["stall length"].accuracy >= 0.95
+    assert points["median interval"].accuracy >= 0.90
+
+
+def test_stalls_are_as_regular_as_the_real_ones() -> None:
+    result = nearfar.measure(MODEL, nearfar.Overwrite(writes=1_700_000))
+    assert result.samples is not None
+    from nearfar.measure.stalls import intervals, stalls, variation
+
+    gaps = intervals(stalls(result.samples))
+    assert len(gaps) >= 100
+    assert 0.07 <= variation(gaps) <= 0.14
+
+
+def test_random_reads_far_beyond_the_buffers_reach_the_media(
+    series: dict[str, ComparedSeries],
+) -> None:
+    points = {point.label: point.simulated for point in series["random-read"].points}
+    assert points["random 256 B reads"] >= 6.5
+    assert 1.7 <= points["random 64 B reads"] <= 1.9
+    assert 1.0 <= points["amplification, 256 B"] <= 1.1
+    assert 3.9 <= points["amplification, 64 B"] <= 4.2
+
+
+def test_fenced_overwrites_of_256_bytes_write_no_more_than_the_host() -> None:
+    (point,) = nearfar.measure(MODEL, nearfar.Overwrite(writes=20_000)).points
+    assert point.write_amplification == pytest.approx(1, abs=0.02)
+
+
+def test_the_idle_latency_of_dram_agrees() -> None:
+    (series,) = nearfar.validate("model:ddr4-2666", "dram-idle").series
+    assert series.worst >= 0.90, series.worst_point
+
+
+def test_the_cost_of_a_walk_does_not_depend_on_where_it_is_cut() -> None:
+    """What lets a validation walk a part of a region that is far beyond every buffer."""
+    short, long = (
+        nearfar.measure(
+            MODEL, nearfar.Chase(region="128MiB", op="ntload", lines=lines, whole=False)
+        ).points[0]
+        for lines in (1 << 17, 1 << 20)
+    )
+    assert short.ns_per_line == pytest.approx(long.ns_per_line, rel=0.005)
