@@ -47,7 +47,7 @@ test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
-	@scripts/need gtest chromium?
+	@scripts/need gtest chromium? zsh? fish?
 	@$(call build,release)
 	@$(BIN)/pytest
 
