@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,14 +82,85 @@ def test_a_seed_decides_everything_random(pattern: Chase | Overwrite | Stream) -
         assert elapsed(1) != elapsed(2)
 
 
-def test_the_stub_names_exactly_what_the_core_has() -> None:
-    stub = (PACKAGE / "_core.pyi").read_text()
-    public = {name for name in dir(_core) if not name.startswith("_")}
-    assert {
-        name for name in public if f"def {name}(" not in stub and f"class {name}" not in stub
-    } == set()
-    for name in ("chase", "overwrite", "stream", "contention", "version", "Replay"):
-        assert name in public
+def stub_functions() -> dict[str, list[str]]:
+    """Every function of the stub, with methods as Class.method, to its parameters."""
+    found = {}
+    for node in ast.parse((PACKAGE / "_core.pyi").read_text()).body:
+        inside = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for function in inside:
+            if isinstance(function, ast.FunctionDef):
+                arguments = function.args
+                names = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
+                found[prefix + function.name] = names
+    return found
+
+
+def stub_keys(kind: str) -> set[str]:
+    """The keys of a TypedDict of the stub, with those of what it extends."""
+    classes = {
+        node.name: node
+        for node in ast.parse((PACKAGE / "_core.pyi").read_text()).body
+        if isinstance(node, ast.ClassDef)
+    }
+    own = {
+        item.target.id
+        for item in classes[kind].body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    }
+    bases = [base.id for base in classes[kind].bases if isinstance(base, ast.Name)]
+    return own.union(*(stub_keys(base) for base in bases if base in classes))
+
+
+def test_the_stub_has_the_functions_of_the_core_with_their_parameters() -> None:
+    actual = {}
+    for name in dir(_core):
+        thing = getattr(_core, name)
+        if name.startswith("_"):
+            continue
+        members = [name]
+        if isinstance(thing, type):
+            own = [member for member in vars(thing) if not member.startswith("__")]
+            members = [f"{name}.{member}" for member in ("__init__", *own)]
+        for member in members:
+            function = functools.reduce(getattr, member.split("."), _core)
+            signature = function.__nb_signature__[0][0]
+            actual[member] = re.findall(
+                r"(?:^|[(,] ?)(\w+)(?=[:,)])", signature.split("(", 1)[1].rsplit("->")[0].join("()")
+            )
+    assert actual == stub_functions()
+
+
+def test_the_stub_has_the_keys_that_the_core_returns() -> None:
+    model = nearfar.load_model("optane-100").export()
+    (point,) = _core.chase(
+        model,
+        region=64,
+        block=64,
+        ops=["ntload"],
+        regions="fresh",
+        fence="region",
+        fence_kind="mfence",
+        threads=1,
+        lines=64,
+        seed=1,
+    )
+    assert set(point) == stub_keys("PointData")
+    overwritten = _core.overwrite(
+        model, region=256, writes=2, op="ntstore", fence_kind="mfence", seed=1
+    )
+    assert set(overwritten) == stub_keys("OverwriteData")
+    replay = _core.Replay(
+        model,
+        name="t",
+        format="ramulator",
+        pace="asap",
+        outstanding=1,
+        clock_ps=750,
+        command_trace="",
+    )
+    replay.feed(b"LD 0x0\n")
+    assert set(replay.finish()) == stub_keys("ReplayData")
 
 
 def test_the_versions_of_the_two_halves_agree() -> None:

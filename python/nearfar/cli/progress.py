@@ -14,8 +14,18 @@ _REFRESH_S = 0.1
 class ProgressBar:
     """Call it with (done, total) as work finishes; leaving the context removes the bar."""
 
-    def __init__(self, label: str, *, quiet: bool, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        *,
+        quiet: bool,
+        scale: int = 1,
+        unit: str = "",
+        stream: TextIO | None = None,
+    ) -> None:
         self._label = label
+        self._scale = scale  # what is counted, per `unit`
+        self._unit = f" {unit}" if unit else ""
         self._stream = sys.stderr if stream is None else stream
         self._shown = not quiet and self._stream.isatty()
         self._start = self._last = time.monotonic()
@@ -42,7 +52,8 @@ class ProgressBar:
         left = (now - self._start) / done * (total - done)
         filled = _WIDTH * done // total
         bar = "#" * filled + "." * (_WIDTH - filled)
-        self._write(f"{self._label} [{bar}] {done}/{total}, {duration(left)} left")
+        count = f"{-(-done // self._scale)}/{-(-total // self._scale)}{self._unit}"
+        self._write(f"{self._label} [{bar}] {count}, {duration(left)} left")
 
     def _write(self, text: str) -> None:
         self._stream.write(f"\r\x1b[K{text}")

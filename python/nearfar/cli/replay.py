@@ -14,6 +14,7 @@ from nearfar.cli.options import (
     write_json,
 )
 from nearfar.cli.parser import Parser
+from nearfar.cli.progress import ProgressBar
 from nearfar.model.units import CLOCK
 from nearfar.report.text import replay_text
 from nearfar.simulate.replay import FORMATS, PACES, replay
@@ -48,15 +49,17 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay the trace."""
-    replayed = replay(
-        args.target,
-        args.trace,
-        format=args.format,
-        pace=args.pace,
-        outstanding=args.outstanding,
-        clock_ps=args.clock,
-        command_trace=args.command_trace,
-    )
+    with ProgressBar("replaying", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
+        replayed = replay(
+            args.target,
+            args.trace,
+            format=args.format,
+            pace=args.pace,
+            outstanding=args.outstanding,
+            clock_ps=args.clock,
+            command_trace=args.command_trace,
+            progress=progress,
+        )
     if wants_text(args):
         emit(replay_text(replayed))
     write_json(args, replayed.to_dict())

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from nearfar.measure.quantity import at_least, choice
+from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import Replayed, check_writable
 from nearfar.simulate.unpack import pieces
 
-FORMATS = ("auto", "ramulator", "dramsim3", "vans")
+FORMATS = ("auto", "ramulator", "ramulator-cpu", "dramsim3", "vans")
 PACES = ("trace", "asap")
 
 
@@ -36,14 +37,17 @@ def replay(
     outstanding: int | None = None,
     clock_ps: int | None = None,
     command_trace: str | Path | None = None,
+    progress: Progress | None = None,
     player: PlayerFactory | None = None,
 ) -> Replayed:
     """Play the trace file `trace` on a model; plain, gzip or zstandard.
 
     `pace="trace"` sends each access at its cycle, "asap" as fast as `outstanding` requests
     in flight allow. `clock_ps` is the period of the trace's cycles; None: the model's
-    memory clock. Raises InputError for a file or a line that cannot be read, and for an
-    address beyond the model's memory.
+    memory clock. `progress` is told bytes of the file, done and in all.
+
+    Raises InputError for a file or a line that cannot be read, and for an address beyond the
+    model's memory.
     """
     choice("format", format, FORMATS)
     choice("pace", pace, PACES)
@@ -62,7 +66,7 @@ def replay(
         clock_ps=_memory_clock(model) if clock_ps is None else clock_ps,
         command_trace="" if command_trace is None else str(command_trace),
     )
-    for piece in pieces(trace):
+    for piece in pieces(trace, progress):
         running.feed(piece)
     data = running.finish()
     return Replayed(

@@ -6,12 +6,14 @@ file, and a file that ends early is an error with its name, never a silently sho
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from nearfar.errors import InputError
+from nearfar.measure.run import Progress
 
 PIECE = 1 << 20  # bytes
 
@@ -29,15 +31,19 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def pieces(path: str | Path) -> Iterator[bytes]:
-    """The unpacked content of `path`.
+def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes]:
+    """The unpacked content of `path`; `progress` is told how much of the file is used up.
 
     Raises InputError, in one line that names the file: it cannot be read, it is empty, or
     it is packed and damaged or truncated.
     """
     try:
         with Path(path).open("rb") as file:
-            yield from _unpacked(path, file)
+            size = os.fstat(file.fileno()).st_size
+            for piece in _unpacked(path, file):
+                yield piece
+                if progress is not None and size:  # a pipe has no size
+                    progress(min(file.tell(), size), size)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
 
