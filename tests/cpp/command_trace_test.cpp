@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -144,6 +145,16 @@ TEST_F(CommandTraceTest, AnOlderFileStaysUntilTheNewOneIsWhole) {
   CommandTrace trace(file());
   trace.close();
   EXPECT_EQ(text(), header);
+}
+
+TEST_F(CommandTraceTest, AClosedTraceDoesNotDisturbTheNextOneOfItsName) {
+  auto first = std::make_unique<CommandTrace>(file());
+  first->close();
+  CommandTrace second(file());
+  first.reset();
+  second.log_for("dram").record(command(Command::ref));
+  second.close();
+  EXPECT_EQ(text(), header + "833,dram,1,2,,,REF,,\n");
 }
 
 TEST_F(CommandTraceTest, AFileThatCannotBeCreatedIsAnInputError) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/event_queue.h"
@@ -20,6 +21,8 @@ class MockDevice : public Device {
     std::uint32_t slots = 1'000'000;
     Bytes capacity = Bytes{1} << 30;
     bool note_entries = true;
+    /// The latency of the n-th request, from 0; empty: always `latency`.
+    std::function<Tick(std::uint64_t)> latency_of{};
   };
   enum class Fault : std::uint8_t { none, lose, twice, other_address, other_id, early, never_wake };
 
@@ -52,10 +55,10 @@ class MockDevice : public Device {
     if (config_.note_entries) {
       entries_.push_back({now, request.address, request.op, request.port});
     }
-    const Completion completion{.time = now + config_.latency,
-                                .id = request.id,
-                                .address = request.address,
-                                .data = request.data};
+    const Tick latency = config_.latency_of ? config_.latency_of(accepted_) : config_.latency;
+    ++accepted_;
+    const Completion completion{
+        .time = now + latency, .id = request.id, .address = request.address, .data = request.data};
     schedule(completion);
     if (request.tell_media) {
       Completion media = completion;
@@ -147,6 +150,7 @@ class MockDevice : public Device {
   std::uint32_t in_use_ = 0;
   std::uint32_t most_in_use_ = 0;
   std::uint64_t offers_ = 0;
+  std::uint64_t accepted_ = 0;
   std::uint64_t advances_ = 0;
   bool time_went_back_ = false;
   bool asked_unwoken_ = false;

@@ -245,6 +245,7 @@ TEST(Replay, ATimeBeyondTheClockIsToldWithItsLine) {
             "end within 106 days");
   const std::string far = "0x0 R:9000000000000000\n";  // 104 days, twice
   EXPECT_NE(complaint(far + far + "0x0 R\n"), "");
+  EXPECT_NE(complaint("0x0 READ 18446744073709552\n"), "") << "a product that wraps to 384 ps";
 }
 
 TEST(Replay, TheFirstBadLineIsToldHoweverTheTraceIsCut) {
@@ -281,6 +282,27 @@ TEST(Replay, MeasuresTheSameHoweverTheTraceIsCut) {
   };
   const auto whole = outcome(text.size());
   for (const std::size_t piece : {1, 2, 7, 64, 1000}) EXPECT_EQ(outcome(piece), whole);
+}
+
+TEST(Replay, TheLastLineNeedsNoNewline) {
+  MockDevice device;
+  EXPECT_EQ(play_paced(device, "LD 0\nLD 64").requests, 2u);
+}
+
+TEST(Replay, ReadLatencyPercentilesAreThoseOfTheirName) {
+  // Of 1,000 reads 1 takes 4 us, 3 take 3 us, 16 take 2 us, the others 1 us.
+  MockDevice device({.latency_of = [](std::uint64_t n) {
+    return Tick(n == 0 ? 4'000'000 : n < 4 ? 3'000'000 : n < 20 ? 2'000'000 : 1'000'000);
+  }});
+  const auto result = play_paced(device, [] {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "LD 0\n";
+    return text;
+  }());
+  EXPECT_NEAR(result.read_p50.ns(), 1'000, 1'000 / 128);
+  EXPECT_NEAR(result.read_p99.ns(), 2'000, 2'000 / 128);
+  EXPECT_NEAR(result.read_p999.ns(), 3'000, 3'000 / 128);
+  EXPECT_EQ(result.read_max, Tick(4'000'000));
 }
 
 TEST(Replay, ReadLatencyPercentilesComeFromReadsAlone) {
@@ -321,6 +343,23 @@ TEST(Replay, FollowsWritesToTheMediaWhenAsked) {
   EXPECT_EQ(play_paced(not_asked, "ST 0\n").media_writes, 0u);
 }
 
+TEST(Replay, AWriteIsFollowedAlsoWhenItsSuccessorsAreDone) {
+  MockDevice device({.latency = 100 * cycle, .media_latency = 450 * cycle});
+  const auto result = play(device, "ST 0\nLD 64\nST 128\nLD 192\n",
+                           {.pace = Pace::asap, .outstanding = 1, .tell_media = true});
+  EXPECT_EQ(result.media_writes, 2u);
+  EXPECT_EQ(result.elapsed, 400 * cycle);
+}
+
+TEST(Replay, TheLastCompletionHasItsOwnTimeHoweverLateItIsCollected) {
+  MockDevice device({.latency = 100 * cycle});
+  Requester requester(device, {});
+  requester.send(Address(0), Op::read);
+  requester.advance_to(1000 * cycle);
+  EXPECT_EQ(requester.totals().last_done, 100 * cycle);
+  EXPECT_EQ(requester.now(), 1000 * cycle);
+}
+
 TEST(Replay, FinishLeavesNothingInFlight) {
   MockDevice device({.slots = 9});
   const auto result = play(device, random_reads(333, 6), {.pace = Pace::asap});
@@ -329,20 +368,43 @@ TEST(Replay, FinishLeavesNothingInFlight) {
   EXPECT_EQ(device.entries().size(), 333u);
 }
 
-/// Every way a device can lose track of a request is its fault, and found.
-class ReplayAccounting : public testing::TestWithParam<Fault> {};
+/// A way a device can lose track of a request, and what it is then told.
+struct Broken {
+  Fault fault;
+  std::string complaint;
+};
+
+class ReplayAccounting : public testing::TestWithParam<Broken> {};
 
 TEST_P(ReplayAccounting, ABrokenDeviceIsFoundOut) {
   for (const std::uint64_t healthy : {0, 1, 50, 99}) {
     MockDevice device({.slots = 8});
-    device.misbehave(GetParam(), healthy);
-    EXPECT_THROW(play(device, random_reads(100, 7), {.pace = Pace::asap}), std::logic_error);
+    device.misbehave(GetParam().fault, healthy);
+    try {
+      play(device, random_reads(100, 7), {.pace = Pace::asap});
+      FAIL() << "after " << healthy << " healthy requests";
+    } catch (const std::logic_error& error) {
+      EXPECT_EQ(std::string_view(error.what()).substr(0, GetParam().complaint.size()),
+                GetParam().complaint);
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, ReplayAccounting,
-                         testing::Values(Fault::lose, Fault::twice, Fault::other_address,
-                                         Fault::other_id, Fault::early, Fault::never_wake));
+std::string fault_name(const testing::TestParamInfo<Broken>& info) {
+  constexpr const char* names[] = {"None",    "Lost",  "Twice",     "OtherAddress",
+                                   "OtherId", "Early", "NeverWoken"};
+  return names[static_cast<std::size_t>(info.param.fault)];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, ReplayAccounting,
+    testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
+                    Broken{Fault::never_wake, "the memory has nothing left to do"},
+                    Broken{Fault::twice, "a completion nobody waits for"},
+                    Broken{Fault::other_id, "a completion nobody waits for"},
+                    Broken{Fault::other_address, "a completion with another request's address"},
+                    Broken{Fault::early, "a completion from the future"}),
+    fault_name);
 
 }  // namespace
 }  // namespace nearfar::sim

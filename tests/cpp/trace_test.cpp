@@ -221,6 +221,9 @@ TEST(Trace, TimesAreKeptFromOneFormatToAnother) {
             "0x40 R:10\n0x80 W\n0xc0 R\n");
   EXPECT_EQ(write_all(ramulator_cpu, parse("0x40 READ 2\n0x80 WRITE 3\n0xc0 READ 7\n")),
             "2 64 128\n3 192\n");
+  EXPECT_EQ(write_all(vans, parse("0x40 READ 9\n0x80 READ 5\n0xc0 READ 7\n")),
+            "0x40 R\n0x80 R:1\n0xc0 R\n")
+      << "a cycle that goes back is no wait";
 }
 
 TEST(Trace, WhatAFormatCannotSayIsRefusedByName) {
@@ -239,6 +242,7 @@ TEST(Trace, WhatAFormatCannotSayIsRefusedByName) {
             "the access of line 1 cannot be written as 'BUBBLES READ-ADDRESS [WRITE-ADDRESS]' "
             "(ramulator-cpu); choose another format");
   EXPECT_NE(message(ramulator_cpu, "LD 0x40\nST 0x80\nST 0xc0\n"), "");
+  EXPECT_NE(message(ramulator_cpu, "0x40 READ 0\n0x80 WRITE 9\n"), "");
   EXPECT_NE(message(dramsim3, "LD 0x40 64\n"), "");
   EXPECT_NE(message(vans, "LD 0x40 64\n"), "");
 }
@@ -272,17 +276,17 @@ TEST(Trace, EveryWayALineCanBeWrongIsFound) {
     std::vector<std::string_view> lines;
   } wrong[] = {
       {&ramulator,
-       {"LD", "LD 0x", "LD 0x40 0", "LD 0x40 4097", "LD 0x40 8 1", "ST 0x40 2 1", "ST 0x40 1 256",
-        "ST 0x40 1 1 1", "ld 0x40", "LDX 0x40", "LD 40h", "LD +64", "R 0,0,1,2",
-        "LD 0x10000000000000000", "LD 18446744073709551616"}},
+       {"LD", "LD 0x", "LD 0x40 0", "LD 0x40 4097", "LD 0x40 8 1", "LD 0x40 1 7", "LD 0x 64",
+        "ST 0x40 2 1", "ST 0x40 1 256", "ST 0x40 1 1 1", "ld 0x40", "LDX 0x40", "LD 40h", "LD +64",
+        "R 0,0,1,2", "LD 0x10000000000000000", "LD 18446744073709551616"}},
       {&ramulator_cpu,
        {"1", "x 64", "1 64 128 192", "1 64 z", "1.5 64", "18446744073709551615 64", "1 -64"}},
       {&dramsim3,
        {"0x40", "0x40 READ", "0x40 READ x", "0x40 READ 1 2", "zz READ 1", "0x40 FETCH 1",
-        "0x40 READ -1", "0x40 READ 0x10"}},
+        "0x40 READ -1", "0x40 READ 0x10", "0x READ 1"}},
       {&vans,
        {"0x40 RR", "0x40 R:", "0x40 R:x", "0x40 R:1 2", "0x40 R 1 2", "0x40 :1", "xyz R",
-        "0x40 R:18446744073709551615", "0x40 R :1", "0x40 READ"}},
+        "0x40 R:18446744073709551615", "0x40 R :1", "0x40 READ", "0x R"}},
   };
   for (const auto& [format, lines] : wrong) {
     for (const std::string_view line : lines) {
