@@ -31,7 +31,7 @@ def series(tables: Tables) -> list[Series]:
             real=disturbed / idle,
             unit="x idle",
             job=_job(other),
-            quantity="ns_per_line",
+            quantity="p50_ns",
             relative_to=alone,
         )
         for name, label, other in _DISTURBED
