@@ -32,6 +32,7 @@ def _stall_variation(_: Point, result: Result) -> float:
 _QUANTITIES: dict[str, Callable[[Point, Result], float | None]] = {
     "ns_per_line": lambda point, _: point.ns_per_line,
     "gb_per_s": lambda point, _: point.gb_per_s,
+    "p50_ns": lambda point, _: point.p50_ns,
     "read_amplification": lambda point, _: point.read_amplification,
     "write_amplification": lambda point, _: point.write_amplification,
     "ordinary_write": _ordinary_write,
