@@ -123,7 +123,7 @@ def _played(
 
 def _memory_clock(model: Model) -> int:
     """The period, in ps, of the bus behind the controller."""
-    return int(model["dram.clock" if model["machine"] == "dram" else "nvdimm.bus.clock"])
+    return int(model["dram.clock" if model["machine"] == "dram" else "nvdimm.dram.clock"])
 
 
 def _core_player() -> PlayerFactory:
