@@ -54,7 +54,8 @@ class StandIn:
     def contention(self, settings: str, *, other: str, reads: int, **asked: Any) -> dict[str, Any]:
         self._note(settings, other=other, reads=reads, **asked)
         slower = {"none": 1, "load": 2, "ntstore": 3}[other]
-        return _point("load", slower * LOAD_NS, lines=reads, threads=1, reads=True)
+        point = _point("load", slower * LOAD_NS, lines=reads, threads=1, reads=True)
+        return {**point, "threads": 1 if other == "none" else 2}  # the lines are the reader's
 
     def _note(self, settings: str, **asked: Any) -> None:
         if self.interrupt_at == len(self.asked):

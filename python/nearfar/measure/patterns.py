@@ -28,11 +28,8 @@ AGENTS = ("core", "none")  # none: without a core's limits, straight to the cont
 OVERWRITE_ACCESS = 256  # bytes in one timed overwrite: an access of the media
 
 # What a point touches unless told: with so many accesses the mean of a load moves by less
-# than half a per cent between seeds. A region is walked a few times, so that the chase's
-# index table is warm in the caches, but a huge one only once.
+# than half a per cent between seeds. A bigger region is walked once.
 STEADY_LINES = 65536
-STEADY_WALKS = 16
-MANY_LINES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,7 @@ class Chase:
     def lines_for(self, region: int) -> int:
         """How many lines a thread touches for the point over `region`."""
         per_region = region // LINE
-        steady = max(STEADY_LINES, min(STEADY_WALKS * per_region, MANY_LINES))
-        wanted = steady if self.lines is None else self.lines
+        wanted = STEADY_LINES if self.lines is None else self.lines
         if not self.whole and wanted < per_region:
             per_region = self.block // LINE
         return -(-wanted // per_region) * per_region

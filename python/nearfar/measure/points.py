@@ -45,8 +45,8 @@ def stream_point(data: Data, pattern: Stream, access: int, stride: int | str) ->
 
 
 def contention_point(data: Data, pattern: Contention) -> Point:
-    """The reading thread; what disturbs it is in the pattern."""
-    return replace(_point(data), area_bytes=pattern.area)
+    """The reading thread alone; what disturbs it is in the pattern."""
+    return replace(_point({**data, "threads": 1}), area_bytes=pattern.area)
 
 
 def _point(data: Data) -> Point:

@@ -122,8 +122,9 @@ def _summary(validation: Validation, charts: Sequence[Chart]) -> str:
     return (
         '<section id="summary"><h2>Summary</h2><div class="scroll"><table>'
         "<thead><tr><th scope=col>Series<th scope=col>Points<th scope=col>Mean accuracy"
-        '<th scope=col>Worst<th scope=col>Worst at<th scope=col title="What predicting the '
-        'median of repeated measurements would score">Ceiling<th scope=col>|ln(model/real)|'
+        "<th scope=col>Worst<th scope=col class=words>Worst at"
+        '<th scope=col title="What predicting the median of repeated measurements would score">'
+        "Ceiling<th scope=col>|ln(model/real)|"
         f"</tr></thead><tbody>{rows}</tbody></table></div></section>\n"
     )
 

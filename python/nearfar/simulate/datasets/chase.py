@@ -15,13 +15,11 @@ from nearfar.simulate.tables import Tables
 
 SOURCE = "Wang et al., MICRO 2020; data of the VANS repository (MIT)"
 
-# Lines a pass touches. The measured runs walked at least 2048 times over a region of 1 MiB:
-# the index table was warm in the caches, and a few walks are needed for that here. A region
-# far beyond every buffer costs the same everywhere once the 4096 entries of the AIT buffer
-# have been filled; a part of it is enough (a 512 MiB walk cut here is within 0.1 %).
-SMALL_LINES = 8192
+# Lines a pass touches. A region far beyond every buffer costs the same everywhere once the
+# 4096 entries of the AIT buffer have been filled: a part of it is enough (a walk over
+# 512 MiB that is cut here is within 0.1 % of a longer one).
+SMALL_LINES = 16384
 LARGE_LINES = 1 << 18
-WALKS = 16
 
 # In a region of a few hundred lines single orders differ by up to 10 % in how well their
 # stores combine, and the measured one is not known: the mean over several is compared.
@@ -80,14 +78,8 @@ _OPERATIONS = (
 
 def chase_job(region: int, block: int, dimms: int) -> Job:
     """The model's walk for one region size."""
-    walks = min(WALKS * (region // LINE), LARGE_LINES)
-    pattern = Chase(
-        region=region,
-        block=block,
-        op=("ntstore", "ntload"),
-        lines=max(SMALL_LINES, walks),
-        whole=False,
-    )
+    lines = max(SMALL_LINES, min(region // LINE, LARGE_LINES))
+    pattern = Chase(region=region, block=block, op=("ntstore", "ntload"), lines=lines, whole=False)
     orders = ORDERS if block < COMBINED and region <= ORDERS_UP_TO else 1
     return Job(
         pattern=pattern,

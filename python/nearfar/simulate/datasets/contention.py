@@ -1,7 +1,9 @@
 """Reads beside reads and writes at one DIMM (the side-channel study of USENIX Security 2023).
 
-The samples are cycles of a clock that the artefact does not state, so they are compared as
-ratios to the undisturbed read, which is the median of its own samples.
+A sample is the mean of 200 dependent loads, each of another 256 B block, while a second
+process does the same or persists random 4 KiB blocks; hence means are compared. The samples
+are cycles of a clock that the artefact does not state, so they are compared as ratios to
+the undisturbed read.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def series(tables: Tables) -> list[Series]:
             real=disturbed / idle,
             unit="x idle",
             job=_job(other),
-            quantity="p50_ns",
+            quantity="ns_per_line",
             relative_to=alone,
         )
         for name, label, other in _DISTURBED
