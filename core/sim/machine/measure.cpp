@@ -180,8 +180,8 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   shape.reads_percent = pattern.reads_percent;
   shape.fence_every = pattern.fence_every;
   shape.line_instructions = core.line_instructions;
-  shape.access_instructions = pattern.stride == 0 ? core.random_access_instructions
-                                                  : core.strided_access_instructions;
+  shape.access_instructions =
+      pattern.stride == 0 ? core.random_access_instructions : core.strided_access_instructions;
   Programs programs;
   for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
     shape.base = Address(thread * pattern.area);
@@ -201,7 +201,7 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
 
 Point measure(const Settings& settings, const ContentionPattern& pattern,
               const std::function<void()>& poll, dram::CommandLog* log) {
-  cpu::Config core = core_config(settings, {}, 0);
+  const cpu::Config core = core_config(settings, {}, 0);
   Bench bench(settings, core, log);
   check_fits(2 * pattern.area, bench.machine(), "the threads' areas");
   Programs programs;

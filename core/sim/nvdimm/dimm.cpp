@@ -217,7 +217,7 @@ void Dimm::media_started(const Media::Started& started) {
 void Dimm::fetch_from_dram(Index transfer, Tick now) {
   Transfer& fetch = transfers_[transfer];
   fetch.lines_left = all_lines_;
-  RmwEntry& entry = rmw_entries_[fetch.rmw];
+  const RmwEntry& entry = rmw_entries_[fetch.rmw];
   if (data_in_use_) load_block(fetch.rmw, fetch.block, entry.ready);
   const Bytes offset = fetch.block % blocks_per_page_ * config_.rmw.entry;
   for (std::uint32_t i = 0; i < lines_per_block_; ++i) {

@@ -15,7 +15,7 @@ void Dimm::read_arrives(Index read, Tick now) {
 }
 
 bool Dimm::look_up(Index read, Tick now) {
-  Read& arriving = reads_[read];
+  const Read& arriving = reads_[read];
   Slot slot = rmw_.find(arriving.block);
   if (slot != BlockTable::none) {
     ++rmw_hits_;
