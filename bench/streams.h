@@ -61,7 +61,8 @@ Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
 
   draw();
   while (done < count) {
-    while (sent < count && !refused && (stream.outstanding == 0 || sent - done < stream.outstanding)) {
+    while (sent < count && !refused &&
+           (stream.outstanding == 0 || sent - done < stream.outstanding)) {
       // The id comes back in the completion, so it can carry the time and the operation.
       request.id = now.ps() * 2 + (request.op == sim::Op::read ? 1 : 0);
       refused = !memory.try_send(request, now).accepted;

@@ -21,8 +21,7 @@ class Rng {
 
   /// A number in [0, bound), by the high half of a 64x64-bit product; `bound` > 0.
   constexpr std::uint64_t below(std::uint64_t bound) {
-    return static_cast<std::uint64_t>(
-        (static_cast<unsigned __int128>(next()) * bound) >> 64);
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
   }
 
   /// A number in [0, 1) with 53 random bits.

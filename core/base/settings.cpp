@@ -16,9 +16,8 @@ std::string_view trimmed(std::string_view text) {
 
 [[noreturn]] void unreadable(std::string_view key, std::string_view value,
                              std::string_view expected) {
-  throw InputError("model: " + std::string(key) + " is '" + std::string(value) +
-                   "', expected " + std::string(expected) +
-                   "; export the model again with this version of nearfar");
+  throw InputError("model: " + std::string(key) + " is '" + std::string(value) + "', expected " +
+                   std::string(expected) + "; export the model again with this version of nearfar");
 }
 
 }  // namespace
@@ -40,8 +39,8 @@ Settings Settings::parse(std::string_view text) {
                        std::string(line) + "', expected 'key = value'");
     }
     if (settings.has(key)) {
-      throw InputError("model: line " + std::to_string(line_number) + ": '" +
-                       std::string(key) + "' appears twice");
+      throw InputError("model: line " + std::to_string(line_number) + ": '" + std::string(key) +
+                       "' appears twice");
     }
     settings.set(std::string(key), std::string(trimmed(line.substr(equals + 1))));
   }

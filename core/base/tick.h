@@ -27,8 +27,14 @@ class Tick {
   friend constexpr Tick operator*(Tick a, std::uint64_t n) { return Tick(a.ps_ * n); }
   friend constexpr Tick operator*(std::uint64_t n, Tick a) { return a * n; }
   friend constexpr std::uint64_t operator/(Tick a, Tick b) { return a.ps_ / b.ps_; }
-  constexpr Tick& operator+=(Tick other) { ps_ += other.ps_; return *this; }
-  constexpr Tick& operator-=(Tick other) { ps_ -= other.ps_; return *this; }
+  constexpr Tick& operator+=(Tick other) {
+    ps_ += other.ps_;
+    return *this;
+  }
+  constexpr Tick& operator-=(Tick other) {
+    ps_ -= other.ps_;
+    return *this;
+  }
 
  private:
   std::uint64_t ps_ = 0;

@@ -49,9 +49,8 @@ struct Outcome {
 };
 
 inline bool operator==(const CommandRecord& a, const CommandRecord& b) {
-  return a.time == b.time && a.command == b.command && a.channel == b.channel &&
-         a.rank == b.rank && a.bank_group == b.bank_group && a.bank == b.bank && a.row == b.row &&
-         a.column == b.column;
+  return a.time == b.time && a.command == b.command && a.channel == b.channel && a.rank == b.rank &&
+         a.bank_group == b.bank_group && a.bank == b.bank && a.row == b.row && a.column == b.column;
 }
 
 inline std::string text(const CommandRecord& c) {

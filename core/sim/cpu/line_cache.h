@@ -11,8 +11,7 @@ namespace nearfar::sim::cpu {
 /// its own: enough to tell in which level the index table of a chase is found.
 class LineCache {
  public:
-  explicit LineCache(const CacheConfig& config)
-      : ways_(config.ways), latency_(config.latency) {
+  explicit LineCache(const CacheConfig& config) : ways_(config.ways), latency_(config.latency) {
     if (config.size != 0) sets_.resize(config.size / line_bytes / config.ways);
   }
 

@@ -87,8 +87,8 @@ bool ChaseLoads::next(Step& step) {
 }
 
 ChaseReadAfterWrite::ChaseReadAfterWrite(const ChaseShape& shape,
-                                         std::shared_ptr<const CyclicOrder> order,
-                                         Step::Kind store, std::shared_ptr<TableCaches> table)
+                                         std::shared_ptr<const CyclicOrder> order, Step::Kind store,
+                                         std::shared_ptr<TableCaches> table)
     : shape_(shape), order_(std::move(order)), store_(store), table_(std::move(table)) {
   begin_region();
 }
@@ -140,9 +140,9 @@ void StreamAccesses::begin_access() {
     access_ = shape_.base + accesses_ % strides * shape_.stride;
   }
   ++accesses_;
-  reading_ = shape_.op == Step::Kind::load ||
-             (shape_.reads_percent > 0 && shape_.reads_percent < 100 &&
-              rng_.below(100) < shape_.reads_percent);
+  reading_ =
+      shape_.op == Step::Kind::load || (shape_.reads_percent > 0 && shape_.reads_percent < 100 &&
+                                        rng_.below(100) < shape_.reads_percent);
 }
 
 bool StreamAccesses::next(Step& step) {

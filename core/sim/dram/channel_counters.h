@@ -27,12 +27,12 @@ struct ChannelCounters {
   std::uint64_t self_refreshes = 0;
   std::uint64_t powerdown_ps = 0;       ///< summed over ranks, up to the last exit
   std::uint64_t self_refresh_ps = 0;
-  std::uint64_t read_queue_entry_ps = 0;   ///< time that requests which left the queue spent there
+  std::uint64_t read_queue_entry_ps = 0;  ///< time that requests which left the queue spent there
   std::uint64_t write_queue_entry_ps = 0;
 
   struct Field {
     const char* name;
-    std::uint64_t ChannelCounters::*value;
+    std::uint64_t ChannelCounters::* value;
   };
   static const Field fields[];
 

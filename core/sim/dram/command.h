@@ -8,9 +8,7 @@
 namespace nearfar::sim::dram {
 
 /// Commands on a DDR4 bus, named as in the command trace.
-enum class Command : std::uint8_t {
-  act, pre, prea, rd, rda, wr, wra, ref, pde, pdx, sre, srx,
-};
+enum class Command : std::uint8_t { act, pre, prea, rd, rda, wr, wra, ref, pde, pdx, sre, srx };
 
 [[nodiscard]] constexpr std::string_view name(Command command) {
   constexpr std::string_view names[] = {"ACT", "PRE", "PREA", "RD",  "RDA", "WR",

@@ -76,8 +76,8 @@ void check_timing(const Config& config, const std::string& prefix) {
   if (t.wtr_l < t.wtr_s) fail(prefix + "timing.wtr_l", "is less than wtr_s");
   if (t.ccd_s < t.burst) fail(prefix + "timing.ccd_s", "is less than a burst's cycles");
   if (config.refresh && t.refi < 4 * t.rfc / 3) {
-    fail(prefix + "timing.refi", "leaves no time between refreshes of " + std::to_string(t.rfc) +
-                                     " cycles");
+    fail(prefix + "timing.refi",
+         "leaves no time between refreshes of " + std::to_string(t.rfc) + " cycles");
   }
 }
 
@@ -128,8 +128,8 @@ Config config_from(const Settings& settings, const std::string& prefix) {
   each_timing(config.timing, [&](const char* name, std::uint32_t& value) {
     value = count(std::string("timing.") + name);
   });
-  config.timing.dllk = settings.has(prefix + "timing.dllk") ? count("timing.dllk")
-                                                            : dll_lock(config.clock);
+  config.timing.dllk =
+      settings.has(prefix + "timing.dllk") ? count("timing.dllk") : dll_lock(config.clock);
   config.timing.burst = config.burst_length / 2;
   config.read_queue = count("queue.read");
   config.write_queue = count("queue.write");

@@ -4,15 +4,15 @@
 
 namespace nearfar::sim::dram {
 
-Channel::Controller::Controller(const Config& config, std::uint8_t channel_index,
-                                CommandLog* log, Mode mode)
+Channel::Controller::Controller(const Config& config, std::uint8_t channel_index, CommandLog* log,
+                                Mode mode)
     : config_(config),
       mapping_(config, "mapping"),
       channel_index_(channel_index),
       log_(log),
       observed_(log != nullptr || mode == Mode::every_cycle),
-      shortest_burst_(config.clock * (std::min(config.timing.cl, config.timing.cwl) +
-                                      config.timing.burst)),
+      shortest_burst_(config.clock *
+                      (std::min(config.timing.cl, config.timing.cwl) + config.timing.burst)),
       rank_banks_((std::uint64_t{1} << (config.banks_in_rank() - 1) << 1) - 1),
       state_(config),
       timing_(config),
@@ -110,8 +110,8 @@ void Channel::Controller::skip_idle(Cycle until) {
     for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
       const RankState& state = state_.ranks[rank];
       repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;
-      repeats &= state.power == Power::self_refresh ||
-                 state.first_due - ranks[rank].first_due == period;
+      repeats &=
+          state.power == Power::self_refresh || state.first_due - ranks[rank].first_due == period;
     }
     if (!repeats) continue;
 

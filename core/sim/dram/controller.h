@@ -65,7 +65,8 @@ class Channel::Controller {
   void tell_accepted(const Arriving& arriving);
   Accept refuse(Direction d, const Arriving& arriving);
   void slot_freed(Direction d, Cycle cycle) {
-    if (!waiting(d).none_waiting()) [[unlikely]] wake_next(d, cycle);
+    if (!waiting(d).none_waiting()) [[unlikely]]
+      wake_next(d, cycle);
   }
   void wake_next(Direction d, Cycle cycle);
   void lapse_holds(Cycle cycle);

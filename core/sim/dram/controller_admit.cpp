@@ -26,8 +26,7 @@ inline Accept Channel::Controller::admit_read(const Arriving& arriving) {
   const Request& request = arriving.request;
   RequestQueue& reads = state_.queue(Direction::read);
   const RequestQueue& writes = state_.queue(Direction::write);
-  if (!writes.empty() &&
-      writes.find(request.address, arriving.at.bank) != RequestQueue::none) {
+  if (!writes.empty() && writes.find(request.address, arriving.at.bank) != RequestQueue::none) {
     forward(arriving);
     return Accept::yes();
   }
@@ -63,8 +62,7 @@ Accept Channel::Controller::admit_write(const Arriving& arriving) {
   const Direction before = state_.direction();
   const Index entry = writes.push(request, arriving.at, arrivals_++, arriving.now);
   // A read that came first must not see this write's data.
-  if (state_.queue(Direction::read).find(request.address, arriving.at.bank) !=
-      RequestQueue::none) {
+  if (state_.queue(Direction::read).find(request.address, arriving.at.bank) != RequestQueue::none) {
     writes[entry].blocked = true;
     ++state_.blocked_writes;
   }
@@ -160,10 +158,10 @@ void Channel::Controller::wake_next(Direction d, Cycle cycle) {
 /// Passes on the slots whose ports did not come by `cycle`, in order of time.
 void Channel::Controller::lapse_holds(Cycle cycle) {
   while (true) {
-    const Direction d = waiting(Direction::write).next_lapse() <
-                                waiting(Direction::read).next_lapse()
-                            ? Direction::write
-                            : Direction::read;
+    const Direction d =
+        waiting(Direction::write).next_lapse() < waiting(Direction::read).next_lapse()
+            ? Direction::write
+            : Direction::read;
     const Cycle at = waiting(d).next_lapse();
     if (at > cycle || at == never) return;
     waiting(d).lapse();

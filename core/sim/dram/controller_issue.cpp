@@ -20,8 +20,8 @@ namespace nearfar::sim::dram {
   const Address address = entry.address;
   const Timing& t = config_.timing;
   if (d == Direction::read) {
-    completions_.burst_ends({time_of(cycle + t.cl + t.burst), entry.id, address,
-                             Completion::Kind::done, entry.data});
+    completions_.burst_ends(
+        {time_of(cycle + t.cl + t.burst), entry.id, address, Completion::Kind::done, entry.data});
     counters_.read_queue_entry_ps += (time_of(cycle) - entry.arrived).ps();
     ++counters_.read_bursts;
   } else {
@@ -39,7 +39,8 @@ namespace nearfar::sim::dram {
   const std::uint32_t writes = state_.queue(Direction::write).size();
   if (d == Direction::read) {
     state_.drain.read_issued(writes);
-    if (state_.blocked_writes > 0) [[unlikely]] unblock_writes(address, at.bank);
+    if (state_.blocked_writes > 0) [[unlikely]]
+      unblock_writes(address, at.bank);
   } else {
     state_.drain.write_issued(writes, state_.queue(Direction::read).size());
   }
@@ -63,8 +64,8 @@ namespace nearfar::sim::dram {
     return;
   }
   const Location at = entry.at;
-  const bool last_use = !state_.queue(d).wants_row(at, index) &&
-                        !state_.queue(opposite(d)).wants_row(at);
+  const bool last_use =
+      !state_.queue(d).wants_row(at, index) && !state_.queue(opposite(d)).wants_row(at);
   if (!last_use) {
     issue(read ? Command::rd : Command::wr, entry, cycle);
   } else {
@@ -148,10 +149,9 @@ void Channel::Controller::run_every_cycle(Cycle last) {
 }
 
 void Channel::Controller::choose_next(Cycle from) {
-  const Choice choice =
-      state_.direction() == Direction::read
-          ? selector_.select(Direction::read, state_, timing_, from, available_)
-          : selector_.select(Direction::write, state_, timing_, from, available_);
+  const Choice choice = state_.direction() == Direction::read
+                            ? selector_.select(Direction::read, state_, timing_, from, available_)
+                            : selector_.select(Direction::write, state_, timing_, from, available_);
   if (choice.cycle < plans_[next_plan_].cycle) {
     set_next(choice);
   } else {

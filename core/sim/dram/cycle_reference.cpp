@@ -19,13 +19,12 @@ std::optional<CycleReference::RankChoice> CycleReference::rank_command(Cycle cyc
   return std::nullopt;
 }
 
-std::optional<CycleReference::RequestChoice> CycleReference::request_command(
-    Cycle cycle) const {
+std::optional<CycleReference::RequestChoice> CycleReference::request_command(Cycle cycle) const {
   const Direction d = state_.direction();
   const RequestQueue& queue = state_.queue(d);
-  const bool column_reserved = state_.urgent(d) && state_.hits(queue[queue.oldest()].at) &&
-                               state_.rules.available(
-                                   state_.ranks[queue[queue.oldest()].at.rank], cycle);
+  const bool column_reserved =
+      state_.urgent(d) && state_.hits(queue[queue.oldest()].at) &&
+      state_.rules.available(state_.ranks[queue[queue.oldest()].at.rank], cycle);
   for (const bool want_column : {true, false}) {
     for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
       const Location& at = queue[i].at;

@@ -38,8 +38,7 @@ class CycleReference {
   using Times = std::array<std::array<std::optional<Cycle>, 4>, command_count>;
 
   [[nodiscard]] bool allowed(Command command, const Location& at, Cycle cycle) const;
-  [[nodiscard]] bool satisfied(const Constraint& constraint, const Times& times,
-                               Cycle cycle) const;
+  [[nodiscard]] bool satisfied(const Constraint& constraint, const Times& times, Cycle cycle) const;
   [[nodiscard]] RequestQueue::Index choice_of_bank(Direction d, std::uint32_t bank) const;
 
   Config config_;

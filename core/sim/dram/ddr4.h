@@ -57,6 +57,7 @@ constexpr std::int64_t delivered(T t) { return std::int64_t{t.cl} + t.burst; }
 /// tACTPDEN, tPRPDEN and tREFPDEN of the speeds from DDR4-2400 up; 1 below.
 constexpr std::int64_t pden(T) { return 2; }
 
+// clang-format off: a row stays a row.
 inline constexpr Constraint constraints[] = {
     // Rows of one bank. An auto-precharge starts no sooner than tRAS after the ACT; ACT-to-ACT
     // tRC holds the next ACT back for that.
@@ -125,6 +126,7 @@ inline constexpr Constraint constraints[] = {
      [](T t) -> std::int64_t { return t.xs; }},
     {srx, column, Scope::rank, [](T t) -> std::int64_t { return t.dllk; }},
 };
+// clang-format on
 
 }  // namespace ddr4
 }  // namespace nearfar::sim::dram

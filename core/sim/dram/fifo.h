@@ -20,7 +20,8 @@ class Fifo {
 
   /// Makes room for one more at the back, to be filled in by the caller.
   T& push() {
-    if (size() > mask_ || ring_.empty()) [[unlikely]] grow();
+    if (size() > mask_ || ring_.empty()) [[unlikely]]
+      grow();
     return ring_[end_++ & mask_];
   }
   void push(const T& item) { push() = item; }

@@ -79,8 +79,8 @@ Location AddressMapping::locate_by_division(std::uint64_t line) const {
 
 std::uint32_t AddressMapping::column_of(Address address) const {
   const std::uint64_t line = address.value() / line_bytes;
-  return (value_by_division(column_high, line) * low_lines_ +
-          value_by_division(column_low, line)) * burst_length_;
+  return (value_by_division(column_high, line) * low_lines_ + value_by_division(column_low, line)) *
+         burst_length_;
 }
 
 Address AddressMapping::address(const Location& location, std::uint32_t column) const {

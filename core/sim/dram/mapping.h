@@ -30,7 +30,8 @@ class AddressMapping {
   /// `address` < capacity().
   [[nodiscard]] Location locate(Address address) const {
     const std::uint64_t line = address.value() / line_bytes;
-    if (!powers_of_two_) [[unlikely]] return locate_by_division(line);
+    if (!powers_of_two_) [[unlikely]]
+      return locate_by_division(line);
     const auto value = [&](Name name) {
       return static_cast<std::uint32_t>((line >> fields_[name].shift) & fields_[name].mask);
     };

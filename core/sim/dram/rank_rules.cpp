@@ -7,8 +7,8 @@ namespace {
 /// command's recovery, precharge, and a command slot for every rank that wants one too.
 Cycle longest_wait(const Config& config) {
   const Timing& t = config.timing;
-  const Cycle recovery = std::max<Cycle>(
-      {t.ras, t.rtp, Cycle{t.cwl} + t.burst + t.wr, Cycle{t.cl} + t.burst + 1});
+  const Cycle recovery =
+      std::max<Cycle>({t.ras, t.rtp, Cycle{t.cwl} + t.burst + t.wr, Cycle{t.cl} + t.burst + 1});
   return recovery + t.rp + t.xp + t.cke + 2 * Cycle{config.ranks} + 2;
 }
 

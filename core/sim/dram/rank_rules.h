@@ -46,9 +46,8 @@ class RankRules {
 
   /// From this cycle on the rank takes no request until it has refreshed.
   [[nodiscard]] Cycle forced_at(const RankState& rank) const {
-    return refresh_ && rank.power != Power::self_refresh
-               ? rank.first_due + postpone_ * refi_
-               : never;
+    return refresh_ && rank.power != Power::self_refresh ? rank.first_due + postpone_ * refi_
+                                                         : never;
   }
 
   /// Whether requests to the rank may be served at `cycle`.
@@ -71,8 +70,7 @@ class RankRules {
 
   /// No command is wanted before this cycle, if no request comes; for a rank that is up.
   [[nodiscard]] Cycle first_wish(const RankState& rank) const {
-    return std::min({wants_refresh_at(rank), wants_selfrefresh_at(rank),
-                     wants_powerdown_at(rank)});
+    return std::min({wants_refresh_at(rank), wants_selfrefresh_at(rank), wants_powerdown_at(rank)});
   }
 
   /// Updates the rank for its command at `cycle`.

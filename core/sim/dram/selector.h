@@ -27,9 +27,8 @@ class Selector {
   }
 
   /// The best command, at `from` or later, among banks in `available`.
-  [[nodiscard]] Choice select(Direction d, const ControllerState& state,
-                              const DeviceTiming& timing, Cycle from,
-                              std::uint64_t available) const;
+  [[nodiscard]] Choice select(Direction d, const ControllerState& state, const DeviceTiming& timing,
+                              Cycle from, std::uint64_t available) const;
 
   /// What the bank proposes, at `from` or later.
   [[nodiscard]] Choice choice_of(Direction d, const DeviceTiming& timing, const Location& at,
@@ -131,16 +130,14 @@ class Selector {
   [[nodiscard]] Side& side(Direction d) { return sides_[static_cast<unsigned>(d)]; }
   [[nodiscard]] const Side& side(Direction d) const { return sides_[static_cast<unsigned>(d)]; }
 
-  [[nodiscard]] static Index search(Direction d, const ControllerState& state,
-                                    std::uint32_t bank);
+  [[nodiscard]] static Index search(Direction d, const ControllerState& state, std::uint32_t bank);
 
   template <Slot slot>
   void compare(const Side& side, std::uint64_t head, const DeviceTiming& timing,
                std::uint64_t banks, Cycle from, Best& best) const;
   template <Slot slot>
   static void compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
-                              std::uint64_t banks, Cycle from,
-                              Best& best);
+                              std::uint64_t banks, Cycle from, Best& best);
   [[nodiscard]] static std::uint32_t oldest_of(const Side& side, std::uint64_t banks);
 
   std::uint32_t ranks_;
@@ -167,9 +164,9 @@ void Selector::compare_in_rank(const Side& side, std::uint64_t head, const Devic
                                std::uint64_t banks, Cycle from, Best& best) {
   if constexpr (slot != Slot::pre) {
     // What binds these commands most is what they share: as a rule the oldest may go at once.
-    const std::uint32_t bank =
-        (banks & head) != 0 ? static_cast<std::uint32_t>(std::countr_zero(head))
-                            : oldest_of(side, banks);
+    const std::uint32_t bank = (banks & head) != 0
+                                   ? static_cast<std::uint32_t>(std::countr_zero(head))
+                                   : oldest_of(side, banks);
     const std::uint64_t order = side.proposals[bank].order;
     if (timing.earliest_at_bank(slot, bank) <= from) {
       if (from < best.cycle || order < best.order) best = {from, order, bank};
@@ -240,8 +237,8 @@ inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing, const
                     : proposal.kind == precharge ? Slot::pre
                     : d == Direction::read       ? Slot::rd
                                                  : Slot::wr;
-  const Cycle cycle = std::max({from, timing.earliest_at_bank(slot, at.bank),
-                                timing.earliest_in_rank(slot, at.rank)});
+  const Cycle cycle = std::max(
+      {from, timing.earliest_at_bank(slot, at.bank), timing.earliest_in_rank(slot, at.rank)});
   return {cycle, proposal.order, at.bank, d};
 }
 

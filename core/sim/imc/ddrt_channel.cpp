@@ -13,8 +13,8 @@ DdrtConfig ddrt_config_from(const Settings& settings) {
   return config;
 }
 
-DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm,
-                         std::uint8_t channel, dram::CommandLog* log)
+DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, std::uint8_t channel,
+                         dram::CommandLog* log)
     : config_(config), dimm_(dimm, channel, log), wpq_(config.wpq_lines) {}
 
 Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {

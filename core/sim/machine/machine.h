@@ -33,7 +33,9 @@ class Machine final : public Device {
     return interleave_.place(address).channel;
   }
 
-  [[nodiscard]] std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+  [[nodiscard]] std::uint32_t channels() const {
+    return static_cast<std::uint32_t>(channels_.size());
+  }
   /// "dram" or "nvdimm": whose commands a command trace shows.
   [[nodiscard]] const char* dram_owner() const { return dram_owner_; }
 

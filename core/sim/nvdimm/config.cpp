@@ -18,8 +18,7 @@ Fill fill(const std::string& name) {
   if (name == "none") return Fill::none;
   if (name == "sector") return Fill::sector;
   if (name == "page") return Fill::page;
-  throw InputError("model: nvdimm.buffer.2.fill is '" + name +
-                   "', expected none, sector or page");
+  throw InputError("model: nvdimm.buffer.2.fill is '" + name + "', expected none, sector or page");
 }
 
 BufferConfig buffer(const Settings& settings, const std::string& prefix) {

@@ -103,7 +103,16 @@ class Dimm {
 
   struct Event {
     enum class Kind : std::uint8_t {
-      read_arrives, write_arrives, respond, translate, read_table, read_buffered, fetched, written, unlock, drain,
+      read_arrives,
+      write_arrives,
+      respond,
+      translate,
+      read_table,
+      read_buffered,
+      fetched,
+      written,
+      unlock,
+      drain
     } kind;
     Index index;
   };
@@ -124,7 +133,9 @@ class Dimm {
   };
 
   // Addresses
-  [[nodiscard]] std::uint64_t page_of(std::uint64_t block) const { return block / blocks_per_page_; }
+  [[nodiscard]] std::uint64_t page_of(std::uint64_t block) const {
+    return block / blocks_per_page_;
+  }
   [[nodiscard]] Address device_address(std::uint64_t block) const {
     return Address(block * config_.rmw.entry);
   }

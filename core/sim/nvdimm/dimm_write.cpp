@@ -20,8 +20,7 @@ void Dimm::write_arrives(Index arrival, Tick now) {
 }
 
 void Dimm::drain(Tick now) {
-  while (writes_under_way_ < config_.media.write_queue &&
-         lsq_.must_drain(now)) {
+  while (writes_under_way_ < config_.media.write_queue && lsq_.must_drain(now)) {
     const Index group = groups_.take_any();
     lsq_.take_oldest(groups_[group]);
     ++writes_under_way_;
@@ -42,7 +41,8 @@ bool Dimm::start_write(Index group, Tick now) {
   }
   rmw_.pin(slot);
   RmwEntry& entry = rmw_entries_[slot];
-  const bool whole = lines.lines == all_lines_ || (present && (entry.ready == all_lines_ || !entry.complete.is_never()));
+  const bool whole = lines.lines == all_lines_ ||
+                     (present && (entry.ready == all_lines_ || !entry.complete.is_never()));
   if (!whole) ++merges_;
   for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
     if ((lines.lines >> line & 1) != 0) rmw_data(slot, line) = lines.data[line];

@@ -10,8 +10,9 @@ constexpr std::size_t window = 32;
 
 /// Picoseconds in which `budget` milliwatts deliver `energy` picojoules (1 pJ / 1 mW = 1 ns).
 Tick time_for(double energy_pj, double budget_mw) {
-  return budget_mw <= 0 ? Tick{} : Tick(static_cast<std::uint64_t>(
-                                       std::llround(energy_pj / budget_mw * 1e3)));
+  return budget_mw <= 0
+             ? Tick{}
+             : Tick(static_cast<std::uint64_t>(std::llround(energy_pj / budget_mw * 1e3)));
 }
 
 }  // namespace

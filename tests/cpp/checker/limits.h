@@ -35,7 +35,7 @@ struct Limits {
   std::uint64_t ckesr = 0;
   std::uint64_t xs = 0;
   std::uint64_t xsdll = 0;  ///< tXSDLL = tDLLK; 0: the model has no DLL, not checked
-  std::uint64_t rtrs = 0;   ///< idle clocks on the data bus when the driving rank changes
+  std::uint64_t rtrs = 0;  ///< idle clocks on the data bus when the driving rank changes
 
   /// Idle clocks between a read burst and a following write burst: READ to WRITE is
   /// RL + BL/2 - WL + 2 nCK with a 1 tCK write preamble (JESD79-4, read operation figures).
