@@ -156,6 +156,60 @@ TEST(DramChannel, AnAddressBeyondTheMemoryIsAnInputError) {
                InputError);
 }
 
+// ---- Models.
+
+Settings ddr4_settings() {
+  Settings settings;
+  const std::pair<const char*, const char*> values[] = {
+      {"standard", "DDR4"}, {"clock_ps", "750"}, {"density_gbit", "8"}, {"width", "8"},
+      {"ranks", "2"}, {"bank_groups", "4"}, {"banks", "4"}, {"rows", "65536"},
+      {"columns", "1024"}, {"burst_length", "8"}, {"timing.cl", "19"}, {"timing.cwl", "18"},
+      {"timing.rcd", "19"}, {"timing.rp", "19"}, {"timing.ras", "43"}, {"timing.rc", "62"},
+      {"timing.ccd_s", "4"}, {"timing.ccd_l", "7"}, {"timing.rrd_s", "4"},
+      {"timing.rrd_l", "7"}, {"timing.faw", "28"}, {"timing.wtr_s", "4"},
+      {"timing.wtr_l", "10"}, {"timing.wr", "20"}, {"timing.rtp", "10"},
+      {"timing.rfc", "467"}, {"timing.refi", "10400"}, {"timing.xp", "8"},
+      {"timing.cke", "7"}, {"timing.ckesr", "8"}, {"timing.xs", "480"},
+      {"timing.rtrs", "2"}, {"queue.read", "32"}, {"queue.write", "32"},
+      {"queue.write_high", "24"}, {"queue.write_low", "8"}, {"page", "closed"},
+      {"refresh.enabled", "true"}, {"refresh.postpone", "4"}, {"powerdown.idle", "0"},
+      {"selfrefresh.idle", "0"}, {"mapping", "row-rank-bank-column-bank_group"}};
+  for (const auto& [key, value] : values) settings.set(std::string("dram.") + key, value);
+  return settings;
+}
+
+TEST(DramConfig, ComesFromAModelsKeys) {
+  const Config config = config_from(ddr4_settings(), "dram.");
+  EXPECT_EQ(config.ranks, 2u);
+  EXPECT_EQ(config.timing.rfc, 467u);
+  EXPECT_EQ(config.timing.dllk, 1024u);
+  EXPECT_EQ(config.page, PagePolicy::closed);
+  EXPECT_EQ(config.write_low, 8u);
+  EXPECT_EQ(config.capacity(), Bytes{16} << 30);
+}
+
+TEST(DramConfig, NamesTheKeyWhoseValueCannotBe) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"standard", "DDR3"},      {"clock_ps", "0"},        {"ranks", "5"},
+      {"bank_groups", "3"},      {"banks", "8"},           {"rows", "0"},
+      {"columns", "100"},        {"burst_length", "4"},    {"timing.rc", "61"},
+      {"timing.cl", "0"},        {"timing.ccd_l", "3"},    {"timing.refi", "500"},
+      {"queue.read", "0"},       {"queue.write_high", "33"}, {"queue.write_low", "24"},
+      {"page", "ajar"},          {"refresh.postpone", "9"}, {"mapping", "row-rank-bank-column"},
+      {"mapping", "row-rank-bank-column-bank_group-row"}, {"mapping", "row-rank-bank-col-bank_group"}};
+  for (const auto& [key, value] : wrong) {
+    Settings settings = ddr4_settings();
+    settings.set(std::string("dram.") + key, value);
+    try {
+      static_cast<void>(config_from(settings, "dram."));
+      ADD_FAILURE() << key << " = " << value << " was taken";
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(std::string("dram.") + key), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 // ---- Full queues.
 
 Config tiny_queues() {

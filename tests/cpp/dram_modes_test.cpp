@@ -41,6 +41,41 @@ TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
   }
 }
 
+TEST_P(RandomMachine, HowAdvanceIsSplitChangesNothing) {
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    const std::uint64_t seed = GetParam() * 5 + i;
+    SCOPED_TRACE("machine and stream " + std::to_string(seed));
+    const Config config = random_config(seed);
+    const auto arrivals = stream_for(config, seed);
+    const Outcome whole = drive(config, Mode::next_event, arrivals);
+    expect_same(whole, drive(config, Mode::next_event, arrivals, Tick(0), seed));
+    expect_same(whole, drive(config, Mode::next_event, arrivals, Tick(0), seed + 1));
+  }
+}
+
+TEST_P(RandomMachine, TheSameStreamLaterGivesTheSameLater) {
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    const std::uint64_t seed = GetParam() * 5 + i;
+    SCOPED_TRACE("machine and stream " + std::to_string(seed));
+    Config config = random_config(seed);
+    // An idle rank repeats itself with the refresh interval once its idle times have passed.
+    config.refresh = true;
+    config.timing.refi = 3000;
+    config.powerdown_idle = std::min<Cycle>(config.powerdown_idle, 20);
+    config.selfrefresh_idle = 0;
+    const Tick interval = config.clock * config.timing.refi;
+    auto early = stream_for(config, seed);
+    for (Arrival& arrival : early) arrival.time += interval * 2;
+    auto late = early;
+    for (Arrival& arrival : late) arrival.time += interval * 5;
+    Outcome a = drive(config, Mode::next_event, early);
+    Outcome b = drive(config, Mode::next_event, late);
+    for (Completion& completion : a.completions) completion.time += interval * 5;
+    EXPECT_EQ(difference(a.completions, b.completions), "");
+    if (HasFailure()) return;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomMachine, ::testing::Range<std::uint64_t>(0, 24));
 
 }  // namespace
