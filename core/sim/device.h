@@ -37,12 +37,12 @@ class Device {
   /// which is `until` when nothing came.
   virtual Tick advance_to_completion(Tick until, Sink& sink) {
     const std::size_t before = sink.size();
-    while (sink.size() == before && next_event() <= until) {
-      const Tick now = next_event();
-      advance(now, sink);
-      if (sink.size() != before) return now;
+    while (true) {
+      const Tick next = next_event();
+      if (next.is_never() || next > until) return until;
+      advance(next, sink);
+      if (sink.size() != before) return next;
     }
-    return until;
   }
 
   /// Addresses run from 0 to capacity() - 1.

@@ -12,6 +12,10 @@ namespace {
                          std::to_string(completion.time.ps()) + " ps");
 }
 
+/// The last instant there is: later than every event, earlier than Tick::never(), at which
+/// an idle device "has its next event".
+constexpr Tick end_of_time{Tick::never().ps() - 1};
+
 }  // namespace
 
 Requester::Requester(Device& device, const Options& options)
@@ -67,16 +71,15 @@ std::uint64_t Requester::media_waiting() const {
   return asked ? totals_.writes() - totals_.media_writes : 0;
 }
 
-/// Lets the device play its next event.
+/// Lets the device play until it has something to tell.
 void Requester::step() {
-  const Tick next = device_.next_event();
-  if (next.is_never()) {
+  const Tick reached = device_.advance_to_completion(end_of_time, sink_);
+  if (sink_.empty()) {
     throw std::logic_error("the memory has nothing left to do, yet " +
                            std::to_string(waiting_ + media_waiting()) +
                            " requests are unanswered and a port may be waiting");
   }
-  now_ = max(now_, next);
-  device_.advance(now_, sink_);
+  now_ = max(now_, reached);
   collect();
 }
 
