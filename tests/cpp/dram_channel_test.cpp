@@ -151,8 +151,8 @@ TEST(DramChannel, AWriteDoesNotOvertakeAnEarlierReadOfItsLine) {
 TEST(DramChannel, AnAddressBeyondTheMemoryIsAnInputError) {
   const Config config = ddr4_2666();
   Channel channel(config, 0);
-  EXPECT_THROW(static_cast<void>(channel.try_send(
-                   request(Op::read, config.capacity() / line_bytes), Tick(0))),
+  EXPECT_THROW(static_cast<void>(
+                   channel.try_send(request(Op::read, config.capacity() / line_bytes), Tick(0))),
                InputError);
 }
 
@@ -161,19 +161,48 @@ TEST(DramChannel, AnAddressBeyondTheMemoryIsAnInputError) {
 Settings ddr4_settings() {
   Settings settings;
   const std::pair<const char*, const char*> values[] = {
-      {"standard", "DDR4"}, {"clock_ps", "750"}, {"density_gbit", "8"}, {"width", "8"},
-      {"ranks", "2"}, {"bank_groups", "4"}, {"banks", "4"}, {"rows", "65536"},
-      {"columns", "1024"}, {"burst_length", "8"}, {"timing.cl", "19"}, {"timing.cwl", "18"},
-      {"timing.rcd", "19"}, {"timing.rp", "19"}, {"timing.ras", "43"}, {"timing.rc", "62"},
-      {"timing.ccd_s", "4"}, {"timing.ccd_l", "7"}, {"timing.rrd_s", "4"},
-      {"timing.rrd_l", "7"}, {"timing.faw", "28"}, {"timing.wtr_s", "4"},
-      {"timing.wtr_l", "10"}, {"timing.wr", "20"}, {"timing.rtp", "10"},
-      {"timing.rfc", "467"}, {"timing.refi", "10400"}, {"timing.xp", "8"},
-      {"timing.cke", "7"}, {"timing.ckesr", "8"}, {"timing.xs", "480"},
-      {"timing.rtrs", "2"}, {"queue.read", "32"}, {"queue.write", "32"},
-      {"queue.write_high", "24"}, {"queue.write_low", "8"}, {"page", "closed"},
-      {"refresh.enabled", "true"}, {"refresh.postpone", "4"}, {"powerdown.idle", "0"},
-      {"selfrefresh.idle", "0"}, {"mapping", "row-rank-bank-column-bank_group"}};
+      {"standard", "DDR4"},
+      {"clock_ps", "750"},
+      {"density_gbit", "8"},
+      {"width", "8"},
+      {"ranks", "2"},
+      {"bank_groups", "4"},
+      {"banks", "4"},
+      {"rows", "65536"},
+      {"columns", "1024"},
+      {"burst_length", "8"},
+      {"timing.cl", "19"},
+      {"timing.cwl", "18"},
+      {"timing.rcd", "19"},
+      {"timing.rp", "19"},
+      {"timing.ras", "43"},
+      {"timing.rc", "62"},
+      {"timing.ccd_s", "4"},
+      {"timing.ccd_l", "7"},
+      {"timing.rrd_s", "4"},
+      {"timing.rrd_l", "7"},
+      {"timing.faw", "28"},
+      {"timing.wtr_s", "4"},
+      {"timing.wtr_l", "10"},
+      {"timing.wr", "20"},
+      {"timing.rtp", "10"},
+      {"timing.rfc", "467"},
+      {"timing.refi", "10400"},
+      {"timing.xp", "8"},
+      {"timing.cke", "7"},
+      {"timing.ckesr", "8"},
+      {"timing.xs", "480"},
+      {"timing.rtrs", "2"},
+      {"queue.read", "32"},
+      {"queue.write", "32"},
+      {"queue.write_high", "24"},
+      {"queue.write_low", "8"},
+      {"page", "closed"},
+      {"refresh.enabled", "true"},
+      {"refresh.postpone", "4"},
+      {"powerdown.idle", "0"},
+      {"selfrefresh.idle", "0"},
+      {"mapping", "row-rank-bank-column-bank_group"}};
   for (const auto& [key, value] : values) settings.set(std::string("dram.") + key, value);
   return settings;
 }
@@ -190,13 +219,26 @@ TEST(DramConfig, ComesFromAModelsKeys) {
 
 TEST(DramConfig, NamesTheKeyWhoseValueCannotBe) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"standard", "DDR3"},      {"clock_ps", "0"},        {"ranks", "5"},
-      {"bank_groups", "3"},      {"banks", "8"},           {"rows", "0"},
-      {"columns", "100"},        {"burst_length", "4"},    {"timing.rc", "61"},
-      {"timing.cl", "0"},        {"timing.ccd_l", "3"},    {"timing.refi", "500"},
-      {"queue.read", "0"},       {"queue.write_high", "33"}, {"queue.write_low", "24"},
-      {"page", "ajar"},          {"refresh.postpone", "9"}, {"mapping", "row-rank-bank-column"},
-      {"mapping", "row-rank-bank-column-bank_group-row"}, {"mapping", "row-rank-bank-col-bank_group"}};
+      {"standard", "DDR3"},
+      {"clock_ps", "0"},
+      {"ranks", "5"},
+      {"bank_groups", "3"},
+      {"banks", "8"},
+      {"rows", "0"},
+      {"columns", "100"},
+      {"burst_length", "4"},
+      {"timing.rc", "61"},
+      {"timing.cl", "0"},
+      {"timing.ccd_l", "3"},
+      {"timing.refi", "500"},
+      {"queue.read", "0"},
+      {"queue.write_high", "33"},
+      {"queue.write_low", "24"},
+      {"page", "ajar"},
+      {"refresh.postpone", "9"},
+      {"mapping", "row-rank-bank-column"},
+      {"mapping", "row-rank-bank-column-bank_group-row"},
+      {"mapping", "row-rank-bank-col-bank_group"}};
   for (const auto& [key, value] : wrong) {
     Settings settings = ddr4_settings();
     settings.set(std::string("dram.") + key, value);
@@ -229,8 +271,8 @@ TEST(DramPorts, ArePutOffToTheNextEdgeAndWokenInOrderOfArrival) {
   Channel channel(config, 0);
   ASSERT_TRUE(channel.try_send(request(Op::read, slow_line(config, 0), 0, 0), Tick(0)).accepted);
   for (const std::uint16_t port : std::initializer_list<std::uint16_t>{7, 3, 5}) {
-    const Accept answer = channel.try_send(request(Op::read, slow_line(config, port), port, port),
-                                           Tick(100));
+    const Accept answer =
+        channel.try_send(request(Op::read, slow_line(config, port), port, port), Tick(100));
     EXPECT_FALSE(answer.accepted);
     EXPECT_EQ(answer.retry_at, config.clock);
   }
@@ -246,7 +288,8 @@ TEST(DramPorts, ArePutOffToTheNextEdgeAndWokenInOrderOfArrival) {
       woken.push_back(completion.id);
       const auto port = static_cast<std::uint16_t>(completion.id);
       // A stranger does not get the slot that is held for the woken port.
-      EXPECT_FALSE(channel.try_send(request(Op::read, slow_line(config, 90), 90, 90), now).accepted);
+      EXPECT_FALSE(
+          channel.try_send(request(Op::read, slow_line(config, 90), 90, 90), now).accepted);
       EXPECT_TRUE(
           channel.try_send(request(Op::read, slow_line(config, port), port, port), now).accepted);
     }
@@ -278,8 +321,9 @@ TEST(DramPorts, AHeldSlotPassesOnWhenItsPortDoesNotCome) {
   EXPECT_EQ(wakes[1].time - wakes[0].time, config.clock * Channel::hold);
   // Nobody comes at all: after the second hold the slot is anybody's.
   const Tick later = wakes[1].time + config.clock * Channel::hold;
-  EXPECT_FALSE(channel.try_send(request(Op::read, slow_line(config, 9), 9, 9),
-                                later - config.clock * 2).accepted);
+  EXPECT_FALSE(
+      channel.try_send(request(Op::read, slow_line(config, 9), 9, 9), later - config.clock * 2)
+          .accepted);
   EXPECT_TRUE(channel.try_send(request(Op::read, slow_line(config, 9), 9, 9), later).accepted);
 }
 
@@ -312,8 +356,9 @@ TEST(DramFairness, AConflictIsServedAmongRowHitsThatNeverEnd) {
     hits.push_back(arrival(config.clock * (i * 6), Op::read, address.block(line_bytes), 100 + i));
   }
   const Address conflict = mapping.address({1, 0, 0}, 0);
-  EXPECT_LT(latency_among(config, arrival(Tick(100'000), Op::read, conflict.block(line_bytes)), hits),
-            1000u);
+  EXPECT_LT(
+      latency_among(config, arrival(Tick(100'000), Op::read, conflict.block(line_bytes)), hits),
+      1000u);
 }
 
 TEST(DramFairness, ARankIsServedAmongItsSiblingsRowHits) {
@@ -323,8 +368,10 @@ TEST(DramFairness, ARankIsServedAmongItsSiblingsRowHits) {
   std::vector<Arrival> hits;
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const auto bank = static_cast<std::uint16_t>(i % 4 * 4);
-    const Address address = mapping.address({0, bank, 0}, static_cast<std::uint32_t>(i / 4 % 128 * 8));
-    hits.push_back(arrival(config.clock * (i * 4 - i / 50), Op::read, address.block(line_bytes), 100 + i));
+    const Address address =
+        mapping.address({0, bank, 0}, static_cast<std::uint32_t>(i / 4 % 128 * 8));
+    hits.push_back(
+        arrival(config.clock * (i * 4 - i / 50), Op::read, address.block(line_bytes), 100 + i));
   }
   const Address other = mapping.address({0, 16, 1}, 0);
   EXPECT_LT(latency_among(config, arrival(Tick(100'000), Op::read, other.block(line_bytes)), hits),

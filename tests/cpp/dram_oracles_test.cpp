@@ -48,8 +48,7 @@ class IdleLatency : public ::testing::TestWithParam<SpeedBin> {
 
 TEST_P(IdleLatency, OfAMissIsActivateReadAndBurst) {
   const Timing t = config().timing;
-  EXPECT_EQ(latency_of_last(config(), {read_at(Tick(0), Address(0))}),
-            1 + t.rcd + t.cl + t.burst);
+  EXPECT_EQ(latency_of_last(config(), {read_at(Tick(0), Address(0))}), 1 + t.rcd + t.cl + t.burst);
 }
 
 TEST_P(IdleLatency, OfAHitIsReadAndBurst) {
@@ -151,8 +150,8 @@ double gigabytes_per_second(std::uint64_t lines, Tick span) {
 }
 
 /// `outstanding` reads always in flight, the next sent when one is done.
-double closed_loop(const Config& config, std::uint64_t count, std::size_t outstanding,
-                   bool random, double* latency_ns = nullptr) {
+double closed_loop(const Config& config, std::uint64_t count, std::size_t outstanding, bool random,
+                   double* latency_ns = nullptr) {
   Channel channel(config, 0);
   Rng rng(7);
   Sink sink;

@@ -65,9 +65,9 @@ INSTANTIATE_TEST_SUITE_P(Refreshes, Postponement, ::testing::Values(0, 1, 4, 8))
 TEST(DramPower, ARankWithoutRequestsIsPoweredDownAfterItsIdleTime) {
   Config config = without_refresh();
   config.powerdown_idle = 100;
-  const Outcome outcome = drive(config, Mode::next_event,
-                                {read_at(Tick(0)), read_at(config.clock * 500)},
-                                config.clock * 900);
+  const Outcome outcome =
+      drive(config, Mode::next_event, {read_at(Tick(0)), read_at(config.clock * 500)},
+            config.clock * 900);
   const Timing& t = config.timing;
   const Tick read = times_of(outcome, Command::rd)[0];
   EXPECT_EQ(times_of(outcome, Command::pde)[0], read + config.clock * config.powerdown_idle);
@@ -95,8 +95,7 @@ TEST(DramPower, SelfRefreshNeedsNoRefreshAndIsLeftForARequest) {
   config.selfrefresh_idle = 5000;
   const Timing& t = config.timing;
   const Tick late = config.clock * t.refi * 50;
-  const Outcome outcome =
-      drive(config, Mode::next_event, {read_at(Tick(0)), read_at(late)}, late);
+  const Outcome outcome = drive(config, Mode::next_event, {read_at(Tick(0)), read_at(late)}, late);
   ASSERT_EQ(times_of(outcome, Command::sre).size(), 1u);
   EXPECT_EQ(times_of(outcome, Command::ref).size(), 0u);
   EXPECT_EQ(times_of(outcome, Command::prea).size(), 1u);

@@ -72,8 +72,8 @@ void note_slack(const std::vector<CommandRecord>& commands, const Config& config
         const std::int64_t slack =
             static_cast<std::int64_t>(distance) - constraint.gap(config.timing);
         least[row] = std::min(least[row], slack);
-        EXPECT_GE(slack, 0) << describe(row, config.timing) << "; " << text(commands[j])
-                            << " then " << text(commands[i]);
+        EXPECT_GE(slack, 0) << describe(row, config.timing) << "; " << text(commands[j]) << " then "
+                            << text(commands[i]);
       }
     }
   }
@@ -146,11 +146,10 @@ TEST(DramTiming, TheCompiledTableSaysWhatTheTableSays) {
           later.bank_group = static_cast<std::uint8_t>(other / config.banks % config.bank_groups);
           later.bank = static_cast<std::uint8_t>(other % config.banks);
           const Slot slot = slot_of(later.command);
-          const Cycle earliest =
-              to_bank(later.command)
-                  ? std::max(timing.earliest_at_bank(slot, other),
-                             timing.earliest_in_rank(slot, later.rank))
-                  : timing.earliest_for_rank(slot, later.rank);
+          const Cycle earliest = to_bank(later.command)
+                                     ? std::max(timing.earliest_at_bank(slot, other),
+                                                timing.earliest_in_rank(slot, later.rank))
+                                     : timing.earliest_for_rank(slot, later.rank);
           const std::int64_t gap = required(earlier, later, config.timing);
           EXPECT_EQ(earliest, gap == 0 ? 0 : when + static_cast<Cycle>(gap))
               << text(earlier) << " then " << text(later);
@@ -169,16 +168,14 @@ std::string script(const Config& config, const std::vector<std::pair<Op, Locatio
     Arrival arrival;
     arrival.request.id = arrivals.size();
     arrival.request.op = op;
-    arrival.request.address = mapping.address(location, static_cast<std::uint32_t>(
-                                                            arrivals.size() * 8));
+    arrival.request.address =
+        mapping.address(location, static_cast<std::uint32_t>(arrivals.size() * 8));
     arrivals.push_back(arrival);
   }
   std::string line;
-  for (const CommandRecord& command :
-       drive(config, Mode::next_event, arrivals, until).commands) {
+  for (const CommandRecord& command : drive(config, Mode::next_event, arrivals, until).commands) {
     line += line.empty() ? "" : " ";
-    line += std::string(name(command.command)) + "@" +
-            std::to_string(command.time / config.clock);
+    line += std::string(name(command.command)) + "@" + std::to_string(command.time / config.clock);
   }
   return line;
 }
@@ -263,8 +260,7 @@ TEST(DramScripts, AReadAfterAWriteWaitsForTheTurnaroundOfWhereItGoes) {
   const Location write = in_bank(0, 0, 0);
   EXPECT_EQ(write_to_read(config, write, in_bank(0, 1, 0)), t.cwl + t.burst + t.wtr_l);
   EXPECT_EQ(write_to_read(config, write, in_bank(0, 4, 0)), t.cwl + t.burst + t.wtr_s);
-  EXPECT_EQ(write_to_read(config, write, in_bank(0, 16, 1)),
-            t.cwl + t.burst + t.rtrs - t.cl);
+  EXPECT_EQ(write_to_read(config, write, in_bank(0, 16, 1)), t.cwl + t.burst + t.rtrs - t.cl);
 }
 
 TEST(DramScripts, RefreshWaitsForAnAutoPrechargeToFinish) {
