@@ -103,8 +103,7 @@ void Dimm::fill_page(std::uint64_t block, Tick now) {
   const Slot slot = ait_.find(page);
   if (slot == IndirectionBuffer::none || ait_.pending(slot)) return;
   for (std::uint32_t other = 0; other < blocks_per_page_; ++other) {
-    if (ait_.holds_block(slot, other)) continue;
-    ait_.set_block(slot, other);  // so that it is asked for once; reads of it follow its fill
+    if (!ait_.ask_for_block(slot, other) || ait_.holds_block(slot, other)) continue;
     Transfer fill;
     fill.kind = Transfer::Kind::fill;
     fill.block = page * blocks_per_page_ + other;

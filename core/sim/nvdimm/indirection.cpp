@@ -5,6 +5,7 @@ namespace nearfar::sim::nvdimm {
 IndirectionBuffer::IndirectionBuffer(const Config& config)
     : directory_(config.ait.entries, config.ait.ways, config.ait.policy, config.seed + 2),
       blocks_(config.ait.entries),
+      asked_(config.ait.entries),
       waiters_(config.ait.entries),
       table_entry_(config.table_entry),
       page_bytes_(config.ait.entry) {
@@ -16,6 +17,7 @@ IndirectionBuffer::Slot IndirectionBuffer::insert(std::uint64_t page) {
   const Slot slot = directory_.insert(page);
   if (slot == none) return none;
   blocks_[slot] = 0;
+  asked_[slot] = 0;
   directory_.pin(slot);
   return slot;
 }

@@ -42,7 +42,13 @@ class IndirectionBuffer {
   void set_block(Slot slot, std::uint32_t block_in_page) {
     blocks_[slot] |= std::uint64_t{1} << block_in_page;
   }
-  void drop_blocks(Slot slot) { blocks_[slot] = 0; }
+  /// Whether nobody has asked for that block yet since the entry came; from now on somebody has.
+  bool ask_for_block(Slot slot, std::uint32_t block_in_page) {
+    const std::uint64_t bit = std::uint64_t{1} << block_in_page;
+    const bool first = (asked_[slot] & bit) == 0;
+    asked_[slot] |= bit;
+    return first;
+  }
 
   /// Where in the on-DIMM DRAM the table entry of a page lies, as a line.
   [[nodiscard]] Address table_line(std::uint64_t page) const {
@@ -62,6 +68,7 @@ class IndirectionBuffer {
  private:
   BlockTable directory_;
   std::vector<std::uint64_t> blocks_;  ///< one bit a block of the page that is here
+  std::vector<std::uint64_t> asked_;   ///< those that a whole-page fill has asked for
   std::vector<std::vector<Waiter>> waiters_;
   Bytes table_entry_;
   Bytes page_bytes_;
