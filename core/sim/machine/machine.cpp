@@ -8,6 +8,13 @@
 
 namespace nearfar::sim {
 
+namespace {
+
+/// "Until never" means as long as there is something to do: what is due never is not due.
+constexpr Tick last_instant = Tick::never() - Tick(1);
+
+}  // namespace
+
 /// What the machine needs of a channel, whatever hangs on it.
 class Machine::Channel {
  public:
@@ -137,6 +144,7 @@ Accept Machine::try_send(const Request& request, Tick now) {
 }
 
 void Machine::advance(Tick until, Sink& sink) {
+  until = min(until, last_instant);
   const std::size_t first = sink.size();
   std::uint32_t contributors = 0;
   next_ = Tick::never();
@@ -156,9 +164,10 @@ void Machine::advance(Tick until, Sink& sink) {
 
 Tick Machine::advance_to_completion(Tick until, Sink& sink) {
   if (channels_.size() == 1) {
-    const Tick reached = channels_.front()->advance_to_completion(until, sink);
+    const Tick end = min(until, last_instant);
+    const Tick reached = channels_.front()->advance_to_completion(end, sink);
     next_ = channels_.front()->next;
-    return reached;
+    return reached == end ? until : reached;
   }
   return Device::advance_to_completion(until, sink);
 }
