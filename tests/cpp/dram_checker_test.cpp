@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "checker/checker.h"
+#include "checker/machines.h"
 #include "checker/scenarios.h"
 #include "checker/script.h"
 #include "checker/service.h"
@@ -366,6 +367,39 @@ TEST(CommandTraceCsv, RefusesWhatIsNoTrace) {
   EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,,\n"),
             "command trace, line 2: row of an ACT is blank");
   EXPECT_EQ(message(header + "1,d,0,0,0,,PRE,,\n"), "command trace, line 2: bank is blank");
+}
+
+TEST(LimitsFromSettings, AreThoseThatTheSettingsState) {
+  Machine machine;
+  machine.ranks = 3;
+  for (const Device& device : {Device{2400, 4, 4}, Device{2933, 16, 8}, Device{3200, 8, 16}}) {
+    machine.device = device;
+    EXPECT_EQ(limits_from("# exported\n" + machine.settings("nvdimm.dram."), "nvdimm.dram"),
+              machine.limits());
+  }
+  const std::string off = machine.settings("dram.") + "dram.refresh.enabled = false\n";
+  EXPECT_EQ(limits_from(off, "dram.").refi, 0u);
+}
+
+TEST(LimitsFromSettings, TakeEachTimingFromItsOwnKey) {
+  const std::pair<const char*, std::uint64_t Limits::*> timings[] = {
+      {"cl", &Limits::cl},       {"cwl", &Limits::cwl},     {"rcd", &Limits::rcd},
+      {"rp", &Limits::rp},       {"ras", &Limits::ras},     {"rc", &Limits::rc},
+      {"ccd_s", &Limits::ccd_s}, {"ccd_l", &Limits::ccd_l}, {"rrd_s", &Limits::rrd_s},
+      {"rrd_l", &Limits::rrd_l}, {"faw", &Limits::faw},     {"wtr_s", &Limits::wtr_s},
+      {"wtr_l", &Limits::wtr_l}, {"wr", &Limits::wr},       {"rtp", &Limits::rtp},
+      {"rfc", &Limits::rfc},     {"refi", &Limits::refi},   {"xp", &Limits::xp},
+      {"cke", &Limits::cke},     {"ckesr", &Limits::ckesr}, {"xs", &Limits::xs},
+      {"rtrs", &Limits::rtrs},   {"dllk", &Limits::xsdll},
+  };
+  std::string settings = Machine{}.settings("dram.");
+  std::uint64_t value = 1000;
+  for (const auto& [key, member] : timings) {
+    settings += std::string("dram.timing.") + key + " = " + std::to_string(value++) + '\n';
+  }
+  const Limits limits = limits_from(settings, "dram.");
+  value = 1000;
+  for (const auto& [key, member] : timings) EXPECT_EQ(limits.*member, value++) << key;
 }
 
 TEST(LimitsFromSettings, ReadsTheKeysBelowThePrefixAndNamesTheMissingOne) {

@@ -59,6 +59,8 @@ struct Limits {
   [[nodiscard]] std::uint64_t read_to_write() const {
     return cl + burst() + read_to_write_bubble - cwl;
   }
+
+  friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 /// Reads `key = value` lines as `nearfar model export` writes them, keys below `prefix`
