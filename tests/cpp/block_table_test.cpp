@@ -140,13 +140,13 @@ TEST_P(BlockTableOf, AgreesWithASearchedListThroughRandomUse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, BlockTableOf,
-    ::testing::Combine(::testing::Values(Shape{1, 1}, Shape{2, 1}, Shape{3, 3}, Shape{12, 4},
-                                         Shape{68, 68}, Shape{64, 64}, Shape{96, 3},
-                                         Shape{256, 16}),
-                       ::testing::Values(Replacement::fifo, Replacement::lru,
-                                         Replacement::random)));
+INSTANTIATE_TEST_SUITE_P(Shapes, BlockTableOf,
+                         ::testing::Combine(::testing::Values(Shape{1, 1}, Shape{2, 1}, Shape{3, 3},
+                                                              Shape{12, 4}, Shape{68, 68},
+                                                              Shape{64, 64}, Shape{96, 3},
+                                                              Shape{256, 16}),
+                                            ::testing::Values(Replacement::fifo, Replacement::lru,
+                                                              Replacement::random)));
 
 TEST(BlockTable, RandomReplacementReachesEveryWay) {
   BlockTable table(8, 8, Replacement::random, 3);

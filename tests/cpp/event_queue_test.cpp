@@ -43,10 +43,10 @@ TEST(EventQueue, AgreesWithAStableSortWhateverIsPushedBetween) {
       if (sorted.empty() || rng.below(100) < (step / 1000 % 2 == 0 ? 60u : 40u)) {
         const Event event{Tick(rng.below(times)), pushed++};
         queue.push(event.time, event.number);
-        sorted.insert(std::upper_bound(
-                          sorted.begin(), sorted.end(), event,
-                          [](const Event& a, const Event& b) { return a.time < b.time; }),
-                      event);
+        sorted.insert(
+            std::upper_bound(sorted.begin(), sorted.end(), event,
+                             [](const Event& a, const Event& b) { return a.time < b.time; }),
+            event);
       } else {
         ASSERT_EQ(queue.pop(), sorted.front().number) << "seed " << seed << " step " << step;
         sorted.erase(sorted.begin());

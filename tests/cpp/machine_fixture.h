@@ -272,8 +272,8 @@ inline std::vector<Arrival> random_stream(Bytes capacity, const StreamShape& sha
     Request& request = arrivals[i].request;
     request.id = (seed << 32) + (shape.count - i) * 3;
     const bool hot = rng.below(100) < shape.hot_percent;
-    const std::uint64_t line = hot ? rng.below(2) * 64 + rng.below(shape.hot_lines)
-                                   : rng.below(lines);
+    const std::uint64_t line =
+        hot ? rng.below(2) * 64 + rng.below(shape.hot_lines) : rng.below(lines);
     request.address = Address(line * line_bytes);
     request.op = rng.below(100) < shape.writes_percent ? Op::write : Op::read;
     request.port = static_cast<std::uint16_t>(rng.below(shape.ports));
@@ -328,7 +328,9 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
     ports[request.port].todo.push_back(i);
     unanswered += request.tell_media ? 2 : 1;
   }
-  const auto due = [&](const Port& port) { return driving.start + arrivals[port.todo.back()].time; };
+  const auto due = [&](const Port& port) {
+    return driving.start + arrivals[port.todo.back()].time;
+  };
 
   Rng rng(driving.splits.value_or(0));
   Sink sink;
