@@ -10,6 +10,7 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       mapping_(config, "mapping"),
       channel_index_(channel_index),
       log_(log),
+      powers_down_(config.powerdown_idle > 0 || config.selfrefresh_idle > 0),
       observed_(log != nullptr || mode == Mode::every_cycle),
       shortest_burst_(config.clock *
                       (std::min(config.timing.cl, config.timing.cwl) + config.timing.burst)),
@@ -37,15 +38,26 @@ Tick Channel::Controller::next_event() const {
       }
     }
   } else if (!no_requests()) {
-    // No burst ends sooner than this after the next command, whatever that is.
-    next = min(next, next_time_ + shortest_burst_);
+    next = min(next, next_time_ + shortest_burst_ + row_delay());
   }
   return next;
 }
 
+/// When a single request is left: how long its row keeps the column command from following
+/// the next one. No burst, of whatever request, ends sooner than `shortest_burst_` after it.
+Tick Channel::Controller::row_delay() const {
+  if (requests() != 1 || next_is_plan_) return Tick(0);
+  switch (selector_.proposal(next_choice_.direction, next_choice_.bank).kind) {
+    case Selector::precharge: return time_of(config_.timing.rp + config_.timing.rcd);
+    case Selector::activate: return time_of(config_.timing.rcd);
+    case Selector::column: break;
+  }
+  return Tick(0);
+}
+
 void Channel::Controller::advance(Tick until, Sink& sink) {
   run_until(until);
-  completions_.deliver(until, sink);
+  if (completions_.next() <= until) completions_.deliver(until, sink);
 }
 
 bool Channel::Controller::idle() const { return no_requests() && completions_.empty(); }
@@ -85,50 +97,57 @@ void Channel::Controller::set_next_plan(Cycle from) {
 }
 
 /// Refreshes of a channel without requests recur with tREFI. Once a whole period has passed
-/// like the one before it, the rest of the idle time is skipped, its commands counted.
-void Channel::Controller::skip_idle(Cycle until) {
+/// like the one before it, the rest of the idle time is skipped, its commands counted. False,
+/// and nothing done, when that is not worth it.
+bool Channel::Controller::skip_idle(Cycle until) {
   const Cycle period = state_.rules.refi();
-  const auto run = [&](Cycle last) {
-    while (next_time_ <= time_of(last)) carry_out_plan();
-  };
   Cycle now = cycle_of(next_time_);
-  while (config_.refresh && next_time_ != Tick::never() && now + 4 * period <= until) {
-    Cycle horizon = until;
-    for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
-      horizon = std::min(horizon, state_.rules.next_idle_threshold(state_.ranks[rank], now));
-    }
-    run(now + period);
+  if (log_ != nullptr || !no_requests() || !config_.refresh || now + 4 * period > until) {
+    return false;
+  }
+  const auto live_through_a_period = [&] {
     now += period;
-    if (now + 3 * period > horizon) continue;
+    while (next_time_ <= time_of(now)) carry_out_plan();
+  };
+  // By then what requests left behind no longer delays anything.
+  live_through_a_period();
+  Cycle horizon = until;
+  for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
+    horizon = std::min(horizon, state_.rules.next_idle_threshold(state_.ranks[rank], now));
+  }
+  if (now + 3 * period > horizon) return true;
 
-    const std::array<RankState, 4> ranks = state_.ranks;
-    const Tick next = next_time_;
-    const ChannelCounters counters = counters_;
-    run(now + period);
-    now += period;
-    bool repeats = next_time_ - next == time_of(period);
-    for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
-      const RankState& state = state_.ranks[rank];
-      repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;
-      repeats &=
-          state.power == Power::self_refresh || state.first_due - ranks[rank].first_due == period;
-    }
-    if (!repeats) continue;
+  const std::array<RankState, 4> ranks = state_.ranks;
+  const std::array<Cycle, 4> low_power_since = low_power_since_;
+  const Tick next = next_time_;
+  const ChannelCounters counters = counters_;
+  live_through_a_period();
+  bool repeats = next_time_ - next == time_of(period);
+  for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
+    const RankState& state = state_.ranks[rank];
+    repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;
+    if (state.power == Power::self_refresh) continue;
+    repeats &= state.first_due - ranks[rank].first_due == period;
+    repeats &= state.power == Power::up ||
+               low_power_since_[rank] - low_power_since[rank] == period;
+  }
+  if (!repeats) return true;
+  const Cycle periods = (horizon - now) / period;
+  counters_.repeat_since(counters, periods);
+  shift(periods * period);
+  now += periods * period;
+  for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) plan_rank(rank, now + 1);
+  choose_next(now + 1);
+  return true;
+}
 
-    const Cycle periods = (horizon - now) / period;
-    const Cycle skipped = periods * period;
-    counters_.repeat_since(counters, periods);
-    timing_.shift(skipped);
-    for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
-      RankState& state = state_.ranks[rank];
-      if (state.power != Power::self_refresh) {
-        state.first_due += skipped;
-        low_power_since_[rank] += skipped;
-      }
-    }
-    now += skipped;
-    for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) plan_rank(rank, now + 1);
-    choose_next(now + 1);
+/// Moves what the ranks did lately `cycles` into the future.
+void Channel::Controller::shift(Cycle cycles) {
+  timing_.shift(cycles);
+  for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
+    if (state_.ranks[rank].power == Power::self_refresh) continue;
+    state_.ranks[rank].first_due += cycles;
+    low_power_since_[rank] += cycles;
   }
 }
 

@@ -92,21 +92,30 @@ class Channel::Controller {
   }
   void plan_rank(std::uint32_t rank, Cycle from);
   void rank_emptied(std::uint32_t rank, Cycle from);
+  /// Without power management nothing is wanted of a rank before a refresh is due; enough if
+  /// that is looked into then.
+  [[nodiscard]] bool rests_until_due(std::uint32_t rank) const {
+    return !powers_down_ && plans_[rank].cycle <= state_.ranks[rank].first_due;
+  }
   void find_next_plan(Cycle from);
   void choose_next(Cycle from);
+  void choose(Cycle from);  ///< the same, inlined
   void set_next(const Choice& choice) {
     next_choice_ = choice;
     next_is_plan_ = false;
     next_time_ = time_of(choice.cycle);
   }
   void set_next_plan(Cycle from);
-  void skip_idle(Cycle until);
+  bool skip_idle(Cycle until);
+  void shift(Cycle cycles);
 
   [[nodiscard]] Tick time_of(Cycle cycle) const { return config_.clock * cycle; }
   [[nodiscard]] Cycle cycle_of(Tick time) const { return time / config_.clock; }
-  [[nodiscard]] bool no_requests() const {
-    return state_.queue(Direction::read).empty() && state_.queue(Direction::write).empty();
+  [[nodiscard]] std::uint32_t requests() const {
+    return state_.queue(Direction::read).size() + state_.queue(Direction::write).size();
   }
+  [[nodiscard]] bool no_requests() const { return requests() == 0; }
+  [[nodiscard]] Tick row_delay() const;
   [[nodiscard]] bool ports_wait() const { return !waiting_[0].quiet() || !waiting_[1].quiet(); }
   WaitingPorts& waiting(Direction d) { return waiting_[static_cast<unsigned>(d)]; }
 
@@ -114,6 +123,7 @@ class Channel::Controller {
   AddressMapping mapping_;
   std::uint8_t channel_index_;
   CommandLog* log_;
+  bool powers_down_;  ///< ranks go to power-down or self-refresh
   bool observed_;  ///< commands are logged, or checked cycle by cycle
   Tick shortest_burst_;       ///< from a column command to its burst's end, at least
   std::uint64_t rank_banks_;  ///< a bit for each bank of rank 0

@@ -13,16 +13,24 @@ namespace {
 
 }  // namespace
 
-Accept Channel::Controller::try_send(const Request& request, Tick now) {
-  if (request.address.value() >= mapping_.capacity()) [[unlikely]] {
-    fail_beyond(request.address, mapping_.capacity());
+/// After an arrival that changed what its bank proposes: a full choice only when more than a
+/// new proposal has to be considered.
+inline void Channel::Controller::reconsider(Direction d, const Arriving& arriving,
+                                            Selector::Change change) {
+  if (reference_ || (available_ >> arriving.at.bank & 1) == 0) return;
+  if (change == Selector::Change::replaced || state_.urgent(d)) {
+    choose_next(arriving.cycle + 1);
+    return;
   }
-  run_until(now);
-  const Arriving arriving{request, mapping_.locate(request.address), now, cycle_of(now)};
-  return request.op == Op::read ? admit_read(arriving) : admit_write(arriving);
+  const Choice choice = selector_.choice_of(d, timing_, arriving.at.bank, arriving.cycle + 1);
+  const Tick time = time_of(choice.cycle);
+  if (time < next_time_ ||
+      (time == next_time_ && !next_is_plan_ && choice.order < next_choice_.order)) {
+    set_next(choice);
+  }
 }
 
-inline Accept Channel::Controller::admit_read(const Arriving& arriving) {
+[[gnu::always_inline]] inline Accept Channel::Controller::admit_read(const Arriving& arriving) {
   const Request& request = arriving.request;
   RequestQueue& reads = state_.queue(Direction::read);
   const RequestQueue& writes = state_.queue(Direction::write);
@@ -44,6 +52,15 @@ inline Accept Channel::Controller::admit_read(const Arriving& arriving) {
     reconsider(Direction::read, arriving, change);
   }
   return Accept::yes();
+}
+
+Accept Channel::Controller::try_send(const Request& request, Tick now) {
+  if (request.address.value() >= mapping_.capacity()) [[unlikely]] {
+    fail_beyond(request.address, mapping_.capacity());
+  }
+  run_until(now);
+  const Arriving arriving{request, mapping_.locate(request.address), now, cycle_of(now)};
+  return request.op == Op::read ? admit_read(arriving) : admit_write(arriving);
 }
 
 Accept Channel::Controller::admit_write(const Arriving& arriving) {
@@ -88,23 +105,6 @@ void Channel::Controller::woke_up(const Arriving& arriving) {
     plan_rank(at.rank, arriving.cycle + 1);
   }
   choose_next(arriving.cycle + 1);
-}
-
-/// After an arrival that changed what its bank proposes: a full choice only when more than a
-/// new proposal has to be considered.
-inline void Channel::Controller::reconsider(Direction d, const Arriving& arriving,
-                                            Selector::Change change) {
-  if (reference_ || (available_ >> arriving.at.bank & 1) == 0) return;
-  if (change == Selector::Change::replaced || state_.urgent(d)) {
-    choose_next(arriving.cycle + 1);
-    return;
-  }
-  const Choice choice = selector_.choice_of(d, timing_, arriving.at, arriving.cycle + 1);
-  const Tick time = time_of(choice.cycle);
-  if (time < next_time_ ||
-      (time == next_time_ && !next_is_plan_ && choice.order < next_choice_.order)) {
-    set_next(choice);
-  }
 }
 
 void Channel::Controller::forward(const Arriving& arriving) {

@@ -47,7 +47,7 @@ namespace nearfar::sim::dram {
   slot_freed(d, cycle);
   RankState& rank = state_.ranks[at.rank];
   if (--rank.queued == 0) rank.idle_since = cycle;
-  if (rank.queued == 0) rank_emptied(at.rank, cycle + 1);
+  if (rank.queued == 0 && !rests_until_due(at.rank)) rank_emptied(at.rank, cycle + 1);
   selector_.update(d, state_, at.bank);
   if (overtaken == ControllerState::patience) [[unlikely]] {
     selector_.update(d, state_, queue[queue.oldest()].at.bank);
@@ -111,15 +111,27 @@ namespace nearfar::sim::dram {
   }
 }
 
+[[gnu::always_inline]] inline void Channel::Controller::choose(Cycle from) {
+  const Choice choice = state_.direction() == Direction::read
+                            ? selector_.select(Direction::read, state_, timing_, from, available_)
+                            : selector_.select(Direction::write, state_, timing_, from, available_);
+  if (choice.cycle < plans_[next_plan_].cycle) {
+    set_next(choice);
+  } else {
+    set_next_plan(from);
+  }
+}
+
+void Channel::Controller::choose_next(Cycle from) { choose(from); }
+
 void Channel::Controller::run_commands(Tick until) {
   if (reference_) {
     run_every_cycle(cycle_of(until));
     return;
   }
-  if (no_requests() && log_ == nullptr) skip_idle(cycle_of(until));
   while (next_time_ <= until) {
     if (next_is_plan_) {
-      carry_out_plan();
+      if (!skip_idle(cycle_of(until))) carry_out_plan();
       continue;
     }
     const Cycle cycle = next_choice_.cycle;
@@ -128,7 +140,7 @@ void Channel::Controller::run_commands(Tick until) {
     } else {
       carry_out(Direction::write, next_choice_);
     }
-    choose_next(cycle + 1);
+    choose(cycle + 1);
   }
 }
 
@@ -146,17 +158,6 @@ void Channel::Controller::run_every_cycle(Cycle last) {
     }
   }
   next_time_ = time_of(cycle_ + 1);
-}
-
-void Channel::Controller::choose_next(Cycle from) {
-  const Choice choice = state_.direction() == Direction::read
-                            ? selector_.select(Direction::read, state_, timing_, from, available_)
-                            : selector_.select(Direction::write, state_, timing_, from, available_);
-  if (choice.cycle < plans_[next_plan_].cycle) {
-    set_next(choice);
-  } else {
-    set_next_plan(from);
-  }
 }
 
 void Channel::Controller::carry_out_plan() {

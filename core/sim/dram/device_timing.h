@@ -43,6 +43,7 @@ class DeviceTiming {
     const Cycle group = cells_[group_cells + (bank >> bank_bits_) * bank_slots + index];
     return own < group ? group : own;
   }
+  [[nodiscard]] std::uint32_t rank_of(std::uint32_t bank) const { return bank >> rank_bits_; }
   /// Earliest cycle for a command to any bank of a rank as far as the rank binds it.
   [[nodiscard]] Cycle earliest_in_rank(Slot slot, std::uint32_t rank) const {
     return cells_[rank_cell(slot, rank)];
@@ -52,7 +53,7 @@ class DeviceTiming {
 
   /// `command` goes out at `cycle` > 0. For a rank's command the bank is the rank's first.
   void issue(Command command, std::uint32_t bank, Cycle cycle) {
-    const std::uint32_t rank = bank >> rank_bits_;
+    const std::uint32_t rank = rank_of(bank);
     last_[static_cast<std::uint32_t>(command)][rank] = cycle;
     const Rules rules = rules_of_[static_cast<std::uint32_t>(command)][bank];
     const Rule* const end = rules_.data() + rules.end;

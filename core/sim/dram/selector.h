@@ -31,7 +31,7 @@ class Selector {
                               Cycle from, std::uint64_t available) const;
 
   /// What the bank proposes, at `from` or later.
-  [[nodiscard]] Choice choice_of(Direction d, const DeviceTiming& timing, const Location& at,
+  [[nodiscard]] Choice choice_of(Direction d, const DeviceTiming& timing, std::uint32_t bank,
                                  Cycle from) const;
 
   /// What an arrival changed.
@@ -65,7 +65,10 @@ class Selector {
     Index chosen = queue.oldest_in_bank(bank);
     if (chosen == RequestQueue::none) return;
     const std::int64_t open = state.open_row[bank];
-    if (queue[chosen].at.row != open || queue[chosen].blocked || state.urgent(d)) {
+    const RequestQueue::Entry& oldest = queue[chosen];
+    const bool others_may_hit = open != ControllerState::closed && open != oldest.at.row &&
+                                oldest.younger_in_bank != RequestQueue::none;
+    if (others_may_hit || oldest.blocked || state.urgent(d)) {
       chosen = search(d, state, bank);
       if (chosen == RequestQueue::none) return;
     }
@@ -184,6 +187,18 @@ void Selector::compare_in_rank(const Side& side, std::uint64_t head, const Devic
   }
 }
 
+inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing, std::uint32_t bank,
+                                  Cycle from) const {
+  const Proposal& proposal = side(d).proposals[bank];
+  const Slot slot = proposal.kind == activate    ? Slot::act
+                    : proposal.kind == precharge ? Slot::pre
+                    : d == Direction::read       ? Slot::rd
+                                                 : Slot::wr;
+  const Cycle bank_at = timing.earliest_at_bank(slot, bank);
+  const Cycle rank_at = timing.earliest_in_rank(slot, timing.rank_of(bank));
+  return {std::max({from, bank_at, rank_at}), proposal.order, bank, d};
+}
+
 template <Slot slot>
 [[gnu::always_inline]] inline void Selector::compare(const Side& side, std::uint64_t head,
                                                      const DeviceTiming& timing,
@@ -211,7 +226,11 @@ template <Slot slot>
   std::uint64_t columns = side.banks_of[column] & available;
   const std::uint64_t precharges = side.banks_of[precharge] & available;
   const std::uint64_t activates = side.banks_of[activate] & available;
-  if ((columns | precharges | activates) == 0) return {};
+  const std::uint64_t proposing = columns | precharges | activates;
+  if ((proposing & (proposing - 1)) == 0) {
+    if (proposing == 0) return {};
+    return choice_of(d, timing, static_cast<std::uint32_t>(std::countr_zero(proposing)), from);
+  }
   Best best;
   const RequestQueue& queue = state.queue(d);
   const std::uint32_t oldest_bank = queue[queue.oldest()].at.bank;
@@ -228,18 +247,6 @@ template <Slot slot>
   if (precharges != 0) compare<Slot::pre>(side, head, timing, precharges, from, best);
   if (activates != 0) compare<Slot::act>(side, head, timing, activates, from, best);
   return {best.cycle, best.order, best.bank, d};
-}
-
-inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing, const Location& at,
-                                  Cycle from) const {
-  const Proposal& proposal = side(d).proposals[at.bank];
-  const Slot slot = proposal.kind == activate    ? Slot::act
-                    : proposal.kind == precharge ? Slot::pre
-                    : d == Direction::read       ? Slot::rd
-                                                 : Slot::wr;
-  const Cycle cycle = std::max(
-      {from, timing.earliest_at_bank(slot, at.bank), timing.earliest_in_rank(slot, at.rank)});
-  return {cycle, proposal.order, at.bank, d};
 }
 
 }  // namespace nearfar::sim::dram
