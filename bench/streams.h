@@ -29,10 +29,13 @@ struct Outcome {
 /// The stream of that name over the given footprint; `known` says whether there is one.
 inline Stream stream_named(std::string_view name, Bytes footprint, bool& known) {
   known = true;
-  if (name == "sequential") return {.footprint = footprint};
+  constexpr std::uint64_t many = 64;  // as `nearfar replay --outstanding 64`
+  if (name == "sequential") return {.outstanding = many, .footprint = footprint};
   if (name == "chase") return {.random = true, .outstanding = 1, .footprint = footprint};
-  if (name == "random") return {.random = true, .footprint = footprint};
-  if (name == "mixed") return {.random = true, .reads_percent = 70, .footprint = footprint};
+  if (name == "random") return {.random = true, .outstanding = many, .footprint = footprint};
+  if (name == "mixed") {
+    return {.random = true, .reads_percent = 70, .outstanding = many, .footprint = footprint};
+  }
   known = false;
   return {};
 }
