@@ -45,7 +45,12 @@ class Machine::DramChannel final : public Channel {
   [[nodiscard]] Tick next_event() const override { return dram_.next_event(); }
   void advance(Tick until, Sink& sink) override {
     const std::size_t first = sink.size();
-    dram_.advance(until, sink);
+    if (until < last_instant) {
+      dram_.advance(until, sink);
+    } else {
+      // Refresh would go on for ever.
+      while (!dram_.idle()) dram_.advance(dram_.next_event(), sink);
+    }
     // The channel knows local addresses; the caller gets back its own.
     for (std::size_t i = first; i < sink.size(); ++i) {
       if (sink[i].kind == Completion::Kind::wake) continue;
