@@ -117,6 +117,12 @@ TEST(LimitsFromSettings, TakeEachTimingFromItsOwnKey) {
   for (const auto& [key, member] : timings) EXPECT_EQ(limits.*member, value++) << key;
 }
 
+TEST(LimitsFromSettings, RefuseAWriteLatencyBeyondTheEndOfAReadsBurst) {
+  const std::string settings = Machine{}.settings("dram.") + "dram.timing.cl = 10\n";
+  EXPECT_EQ(limits_from(settings + "dram.timing.cwl = 14\n", "dram").cwl, 14u);
+  EXPECT_THROW((void)limits_from(settings + "dram.timing.cwl = 15\n", "dram"), InputError);
+}
+
 TEST(LimitsFromSettings, ReadsTheKeysBelowThePrefixAndNamesTheMissingOne) {
   const std::string other = "nvdimm.dram.clock_ps = 833\ndram.clock_ps = 750\n";
   try {

@@ -64,6 +64,18 @@ TEST_F(Service, RefusesAnswersAtAnotherTimeThanTheData) {
             "line 20488: accessed before it was asked for");
 }
 
+TEST_F(Service, RefusesAnswersOutOfAnEmptyWriteQueue) {
+  EXPECT_EQ(complaint({}, {read(90, 91)}), "line 20488: a read was answered by no access");
+  EXPECT_EQ(complaint(with(opened(), {{150, Command::wr}}), {write(90), read(100, 140)}),
+            "line 20488: a read was answered by no access");
+}
+
+TEST_F(Service, TakesTheRowFromTheBankThatIsAccessed) {
+  const Script script =
+      Script(750).act(100, {}, 5).act(104, {1, 0}, 6).act(111, {0, 1}, 7).act(115, {0, 0, 1}, 8);
+  EXPECT_EQ(complaint(with(script, {{150, Command::rd}}), {read(90, 150 + data_after)}), "");
+}
+
 TEST_F(Service, RefusesAccessesThatNobodyAsked) {
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}, {160, Command::rd}}),
                       {read(90, 150 + data_after)}),
