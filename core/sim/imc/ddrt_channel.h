@@ -44,7 +44,9 @@ class DdrtChannel {
   /// With `to_completion`, stops after the first instant that put something into the sink.
   /// Returns the instant reached.
   Tick advance(Tick until, Sink& sink, bool to_completion);
-  [[nodiscard]] bool idle() const { return reads_ == 0 && writes_ == 0 && events_.empty(); }
+  [[nodiscard]] bool idle() const {
+    return reads_ == 0 && writes_ == 0 && events_.empty() && !dimm_.notices_pending();
+  }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
   [[nodiscard]] const nvdimm::Dimm& dimm() const { return dimm_; }

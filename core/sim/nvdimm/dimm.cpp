@@ -39,6 +39,7 @@ void Dimm::write(const Request& request, Address device, Tick at) {
   ++writes_announced_;
   ++writes_on_bus_;
   if (request.data != 0) data_in_use_ = true;
+  if (request.tell_media) ++notices_owed_;
   schedule(at, {Event::Kind::write_arrives, arrivals_.take({request, device})});
 }
 

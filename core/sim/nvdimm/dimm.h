@@ -64,6 +64,8 @@ class Dimm {
   Tick advance(Tick until, std::vector<Reply>& replies, Sink& notices);
 
   [[nodiscard]] bool reads_pending() const { return reads_.in_use() != 0; }
+  /// Whether somebody still has to be told that a write is on the media.
+  [[nodiscard]] bool notices_pending() const { return notices_owed_ != 0; }
   void register_counters(Counters& counters, const std::string& prefix) const;
 
   [[nodiscard]] const WearLeveler& wear() const { return wear_; }
@@ -225,6 +227,7 @@ class Dimm {
   std::uint32_t writes_announced_ = 0;  ///< lines not yet written that the queue has room for
   std::uint32_t writes_under_way_ = 0;
   std::uint32_t writes_on_bus_ = 0;
+  std::uint32_t notices_owed_ = 0;
   std::uint32_t fenced_writes_ = 0;  ///< still to arrive of those before the last fence
 
   // Scratch, kept to avoid allocation.

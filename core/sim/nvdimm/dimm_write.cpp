@@ -94,6 +94,7 @@ void Dimm::written(Index transfer, Tick now) {
 }
 
 void Dimm::notify(const WriteGroup& group, Tick now) {
+  notices_owed_ -= static_cast<std::uint32_t>(group.notices.size());
   for (const MediaNotice& notice : group.notices) {
     notices_->push_back({now, notice.id, notice.address, Completion::Kind::media, 0});
   }

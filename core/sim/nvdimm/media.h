@@ -38,7 +38,10 @@ class Media {
   [[nodiscard]] std::size_t writes_waiting() const { return writes_.size(); }
 
   /// Keeps the whole media still until `until`.
-  void stall(Tick until) { data_path_free_ = max(data_path_free_, until); }
+  void stall(Tick until) {
+    data_path_free_ = max(data_path_free_, until);
+    reschedule(until);  // what was to start earlier does not
+  }
 
   /// When the next access can start; Tick::never() when none waits.
   [[nodiscard]] Tick next_event() const { return next_start_; }
