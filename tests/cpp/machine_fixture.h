@@ -290,7 +290,6 @@ struct Outcome {
   std::vector<Tick> accepted;           ///< by index of the arrival
   std::vector<std::uint64_t> order;     ///< indices of arrivals, in the order of acceptance
   std::map<std::string, std::uint64_t> counters;
-  bool idle_at_end = false;
 };
 
 inline std::map<std::string, std::uint64_t> counters_of(const Device& device) {
@@ -311,7 +310,8 @@ struct Driving {
 
 /// Sends `arrivals` (in order of time; each port keeps its order and waits when refused) and
 /// runs until every request is answered, media events included. Throws std::logic_error when
-/// nothing comes for 20 ms of simulated time though something should.
+/// nothing comes for 20 ms of simulated time though something should, or when the device calls
+/// itself idle with a request inside.
 inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
                      const Driving& driving = {}) {
   Outcome outcome;
@@ -322,6 +322,7 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
   };
   std::vector<Port> ports;
   std::size_t unanswered = 0;
+  std::size_t inside = 0;
   for (std::size_t i = arrivals.size(); i-- > 0;) {
     const Request& request = arrivals[i].request;
     if (request.port >= ports.size()) ports.resize(std::size_t{request.port} + 1);
@@ -343,7 +344,8 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
       if (!port.todo.empty() && !port.waits) next_send = min(next_send, max(now, due(port)));
     }
     const Tick next = min(next_send, device.next_event());
-    if (next.is_never() || next > max(last_progress, next_send) + Tick(20'000'000'000)) {
+    if (next_send < Tick::never()) last_progress = max(last_progress, next_send);
+    if (next.is_never() || next > last_progress + Tick(20'000'000'000)) {
       throw std::logic_error(std::to_string(unanswered) + " answers never come");
     }
     if (driving.splits) {
@@ -363,7 +365,7 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
       last_progress = now;
       if (completion.kind == Completion::Kind::wake) {
         if (completion.id < ports.size()) ports[completion.id].waits = false;
-      } else if (unanswered-- == 0) {
+      } else if (--unanswered, inside-- == 0) {
         throw std::logic_error("more answers than questions");
       }
     }
@@ -377,14 +379,20 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
         }
         outcome.accepted[index] = now;
         outcome.order.push_back(index);
+        inside += arrivals[index].request.tell_media ? 2 : 1;
         port.todo.pop_back();
         if (driving.fence_every != 0 && outcome.order.size() % driving.fence_every == 0) {
           device.fence(now);
         }
       }
     }
+    if (inside > 0 && device.idle()) throw std::logic_error("idle with a request inside");
   }
-  outcome.idle_at_end = device.idle();
+  // What is left is writes that were persistent when they were accepted.
+  while (!device.idle() && !device.next_event().is_never()) {
+    device.advance(device.next_event(), sink);
+  }
+  if (!device.idle()) throw std::logic_error("never idle again");
   outcome.counters = counters_of(device);
   return outcome;
 }
