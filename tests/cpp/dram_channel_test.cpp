@@ -327,6 +327,31 @@ TEST(DramPorts, AHeldSlotPassesOnWhenItsPortDoesNotCome) {
   EXPECT_TRUE(channel.try_send(request(Op::read, slow_line(config, 9), 9, 9), later).accepted);
 }
 
+TEST(DramPorts, AHeldSlotPassesOnWhenItsPortDoesNotNeedIt) {
+  const Config config = tiny_queues();
+  Channel channel(config, 0);
+  ASSERT_TRUE(channel.try_send(request(Op::read, slow_line(config, 0), 0, 0), Tick(0)).accepted);
+  for (const std::uint16_t port : std::initializer_list<std::uint16_t>{1, 2}) {
+    EXPECT_FALSE(
+        channel.try_send(request(Op::read, slow_line(config, port), port, port), Tick(0)).accepted);
+  }
+  Sink sink;
+  while (sink.empty()) channel.advance(channel.next_event(), sink);
+  ASSERT_EQ(sink[0].kind, Completion::Kind::wake);
+  ASSERT_EQ(sink[0].id, 1u);
+  // The port reads a line that waits in the write queue instead: it gets that at once.
+  const Tick now = sink[0].time;
+  ASSERT_TRUE(channel.try_send(request(Op::write, slow_line(config, 9), 8, 8), now).accepted);
+  ASSERT_TRUE(channel.try_send(request(Op::read, slow_line(config, 9), 9, 1), now).accepted);
+  sink.clear();
+  channel.advance(now, sink);
+  const auto woken = std::find_if(sink.begin(), sink.end(), [](const Completion& completion) {
+    return completion.kind == Completion::Kind::wake;
+  });
+  ASSERT_NE(woken, sink.end());
+  EXPECT_EQ(woken->id, 2u);
+}
+
 // ---- Fairness.
 
 constexpr Cycle never_served = 1'000'000'000;

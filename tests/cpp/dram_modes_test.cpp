@@ -41,6 +41,53 @@ TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
   }
 }
 
+TEST_P(RandomMachine, RanksThatWantSomethingInTheSameCycleTakeTurns) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const std::uint64_t seed = GetParam() * 4 + i;
+    SCOPED_TRACE("machine and stream " + std::to_string(seed));
+    Config config = random_config(seed);
+    config.ranks = 4;
+    config.refresh = true;
+    config.timing.refi = 1400;
+    // The rank whose turn comes a cycle later may want something else by then.
+    config.powerdown_idle = 20 + seed % 3;
+    config.selfrefresh_idle = 22 + seed % 5;
+    StreamShape shape;
+    shape.count = 300;
+    shape.mean_gap_ps = 300;
+    shape.pause_percent = 5;
+    const auto arrivals = random_stream(config, shape, seed);
+    expect_same(drive(config, Mode::next_event, arrivals),
+                drive(config, Mode::every_cycle, arrivals));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(RandomMachine, AdvancingToTheNextCompletionEqualsAdvancingToEachEvent) {
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    const std::uint64_t seed = GetParam() * 5 + i;
+    SCOPED_TRACE("machine and stream " + std::to_string(seed));
+    const Config config = random_config(seed);
+    const auto arrivals = stream_for(config, seed);
+    Channel by_event(config, 0), by_completion(config, 0);
+    Sink a, b;
+    Tick now_b;
+    for (const Arrival& arrival : arrivals) {
+      while (by_event.next_event() <= arrival.time) by_event.advance(by_event.next_event(), a);
+      while (now_b < arrival.time) now_b = by_completion.advance_to_completion(arrival.time, b);
+      EXPECT_EQ(by_event.try_send(arrival.request, arrival.time).accepted,
+                by_completion.try_send(arrival.request, arrival.time).accepted);
+    }
+    while (!by_completion.idle()) now_b = by_completion.advance_to_completion(Tick::never(), b);
+    const Tick end = now_b + Tick(10'000'000);
+    while (now_b < end) now_b = by_completion.advance_to_completion(end, b);
+    EXPECT_EQ(now_b, end);
+    by_event.advance(end, a);
+    EXPECT_EQ(difference(a, b), "");
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(RandomMachine, HowAdvanceIsSplitChangesNothing) {
   for (std::uint64_t i = 0; i < 5; ++i) {
     const std::uint64_t seed = GetParam() * 5 + i;

@@ -17,6 +17,10 @@ Tick Channel::next_event() const { return controller_->next_event(); }
 
 void Channel::advance(Tick until, Sink& sink) { controller_->advance(until, sink); }
 
+Tick Channel::advance_to_completion(Tick until, Sink& sink) {
+  return controller_->advance_to_completion(until, sink);
+}
+
 bool Channel::idle() const { return controller_->idle(); }
 
 void Channel::register_counters(Counters& counters, const std::string& prefix) const {

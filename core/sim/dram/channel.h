@@ -56,6 +56,12 @@ class Channel {
   /// Runs to `until`, inclusive, and appends what is finished by then in time order.
   void advance(Tick until, Sink& sink);
 
+  /// Runs to the first time at which there is something to tell, at most to `until`, and
+  /// appends it; returns how far it ran. With `until` Tick::never() that is at most as far as
+  /// there are requests, and Tick::never() when there is nothing to wait for at all. It spares
+  /// a driver the calls for events that tell it nothing.
+  Tick advance_to_completion(Tick until, Sink& sink);
+
   /// No request inside and nothing left to tell.
   [[nodiscard]] bool idle() const;
 

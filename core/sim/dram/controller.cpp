@@ -48,12 +48,9 @@ Tick Channel::Controller::next_event() const {
 Tick Channel::Controller::row_delay() const {
   if (requests() != 1 || next_is_plan_) return Tick(0);
   switch (selector_.proposal(next_choice_.direction, next_choice_.bank).kind) {
-    case Selector::precharge:
-      return time_of(config_.timing.rp + config_.timing.rcd);
-    case Selector::activate:
-      return time_of(config_.timing.rcd);
-    case Selector::column:
-      break;
+    case Selector::precharge: return time_of(config_.timing.rp + config_.timing.rcd);
+    case Selector::activate: return time_of(config_.timing.rcd);
+    case Selector::column: break;
   }
   return Tick(0);
 }
@@ -61,6 +58,29 @@ Tick Channel::Controller::row_delay() const {
 void Channel::Controller::advance(Tick until, Sink& sink) {
   run_until(until);
   if (completions_.next() <= until) completions_.deliver(until, sink);
+}
+
+Tick Channel::Controller::advance_to_completion(Tick until, Sink& sink) {
+  const std::size_t told = sink.size();
+  Tick reached = Tick::never();
+  while (!idle() || slots_held()) {
+    if (reference_ || log_ != nullptr || slots_held()) {
+      // Not worth a loop of its own.
+      const Tick next = min(next_event(), until);
+      if (next.is_never()) break;
+      reached = next;
+      advance(reached, sink);
+    } else {
+      const Tick last = run_to_completion(until);
+      reached = min(until, completions_.next());
+      if (reached.is_never()) return last;
+      completions_.deliver(reached, sink);
+    }
+    if (sink.size() != told || reached == until) return reached;
+  }
+  if (until.is_never()) return reached;
+  run_until(until);
+  return until;
 }
 
 bool Channel::Controller::idle() const { return no_requests() && completions_.empty(); }
@@ -93,7 +113,7 @@ void Channel::Controller::find_next_plan(Cycle from) {
 
 void Channel::Controller::set_next_plan(Cycle from) {
   // Among plans that are due, the lowest rank's comes first.
-  find_next_plan(from);
+  if (plans_[next_plan_].cycle < from) find_next_plan(from);
   const Cycle plan = plans_[next_plan_].cycle;
   next_is_plan_ = true;
   next_time_ = plan == never ? Tick::never() : time_of(std::max(plan, from));
@@ -131,7 +151,8 @@ bool Channel::Controller::skip_idle(Cycle until) {
     repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;
     if (state.power == Power::self_refresh) continue;
     repeats &= state.first_due - ranks[rank].first_due == period;
-    repeats &= state.power == Power::up || low_power_since_[rank] - low_power_since[rank] == period;
+    repeats &= state.power == Power::up ||
+               low_power_since_[rank] - low_power_since[rank] == period;
   }
   if (!repeats) return true;
   const Cycle periods = (horizon - now) / period;

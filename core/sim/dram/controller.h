@@ -31,6 +31,7 @@ class Channel::Controller {
   Accept try_send(const Request& request, Tick now);
   [[nodiscard]] Tick next_event() const;
   void advance(Tick until, Sink& sink);
+  Tick advance_to_completion(Tick until, Sink& sink);
   [[nodiscard]] bool idle() const;
   void register_counters(Counters& counters, const std::string& prefix) const {
     counters_.register_in(counters, prefix);
@@ -73,13 +74,18 @@ class Channel::Controller {
 
   // Carrying out commands (controller_issue.cpp).
   void run_commands(Tick until);
-  void carry_out(Direction d, const Choice& choice);
+  Tick run_to_completion(Tick until);
+  void run_next(Tick until);
+  template <Direction d>
+  void carry_out(const Choice& choice);
   void carry_out_plan();
   void run_every_cycle(Cycle last);
-  void issue(Command command, const RequestQueue::Entry& entry, Cycle cycle);
+  template <Command command>
+  void issue(const RequestQueue::Entry& entry, Cycle cycle);
   void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
   void issue_row(Direction d, Command command, Index index, Cycle cycle);
-  void issue_column(Direction d, Index index, Cycle cycle);
+  template <Direction d>
+  void issue_column(Index index, Cycle cycle);
   void finish(Direction d, Index index, Cycle cycle);
   void tell_media(const RequestQueue::Entry& entry, Tick time);
   void unblock_writes(Address address, std::uint32_t bank);
@@ -88,7 +94,7 @@ class Channel::Controller {
   // Finding the next command (controller.cpp).
   void run_until(Tick until) {
     if (next_time_ <= until) run_commands(until);
-    if (ports_wait()) lapse_holds(cycle_of(until));
+    if (slots_held()) [[unlikely]] lapse_holds(cycle_of(until));
   }
   void plan_rank(std::uint32_t rank, Cycle from);
   void rank_emptied(std::uint32_t rank, Cycle from);
@@ -116,7 +122,12 @@ class Channel::Controller {
   }
   [[nodiscard]] bool no_requests() const { return requests() == 0; }
   [[nodiscard]] Tick row_delay() const;
-  [[nodiscard]] bool ports_wait() const { return !waiting_[0].quiet() || !waiting_[1].quiet(); }
+  [[nodiscard]] bool ports_wait() const {
+    return !waiting_[0].none_waiting() || !waiting_[1].none_waiting();
+  }
+  [[nodiscard]] bool slots_held() const {
+    return !waiting_[0].none_held() || !waiting_[1].none_held();
+  }
   WaitingPorts& waiting(Direction d) { return waiting_[static_cast<unsigned>(d)]; }
 
   Config config_;

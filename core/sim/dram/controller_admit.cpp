@@ -145,7 +145,7 @@ Accept Channel::Controller::refuse(Direction d, const Arriving& arriving) {
 }
 
 void Channel::Controller::wake_next(Direction d, Cycle cycle) {
-  lapse_holds(cycle);
+  if (slots_held()) lapse_holds(cycle);
   if (const auto port = waiting(d).wake(cycle)) {
     Completion wake;
     wake.time = time_of(cycle);

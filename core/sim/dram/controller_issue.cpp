@@ -2,10 +2,10 @@
 
 namespace nearfar::sim::dram {
 
-[[gnu::always_inline]] inline void Channel::Controller::issue(Command command,
-                                                              const RequestQueue::Entry& entry,
+template <Command command>
+[[gnu::always_inline]] inline void Channel::Controller::issue(const RequestQueue::Entry& entry,
                                                               Cycle cycle) {
-  timing_.issue(command, entry.at.bank, cycle);
+  timing_.issue<command>(entry.at.bank, cycle);
   if (observed_) [[unlikely]] {
     observe(command, entry.at, mapping_.column_of(entry.address), cycle);
   }
@@ -54,28 +54,24 @@ namespace nearfar::sim::dram {
   }
 }
 
-[[gnu::always_inline]] inline void Channel::Controller::issue_column(Direction d, Index index,
-                                                                     Cycle cycle) {
+template <Direction d>
+[[gnu::always_inline]] inline void Channel::Controller::issue_column(Index index, Cycle cycle) {
+  constexpr bool read = d == Direction::read;
   const RequestQueue::Entry& entry = state_.queue(d)[index];
-  const bool read = d == Direction::read;
-  if (!state_.closed_page) {
-    issue(read ? Command::rd : Command::wr, entry, cycle);
+  const Location at = entry.at;
+  const bool last_use = state_.closed_page && !state_.queue(d).wants_row(at, index) &&
+                        !state_.queue(opposite(d)).wants_row(at);
+  if (!last_use) {
+    issue<read ? Command::rd : Command::wr>(entry, cycle);
     finish(d, index, cycle);
     return;
   }
-  const Location at = entry.at;
-  const bool last_use =
-      !state_.queue(d).wants_row(at, index) && !state_.queue(opposite(d)).wants_row(at);
-  if (!last_use) {
-    issue(read ? Command::rd : Command::wr, entry, cycle);
-  } else {
-    issue(read ? Command::rda : Command::wra, entry, cycle);
-    state_.open_row[at.bank] = ControllerState::closed;
-    --state_.ranks[at.rank].open_banks;
-    ++counters_.auto_precharges;
-  }
+  issue<read ? Command::rda : Command::wra>(entry, cycle);
+  state_.open_row[at.bank] = ControllerState::closed;
+  --state_.ranks[at.rank].open_banks;
+  ++counters_.auto_precharges;
   finish(d, index, cycle);
-  if (last_use) selector_.update(opposite(d), state_, at.bank);
+  selector_.update(opposite(d), state_, at.bank);
 }
 
 [[gnu::always_inline]] inline void Channel::Controller::issue_row(Direction d, Command command,
@@ -84,13 +80,13 @@ namespace nearfar::sim::dram {
   const Location at = entry.at;
   RankState& rank = state_.ranks[at.rank];
   if (command == Command::act) {
-    issue(Command::act, entry, cycle);
+    issue<Command::act>(entry, cycle);
     entry.activated = true;
     state_.open_row[at.bank] = at.row;
     ++rank.open_banks;
     ++counters_.activates;
   } else {
-    issue(Command::pre, entry, cycle);
+    issue<Command::pre>(entry, cycle);
     entry.precharged = true;
     state_.open_row[at.bank] = ControllerState::closed;
     --rank.open_banks;
@@ -99,12 +95,12 @@ namespace nearfar::sim::dram {
   selector_.row_issued(d, state_, at.bank);
 }
 
-[[gnu::always_inline]] inline void Channel::Controller::carry_out(Direction d,
-                                                                  const Choice& choice) {
+template <Direction d>
+[[gnu::always_inline]] inline void Channel::Controller::carry_out(const Choice& choice) {
   const Selector::Proposal& proposal = selector_.proposal(d, choice.bank);
   const Index entry = proposal.entry;
   if (proposal.kind == Selector::column) {
-    issue_column(d, entry, choice.cycle);
+    issue_column<d>(entry, choice.cycle);
   } else {
     const bool activate = proposal.kind == Selector::activate;
     issue_row(d, activate ? Command::act : Command::pre, entry, choice.cycle);
@@ -124,24 +120,36 @@ namespace nearfar::sim::dram {
 
 void Channel::Controller::choose_next(Cycle from) { choose(from); }
 
+/// Carries out what comes next, at `next_time_`; `until` is how far time is known to go.
+[[gnu::always_inline]] inline void Channel::Controller::run_next(Tick until) {
+  if (next_is_plan_) [[unlikely]] {
+    if (!skip_idle(cycle_of(until))) carry_out_plan();
+    return;
+  }
+  const Cycle cycle = next_choice_.cycle;
+  if (next_choice_.direction == Direction::read) {
+    carry_out<Direction::read>(next_choice_);
+  } else {
+    carry_out<Direction::write>(next_choice_);
+  }
+  choose(cycle + 1);
+}
+
 void Channel::Controller::run_commands(Tick until) {
   if (reference_) {
     run_every_cycle(cycle_of(until));
     return;
   }
-  while (next_time_ <= until) {
-    if (next_is_plan_) {
-      if (!skip_idle(cycle_of(until))) carry_out_plan();
-      continue;
-    }
-    const Cycle cycle = next_choice_.cycle;
-    if (next_choice_.direction == Direction::read) {
-      carry_out(Direction::read, next_choice_);
-    } else {
-      carry_out(Direction::write, next_choice_);
-    }
-    choose(cycle + 1);
+  while (next_time_ <= until) run_next(until);
+}
+
+Tick Channel::Controller::run_to_completion(Tick until) {
+  Tick reached;
+  while (next_time_ <= min(until, completions_.next()) && !no_requests()) {
+    reached = next_time_;
+    run_next(reached);
   }
+  return reached;
 }
 
 void Channel::Controller::run_every_cycle(Cycle last) {
@@ -152,8 +160,10 @@ void Channel::Controller::run_every_cycle(Cycle last) {
     } else if (const auto choice = reference_->request_command(cycle_)) {
       if (choice->command == Command::act || choice->command == Command::pre) {
         issue_row(choice->direction, choice->command, choice->entry, cycle_);
+      } else if (choice->direction == Direction::read) {
+        issue_column<Direction::read>(choice->entry, cycle_);
       } else {
-        issue_column(choice->direction, choice->entry, cycle_);
+        issue_column<Direction::write>(choice->entry, cycle_);
       }
     }
   }

@@ -66,56 +66,34 @@ std::uint32_t gap_of(const Constraint& constraint, const Config& config) {
 
 DeviceTiming::DeviceTiming(const Config& config)
     : ranks_(config.ranks),
-      banks_(config.total_banks()),
       rank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks_in_rank()))),
       bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))) {
-  for (std::uint8_t command = 0; command < command_count; ++command) {
-    for (std::uint32_t bank = 0; bank < banks_; ++bank) {
-      rules_of_[command][bank] = collect(static_cast<Command>(command), bank, config);
-    }
-  }
-  for (const Constraint& constraint : ddr4::constraints) {
+  for (std::size_t row = 0; row < gaps_.size(); ++row) {
+    const Constraint& constraint = ddr4::constraints[row];
+    gaps_[row] = gap_of(constraint, config);
     if (constraint.count == 1) {
       collect_for_ranks(constraint, config);
     } else {
-      window_gap_ = gap_of(constraint, config);
+      window_gap_ = gaps_[row];
     }
   }
 }
 
-/// Lists the cells that `preceding`, issued to this bank, raises. A rank's command is issued
-/// to its first bank and raises what it binds in the whole rank.
-DeviceTiming::Rules DeviceTiming::collect(Command preceding, std::uint32_t bank,
-                                          const Config& config) {
-  Rules rules;
-  rules.begin = static_cast<std::uint32_t>(rules_.size());
-  const std::uint32_t own_rank = bank >> rank_bits_;
-  for (const Constraint& constraint : ddr4::constraints) {
-    if (!constraint.preceding.has(preceding) || constraint.count > 1) continue;
-    const std::uint32_t gap = gap_of(constraint, config);
-    for (const Slot slot : slots_in(constraint.following)) {
-      const auto index = static_cast<std::uint32_t>(slot);
-      if (!is_for_bank(slot)) continue;
-      switch (constraint.scope) {
-        case Scope::bank:
-          rules_.push_back({bank * bank_slots + index, gap});
-          break;
-        case Scope::bank_group:
-          rules_.push_back({group_cells + (bank >> bank_bits_) * bank_slots + index, gap});
-          break;
-        case Scope::rank:
-          rules_.push_back({rank_cell(slot, own_rank), gap});
-          break;
-        case Scope::other_ranks:
-          for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            if (rank != own_rank) rules_.push_back({rank_cell(slot, rank), gap});
-          }
-          break;
-      }
-    }
+void DeviceTiming::issue(Command command, std::uint32_t bank, Cycle cycle) {
+  switch (command) {
+    case Command::act: return issue<Command::act>(bank, cycle);
+    case Command::pre: return issue<Command::pre>(bank, cycle);
+    case Command::prea: return issue<Command::prea>(bank, cycle);
+    case Command::rd: return issue<Command::rd>(bank, cycle);
+    case Command::rda: return issue<Command::rda>(bank, cycle);
+    case Command::wr: return issue<Command::wr>(bank, cycle);
+    case Command::wra: return issue<Command::wra>(bank, cycle);
+    case Command::ref: return issue<Command::ref>(bank, cycle);
+    case Command::pde: return issue<Command::pde>(bank, cycle);
+    case Command::pdx: return issue<Command::pdx>(bank, cycle);
+    case Command::sre: return issue<Command::sre>(bank, cycle);
+    case Command::srx: return issue<Command::srx>(bank, cycle);
   }
-  rules.end = static_cast<std::uint32_t>(rules_.size());
-  return rules;
 }
 
 /// Lists, for each command to a whole rank, what it has to come after.

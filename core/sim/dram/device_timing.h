@@ -1,7 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "sim/dram/ddr4.h"
@@ -22,10 +25,9 @@ enum class Slot : std::uint8_t { act, pre, rd, wr, prea, ref, pde, pdx, sre, srx
 /// When each command may next be issued, kept up to date from the constraint table.
 ///
 /// A cell holds the earliest cycle of one slot's commands to a bank, as far as the bank, its
-/// bank group or its rank binds them; a command may go when all three have passed. What each
-/// command raises is worked out from the table at construction, per bank. Commands to whole
-/// ranks are rare: what binds them is looked up, when asked for, from when each command last
-/// went to the rank.
+/// bank group or its rank binds them; a command may go when all three have passed. Which cells
+/// a command raises the compiler works out from the table. Commands to whole ranks are rare:
+/// what binds them is looked up, when asked for, from when each command last went to the rank.
 class DeviceTiming {
  public:
   static constexpr std::uint32_t bank_slots = 4;  ///< act, pre, rd, wr: to one bank
@@ -52,29 +54,30 @@ class DeviceTiming {
   [[nodiscard]] Cycle earliest_for_rank(Slot slot, std::uint32_t rank) const;
 
   /// `command` goes out at `cycle` > 0. For a rank's command the bank is the rank's first.
-  void issue(Command command, std::uint32_t bank, Cycle cycle) {
+  template <Command command>
+  void issue(std::uint32_t bank, Cycle cycle) {
     const std::uint32_t rank = rank_of(bank);
-    last_[static_cast<std::uint32_t>(command)][rank] = cycle;
-    const Rules rules = rules_of_[static_cast<std::uint32_t>(command)][bank];
-    const Rule* const end = rules_.data() + rules.end;
-    for (const Rule* rule = rules_.data() + rules.begin; rule != end; ++rule) {
-      const Cycle to = cycle + rule->gap;
-      if (cells_[rule->cell] < to) cells_[rule->cell] = to;
-    }
-    if (command == Command::act) count_activate(rank, cycle);
+    last_[static_cast<std::size_t>(command)][rank] = cycle;
+    const Cells cells{&cells_[bank * bank_slots],
+                      &cells_[group_cells + (bank >> bank_bits_) * bank_slots],
+                      &cells_[rank_cells + rank * bank_slots]};
+    [&]<std::size_t... row>(std::index_sequence<row...>) {
+      (apply<command, row>(cells, rank, cycle), ...);
+    }(std::make_index_sequence<std::size(ddr4::constraints)>{});
+    if constexpr (command == Command::act) count_activate(rank, cycle);
   }
+  /// The same for a command that is not known beforehand.
+  void issue(Command command, std::uint32_t bank, Cycle cycle);
 
   /// Moves everything `cycles` into the future: idle time in which the same commands repeat.
   void shift(Cycle cycles);
 
  private:
-  struct Rule {
-    std::uint32_t cell;
-    std::uint32_t gap;
-  };
-  struct Rules {
-    std::uint32_t begin = 0;
-    std::uint32_t end = 0;
+  /// The cells of a bank, of its bank group and of its rank.
+  struct Cells {
+    Cycle* bank;
+    Cycle* group;
+    Cycle* rank;
   };
   struct RankRule {
     Command preceding;
@@ -87,17 +90,48 @@ class DeviceTiming {
     std::uint32_t oldest = 0;
   };
 
-  Rules collect(Command preceding, std::uint32_t bank, const Config& config);
   void collect_for_ranks(const Constraint& constraint, const Config& config);
   [[nodiscard]] static std::uint32_t rank_cell(Slot slot, std::uint32_t rank) {
     return rank_cells + rank * bank_slots + static_cast<std::uint32_t>(slot);
+  }
+  static void raise(Cycle& cell, Cycle to) {
+    if (cell < to) cell = to;
+  }
+  /// Applies one row of the table after `command`.
+  template <Command command, std::size_t row>
+  void apply(const Cells& cells, std::uint32_t rank, Cycle cycle) {
+    constexpr const Constraint& constraint = ddr4::constraints[row];
+    if constexpr (constraint.preceding.has(command) && constraint.count == 1) {
+      const Cycle to = cycle + gaps_[row];
+      apply_to<row, Command::act>(cells, rank, to);
+      apply_to<row, Command::pre>(cells, rank, to);
+      apply_to<row, Command::rd>(cells, rank, to);
+      apply_to<row, Command::wr>(cells, rank, to);
+    }
+  }
+  template <std::size_t row, Command following>
+  void apply_to(const Cells& cells, std::uint32_t rank, Cycle to) {
+    constexpr const Constraint& constraint = ddr4::constraints[row];
+    constexpr auto slot = static_cast<std::uint32_t>(slot_of(following));
+    if constexpr (!constraint.following.has(following)) {
+      return;
+    } else if constexpr (constraint.scope == Scope::bank) {
+      raise(cells.bank[slot], to);
+    } else if constexpr (constraint.scope == Scope::bank_group) {
+      raise(cells.group[slot], to);
+    } else if constexpr (constraint.scope == Scope::rank) {
+      raise(cells.rank[slot], to);
+    } else if (ranks_ > 1) {
+      for (std::uint32_t other = 0; other < ranks_; ++other) {
+        if (other != rank) raise(cells_[rank_cells + other * bank_slots + slot], to);
+      }
+    }
   }
   void count_activate(std::uint32_t rank, Cycle cycle) {
     Ring& ring = rings_[rank];
     ring.release[ring.oldest] = cycle + window_gap_;
     ring.oldest = (ring.oldest + 1) % window;
-    Cycle& cell = cells_[rank_cell(Slot::act, rank)];
-    if (cell < ring.release[ring.oldest]) cell = ring.release[ring.oldest];
+    raise(cells_[rank_cell(Slot::act, rank)], ring.release[ring.oldest]);
   }
 
   static constexpr std::uint32_t most_ranks = 4, most_groups = 16, most_banks = 64;
@@ -105,13 +139,11 @@ class DeviceTiming {
   static constexpr std::uint32_t rank_cells = group_cells + most_groups * bank_slots;
 
   std::uint32_t ranks_;
-  std::uint32_t banks_;      ///< of all ranks
   std::uint32_t rank_bits_;  ///< log2 of the banks in a rank
   std::uint32_t bank_bits_;  ///< log2 of the banks in a bank group
   /// [bank][4], then [bank group][4], then [rank][4]
   std::array<Cycle, rank_cells + most_ranks * bank_slots> cells_{};
-  std::vector<Rule> rules_;
-  std::array<std::array<Rules, most_banks>, command_count> rules_of_{};
+  std::array<std::uint32_t, std::size(ddr4::constraints)> gaps_{};  ///< by row of the table
   std::uint32_t window_gap_ = 0;  ///< tFAW
   std::array<Ring, most_ranks> rings_;
   /// When each command last went to each rank, 0: never.

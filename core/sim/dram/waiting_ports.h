@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -22,82 +23,58 @@ class WaitingPorts {
 
   /// Whether `port` may take one of `free` slots; taking it uses up what was held for it.
   bool take(std::uint16_t port, std::uint32_t free) {
-    if (held_ == 0) return free > 0;
-    if (is_held(port)) {
-      give_up(port);
-      return true;
-    }
-    return free > held_;
+    if (held_.empty()) return free > 0;
+    return release(port) || free > held_.size();
   }
 
   /// `port` was refused: remembers it, once.
   void refuse(std::uint16_t port) {
-    if (port >= ports_.size()) ports_.resize(std::size_t{port} + 1);
-    if (ports_[port].place != Place::elsewhere) return;
-    ports_[port].place = Place::waiting;
-    waiting_.push(port);
-    ++waiting_count_;
+    if (port >= waits_.size()) waits_.resize(std::size_t{port} + 1);
+    if (waits_[port]) return;
+    waits_[port] = true;
+    line_.push(port);
   }
 
-  /// `port` was served without a slot: what was held for it becomes free. True when it was.
+  /// What was held for `port` becomes free. False when nothing was.
   bool release(std::uint16_t port) {
-    if (held_ == 0 || !is_held(port)) return false;
-    give_up(port);
-    return true;
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      if (held_[i].port != port) continue;
+      held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    return false;
   }
 
   /// A slot became free at `cycle`: the port to wake, for which it is now held.
   std::optional<std::uint16_t> wake(Cycle cycle) {
-    if (waiting_count_ == 0) return std::nullopt;
-    const std::uint16_t port = waiting_.front();
-    waiting_.pop();
-    --waiting_count_;
-    ports_[port] = {Place::held, cycle + hold_};
-    grants_.push({port, cycle + hold_});
-    ++held_;
+    if (line_.empty()) return std::nullopt;
+    const std::uint16_t port = line_.front();
+    line_.pop();
+    waits_[port] = false;
+    held_.push_back({port, cycle + hold_});
     return port;
   }
 
   /// When the first held slot is given up; never when none is held.
-  [[nodiscard]] Cycle next_lapse() const {
-    return held_ == 0 ? std::numeric_limits<Cycle>::max() : grants_.front().until;
-  }
+  [[nodiscard]] Cycle next_lapse() const { return held_.empty() ? none : held_.front().until; }
   /// Gives up the slot that next_lapse() tells of.
-  void lapse() { give_up(grants_.front().port); }
+  void lapse() { held_.erase(held_.begin()); }
 
-  /// No port waits and no slot is held.
-  [[nodiscard]] bool quiet() const { return (held_ | waiting_count_) == 0; }
-  [[nodiscard]] bool none_waiting() const { return waiting_count_ == 0; }
+  [[nodiscard]] bool none_waiting() const { return line_.empty(); }
+  [[nodiscard]] bool none_held() const { return held_.empty(); }
 
  private:
-  enum class Place : std::uint8_t { elsewhere, waiting, held };
-  struct Port {
-    Place place = Place::elsewhere;
-    Cycle until = 0;
-  };
-  struct Grant {
+  static constexpr Cycle none = std::numeric_limits<Cycle>::max();
+
+  struct Held {
     std::uint16_t port = 0;
     Cycle until = 0;
   };
 
-  [[nodiscard]] bool is_held(std::uint16_t port) const {
-    return port < ports_.size() && ports_[port].place == Place::held;
-  }
-  [[nodiscard]] bool is_current(const Grant& grant) const {
-    return is_held(grant.port) && ports_[grant.port].until == grant.until;
-  }
-  void give_up(std::uint16_t port) {
-    ports_[port].place = Place::elsewhere;
-    --held_;
-    while (!grants_.empty() && !is_current(grants_.front())) grants_.pop();
-  }
-
   Cycle hold_;
-  std::uint32_t held_ = 0;
-  std::uint32_t waiting_count_ = 0;
-  std::vector<Port> ports_;     ///< by port
-  Fifo<std::uint16_t> waiting_;
-  Fifo<Grant> grants_;          ///< in order of time; the first is current, others may not be
+  std::vector<bool> waits_;  ///< by port: it stands in line
+  Fifo<std::uint16_t> line_;
+  std::vector<Held> held_;   ///< in order of time; rarely more than one or two
 };
 
 }  // namespace nearfar::sim::dram
