@@ -48,9 +48,12 @@ Tick Channel::Controller::next_event() const {
 Tick Channel::Controller::row_delay() const {
   if (requests() != 1 || next_is_plan_) return Tick(0);
   switch (selector_.proposal(next_choice_.direction, next_choice_.bank).kind) {
-    case Selector::precharge: return time_of(config_.timing.rp + config_.timing.rcd);
-    case Selector::activate: return time_of(config_.timing.rcd);
-    case Selector::column: break;
+    case Selector::precharge:
+      return time_of(config_.timing.rp + config_.timing.rcd);
+    case Selector::activate:
+      return time_of(config_.timing.rcd);
+    case Selector::column:
+      break;
   }
   return Tick(0);
 }
@@ -151,8 +154,7 @@ bool Channel::Controller::skip_idle(Cycle until) {
     repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;
     if (state.power == Power::self_refresh) continue;
     repeats &= state.first_due - ranks[rank].first_due == period;
-    repeats &= state.power == Power::up ||
-               low_power_since_[rank] - low_power_since[rank] == period;
+    repeats &= state.power == Power::up || low_power_since_[rank] - low_power_since[rank] == period;
   }
   if (!repeats) return true;
   const Cycle periods = (horizon - now) / period;

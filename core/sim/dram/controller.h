@@ -94,7 +94,8 @@ class Channel::Controller {
   // Finding the next command (controller.cpp).
   void run_until(Tick until) {
     if (next_time_ <= until) run_commands(until);
-    if (slots_held()) [[unlikely]] lapse_holds(cycle_of(until));
+    if (slots_held()) [[unlikely]]
+      lapse_holds(cycle_of(until));
   }
   void plan_rank(std::uint32_t rank, Cycle from);
   void rank_emptied(std::uint32_t rank, Cycle from);
