@@ -81,18 +81,30 @@ DeviceTiming::DeviceTiming(const Config& config)
 
 void DeviceTiming::issue(Command command, std::uint32_t bank, Cycle cycle) {
   switch (command) {
-    case Command::act: return issue<Command::act>(bank, cycle);
-    case Command::pre: return issue<Command::pre>(bank, cycle);
-    case Command::prea: return issue<Command::prea>(bank, cycle);
-    case Command::rd: return issue<Command::rd>(bank, cycle);
-    case Command::rda: return issue<Command::rda>(bank, cycle);
-    case Command::wr: return issue<Command::wr>(bank, cycle);
-    case Command::wra: return issue<Command::wra>(bank, cycle);
-    case Command::ref: return issue<Command::ref>(bank, cycle);
-    case Command::pde: return issue<Command::pde>(bank, cycle);
-    case Command::pdx: return issue<Command::pdx>(bank, cycle);
-    case Command::sre: return issue<Command::sre>(bank, cycle);
-    case Command::srx: return issue<Command::srx>(bank, cycle);
+    case Command::act:
+      return issue<Command::act>(bank, cycle);
+    case Command::pre:
+      return issue<Command::pre>(bank, cycle);
+    case Command::prea:
+      return issue<Command::prea>(bank, cycle);
+    case Command::rd:
+      return issue<Command::rd>(bank, cycle);
+    case Command::rda:
+      return issue<Command::rda>(bank, cycle);
+    case Command::wr:
+      return issue<Command::wr>(bank, cycle);
+    case Command::wra:
+      return issue<Command::wra>(bank, cycle);
+    case Command::ref:
+      return issue<Command::ref>(bank, cycle);
+    case Command::pde:
+      return issue<Command::pde>(bank, cycle);
+    case Command::pdx:
+      return issue<Command::pdx>(bank, cycle);
+    case Command::sre:
+      return issue<Command::sre>(bank, cycle);
+    case Command::srx:
+      return issue<Command::srx>(bank, cycle);
   }
 }
 

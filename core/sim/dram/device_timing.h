@@ -55,15 +55,13 @@ class DeviceTiming {
 
   /// `command` goes out at `cycle` > 0. For a rank's command the bank is the rank's first.
   template <Command command>
-  void issue(std::uint32_t bank, Cycle cycle) {
+  [[gnu::always_inline]] void issue(std::uint32_t bank, Cycle cycle) {
     const std::uint32_t rank = rank_of(bank);
     last_[static_cast<std::size_t>(command)][rank] = cycle;
     const Cells cells{&cells_[bank * bank_slots],
                       &cells_[group_cells + (bank >> bank_bits_) * bank_slots],
                       &cells_[rank_cells + rank * bank_slots]};
-    [&]<std::size_t... row>(std::index_sequence<row...>) {
-      (apply<command, row>(cells, rank, cycle), ...);
-    }(std::make_index_sequence<std::size(ddr4::constraints)>{});
+    apply_all<command>(cells, rank, cycle, AllRows{});
     if constexpr (command == Command::act) count_activate(rank, cycle);
   }
   /// The same for a command that is not known beforehand.
@@ -97,9 +95,15 @@ class DeviceTiming {
   static void raise(Cycle& cell, Cycle to) {
     if (cell < to) cell = to;
   }
+  using AllRows = std::make_index_sequence<std::size(ddr4::constraints)>;
+  template <Command command, std::size_t... row>
+  [[gnu::always_inline]] void apply_all(const Cells& cells, std::uint32_t rank, Cycle cycle,
+                                        std::index_sequence<row...>) {
+    (apply<command, row>(cells, rank, cycle), ...);
+  }
   /// Applies one row of the table after `command`.
   template <Command command, std::size_t row>
-  void apply(const Cells& cells, std::uint32_t rank, Cycle cycle) {
+  [[gnu::always_inline]] void apply(const Cells& cells, std::uint32_t rank, Cycle cycle) {
     constexpr const Constraint& constraint = ddr4::constraints[row];
     if constexpr (constraint.preceding.has(command) && constraint.count == 1) {
       const Cycle to = cycle + gaps_[row];
@@ -110,7 +114,7 @@ class DeviceTiming {
     }
   }
   template <std::size_t row, Command following>
-  void apply_to(const Cells& cells, std::uint32_t rank, Cycle to) {
+  [[gnu::always_inline]] void apply_to(const Cells& cells, std::uint32_t rank, Cycle to) {
     constexpr const Constraint& constraint = ddr4::constraints[row];
     constexpr auto slot = static_cast<std::uint32_t>(slot_of(following));
     if constexpr (!constraint.following.has(following)) {

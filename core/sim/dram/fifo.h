@@ -20,7 +20,7 @@ class Fifo {
 
   /// Makes room for one more at the back, to be filled in by the caller.
   T& push() {
-    if (size() > mask_ || ring_.empty()) [[unlikely]]
+    if (size() > mask_) [[unlikely]]
       grow();
     return ring_[end_++ & mask_];
   }
@@ -41,7 +41,7 @@ class Fifo {
 
  private:
   void grow() {
-    std::vector<T> wider(ring_.empty() ? 16 : 2 * ring_.size());
+    std::vector<T> wider(2 * ring_.size());
     const std::size_t count = size();
     for (std::size_t i = 0; i < count; ++i) wider[i] = ring_[(first_ + i) & mask_];
     ring_ = std::move(wider);
@@ -50,8 +50,8 @@ class Fifo {
     end_ = count;
   }
 
-  std::vector<T> ring_;
-  std::size_t mask_ = 0;
+  std::vector<T> ring_ = std::vector<T>(16);
+  std::size_t mask_ = 15;  ///< of a power of two, the ring's size
   std::size_t first_ = 0;  ///< positions count on for ever; the ring index is `& mask_`
   std::size_t end_ = 0;
 };
