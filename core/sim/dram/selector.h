@@ -139,6 +139,9 @@ class Selector {
   void compare(const Side& side, std::uint64_t head, const DeviceTiming& timing,
                std::uint64_t banks, Cycle from, Best& best) const;
   template <Slot slot>
+  void compare_quickly(const Side& side, std::uint64_t head, const DeviceTiming& timing,
+                       std::uint64_t banks, Cycle from, Best& best) const;
+  template <Slot slot>
   static void compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
                               std::uint64_t banks, Cycle from, Best& best);
   [[nodiscard]] static std::uint32_t oldest_of(const Side& side, std::uint64_t banks);
@@ -204,19 +207,32 @@ template <Slot slot>
                                                      const DeviceTiming& timing,
                                                      std::uint64_t banks, Cycle from,
                                                      Best& best) const {
-  const auto compare_here = [&](std::uint64_t here, std::uint32_t rank) {
-    const Cycle allowed = timing.earliest_in_rank(slot, rank);
-    const Cycle first = allowed < from ? from : allowed;
-    if (first <= best.cycle) compare_in_rank<slot>(side, head, timing, here, first, best);
-  };
-  if (ranks_ == 1) {
-    compare_here(banks, 0);
-    return;
-  }
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     const std::uint64_t here = banks & banks_of_rank_[rank];
-    if (here != 0) compare_here(here, rank);
+    const Cycle first = std::max(from, timing.earliest_in_rank(slot, rank));
+    if (here != 0 && first <= best.cycle) {
+      compare_in_rank<slot>(side, head, timing, here, first, best);
+    }
   }
+}
+
+/// With one rank, as a rule, the oldest request of all may go as soon as any can: no need then
+/// to look at the others of its kind.
+template <Slot slot>
+[[gnu::always_inline]] inline void Selector::compare_quickly(const Side& side, std::uint64_t head,
+                                                             const DeviceTiming& timing,
+                                                             std::uint64_t banks, Cycle from,
+                                                             Best& best) const {
+  if (ranks_ == 1 && (banks & head) != 0) {
+    const auto bank = static_cast<std::uint32_t>(std::countr_zero(head));
+    const Cycle allowed = timing.earliest_in_rank(slot, 0);
+    const Cycle first = allowed < from ? from : allowed;
+    if (timing.earliest_at_bank(slot, bank) <= first) {
+      best = {first, side.proposals[bank].order, bank};
+      return;
+    }
+  }
+  compare<slot>(side, head, timing, banks, from, best);
 }
 
 [[gnu::always_inline]] inline Choice Selector::select(Direction d, const ControllerState& state,
@@ -239,11 +255,12 @@ template <Slot slot>
   if (columns != 0) {
     if (state.urgent(d) && (columns & head) != 0) columns = head;
     if (d == Direction::read) {
-      compare<Slot::rd>(side, head, timing, columns, from, best);
+      compare_quickly<Slot::rd>(side, head, timing, columns, from, best);
     } else {
-      compare<Slot::wr>(side, head, timing, columns, from, best);
+      compare_quickly<Slot::wr>(side, head, timing, columns, from, best);
     }
   }
+  if (best.cycle == from) return {best.cycle, best.order, best.bank, d};
   if (precharges != 0) compare<Slot::pre>(side, head, timing, precharges, from, best);
   if (activates != 0) compare<Slot::act>(side, head, timing, activates, from, best);
   return {best.cycle, best.order, best.bank, d};
