@@ -6,6 +6,7 @@ namespace nb = nanobind;
 
 void bind_measure(nb::module_& module);
 void bind_replay(nb::module_& module);
+void bind_sequence(nb::module_& module);
 
 namespace {
 
@@ -26,4 +27,5 @@ NB_MODULE(_core, module) {
   module.def("version", [] { return NEARFAR_VERSION; });
   bind_measure(module);
   bind_replay(module);
+  bind_sequence(module);
 }

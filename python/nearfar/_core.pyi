@@ -23,6 +23,20 @@ class PointData(TypedDict):
 class OverwriteData(PointData):
     samples_ps: list[int]  # one a write, in order
 
+class SequenceData(TypedDict):
+    """When each step began and was done: little-endian 64-bit words, one a step, in ps.
+
+    A load or store begins when it is first offered to the memory (by a core: when it has its
+    buffer). A load is done when its data are there, a store when it is persistent (accepted in
+    the ADR domain). Other steps begin when the steps before have begun, and are done when the
+    next may begin.
+    """
+
+    issued_ps: bytes
+    done_ps: bytes
+    elapsed_ps: int  # the latest of done_ps
+    counters: dict[str, int]
+
 class ReplayData(TypedDict):
     """What a trace did."""
 
@@ -66,6 +80,23 @@ def contention(settings: str, *, other: str, area: int, reads: int, seed: int) -
 def overwrite(
     settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
 ) -> OverwriteData: ...
+def sequence(
+    settings: str, *, steps: bytes, outstanding: int, agent: str, seed: int
+) -> SequenceData:
+    """Play a list of steps on a fresh machine.
+
+    `steps` are little-endian 64-bit words: an operation in the top byte, an operand in the 56
+    bits below. 0 loads the 64-byte line at an address, 1 stores it non-temporally, 2 is an
+    mfence, 3 an sfence, 4 waits until everything before has completed, 5 does nothing for so
+    many ps.
+
+    agent "none": accesses go straight to the memory controller, in order, as soon as fewer
+    than `outstanding` are in flight; 1 makes a dependent chain. Fences wait for all of them.
+    agent "core": a core plays the steps as its program, with real fences and the
+    write-combining buffers. `outstanding` bounds its loads; with 1, each depends on the one
+    before. 0 with either: as many as there is room for.
+    """
+
 def stream(
     settings: str,
     *,

@@ -9,6 +9,10 @@ namespace {
 constexpr std::uint64_t done_load = ~std::uint64_t{0};
 constexpr std::uint32_t poll_interval = 1u << 16;
 
+bool accesses(const Step& step) {
+  return step.kind == Step::Kind::load || step.kind == Step::Kind::nt_store;
+}
+
 }  // namespace
 
 Agent::Agent(Device& device, const Config& config, std::uint64_t seed)
@@ -88,6 +92,8 @@ void Agent::run_thread(std::uint16_t index, Tick now) {
         return;
       }
       thread.has_step = true;
+      const Step& step = thread.step;
+      if (step.timed && !accesses(step)) thread.program->began(step.tag, thread.at);
     }
     if (!can_issue(thread)) {
       thread.blocked = true;
@@ -116,6 +122,7 @@ bool Agent::can_issue(const Thread& thread) const {
     case Step::Kind::store_clwb:
       return thread.loads < config_.load_buffers && thread.stores.size() < config_.store_queue;
     case Step::Kind::mfence:
+    case Step::Kind::wait:
       if (thread.loads != 0) return false;
       [[fallthrough]];
     case Step::Kind::sfence:
@@ -123,6 +130,7 @@ bool Agent::can_issue(const Thread& thread) const {
     case Step::Kind::table:
     case Step::Kind::sample_begin:
     case Step::Kind::sample_end:
+    case Step::Kind::delay:
       return true;
   }
   return true;
@@ -160,7 +168,13 @@ void Agent::issue(std::uint16_t index) {
       thread.at += config_.timer;
       measured_.samples.push_back(thread.at - thread.sample_start);
       break;
+    case Step::Kind::wait:
+      break;
+    case Step::Kind::delay:
+      thread.at += step.span;
+      break;
   }
+  if (step.timed && !accesses(step)) thread.program->done(step.tag, thread.at);
 }
 
 void Agent::issue_load(std::uint16_t index) {
@@ -171,7 +185,7 @@ void Agent::issue_load(std::uint16_t index) {
   thread.loads_out.push_back(thread.instruction);
   ++thread.loads;
   if (step.feeds) thread.feeding = true;
-  launch(Flight::Kind::load, index, step.address, thread.at, config_.read_out, serial, step.feeds);
+  launch(Flight::Kind::load, index, step.address, thread.at, config_.read_out, serial, &step);
   count_line(index, thread.at);
   thread.at += config_.load_issue;
 }
@@ -181,7 +195,7 @@ void Agent::issue_store(std::uint16_t index) {
   const Step& step = thread.step;
   if (step.kind == Step::Kind::nt_store) {
     ++thread.nt_stores;
-    launch(Flight::Kind::nt_store, index, step.address, thread.at, config_.nt_out);
+    launch(Flight::Kind::nt_store, index, step.address, thread.at, config_.nt_out, 0, &step);
   } else {
     ++thread.loads;
     const std::uint64_t serial = thread.first_store + thread.stores.size();
@@ -203,8 +217,16 @@ void Agent::count_line(std::uint16_t thread, Tick at) {
 }
 
 void Agent::launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
-                   std::uint64_t serial, bool feeds) {
-  const Index flight = flights_.take({kind, thread, feeds, at, serial, address});
+                   std::uint64_t serial, const Step* step) {
+  Flight launched{
+      .kind = kind, .thread = thread, .issued = at, .serial = serial, .address = address};
+  if (step != nullptr) {
+    launched.feeds = step->feeds;
+    launched.timed = step->timed;
+    launched.tag = step->tag;
+    if (step->timed) threads_[thread].program->began(step->tag, at);
+  }
+  const Index flight = flights_.take(launched);
   events_.push(at + out, {Event::Kind::send, flight});
 }
 
@@ -217,6 +239,7 @@ void Agent::accepted(Index index, Tick now) {
       back = config_.read_back;
       break;
     case Flight::Kind::nt_store:
+      if (flight.timed) threads_[flight.thread].program->done(flight.tag, now);
       back = config_.nt_back;
       break;
     case Flight::Kind::flush:
@@ -241,6 +264,7 @@ void Agent::arrived(Index index, Tick now) {
       if (lines_ >= limits_.warm_lines && (limits_.leader_lines == 0 || flight.thread == 0)) {
         measured_.latency.add((now - flight.issued).ps());
       }
+      if (flight.timed) thread.program->done(flight.tag, now);
       --thread.loads;
       if (flight.feeds) thread.feeding = false;
       thread.loads_out[flight.serial - thread.first_load] = done_load;

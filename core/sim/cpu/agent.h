@@ -83,12 +83,14 @@ class Agent {
   };
 
   struct Flight {
-    enum class Kind : std::uint8_t { load, store_line, nt_store, flush, eviction } kind;
-    std::uint16_t thread;
-    bool feeds;
-    Tick issued;
-    std::uint64_t serial;  ///< of the load, or of the store that needs the line
+    enum class Kind : std::uint8_t { load, store_line, nt_store, flush, eviction } kind{};
+    std::uint16_t thread = 0;
+    bool feeds = false;
+    bool timed = false;
+    Tick issued{};
+    std::uint64_t serial = 0;  ///< of the load, or of the store that needs the line
     Address address;
+    std::uint64_t tag = 0;  ///< of a timed step
   };
 
   struct Event {
@@ -105,7 +107,7 @@ class Agent {
   void commit_stores(std::uint16_t thread, Tick now);
   [[nodiscard]] bool evict_if_full(std::uint16_t thread, Address address, Tick now);
   void launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
-              std::uint64_t serial = 0, bool feeds = false);
+              std::uint64_t serial = 0, const Step* step = nullptr);
   void accepted(Index flight, Tick now);
   void arrived(Index flight, Tick now);
   void resume(std::uint16_t thread, Tick now);

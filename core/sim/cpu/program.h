@@ -19,14 +19,19 @@ struct Step {
     table,       ///< reads its next index from a table; `table_latency` says how long that takes
     sample_begin,
     sample_end,  ///< the time since sample_begin is one sample
+    wait,        ///< until all loads and stores before it are done
+    delay,       ///< nothing for `span`
   };
 
   Kind kind = Kind::load;
   bool waits = false;  ///< the address comes from the last load that `feeds`
   bool feeds = false;
+  bool timed = false;  ///< the program wants to know when this load, NT store or other step ends
   std::uint32_t instructions = 0;
   Address address;
   Tick table_latency{};
+  Tick span{};
+  std::uint64_t tag = 0;  ///< the program's own name for a timed step
 };
 
 /// What one thread does, step by step.
@@ -35,6 +40,12 @@ class Program {
   virtual ~Program() = default;
   /// Puts the next step into `step`; false when there is none.
   virtual bool next(Step& step) = 0;
+
+  /// Told of every timed step: a load or NT store begins when it has its buffer, and is done when
+  /// its data are there or the memory has accepted it; another step begins when the thread comes
+  /// to it and is done when the thread goes on.
+  virtual void began(std::uint64_t, Tick) {}
+  virtual void done(std::uint64_t, Tick) {}
 };
 
 }  // namespace nearfar::sim::cpu
