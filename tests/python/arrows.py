@@ -31,12 +31,13 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
 PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "model": (),
     "results": (),
-    "infer": (),
+    "infer": ("results",),
     "measure": ("model", "results"),
     "simulate": ("model", "results", "measure"),
+    "probe": ("model", "results", "infer", "measure"),
     "tier": ("results",),
     "report": ("results",),
-    "cli": ("model", "results", "infer", "measure", "simulate", "tier", "report"),
+    "cli": ("model", "results", "infer", "measure", "probe", "simulate", "tier", "report"),
 }
 
 # Rooms that may import the compiled core.

@@ -1,6 +1,7 @@
 """The versioned documents that tools exchange, and reading and writing their files."""
 
 from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
+from nearfar.results.findings import Finding, Observation, ProbeResult
 from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Environment, Point, Result, Target
 from nearfar.results.validation import (
@@ -17,10 +18,13 @@ __all__ = [
     "ComparedSeries",
     "Document",
     "Environment",
+    "Finding",
     "Mark",
     "ModelCard",
+    "Observation",
     "Parameter",
     "Point",
+    "ProbeResult",
     "Replayed",
     "Result",
     "Target",

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from nearfar.errors import InputError
 from nearfar.results.decode import decode
+from nearfar.results.findings import ProbeResult
 from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Result
 from nearfar.results.validation import Validation
 
-Document = Result | Validation | Replayed
+Document = Result | ProbeResult | Validation | Replayed
 
 _DOCUMENTS: dict[str, type[Document]] = {
     kind.SCHEMA: kind for kind in (Result, Validation, Replayed)
@@ -43,6 +44,8 @@ def parse(data: object, origin: str = "document") -> Document:
     if kind is None or not isinstance(data, dict):
         found = "no schema" if schema is None else f"schema {schema!r}"
         raise InputError(f"{origin}: found {found}, expected {' or '.join(_DOCUMENTS)}")
+    if kind is Result and "observations" in data:
+        kind = ProbeResult  # points or observations: both are results
     return decode(kind, {key: data[key] for key in data if key != "schema"}, origin)
 
 

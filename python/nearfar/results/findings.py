@@ -1,0 +1,150 @@
+"""What a probe is: observations of a device, and what was found out from them.
+
+An observation says what was done, completely enough to do it again access by access, and
+what was measured. A finding is one parameter of the device, with the observations it rests
+on, or the reason why it cannot be told. Findings follow from observations alone
+(`nearfar.infer`): a result whose target was taken away gives the same ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nearfar.errors import InputError
+from nearfar.results.decode import encode
+from nearfar.results.schema import Environment, Target
+
+IDENTIFIED = "identified"
+NOT_IDENTIFIABLE = "not_identifiable"
+
+Histogram = Sequence[Sequence[float]]  # [[ns, accesses that took so long], ...], ascending
+
+# Every name a finding may have, with its unit and meaning; N counts levels from the host.
+NAMES: Mapping[str, tuple[str, str]] = {
+    "levels": ("", "buffers that a read may find its line in, one behind the other"),
+    "buffer.N.capacity": ("B", "bytes that the buffer holds"),
+    "buffer.N.entry": ("B", "bytes of one entry"),
+    "buffer.N.entries": ("", "entries"),
+    "buffer.N.ways": ("", "entries of one set; all of them when fully associative"),
+    "buffer.N.sets": ("", "sets; 1 when fully associative"),
+    "buffer.N.policy": ("", "fifo, lru or random"),
+    "buffer.N.latency": ("ns", "round trip of a dependent read that is served here"),
+    "memory.latency": ("ns", "round trip of a dependent read that no buffer serves"),
+    "hierarchy": ("", "inclusive (a miss fills every level) or independent"),
+    "wpq.lines": ("", "64 B lines that the write pending queue holds"),
+    "lsq.lines": ("", "64 B lines that the load-store queue holds, those being written too"),
+    "fence.drains_lsq": ("", "whether an mfence sends on what waits in the load-store queue"),
+    "modules": ("", "DIMMs that neighbouring addresses are spread over"),
+    "interleave": ("B", "consecutive bytes on one module"),
+    "migration": ("", "whether wear levelling moves a block that is written again and again"),
+    "migration.period": ("writes", "mean number of writes to a block between two moves"),
+    "migration.stall": ("ns", "length of the stall while a block moves"),
+    "migration.block": ("B", "bytes whose writes are counted together"),
+}
+
+_LEVEL = re.compile(r"\.\d+\.")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One experiment. What does not apply is left out.
+
+    `pattern` is a dict of plain values: `kind` "sequence" with an `order` that
+    `nearfar.infer.orders` rebuilds, or a pattern of `nearfar.measure`. What was measured is
+    one or several of: a `histogram` of singly timed accesses after warm-up, and of those of
+    the `first_pass`; `positions`, a histogram of the median over the passes at each place of
+    the walk, which a rare delay leaves alone; all `samples` in ns where their order matters;
+    the slow `events` of a long series as [index, ns]; the mean `ns_per_access` with the
+    `interval` over repetitions, where single accesses are too short to be timed.
+    """
+
+    id: str  # the prober's name, a dot and a number
+    prober: str
+    pattern: Mapping[str, Any]
+    accesses: int
+    histogram: Histogram | None = None
+    first_pass: Histogram | None = None
+    positions: Histogram | None = None
+    samples: Sequence[float] | None = None
+    events: Sequence[Sequence[float]] | None = None
+    ns_per_access: float | None = None
+    interval: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A parameter of the device: its value, or why it cannot be told.
+
+    `interval` holds the lowest and the highest value that the observations allow; a value that
+    is a word has none. `reason` says what the finding follows from, or what is in the way.
+    """
+
+    name: str
+    value: int | float | str | None
+    unit: str
+    interval: Sequence[float] | None
+    status: str
+    reason: str
+    evidence: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        known = _LEVEL.sub(".N.", self.name)
+        if known not in NAMES:
+            raise InputError(f"finding {self.name!r}: no such name")
+        if self.status not in (IDENTIFIED, NOT_IDENTIFIABLE):
+            raise InputError(f"finding {self.name!r}: no such status: {self.status!r}")
+
+
+def identified(
+    name: str,
+    value: float | str,
+    reason: str,
+    evidence: Sequence[str],
+    interval: tuple[float, float] | None = None,
+) -> Finding:
+    """A finding whose value is known; a number without an interval is exact."""
+    if interval is None and not isinstance(value, str):
+        interval = (value, value)
+    return Finding(name, value, _unit(name), interval, IDENTIFIED, reason, tuple(evidence))
+
+
+def not_identifiable(
+    name: str,
+    reason: str,
+    evidence: Sequence[str],
+    interval: tuple[float, float] | None = None,
+) -> Finding:
+    """A finding that cannot be made; `interval` bounds the value where anything does."""
+    return Finding(name, None, _unit(name), interval, NOT_IDENTIFIABLE, reason, tuple(evidence))
+
+
+def _unit(name: str) -> str:
+    return NAMES[_LEVEL.sub(".N.", name)][0] if _LEVEL.sub(".N.", name) in NAMES else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeResult:
+    """What a probe of a target saw and found. Without its target it means the same."""
+
+    SCHEMA: ClassVar[str] = "nearfar/result/1"
+
+    target: Target | None = None
+    environment: Environment | None = None
+    pattern: Mapping[str, Any] = field(default_factory=dict)  # kind "probe", probers, quick
+    observations: Sequence[Observation]
+    findings: Sequence[Finding]
+    interrupted: bool = False  # Ctrl-C: only the experiments that were finished are here
+
+    def finding(self, name: str) -> Finding:
+        """The finding of that name. Raises KeyError when it was not looked for."""
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        raise KeyError(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, as `json.dumps` takes them."""
+        return {"schema": self.SCHEMA, **encode(self)}
