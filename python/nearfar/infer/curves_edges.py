@@ -1,0 +1,117 @@
+"""Where a latency curve leaves a plateau: first rise above the measured noise.
+
+A capacity shows as the *last* region that still costs what smaller ones do. Methods that
+look for the steepest place land in the middle of the ramp, at twice the capacity; so the
+rise is dated by the first point that noise does not explain, and every further rise of the
+same ramp belongs to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_SIGMAS = 5.0  # a point so far above its plateau is no noise
+_LEAST = 0.015  # nor is anything below this share of the level a buffer's edge
+_LEVEL_SPAN = 1.9  # a plateau spans at least so much, largest over smallest region
+_LEVEL_POINTS = 3
+_SHUFFLES = 399
+_CHANCE = 0.005  # with more shuffles than this as good, there is nothing to explain
+_SETTLING = 1.05  # the first points pay for their region's fence; so much is no more than that
+
+
+@dataclass(frozen=True)
+class Rise:
+    """One ramp: the last region on the plateau, the first above it, and the plateaus' points."""
+
+    last: float
+    first: float
+    start: int  # index of the first point of the plateau before
+    edge: int  # index of the first point above it
+    end: int  # index of the first point of the plateau after
+    stop: int  # index after the last point of that plateau
+
+
+def noise(region: Floats, values: Floats) -> float:
+    """The relative standard deviation of one point, from how neighbours disagree.
+
+    Each point is compared with the line through its two neighbours; the median of the
+    disagreements is not moved by the few points where the curve itself bends.
+    """
+    if len(values) < 5:
+        return 0.0
+    x = np.log(region)
+    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+    expected = values[:-2] * (1 - share) + values[2:] * share
+    spread = np.sqrt(1 + share**2 + (1 - share) ** 2)
+    off = np.abs(values[1:-1] - expected) / (spread * values[1:-1])
+    return float(1.4826 * np.median(off))
+
+
+def rises(region: Floats, values: Floats) -> list[Rise]:
+    """Every ramp between two plateaus, from the smallest region up.
+
+    Regions ascend and are distinct. Empty where the curve stays level, and where what looks
+    like ramps would look the same with its points shuffled.
+    """
+    threshold = max(_SIGMAS * noise(region, values), _LEAST)
+    found = []
+    start = _settled(values)
+    while (edge := _leaves(values, start, threshold)) is not None:
+        end = _levels(region, values, edge, threshold)
+        stop = _leaves(values, end, threshold) or len(values)
+        if chance(values[start:stop]) > _CHANCE:
+            start = edge
+            continue
+        found.append(Rise(float(region[edge - 1]), float(region[edge]), start, edge, end, stop))
+        start = end
+    return found
+
+
+def _settled(values: Floats) -> int:
+    """The first point that no longer pays visibly for the start of its region."""
+    lowest = np.minimum.accumulate(values[::-1])[::-1]
+    return int(np.argmax(values <= lowest * _SETTLING))
+
+
+def _leaves(values: Floats, start: int, threshold: float) -> int | None:
+    """The first point of `start`'s plateau's end: it and all that follow lie above."""
+    for at in range(start + _LEVEL_POINTS, len(values) - 1):
+        level = float(np.median(values[start:at]))
+        if np.min(values[at : at + _LEVEL_POINTS]) > level * (1 + threshold):
+            return at
+    return None
+
+
+def _levels(region: Floats, values: Floats, edge: int, threshold: float) -> int:
+    """The first point after `edge` from which the curve is level again."""
+    for at in range(edge, len(values) - _LEVEL_POINTS + 1):
+        reach = int(np.searchsorted(region, region[at] * _LEVEL_SPAN))
+        if reach == len(region):
+            break
+        window = values[at : max(reach + 1, at + _LEVEL_POINTS)]
+        if np.max(window) <= np.min(window) * (1 + threshold):
+            return at
+    return len(values) - 1
+
+
+def chance(values: Floats) -> float:
+    """How often shuffled values rise as clearly from a first to a second part: the null test."""
+    rng = np.random.default_rng(0)
+    real = _contrast(values[None, :])[0]
+    shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
+    return float((1 + np.sum(_contrast(shuffled) >= real)) / (1 + _SHUFFLES))
+
+
+def _contrast(rows: Floats) -> Floats:
+    """The best step of each row at any place, as a share of its variance."""
+    n = rows.shape[1]
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    below = np.cumsum(centred, axis=1)[:, :-1]
+    counts = np.arange(1, n)
+    between = np.where(below < 0, below**2, 0) * n / (counts * (n - counts))
+    return np.asarray(between.max(axis=1) / np.maximum(np.sum(centred**2, axis=1), 1e-300))
