@@ -289,7 +289,8 @@ struct Outcome {
   std::vector<Completion> completions;  ///< wakes included, in the order of the sink
   std::vector<Tick> accepted;           ///< by index of the arrival
   std::vector<std::uint64_t> order;     ///< indices of arrivals, in the order of acceptance
-  std::map<std::string, std::uint64_t> counters;
+  Tick settled{};  ///< long after the last answer: how far the device has been advanced
+  std::map<std::string, std::uint64_t> counters;  ///< as of then
 };
 
 inline std::map<std::string, std::uint64_t> counters_of(const Device& device) {
@@ -299,6 +300,9 @@ inline std::map<std::string, std::uint64_t> counters_of(const Device& device) {
   for (const auto& reading : counters.read()) values[reading.name] = reading.value;
   return values;
 }
+
+/// After the last answer, time in which whatever is under way inside comes to its end.
+inline constexpr Tick settling{1'000'000'000};
 
 /// How `drive` asks the device to move on.
 struct Driving {
@@ -388,9 +392,15 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
     }
     if (inside > 0 && device.idle()) throw std::logic_error("idle with a request inside");
   }
-  // What is left is writes that were persistent when they were accepted.
-  while (!device.idle() && !device.next_event().is_never()) {
-    device.advance(device.next_event(), sink);
+  // What is left is writes that were persistent when they were accepted. The counters are those
+  // of an instant that does not depend on how time was split.
+  const auto& answers = outcome.completions;
+  outcome.settled = (answers.empty() ? driving.start : answers.back().time) + settling;
+  device.advance(outcome.settled, sink);
+  for (const Completion& completion : sink) {
+    if (completion.kind != Completion::Kind::wake) {
+      throw std::logic_error("more answers than questions");
+    }
   }
   if (!device.idle()) throw std::logic_error("never idle again");
   outcome.counters = counters_of(device);

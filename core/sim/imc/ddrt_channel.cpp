@@ -20,11 +20,12 @@ DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, s
 Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {
   const bool write = request.op == Op::write;
   auto& waiting = write ? writes_waiting_ : reads_waiting_;
-  const std::uint32_t free = write ? config_.wpq_lines - writes_ : config_.rpq_lines - reads_;
+  const std::uint32_t free = free_slots(write);
   if (!write && writes_ > 0 && forward_from_wpq(request, device, now)) return Accept::yes();
   if (!waiting.may_enter(request.port, free, now)) {
     ++refusals_;
     waiting.refuse(request.port);
+    if (free > 0) watch_hold(write, now);
     return Accept::retry(Tick::never());
   }
   if (write) {
@@ -70,8 +71,9 @@ void DdrtChannel::send_writes(Tick now) {
 }
 
 Tick DdrtChannel::take_bus(bool write, Tick earliest) {
-  const Tick start =
-      max(earliest, write == bus_last_write_ ? bus_free_ : bus_free_ + config_.turnaround);
+  const bool turns = bus_used_ && write != bus_last_write_;
+  const Tick start = max(earliest, turns ? bus_free_ + config_.turnaround : bus_free_);
+  bus_used_ = true;
   bus_free_ = start + config_.line;
   bus_last_write_ = write;
   bus_busy_ps_ += config_.line.ps();
@@ -103,13 +105,16 @@ Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
 }
 
 void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {
-  const auto wake = [&](std::uint16_t port) {
-    sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
-  };
+  if (event.kind == Event::Kind::hold_lapsed) {
+    const bool write = event.index != 0;
+    const auto& waiting = write ? writes_waiting_ : reads_waiting_;
+    while (!waiting.empty() && free_slots(write) > waiting.held(now)) wake_next(write, now, sink);
+    return;
+  }
   if (event.kind == Event::Kind::write_sent) {
     wpq_first_ = (wpq_first_ + 1) % config_.wpq_lines;
     --writes_;
-    writes_waiting_.slot_freed(now, wake);
+    wake_next(true, now, sink);
     return;
   }
   const Pending& pending = pending_[event.index];
@@ -117,9 +122,23 @@ void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {
   sink.push_back({now, request.id, request.address, Completion::Kind::done, request.data});
   if (pending.holds_slot) {
     --reads_;
-    reads_waiting_.slot_freed(now, wake);
+    wake_next(false, now, sink);
   }
   pending_.give_back(event.index);
+}
+
+void DdrtChannel::wake_next(bool write, Tick now, Sink& sink) {
+  (write ? writes_waiting_ : reads_waiting_).slot_freed(now, [&](std::uint16_t port) {
+    sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
+  });
+  watch_hold(write, now);
+}
+
+/// A slot is held at `now`. Should its port not come, those behind it have their turn in the
+/// next instant, whether or not another slot ever frees.
+void DdrtChannel::watch_hold(bool write, Tick now) {
+  if ((write ? writes_waiting_ : reads_waiting_).empty()) return;
+  events_.push(now + Tick(1), {Event::Kind::hold_lapsed, write ? 1u : 0u});
 }
 
 void DdrtChannel::register_counters(Counters& counters, const std::string& prefix) const {

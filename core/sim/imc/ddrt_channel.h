@@ -45,7 +45,7 @@ class DdrtChannel {
   /// Returns the instant reached.
   Tick advance(Tick until, Sink& sink, bool to_completion);
   [[nodiscard]] bool idle() const {
-    return reads_ == 0 && writes_ == 0 && events_.empty() && !dimm_.notices_pending();
+    return pending_.in_use() == 0 && writes_ == 0 && !dimm_.notices_pending();
   }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
@@ -55,8 +55,8 @@ class DdrtChannel {
   using Index = std::uint32_t;
 
   struct Event {
-    enum class Kind : std::uint8_t { read_done, write_accepted, write_sent } kind;
-    Index index;
+    enum class Kind : std::uint8_t { read_done, write_accepted, write_sent, hold_lapsed } kind;
+    Index index;  ///< of what is pending; hold_lapsed: 1 for the write pending queue, else 0
   };
   struct Pending {
     Request request;
@@ -68,6 +68,11 @@ class DdrtChannel {
   void send_writes(Tick now);
   Tick take_bus(bool write, Tick earliest);
   void handle(const Event& event, Tick now, Sink& sink);
+  [[nodiscard]] std::uint32_t free_slots(bool write) const {
+    return write ? config_.wpq_lines - writes_ : config_.rpq_lines - reads_;
+  }
+  void wake_next(bool write, Tick now, Sink& sink);
+  void watch_hold(bool write, Tick now);
 
   DdrtConfig config_;
   nvdimm::Dimm dimm_;
@@ -79,6 +84,7 @@ class DdrtChannel {
   std::uint32_t unsent_ = 0;    ///< of those, not yet on the bus; they are the youngest
   std::uint32_t reads_ = 0;     ///< in the read pending queue
   Tick bus_free_{};
+  bool bus_used_ = false;
   bool bus_last_write_ = false;
   WaitingPorts reads_waiting_;
   WaitingPorts writes_waiting_;

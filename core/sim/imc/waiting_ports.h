@@ -11,7 +11,8 @@ namespace nearfar::sim::imc {
 /// The ports that a full queue has refused, in order of arrival.
 ///
 /// When a slot frees, the first port is woken and the slot is held for it. Held slots are
-/// given up when time has moved on, so a port that never comes back stops nobody.
+/// given up when time has moved on; then the queue that owns this wakes the next port, so one
+/// that never comes back stops nobody.
 class WaitingPorts {
  public:
   void refuse(std::uint16_t port) {
@@ -50,6 +51,9 @@ class WaitingPorts {
     ++held_;
     wake(port);
   }
+
+  /// Free slots that are held at `now` for ports that were woken.
+  [[nodiscard]] std::uint32_t held(Tick now) const { return held_until_ == now ? held_ : 0; }
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
 
