@@ -161,8 +161,7 @@ void Dimm::translate(Index transfer, Tick now) {
   }
   slot = ait_.insert(page);
   if (slot == IndirectionBuffer::none) {
-    // Every way of the set waits for the table; the next look-up comes after an access to it.
-    events_.push(now + config_.ait.latency, {Event::Kind::translate, transfer});
+    untranslated_.push_back(transfer);
     return;
   }
   ++ait_.misses;
@@ -175,6 +174,13 @@ void Dimm::table_arrived(Slot slot, Tick now) {
   woken_.clear();
   ait_.arrived(slot, woken_);
   for (std::size_t i = 0; i < woken_.size(); ++i) translated(woken_[i], now);
+  // The way that can be replaced now goes to the first that waits for one of its set, before
+  // anybody else asks: two writes of a block must not change places.
+  for (std::size_t i = untranslated_.size(); i > 0; --i) {
+    const Index transfer = untranslated_.front();
+    untranslated_.pop_front();
+    translate(transfer, now);
+  }
 }
 
 void Dimm::translated(Index transfer, Tick now) {

@@ -221,6 +221,7 @@ class Dimm {
   Slab<WriteGroup> groups_;
   Slab<Arrival> arrivals_;
   std::deque<Stalled> stalled_;  ///< found every RMW slot of their set pinned
+  std::deque<Index> untranslated_;  ///< transfers that found every AIT way of their set pending
   Slab<Migration> migrations_;
   std::vector<Index> migrating_;
   std::deque<Request> dram_backlog_;

@@ -69,9 +69,11 @@ void Dimm::written(Index transfer, Tick now) {
   writes_announced_ -= static_cast<std::uint32_t>(std::popcount(group.lines));
 
   if (data_in_use_) {
+    // Written is what the buffer holds by now, the group's lines or newer ones: when their block
+    // has moved in between, writes to different partitions may overtake each other.
     const std::uint64_t first = media_address(done.block).value() / line_bytes;
     for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
-      if ((group.lines >> line & 1) != 0) content_[first + line] = group.data[line];
+      if ((group.lines >> line & 1) != 0) content_[first + line] = rmw_data(done.rmw, line);
     }
   }
   if (config_.fill != Fill::none) keep_in_dram(done.block, group.lines, false, now);
