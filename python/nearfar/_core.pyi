@@ -113,6 +113,130 @@ def stream(
     seed: int,
 ) -> PointData: ...
 
+class Isa(TypedDict):
+    """What this processor offers."""
+
+    sse41: bool
+    avx2: bool
+    avx512f: bool
+    clflushopt: bool
+    clwb: bool
+    rdtscp: bool
+    invariant_tsc: bool
+    hypervisor: bool
+
+class ClockData(TypedDict):
+    """The time stamp counter: its rate, and what a reading costs."""
+
+    tsc_hz: float
+    overhead_p10_ns: float
+    overhead_p50_ns: float
+    overhead_p90_ns: float
+
+class Chunks(TypedDict):
+    """One thread's timings, each over so many lines from so many lines into the region on.
+
+    What reading the clock costs has been taken off.
+    """
+
+    ns: list[float]
+    lines: list[int]
+    at: list[int]
+
+class Disturbed(TypedDict):
+    """What others did to the threads: involuntary context switches, time stolen."""
+
+    nivcsw: int
+    steal_ns: float
+
+class Timings(Disturbed):
+    threads: list[Chunks]
+
+class WalkTimings(Chunks, Disturbed): ...
+
+class ContentionTimings(WalkTimings):
+    """The reader's chunks, and how fast the others moved data meanwhile, bytes a ns."""
+
+    other_gb_per_s: float
+
+class OverwriteTimes(Disturbed):
+    ns: list[float]  # one a write, in order
+
+def host_isa() -> Isa: ...
+def host_clock() -> ClockData: ...
+def host_capacity(path: str, *, destructive: bool = False) -> int:
+    """Bytes that can be measured at a path; nothing is touched."""
+
+class HostMemory:
+    """Memory of this machine, mapped and touched; exists on x86-64 alone.
+
+    `pages` is "4KiB", "2MiB" or "1GiB"; `node` a NUMA node or -1; a `path` is mapped shared.
+    A method is one repetition of a measurement, on threads pinned to `cpus`.
+    """
+
+    def __init__(
+        self,
+        bytes: int,
+        *,
+        pages: str = "4KiB",
+        node: int = -1,
+        path: str = "",
+        destructive: bool = False,
+    ) -> None: ...
+    def size(self) -> int: ...
+    def synchronous(self) -> bool: ...
+    def chase(
+        self,
+        *,
+        region: int,
+        block: int,
+        stride: int,
+        op: str,
+        repeat: bool,
+        fence: str,
+        fence_kind: str,
+        table: bool,
+        lines: int,
+        least_chunks: int,
+        seed: int,
+        cpus: Sequence[int],
+    ) -> Timings:
+        """`lines` a thread, rounded up to whole regions; `table`: successors lie elsewhere."""
+
+    def overwrite(
+        self, *, region: int, writes: int, op: str, fence_kind: str, cpu: int
+    ) -> OverwriteTimes: ...
+    def stream(
+        self,
+        *,
+        op: str,
+        access: int,
+        stride: int,
+        area: int,
+        reads_percent: int,
+        fence_every: int,
+        lines: int,
+        seed: int,
+        cpus: Sequence[int],
+    ) -> Timings:
+        """`lines` a thread; a `stride` of 0 is random."""
+
+    def contention(
+        self, *, other: str, area: int, reads: int, seed: int, cpus: Sequence[int]
+    ) -> ContentionTimings:
+        """The first of `cpus` reads singly; `other` is what all others do."""
+
+    def walk(
+        self,
+        offsets: Sequence[int],
+        *,
+        chunks: int = 32,
+        chunk_ns: float = 50_000.0,
+        warm_passes: int = 2,
+        cpu: int = 0,
+    ) -> WalkTimings:
+        """Dependent loads at chosen offsets, in the order given, round and round."""
+
 class Replay:
     """A trace fed piece by piece, so that its size does not matter."""
 

@@ -23,7 +23,8 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "sim/link": ("base", "sim"),
     "sim/cpu": ("base", "sim/request.h", "sim/device.h"),
     "sim/machine": ("base", "trace", "sim", "sim/*"),
-    "bindings": ("base", "trace", "sim", "sim/*"),
+    "probe": ("base",),
+    "bindings": ("base", "trace", "sim", "sim/*", "probe"),
 }
 
 # A room of python/nearfar/ and the rooms it may import besides itself. Modules that lie

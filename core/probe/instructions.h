@@ -1,0 +1,198 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/address.h"
+#include "probe/isa.h"
+
+/// The instructions under measurement, one function each. In assembly, because no compiler may
+/// merge, move or drop them, and because the vector width is chosen when the program runs: the
+/// rest of it is compiled for any x86-64.
+namespace nearfar::probe {
+
+/// The first eight bytes of a line, by an ordinary load.
+inline std::uint64_t load_word(const std::byte* line) {
+  std::uint64_t word = 0;
+  asm volatile("movq (%1), %0" : "=r"(word) : "r"(line) : "memory");
+  return word;
+}
+
+/// A whole line by ordinary vector loads.
+template <Width W>
+void load_line(const std::byte* line) {
+  if constexpr (W == Width::avx512) {
+    asm volatile("vmovdqa64 (%0), %%zmm0" : : "r"(line) : "xmm0", "memory");
+  } else if constexpr (W == Width::avx2) {
+    asm volatile(
+        "vmovdqa (%0), %%ymm0\n\t"
+        "vmovdqa 32(%0), %%ymm1"
+        :
+        : "r"(line)
+        : "xmm0", "xmm1", "memory");
+  } else {
+    asm volatile(
+        "movdqa (%0), %%xmm0\n\t"
+        "movdqa 16(%0), %%xmm1\n\t"
+        "movdqa 32(%0), %%xmm2\n\t"
+        "movdqa 48(%0), %%xmm3"
+        :
+        : "r"(line)
+        : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
+  }
+}
+
+/// A whole line by non-temporal loads; answers its first eight bytes. From write-back memory
+/// the processor treats them as ordinary loads.
+template <Width W>
+std::uint64_t nt_load_line(const std::byte* line) {
+  std::uint64_t word = 0;
+  if constexpr (W == Width::avx512) {
+    asm volatile(
+        "vmovntdqa (%1), %%zmm0\n\t"
+        "vmovq %%xmm0, %0"
+        : "=r"(word)
+        : "r"(line)
+        : "xmm0", "memory");
+  } else if constexpr (W == Width::avx2) {
+    asm volatile(
+        "vmovntdqa 32(%1), %%ymm1\n\t"
+        "vmovntdqa (%1), %%ymm0\n\t"
+        "vmovq %%xmm0, %0"
+        : "=r"(word)
+        : "r"(line)
+        : "xmm0", "xmm1", "memory");
+  } else {
+    asm volatile(
+        "movntdqa 16(%1), %%xmm1\n\t"
+        "movntdqa 32(%1), %%xmm2\n\t"
+        "movntdqa 48(%1), %%xmm3\n\t"
+        "movntdqa (%1), %%xmm0\n\t"
+        "movq %%xmm0, %0"
+        : "=r"(word)
+        : "r"(line)
+        : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
+  }
+  return word;
+}
+
+/// Fills a line with a word by ordinary vector stores.
+template <Width W>
+void store_line(std::byte* line, std::uint64_t word) {
+  if constexpr (W == Width::avx512) {
+    asm volatile(
+        "vpbroadcastq %1, %%zmm0\n\t"
+        "vmovdqa64 %%zmm0, (%0)"
+        :
+        : "r"(line), "r"(word)
+        : "xmm0", "memory");
+  } else if constexpr (W == Width::avx2) {
+    asm volatile(
+        "vmovq %1, %%xmm0\n\t"
+        "vpbroadcastq %%xmm0, %%ymm0\n\t"
+        "vmovdqa %%ymm0, (%0)\n\t"
+        "vmovdqa %%ymm0, 32(%0)"
+        :
+        : "r"(line), "r"(word)
+        : "xmm0", "memory");
+  } else {
+    asm volatile(
+        "movq %1, %%xmm0\n\t"
+        "punpcklqdq %%xmm0, %%xmm0\n\t"
+        "movdqa %%xmm0, (%0)\n\t"
+        "movdqa %%xmm0, 16(%0)\n\t"
+        "movdqa %%xmm0, 32(%0)\n\t"
+        "movdqa %%xmm0, 48(%0)"
+        :
+        : "r"(line), "r"(word)
+        : "xmm0", "memory");
+  }
+}
+
+/// Fills a line with a word by non-temporal stores, which go round the caches.
+template <Width W>
+void nt_store_line(std::byte* line, std::uint64_t word) {
+  if constexpr (W == Width::avx512) {
+    asm volatile(
+        "vpbroadcastq %1, %%zmm0\n\t"
+        "vmovntdq %%zmm0, (%0)"
+        :
+        : "r"(line), "r"(word)
+        : "xmm0", "memory");
+  } else if constexpr (W == Width::avx2) {
+    asm volatile(
+        "vmovq %1, %%xmm0\n\t"
+        "vpbroadcastq %%xmm0, %%ymm0\n\t"
+        "vmovntdq %%ymm0, (%0)\n\t"
+        "vmovntdq %%ymm0, 32(%0)"
+        :
+        : "r"(line), "r"(word)
+        : "xmm0", "memory");
+  } else {
+    asm volatile(
+        "movq %1, %%xmm0\n\t"
+        "punpcklqdq %%xmm0, %%xmm0\n\t"
+        "movntdq %%xmm0, (%0)\n\t"
+        "movntdq %%xmm0, 16(%0)\n\t"
+        "movntdq %%xmm0, 32(%0)\n\t"
+        "movntdq %%xmm0, 48(%0)"
+        :
+        : "r"(line), "r"(word)
+        : "xmm0", "memory");
+  }
+}
+
+/// Writes a dirty line back and may keep it.
+inline void clwb(std::byte* line) { asm volatile("clwb (%0)" : : "r"(line) : "memory"); }
+
+/// Writes a dirty line back and drops it; ordered by fences alone.
+inline void clflushopt(const std::byte* line) {
+  asm volatile("clflushopt (%0)" : : "r"(line) : "memory");
+}
+
+/// As clflushopt, one after another; every x86-64 processor has it.
+inline void clflush(const std::byte* line) {
+  asm volatile("clflush (%0)" : : "r"(line) : "memory");
+}
+
+inline void fence(Fence kind) {
+  switch (kind) {
+    case Fence::none:
+      break;
+    case Fence::sfence:
+      asm volatile("sfence" : : : "memory");
+      break;
+    case Fence::mfence:
+      asm volatile("mfence" : : : "memory");
+      break;
+    case Fence::cpuid: {
+      std::uint32_t leaf = 0;
+      asm volatile("cpuid" : "+a"(leaf) : : "rbx", "rcx", "rdx", "memory");
+      break;
+    }
+  }
+}
+
+/// Ends a run of wide instructions: without it narrow ones stall on the registers' upper halves.
+template <Width W>
+void leave_vectors() {
+  if constexpr (W != Width::sse2) asm volatile("vzeroupper" : : : "memory");
+}
+
+/// Tells the processor that this is a waiting loop.
+inline void relax() { asm volatile("pause" : : : "memory"); }
+
+/// Drops [first, first + bytes) from every cache and waits until that is done.
+inline void flush(const std::byte* first, Bytes bytes) {
+  const bool optimised = Isa::host().clflushopt;
+  for (Bytes at = 0; at < bytes; at += line_bytes) {
+    if (optimised) {
+      clflushopt(first + at);
+    } else {
+      clflush(first + at);
+    }
+  }
+  fence(Fence::mfence);
+}
+
+}  // namespace nearfar::probe

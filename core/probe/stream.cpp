@@ -1,0 +1,147 @@
+#include "probe/stream.h"
+
+#include "base/error.h"
+#include "probe/instructions.h"
+
+namespace nearfar::probe {
+namespace {
+
+constexpr std::uint64_t chunks_a_thread = 32;
+/// Accesses that a disturbing thread makes between two looks at whether it should stop.
+constexpr std::uint64_t accesses_between_looks = 256;
+
+void check_holds(const Memory& memory, Bytes wanted) {
+  if (wanted > memory.size()) {
+    throw InputError("memory: " + std::to_string(wanted) + " B are reached, " +
+                     std::to_string(memory.size()) + " B are mapped");
+  }
+}
+
+std::vector<Chunk> stream_thread(std::byte* base, const StreamRequest& request,
+                                 const Member& member) {
+  const Clock& clock = Clock::host();
+  const AccessKernel kernel = access_kernel(request.op, Isa::host().width());
+  const Accesses accesses{.base = base,
+                          .area = request.area,
+                          .access = request.access,
+                          .stride = request.stride,
+                          .reads_percent = request.reads_percent,
+                          .fence_every = request.fence_every};
+  AccessState state;
+  state.random = request.seed + member.index();
+  const std::uint64_t lines_each = request.access / line_bytes;
+  const std::uint64_t wanted = (request.lines + lines_each - 1) / lines_each;
+  ChunkSize size(wanted / chunks_a_thread);
+  std::vector<Chunk> chunks;
+  flush(base, request.area);
+  member.await_start();
+  while (state.done < wanted && member.carry_on()) {
+    const std::uint64_t count = std::min(size.units(), wanted - state.done);
+    const std::uint64_t start = start_cycles();
+    kernel(accesses, state, count);
+    const double ns = clock.ns(stop_cycles() - start);
+    size.learn(ns, count);
+    chunks.push_back({ns, count * lines_each, 0});
+  }
+  return chunks;
+}
+
+/// What a disturbing thread does until the reader has finished; answers how fast, in bytes/ns.
+class Disturber {
+ public:
+  Disturber(std::byte* base, const ContentionRequest& request, std::uint64_t seed)
+      : chases_(request.chases) {
+    accesses_ = {.base = base, .area = request.area, .reads_percent = 0};
+    state_.random = seed;
+    at_ = base;
+    kernel_ = access_kernel(request.op, Isa::host().width());
+  }
+
+  double run(const Member& member) {
+    const Clock& clock = Clock::host();
+    std::uint64_t lines = 0;
+    const std::uint64_t start = start_cycles();
+    while (member.carry_on()) {
+      if (chases_) {
+        at_ = follow(at_, accesses_between_looks);
+      } else {
+        kernel_(accesses_, state_, accesses_between_looks);
+      }
+      lines += accesses_between_looks;
+    }
+    const double ns = clock.raw_ns(stop_cycles() - start);
+    return static_cast<double>(lines * line_bytes) / ns;
+  }
+
+ private:
+  bool chases_;
+  Accesses accesses_;
+  AccessState state_;
+  const std::byte* at_ = nullptr;
+  AccessKernel kernel_ = nullptr;
+};
+
+std::vector<Chunk> read_singly(std::byte* base, const ContentionRequest& request,
+                               const Member& member) {
+  const Clock& clock = Clock::host();
+  ChunkSize size(request.reads / chunks_a_thread);
+  std::vector<Chunk> chunks;
+  const std::byte* at = base;
+  for (std::uint64_t done = 0; done < request.reads && member.carry_on();) {
+    const std::uint64_t steps = std::min(size.units(), request.reads - done);
+    const std::uint64_t start = start_cycles();
+    at = follow(at, steps);
+    const double ns = clock.ns(stop_cycles() - start);
+    size.learn(ns, steps);
+    chunks.push_back({ns, steps, done});
+    done += steps;
+  }
+  return chunks;
+}
+
+}  // namespace
+
+Timings stream(const Memory& memory, const StreamRequest& request, const Poll& poll) {
+  if (request.access == 0 || request.access % line_bytes != 0 || request.lines == 0 ||
+      request.area < std::max(request.access, request.stride)) {
+    throw InputError("stream: access, stride and area do not fit one another");
+  }
+  check_holds(memory, request.area * request.cpus.size());
+  Timings timings;
+  timings.threads.resize(request.cpus.size());
+  timings.disturbance = run_team(
+      request.cpus,
+      [&](const Member& member) {
+        std::byte* const base = memory.base() + member.index() * request.area;
+        timings.threads[member.index()] = stream_thread(base, request, member);
+      },
+      poll);
+  return timings;
+}
+
+ContentionTimings contention(const Memory& memory, const ContentionRequest& request,
+                             const Poll& poll) {
+  check_holds(memory, request.area * request.cpus.size());
+  const std::vector<std::uint32_t> next = random_cycle(request.area / line_bytes, request.seed);
+  ContentionTimings timings;
+  std::vector<double> rates(request.cpus.size());
+  timings.disturbance = run_team(
+      request.cpus,
+      [&](const Member& member) {
+        std::byte* const base = memory.base() + member.index() * request.area;
+        if (member.leads() || request.chases) link({.base = base}, next);
+        flush(base, request.area);
+        member.await_start();
+        if (member.leads()) {
+          timings.reader = read_singly(base, request, member);
+        } else {
+          Disturber disturber(base, request, request.seed + member.index());
+          rates[member.index()] = disturber.run(member);
+        }
+      },
+      poll, /*stop_with_leader=*/true);
+  for (const double rate : rates) timings.other_gb_per_s += rate;
+  return timings;
+}
+
+}  // namespace nearfar::probe

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "probe/chase.h"
+
+namespace nearfar::probe {
+
+/// Independent accesses at full speed, each thread in its own area.
+struct StreamRequest {
+  Op op = Op::load;
+  Bytes access = line_bytes;
+  Bytes stride = 0;  ///< 0: random
+  Bytes area = 0;  ///< a thread's
+  std::uint32_t reads_percent = 0;  ///< loads among the accesses of a storing `op`
+  Bytes fence_every = 0;
+  std::uint64_t lines = 0;  ///< of one thread
+  std::uint64_t seed = 1;
+  std::vector<int> cpus;
+};
+
+[[nodiscard]] Timings stream(const Memory& memory, const StreamRequest& request, const Poll& poll);
+
+/// Dependent loads of random lines, one at a time, beside threads that load the memory.
+struct ContentionRequest {
+  bool chases = false;   ///< the others do as the reader does; otherwise they access at random
+  Op op = Op::nt_store;  ///< of the others' random accesses
+  Bytes area = 0;        ///< a thread's
+  std::uint64_t reads = 0;
+  std::uint64_t seed = 1;
+  std::vector<int> cpus;  ///< the first reads, all others disturb it
+};
+
+/// What the reader measured, and what the others moved in the meantime, in bytes a nanosecond.
+struct ContentionTimings {
+  std::vector<Chunk> reader;
+  double other_gb_per_s = 0;
+  Disturbance disturbance;
+};
+
+[[nodiscard]] ContentionTimings contention(const Memory& memory, const ContentionRequest& request,
+                                           const Poll& poll);
+
+}  // namespace nearfar::probe
