@@ -3,7 +3,7 @@
 from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
 from nearfar.results.findings import Finding, Observation, ProbeResult
 from nearfar.results.replayed import Replayed
-from nearfar.results.schema import Environment, Point, Result, Target
+from nearfar.results.schema import Environment, Point, Precondition, Result, Target
 from nearfar.results.validation import (
     ComparedPoint,
     ComparedSeries,
@@ -24,6 +24,7 @@ __all__ = [
     "Observation",
     "Parameter",
     "Point",
+    "Precondition",
     "ProbeResult",
     "Replayed",
     "Result",

@@ -28,8 +28,25 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Precondition:
+    """Something that a measurement on a real machine rests on.
+
+    `effect` says what its absence does to results, `mend` is the command that provides it.
+    """
+
+    name: str
+    state: str  # "ok", "bad" or "unknown"
+    found: str
+    effect: str
+    mend: str = ""
+
+
+@dataclass(frozen=True)
 class Environment:
-    """What could have influenced the numbers. The machine's facts are for measured results."""
+    """What could have influenced the numbers. The machine's facts are for measured results.
+
+    `load` is the load average of the minute before.
+    """
 
     version: str
     seed: int
@@ -39,6 +56,8 @@ class Environment:
     governor: str | None = None
     huge_pages: str | None = None
     load: float | None = None
+    timer: str | None = None
+    preconditions: Sequence[Precondition] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +70,11 @@ class Point:
     in that direction. `hits` counts by buffer; `counters` holds the model's raw counters.
     An overwrite also has its wear-levelling stalls: how many, the median length, and the
     median number of writes from one to the next.
+
+    A point measured on a real machine is the median of its repetitions. The interval holds
+    ns_per_line with 95 % confidence; `nivcsw` counts involuntary context switches of the
+    measuring threads and `steal_ns` time the hypervisor took from them, over all repetitions.
+    `elapsed_ns` includes such disturbances, `ns_per_line` leaves them out.
     """
 
     op: str
@@ -68,6 +92,11 @@ class Point:
     p99_ns: float | None = None
     p999_ns: float | None = None
     max_ns: float | None = None
+    interval_ns_per_line: Sequence[float] | None = None  # lowest, highest
+    repetitions: int | None = None
+    nivcsw: int | None = None
+    steal_ns: float | None = None
+    other_gb_per_s: float | None = None  # what a disturbing thread moved meanwhile
     stalls: int | None = None
     stall_ns: float | None = None
     stall_interval_writes: float | None = None
