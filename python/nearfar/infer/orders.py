@@ -1,0 +1,230 @@
+"""The access orders that probes play, rebuilt from their descriptions.
+
+An order is plain values in a result file: `{"kind": ..., "params": {...}, "seed": n}`. Both
+who plays it and who judges what it measured build it here, so that an inference knows the
+very accesses behind every number. Addresses are those within one module; `spread` gives the
+machine's, once it is known how they are interleaved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LINE = 64
+
+LOAD, NTSTORE, MFENCE, SFENCE, WAIT, DELAY = range(6)
+
+Words = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What is played: operations and their operands (addresses; a delay's picoseconds).
+
+    `timed` marks the accesses whose time is the measurement.
+    """
+
+    operation: NDArray[np.uint8]
+    operand: Words
+    timed: Mask
+
+    def __len__(self) -> int:
+        return len(self.operation)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a module's addresses lie in the machine's: pieces of `granularity`, in turn."""
+
+    granularity: int = 4096
+    modules: int = 1
+
+    def address(self, local: Words) -> Words:
+        """The machine's address of an address within the first module."""
+        piece, rest = np.divmod(local, np.uint64(self.granularity))
+        spread: Words = piece * np.uint64(self.granularity * self.modules) + rest
+        return spread
+
+
+def build(order: Mapping[str, Any]) -> Steps:
+    """The steps of an order as a result file has it."""
+    return _BUILDERS[order["kind"]](**order["params"], rng=np.random.default_rng(order["seed"]))
+
+
+def spread_of(pattern: Mapping[str, Any]) -> Spread:
+    """How the addresses of an observation's pattern lie in the machine's."""
+    spread = pattern.get("spread")
+    return Spread(spread["granularity"], spread["modules"]) if spread else Spread()
+
+
+def walk(*, base: int, region: int, stride: int, passes: int, rng: np.random.Generator) -> Steps:
+    """One load every `stride` bytes of a region, ascending, `passes` times."""
+    del rng
+    once = base + np.arange(0, region, stride, dtype=np.uint64)
+    return _loads(np.tile(once, passes))
+
+
+def pairs(
+    *,
+    base: int,
+    area: int,
+    distances: list[int],
+    repeats: int,
+    delay_ns: int,
+    store: bool,
+    rng: np.random.Generator,
+) -> Steps:
+    """Touch a fresh place, let time pass, then load what lies `distance` beyond it.
+
+    Places lie `area` or an odd multiple of it apart, so that some share whatever large
+    structures a device has and some do not. The distances come in random order, so
+    that a drift of the device falls on all alike. With `store` the first touch is a
+    non-temporal store.
+    """
+    sequence = rng.permutation(np.repeat(np.array(distances, dtype=np.uint64), repeats))
+    gaps = area * np.where(
+        rng.random(len(sequence)) < 0.5, 1, 2 * rng.integers(0, 8, len(sequence)) + 1
+    )
+    places = base + np.cumsum(gaps).astype(np.uint64)
+    operation = np.tile(
+        np.array([NTSTORE if store else LOAD, DELAY, LOAD, DELAY], dtype=np.uint8), len(sequence)
+    )
+    operand = np.empty(len(operation), dtype=np.uint64)
+    operand[0::4] = places
+    operand[1::4] = delay_ns * 1000
+    operand[2::4] = places + sequence
+    operand[3::4] = delay_ns * 1000
+    return Steps(operation, operand, operation == LOAD)
+
+
+def pair_distances(order: Mapping[str, Any]) -> Words:
+    """The distance of each pair, in the order in which `pairs` plays them."""
+    operand = build(order).operand
+    return operand[2::4] - operand[0::4]
+
+
+def mix(*, base: int, entries: int, entry: int, accesses: int, rng: np.random.Generator) -> Steps:
+    """Loads of random lines of random entries: every reuse distance occurs."""
+    line = rng.integers(0, entry // LINE, accesses) * LINE
+    return _loads(
+        np.uint64(base) + (rng.integers(0, entries, accesses) * entry + line).astype(np.uint64)
+    )
+
+
+def crowd(
+    *,
+    base: int,
+    step: int,
+    fill: int,
+    between: int,
+    places: int,
+    distances: list[int],
+    rng: np.random.Generator,
+) -> Steps:
+    """Stores that keep one module's queues full, and now and then one `distance` beyond.
+
+    The module is kept busy by stores to `places` that are `step` apart, a multiple of every
+    interleaving in question, so that all of them are on the module of `base`. After `fill` of
+    them, each distance has its turn, with `between` such stores before it.
+    """
+    order = rng.permutation(len(distances))
+    count = fill + len(distances) * between
+    busy = base + step * (np.arange(count, dtype=np.uint64) % np.uint64(places))
+    operand = np.empty(count + len(distances), dtype=np.uint64)
+    operand[:fill] = busy[:fill]
+    turns = operand[fill:].reshape(len(distances), between + 1)
+    turns[:, :between] = busy[fill:].reshape(len(distances), between)
+    turns[:, between] = turns[:, 0] + np.array(distances, dtype=np.uint64)[order]
+    return _stores(operand)
+
+
+def crowd_distances(order: Mapping[str, Any]) -> tuple[NDArray[np.int64], Words]:
+    """Where in `crowd` the stores beyond lie, and the distance of each."""
+    params = order["params"]
+    fill, between, distances = params["fill"], params["between"], params["distances"]
+    shuffled = np.random.default_rng(order["seed"]).permutation(len(distances))
+    at = fill + between + (between + 1) * np.arange(len(distances), dtype=np.int64)
+    return at, np.array(distances, dtype=np.uint64)[shuffled]
+
+
+def backlog(*, base: int, step: int, stores: int, back: int, rng: np.random.Generator) -> Steps:
+    """Stores that fill the write queues, then at once a load of the line stored `back` before."""
+    del rng
+    busy = base + step * np.arange(stores, dtype=np.uint64)
+    operand = np.append(busy, busy[stores - 1 - back])
+    operation = np.full(len(operand), NTSTORE, dtype=np.uint8)
+    operation[-1] = LOAD
+    return Steps(operation, operand, operation == LOAD)
+
+
+def stumble(*, base: int, step: int, lead: int, same: int, rng: np.random.Generator) -> Steps:
+    """Stores to ever new blocks, then `same` stores to one line.
+
+    Writes of one line again and again are slower, and the second of them is the first to be
+    late: when the stores feel it tells how many are on their way.
+    """
+    del rng
+    blocks = base + step * np.arange(lead, dtype=np.uint64)
+    return _stores(np.append(blocks, np.full(same, base + step * lead, dtype=np.uint64)))
+
+
+def rest(
+    *,
+    base: int,
+    step: int,
+    lines: int,
+    fence: str,
+    delay_ns: int,
+    rng: np.random.Generator,
+) -> Steps:
+    """A few stores, a fence of a kind or none, a while of rest, then loads of those lines."""
+    del rng
+    places = base + step * np.arange(lines, dtype=np.uint64)
+    pause = {"mfence": MFENCE, "sfence": SFENCE, "none": WAIT}[fence]
+    operation = np.concatenate(
+        [np.full(lines, NTSTORE), [pause, DELAY], np.full(lines, LOAD)]
+    ).astype(np.uint8)
+    operand = np.concatenate([places, np.array([0, delay_ns * 1000], dtype=np.uint64), places])
+    return Steps(operation, operand, operation == LOAD)
+
+
+def hammer(
+    *, base: int, distance: int, weights: list[int], writes: int, rng: np.random.Generator
+) -> Steps:
+    """Store to one line again and again, or by turns to it and one `distance` beyond.
+
+    `weights` says how many stores in a row each of the two gets: unequal ones, so that two
+    separate counters of writes cannot look like one.
+    """
+    del rng
+    turn = np.repeat(np.array([0, distance], dtype=np.uint64)[: len(weights)], weights)
+    times = -(-writes // len(turn))
+    return _stores(base + np.tile(turn, times)[:writes])
+
+
+def _loads(operand: Words) -> Steps:
+    count = len(operand)
+    return Steps(np.zeros(count, dtype=np.uint8), operand, np.ones(count, dtype=np.bool_))
+
+
+def _stores(operand: Words) -> Steps:
+    count = len(operand)
+    return Steps(np.full(count, NTSTORE, np.uint8), operand, np.ones(count, dtype=np.bool_))
+
+
+_BUILDERS: Mapping[str, Callable[..., Steps]] = {
+    "walk": walk,
+    "pairs": pairs,
+    "mix": mix,
+    "crowd": crowd,
+    "backlog": backlog,
+    "stumble": stumble,
+    "rest": rest,
+    "hammer": hammer,
+}

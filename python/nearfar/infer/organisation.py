@@ -1,0 +1,115 @@
+"""Ways, sets and replacement policy of a level: the structural model, access by access.
+
+Loads of random entries over half as much again as the level holds bring every reuse distance.
+Which of them reached the level, and which of those it served, is seen in their latencies. So
+the very accesses can be replayed under every candidate, on the level alone, whatever is
+above it. Under FIFO and LRU each outcome is certain; under random replacement each
+has a known chance. The candidate of the greatest likelihood is accepted if it
+explains what was seen and no other comes near.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.infer import replacement
+from nearfar.infer.level import Level
+from nearfar.infer.orders import Spread, build
+from nearfar.infer.replacement import Candidate
+from nearfar.infer.study import Findings, MissingError, Request, Study
+from nearfar.results.findings import Observation, identified, not_identifiable
+
+_MOST_WAYS = 32  # beside full associativity
+_DECISIVE = 12.0  # log likelihood by which a candidate has to beat every other
+_UNEXPLAINED = 0.01  # share of outcomes that FIFO or LRU may get wrong, beyond noise
+_SURPRISE = 8.0  # standard deviations that random replacement's likelihood may be off
+
+
+def organisation(
+    level: Level, above: tuple[Level, ...], spread: Spread, found: Findings
+) -> Study[None]:
+    """Finds `ways`, `sets` and `policy` of a level whose entry and capacity are known."""
+    names = [level.name(what) for what in ("ways", "sets", "policy")]
+    region = level.entries + max(1, level.entries // 2)
+    try:
+        seen = yield Request(
+            "buffers",
+            "mix",
+            {"base": 0, "entries": region, "entry": level.entry},
+            {"accesses": (4000 + 3 * region, 8000 + 6 * region)},
+            spread,
+        )
+    except MissingError:
+        found.lack(names, "the experiment with random reads was not made")
+        return
+    judged = _judge(level, above[-1].threshold if above else 0.0, seen)
+    best = judged[0]
+    if best.policy == "random":
+        explained = abs(best.wrong) < _SURPRISE
+    else:
+        explained = best.wrong <= _UNEXPLAINED + 2 * level.noise
+    if not explained:
+        found.lack(names, "no number of ways and no policy explains which reads hit", [seen.id])
+        return
+    _ways(level, judged, seen.id, found)
+    _policy(level, judged, seen.id, found)
+
+
+def _judge(level: Level, above: float, seen: Observation) -> list[Candidate]:
+    """Every candidate, the likeliest first."""
+    order = seen.pattern["order"]
+    times = np.array(seen.samples)
+    blocks = (build(order).operand // np.uint64(level.entry)).astype(np.int64)
+    reached = times > above
+    blocks, hits = blocks[reached], times[reached] <= level.threshold
+    judged = []
+    for ways in replacement.candidates(level.entries, _MOST_WAYS):
+        for policy in ("fifo", "lru", "random") if ways > 1 else ("fifo",):
+            judged.append(replacement.judge(level.entries, ways, policy, blocks, hits))
+    return sorted(judged, key=lambda candidate: -candidate.log_likelihood)
+
+
+def _ways(level: Level, judged: list[Candidate], evidence: str, found: Findings) -> None:
+    best = judged[0]
+    near = sorted({c.ways for c in judged if c.log_likelihood > best.log_likelihood - _DECISIVE})
+    sets = sorted(level.entries // ways for ways in near)
+    if len(near) > 1:
+        reason = f"{', '.join(map(str, near))} ways explain the reads about equally well"
+        found.add(
+            not_identifiable(level.name("ways"), reason, [evidence], (near[0], near[-1])),
+            not_identifiable(level.name("sets"), reason, [evidence], (sets[0], sets[-1])),
+        )
+        return
+    full = ": fully associative" if best.ways == level.entries else ""
+    reason = f"{_explains(best)}{full}; {_runner_up(judged, best.ways)}"
+    found.add(
+        identified(level.name("ways"), best.ways, reason, [evidence]),
+        identified(level.name("sets"), level.entries // best.ways, "entries over ways", [evidence]),
+    )
+
+
+def _policy(level: Level, judged: list[Candidate], evidence: str, found: Findings) -> None:
+    best, name = judged[0], level.name("policy")
+    near = {c.policy for c in judged if c.log_likelihood > best.log_likelihood - _DECISIVE}
+    if best.ways == 1:
+        reason = "with one way there is nothing to choose"
+        found.add(not_identifiable(name, reason, [evidence]))
+    elif len(near) > 1:
+        reason = f"{' and '.join(sorted(near))} explain the reads about equally well"
+        found.add(not_identifiable(name, reason, [evidence]))
+    else:
+        found.add(identified(name, best.policy, _explains(best), [evidence]))
+
+
+def _explains(best: Candidate) -> str:
+    if best.policy == "random":
+        return f"random replacement in {best.ways} ways gives the hits' chances"
+    return f"{best.policy} in {best.ways} ways predicts {1 - best.wrong:.2%} of the reads"
+
+
+def _runner_up(judged: list[Candidate], ways: int) -> str:
+    other = next((c for c in judged if c.ways != ways), None)
+    if other is None:
+        return "there is no other choice"
+    lead = judged[0].log_likelihood - other.log_likelihood
+    return f"{other.ways} ways are less likely by a factor of e^{lead:.0f}"

@@ -1,0 +1,101 @@
+"""One buffer replayed under a candidate organisation: which accesses would find their entry.
+
+The buffer starts empty and fills before anything is replaced. Entry b belongs to set
+b mod sets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Blocks = NDArray[np.int64]
+Hits = NDArray[np.bool_]
+
+# No hit is more certain than this under random replacement: the entry might have been touched
+# by an access that looked as if it had been served above.
+_UNSURE = 1e-3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An organisation and how well it explains what was seen."""
+
+    ways: int
+    policy: str
+    log_likelihood: float
+    wrong: float  # share of accesses that it predicts wrongly; random: excess of surprise, sigmas
+
+
+def candidates(entries: int, most_ways: int) -> list[int]:
+    """Numbers of ways that divide the entries: up to `most_ways`, and all of them."""
+    return [
+        w for w in range(1, entries + 1) if not entries % w and (w <= most_ways or w == entries)
+    ]
+
+
+def ordered(policy: str, entries: int, ways: int, blocks: Blocks) -> Hits:
+    """Hits under "fifo" or "lru", access by access."""
+    sets = entries // ways
+    content: list[dict[int, None]] = [{} for _ in range(sets)]
+    hits = np.zeros(len(blocks), dtype=np.bool_)
+    refresh = policy == "lru"
+    for i, block in enumerate(blocks.tolist()):
+        here = content[block % sets]
+        if block in here:
+            hits[i] = True
+            if refresh:
+                del here[block]
+                here[block] = None
+            continue
+        if len(here) == ways:
+            del here[next(iter(here))]
+        here[block] = None
+    return hits
+
+
+def random_chances(entries: int, ways: int, blocks: Blocks, hits: Hits) -> NDArray[np.float64]:
+    """The chance of each access to hit under random replacement, given what was seen before.
+
+    An entry last seen in the buffer survives a replacement in its set with chance 1 - 1/ways;
+    how many there have been is known from the misses.
+    """
+    sets = entries // ways
+    used = [0] * sets  # ways filled
+    replaced = [0] * sets
+    last: dict[int, int] = {}
+    log_survival = math.log1p(-1 / ways) if ways > 1 else -math.inf
+    chances = np.zeros(len(blocks))
+    for i, (block, hit) in enumerate(zip(blocks.tolist(), hits.tolist(), strict=True)):
+        number = block % sets
+        since = last.get(block)
+        if since is not None:
+            losses = replaced[number] - since
+            chances[i] = math.exp(losses * log_survival) if losses else 1.0
+        if not hit:
+            if used[number] < ways:
+                used[number] += 1
+            else:
+                replaced[number] += 1
+        last[block] = replaced[number]
+    return chances
+
+
+def judge(entries: int, ways: int, policy: str, blocks: Blocks, hits: Hits) -> Candidate:
+    """How well one organisation explains the hits."""
+    count = len(blocks)
+    if policy != "random":
+        wrong = float(np.mean(ordered(policy, entries, ways, blocks) != hits))
+        error = min(max(wrong, 1 / count), 0.5)
+        log_likelihood = count * (wrong * math.log(error) + (1 - wrong) * math.log1p(-error))
+        return Candidate(ways, policy, log_likelihood, wrong)
+    chance = np.clip(random_chances(entries, ways, blocks, hits), _UNSURE, 1 - _UNSURE)
+    surprise = -np.where(hits, np.log(chance), np.log1p(-chance))
+    expected = -(chance * np.log(chance) + (1 - chance) * np.log1p(-chance))
+    # The variance of one access's surprise, were the chances right.
+    spread = chance * (1 - chance) * (np.log(chance) - np.log1p(-chance)) ** 2
+    excess = float((surprise - expected).sum() / math.sqrt(max(spread.sum(), 1e-9)))
+    return Candidate(ways, policy, float(-surprise.sum()), excess)
