@@ -284,6 +284,12 @@ inline std::vector<Arrival> random_stream(Bytes capacity, const StreamShape& sha
   return arrivals;
 }
 
+inline std::string text(const Completion& c) {
+  return std::to_string(c.time.ps()) + " id " + std::to_string(c.id) + " address " +
+         std::to_string(c.address.value()) + " kind " + std::to_string(static_cast<int>(c.kind)) +
+         " data " + std::to_string(c.data);
+}
+
 /// Everything that came out of a run.
 struct Outcome {
   std::vector<Completion> completions;  ///< wakes included, in the order of the sink
@@ -365,6 +371,7 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
       device.advance(now, sink);
     }
     for (const Completion& completion : sink) {
+      if (completion.time != now) throw std::logic_error("told late: " + text(completion));
       outcome.completions.push_back(completion);
       last_progress = now;
       if (completion.kind == Completion::Kind::wake) {
@@ -405,12 +412,6 @@ inline Outcome drive(Device& device, const std::vector<Arrival>& arrivals,
   if (!device.idle()) throw std::logic_error("never idle again");
   outcome.counters = counters_of(device);
   return outcome;
-}
-
-inline std::string text(const Completion& c) {
-  return std::to_string(c.time.ps()) + " id " + std::to_string(c.id) + " address " +
-         std::to_string(c.address.value()) + " kind " + std::to_string(static_cast<int>(c.kind)) +
-         " data " + std::to_string(c.data);
 }
 
 /// The first place where two lists differ, in words; empty when they do not.

@@ -97,9 +97,11 @@ Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
       replies_.clear();
       if (unsent_ > 0) send_writes(now);
     }
-    if (dimm_.next_event() <= now) continue;
-    while (events_.next() <= now) handle(events_.pop(), now, sink);
-    if (to_completion && sink.size() != before) return now;
+    if (dimm_.next_event() > now) {
+      while (events_.next() <= now) handle(events_.pop(), now, sink);
+    }
+    // Nothing is played past an instant that has something to tell.
+    if (to_completion && sink.size() != before) until = now;
   }
   return until;
 }
