@@ -40,6 +40,7 @@ Site inspect_absent(const std::string& path) {
     refuse(path, "cannot be made: its folder does not exist");
   }
   if ((space.f_flag & ST_RDONLY) != 0) refuse(path, "cannot be made: its folder is read-only");
+  if (space.f_blocks == 0) refuse(path, "cannot be made: its folder holds no files");
   if (access(folder.c_str(), W_OK) != 0) refuse(path, "cannot be made: " + refusal(folder, errno));
   return {Place::fresh, Bytes{space.f_bavail} * space.f_frsize};
 }

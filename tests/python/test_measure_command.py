@@ -149,9 +149,8 @@ def test_bad_input_is_one_line(
     assert complaint in refused("measure", MODEL, *arguments)
 
 
-def test_an_unknown_model_and_the_host_are_refused(refused: Callable[..., str]) -> None:
+def test_an_unknown_model_is_refused(refused: Callable[..., str]) -> None:
     assert "optane-100" in refused("measure", "model:optane-10", "chase", "--region", "4KiB")
-    assert "host" in refused("measure", "host", "chase", "--region", "4KiB")
 
 
 def test_ctrl_c_writes_the_finished_points_and_leaves_with_130(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`nearfar measure TARGET chase|overwrite|stream`: one microbenchmark, raw numbers."""
+"""`nearfar measure TARGET chase|overwrite|stream|contention`: one microbenchmark, raw numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import argparse
 from dataclasses import fields
 from typing import Any
 
-from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
+from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.measure import Chase, MeasurementInterrupted, Overwrite, Pattern, Stream, measure
+from nearfar.measure import (
+    Chase,
+    Contention,
+    Effort,
+    MeasurementInterrupted,
+    Overwrite,
+    Pattern,
+    Stream,
+    measure,
+)
+from nearfar.measure.effort import DEFAULT_EFFORT
 from nearfar.measure.quantity import parse_count
 from nearfar.report.text import result_text
 from nearfar.results import Result
@@ -19,13 +29,20 @@ _SIZES = "SIZE[,SIZE...]"
 
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET and the patterns with their options."""
-    add_target(parser)
+    parser.add_argument(
+        "target",
+        metavar="TARGET",
+        help="model:NAME[,KEY=VALUE...]; host[:node=N][,pages=4KiB|2MiB|1GiB]; host:file=PATH",
+    )
     kinds = parser.add_subparsers(
         dest="pattern", metavar="PATTERN", required=True, title="patterns"
     )
     _add_chase(_kind(kinds, "chase", "latency: a dependent chain through a region", _chase))
     _add_overwrite(_kind(kinds, "overwrite", "tails: 256 B writes, each timed", _overwrite))
     _add_stream(_kind(kinds, "stream", "bandwidth: independent accesses", _stream))
+    _add_contention(
+        _kind(kinds, "contention", "loaded latency: reads beside another thread", _contention)
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +50,13 @@ def run(args: argparse.Namespace) -> int:
     pattern: Pattern = args.make(args)
     try:
         with ProgressBar(f"measuring {pattern.kind}", quiet=args.quiet) as progress:
-            result = measure(args.target, pattern, progress=progress)
+            result = measure(
+                args.target,
+                pattern,
+                progress=progress,
+                effort=Effort(seconds=args.seconds),
+                destructive=args.destructive,
+            )
     except MeasurementInterrupted as stopped:
         _report(args, stopped.result)
         raise
@@ -45,6 +68,9 @@ def _report(args: argparse.Namespace, result: Result) -> None:
     if wants_text(args):
         emit(result_text(result))
     write_json(args, result.to_dict())
+    for one in result.environment.preconditions or ():
+        if one.name == "direct access" and one.state == "bad":
+            complain(f"{result.target.name}: {one.found}; {one.effect}; {one.mend}")
 
 
 def _kind(kinds: Any, name: str, about: str, make: Any) -> Parser:
@@ -59,10 +85,17 @@ def _add_chase(parser: Parser) -> None:
     parser.add_argument(
         "--op",
         metavar="OP[,OP...]",
-        help="ntload (default), load, ntstore, store, store+clwb, raw (read after write)",
+        help="ntload (default), load, ntstore, store, store+clwb, raw (read after write); "
+        "on a host also load+clflushopt, store+clflushopt",
     )
     parser.add_argument("--regions", metavar="fresh|repeat", help="default fresh: each line once")
     parser.add_argument("--fence", metavar="region|block|none", help="where; default region")
+    parser.add_argument("--stride", metavar="SIZE", help="host: between blocks' beginnings")
+    parser.add_argument(
+        "--successors",
+        metavar="lines|table",
+        help="host: loads find the next block in the lines (default) or in a table elsewhere",
+    )
     _add_fence_kind(parser)
     parser.add_argument("--threads", metavar="N[,N...]", type=_counts, help="default 1")
     _add_agent(parser)
@@ -107,8 +140,23 @@ def _stream(args: argparse.Namespace) -> Pattern:
     return Stream(**_given(args, Stream))
 
 
+def _add_contention(parser: Parser) -> None:
+    parser.add_argument(
+        "--other", metavar="none|load|ntstore", help="what the other thread does; default ntstore"
+    )
+    parser.add_argument("--area", metavar="SIZE", help="of each thread; default 1GiB")
+    parser.add_argument("--reads", metavar="N", type=_count, help="default 20000")
+    _add_common(parser, "")
+
+
+def _contention(args: argparse.Namespace) -> Pattern:
+    return Contention(**_given(args, Contention))
+
+
 def _add_fence_kind(parser: Parser) -> None:
-    parser.add_argument("--fence-kind", metavar="mfence|sfence", help="default mfence")
+    parser.add_argument(
+        "--fence-kind", metavar="mfence|sfence|cpuid", help="default mfence; cpuid on a host"
+    )
 
 
 def _add_agent(parser: Parser) -> None:
@@ -122,6 +170,18 @@ def _add_common(parser: Parser, lines_help: str) -> None:
     if lines_help:
         parser.add_argument("--lines", metavar="N", type=_count, help=lines_help)
     parser.add_argument("--seed", metavar="N", type=_count, help="of every random order; default 1")
+    parser.add_argument(
+        "--seconds",
+        metavar="S",
+        type=_seconds,
+        default=DEFAULT_EFFORT.seconds,
+        help="host: begin no more repetitions after this; default 20",
+    )
+    parser.add_argument(
+        "--destructive",
+        metavar="PATH",
+        help="host:file=PATH: what this file or device holds may be lost",
+    )
     add_output(parser)
 
 
@@ -136,6 +196,16 @@ def _count(text: str) -> int:
         return parse_count(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"found '{text}', expected a number of seconds")
+    return seconds
 
 
 def _counts(text: str) -> tuple[int, ...]:

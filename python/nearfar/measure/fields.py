@@ -133,6 +133,19 @@ class Name(_Field[str, str]):
         return value
 
 
+class OptionalName(_Field[str | None, str | None]):
+    """One name out of a closed list, or None where the target decides."""
+
+    def __init__(self, default: str | None, known: Sequence[str]) -> None:
+        super().__init__(default)
+        self._known = known
+
+    def normalise(self, value: str | None) -> str | None:
+        if value is not None:
+            choice(self._option, value, self._known)
+        return value
+
+
 class Count(_Field[int, int]):
     """A whole number from `least` on."""
 

@@ -19,10 +19,13 @@ from nearfar.errors import InputError
 from nearfar.measure import fields
 from nearfar.measure.quantity import LINE, line_multiple
 
-CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw")
-OVERWRITE_OPS = ("ntstore", "store+clwb")
-STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb")
-FENCES = ("mfence", "sfence")
+# The first ones run on models and on real machines alike, HOST_OPS on real machines alone.
+HOST_OPS = ("load+clflushopt", "store+clflushopt")
+CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw", *HOST_OPS)
+OVERWRITE_OPS = ("ntstore", "store+clwb", "store+clflushopt")
+STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb", *HOST_OPS)
+HOST_FENCE = "cpuid"  # serialises the whole core
+FENCES = ("mfence", "sfence", HOST_FENCE)
 AGENTS = ("core", "none")  # none: without a core's limits, straight to the controller
 
 OVERWRITE_ACCESS = 256  # bytes in one timed overwrite: an access of the media
@@ -42,6 +45,10 @@ class Chase:
     `lines` fixes how many lines a thread touches, rounded up to whole regions; None: enough
     for a steady figure. With `whole=False` a walk may end inside its region, which bounds
     the cost of a huge one. `outstanding` lowers the core's limit of lines in flight.
+
+    On real machines alone: blocks may begin every `stride` bytes (`region` counts the bytes of
+    blocks), and loads may find their successors in a "table" elsewhere in place of the
+    "lines" they load.
     """
 
     region: fields.Sizes = fields.Sizes(4096)
@@ -56,10 +63,14 @@ class Chase:
     lines: fields.OptionalCount = fields.OptionalCount(None)
     seed: fields.Count = fields.Count(1, least=0)
     whole: bool = True
+    stride: fields.OptionalSize = fields.OptionalSize(None)
+    successors: fields.OptionalName = fields.OptionalName(None, ("lines", "table"))
 
     kind: ClassVar[str] = "chase"
 
     def __post_init__(self) -> None:
+        if self.stride is not None and self.stride < self.block:
+            raise InputError(f"stride: {self.stride} B is smaller than block, {self.block} B")
         for region in self.region:
             if self.block > region:
                 raise InputError(f"block: {self.block} B is larger than the region of {region} B")

@@ -7,7 +7,19 @@ from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.measure.core import Core, load_core
-from nearfar.measure.patterns import Chase, Contention, Overwrite, Pattern, Stream
+from nearfar.measure.effort import DEFAULT_EFFORT, Effort
+from nearfar.measure.host import Host, is_host, parse_host
+from nearfar.measure.host_core import load_host_core
+from nearfar.measure.host_run import HostRun, host_result
+from nearfar.measure.patterns import (
+    HOST_FENCE,
+    HOST_OPS,
+    Chase,
+    Contention,
+    Overwrite,
+    Pattern,
+    Stream,
+)
 from nearfar.measure.points import (
     chase_point,
     contention_point,
@@ -31,18 +43,42 @@ class MeasurementInterrupted(KeyboardInterrupt):
 
 
 def measure(
-    target: str | Model,
+    target: str | Model | Host,
     pattern: Pattern,
     *,
     progress: Progress | None = None,
     core: Core | None = None,
+    effort: Effort = DEFAULT_EFFORT,
+    destructive: str | None = None,
 ) -> Result:
-    """Play `pattern` on `target`: "model:optane-100,channels=6", or a model.
+    """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", or a model.
 
+    `effort` and `destructive`, a file or device that may lose what it holds, are for a host.
     Raises InputError when the pattern does not fit the target, before anything runs, and
     MeasurementInterrupted on Ctrl-C.
     """
-    model = resolve(target)
+    if isinstance(target, str) and is_host(target):
+        target = parse_host(target, destructive)
+    if isinstance(target, Host):
+        return _measure_host(HostRun(target, pattern, load_host_core(), effort), progress)
+    if destructive is not None:
+        raise InputError("destructive: a model holds nothing that could be destroyed")
+    return _measure_model(resolve(target), pattern, progress, core or load_core())
+
+
+def _measure_host(run: HostRun, progress: Progress | None) -> Result:
+    run.check()
+    points: list[Point] = []
+    samples: list[float] = []
+    try:
+        run.play(points, samples, progress)
+    except KeyboardInterrupt:
+        stopped = host_result(run, points, samples, interrupted=True)
+        raise MeasurementInterrupted(stopped) from None
+    return host_result(run, points, samples, interrupted=False)
+
+
+def _measure_model(model: Model, pattern: Pattern, progress: Progress | None, core: Core) -> Result:
     check_fits(model, pattern)
     points: list[Point] = []
     samples: list[float] | None = [] if isinstance(pattern, Overwrite) else None
@@ -57,7 +93,7 @@ def measure(
             interrupted=interrupted,
         )
 
-    work = list(_pieces(model.export(), pattern, core or load_core()))
+    work = list(_pieces(model.export(), pattern, core))
     try:
         for done, piece in enumerate(work, start=1):
             new_points, new_samples = piece()
@@ -72,13 +108,30 @@ def measure(
 
 
 def check_fits(model: Model, pattern: Pattern) -> None:
-    """Raise InputError if a point of `pattern` reaches beyond the model's memory."""
+    """Raise InputError if a model cannot do it, or a point reaches beyond this one's memory."""
+    check_for_model(pattern)
     limit = capacity(model)
     for what, reach in _reaches(pattern):
         if reach > limit:
             raise InputError(
                 f"{what} reaches {reach} B, beyond the {limit} B of memory of {spec(model)}"
             )
+
+
+def check_for_model(pattern: Pattern) -> None:
+    """Raise InputError for what only a real machine can do."""
+    ops = () if isinstance(pattern, Contention) else pattern.op
+    for op in (ops,) if isinstance(ops, str) else ops:
+        if op in HOST_OPS:
+            raise InputError(f"op: {op} is for host targets; models write back by store+clwb")
+    if isinstance(pattern, (Chase, Overwrite)) and pattern.fence_kind == HOST_FENCE:
+        raise InputError(
+            f"fence-kind: {HOST_FENCE} is for host targets; models have mfence, sfence"
+        )
+    if isinstance(pattern, Chase) and pattern.stride is not None:
+        raise InputError("stride: a chase with a stride is for host targets")
+    if isinstance(pattern, Chase) and pattern.successors is not None:
+        raise InputError("successors: they are chosen on host targets")
 
 
 def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:

@@ -1,0 +1,101 @@
+"""This machine's memory as a target: which of it, on which pages, and what may be destroyed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.errors import InputError, suggestion
+from nearfar.results import Target
+
+PAGES = ("4KiB", "2MiB", "1GiB")
+_KEYS = ("node", "file", "pages")
+_FORMS = "host[:node=N][,pages=4KiB|2MiB|1GiB] or host:file=PATH"
+
+
+@dataclass(frozen=True)
+class Host:
+    """Anonymous memory, of one NUMA node if `node` is given; or a file or DAX device.
+
+    `destructive` names the file or device that may lose what it holds.
+    """
+
+    pages: str = "4KiB"
+    node: int | None = None
+    file: str | None = None
+    destructive: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.pages not in PAGES:
+            raise InputError(
+                f"target {self.spec()}: found pages '{self.pages}', "
+                f"expected one of {', '.join(PAGES)}"
+            )
+        if self.file is not None and (self.node is not None or self.pages != PAGES[0]):
+            raise InputError(
+                f"target {self.spec()}: a file lies where it lies, on pages of its own; "
+                "leave out node and pages"
+            )
+        if self.destructive is not None and not self.may_destroy():
+            raise InputError(
+                f"destructive: {self.destructive} is not what is measured, "
+                f"{self.file or 'memory that holds nothing'}"
+            )
+
+    def spec(self) -> str:
+        """The target as a command line names it."""
+        options = []
+        if self.node is not None:
+            options.append(f"node={self.node}")
+        if self.file is not None:
+            options.append(f"file={self.file}")
+        if self.pages != PAGES[0]:
+            options.append(f"pages={self.pages}")
+        return "host" + (":" + ",".join(options) if options else "")
+
+    def may_destroy(self) -> bool:
+        """Whether what the file or device holds may be lost."""
+        if self.file is None or self.destructive is None:
+            return False
+        return Path(self.file).resolve() == Path(self.destructive).resolve()
+
+    def describe(self) -> Target:
+        """The target as a result names it."""
+        place = "memory" if self.node is None else f"memory of node {self.node}"
+        return Target(kind="host", name=self.file or place, spec=self.spec(), mode="measured")
+
+
+def is_host(text: str) -> bool:
+    """Whether a target is meant to be this machine."""
+    return text == "host" or text.startswith("host:")
+
+
+def parse_host(text: str, destructive: str | None = None) -> Host:
+    """`host`, `host:node=1,pages=2MiB`, `host:file=PATH`. Raises InputError."""
+    options: dict[str, str] = {}
+    rest = text.removeprefix("host").removeprefix(":")
+    if text.endswith(":"):
+        raise InputError(f"found target '{text}', expected {_FORMS}")
+    for option in rest.split(",") if rest else ():
+        key, equals, value = option.partition("=")
+        if key not in _KEYS:
+            raise InputError(
+                f"target {text}: unknown '{key}', expected {_FORMS}{suggestion(key, _KEYS)}"
+            )
+        if not equals or not value:
+            raise InputError(f"target {text}: '{key}' has no value, expected {_FORMS}")
+        if key in options:
+            raise InputError(f"target {text}: '{key}' is given twice")
+        options[key] = value
+    return Host(
+        pages=options.get("pages", PAGES[0]),
+        node=_node(text, options["node"]) if "node" in options else None,
+        file=options.get("file"),
+        destructive=destructive,
+    )
+
+
+def _node(text: str, value: str) -> int:
+    if not value.isdecimal():
+        raise InputError(f"target {text}: found node '{value}', expected a whole number")
+    return int(value)

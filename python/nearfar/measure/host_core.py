@@ -1,0 +1,102 @@
+"""What measuring needs of the compiled kernels; `nearfar._core` has it.
+
+Written as protocols so that tests can stand something simpler in their place, and so that
+nothing is loaded before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from nearfar.errors import NearfarError
+from nearfar.measure.host import Host
+
+Data = Mapping[str, Any]
+
+
+class HostMemory(Protocol):
+    """Mapped memory; each method is one repetition. See `_core.pyi` for units and errors."""
+
+    def synchronous(self) -> bool: ...
+
+    def chase(
+        self,
+        *,
+        region: int,
+        block: int,
+        stride: int,
+        op: str,
+        repeat: bool,
+        fence: str,
+        fence_kind: str,
+        table: bool,
+        lines: int,
+        least_chunks: int,
+        seed: int,
+        cpus: Sequence[int],
+    ) -> Data: ...
+
+    def overwrite(
+        self, *, region: int, writes: int, op: str, fence_kind: str, cpu: int
+    ) -> Data: ...
+
+    def stream(
+        self,
+        *,
+        op: str,
+        access: int,
+        stride: int,
+        area: int,
+        reads_percent: int,
+        fence_every: int,
+        lines: int,
+        seed: int,
+        cpus: Sequence[int],
+    ) -> Data: ...
+
+    def contention(
+        self, *, other: str, area: int, reads: int, seed: int, cpus: Sequence[int]
+    ) -> Data: ...
+
+    def walk(
+        self,
+        offsets: Sequence[int],
+        *,
+        chunks: int,
+        chunk_ns: float,
+        warm_passes: int,
+        cpu: int,
+    ) -> Data: ...
+
+
+class HostCore(Protocol):
+    """The functions of the core that have to do with this machine."""
+
+    def HostMemory(  # noqa: N802 (a class of the core)
+        self, bytes: int, *, pages: str, node: int, path: str, destructive: bool
+    ) -> HostMemory: ...
+    def host_capacity(self, path: str, *, destructive: bool) -> int: ...
+    def host_isa(self) -> Mapping[str, bool]: ...
+    def host_clock(self) -> Mapping[str, float]: ...
+    def __hash__(self) -> int: ...  # what was found out with it is remembered
+
+
+def load_host_core() -> HostCore:
+    """The extension module. Raises NearfarError where it has no kernels."""
+    from nearfar import _core
+
+    if not hasattr(_core, "HostMemory"):
+        raise NearfarError("measuring this machine needs an x86-64 processor; models do not")
+    return cast(HostCore, _core)
+
+
+def map_memory(core: HostCore, host: Host, size: int) -> HostMemory:
+    """`size` bytes of what the target names. Raises InputError where it cannot be had."""
+    return core.HostMemory(
+        size,
+        pages=host.pages,
+        node=-1 if host.node is None else host.node,
+        path=host.file or "",
+        destructive=host.may_destroy(),
+    )
