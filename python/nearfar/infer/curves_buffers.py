@@ -23,6 +23,7 @@ _UNKNOWN_ENTRIES = (128, 1024, 4096)
 _OVERFLOWED = 8.0  # times the capacity: from here on nearly every touch misses
 _FITTING = 1 / 8
 _SCATTERED = 0.05  # the relative noise of a point above which a level curve proves nothing
+_VAGUE = 1.15  # an interval whose ends differ by more is no answer
 _TELLING = 0.02  # a rise below this share of its plateau says little about where it begins
 
 
@@ -108,7 +109,7 @@ def _entries(
         read = read_entry([one for one in levels if one is not None])
         # What is written at a time is an entry of the nearest buffer, which is where parts
         # of it are put together.
-        if at == 0 and read and written and read.low <= written.low <= written.high <= read.high:
+        if at == 0 and written and (read is None or read.low < written.high < read.high * 1.1):
             read = written
         entries.append(read)
     return entries
@@ -122,7 +123,8 @@ def _fit(curve: Curve, edges: Sequence[Rise], entries: Sequence[Size | None]) ->
     """All levels at once; where an entry is unknown, for several, with the widest interval."""
     fits = []
     for unknown in _UNKNOWN_ENTRIES:
-        sizes = [_whole(entry) or unknown for entry in entries]
+        # An entry is hardly smaller than those of the buffer before it.
+        sizes = [max(_whole(entry) or unknown, _whole(entries[0]) or 0) for entry in entries]
         fits.append(fit(curve.region, curve.values, curve.block, edges, sizes))
         if all(_whole(entry) for entry in entries):
             break
@@ -140,7 +142,15 @@ def _fit(curve: Curve, edges: Sequence[Rise], entries: Sequence[Size | None]) ->
         )
         for at, level in enumerate(best.levels)
     )
-    return replace(best, levels=levels)
+    latencies = tuple(
+        replace(
+            latency,
+            low=min(one.latencies[at].low for one in fits),
+            high=max(one.latencies[at].high for one in fits),
+        )
+        for at, latency in enumerate(best.latencies)
+    )
+    return replace(best, levels=levels, latencies=latencies)
 
 
 def _narrowed(level: Level, others: Sequence[Curve], rise: Rise, entry: Size | None) -> Level:
@@ -220,7 +230,9 @@ def _level_findings(one: _Found, curve: Curve, whole: Fit) -> list[Finding]:
         else ""
     )
     level = one.level
-    capacity = power_of_two(level.low, level.high)
+    entry = _whole(one.entry) or 0
+    bounds = (level.low - entry, level.high + entry)  # whole entries: one either side
+    capacity = power_of_two(*bounds)
     shown = capacity or round(level.capacity / 64) * 64
     rounded = "the power of two among them" if capacity else "the best fit"
     findings = [
@@ -232,7 +244,7 @@ def _level_findings(one: _Found, curve: Curve, whole: Fit) -> list[Finding]:
             f"({100 * level.errors[level.policy]:.1f} % off, best {size(round(level.capacity))}); "
             f"{rounded}{together}",
             evidence,
-            (min(level.low, shown), max(level.high, shown)),
+            (min(bounds[0], shown), max(bounds[1], shown)),
         )
     ]
     findings += _geometry(prefix, one, shown, evidence)
@@ -269,7 +281,7 @@ def _geometry(prefix: str, one: _Found, capacity: int, evidence: Sequence[str]) 
             not_identifiable(f"{prefix}.entries", reason, ()),
             *_ways(prefix, one, capacity, None),
         ]
-    low, high = one.level.low / entry, one.level.high / entry
+    low, high = one.level.low / entry - 1, one.level.high / entry + 1
     entries = capacity // entry
     if one.step is not None and one.step.low == one.step.high == entries:
         low = high = float(entries)
@@ -332,6 +344,9 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
     if not curve.timed:
         return not_identifiable(name, "the clock is not stated: cycles cannot be turned to ns", ())
     value = whole.latencies[depth]
+    if value.high > _VAGUE * value.low:
+        reason = "how often a line hits before it depends on the entry sizes, which are not known"
+        return not_identifiable(name, reason, evidence, (value.low, value.high))
     reason = (
         "from the fit: what is left of a line's time when its hits are counted by the simulated "
         "walk; address translation included"

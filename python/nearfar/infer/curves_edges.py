@@ -19,6 +19,7 @@ _SIGMAS = 5.0  # a point so far above its plateau is no noise
 _LEAST = 0.015  # nor is anything below this share of the level a buffer's edge
 _LEVEL_SPAN = 1.9  # a plateau spans at least so much, largest over smallest region
 _LEVEL_POINTS = 3
+_HEIGHT = 3.0  # times the threshold: so much the next plateau lies higher, or it is a slope
 _SHUFFLES = 399
 _CHANCE = 0.005  # with more shuffles than this as good, there is nothing to explain
 _SETTLING = 1.05  # the first points pay for their region's fence; so much is no more than that
@@ -64,7 +65,10 @@ def rises(region: Floats, values: Floats) -> list[Rise]:
     while (edge := _leaves(values, start, threshold)) is not None:
         end = _levels(region, values, edge, threshold)
         stop = _leaves(values, end, threshold) or len(values)
-        if chance(values[start:stop]) > _CHANCE:
+        below, above = np.median(values[start:edge]), np.median(values[end:stop])
+        slope = region[edge - 1] < _LEVEL_SPAN * region[start]
+        slope |= bool(above < below * (1 + _HEIGHT * threshold))
+        if slope or chance(values[start:stop]) > _CHANCE:
             start = edge
             continue
         found.append(Rise(float(region[edge - 1]), float(region[edge]), start, edge, end, stop))

@@ -11,7 +11,7 @@ residuals, and cover every policy that the data does not reject.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,12 +25,15 @@ Floats = NDArray[np.float64]
 LINE = 64
 _STEP = 0.004  # relative distance of two capacities that are tried
 _REACH = 0.45  # how far from the edge, relatively, a capacity is looked for
+# Random replacement begins to lose long before its capacity: there it is looked for beyond.
+_RANDOM_REACH = 12.0
 _ROUNDS = 3
 _RESAMPLES = 400
 _RUN = 3  # residuals are resampled in runs: what the model lacks is lacking next door too
 # A policy whose squared error over the ramp is so many times the best one's is rejected:
 # above the F distribution's 99.9 % point for the eight independent points of a short ramp.
 _REJECTED = 4.0
+_BEFORE = 4  # points of the plateau before, where random replacement rises already
 _PERFECT = 1e-3  # no two policies are told apart below this relative error
 
 
@@ -81,10 +84,11 @@ def fit(
         for rise, entry in zip(rises, entries, strict=True)
     ]
     walk = _Walk(region, values, block)
-    spans = [_span(rise) for rise in rises]
+    largest = float(region[-1])
+    spans = [{policy: _span(rise, policy, largest) for policy in POLICIES} for rise in rises]
     for _ in range(_ROUNDS):
         for at in range(len(guesses)):
-            options = [_best(walk, guesses, at, policy, spans[at]) for policy in POLICIES]
+            options = [_best(walk, guesses, at, policy, spans[at][policy]) for policy in POLICIES]
             guesses[at] = min(options, key=lambda option: option[0])[1]
     return Fit(
         levels=tuple(_level(walk, guesses, at, spans[at], rises[at]) for at in range(len(guesses))),
@@ -117,8 +121,12 @@ class _Walk:
         return np.asarray(1 - self.matrix(guesses) @ self.solve(guesses))
 
 
-def _span(rise: Rise) -> Floats:
+def _span(rise: Rise, policy: str, largest: float) -> Floats:
+    """The capacities that are tried for the level behind a rise."""
     low, high = rise.last * (1 - _REACH), rise.first * (1 + _REACH)
+    if policy == "random":
+        # A buffer that the curve never overflows twofold would be a guess.
+        high = max(high, min(rise.first * _RANDOM_REACH, largest / 2))
     return np.geomspace(low, high, max(2, round(np.log(high / low) / _STEP)))
 
 
@@ -159,21 +167,23 @@ def _latencies(walk: _Walk, guesses: list[_Guess]) -> tuple[Latency, ...]:
     return tuple(found)
 
 
-def _level(walk: _Walk, guesses: list[_Guess], at: int, span: Floats, rise: Rise) -> Level:
-    fits = {policy: _best(walk, guesses, at, policy, span)[1] for policy in POLICIES}
+def _level(
+    walk: _Walk, guesses: list[_Guess], at: int, spans: Mapping[str, Floats], rise: Rise
+) -> Level:
+    fits = {policy: _best(walk, guesses, at, policy, spans[policy])[1] for policy in POLICIES}
     squares = {}
     for policy, guess in fits.items():
         tried = [*guesses]
         tried[at] = guess
         squares[policy] = walk.residuals(tried) ** 2
     chosen = guesses[at].policy
-    ramp = slice(rise.start, rise.stop)
+    ramp = slice(max(rise.start, rise.edge - _BEFORE), rise.end + 1)
     possible = tuple(
         policy
         for policy in POLICIES
         if policy == chosen or not _worse(squares[policy][ramp], squares[chosen][ramp])
     )
-    spreads = [_spread(walk, guesses, at, policy, span) for policy in possible]
+    spreads = [_spread(walk, guesses, at, policy, spans[policy]) for policy in possible]
     return Level(
         capacity=guesses[at].capacity,
         low=min(low for low, _ in spreads),

@@ -14,6 +14,9 @@ from nearfar.results.findings import Finding, identified, not_identifiable
 LINE = 64
 _SATURATED = 1 << 20  # regions from here on are beyond every queue
 _COST_ERROR = 0.005  # of a saturated cost, at least
+_COMBINED = (512, 2048)  # regions whose lines wait together, and that are no longer all fence
+_RATIO_ERROR = 0.1  # of the ratio of two costs that different things may limit
+_LEAST_UNIT = 1.5 * LINE
 
 
 def store_curves(found: Sequence[Curve]) -> list[Curve]:
@@ -33,7 +36,21 @@ def unit_of_writes(found: Sequence[Curve]) -> Size | None:
         if len(values):
             cost = float(np.median(values))
             costs.append((curve.block, cost, cost * max(curve.noise, _COST_ERROR)))
-    return write_unit(costs)
+    return write_unit(costs) or _unit_of_one(store_curves(found))
+
+
+def _unit_of_one(stores: Sequence[Curve]) -> Size | None:
+    """From lines alone: stored to a region that the queue holds they are combined, far beyond
+    it none is, so that the costs differ by the lines of a unit."""
+    for curve in stores:
+        combined = curve.values[(curve.region >= _COMBINED[0]) & (curve.region <= _COMBINED[1])]
+        single = curve.values[curve.region >= _SATURATED]
+        if curve.block == LINE and len(combined) >= 3 and len(single):
+            unit = LINE * float(np.median(single)) / float(np.median(combined))
+            if unit > _LEAST_UNIT:
+                off = _RATIO_ERROR
+                return Size(unit, unit * (1 - off), unit * (1 + off))
+    return None
 
 
 def queue_findings(found: Sequence[Curve]) -> list[Finding]:

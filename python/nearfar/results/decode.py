@@ -61,19 +61,20 @@ class _Decoder:
         for key in given:
             if key not in fields:
                 self._fail(f"found unknown key {_join(path, key)}{suggestion(key, fields)}")
+        made = {
+            name: self.value(hints[name], item, _join(path, name)) for name, item in given.items()
+        }
         for name, field in fields.items():
             required = (
                 field.default is dataclasses.MISSING
                 and field.default_factory is dataclasses.MISSING
             )
             if required and name not in given:
-                self._fail(f"{_join(path, name)} is missing")
-        return kind(
-            **{
-                name: self.value(hints[name], item, _join(path, name))
-                for name, item in given.items()
-            }
-        )
+                # `encode` leaves out what is None.
+                if type(None) not in typing.get_args(hints[name]):
+                    self._fail(f"{_join(path, name)} is missing")
+                made[name] = None
+        return kind(**made)
 
     def _union(self, kinds: tuple[Any, ...], data: object, path: str) -> Any:
         for kind in kinds:

@@ -1,0 +1,491 @@
+"""What curves say: published tables of real hardware, synthetic buffers, and curves of nothing."""
+
+from __future__ import annotations
+
+import csv
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearfar.errors import InputError
+from nearfar.infer.curves import infer_curves
+from nearfar.infer.curves_bits import way_span
+from nearfar.infer.curves_edges import Rise, noise, rises
+from nearfar.infer.curves_entry import Plateaus, power_of_two, read_entry, write_unit
+from nearfar.infer.curves_hits import POLICIES, miss_rate
+from nearfar.infer.curves_levels import fit
+from nearfar.infer.curves_order import same_order
+from nearfar.infer.curves_tables import observations
+from nearfar.infer.curves_wear import stalls
+from nearfar.infer.curves_writes import combining_window, hinge
+from nearfar.results import Finding, Observation
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def read(*names: str, folder: Path) -> list[Observation]:
+    found = []
+    for name in names:
+        with (folder / f"{name}.csv").open() as stream:
+            reader = csv.DictReader(stream)
+            rows = list(reader)
+        found += observations(name, list(reader.fieldnames or ()), rows)
+    return found
+
+
+def by_name(findings: Sequence[Finding]) -> dict[str, Finding]:
+    assert len({one.name for one in findings}) == len(findings)
+    return {one.name: one for one in findings}
+
+
+def values(findings: Sequence[Finding]) -> dict[str, object]:
+    return {one.name: one.value for one in findings if one.status == "identified"}
+
+
+def covers(one: Finding, truth: float) -> bool:
+    assert one.interval is not None
+    return one.interval[0] <= truth <= one.interval[1]
+
+
+# Real hardware
+
+
+@pytest.fixture(scope="module")
+def lens() -> list[Observation]:
+    folder = Path(__file__).resolve().parents[2] / "reference"
+    return read("vans_ptr_chasing", folder=folder)
+
+
+@pytest.fixture(scope="module")
+def lens_findings(lens: list[Observation]) -> dict[str, Finding]:
+    return by_name(infer_curves(lens))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("levels", 2),
+        ("buffer.1.capacity", 16 * KIB),
+        ("buffer.1.entry", 256),
+        ("buffer.1.entries", 64),
+        ("buffer.2.capacity", 16 * MIB),
+        ("buffer.2.entry", 4 * KIB),
+        ("buffer.2.entries", 4096),
+        ("wpq.lines", 8),
+        ("lsq.lines", 64),
+    ],
+)
+def test_the_micro_2020_chase_shows_the_structure_its_authors_found(
+    lens_findings: dict[str, Finding], name: str, value: int
+) -> None:
+    assert lens_findings[name].value == value
+    assert covers(lens_findings[name], value)
+
+
+@pytest.mark.parametrize("name", ["buffer.1.capacity", "buffer.2.capacity"])
+def test_capacities_of_the_published_chase_are_narrow(
+    lens_findings: dict[str, Finding], name: str
+) -> None:
+    interval = lens_findings[name].interval
+    assert interval is not None
+    assert interval[1] / interval[0] < 1.15
+
+
+def test_the_published_chase_rejects_random_replacement_in_the_first_buffer_and_no_more(
+    lens_findings: dict[str, Finding],
+) -> None:
+    policy = lens_findings["buffer.1.policy"]
+    assert policy.status == "not_identifiable"
+    assert policy.reason.startswith("fifo or lru (")
+
+
+def test_latencies_of_the_published_chase_are_those_of_its_levels(
+    lens_findings: dict[str, Finding],
+) -> None:
+    """180 ns is one miss in four; 311 ns no hit in the first; 378 ns no hit at all."""
+    hit, second, memory = (
+        lens_findings[name].value
+        for name in ("buffer.1.latency", "buffer.2.latency", "memory.latency")
+    )
+    assert isinstance(hit, float)
+    assert isinstance(second, float)
+    assert isinstance(memory, float)
+    assert hit + (second - hit) / 4 == pytest.approx(179, rel=0.02)
+    assert second == pytest.approx(311, rel=0.01)
+    assert memory == pytest.approx(379, rel=0.01)
+
+
+def test_six_modules_together_hold_six_times_as_much_and_are_not_divided(
+    lens: list[Observation],
+) -> None:
+    six = [one for one in lens if one.pattern["modules"] == 6]
+    found = by_name(infer_curves(six))
+    capacity = found["buffer.1.capacity"]
+    assert covers(capacity, 6 * 16 * KIB)
+    assert "over all 6 modules together, not divided" in capacity.reason
+    assert found["wpq.lines"].status == found["lsq.lines"].status == "not_identifiable"
+
+
+def test_held_address_bits_show_ways_and_sets(reference: Path) -> None:
+    """Sec'23 holds one bit at a time; NVLeak found 256 sets of 16 ways by other means."""
+    found = values(infer_curves(read("sec23_rmw_assoc", folder=reference)))
+    assert found["buffer.1.capacity"] == 16 * KIB
+    assert found["buffer.2.capacity"] == 16 * MIB
+    assert found["buffer.2.ways"] == 16
+    assert "buffer.1.latency" not in found  # cycles of an unknown clock
+
+
+def test_tables_of_one_device_complete_each_other(reference: Path) -> None:
+    names = ("vans_ptr_chasing", "sec23_rmw_assoc", "sec23_rmw_replacement_same_order")
+    found = values(infer_curves(read(*names, folder=reference)))
+    assert (found["buffer.1.ways"], found["buffer.1.sets"]) == (64, 1)
+    assert (found["buffer.2.ways"], found["buffer.2.sets"]) == (16, 256)
+
+
+@pytest.mark.parametrize(("table", "level", "ways"), [("rmw", 1, 64), ("ait", 2, 16)])
+def test_a_reread_in_the_same_order_shows_the_ways_but_not_fifo_from_lru(
+    reference: Path, table: str, level: int, ways: int
+) -> None:
+    name = f"sec23_{table}_replacement_same_order"
+    found = by_name(infer_curves(read(name, folder=reference)))
+    assert found[f"buffer.{level}.ways"].value == ways
+    assert covers(found[f"buffer.{level}.ways"], ways)
+    assert found[f"buffer.{level}.policy"].status == "not_identifiable"
+    assert "not random" in found[f"buffer.{level}.policy"].reason
+
+
+def test_overwrites_show_the_migration_and_leave_shorter_stalls_out(reference: Path) -> None:
+    found = by_name(infer_curves(read("vans_overwrite256", folder=reference)))
+    assert found["migration"].value == "yes"
+    assert found["migration.period"].value == 15982
+    assert found["migration.stall"].value == pytest.approx(52_100, rel=0.01)
+    assert found["migration.block"].status == "not_identifiable"
+
+
+def test_published_distributions_give_period_and_refuse_cycles(reference: Path) -> None:
+    gaps = by_name(infer_curves(read("sec23_wearlevel_write_gap_dist", folder=reference)))
+    assert gaps["migration.period"].value == pytest.approx(9493, rel=0.001)
+    lengths = by_name(infer_curves(read("sec23_wearlevel_write_lat_dist", folder=reference)))
+    assert lengths["migration.stall"].status == "not_identifiable"
+    assert "clock" in lengths["migration.stall"].reason
+
+
+# Nothing
+
+
+def shuffled(seen: Sequence[Observation], seed: int) -> list[Observation]:
+    """The same values at other places."""
+    rng = np.random.default_rng(seed)
+    groups: dict[str, list[int]] = {}
+    for at, one in enumerate(seen):
+        groups.setdefault(f"{one.prober} {one.pattern['block_bytes']}", []).append(at)
+    mixed = list(seen)
+    for members in groups.values():
+        for at, source in zip(members, rng.permutation(members), strict=True):
+            mixed[at] = replace(seen[at], ns_per_access=seen[int(source)].ns_per_access)
+    return mixed
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffled_labels_give_nothing(lens: list[Observation], seed: int) -> None:
+    one_module = [one for one in lens if one.pattern["modules"] == 1]
+    found = values(infer_curves(shuffled(one_module, seed)))
+    assert found in ({}, {"levels": 0})
+
+
+REGIONS = np.array([2.0**p * f for p in range(6, 27) for f in (1.0, 1.25, 1.5, 1.75)]) // 64 * 64
+REGIONS = np.unique(REGIONS)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.002, 0.02, 0.2])
+def test_a_flat_curve_has_no_edge(spread: float) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        flat = 100 * np.exp(spread * rng.standard_normal(len(REGIONS)))
+        assert rises(REGIONS, flat) == []
+
+
+def test_a_steady_slope_is_no_edge_and_has_no_plateau() -> None:
+    slope = 100 * (1 + 0.002 * np.arange(len(REGIONS)))
+    assert rises(REGIONS, slope) == []
+
+
+def test_one_outlier_is_no_edge() -> None:
+    values_ = np.full(len(REGIONS), 100.0) + np.random.default_rng(2).normal(0, 0.3, len(REGIONS))
+    values_[40] = 300
+    assert rises(REGIONS, values_) == []
+
+
+def test_level_stores_and_steady_overwrites_give_nothing() -> None:
+    rng = np.random.default_rng(3)
+    level = 50 * (1 + 0.01 * rng.standard_normal(len(REGIONS)))
+    assert hinge(REGIONS, level) is None
+    assert combining_window(REGIONS, level, 256) is None
+    assert stalls(list(range(5000)), list(rng.lognormal(5, 0.5, 5000))) is None
+
+
+def test_a_curve_that_scatters_hides_any_level() -> None:
+    rng = np.random.default_rng(4)
+    rows = [
+        {"region_bytes": f"{r:.0f}", "block_bytes": "64", "op": "load", "ns_per_line": f"{v}"}
+        for r, v in zip(REGIONS, rng.lognormal(5, 0.5, len(REGIONS)), strict=True)
+    ]
+    found = by_name(infer_curves(observations("own", list(rows[0]), rows)))
+    assert found["levels"].status == "not_identifiable"
+
+
+# Synthetic buffers
+
+
+def play(policy: str, entries: int, walk: Sequence[int]) -> int:
+    """Misses of a plainly written buffer, for comparison."""
+    held: OrderedDict[int, None] = OrderedDict()
+    order: deque[int] = deque()
+    misses = 0
+    for entry in walk:
+        if entry in held:
+            if policy == "lru":
+                held.move_to_end(entry)
+            continue
+        misses += 1
+        if len(held) == entries:
+            if policy == "fifo":
+                del held[order.popleft()]
+            else:
+                held.popitem(last=False)
+        held[entry] = None
+        order.append(entry)
+    return misses
+
+
+@pytest.mark.parametrize("policy", ["fifo", "lru"])
+@pytest.mark.parametrize(("touches", "entries", "ratio"), [(4, 64, 1.5), (16, 40, 3.0)])
+def test_miss_rates_are_those_of_a_buffer_played_touch_by_touch(
+    policy: str, touches: int, entries: int, ratio: float
+) -> None:
+    rng = np.random.default_rng(5)
+    region = round(entries * ratio)
+    walk = [
+        int(entry) + n * region
+        for n in range(80)
+        for entry in rng.permutation(region * touches) // touches
+    ]
+    expected = play(policy, entries, walk) / len(walk)
+    assert miss_rate(policy, touches, entries, np.array([ratio]))[0] == pytest.approx(
+        expected, rel=0.025
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_miss_rates_grow_from_one_in_so_many_touches_to_all(policy: str) -> None:
+    rates = miss_rate(policy, 4, 64, np.geomspace(0.1, 1000, 60))
+    assert rates[0] == pytest.approx(0.25, abs=0.02)
+    assert rates[-1] == pytest.approx(1.0, abs=0.01)
+    assert np.all(np.diff(rates) > -0.01)
+
+
+def synthetic(
+    capacities: Sequence[int],
+    entries: Sequence[int],
+    policies: Sequence[str],
+    seed: int,
+    spread: float = 0.004,
+) -> tuple[np.ndarray, np.ndarray]:
+    region = np.unique(np.geomspace(1 * KIB, 64 * max(capacities), 160) // 64 * 64)
+    rng = np.random.default_rng(seed)
+    time = np.full(len(region), 100.0) + 20 * 64 / region
+    for capacity, entry, policy in zip(capacities, entries, policies, strict=True):
+        rate = miss_rate(policy, entry // 64, capacity // entry, region / capacity)
+        time += 120 * rate
+    return region, time * np.exp(spread * rng.standard_normal(len(region)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("policy", ["fifo", "lru"])
+def test_two_levels_of_any_capacity_are_recovered(seed: int, policy: str) -> None:
+    rng = np.random.default_rng(100 + seed)
+    first = int(rng.integers(16, 200)) * 256
+    second = int(rng.integers(first // 256, 8 * first // 256)) * 4096
+    region, time = synthetic([first, second], [256, 4096], [policy, policy], seed)
+    edges = rises(region, time)
+    assert len(edges) == 2
+    found = fit(region, time, 64, edges, [256, 4096])
+    for level, truth, entry in zip(found.levels, (first, second), (256, 4096), strict=True):
+        assert level.capacity == pytest.approx(truth, rel=0.07)
+        assert level.low - entry <= truth <= level.high + entry
+        assert policy in level.possible
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_replacement_is_told_from_the_others(seed: int) -> None:
+    region, time = synthetic([64 * KIB], [256], ["random"], seed)
+    found = fit(region, time, 64, rises(region, time), [256])
+    assert found.levels[0].possible == ("random",)
+
+
+def test_first_rise_dates_the_edge_where_change_points_would_land_in_the_ramp() -> None:
+    region, time = synthetic([32 * KIB], [256], ["lru"], 1)
+    (rise,) = rises(region, time)
+    assert 0.9 * 32 * KIB < rise.last < 1.1 * 32 * KIB
+    steepest = region[np.argmax(np.diff(time))]
+    split = min(
+        range(2, len(time) - 2),
+        key=lambda at: at * np.var(time[:at]) + (len(time) - at) * np.var(time[at:]),
+    )
+    assert max(steepest, region[split]) > 1.2 * rise.last
+
+
+def test_noise_is_that_of_single_points_not_of_the_curve() -> None:
+    region, time = synthetic([16 * KIB], [256], ["fifo"], 3, spread=0.01)
+    assert noise(region, time) == pytest.approx(0.01, rel=0.4)
+
+
+def test_entries_follow_from_what_overflowing_costs_blocks_of_each_size() -> None:
+    for entry in (256, 1024, 4096):
+        levels = [
+            Plateaus(block, 100, 100 + 70 * 64 * max(0.0, 1 / block - 1 / entry), 0.1)
+            for block in (64, 256, 1024, 4096)
+        ]
+        size = read_entry(levels)
+        assert size is not None
+        assert size.low <= entry <= size.high
+
+
+def test_one_block_size_says_nothing_about_entries() -> None:
+    assert read_entry([Plateaus(64, 100, 200, 1)]) is None
+    assert write_unit([(64, 100.0, 1.0)]) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "only"),
+    [(250, 260, 256), (200, 520, None), (300, 500, None), (256, 256, 256), (65, 256, None)],
+)
+def test_a_power_of_two_counts_only_when_it_is_alone(
+    low: float, high: float, only: int | None
+) -> None:
+    assert power_of_two(low, high) == only
+
+
+@pytest.mark.parametrize("lines", [4, 8, 16])
+def test_a_hinge_is_found_at_any_queue_size(lines: int) -> None:
+    count = np.arange(1, 33)
+    time = 180 + 5 * count + 25 * np.maximum(0, count - lines)
+    rng = np.random.default_rng(lines)
+    found = hinge(count * 64.0, time / count * (1 + 0.003 * rng.standard_normal(32)))
+    assert found is not None
+    assert found.value == pytest.approx(lines, abs=0.5)
+
+
+@pytest.mark.parametrize("window", [20, 60])
+def test_a_combining_window_is_found_at_any_size(window: int) -> None:
+    region = np.unique(np.geomspace(1 * KIB, 1 * MIB, 40) // 256 * 256)
+    rng = np.random.default_rng(window)
+    cost = []
+    for size in region:
+        lines = int(size) // 64
+        waiting: list[tuple[int, int]] = []
+        written = total = 0
+        for n in range(max(4, 8_000 // lines)):
+            for line in rng.permutation(lines):
+                unit = (n * lines + int(line)) // 4
+                waiting.append((unit, total))
+                total += 1
+                if len(waiting) > window:
+                    oldest = waiting[0][0]
+                    waiting = [one for one in waiting if one[0] != oldest]
+                    written += 1
+        cost.append(110 * written / total)
+    found = combining_window(region, np.array(cost), 256)
+    assert found is not None
+    assert found.value == pytest.approx(window, rel=0.1)
+
+
+def edge(last: float) -> Rise:
+    return Rise(last, 1.25 * last, 0, 1, 2, 3)
+
+
+def test_the_lowest_bit_that_moves_nothing_is_the_size_of_a_way() -> None:
+    held = {bit: edge(8 * MIB if bit < 20 else 16 * MIB) for bit in range(8, 22)}
+    way = way_span(edge(16 * MIB), held)
+    assert way is not None
+    assert (way.span, way.exact) == (1 * MIB, True)
+
+
+def test_bits_that_move_the_edge_in_no_order_are_no_field() -> None:
+    held = {bit: edge(8 * MIB if bit in (8, 15) else 16 * MIB) for bit in range(8, 22)}
+    assert way_span(edge(16 * MIB), held) is None
+
+
+def test_all_bits_moving_the_edge_leaves_the_way_unknown() -> None:
+    held = {bit: edge(8 * MIB) for bit in range(8, 22)}
+    assert way_span(edge(16 * MIB), held) is None
+
+
+def test_random_replacement_loses_a_few_blocks_at_first() -> None:
+    rng = np.random.default_rng(6)
+    ways, blocks = 16, range(1, 80)
+    lost = []
+    for count in blocks:
+        total = 0
+        for _ in range(60):
+            slots: list[int] = []
+            for touch in range(2 * count):
+                block = touch % count
+                if block in slots:
+                    continue
+                total += touch >= count
+                if len(slots) < ways:
+                    slots.append(block)
+                else:
+                    slots[int(rng.integers(ways))] = block
+        lost.append(total / 60 / count)
+    step = same_order(list(blocks), lost)
+    assert step is not None
+    assert step.random
+    assert step.low <= ways <= step.high
+
+
+# Tables
+
+
+def test_the_same_observations_give_the_same_findings(lens: list[Observation]) -> None:
+    small = [one for one in lens if one.pattern["modules"] == 6]
+    once, again = (infer_curves(small) for _ in range(2))
+    assert once == again
+
+
+def test_own_curves_are_read_by_their_columns() -> None:
+    region, time = synthetic([16 * KIB], [256], ["lru"], 9)
+    rows = [
+        {"region_bytes": f"{r:.0f}", "block_bytes": "64", "op": "load", "ns_per_line": f"{v}"}
+        for r, v in zip(region, time, strict=True)
+    ]
+    found = by_name(infer_curves(observations("own", list(rows[0]), rows)))
+    assert covers(found["buffer.1.capacity"], 16 * KIB)
+    assert found["buffer.1.capacity"].evidence[0].startswith("own-load.")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ns_per_line": "fast"}, "own.csv:2: ns_per_line is 'fast', expected a number from 0"),
+        ({"ns_per_line": "nan"}, "own.csv:2: ns_per_line is 'nan', expected a number from 0"),
+        ({"ns_per_line": "0"}, "own.csv:2: the time is 0, expected more"),
+        ({"region_bytes": "100"}, "own.csv:2: region_bytes is '100', expected bytes, a multiple"),
+        ({"op": "laod"}, "own.csv:2: op is 'laod', expected one of load"),
+        ({"held_bits": "a"}, "own.csv:2: found bits 'a', expected 12 or 12-19"),
+    ],
+)
+def test_a_wrong_cell_is_one_clear_line(change: dict[str, str], message: str) -> None:
+    row = {"region_bytes": "64", "block_bytes": "64", "op": "load", "ns_per_line": "5", **change}
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        observations("own", list(row), [row])
+
+
+def test_unknown_columns_name_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"found columns a, b, expected .* region_bytes"):
+        observations("own", ["a", "b"], [{"a": "1", "b": "2"}])
