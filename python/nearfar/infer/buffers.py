@@ -35,6 +35,11 @@ MOST_ENTRIES = 16384  # regions of more entries of a level are not walked
 _FARTHEST = 128 << 10  # no entry is larger
 _AREA = 2 * _FARTHEST
 _DISTANCES = [0, *(LINE << k for k in range((_FARTHEST // LINE).bit_length()))]
+# Far beyond any entry; the second is no multiple of anything, so that places differ in what
+# they share: a row of the on-DIMM DRAM, a partition of the media.
+_FRESH_STRIDES = (_FARTHEST, _FARTHEST + 17 * 256)
+_FRESH = 1024
+_BREATH_NS = 2_000  # longer than a read keeps any part of the device busy
 _PAUSE_NS = 20_000  # what a touch sets going inside the device comes to rest
 _OVERFLOW = 4  # a level is missed when so many times its entries are touched in between
 _TAIL = 0.02  # of a sample may lie on the wrong side of a boundary
@@ -53,7 +58,11 @@ def study(found: Findings, spread: Spread) -> Study[Structure]:
 def _levels(found: Findings, spread: Spread) -> Study[Structure]:
     pairs = yield _pairs(_DISTANCES, spread)
     first, second, distance = _touches(pairs)
-    hits, cold = second[distance == 0], np.append(first, second[distance >= _FARTHEST // 2])
+    fresh = []
+    for stride in _FRESH_STRIDES:
+        fresh.append((yield _fresh(stride, spread)))
+    hits = second[distance == 0]
+    cold = np.concatenate([first, *(_slower_than(0, seen) for seen in fresh)])
     memory = float(np.quantile(cold, _TAIL))
     if not _apart(hits, memory):
         found.lack(
@@ -72,9 +81,10 @@ def _levels(found: Findings, spread: Spread) -> Study[Structure]:
         level = yield from _capacity(level, structure.levels, spread, found)
         if level.capacity == 0:
             break
+        yield from organisation(level, structure, spread, found)
         structure = replace(structure, levels=(*structure.levels, level))
-        yield from organisation(level, structure.levels[:-1], spread, found)
-        deeper = yield from _beyond(structure.levels, spread)
+        # Twice what the last level holds: no level so far can serve it.
+        deeper = yield _walk(2 * level.capacity, level.entry, spread)
         sample = _slower_than(level.threshold, deeper)
         evidence = [deeper.id]
         if len(sample) == 0 or not _apart(sample, memory):
@@ -95,6 +105,12 @@ def _pairs(distances: list[int], spread: Spread) -> Request:
         "store": False,
     }
     return Request(PROBER, "pairs", params, {"repeats": (16, 32)}, spread)
+
+
+def _fresh(stride: int, spread: Spread) -> Request:
+    """Reads of fresh places, one at once after the other: the quickest that memory can be."""
+    params = {"base": 0, "region": _FRESH * stride, "stride": stride, "pause_ns": 0}
+    return Request(PROBER, "walk", params, {"passes": (1, 1)}, spread)
 
 
 def _touches(pairs: Observation) -> tuple[NDArray[np.float64], ...]:
@@ -184,23 +200,9 @@ def _stride(region: int, level: Level, above: tuple[Level, ...]) -> int:
     return stride
 
 
-def _walk(region: int, level: Level, above: tuple[Level, ...], spread: Spread) -> Request:
-    params = {"base": 0, "region": region, "stride": _stride(region, level, above)}
+def _walk(region: int, stride: int, spread: Spread) -> Request:
+    params = {"base": 0, "region": region, "stride": stride, "pause_ns": _BREATH_NS}
     return Request(PROBER, "walk", params, {"passes": (3, 5)}, spread)
-
-
-def _beyond(levels: tuple[Level, ...], spread: Spread) -> Study[Observation]:
-    """Twice the capacity of the last level: what no level so far can hold."""
-    last = levels[-1]
-    return (
-        yield Request(
-            PROBER,
-            "walk",
-            {"base": 0, "region": 2 * last.capacity, "stride": last.entry},
-            {"passes": (3, 5)},
-            spread,
-        )
-    )
 
 
 def _capacity(
@@ -212,7 +214,7 @@ def _capacity(
     fits, evidence = 0, list(level.evidence)
     try:
         while region <= MOST_ENTRIES * level.entry:
-            seen = yield _walk(region, level, above, spread)
+            seen = yield _walk(region, _stride(region, level, above), spread)
             level = _learn(level, seen, fits == 0)
             if not _fits(level, seen):
                 break
@@ -227,7 +229,7 @@ def _capacity(
         too_large, proof = region, seen.id
         while too_large - fits > level.entry:
             middle = _next_try(fits, too_large, level.entry)
-            seen = yield _walk(middle, level, above, spread)
+            seen = yield _walk(middle, _stride(middle, level, above), spread)
             if _fits(level, seen):
                 fits, evidence[-1] = middle, seen.id
             else:

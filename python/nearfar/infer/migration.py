@@ -30,6 +30,8 @@ _FEW = 3  # gaps from which a first idea of the period can be had
 _ENOUGH = 10  # gaps that a statement about the period has to rest on
 _GAPS = 44  # gaps for which the interval is as narrow as it should be
 _BLOCK_GAPS = 24
+_FIRST_WRITES = 1 << 19
+_FEW_WRITES = 1 << 20  # without a stall in so many, there is none
 _MOST_WRITES = 1 << 22
 _LENGTHS_APART = 1.3
 _IRREGULAR = 0.6  # coefficient of variation; 1 is chance
@@ -54,9 +56,8 @@ class _Stalls:
 def study(found: Findings, spread: Spread, structure: Structure) -> Study[None]:
     """Finds `migration` and its period, stall and block."""
     try:
-        stalls = yield from _period(found, spread)
-        if stalls is not None:
-            yield from _block(found, spread, structure, stalls)
+        seen, writes = yield from _long_enough(spread)
+        yield from _judge(found, spread, structure, seen, writes)
     except MissingError:
         found.lack(_NAMES, "the probe ended before enough stores were made")
 
@@ -66,142 +67,146 @@ def _hammer(distance: int, weights: list[int], writes: int, spread: Spread) -> R
     return Request(PROBER, "hammer", params, {}, spread)
 
 
-def _period(found: Findings, spread: Spread) -> Study[_Stalls | None]:
-    writes = 1 << 19
+def _long_enough(spread: Spread) -> Study[tuple[Observation, int]]:
+    """Stores to one line, as many as show the period of every kind of stall well."""
+    writes = _FIRST_WRITES
     while True:
         seen = yield _hammer(0, [1], writes, spread)
-        stalls = _regular(_families(seen))
-        gaps = 0 if stalls is None else len(stalls.gaps)
-        if gaps >= _GAPS or writes >= _MOST_WRITES:
-            break
-        if gaps >= _FEW and stalls is not None:
-            wanted = int((_GAPS + 2) * 1.1 * float(np.mean(stalls.gaps)))
-        elif writes < 1 << 20:
-            wanted = 1 << 20
-        else:
-            break
-        if wanted <= writes:
-            break
+        gaps = [float(np.mean(kind.gaps)) for kind in _regular(seen)]
+        wanted = int((_GAPS + 2) * 1.1 * max(gaps)) if gaps else _FEW_WRITES
+        if wanted <= writes or writes >= _MOST_WRITES:
+            return seen, writes
         writes = min(wanted, _MOST_WRITES)
-    if stalls is None or gaps < _ENOUGH:
-        _none(seen, gaps, writes, found)
-        return None
-    low, high = mean_interval(stalls.gaps.astype(np.float64))
+
+
+def _judge(
+    found: Findings, spread: Spread, structure: Structure, seen: Observation, writes: int
+) -> Study[None]:
+    """Which kind of stall is a block that moves: the one that far addresses do not share."""
+    evidence, shared = [seen.id], []
+    kinds = [kind for kind in _regular(seen) if len(kind.gaps) >= _ENOUGH]
+    for kind in kinds:
+        span = int(_BLOCK_GAPS * float(np.mean(kind.gaps)))
+        far = yield _hammer(_FARTHEST, _WEIGHTS, span, spread)
+        evidence.append(far.id)
+        together = _like(kind, far)
+        if together is False:
+            _moves(kind, seen, writes, [seen.id, far.id], found)
+            yield from _block(kind, span, found, spread, structure, far)
+            return
+        if together:
+            shared.append(f"{float(np.median(kind.ns)):.4g} ns")
+    if seen.events and len(shared) < max(1, len(kinds)):
+        reason = f"{len(seen.events)} stalls in {writes} stores to one line"
+        found.lack(_NAMES, f"{reason}, but nothing tells what they go by", evidence)
+        return
+    reason = f"no block moved in {writes} stores to one line"
+    if shared:
+        reason += f"; stalls of {' and '.join(shared)} come whatever address is written"
+    found.add(identified("migration", "no", reason, evidence))
+    found.lack(_NAMES, "no block moved", evidence)
+
+
+def _moves(
+    kind: _Stalls, seen: Observation, writes: int, evidence: list[str], found: Findings
+) -> None:
+    low, high = mean_interval(kind.gaps.astype(np.float64))
     found.add(
         identified(
             "migration",
             "yes",
-            f"{len(stalls.at)} stalls of like length at even distances in {writes} stores to "
-            "one line",
-            [seen.id],
+            f"{len(kind.at)} stalls of like length at even distances in {writes} stores to one "
+            f"line; stores {_FARTHEST} B away do not bring them nearer",
+            evidence,
         ),
         identified(
             "migration.period",
-            round(float(np.mean(stalls.gaps))),
-            f"mean of {gaps} gaps; the first stall is left out",
+            round(float(np.mean(kind.gaps))),
+            f"mean of {len(kind.gaps)} gaps; the first stall is left out",
             [seen.id],
             (round(low), round(high)),
         ),
         identified(
             "migration.stall",
-            float(np.median(stalls.ns)),
+            float(np.median(kind.ns)),
             "median of the stalls",
             [seen.id],
-            (float(np.min(stalls.ns)), float(np.max(stalls.ns))),
+            (float(np.min(kind.ns)), float(np.max(kind.ns))),
         ),
     )
-    return stalls
 
 
-def _none(seen: Observation, gaps: int, writes: int, found: Findings) -> None:
-    if not seen.events:
-        found.add(
-            identified("migration", "no", f"no stall in {writes} stores to one line", [seen.id])
-        )
-        found.lack(_NAMES, "no block moved", [seen.id])
-        return
-    found.lack(
-        _NAMES,
-        f"{len(seen.events)} slow stores in {writes}, but no {_ENOUGH} of like length at even "
-        f"distances ({gaps} gaps)",
-        [seen.id],
-    )
+def _regular(seen: Observation) -> list[_Stalls]:
+    """Kinds of stalls that are alike and evenly spaced; first where most time is lost."""
+    kinds = [
+        kind
+        for kind in _kinds(seen)
+        if len(kind.gaps) >= _FEW
+        and np.std(kind.ns) < _UNEVEN * np.mean(kind.ns)
+        and np.std(kind.gaps) < _IRREGULAR * np.mean(kind.gaps)
+    ]
+    return sorted(kinds, key=lambda kind: -float(kind.ns.sum()))
 
 
-def _families(seen: Observation) -> list[_Stalls]:
-    """Slow stores divided by length, each family in order of time."""
+def _kinds(seen: Observation) -> list[_Stalls]:
+    """Slow stores divided by length, each kind in order of time."""
     if not seen.events:
         return []
     events = np.array(seen.events, dtype=np.float64)
     by_length = events[np.argsort(events[:, 1], kind="stable")]
     jumps = np.flatnonzero(by_length[1:, 1] > _LENGTHS_APART * by_length[:-1, 1]) + 1
-    families = []
-    for family in np.split(by_length, jumps):
-        family = family[np.argsort(family[:, 0])]
-        families.append(_Stalls(family[:, 0].astype(np.int64), family[:, 1]))
-    return families
-
-
-def _regular(families: list[_Stalls]) -> _Stalls | None:
-    """The family in which most time is lost, if its stalls are alike and evenly spaced."""
-    if not families:
-        return None
-    family = max(families, key=lambda family: float(family.ns.sum()))
-    if len(family.at) < _FEW + 1:
-        return None
-    if np.std(family.ns) > _UNEVEN * np.mean(family.ns):
-        return None
-    if np.std(family.gaps) > _IRREGULAR * np.mean(family.gaps):
-        return None
-    return family
+    kinds = []
+    for kind in np.split(by_length, jumps):
+        in_time = kind[np.argsort(kind[:, 0])]
+        kinds.append(_Stalls(in_time[:, 0].astype(np.int64), in_time[:, 1]))
+    return kinds
 
 
 # ---- Block -------------------------------------------------------------------------------
 
 
-def _block(found: Findings, spread: Spread, structure: Structure, alone: _Stalls) -> Study[None]:
+def _block(
+    alone: _Stalls,
+    writes: int,
+    found: Findings,
+    spread: Spread,
+    structure: Structure,
+    far: Observation,
+) -> Study[None]:
+    """The smallest distance whose writes are counted apart."""
     smallest = structure.levels[0].entry if structure.levels else 256
-    writes = int(_BLOCK_GAPS * float(np.mean(alone.gaps)))
-    evidence: list[str] = []
-    name = "migration.block"
-
-    def together(distance: int) -> Study[bool | None]:
-        seen = yield _hammer(distance, _WEIGHTS, writes, spread)
-        evidence.append(seen.id)
-        return _like(alone, seen)
-
+    evidence = [far.id]
+    names = ["migration.block"]
+    low, high = smallest // 2, _FARTHEST  # counted together up to low, apart from high on
     try:
-        apart = yield from together(_FARTHEST)
-        if apart is not False:
-            found.lack(
-                [name],
-                f"writes {_FARTHEST} B apart are not counted apart, for all that is seen",
-                evidence,
-            )
-            return
-        low, high = smallest // 2, _FARTHEST  # counted together up to low, apart from high on
         while high > 2 * low:
             middle = 1 << ((low.bit_length() + high.bit_length() - 2) // 2)
-            same = yield from together(middle)
+            seen = yield _hammer(middle, _WEIGHTS, writes, spread)
+            evidence.append(seen.id)
+            same = _like(alone, seen)
             if same is None:
-                found.lack([name], f"stalls of writes {middle} B apart fit neither case", evidence)
+                found.lack(names, f"stalls of writes {middle} B apart fit neither case", evidence)
                 return
             low, high = (middle, high) if same else (low, middle)
     except MissingError:
-        found.lack([name], "the probe ended before the block was bracketed", evidence)
+        found.lack(names, "the probe ended before the block was bracketed", evidence)
         return
     less = (
         f"writes {low} B apart are counted together"
         if low >= smallest
         else "nothing smaller is written"
     )
-    found.add(identified(name, high, f"{less}, writes {high} B apart are counted apart", evidence))
+    found.add(
+        identified(
+            "migration.block", high, f"{less}, writes {high} B apart are counted apart", evidence
+        )
+    )
 
 
 def _like(alone: _Stalls, seen: Observation) -> bool | None:
     """Whether two lines' stalls come as one line's did; None when it cannot be told."""
     typical = float(np.median(alone.ns))
-    for family in _families(seen):
+    for family in _kinds(seen):
         near = abs(float(np.median(family.ns)) - typical) < (_LENGTHS_APART - 1) * typical
         if near and len(family.gaps) >= _BLOCK_GAPS // 2:
             break

@@ -63,11 +63,13 @@ def spread_of(pattern: Mapping[str, Any]) -> Spread:
     return Spread(spread["granularity"], spread["modules"]) if spread else Spread()
 
 
-def walk(*, base: int, region: int, stride: int, passes: int, rng: np.random.Generator) -> Steps:
+def walk(
+    *, base: int, region: int, stride: int, passes: int, pause_ns: int, rng: np.random.Generator
+) -> Steps:
     """One load every `stride` bytes of a region, ascending, `passes` times."""
     del rng
     once = base + np.arange(0, region, stride, dtype=np.uint64)
-    return _loads(np.tile(once, passes))
+    return _loads(np.tile(once, passes), pause_ns)
 
 
 def pairs(
@@ -109,12 +111,19 @@ def pair_distances(order: Mapping[str, Any]) -> Words:
     return operand[2::4] - operand[0::4]
 
 
-def mix(*, base: int, entries: int, entry: int, accesses: int, rng: np.random.Generator) -> Steps:
+def mix(
+    *,
+    base: int,
+    entries: int,
+    entry: int,
+    accesses: int,
+    pause_ns: int,
+    rng: np.random.Generator,
+) -> Steps:
     """Loads of random lines of random entries: every reuse distance occurs."""
     line = rng.integers(0, entry // LINE, accesses) * LINE
-    return _loads(
-        np.uint64(base) + (rng.integers(0, entries, accesses) * entry + line).astype(np.uint64)
-    )
+    places = rng.integers(0, entries, accesses) * entry + line
+    return _loads(np.uint64(base) + places.astype(np.uint64), pause_ns)
 
 
 def crowd(
@@ -208,9 +217,12 @@ def hammer(
     return _stores(base + np.tile(turn, times)[:writes])
 
 
-def _loads(operand: Words) -> Steps:
-    count = len(operand)
-    return Steps(np.zeros(count, dtype=np.uint8), operand, np.ones(count, dtype=np.bool_))
+def _loads(operand: Words, pause_ns: int) -> Steps:
+    """Loads with a pause after each, so that none is in the way of the next."""
+    operation = np.tile(np.array([LOAD, DELAY], dtype=np.uint8), len(operand))
+    operands = np.full(len(operation), pause_ns * 1000, dtype=np.uint64)
+    operands[0::2] = operand
+    return Steps(operation, operands, operation == LOAD)
 
 
 def _stores(operand: Words) -> Steps:

@@ -13,21 +13,20 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.infer import replacement
-from nearfar.infer.level import Level
+from nearfar.infer.level import Level, Structure
 from nearfar.infer.orders import Spread, build
 from nearfar.infer.replacement import Candidate
 from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified, not_identifiable
 
+_BREATH_NS = 2_000  # longer than a read keeps any part of the device busy
 _MOST_WAYS = 32  # beside full associativity
 _DECISIVE = 12.0  # log likelihood by which a candidate has to beat every other
 _UNEXPLAINED = 0.01  # share of outcomes that FIFO or LRU may get wrong, beyond noise
 _SURPRISE = 8.0  # standard deviations that random replacement's likelihood may be off
 
 
-def organisation(
-    level: Level, above: tuple[Level, ...], spread: Spread, found: Findings
-) -> Study[None]:
+def organisation(level: Level, known: Structure, spread: Spread, found: Findings) -> Study[None]:
     """Finds `ways`, `sets` and `policy` of a level whose entry and capacity are known."""
     names = [level.name(what) for what in ("ways", "sets", "policy")]
     region = level.entries + max(1, level.entries // 2)
@@ -35,31 +34,33 @@ def organisation(
         seen = yield Request(
             "buffers",
             "mix",
-            {"base": 0, "entries": region, "entry": level.entry},
+            {"base": 0, "entries": region, "entry": level.entry, "pause_ns": _BREATH_NS},
             {"accesses": (4000 + 3 * region, 8000 + 6 * region)},
             spread,
         )
     except MissingError:
         found.lack(names, "the experiment with random reads was not made")
         return
-    judged = _judge(level, above[-1].threshold if above else 0.0, seen)
-    best = judged[0]
-    if best.policy == "random":
-        explained = abs(best.wrong) < _SURPRISE
-    else:
-        explained = best.wrong <= _UNEXPLAINED + 2 * level.noise
-    if not explained:
+    above = known.levels[-1].threshold if known.levels else 0.0
+    judged = _judge(level, above, seen)
+    if not _explained(level, judged[0]):
         found.lack(names, "no number of ways and no policy explains which reads hit", [seen.id])
         return
     _ways(level, judged, seen.id, found)
     _policy(level, judged, seen.id, found)
 
 
+def _explained(level: Level, best: Candidate) -> bool:
+    if best.policy == "random":
+        return abs(best.wrong) < _SURPRISE
+    return best.wrong <= _UNEXPLAINED + 2 * level.noise
+
+
 def _judge(level: Level, above: float, seen: Observation) -> list[Candidate]:
     """Every candidate, the likeliest first."""
-    order = seen.pattern["order"]
     times = np.array(seen.samples)
-    blocks = (build(order).operand // np.uint64(level.entry)).astype(np.int64)
+    steps = build(seen.pattern["order"])
+    blocks = (steps.operand[steps.timed] // np.uint64(level.entry)).astype(np.int64)
     reached = times > above
     blocks, hits = blocks[reached], times[reached] <= level.threshold
     judged = []

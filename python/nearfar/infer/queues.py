@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.infer.level import Structure
-from nearfar.infer.orders import Spread
+from nearfar.infer.orders import LINE, Spread
 from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified
 
@@ -162,7 +162,14 @@ def _fence(found: Findings, spread: Spread, structure: Structure) -> Study[None]
         found.lack(names, "the experiment with fences was not made", evidence)
         return
     waiting, buffered = latency["none"], structure.levels[0].latency if structure.levels else 0.0
-    if not structure.levels or _alike(waiting, buffered):
+    if structure.levels and structure.levels[0].entry == LINE and _alike(waiting, buffered):
+        found.lack(
+            names,
+            "a line is a whole entry of the buffer behind the queue, so no store waits there to "
+            "be joined by others",
+            evidence,
+        )
+    elif not structure.levels or _alike(waiting, buffered):
         found.lack(
             names,
             "a line that waits in the queue is not read back in a time of its own",

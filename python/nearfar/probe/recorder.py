@@ -15,7 +15,7 @@ from nearfar.results.findings import Histogram, Observation
 
 Times = NDArray[np.float64]
 
-SLOW = 20.0  # times the median: an event of a long series of stores
+SLOW = 3.0  # times the median: an event of a long series of stores
 _DECIMALS = 2  # of a ns that are kept: finer than any clock
 
 
