@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/event_queue.h"
+#include "base/slab.h"
+#include "sim/device.h"
+#include "sim/link/config.h"
+
+namespace nearfar::sim::link {
+
+/// Any memory behind a link: a CXL expander, or the memory of another socket.
+///
+/// A request needs a credit, one a place in the device's port, and the request direction for
+/// its slots; the port hands requests on to the memory in order of arrival, reads and writes
+/// apart and those of each of the memory's queues apart. The credit comes back when the memory
+/// has taken the request, with the response latency. Answers share the response direction in
+/// the order in which the memory gives them.
+///
+/// A write completes when the acknowledgement of the device has come back: what the caller
+/// then knows is that it lies in the device's ADR domain. Notices that a write has reached the
+/// media are not messages; they are told when it happens.
+class Link final : public Device {
+ public:
+  Link(const Config& config, std::unique_ptr<Device> memory);
+
+  Accept try_send(const Request& request, Tick now) override;
+  [[nodiscard]] Tick next_event() const override {
+    return min(events_.next(), memory_->next_event());
+  }
+  void advance(Tick until, Sink& sink) override;
+  Tick advance_to_completion(Tick until, Sink& sink) override;
+  /// An mfence's message reaches the memory after the request latency.
+  void fence(Tick now) override;
+  [[nodiscard]] Bytes capacity() const override { return memory_->capacity(); }
+  [[nodiscard]] bool idle() const override { return flights_.in_use() == 0 && memory_->idle(); }
+  /// The link has one queue a direction of data, whatever lies behind it.
+  [[nodiscard]] std::uint32_t queue_of(Address) const override { return 0; }
+  void register_counters(Counters& counters) const override;
+
+ private:
+  using Index = std::uint32_t;
+
+  struct Event {
+    enum class Kind : std::uint8_t { arrive, answer, credit, hold_lapsed, fence } kind;
+    Index index;  ///< of the flight; credit, hold_lapsed: 1 for writes, 0 for reads
+  };
+  struct Flight {
+    Request request;  ///< the caller's
+    Tick sent{};
+    DataHandle data = 0;       ///< a read's answer
+    std::uint32_t parts = 1;   ///< completions still to come
+  };
+  /// Callers that found no credit, in order, and the credit kept for those woken in this
+  /// instant.
+  struct Gate {
+    std::uint32_t free = 0;
+    std::deque<std::uint16_t> waiting;
+    std::deque<std::uint16_t> woken;
+    Tick woken_at{};
+  };
+
+  [[nodiscard]] bool take_credit(Gate& gate, std::uint16_t port, Tick now);
+  void give_credit(bool write, Tick now, Sink& sink);
+  void wake_waiting(bool write, Tick now, Sink& sink);
+  void step(Tick now, Sink& sink);
+  void arrive(Index index, Tick now);
+  void offer(std::uint32_t port, Tick now);
+  void answer(const Completion& completion, Tick now, Sink& sink);
+  void finish(Index index, Tick now, Completion::Kind kind, Sink& sink);
+
+  Config config_;
+  std::unique_ptr<Device> memory_;
+  EventQueue<Event> events_;
+  Slab<Flight> flights_;
+  Gate gates_[2];  ///< of reads, of writes
+  Tick request_free_{};
+  Tick response_free_{};
+  std::vector<std::deque<Index>> port_;  ///< at the device, by the memory's port
+  Sink from_memory_;
+
+  std::uint64_t reads_ = 0;
+  std::uint64_t writes_ = 0;
+  std::uint64_t refusals_ = 0;
+  std::uint64_t request_slots_ = 0;
+  std::uint64_t response_slots_ = 0;
+  std::uint64_t time_ps_ = 0;  ///< of all finished requests, from sent to answered
+};
+
+}  // namespace nearfar::sim::link
