@@ -16,19 +16,18 @@
   };
 
   const show = (svg, target, rings) => {
-    const [x, model, hardware, series, label, real, simulated, accuracy] = target;
+    const [x, y, second, series, label, rows] = target;
     rings.forEach((ring, i) => {
       ring.setAttribute("cx", x);
-      ring.setAttribute("cy", i ? hardware : model);
+      ring.setAttribute("cy", i ? second : y);
       ring.setAttribute("class", `ring s${series}`);
       ring.style.display = "";
     });
     const head = document.createElement("b");
     head.append(label);
-    tip.replaceChildren(
-      head, row("hardware", real), row("model", simulated), row("accuracy", accuracy));
+    tip.replaceChildren(head, ...rows.map(([name, value]) => row(name, value)));
     tip.hidden = false;
-    const at = new DOMPoint(x, Math.min(model, hardware)).matrixTransform(svg.getScreenCTM());
+    const at = new DOMPoint(x, Math.min(y, second)).matrixTransform(svg.getScreenCTM());
     const box = tip.getBoundingClientRect();
     const left = Math.min(Math.max(8, at.x + 14), innerWidth - box.width - 8);
     const above = at.y - box.height - 14;
@@ -63,8 +62,8 @@
         .matrixTransform(svg.getScreenCTM().inverse());
       let best = -1;
       let least = far;
-      targets.forEach(([x, model, hardware], index) => {
-        const dy = Math.min(Math.abs(model - at.y), Math.abs(hardware - at.y));
+      targets.forEach(([x, y, second], index) => {
+        const dy = Math.min(Math.abs(y - at.y), Math.abs(second - at.y));
         const distance = Math.hypot(x - at.x, dy);
         if (distance < least) [best, least] = [index, distance];
       });

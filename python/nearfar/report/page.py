@@ -1,64 +1,58 @@
-"""A validation as one HTML page that needs nothing but itself.
-
-Styles, script and pictures are inside; a content policy forbids the page to fetch anything.
-Without its script it still shows everything but the values under the pointer.
-"""
+"""A validation as a page: series against hardware, the model, and where both come from."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from itertools import groupby
 
 from nearfar.report.chart import Chart, draw, units
-from nearfar.report.svg import element
+from nearfar.report.frame import BAR, Target, facts, frame, notes, sentence, tiles
 from nearfar.results import ComparedSeries, Parameter, Validation
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-# An icon of its own keeps the browser from asking for one.
-_ICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Cpath d='M2 12 6 12 10 5 14 4' fill='none' stroke='%232f6fde' stroke-width='2.4'/%3E"
-    "%3C/svg%3E"
-)
 
 
 def validation_page(validation: Validation) -> str:
     """The page's HTML."""
-    charts = _charts(validation)
+    body, targets = validation_body(validation)
+    head = f"{BAR}<h1>{escape(validation_title(validation))}</h1>"
+    page = f"<header>{head}</header>\n<main>\n{body}</main>\n{_footer(validation)}"
+    return frame(f"{validation.target.spec} against hardware", page, targets)
+
+
+def validation_title(validation: Validation) -> str:
+    """What stands above it."""
+    return f"{validation.target.name} against the real thing"
+
+
+def validation_body(
+    validation: Validation, prefix: str = "", first_chart: int = 0
+) -> tuple[str, list[list[Target]]]:
+    """Everything below the title, and what the pointer finds on its charts.
+
+    `prefix` stands before every id, and charts are numbered from `first_chart` on, so that
+    a page can hold several documents.
+    """
+    charts = _charts(validation, prefix)
     body = "".join(
         (
-            _header(validation),
-            _summary(validation, charts),
-            _curves(charts),
-            _model(validation),
-            _ACCURACY,
-            _sources(validation),
-            _footer(validation),
+            _lead(validation),
+            _summary(validation, charts, prefix),
+            _curves(charts, prefix, first_chart),
+            _model(validation, prefix),
+            _ACCURACY.replace("@", prefix),
+            _sources(validation, prefix),
         )
     )
-    targets = json.dumps([chart.targets for chart in charts], separators=(",", ":"))
-    script = targets.replace("</", "<\\/")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        f'<link rel="icon" href="{_ICON}">\n'
-        f"<title>{escape(validation.target.spec)} against hardware</title>\n"
-        f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n{body}"
-        f'<div id="tip" role="status" aria-live="polite" hidden></div>\n'
-        f'<script type="application/json" id="targets">{script}</script>\n'
-        f"<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
-    )
+    return body, [[_pointed(target) for target in chart.targets] for chart in charts]
 
 
-def _asset(name: str) -> str:
-    return files("nearfar.report").joinpath(name).read_text(encoding="utf-8")
+def _pointed(target: tuple[float, float, float, int, str, str, str, str]) -> Target:
+    x, model, hardware, series, label, real, simulated, accuracy = target
+    rows = (("hardware", real), ("model", simulated), ("accuracy", accuracy))
+    return (x, model, hardware, series, label, rows)
 
 
-def _charts(validation: Validation) -> list[Chart]:
+def _charts(validation: Validation, prefix: str) -> list[Chart]:
     """One chart a dataset and, where there is no axis, a unit."""
     grouped = groupby(
         validation.series,
@@ -67,7 +61,7 @@ def _charts(validation: Validation) -> list[Chart]:
     charts = []
     for number, ((dataset, _), found) in enumerate(grouped):
         series = list(found)
-        charts.append(draw(f"chart-{number}", _common_title(series) or dataset, series))
+        charts.append(draw(f"{prefix}chart-{number}", _common_title(series) or dataset, series))
     return charts
 
 
@@ -80,47 +74,35 @@ def _common_title(series: Sequence[ComparedSeries]) -> str:
     return ", ".join(shared)
 
 
-def _header(validation: Validation) -> str:
+def _lead(validation: Validation) -> str:
     points = sum(one.n for one in validation.series)
     mean = sum(one.mean * one.n for one in validation.series) / max(points, 1)
     worst = min(validation.series, key=lambda one: one.worst, default=None)
-    tiles = [
+    shown = [
         (f"{points}", "measured points, none left out"),
         (f"{mean:.3f}", "mean accuracy over all points"),
     ]
     if worst is not None:
-        tiles.append((f"{worst.worst:.3f}", f"worst point: {worst.worst_point} of {worst.name}"))
-    notes = "".join(
-        f'<p class="note">{note}</p>'
-        for shown, note in (
+        shown.append((f"{worst.worst:.3f}", f"worst point: {worst.worst_point} of {worst.name}"))
+    remarks = notes(
+        (
             (validation.quick, "A quick run: a subset of each curve."),
             (validation.interrupted, "Interrupted: only the points that were finished."),
         )
-        if shown
-    )
-    shown = "".join(
-        f'<div class="tile"><b>{escape(value)}</b><span>{escape(what)}</span></div>'
-        for value, what in tiles
     )
     return (
-        '<header><div class="bar"><span class="brand">nearfar</span>'
-        '<button id="theme" type="button" hidden>Dark</button></div>'
-        f"<h1>{escape(validation.target.name)} against the real thing</h1>"
-        f'<p class="lead">{escape(_sentence(validation.model.description))} Every point below was '
+        f'<p class="lead">{escape(sentence(validation.model.description))} Every point below was '
         "measured on hardware and published; the model played the same pattern.</p>"
-        f'{notes}<div class="tiles">{shown}</div></header>\n<main>\n'
+        f"{remarks}{tiles(shown)}\n"
     )
 
 
-def _sentence(text: str) -> str:
-    return text if not text or text.endswith(".") else f"{text}."
-
-
-def _summary(validation: Validation, charts: Sequence[Chart]) -> str:
+def _summary(validation: Validation, charts: Sequence[Chart], prefix: str) -> str:
     place = {one.name: chart.name for chart in charts for one in chart.series}
     rows = "".join(_summary_row(one, place[one.name]) for one in validation.series)
     return (
-        '<section id="summary"><h2>Summary</h2><div class="scroll"><table>'
+        f'<section id="{prefix}summary" class="summary"><h2>Summary</h2><div class="scroll">'
+        "<table>"
         "<thead><tr><th scope=col>Series<th scope=col>Points<th scope=col>Mean accuracy"
         "<th scope=col>Worst<th scope=col class=words>Worst at"
         '<th scope=col title="What predicting the median of repeated measurements would score">'
@@ -141,9 +123,10 @@ def _summary_row(one: ComparedSeries, chart: str) -> str:
     )
 
 
-def _curves(charts: Sequence[Chart]) -> str:
-    cards = "".join(_card(number, chart) for number, chart in enumerate(charts))
-    return f'<section id="curves"><h2>Measured and modelled</h2>{cards}</section>\n'
+def _curves(charts: Sequence[Chart], prefix: str, first: int) -> str:
+    cards = "".join(_card(number, chart) for number, chart in enumerate(charts, start=first))
+    head = f'<section id="{prefix}curves" class="curves">'
+    return f"{head}<h2>Measured and modelled</h2>{cards}</section>\n"
 
 
 def _card(number: int, chart: Chart) -> str:
@@ -187,12 +170,12 @@ def _point_table(chart: Chart) -> str:
     )
 
 
-def _model(validation: Validation) -> str:
+def _model(validation: Validation, prefix: str) -> str:
     card = validation.model
     groups = groupby(card.parameters, key=_component)
     tables = "".join(_parameter_table(name, list(found)) for name, found in groups)
     return (
-        f'<section id="model"><h2>The model</h2><p>{escape(_sentence(card.description))} '
+        f'<section id="{prefix}model"><h2>The model</h2><p>{escape(sentence(card.description))} '
         f"{len(card.parameters)} parameters, each with the measurement or publication it "
         f"comes from.</p>{tables}</section>\n"
     )
@@ -219,7 +202,7 @@ def _parameter_table(component: str, parameters: Sequence[Parameter]) -> str:
 
 
 _ACCURACY = (
-    '<section id="accuracy"><h2>How accuracy is computed</h2>'
+    '<section id="@accuracy"><h2>How accuracy is computed</h2>'
     "<p>The accuracy of a point is 1 &minus; |model &minus; hardware| / hardware, and 0 where "
     "that is negative. A series shows the mean over its points and its worst point, because a "
     "mean can hide both. Nothing is scaled, no constant is added, and no point is left out.</p>"
@@ -230,7 +213,7 @@ _ACCURACY = (
 )
 
 
-def _sources(validation: Validation) -> str:
+def _sources(validation: Validation, prefix: str) -> str:
     by_source: dict[str, list[str]] = {}
     for one in validation.series:
         by_source.setdefault(one.source, []).append(one.name)
@@ -239,7 +222,7 @@ def _sources(validation: Validation) -> str:
         for source, names in by_source.items()
     )
     return (
-        '<section id="sources"><h2>Where the measurements come from</h2>'
+        f'<section id="{prefix}sources"><h2>Where the measurements come from</h2>'
         f"<ul class=sources>{items}</ul><p>The folder <code>reference/</code> that comes with "
         "nearfar holds the tables, with repository, commit, licence and machine of each."
         "</p></section>\n"
@@ -247,7 +230,7 @@ def _sources(validation: Validation) -> str:
 
 
 def _footer(validation: Validation) -> str:
-    facts = _facts(
+    shown = facts(
         (
             ("target", validation.target.spec),
             ("mode", validation.target.mode),
@@ -256,8 +239,4 @@ def _footer(validation: Validation) -> str:
             ("nearfar", validation.environment.version),
         )
     )
-    return f"</main>\n<footer><dl>{facts}</dl></footer>\n"
-
-
-def _facts(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(element("dt", escape(k)) + element("dd", escape(v)) for k, v in pairs if v)
+    return f"<footer>{shown}</footer>\n"
