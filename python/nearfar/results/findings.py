@@ -22,7 +22,8 @@ NOT_IDENTIFIABLE = "not_identifiable"
 
 Histogram = Sequence[Sequence[float]]  # [[ns, accesses that took so long], ...], ascending
 
-# Every name a finding may have, with its unit and meaning; N counts levels from the host.
+# Every name a finding may have, with its unit and meaning; N counts levels from the host,
+# ACCESS is sequential, random or dependent.
 NAMES: Mapping[str, tuple[str, str]] = {
     "levels": ("", "buffers that a read may find its line in, one behind the other"),
     "buffer.N.capacity": ("B", "bytes that the buffer holds"),
@@ -43,9 +44,39 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "migration.period": ("writes", "mean number of writes to a block between two moves"),
     "migration.stall": ("ns", "length of the stall while a block moves"),
     "migration.block": ("B", "bytes whose writes are counted together"),
+    "tlb.N.entries": ("", "pages whose translations this level of the TLB holds"),
+    "tlb.N.miss": ("ns", "what a load takes longer when the next level translates for it"),
+    "tlb.page": ("B", "bytes that one translation covers in pages asked for as 2 MiB"),
+    "bandwidth.read.peak": ("GB/s", "most that reads move, over threads, sizes and strides"),
+    "bandwidth.read.threads": ("", "threads at which reads move the most"),
+    "bandwidth.read.knee": ("B", "smallest random access that reaches most of the bandwidth"),
+    "bandwidth.read.fall": ("", "share of the peak that is left with the most threads"),
+    "bandwidth.write.peak": ("GB/s", "most that writes move, over threads, sizes and strides"),
+    "bandwidth.write.threads": ("", "threads at which writes move the most"),
+    "bandwidth.write.knee": ("B", "smallest random access that reaches most of the bandwidth"),
+    "bandwidth.write.fall": ("", "share of the peak that is left with the most threads"),
+    "bandwidth.mix": ("", "bandwidth of reads and writes by halves, as a share of reads alone"),
+    "bandwidth.latency.idle": ("ns", "a dependent random read with nothing beside it"),
+    "bandwidth.latency.read": ("ns", "the same beside one thread that reads as fast as it can"),
+    "bandwidth.latency.write": ("ns", "the same beside one thread that writes as fast as it can"),
+    "aist.read.latency": ("ns", "a dependent read of a list far beyond the caches"),
+    "aist.write_back.latency": ("ns", "the same when every line is changed before the next"),
+    "aist.read.bandwidth": ("GB/s", "most that sequential scans read, over processes"),
+    "aist.write_back.bandwidth": ("GB/s", "the same when what is read is changed; counted once"),
+    "ict.ACCESS.read": ("ns", "64 B of a block read: sequential, random or dependent"),
+    "ict.ACCESS.write": ("ns", "64 B of a block written and left to the caches"),
+    "ict.ACCESS.persist": ("ns", "64 B of a block written, written back and fenced"),
+    "ict.value": ("", "whether what is written changes how long writing takes"),
+    "ict.remote": ("ns", "what a dependent read on another node takes longer"),
+    "near.capacity": ("B", "bytes of a near memory in front of the far one"),
+    "near.line": ("B", "bytes that come and go together in the near memory"),
+    "near.ways": ("", "conflicting lines that the near memory holds at once"),
+    "near.prefetch": ("", "whether a miss brings neighbouring lines too"),
+    "near.write_back": ("ns", "what evicting a changed line costs over a clean one"),
 }
 
 _LEVEL = re.compile(r"\.\d+\.")
+_ACCESS = re.compile(r"\.(sequential|random|dependent)\.")
 
 
 @dataclass(frozen=True)
@@ -91,8 +122,7 @@ class Finding:
     evidence: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        known = _LEVEL.sub(".N.", self.name)
-        if known not in NAMES:
+        if _known(self.name) not in NAMES:
             raise InputError(f"finding {self.name!r}: no such name")
         if self.status not in (IDENTIFIED, NOT_IDENTIFIABLE):
             raise InputError(f"finding {self.name!r}: no such status: {self.status!r}")
@@ -122,7 +152,12 @@ def not_identifiable(
 
 
 def _unit(name: str) -> str:
-    return NAMES[_LEVEL.sub(".N.", name)][0] if _LEVEL.sub(".N.", name) in NAMES else ""
+    return NAMES[_known(name)][0] if _known(name) in NAMES else ""
+
+
+def _known(name: str) -> str:
+    """The name as the list above has it."""
+    return _ACCESS.sub(".ACCESS.", _LEVEL.sub(".N.", name))
 
 
 @dataclass(frozen=True, kw_only=True)
