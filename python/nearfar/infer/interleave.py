@@ -9,6 +9,7 @@ on it again; the whole pattern has to fit, or nothing is claimed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,10 @@ _REACH = 512 << 10  # 8 modules of 64 KiB
 _FILL = 400  # stores: more than any queue in question holds
 _PLACES = 64
 _BETWEEN = 4  # refill what was written while a store to another module was accepted
-_WRONG = 0.002  # share of distances that noise may have on the wrong side
+_MOST_MODULES = 8
+_BUSY = 10.0  # times the time of the first store that stores to a busy module take at least
+_TAIL = 0.02
+_WRONG = 0.01  # share of distances that noise may have on the wrong side
 
 
 @dataclass(frozen=True)
@@ -80,16 +84,26 @@ def _same_module(seen: Observation) -> NDArray[np.bool_] | None:
     # Just before each store beyond, the queue is full; of the first ever it is empty.
     waiting = times[at - 1]
     free = times[:2]
-    if np.quantile(waiting, 0.02) <= 4 * free.max() or len(waiting) * between < fill:
+    if np.quantile(waiting, _TAIL) <= _BUSY * max(free.max(), 1.0) or len(waiting) * between < fill:
         return None
-    threshold = (np.quantile(waiting, 0.02) + free.max()) / 2
+    # Between the two in ratio: a busy module may write another store sooner than those that
+    # keep it busy, but never at once.
+    threshold = float(np.sqrt(max(free.max(), 1.0) * np.quantile(waiting, _TAIL)))
     same = np.empty(len(at), dtype=np.bool_)
     same[(distances // np.uint64(_FINEST)).astype(np.int64)] = times[at] > threshold
     return same
 
 
 def _explain(same: NDArray[np.bool_], evidence: str, found: Findings) -> Interleaving:
-    if np.count_nonzero(~same) <= _WRONG * len(same):
+    modules, granule, wrong = min(_fits(same), key=lambda fit: fit[2])
+    if wrong > _WRONG:
+        found.lack(
+            ("modules", "interleave"),
+            "which distances share a module follows no pattern of modules taking turns",
+            [evidence],
+        )
+        return Interleaving(Spread(), (evidence,))
+    if modules == 1:
         found.add(
             identified(
                 "modules",
@@ -101,27 +115,13 @@ def _explain(same: NDArray[np.bool_], evidence: str, found: Findings) -> Interle
         )
         found.lack(["interleave"], "there is one module: nothing alternates", [evidence])
         return Interleaving(Spread(), (evidence,))
-    pieces = np.arange(len(same))
-    granule = int(np.argmin(same))
-    again = np.flatnonzero(same[granule:])
-    if granule == 0 or not len(again) or (granule + again[0]) % granule:
-        modules = 0
-    else:
-        modules = int(granule + again[0]) // granule
-    if not modules or np.mean(same != ((pieces // granule) % modules == 0)) > _WRONG:
-        found.lack(
-            ("modules", "interleave"),
-            "which distances share a module follows no pattern of modules taking turns",
-            [evidence],
-        )
-        return Interleaving(Spread(), (evidence,))
     size = granule * _FINEST
     found.add(
         identified(
             "modules",
             modules,
             f"stores queue behind those to the same module up to {size} B away and again from "
-            f"{modules * size} B on; all {len(same)} distances fit {modules} modules",
+            f"{modules * size} B on; {1 - wrong:.1%} of {len(same)} distances fit",
             [evidence],
         ),
         identified(
@@ -132,3 +132,14 @@ def _explain(same: NDArray[np.bool_], evidence: str, found: Findings) -> Interle
         ),
     )
     return Interleaving(Spread(size, modules), (evidence,))
+
+
+def _fits(same: NDArray[np.bool_]) -> Iterator[tuple[int, int, float]]:
+    """Modules, pieces of a granule, and the share of distances that do not fit these."""
+    pieces = np.arange(len(same))
+    yield 1, 0, float(np.mean(~same))
+    for modules in range(2, _MOST_MODULES + 1):
+        for granule in range(1, len(same) // modules):
+            if SAME_MODULE % (granule * _FINEST * modules) == 0:
+                expected = (pieces // granule) % modules == 0
+                yield modules, granule, float(np.mean(same != expected))

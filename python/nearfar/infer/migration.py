@@ -5,9 +5,11 @@ of different causes have different lengths, so they are divided by length; a fam
 gaps, counted in writes, are as irregular as chance is none. The first stall is left out,
 for nobody knows how many writes the block had seen before.
 
-Which bytes are counted together is asked with two lines, three stores to one for each to
-the other. Counted together, the gaps stay as they were; counted apart, one counter takes 4/3
-as many stores and the other four times as many, and the gaps fall outside the range they had.
+Which bytes are counted together is asked with two lines, three times as many stores to one
+as to the other, in turns longer than the write queues. Counted together, the gaps stay as
+they were; counted apart, one counter takes 4/3 as many stores and the other four times as
+many, and the gaps fall outside the range they had. A stall that is no block moving, but the
+whole device pausing now and then, comes at the same gaps however far apart the lines are.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _LENGTHS_APART = 1.3
 _IRREGULAR = 0.6  # coefficient of variation; 1 is chance
 _UNEVEN = 0.25  # relative spread of the lengths of stalls of one kind
 _FARTHEST = 1 << 20
-_WEIGHTS = [3, 1]
+_TURN = 200  # stores: more than wait in the queues, so that a stall falls into one turn
 _SLACK = 1.05  # beyond the range of the gaps seen
 
 
@@ -67,6 +69,11 @@ def _hammer(distance: int, weights: list[int], writes: int, spread: Spread) -> R
     return Request(PROBER, "hammer", params, {}, spread)
 
 
+def _weights(kind: _Stalls) -> list[int]:
+    turn = max(1, min(_TURN, int(np.mean(kind.gaps)) // 16))
+    return [3 * turn, turn]
+
+
 def _long_enough(spread: Spread) -> Study[tuple[Observation, int]]:
     """Stores to one line, as many as show the period of every kind of stall well."""
     writes = _FIRST_WRITES
@@ -87,7 +94,7 @@ def _judge(
     kinds = [kind for kind in _regular(seen) if len(kind.gaps) >= _ENOUGH]
     for kind in kinds:
         span = int(_BLOCK_GAPS * float(np.mean(kind.gaps)))
-        far = yield _hammer(_FARTHEST, _WEIGHTS, span, spread)
+        far = yield _hammer(_FARTHEST, _weights(kind), span, spread)
         evidence.append(far.id)
         together = _like(kind, far)
         if together is False:
@@ -181,7 +188,7 @@ def _block(
     try:
         while high > 2 * low:
             middle = 1 << ((low.bit_length() + high.bit_length() - 2) // 2)
-            seen = yield _hammer(middle, _WEIGHTS, writes, spread)
+            seen = yield _hammer(middle, _weights(alone), writes, spread)
             evidence.append(seen.id)
             same = _like(alone, seen)
             if same is None:

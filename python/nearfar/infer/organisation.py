@@ -15,7 +15,7 @@ import numpy as np
 from nearfar.infer import replacement
 from nearfar.infer.level import Level, Structure
 from nearfar.infer.orders import Spread, build
-from nearfar.infer.replacement import Candidate
+from nearfar.infer.replacement import Blocks, Candidate, Hits
 from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified, not_identifiable
 
@@ -23,7 +23,6 @@ _BREATH_NS = 2_000  # longer than a read keeps any part of the device busy
 _MOST_WAYS = 32  # beside full associativity
 _DECISIVE = 12.0  # log likelihood by which a candidate has to beat every other
 _UNEXPLAINED = 0.01  # share of outcomes that FIFO or LRU may get wrong, beyond noise
-_SURPRISE = 8.0  # standard deviations that random replacement's likelihood may be off
 
 
 def organisation(level: Level, known: Structure, spread: Spread, found: Findings) -> Study[None]:
@@ -42,31 +41,35 @@ def organisation(level: Level, known: Structure, spread: Spread, found: Findings
         found.lack(names, "the experiment with random reads was not made")
         return
     above = known.levels[-1].threshold if known.levels else 0.0
-    judged = _judge(level, above, seen)
-    if not _explained(level, judged[0]):
+    blocks, hits = _reached(level, above, seen)
+    judged = _judge(level.entries, blocks, hits)
+    best = judged[0]
+    if best.policy == "random":
+        explained = replacement.plausible(level.entries, best.ways, blocks, hits)
+    else:
+        explained = best.wrong <= _UNEXPLAINED + 2 * level.noise
+    if not explained:
         found.lack(names, "no number of ways and no policy explains which reads hit", [seen.id])
         return
     _ways(level, judged, seen.id, found)
     _policy(level, judged, seen.id, found)
 
 
-def _explained(level: Level, best: Candidate) -> bool:
-    if best.policy == "random":
-        return abs(best.wrong) < _SURPRISE
-    return best.wrong <= _UNEXPLAINED + 2 * level.noise
-
-
-def _judge(level: Level, above: float, seen: Observation) -> list[Candidate]:
-    """Every candidate, the likeliest first."""
+def _reached(level: Level, above: float, seen: Observation) -> tuple[Blocks, Hits]:
+    """The accesses that no level above served, and which of them this one did."""
     times = np.array(seen.samples)
     steps = build(seen.pattern["order"])
     blocks = (steps.operand[steps.timed] // np.uint64(level.entry)).astype(np.int64)
     reached = times > above
-    blocks, hits = blocks[reached], times[reached] <= level.threshold
+    return blocks[reached], times[reached] <= level.threshold
+
+
+def _judge(entries: int, blocks: Blocks, hits: Hits) -> list[Candidate]:
+    """Every candidate, the likeliest first."""
     judged = []
-    for ways in replacement.candidates(level.entries, _MOST_WAYS):
+    for ways in replacement.candidates(entries, _MOST_WAYS):
         for policy in ("fifo", "lru", "random") if ways > 1 else ("fifo",):
-            judged.append(replacement.judge(level.entries, ways, policy, blocks, hits))
+            judged.append(replacement.judge(entries, ways, policy, blocks, hits))
     return sorted(judged, key=lambda candidate: -candidate.log_likelihood)
 
 

@@ -143,7 +143,8 @@ def _lag(seen: Observation) -> int | None:
 
 def _fence(found: Findings, spread: Spread, structure: Structure) -> Study[None]:
     names = ["fence.drains_lsq"]
-    step = 2 * max((level.entry for level in structure.levels), default=4096)
+    # Neighbouring entries: they cannot push each other out of the buffer.
+    step = structure.levels[0].entry if structure.levels else 4096
     latency: dict[str, float] = {}
     evidence: list[str] = []
     try:

@@ -18,6 +18,9 @@ Hits = NDArray[np.bool_]
 # No hit is more certain than this under random replacement: the entry might have been touched
 # by an access that looked as if it had been served above.
 _UNSURE = 1e-3
+_TRIALS = 6
+_SPREADS = 6.0  # of the trials: what chance may do, known from so few of them
+_SYSTEMATIC = 0.01
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Candidate:
     ways: int
     policy: str
     log_likelihood: float
-    wrong: float  # share of accesses that it predicts wrongly; random: excess of surprise, sigmas
+    wrong: float  # share of accesses whose likelier outcome, by the candidate, did not happen
 
 
 def candidates(entries: int, most_ways: int) -> list[int]:
@@ -92,10 +95,53 @@ def judge(entries: int, ways: int, policy: str, blocks: Blocks, hits: Hits) -> C
         error = min(max(wrong, 1 / count), 0.5)
         log_likelihood = count * (wrong * math.log(error) + (1 - wrong) * math.log1p(-error))
         return Candidate(ways, policy, log_likelihood, wrong)
-    chance = np.clip(random_chances(entries, ways, blocks, hits), _UNSURE, 1 - _UNSURE)
-    surprise = -np.where(hits, np.log(chance), np.log1p(-chance))
-    expected = -(chance * np.log(chance) + (1 - chance) * np.log1p(-chance))
-    # The variance of one access's surprise, were the chances right.
-    spread = chance * (1 - chance) * (np.log(chance) - np.log1p(-chance)) ** 2
-    excess = float((surprise - expected).sum() / math.sqrt(max(spread.sum(), 1e-9)))
-    return Candidate(ways, policy, float(-surprise.sum()), excess)
+    chance = random_chances(entries, ways, blocks, hits)
+    wrong = float(np.mean((chance > 0.5) != hits))
+    return Candidate(ways, policy, _log_likelihood(chance, hits), wrong)
+
+
+def plausible(entries: int, ways: int, blocks: Blocks, hits: Hits) -> bool:
+    """Whether random replacement in so many ways gives what was seen, by playing it.
+
+    The chances of single accesses are right one by one but not independent (of two entries
+    one must go), so what their likelihood should be is learnt from simulated buffers.
+    """
+    rng = np.random.default_rng(0)
+    simulated = []
+    for _ in range(_TRIALS):
+        outcome = shuffled(entries, ways, blocks, rng)
+        chance = random_chances(entries, ways, blocks, outcome)
+        simulated.append((float(np.mean(outcome)), _log_likelihood(chance, outcome)))
+    seen = (
+        float(np.mean(hits)),
+        _log_likelihood(random_chances(entries, ways, blocks, hits), hits),
+    )
+    mean, spread = np.mean(simulated, axis=0), np.std(simulated, axis=0, ddof=1)
+    allowed = _SPREADS * spread + _SYSTEMATIC * np.abs(mean)
+    return bool(np.all(np.abs(np.array(seen) - mean) <= allowed))
+
+
+def shuffled(entries: int, ways: int, blocks: Blocks, rng: np.random.Generator) -> Hits:
+    """Hits of a buffer that replaces at random."""
+    sets = entries // ways
+    content: list[list[int]] = [[] for _ in range(sets)]
+    present: set[int] = set()
+    hits = np.zeros(len(blocks), dtype=np.bool_)
+    draws = rng.integers(0, ways, len(blocks)).tolist()
+    for i, block in enumerate(blocks.tolist()):
+        if block in present:
+            hits[i] = True
+            continue
+        here = content[block % sets]
+        if len(here) < ways:
+            here.append(block)
+        else:
+            present.remove(here[draws[i]])
+            here[draws[i]] = block
+        present.add(block)
+    return hits
+
+
+def _log_likelihood(chance: NDArray[np.float64], hits: Hits) -> float:
+    sure = np.clip(chance, _UNSURE, 1 - _UNSURE)
+    return float(np.where(hits, np.log(sure), np.log1p(-sure)).sum())
