@@ -37,7 +37,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "simulate": ("model", "results", "measure"),
     "probe": ("model", "results", "infer", "measure"),
     "tier": ("results",),
-    "report": ("results",),
+    "report": ("results", "infer"),
     "cli": ("model", "results", "infer", "measure", "probe", "simulate", "tier", "report"),
 }
 

@@ -1,4 +1,4 @@
-"""`nearfar report RESULT -o FILE.html`: a page from a saved validation."""
+"""`nearfar report RESULT... -o FILE.html`: a page from saved results of any kind."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import argparse
 from nearfar.cli.options import output_path, write_output
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
-from nearfar.report.page import validation_page
-from nearfar.results import Validation, load
+from nearfar.report.documents import page
+from nearfar.results import Replayed, load
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare RESULT and the output."""
-    parser.add_argument("result", metavar="RESULT", help="what `validate --json FILE` wrote")
+    """Declare the results and the output."""
+    parser.add_argument(
+        "results",
+        metavar="RESULT",
+        nargs="+",
+        help="what probe, infer, measure or validate wrote with --json FILE",
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", type=output_path, required=True, help="- is stdout"
     )
@@ -21,11 +26,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page."""
-    document = load(args.result)
-    if not isinstance(document, Validation):
-        raise InputError(
-            f"{args.result}: found schema {document.SCHEMA}, expected {Validation.SCHEMA}: "
-            "a page shows a validation"
-        )
-    write_output(args.output, validation_page(document))
+    documents = []
+    for path in args.results:
+        document = load(path)
+        if isinstance(document, Replayed):
+            raise InputError(
+                f"{path}: found schema {document.SCHEMA}: a page shows probes, measurements and "
+                "validations"
+            )
+        documents.append(document)
+    write_output(args.output, page(documents))
     return 0

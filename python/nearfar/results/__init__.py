@@ -1,7 +1,7 @@
 """The versioned documents that tools exchange, and reading and writing their files."""
 
 from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
-from nearfar.results.findings import Finding, Observation, ProbeResult
+from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
 from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Environment, Point, Precondition, Result, Target
 from nearfar.results.validation import (
@@ -19,6 +19,7 @@ __all__ = [
     "Document",
     "Environment",
     "Finding",
+    "Histogram",
     "Mark",
     "ModelCard",
     "Observation",
