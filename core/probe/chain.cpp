@@ -1,5 +1,6 @@
 #include "probe/chain.h"
 
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -11,7 +12,8 @@ namespace nearfar::probe {
 namespace {
 
 void write_address(std::byte* at, const std::byte* successor) {
-  std::memcpy(at, &successor, sizeof successor);
+  const auto address = reinterpret_cast<std::uintptr_t>(successor);
+  std::memcpy(at, &address, sizeof address);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 namespace nearfar::probe {
 
+// NOLINTBEGIN(misc-const-correctness): clang-tidy does not see that assembly writes to variables.
+
 /// The time stamp counter before what is timed: everything earlier has finished, and nothing
 /// later has begun. (How the fences pair up with rdtscp: Intel 64 manual, volume 2, RDTSCP.)
 inline std::uint64_t start_cycles() {
@@ -32,6 +34,8 @@ inline std::uint64_t stop_cycles() {
       : "rcx", "memory");
   return std::uint64_t{high} << 32 | low;
 }
+
+// NOLINTEND(misc-const-correctness)
 
 /// From cycles of the time stamp counter to nanoseconds, less what reading the counter costs.
 class Clock {

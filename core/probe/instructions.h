@@ -11,6 +11,9 @@
 /// rest of it is compiled for any x86-64.
 namespace nearfar::probe {
 
+// clang-tidy does not look into assembly: what it writes seems constant, pieces of it alike.
+// NOLINTBEGIN(misc-const-correctness,bugprone-branch-clone)
+
 /// The first eight bytes of a line, by an ordinary load.
 inline std::uint64_t load_word(const std::byte* line) {
   std::uint64_t word = 0;
@@ -178,6 +181,8 @@ template <Width W>
 void leave_vectors() {
   if constexpr (W != Width::sse2) asm volatile("vzeroupper" : : : "memory");
 }
+
+// NOLINTEND(misc-const-correctness,bugprone-branch-clone)
 
 /// Tells the processor that this is a waiting loop.
 inline void relax() { asm volatile("pause" : : : "memory"); }

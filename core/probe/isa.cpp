@@ -24,8 +24,8 @@ bool bit(std::uint32_t value, unsigned position) { return (value >> position & 1
 
 /// Which register states the operating system saves when it switches tasks.
 std::uint64_t saved_states() {
-  std::uint32_t low = 0;
-  std::uint32_t high = 0;
+  std::uint32_t low = 0;   // NOLINT(misc-const-correctness): the assembly writes both
+  std::uint32_t high = 0;  // NOLINT(misc-const-correctness)
   asm("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return std::uint64_t{high} << 32 | low;
 }
@@ -90,7 +90,8 @@ Op parse_op(const std::string& name, const Isa& isa) {
       }
       return operation.op;
     }
-    known += (known.empty() ? "" : ", ") + std::string(operation.name);
+    if (!known.empty()) known += ", ";
+    known += operation.name;
   }
   throw InputError("op: unknown '" + name + "', expected one of " + known);
 }

@@ -108,7 +108,8 @@ std::uint64_t walk_lines(const Walk& walk, std::uint64_t index, std::uint64_t st
     if constexpr (O == Op::load_clflushopt) {
       for (Bytes at = 0; at < blocks.block; at += line_bytes) drop_pair(block + at);
     }
-    block = reinterpret_cast<std::byte*>(successor);
+    // The address came out of the line, as a number in a register.
+    block = reinterpret_cast<std::byte*>(successor);  // NOLINT(performance-no-int-to-ptr)
     fence(walk.fence);
   }
   leave_vectors<W>();

@@ -21,7 +21,7 @@ struct MemoryRequest {
   Bytes bytes = 0;
   Pages pages = Pages::small;
   int node = -1;  ///< the NUMA node; -1: wherever the kernel puts it
-  std::string path;  ///< a file or device, mapped shared; empty: anonymous memory
+  std::string path{}; ///< a file or device, mapped shared; empty: anonymous memory
   bool destructive = false;  ///< what the path holds may be lost
 };
 

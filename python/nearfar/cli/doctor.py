@@ -1,4 +1,7 @@
-"""`nearfar doctor`: what this machine has of what nearfar uses, and how to get the rest."""
+"""`nearfar doctor`: what this machine has of what nearfar uses, and how to get the rest.
+
+First what is installed, then what measuring this machine rests on.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from nearfar import resources
 from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError
+from nearfar.measure import preconditions
 from nearfar.model import load, presets
+from nearfar.results import Precondition
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,18 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Look at everything; status 1 if something that nearfar cannot do without is missing."""
     findings = [check() for check in CHECKS]
+    conditions = preconditions()
     if wants_text(args):
         emit("".join(map(_text, findings)))
+        emit("\nmeasuring this machine rests on\n\n")
+        emit("".join(map(_condition_text, conditions)))
     write_json(
-        args, {"schema": "nearfar/doctor/1", "findings": [asdict(finding) for finding in findings]}
+        args,
+        {
+            "schema": "nearfar/doctor/1",
+            "findings": [asdict(finding) for finding in findings],
+            "preconditions": [asdict(condition) for condition in conditions],
+        },
     )
     return 1 if any(finding.status == MISSING for finding in findings) else 0
 
@@ -118,16 +129,6 @@ def processors() -> Finding:
     )
 
 
-def huge_pages() -> Finding:
-    """Transparent huge pages; nothing of today depends on them."""
-    try:
-        setting = _HUGE_PAGES.read_text(encoding="ascii").strip()
-    except OSError:
-        setting = "not supported by this kernel"
-    effect = "nothing depends on them yet: models do without"
-    return Finding("huge pages", OK, setting, effect)
-
-
 def chromium() -> Finding:
     """The browser that the tests open reports in."""
     effect = "the tests open HTML reports in it; reports themselves open in any browser"
@@ -141,7 +142,7 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, processors, huge_pages, chromium, valgrind,
+    python, core, models, reference, zstandard, processors, chromium, valgrind,
 )  # fmt: skip
 
 
@@ -154,8 +155,17 @@ def _program(name: str, programs: tuple[str, ...], effect: str, mend: str) -> Fi
 
 
 def _text(finding: Finding) -> str:
-    lines = [f"{finding.status:8}  {finding.name}: {finding.found}"]
-    lines.append(f"{'':8}  {finding.effect}")
-    if finding.mend:
-        lines.append(f"{'':8}  to get it: {finding.mend}")
-    return "\n".join(lines) + "\n"
+    mend = f"to get it: {finding.mend}" if finding.mend else ""
+    return _lines(finding.status, finding.name, finding.found, finding.effect, mend)
+
+
+def _condition_text(condition: Precondition) -> str:
+    mend = f"to mend it: {condition.mend}" if condition.mend else ""
+    return _lines(condition.state, condition.name, condition.found, condition.effect, mend)
+
+
+def _lines(status: str, name: str, found: str, effect: str, mend: str) -> str:
+    parts = [f"{status:8}  {name}: {found}", f"{'':8}  {effect}"]
+    if mend:
+        parts.append(f"{'':8}  {mend}")
+    return "\n".join(parts) + "\n"

@@ -25,7 +25,8 @@ def prefetcher_state(device: Path = Path("/dev/cpu/0/msr")) -> State:
     register, bits = _REGISTERS[vendor]
     disable = f"modprobe msr && wrmsr -a 0x{register:x} 0x{bits:x}"
     if machine.virtual():
-        return None, "a virtual machine's registers are not the processor's", disable
+        found = "a virtual machine's registers are not the processor's"
+        return None, found, "measure on the bare machine"
     try:
         value = _read(device, register)
     except OSError as error:
