@@ -30,6 +30,7 @@ class Walked:
     """One repetition: ns a load, and what happened meanwhile."""
 
     ns: float
+    loads: int
     switches: int = 0  # involuntary
     stolen_ns: float = 0.0
 
@@ -66,7 +67,9 @@ class HostWalker:
         )
         data = memory.walk(chain, chunks=CHUNKS, chunk_ns=chunk_ns, warm_passes=2, cpu=self._cpu)
         times = [ns / loads for ns, loads in zip(data["ns"], data["lines"], strict=True)]
-        return Walked(low_quantile(times), int(data["nivcsw"]), float(data["steal_ns"]))
+        return Walked(
+            low_quantile(times), sum(data["lines"]), int(data["nivcsw"]), float(data["steal_ns"])
+        )
 
 
 @dataclass
@@ -143,7 +146,7 @@ class Session:
                 id=f"{experiment.prober}.chain.{len(self.observations) + 1}",
                 prober=experiment.prober,
                 pattern=pattern,
-                accesses=len(samples) * CHUNKS,
+                accesses=sum(walk.loads for walk in walks),
                 samples=samples or None,
                 ns_per_access=middle,
                 interval=None if low is None or high is None else (low, high),

@@ -1,0 +1,313 @@
+"""The first cache: line, ways, sets and size, each exactly, from conflicts and from capacity.
+
+Its index lies within a page on every processor whose first cache is looked up while the
+address is still being translated, so page placement plays no part and the very sets are known.
+
+* *Line*: at each of many places, one load and at once another d bytes beyond. The second is
+  served by the first cache exactly when both lie in one line.
+* *Ways*: n lines a stride apart. Doubling the stride halves the sets they fall into, and with
+  them the largest n that is still fast, until all of them share one set: that n is the ways.
+* *Size*: the curve over regions, fitted by the structural model, line by line.
+
+Ways and the last stride that matters give the size once more; the two have to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.infer.caches_model import Fitter, Organisation
+from nearfar.infer.caches_orders import LINE
+from nearfar.infer.caches_plan import Experiment, chains, evenly, geometric, over
+from nearfar.infer.noise import (
+    CHANCE,
+    Curve,
+    Plateau,
+    by_chance,
+    median_interval,
+    plateau,
+    resamples,
+)
+from nearfar.results.findings import Finding, Observation, identified, not_identifiable
+
+PROBER = "caches"
+
+_DISTANCES = (8, 16, 24, 32, 48, 56, 64, 96, 112, 120, 128, 192, 240, 256, 384)
+_SPACING = 1024  # of twins; more than any line
+_PLACES = 256
+_STRIDES = [1 << k for k in range(8, 18)]  # 256 B to 128 KiB
+_MOST_COUNT = 40  # lines in a conflict walk; more than any first cache has ways
+_SMALLEST, _LARGEST = 32, 8192  # lines: regions of 2 KiB to 512 KiB
+_CONTRAST = 0.15  # a second load beyond the line is slower by so much
+_EDGE = 0.08  # a conflict shows as so much more than a hit
+_STAYS = 0.9  # share of walks with more lines that conflict as well
+_FINE = 28  # points around the edge
+
+
+@dataclass(frozen=True)
+class FirstCache:
+    """What is known of the first cache; None where it is not."""
+
+    line: int | None = None
+    ways: int | None = None
+    capacity: int | None = None  # bytes
+    hit_ns: float | None = None
+    next_ns: float | None = None  # a load that the next level serves
+
+
+# ---- Experiments -------------------------------------------------------------------------
+
+
+def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """Everything that can be asked without knowing anything."""
+    del observations
+    steps = 3 if quick else 4
+    made = [
+        Experiment(PROBER, "twins", {"places": _PLACES, "spacing": _SPACING, "distance": distance})
+        for distance in _DISTANCES
+    ]
+    made += [
+        Experiment(PROBER, "dense", {"lines": lines})
+        for lines in geometric(_SMALLEST, _LARGEST, steps, 8)
+    ]
+    counts = [*range(2, 21), *range(22, _MOST_COUNT + 1, 2)]
+    made += [
+        Experiment(PROBER, "strided", {"count": count, "stride": stride}, chunk_ns=20_000)
+        for stride in _STRIDES
+        for count in counts
+    ]
+    return made
+
+
+def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """More regions around the edge of the first cache."""
+    curve = _curve(observations)
+    edge = plateau(curve.values) if len(curve) else None
+    if edge is None:
+        return []
+    low, high = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
+    known = set(curve.x.tolist())
+    count = _FINE // 2 if quick else _FINE
+    wanted = evenly(low * 7 // 8, high * 9 // 8, count, 8)
+    return [Experiment(PROBER, "dense", {"lines": lines}) for lines in wanted if lines not in known]
+
+
+def _curve(observations: Sequence[Observation]) -> Curve:
+    return over(chains(observations, PROBER, "dense"), "lines")
+
+
+# ---- Findings ----------------------------------------------------------------------------
+
+
+def findings(observations: Sequence[Observation]) -> tuple[FirstCache, list[Finding]]:
+    """Findings of `buffer.1.*`."""
+    line, found = _line(observations)
+    seen = conflicts(observations)
+    ways, period = seen.ways, seen.period
+    curve = _curve(observations)
+    if len(curve) < 8:
+        return FirstCache(line, ways), found
+    edge = plateau(curve.values)
+    if edge is None or by_chance(curve.values) > CHANCE:
+        return FirstCache(line, ways), found + _nothing(curve)
+    hit = _hit(curve, edge)
+    found.append(hit)
+    base = float(hit.value) if isinstance(hit.value, float) else edge.level
+    sizes, fitted, step = _capacity(curve, edge, line or LINE, ways)
+    evidence = [curve.ids[edge.last], curve.ids[edge.last + 1], *seen.evidence]
+    by_sets = ways * period if ways is not None and period is not None else None
+    found += _size_findings(sizes, fitted, by_sets, evidence)
+    found += _way_findings(ways, period, line, by_sets, sizes, seen.evidence)
+    capacity = by_sets if by_sets is not None and sizes[0] <= by_sets <= sizes[1] else fitted
+    return FirstCache(line, ways, capacity, base, base + step), found
+
+
+def _nothing(curve: Curve) -> list[Finding]:
+    reason = (
+        f"loads of regions of {curve.x[0] * LINE:.0f} to {curve.x[-1] * LINE:.0f} B take equally "
+        "long, or no more unequally than noise does"
+    )
+    names = ("capacity", "ways", "sets", "latency")
+    return [not_identifiable(f"buffer.1.{name}", reason, curve.ids) for name in names]
+
+
+def _line(observations: Sequence[Observation]) -> tuple[int | None, list[Finding]]:
+    curve = over(chains(observations, PROBER, "twins"), "distance")
+    name = "buffer.1.entry"
+    if len(curve) < 4:
+        return None, []
+    values = curve.values
+    near, far = float(values[0]), float(np.median(values[-3:]))
+    if far < near * (1 + _CONTRAST):
+        reason = (
+            f"a second load {curve.x[0]:.0f} B beyond the first is not served faster than one "
+            f"{curve.x[-1]:.0f} B beyond: {near:.2f} and {far:.2f} ns a load"
+        )
+        return None, [not_identifiable(name, reason, curve.ids)]
+    beyond = values > (near + far) / 2
+    first = int(np.argmax(beyond))
+    if not beyond[first:].all():
+        reason = "whether the second load is served does not depend on its distance alone"
+        return None, [not_identifiable(name, reason, curve.ids)]
+    inside, outside = int(curve.x[first - 1]), int(curve.x[first])
+    line = 1 << (outside.bit_length() - 1)  # lines are powers of two
+    if line <= inside:
+        reason = f"longer than {inside} B and at most {outside} B, which no power of two is"
+        return None, [not_identifiable(name, reason, curve.ids, (inside, outside))]
+    reason = (
+        f"a load {inside} B beyond another is served with it ({values[first - 1]:.2f} ns a load), "
+        f"one {outside} B beyond is not ({values[first]:.2f} ns)"
+    )
+    return line, [identified(name, line, reason, [curve.ids[first - 1], curve.ids[first]])]
+
+
+def _hit(curve: Curve, edge: Plateau) -> Finding:
+    samples = np.concatenate(curve.samples[edge.first : edge.last + 1])
+    value, low, high = median_interval(samples)
+    reason = f"median of walks over up to {curve.x[edge.last] * LINE:.0f} B"
+    return identified(
+        "buffer.1.latency",
+        round(value, 3),
+        reason,
+        curve.ids[edge.first : edge.last + 1],
+        (round(low, 3), round(high, 3)),
+    )
+
+
+def _capacity(
+    curve: Curve, edge: Plateau, line: int, ways: int | None
+) -> tuple[tuple[int, int], int, float]:
+    """Interval and best fit of the size in bytes, and what a miss adds in ns."""
+    last, first = curve.x[edge.last], curve.x[edge.last + 1]
+    near = curve.within(last / 2, first * 1.5)
+    sizes = [
+        Organisation(sets * number, number, policy)
+        for number in ([ways] if ways is not None else range(1, _MOST_COUNT))
+        for sets in (1 << k for k in range(2, 13))
+        for policy in ("lru", "random")
+        if last * 0.85 <= sets * number <= first * 1.05
+    ]
+    # An odd number of sets is no cache anyone built, but a region of any size is a hypothesis
+    # that a noisy curve must be able to prefer.
+    sizes += [
+        Organisation(lines, ways or 8, policy)
+        for lines in range(int(last * 0.85) // 8 * 8, int(first * 1.05), 8)
+        for policy in ("lru", "random")
+    ]
+    fitter = Fitter(near.x * LINE / line, sizes)
+    fit = fitter.fit(near.values)
+    outcomes = [sizes[fitter.fit(values).best].lines for values in resamples(near)]
+    best = sizes[fit.best].lines
+    interval = (min(best, *outcomes) * line, max(best, *outcomes) * line)
+    return interval, best * line, float(fit.steps[fit.best])
+
+
+def _size_findings(
+    interval: tuple[int, int], fitted: int, by_sets: int | None, evidence: Sequence[str]
+) -> list[Finding]:
+    name = "buffer.1.capacity"
+    if by_sets is None:
+        reason = "the structural model fits the curve best; conflicts between lines show no ways"
+        return [identified(name, fitted, reason, evidence, interval)]
+    if interval[0] <= by_sets <= interval[1]:
+        reason = (
+            "ways times the distance between lines of one set, and what the structural model "
+            "makes of the curve over regions"
+        )
+        return [identified(name, by_sets, reason, evidence)]
+    low, high = min(by_sets, interval[0]), max(by_sets, interval[1])
+    reason = f"conflicts between lines make it {by_sets} B and the curve over regions {fitted} B"
+    return [not_identifiable(name, reason, evidence, (low, high))]
+
+
+def _way_findings(
+    ways: int | None,
+    period: int | None,
+    line: int | None,
+    by_sets: int | None,
+    interval: tuple[int, int],
+    evidence: Sequence[str],
+) -> list[Finding]:
+    names = ("buffer.1.ways", "buffer.1.sets")
+    if ways is None or period is None:
+        reason = (
+            "the largest number of lines that do not conflict does not settle as the stride doubles"
+        )
+        return [not_identifiable(name, reason, evidence) for name in names]
+    if by_sets is None or not interval[0] <= by_sets <= interval[1]:
+        reason = f"{ways} lines {period} B apart do not conflict, which the size contradicts"
+        return [not_identifiable(name, reason, evidence) for name in names]
+    reason = (
+        f"{ways} lines any multiple of {period} B apart are served, {ways + 1} are not; at half "
+        "the distance twice as many are"
+    )
+    found = [identified(names[0], ways, reason, evidence)]
+    if line is None:
+        return [*found, not_identifiable(names[1], "needs the length of a line", evidence)]
+    about = f"lines of one set are {period} B apart"
+    return [*found, identified(names[1], period // line, about, evidence)]
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """What the walks over lines a stride apart say; None where they do not."""
+
+    ways: int | None = None
+    period: int | None = None  # bytes between neighbouring lines of one set
+    evidence: tuple[str, ...] = ()
+
+
+def conflicts(observations: Sequence[Observation]) -> Conflicts:
+    """Ways, the distance between lines of one set, and the walks that show it."""
+    edges: dict[int, tuple[int, list[str]]] = {}
+    seen = chains(observations, PROBER, "strided")
+    for stride in sorted({int(one.pattern["order"]["params"]["stride"]) for one in seen}):
+        curve = over(
+            [one for one in seen if one.pattern["order"]["params"]["stride"] == stride], "count"
+        )
+        last = last_below(curve)
+        if last is not None:
+            edges[stride] = (int(curve.x[last]), [curve.ids[last], curve.ids[last + 1]])
+    period = settled(edges)
+    if period is None:
+        return Conflicts()
+    ways, evidence = edges[period]
+    half = edges.get(period // 2)
+    if half is None:
+        return Conflicts(ways, period, tuple(evidence))
+    # At half the distance the same lines fall into two sets; counts are even there.
+    if not 2 * ways <= half[0] < 2 * ways + 2:
+        return Conflicts(evidence=tuple(evidence))
+    return Conflicts(ways, period, (*evidence, *half[1]))
+
+
+def settled(edges: dict[int, tuple[int, list[str]]]) -> int | None:
+    """The first stride from which on the largest fast number stays the same."""
+    strides = sorted(edges)
+    if len(strides) < 3 or edges[strides[-1]][0] != edges[strides[-3]][0]:
+        return None
+    ways = edges[strides[-1]][0]
+    first = strides[-1]
+    for stride in reversed(strides):
+        if edges[stride][0] != ways:
+            break
+        first = stride
+    return first
+
+
+def last_below(curve: Curve, limit: float | None = None) -> int | None:
+    """The index of the last walk all of whose lines are kept; None when all are, or none."""
+    values = curve.values
+    if len(values) < 4:
+        return None
+    if limit is None:
+        limit = float(np.min(values)) * (1 + _EDGE)
+    slow = values > limit
+    if slow[0] or not slow.any():
+        return None
+    first = int(np.argmax(slow))
+    # A conflict stays one when more lines join it.
+    return first - 1 if np.mean(slow[first:]) >= _STAYS else None

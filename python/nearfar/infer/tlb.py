@@ -1,0 +1,244 @@
+"""Translation: how many pages the TLBs reach, what a miss costs, what a 2 MiB page is worth.
+
+One line is loaded in each of n pages, always at another place of its page, so that the lines
+share no cache sets; beside it n lines are walked that lie next to one another. What the first
+costs beyond the second is translation. The same walk through pages asked for as 2 MiB tells
+whether one entry really covers so much: a hypervisor that maps its guest by 4 KiB splits them,
+whatever the guest believes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.infer.caches_orders import PAGE
+from nearfar.infer.caches_plan import HUGE, SMALL, Experiment, chains, evenly, geometric, over
+from nearfar.infer.noise import CHANCE, Curve, Floats, by_chance, interval, plateau, resamples
+from nearfar.results.findings import Finding, Observation, identified, not_identifiable
+
+PROBER = "tlb"
+
+_FEWEST, _QUICK_MOST, _FULL_MOST = 8, 8192, 16384  # pages
+_EXACT_SPAN = 96  # edges no farther apart are looked at page by page
+_RISE = 0.15  # ns grow by so much of a level's cost where its entries end
+_TOLERATED = 1.15  # largest over smallest bound that still names a number
+_SHARE = 0.5  # of a miss's cost: a repetition above it does not fit, one below does
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What the page-size control says to others."""
+
+    entries: int | None = None  # of the first level
+    whole: bool | None = None  # whether a 2 MiB page is one entry; None: not known
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+# ---- Experiments -------------------------------------------------------------------------
+
+
+def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """One line a page, on both page sizes, and as many lines side by side."""
+    del observations
+    counts = geometric(_FEWEST, _QUICK_MOST if quick else _FULL_MOST, 3 if quick else 4)
+    made = []
+    for count in counts:
+        made += [
+            Experiment(PROBER, "pages", {"count": count}),
+            Experiment(PROBER, "pages", {"count": count}, pages=HUGE),
+            Experiment(PROBER, "dense", {"lines": count}),
+        ]
+    return made
+
+
+def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """Page by page where the first level ends."""
+    curve = _pages(observations, SMALL)
+    edge = plateau(curve.values, least_rise=_RISE) if len(curve) else None
+    if edge is None:
+        return []
+    low, high = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
+    known = set(curve.x.tolist())
+    wanted = evenly(low, high, _EXACT_SPAN if not quick else _EXACT_SPAN // 2)
+    return [
+        Experiment(PROBER, "pages", {"count": count}, pages=pages)
+        for count in wanted
+        if count not in known
+        for pages in (SMALL, HUGE)
+    ]
+
+
+def exact(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """Once more, where the first level is so large that the second look had gaps."""
+    return fine(observations, quick)
+
+
+STAGES = (coarse, fine, exact)
+
+
+def _pages(observations: Sequence[Observation], pages: str) -> Curve:
+    return over(chains(observations, PROBER, "pages", pages), "count")
+
+
+# ---- Findings ----------------------------------------------------------------------------
+
+
+def findings(observations: Sequence[Observation]) -> list[Finding]:
+    """Findings of `tlb.*`."""
+    return _infer(observations)[1]
+
+
+def translation(observations: Sequence[Observation]) -> Translation:
+    """What other inferences need to know."""
+    return _infer(observations)[0]
+
+
+def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Finding]]:
+    curve = _pages(observations, SMALL)
+    if len(curve) < 8:
+        return Translation(), []
+    control = over(chains(observations, PROBER, "dense"), "lines")
+    edge = plateau(curve.values, least_rise=_RISE)
+    if edge is None or by_chance(curve.values) > CHANCE:
+        reason = (
+            f"one line in each of {curve.x[0]:.0f} to {curve.x[-1]:.0f} pages takes equally long, "
+            "or no more unequally than noise does"
+        )
+        return Translation(), [not_identifiable("tlb.1.entries", reason, curve.ids)]
+    last, first = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
+    evidence = [curve.ids[edge.last], curve.ids[edge.last + 1]]
+    beside = _at(control, float(first))
+    if beside is not None and beside > edge.limit:
+        reason = f"{first} lines side by side are slow as well: a cache ends here, not the TLB"
+        return Translation(), [not_identifiable("tlb.1.entries", reason, evidence)]
+    found = [_first_entries(curve, last, first, evidence)]
+    cost, costs = _cost(curve, control, last, edge.level)
+    found += costs
+    if cost is not None:
+        found.append(_second_entries(curve, control, last, cost))
+    known = _page(observations, last, edge.level)
+    return known, found + _page_findings(known)
+
+
+def _at(control: Curve, x: float) -> float | None:
+    """What as many lines side by side cost."""
+    if len(control) < 2:
+        return None
+    return float(np.interp(x, control.x, control.values))
+
+
+def _first_entries(curve: Curve, last: int, first: int, evidence: Sequence[str]) -> Finding:
+    name = "tlb.1.entries"
+    outcomes = []
+    for values in resamples(curve):
+        edge = plateau(values, least_rise=_RISE)
+        if edge is not None:
+            outcomes.append(float(curve.x[edge.last]))
+    low, high = interval(outcomes) if outcomes else (last, first - 1)
+    reason = (
+        f"{last} pages are translated at no cost, {first} are not; {first} lines alone are fast"
+    )
+    if first - last > 1:
+        bounds = (min(low, last), max(high, first - 1))
+        return not_identifiable(
+            name, f"{reason}; between them nothing was measured", evidence, bounds
+        )
+    return identified(name, last, reason, evidence, (min(low, last), max(high, last)))
+
+
+def _cost(
+    curve: Curve, control: Curve, last: int, level: float
+) -> tuple[float | None, list[Finding]]:
+    """What a miss of the first level costs, found in the second."""
+    name = "tlb.1.miss"
+    after = curve.within(last * 1.3, last * 4)
+    if len(after) < 2 or len(control) < 2:
+        return None, []
+    extra = _extra(after, control, after.values)
+    cost = float(np.min(extra))
+    outcomes = [float(np.min(_extra(after, control, values))) for values in resamples(after)]
+    low, high = interval(outcomes)
+    if cost <= 0.1 * level:
+        return None, [not_identifiable(name, "no plateau behind the first level", after.ids)]
+    pages = f"{after.x[0]:.0f} to {after.x[-1]:.0f} pages"
+    reason = f"one line in each of {pages}, over as many lines side by side"
+    low, high = round(min(low, cost), 3), round(max(high, cost), 3)
+    return cost, [identified(name, round(cost, 3), reason, after.ids, (low, high))]
+
+
+def _extra(curve: Curve, control: Curve, values: Floats) -> Floats:
+    return values - np.interp(curve.x, control.x, control.values)
+
+
+def _second_entries(curve: Curve, control: Curve, last: int, cost: float) -> Finding:
+    """Bounds: the largest number of pages that ever fits, and the smallest that never does.
+
+    The tables that a miss walks lie in the caches, and where they lie differs from allocation
+    to allocation, so repetitions disagree over a wide range and a single edge would be luck.
+    """
+    name = "tlb.2.entries"
+    beyond = curve.within(last * 1.3, float(curve.x[-1]))
+    limit = cost * (1 + _SHARE)
+    base = np.interp(beyond.x, control.x, control.values)
+    always = [bool(np.all(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
+    ever = [bool(np.any(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
+    if all(ever):
+        reason = f"{beyond.x[-1]:.0f} pages are translated for {cost:.2f} ns each as well"
+        return not_identifiable(name, reason, beyond.ids)
+    fits = max((i for i, yes in enumerate(always) if yes and all(always[: i + 1])), default=0)
+    never = max((i + 1 for i, yes in enumerate(ever) if yes), default=0)
+    if never >= len(beyond):
+        reason = "the largest walks are served in some repetitions and not in others"
+        return not_identifiable(name, reason, beyond.ids)
+    low, high = float(beyond.x[fits]), float(beyond.x[never])
+    evidence = beyond.ids[fits : never + 1]
+    if high <= low * _TOLERATED:
+        value = round((low * high) ** 0.5)
+        reason = f"{low:.0f} pages always fit, {high:.0f} never do"
+        return identified(name, value, reason, evidence, (low, high))
+    reason = (
+        f"{low:.0f} pages fit in every repetition and {high:.0f} in none; between them it "
+        "depends on where pages and their tables lie"
+    )
+    return not_identifiable(name, reason, evidence, (low, high))
+
+
+def _page(observations: Sequence[Observation], entries: int, level: float) -> Translation:
+    """Whether pages asked for as 2 MiB are translated as such."""
+    huge = _pages(observations, HUGE)
+    if len(huge) < 8:
+        refused = [
+            one for one in observations if one.pattern.get("refused") and one.prober == PROBER
+        ]
+        about = refused[0].pattern["refused"] if refused else "no walk on 2 MiB pages was made"
+        return Translation(entries, None, about, tuple(one.id for one in refused[:1]))
+    edge = plateau(huge.values, least_rise=_RISE)
+    if edge is None:
+        reason = f"{huge.x[-1]:.0f} lines 4 KiB apart in 2 MiB pages are translated at no cost"
+        return Translation(entries, True, reason, (huge.ids[-1],))
+    last = float(huge.x[edge.last])
+    evidence = (huge.ids[edge.last], huge.ids[edge.last + 1])
+    reason = (
+        f"in 2 MiB pages {last:.0f} lines 4 KiB apart are translated at no cost and "
+        f"{huge.x[edge.last + 1]:.0f} are not ({huge.values[edge.last + 1]:.2f} over "
+        f"{level:.2f} ns)"
+    )
+    # On its way to 2 MiB an entry would cover 512 times as much; a cache may end earlier.
+    whole = last >= entries * 4
+    if not whole:
+        reason += ", as in 4 KiB pages: below this kernel they are split"
+    return Translation(entries, whole, reason, evidence)
+
+
+def _page_findings(known: Translation) -> list[Finding]:
+    name = "tlb.page"
+    if known.whole is None:
+        reason = f"no 2 MiB pages: {known.reason}"
+        return [not_identifiable(name, reason, known.evidence)]
+    if known.whole:
+        return [identified(name, 2 << 20, known.reason, known.evidence)]
+    return [identified(name, PAGE, known.reason, known.evidence)]
