@@ -35,7 +35,8 @@ _BLOCK_GAPS = 24
 _FIRST_WRITES = 1 << 19
 _FEW_WRITES = 1 << 20  # without a stall in so many, there is none
 _MOST_WRITES = 1 << 22
-_LENGTHS_APART = 1.3
+_LENGTHS_APART = 1.1  # neighbouring lengths of two kinds
+_LENGTHS_LIKE = 0.3  # relative difference of the lengths of one kind in two experiments
 _IRREGULAR = 0.6  # coefficient of variation; 1 is chance
 _UNEVEN = 0.25  # relative spread of the lengths of stalls of one kind
 _FARTHEST = 1 << 20
@@ -214,7 +215,7 @@ def _like(alone: _Stalls, seen: Observation) -> bool | None:
     """Whether two lines' stalls come as one line's did; None when it cannot be told."""
     typical = float(np.median(alone.ns))
     for family in _kinds(seen):
-        near = abs(float(np.median(family.ns)) - typical) < (_LENGTHS_APART - 1) * typical
+        near = abs(float(np.median(family.ns)) - typical) < _LENGTHS_LIKE * typical
         if near and len(family.gaps) >= _BLOCK_GAPS // 2:
             break
     else:

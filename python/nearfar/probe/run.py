@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nearfar.errors import InputError, suggestion
-from nearfar.infer import PROBERS, study
+from nearfar.infer import PROBERS, infer, study
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.probe.device import Device, ModelDevice
@@ -63,6 +63,8 @@ def probe_device(
     chosen = [name for name in PROBERS if probers is None or name in probers]
     recorder = Recorder(device, quick, progress)
     findings = recorder.conduct(study(chosen))
+    if recorder.interrupted:  # of probers that had not begun there is nothing to say
+        findings = infer(recorder.observations)
     return ProbeResult(
         pattern={"kind": "probe", "probers": chosen, "quick": quick},
         observations=tuple(recorder.observations),
