@@ -34,6 +34,7 @@ class Command:
 
 
 COMMANDS = (
+    Command("probe", "probe", "find out what is inside a memory: buffers, queues, wear levelling"),
     Command("measure", "measure", "one microbenchmark on a model: latency, bandwidth, tails"),
     Command("validate", "validate", "a model against published hardware measurements"),
     Command("replay", "replay", "a memory trace through a model"),

@@ -56,13 +56,24 @@ def inferred(paths: Sequence[str]) -> ProbeResult:
 
 def findings_of(observations: Sequence[Observation]) -> list[Finding]:
     """What follows from `observations`, by the inference that their experiments call for."""
-    if any(one.pattern.get("kind") == "sequence" for one in observations):
+    kinds = {one.pattern.get("kind") for one in observations}
+    found: list[Finding] = []
+    if "sequence" in kinds:
         from nearfar.infer import infer
 
-        return list(infer(observations))
-    from nearfar.infer.curves import infer_curves
+        found += infer(observations)
+    if "chain" in kinds:
+        from nearfar.infer import caches, tlb
 
-    return infer_curves(observations)
+        found += [*tlb.findings(observations), *caches.findings(observations)]
+    if kinds - {"sequence", "chain", "preconditions"}:
+        from nearfar.infer.curves import infer_curves
+
+        found += infer_curves(observations)
+    first: dict[str, Finding] = {}
+    for one in found:
+        first.setdefault(one.name, one)
+    return list(first.values())
 
 
 def _probe(path: str) -> ProbeResult | None:

@@ -1,0 +1,166 @@
+"""`nearfar probe`: findings as text, JSON and page; stopping, going on, and refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Run
+from nearfar.cli.probe import _Estimate
+from nearfar.probe.device import ModelDevice
+from nearfar.results import Observation, ProbeResult, load
+
+MODEL = "model:optane-100"
+FAST = ("--prober", "buffers,queues", "--quick")
+
+
+def test_the_text_is_that_of_infer_on_the_saved_file(nearfar: Run, tmp_path: Path) -> None:
+    saved = tmp_path / "p.json"
+    status, probed, err = nearfar("probe", MODEL, *FAST, "-o", str(saved))
+    assert (status, err) == (0, "")
+    assert probed.startswith("model:optane-100: what is inside (simulated, quick)\n")
+    again = tmp_path / "again.json"
+    _, inferred, _ = nearfar("infer", str(saved), "--json", str(again))
+    assert inferred == probed
+    assert again.read_bytes() == saved.read_bytes()
+
+
+def test_findings_do_not_depend_on_the_target_s_name(nearfar: Run, tmp_path: Path) -> None:
+    saved, blind = tmp_path / "p.json", tmp_path / "blind.json"
+    nearfar("probe", MODEL, *FAST, "--quiet", "--json", str(saved))
+    data = json.loads(saved.read_text())
+    del data["target"], data["environment"], data["findings"][:]
+    blind.write_text(json.dumps(data))
+    _, out, _ = nearfar("infer", str(blind), "--json", "-")
+    assert json.loads(out)["findings"] == json.loads(saved.read_text())["findings"]
+
+
+def test_json_on_standard_output_replaces_the_text(nearfar: Run) -> None:
+    _, out, _ = nearfar("probe", MODEL, *FAST, "--json", "-")
+    found = {one["name"]: one.get("value") for one in json.loads(out)["findings"]}
+    assert found["buffer.1.capacity"] == 16384
+
+
+def test_html_writes_a_page_with_the_findings(nearfar: Run, tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    nearfar("probe", MODEL, *FAST, "--quiet", "--html", str(page))
+    text = page.read_text()
+    assert "Inside optane-100" in text
+    assert 'id="finding-buffer.1.capacity"' in text
+
+
+def test_an_interrupted_probe_keeps_what_it_saw_and_goes_on_to_the_same_end(
+    nearfar: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, part, rest = (tmp_path / name for name in ("whole.json", "part.json", "rest.json"))
+    nearfar("probe", MODEL, *FAST, "--quiet", "--json", str(whole))
+    play, played = ModelDevice.play, 0
+
+    def stopped(self: ModelDevice, *args: object) -> object:
+        nonlocal played
+        played += 1
+        if played == 12:
+            raise KeyboardInterrupt
+        return play(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ModelDevice, "play", stopped)
+    status, out, err = nearfar("probe", MODEL, *FAST, "--json", str(part))
+    assert status == 130
+    assert "interrupted: only the experiments that were finished count" in out
+    assert f"continue with: nearfar probe --resume {part}" in err
+    monkeypatch.undo()
+
+    document = load(part)
+    assert isinstance(document, ProbeResult)
+    assert document.interrupted
+    assert len(document.observations) == 11
+    status, _, _ = nearfar("probe", "--resume", str(part), "--json", str(rest))
+    assert status == 0
+    assert rest.read_bytes() == whole.read_bytes()
+
+
+def test_an_interrupted_probe_without_a_file_is_saved_where_it_says(
+    nearfar: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    play, played = ModelDevice.play, 0
+
+    def stopped(self: ModelDevice, *args: object) -> object:
+        nonlocal played
+        played += 1
+        if played == 3:
+            raise KeyboardInterrupt
+        return play(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ModelDevice, "play", stopped)
+    status, _, err = nearfar("probe", MODEL, *FAST)
+    assert status == 130
+    assert "2 observations are in nearfar-probe.json" in err
+    assert isinstance(load(tmp_path / "nearfar-probe.json"), ProbeResult)
+
+
+def test_a_model_that_changed_is_not_resumed(
+    nearfar: Run, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    saved = tmp_path / "p.json"
+    nearfar("probe", MODEL, "--prober", "policy", "--quiet", "--json", str(saved))
+    data = json.loads(saved.read_text())
+    data["environment"]["model_hash"] = "sha256:0"
+    saved.write_text(json.dumps(data))
+    assert refused("probe", "--resume", str(saved)) == (
+        "resume: model:optane-100 is no longer the model that was probed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--prober", "bufers"), "prober: found 'bufers', expected one of "),
+        (("--prober", "bufers"), "did you mean buffers?"),
+        (("--prober", ""), "prober: found '', expected one of "),
+    ],
+)
+def test_an_unknown_prober_names_the_nearest(
+    refused: Callable[..., str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in refused("probe", MODEL, *arguments)
+
+
+def test_an_unknown_host_prober_names_the_nearest(refused: Callable[..., str]) -> None:
+    assert refused("probe", "host", "--prober", "cache").endswith("did you mean caches?")
+
+
+def test_host_probers_that_need_each_other_are_not_parted(refused: Callable[..., str]) -> None:
+    assert "together" in refused("probe", "host", "--prober", "tlb")
+
+
+def test_without_a_target_or_with_two_nothing_is_probed(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    assert "found no TARGET" in refused("probe")
+    assert "found no TARGET" in refused("probe", MODEL, "--resume", str(tmp_path / "x"))
+
+
+# Progress
+
+
+class Told:
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int]] = []
+
+    def __call__(self, done: int, total: int) -> None:
+        self.calls.append((done, total))
+
+
+def test_the_estimate_never_goes_back_and_never_reaches_the_end() -> None:
+    told = Told()
+    estimate = _Estimate(told, None)  # type: ignore[arg-type]
+    for prober, count in (("policy", 1), ("buffers", 60), ("queues", 15), ("migration", 9)):
+        for number in range(count):
+            estimate(Observation(f"{prober}.{number}", prober, {}, 1))
+    done = [done for done, _ in told.calls]
+    assert done == sorted(done)
+    assert all(done < total for done, total in told.calls)
