@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import inspect
 import re
 import subprocess
@@ -175,3 +176,32 @@ def test_bad_settings_raise_the_input_error_of_this_package() -> None:
 def test_every_public_function_says_what_it_raises() -> None:
     for function in (nearfar.load_model, nearfar.validate, nearfar.replay, nearfar.load_result):
         assert "InputError" in (inspect.getdoc(function) or ""), function
+
+
+@pytest.mark.skipif(not hasattr(_core, "HostMemory"), reason="the kernels are for x86-64")
+def test_the_stub_has_the_keys_that_the_kernels_return() -> None:
+    memory = _core.HostMemory(1 << 16)
+    cpu = min(os.sched_getaffinity(0))
+    chase = memory.chase(
+        region=4096,
+        block=64,
+        stride=64,
+        op="load",
+        repeat=False,
+        fence="none",
+        fence_kind="mfence",
+        table=False,
+        lines=64,
+        least_chunks=0,
+        seed=1,
+        cpus=[cpu],
+    )
+    assert set(chase) == stub_keys("Timings")
+    assert set(chase["threads"][0]) == stub_keys("Chunks")
+    assert set(memory.walk([0, 64], chunks=1, cpu=cpu)) == stub_keys("WalkTimings")
+    contention = memory.contention(other="none", area=4096, reads=10, seed=1, cpus=[cpu])
+    assert set(contention) == stub_keys("ContentionTimings")
+    overwritten = memory.overwrite(region=256, writes=1, op="ntstore", fence_kind="mfence", cpu=cpu)
+    assert set(overwritten) == stub_keys("OverwriteTimes")
+    assert set(_core.host_isa()) == stub_keys("Isa")
+    assert set(_core.host_clock()) == stub_keys("ClockData")

@@ -13,6 +13,7 @@ import pytest
 from nearfar import resources
 from nearfar.cli import doctor
 from nearfar.cli.main import main
+from nearfar.results import Precondition
 
 Capture = pytest.CaptureFixture[str]
 
@@ -81,6 +82,33 @@ def test_missing_reference_data_are_found(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(resources, "folder", nowhere)
     assert doctor.reference().status == doctor.MISSING
+
+
+def test_what_measuring_this_machine_rests_on_follows(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    conditions = [
+        Precondition("load", "bad", "9 processes", "figures scatter", "stop them"),
+        Precondition("timer", "ok", "2 GHz", "nothing can be timed"),
+    ]
+    monkeypatch.setattr(doctor, "preconditions", lambda: conditions)
+    main(["doctor"])
+    assert capsys.readouterr().out.endswith(
+        "\nmeasuring this machine rests on\n\n"
+        "bad       load: 9 processes\n"
+        "          figures scatter\n"
+        "          to mend it: stop them\n"
+        "ok        timer: 2 GHz\n"
+        "          nothing can be timed\n"
+    )
+    main(["doctor", "--json", "-"])
+    assert json.loads(capsys.readouterr().out)["preconditions"][0] == {
+        "name": "load",
+        "state": "bad",
+        "found": "9 processes",
+        "effect": "figures scatter",
+        "mend": "stop them",
+    }
 
 
 @pytest.mark.usefixtures("core")

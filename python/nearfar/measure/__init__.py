@@ -10,10 +10,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from nearfar.measure.conditions import preconditions
 from nearfar.measure.effort import Effort
 from nearfar.measure.host import Host
 from nearfar.measure.patterns import Chase, Contention, Overwrite, Pattern, Stream
-from nearfar.measure.preconditions import preconditions
 from nearfar.measure.run import MeasurementInterrupted, measure
 from nearfar.measure.walk import Walk, WalkMemory
 from nearfar.results import Result

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nearfar.measure import machine
+from nearfar.measure.conditions import BAD, OK, preconditions, timer_text
 from nearfar.measure.host import Host
 from nearfar.measure.host_core import HostCore
-from nearfar.measure.preconditions import BAD, OK, preconditions, timer_text
 from nearfar.results import Environment, Precondition
 
 
