@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-import os
 import inspect
+import os
 import re
 import subprocess
 import sys
