@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "bindings/convert.h"
+#include "sim/machine/build.h"
 #include "sim/machine/command_trace.h"
-#include "sim/machine/machine.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -28,12 +28,12 @@ class BoundReplay {
     if (!command_trace.empty()) commands_.emplace(command_trace);
     sim::dram::CommandLog* log = nullptr;
     if (commands_) log = &commands_->log_for(model.name("machine"));
-    machine_.emplace(model, log);
+    memory_ = sim::build(model, log);
     sim::Replay::Options options;
     options.pace = pace == "asap" ? sim::Pace::asap : sim::Pace::trace;
     options.outstanding = outstanding;
     options.clock = Tick(clock_ps);
-    replay_.emplace(*machine_, trace::Parser(name, format_of(format)), options);
+    replay_.emplace(*memory_, trace::Parser(name, format_of(format)), options);
   }
 
   void feed(const nb::bytes& data) {
@@ -70,7 +70,7 @@ class BoundReplay {
   }
 
   std::optional<sim::CommandTrace> commands_;
-  std::optional<sim::Machine> machine_;
+  std::unique_ptr<sim::Device> memory_;
   std::optional<sim::Replay> replay_;
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "sim/machine/machine.h"
+#include "sim/machine/build.h"
 
 namespace nearfar::sim {
 namespace {
@@ -43,23 +43,23 @@ cpu::Config core_config(const Settings& settings, const AgentChoice& choice,
   return config;
 }
 
-void check_fits(Bytes wanted, const Machine& machine, const char* what) {
-  if (wanted > machine.capacity()) {
+void check_fits(Bytes wanted, const Device& memory, const char* what) {
+  if (wanted > memory.capacity()) {
     throw InputError(std::string(what) + " need " + std::to_string(wanted) +
-                     " B, the machine has " + std::to_string(machine.capacity()) +
+                     " B, the machine has " + std::to_string(memory.capacity()) +
                      " B; make them smaller or give fewer lines");
   }
 }
 
-/// The machine under test and everything that is read off it at the end.
+/// The memory under test and everything that is read off it at the end.
 class Bench {
  public:
   Bench(const Settings& settings, const cpu::Config& core, dram::CommandLog* log)
-      : machine_(settings, log), agent_(machine_, core, settings.count("seed")) {
-    machine_.register_counters(counters_);
+      : memory_(build(settings, log)), agent_(*memory_, core, settings.count("seed")) {
+    memory_->register_counters(counters_);
   }
 
-  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const Device& memory() const { return *memory_; }
 
   Point run(std::string op, Programs programs, const cpu::Agent::Limits& limits,
             const std::function<void()>& poll) {
@@ -78,7 +78,7 @@ class Bench {
   }
 
  private:
-  Machine machine_;
+  std::unique_ptr<Device> memory_;
   cpu::Agent agent_;
   Counters counters_;
 };
@@ -99,7 +99,7 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   const Bytes span = pattern.repeat ? pattern.region : regions * pattern.region;
   const bool apart = !pattern.repeat && !pattern.raw;
   const std::uint64_t passes = apart ? pattern.ops.size() : 1;
-  check_fits(span * passes * pattern.threads, bench.machine(), "the regions of the chase");
+  check_fits(span * passes * pattern.threads, bench.memory(), "the regions of the chase");
 
   const auto order =
       std::make_shared<cpu::CyclicOrder>(pattern.region / pattern.block, settings.count("seed"));
@@ -159,7 +159,7 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
 Point measure(const Settings& settings, const OverwritePattern& pattern,
               const std::function<void()>& poll, dram::CommandLog* log) {
   Bench bench(settings, core_config(settings, {}, 0), log);
-  check_fits(pattern.region, bench.machine(), "the overwritten region");
+  check_fits(pattern.region, bench.memory(), "the overwritten region");
   Programs programs;
   programs.push_back(std::make_unique<cpu::Overwrite>(Address(0), pattern.region, pattern.writes,
                                                       kind_of(pattern.op), pattern.fence_kind));
@@ -170,7 +170,7 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
               const std::function<void()>& poll, dram::CommandLog* log) {
   const cpu::Config core = core_config(settings, pattern.agent, 64);
   Bench bench(settings, core, log);
-  check_fits(pattern.area * pattern.threads, bench.machine(), "the threads' areas");
+  check_fits(pattern.area * pattern.threads, bench.memory(), "the threads' areas");
 
   cpu::StreamShape shape;
   shape.area = pattern.area;
@@ -203,7 +203,7 @@ Point measure(const Settings& settings, const ContentionPattern& pattern,
               const std::function<void()>& poll, dram::CommandLog* log) {
   const cpu::Config core = core_config(settings, {}, 0);
   Bench bench(settings, core, log);
-  check_fits(2 * pattern.area, bench.machine(), "the threads' areas");
+  check_fits(2 * pattern.area, bench.memory(), "the threads' areas");
   Programs programs;
   cpu::ChaseShape chase;
   chase.region = pattern.area;

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "sim/cpu/agent.h"
-#include "sim/machine/machine.h"
+#include "sim/machine/build.h"
 
 namespace nearfar::sim {
 namespace {
@@ -197,13 +197,13 @@ class Steps final : public cpu::Program {
   std::size_t at_ = 0;
 };
 
-void play_on_core(Machine& machine, const Settings& settings, const Sequence& sequence,
+void play_on_core(Device& memory, const Settings& settings, const Sequence& sequence,
                   const std::function<void()>& poll, SequenceTimes& times) {
   cpu::Config config = cpu::Config::from(settings);
   if (sequence.outstanding != 0) {
     config.load_buffers = std::min(config.load_buffers, sequence.outstanding);
   }
-  cpu::Agent agent(machine, config, settings.count("seed"));
+  cpu::Agent agent(memory, config, settings.count("seed"));
   std::vector<std::unique_ptr<cpu::Program>> programs;
   programs.push_back(std::make_unique<Steps>(sequence, config.line_instructions, times));
   agent.run(std::move(programs), {}, poll);
@@ -213,19 +213,19 @@ void play_on_core(Machine& machine, const Settings& settings, const Sequence& se
 
 SequenceTimes play(const Settings& settings, const Sequence& sequence,
                    const std::function<void()>& poll) {
-  Machine machine(settings);
-  check(sequence, machine.capacity());
+  const std::unique_ptr<Device> memory = build(settings);
+  check(sequence, memory->capacity());
   SequenceTimes times;
   times.issued.resize(sequence.steps.size());
   times.done.resize(sequence.steps.size());
   if (sequence.core) {
-    play_on_core(machine, settings, sequence, poll, times);
+    play_on_core(*memory, settings, sequence, poll, times);
   } else {
-    Player(machine, sequence, poll, times).play();
+    Player(*memory, sequence, poll, times).play();
   }
   for (const std::uint64_t done : times.done) times.elapsed = max(times.elapsed, Tick(done));
   Counters counters;
-  machine.register_counters(counters);
+  memory->register_counters(counters);
   times.counters = counters.read();
   return times;
 }
