@@ -12,7 +12,13 @@ from nearfar.infer.curves_buffers import buffer_findings
 from nearfar.infer.curves_group import Curve, curves
 from nearfar.infer.curves_queues import queue_findings
 from nearfar.infer.curves_wear import Median, median, stalls
-from nearfar.results.findings import Finding, Observation, identified, not_identifiable
+from nearfar.results.findings import (
+    IDENTIFIED,
+    Finding,
+    Observation,
+    identified,
+    not_identifiable,
+)
 from nearfar.results.wording import number
 
 # What each family of findings takes to be told, when no experiment here shows it.
@@ -35,7 +41,17 @@ def infer_curves(observations: Sequence[Observation]) -> list[Finding]:
     findings += queue_findings(found)
     if found:
         findings += [_unseen(name, found) for name in _UNSEEN]
-    return findings + _migration(observations)
+    return _each_once([*findings, *_migration(observations)])
+
+
+def _each_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Of several findings of one name the first that was identified, else the first."""
+    first: dict[str, Finding] = {}
+    for one in findings:
+        held = first.setdefault(one.name, one)
+        if held.status != IDENTIFIED and one.status == IDENTIFIED:
+            first[one.name] = one
+    return list(first.values())
 
 
 def _unseen(name: str, found: Sequence[Curve]) -> Finding:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 
 from nearfar.report import svg
 from nearfar.results import Finding
@@ -25,6 +26,7 @@ _TOP = 54
 _LANE = 30  # from the loads' arrow to the queues above it
 _STACK = 7  # by how much each further module peeks out
 _CORE = 84
+_PENDING = "Write pending queue"
 
 
 @dataclass
@@ -81,18 +83,37 @@ class _Known:
         return [(word, self.text(name, show), name)] if name in self else []
 
 
-def diagram(findings: Sequence[Finding], prefix: str = "") -> str:
-    """The SVG; empty where there is no structure to show."""
+def diagram(findings: Sequence[Finding], prefix: str = "", level: str = "Buffer") -> str:
+    """The SVG; empty where there is no structure to show. `level` is what a buffer is called."""
     known = _Known(findings)
-    queues, buffers, media = _queues(known), _buffers(known), _media(known)
-    if not buffers and not queues:
+    queues, levels = _queues(known), _buffers(known, level)
+    if not levels and not queues:
         return ""
-    return _draw(known, queues, buffers, media, prefix)
+    translation = _translation(known)
+    layout = _Layout(
+        front=[translation] if translation is not None else [],
+        waiting=[part for part in queues if part.name == _PENDING],
+        combining=[part for part in queues if part.name != _PENDING],
+        levels=levels,
+        memory=_media(known),
+    )
+    return _draw(known, layout, prefix)
+
+
+def _translation(known: _Known) -> _Part | None:
+    """The translation look-aside buffers, which every access of a core passes first."""
+    lines = [
+        *known.line("first level", "tlb.1.entries"),
+        *known.line("a miss", "tlb.1.miss"),
+        *known.line("second level", "tlb.2.entries"),
+        *known.line("page", "tlb.page"),
+    ]
+    return _Part("TLB", lines) if lines else None
 
 
 def _queues(known: _Known) -> list[_Part]:
     parts = []
-    for name, title in (("wpq", "Write pending queue"), ("lsq", "Load-store queue")):
+    for name, title in (("wpq", _PENDING), ("lsq", "Load-store queue")):
         lines = known.number(f"{name}.lines")
         if f"{name}.lines" not in known:
             continue
@@ -105,11 +126,11 @@ def _queues(known: _Known) -> list[_Part]:
     return parts
 
 
-def _buffers(known: _Known) -> list[_Part]:
+def _buffers(known: _Known, level: str) -> list[_Part]:
     parts: list[_Part] = []
     while f"buffer.{len(parts) + 1}.capacity" in known or f"buffer.{len(parts) + 1}.ways" in known:
         prefix = f"buffer.{len(parts) + 1}"
-        part = _Part(f"Buffer {len(parts) + 1}")
+        part = _Part(f"{level} {len(parts) + 1}")
         part.lines += known.line("capacity", f"{prefix}.capacity")
         part.lines += known.line("entry", f"{prefix}.entry")
         part.lines += known.line("ways", f"{prefix}.ways")
@@ -132,51 +153,83 @@ def _media(known: _Known) -> _Part:
     return part
 
 
-def _draw(
-    known: _Known, queues: Sequence[_Part], buffers: Sequence[_Part], media: _Part, prefix: str
-) -> str:
-    on_module = queues[1:]
-    tall = max(part.height for part in (*buffers, media))
-    upper = max((part.height for part in queues), default=0.0)
-    load_at = _TOP + max(tall - 40, upper + _LANE) + 6
-    bottom = max(load_at + 34, _TOP + tall)
-    shown: list[str] = []
-    x = 8.0 + _CORE + _FIRST_GAP
-    places: list[tuple[float, _Part]] = []
-    module_from = None
-    for part in queues:
-        if part in on_module and module_from is None:
-            x += _GAP / 2
-            module_from = x - 22
-        places.append((x, part))
-        x += part.width + _GAP
-    if module_from is None:
-        module_from = x - 22
-    buffer_from = x
-    for part in (*buffers, media):
-        places.append((x, part))
-        x += part.width + _GAP
+@dataclass
+class _Layout:
+    """Where everything stands: translation, the controller's queue, then the device's parts."""
+
+    front: list[_Part]  # what every access passes, as high as the picture
+    waiting: list[_Part]  # queues in the controller, on the stores' way
+    combining: list[_Part]  # queues on the device
+    levels: list[_Part]
+    memory: _Part
+
+    def __post_init__(self) -> None:
+        tall = max(part.height for part in (*self.front, *self.levels, self.memory))
+        queues = [*self.waiting, *self.combining]
+        upper = max((part.height for part in queues), default=0.0)
+        self.store_at = _TOP + 24.0
+        self.load_at = _TOP + max(tall - 40, upper + _LANE) + 6
+        self.bottom = max(self.load_at + 34, _TOP + tall)
+        self.places: list[tuple[float, _Part]] = []
+        x = 8.0 + _CORE + _FIRST_GAP
+        for parts in (self.front, self.waiting):
+            x = self._place(parts, x)
+        # The frame of the device stands in the gap before its first part.
+        self.frame = x + (_GAP / 2 if queues else 0) - 22
+        x = self._place([*self.combining, *self.levels, self.memory], self.frame + 22)
+        self.right = x - _GAP + 22
+
+    def _place(self, parts: Sequence[_Part], x: float) -> float:
+        for part in parts:
+            self.places.append((x, part))
+            x += part.width + _GAP
+        return x
+
+    def at(self, part: _Part) -> float:
+        """The left edge of a part."""
+        return next(x for x, placed in self.places if placed is part)
+
+    def end(self, part: _Part) -> float:
+        """Its right edge."""
+        return self.at(part) + part.width
+
+    def arrows(self) -> str:
+        """Stores through the queues, loads straight to the first level, misses onwards."""
+        queues = [*self.waiting, *self.combining]
+        inner = self.levels[0] if self.levels else self.memory
+        middle = (self.store_at + self.load_at) / 2
+        start = 8.0 + _CORE
+        parts = []
+        for part in self.front:
+            parts.append(_arrow(start, self.at(part), middle, "loads"))
+            start = self.end(part)
+        if queues:
+            left, word = start, "" if self.front else "stores"
+            for part in queues:
+                parts.append(_arrow(left, self.at(part), self.store_at, word))
+                left, word = self.end(part), ""
+            parts.append(_arrow(left, self.at(inner), self.store_at, ""))
+        load_at = self.load_at if queues else middle
+        parts.append(_arrow(start, self.at(inner), load_at, "" if self.front else "loads"))
+        onwards = [*self.levels, self.memory]
+        for part, following in pairwise(onwards):
+            parts.append(_arrow(self.end(part), self.at(following), middle, ""))
+        return "".join(parts)
+
+
+def _draw(known: _Known, layout: _Layout, prefix: str) -> str:
+    queues = [*layout.waiting, *layout.combining]
     modules = known.number("modules")
     behind = min(int(modules) - 1, 5) if modules else 0
-    right = x - _GAP + 22
-    width, height = right + behind * _STACK + 6, bottom + 40 + behind * _STACK
-    shown.append(_module(known, module_from, right, bottom, behind))
-    shown.append(_core(load_at))
-    store_at = _TOP + 24.0
-    if queues:
-        left = 8.0 + _CORE
-        for at, part in places[: len(queues)]:
-            shown.append(_arrow(left, at, store_at, "stores" if part is queues[0] else ""))
-            left = at + part.width
-        shown.append(_arrow(left, buffer_from, store_at, ""))
-    shown.append(_arrow(8.0 + _CORE, buffer_from, load_at, "loads"))
-    for at, part in places[len(queues) : -1]:
-        end = at + part.width
-        shown.append(_arrow(end, end + _GAP, (store_at + load_at) / 2, ""))
-    for index, (at, part) in enumerate(places):
-        high = part.height if index < len(queues) else bottom - _TOP
-        shown.append(_box(part, at, high, prefix))
-    words = "; ".join(f"{part.name}: {_spoken(part)}" for _, part in places)
+    framed = bool(queues) or "modules" in known
+    shown = [_module(known, layout, behind)] if framed else []
+    shown += [_core(layout), layout.arrows()]
+    for at, part in layout.places:
+        waits = any(part is one for one in queues)
+        shown.append(_box(part, at, part.height if waits else layout.bottom - _TOP, prefix))
+    words = "; ".join(f"{part.name}: {_spoken(part)}" for _, part in layout.places)
+    width = layout.right + behind * _STACK + 6
+    height = layout.bottom + 20 + behind * _STACK
     return svg.element(
         "svg",
         "".join(shown),
@@ -192,27 +245,27 @@ def _spoken(part: _Part) -> str:
     return ", ".join(f"{word} {value}" for word, value, _ in part.lines)
 
 
-def _core(load_at: float) -> str:
-    return svg.element(
-        "rect", x=8, y=_TOP, width=_CORE, height=load_at - _TOP + 34, rx=10, class_="part core"
-    ) + svg.text("Core", 8 + _CORE / 2, (_TOP + load_at + 34) / 2 + 5, class_="part-name middle")
+def _core(layout: _Layout) -> str:
+    high = layout.bottom - _TOP
+    shape = svg.element("rect", x=8, y=_TOP, width=_CORE, height=high, rx=10, class_="part core")
+    return shape + svg.text("Core", 8 + _CORE / 2, _TOP + high / 2 + 5, class_="part-name middle")
 
 
-def _module(known: _Known, left: float, right: float, bottom: float, behind: int) -> str:
+def _module(known: _Known, layout: _Layout, behind: int) -> str:
     """The frame around one module, the others behind it, and what is known of them."""
-    frames = []
-    for step in range(behind, -1, -1):
-        frames.append(
-            svg.element(
-                "rect",
-                x=left + step * _STACK,
-                y=24 + step * _STACK if step else 24,
-                width=right - left,
-                height=bottom - 24 + 14,
-                rx=14,
-                class_="module" if step == 0 else "module behind",
-            )
+    left, right, bottom = layout.frame, layout.right, layout.bottom
+    frames = [
+        svg.element(
+            "rect",
+            x=left + step * _STACK,
+            y=24 + step * _STACK,
+            width=right - left,
+            height=bottom - 24 + 14,
+            rx=14,
+            class_="module behind" if step else "module",
         )
+        for step in range(behind, -1, -1)
+    ]
     count = known.number("modules")
     label = "Device" if count is None else f"{int(count)} module{'s' if count > 1 else ''}"
     if known.has("interleave"):

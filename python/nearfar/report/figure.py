@@ -105,7 +105,7 @@ def draw(figure: Figure) -> str:
 
 
 def _scale(values: Sequence[float], log: bool, start: float, end: float) -> Scale:
-    if log:
+    if log and min(values) > 0:
         return LogScale(*log_span(values, 1.2), start, end)
     low, high = min(values), max(values)
     margin = 0.06 * (high - low) or abs(high) * 0.5 or 1.0
@@ -115,18 +115,24 @@ def _scale(values: Sequence[float], log: bool, start: float, end: float) -> Scal
 
 def _ticks(unit: str, scale: Scale) -> list[Tick]:
     if isinstance(scale, LogScale):
-        return ticks_for(unit, scale.low, scale.high)
+        found = ticks_for(unit, scale.low, scale.high)
+        return found if unit == "B" else [Tick(tick.at, _short(tick.at)) for tick in found]
     wanted = (scale.high - scale.low) / _TICKS
     step = 2.0 ** math.ceil(math.log2(wanted)) if unit == "B" else _round_step(wanted)
     first = int(scale.low / step)
     places = [n * step for n in range(first, int(scale.high / step) + 1)]
-    show = size_of if unit == "B" else number
+    show = size_of if unit == "B" else _short
     return [Tick(at, show(at)) for at in places if scale.low <= at <= scale.high]
 
 
 def size_of(value: float) -> str:
     """A size on a linear axis."""
     return size(round(value))
+
+
+def _short(value: float) -> str:
+    """A number that fits beside an axis."""
+    return number(value) if abs(value) < 10_000 else f"{number(value / 1000)}k"
 
 
 def _round_step(step: float) -> float:

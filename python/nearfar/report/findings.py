@@ -78,6 +78,8 @@ def brief(evidence: Sequence[str]) -> str:
         by_prober.setdefault(prober, []).append(place)
     shown = []
     for prober, places in by_prober.items():
+        if all(place.isdecimal() for place in places):
+            places.sort(key=int)
         if len(places) > _SHOWN_IDS:
             shown.append(f"{prober}.{places[0]}..{places[-1]} ({len(places)})")
         else:

@@ -11,7 +11,7 @@ from nearfar.report.figure import Figure, draw
 from nearfar.report.figures import figures, places
 from nearfar.report.findings import brief, interval, value
 from nearfar.report.frame import Target, facts, notes, tiles
-from nearfar.results import Environment, Finding, ProbeResult
+from nearfar.results import Environment, Finding, Precondition, ProbeResult, Result
 from nearfar.results.findings import IDENTIFIED, NAMES
 from nearfar.results.wording import number
 
@@ -22,7 +22,8 @@ def probe_title(result: ProbeResult) -> str:
     """What stands above it."""
     if result.target is None:
         return "What is inside"
-    return f"Inside {result.target.name}"
+    where = "this machine's " if result.target.kind == "host" else ""
+    return f"Inside {where}{result.target.name}"
 
 
 def probe_body(
@@ -57,9 +58,8 @@ def _lead(result: ProbeResult) -> str:
         listed = f" ({', '.join(map(str, sources))})" if sources else ""
         lead = f"Inferred from saved measurements alone{listed}."
     else:
-        how = "simulated" if result.target.mode == "simulated" else "measured on this machine"
         lead = (
-            f"{result.target.spec}, {how}. Every value follows from the observations below and "
+            f"{result.target.spec}, {result.target.mode}. Every value follows from the observations below and "
             "from nothing else; the target's name and model play no part."
         )
     remarks = notes(
@@ -72,12 +72,14 @@ def _lead(result: ProbeResult) -> str:
 
 
 def _structure(result: ProbeResult, prefix: str) -> str:
-    picture = diagram(result.findings, f"{prefix}finding-")
+    kind = result.target.kind if result.target is not None else ""
+    level = "Cache" if kind == "host" else "Buffer"
+    picture = diagram(result.findings, f"{prefix}finding-", level)
     if not picture:
         return ""
     return (
         f'<section id="{prefix}structure"><h2>Structure</h2>'
-        f'<div class="card chart-free"><div class="scroll">{picture}</div></div></section>\n'
+        f'<div class="card"><div class="scroll">{picture}</div></div></section>\n'
     )
 
 
@@ -176,45 +178,46 @@ def _point_table(figure: Figure) -> str:
     )
 
 
-def environment_section(result: object, prefix: str) -> str:
+def environment_section(result: Result | ProbeResult, prefix: str) -> str:
     """What could have influenced the numbers: every fact that the file has."""
-    environment = getattr(result, "environment", None)
-    target = getattr(result, "target", None)
-    pairs: list[tuple[str, str]] = []
-    if target is not None:
-        pairs += [("target", target.spec), ("mode", target.mode)]
-    if isinstance(environment, Environment):
-        pairs += environment_facts(environment)
+    pairs = []
+    if result.target is not None:
+        pairs += [("target", result.target.spec), ("mode", result.target.mode)]
+    if result.environment is not None:
+        pairs += environment_facts(result.environment)
     if not pairs:
         return ""
+    judged = result.environment.preconditions if result.environment is not None else None
     return (
         f'<section id="{prefix}environment"><h2>Environment</h2>'
-        f'<div class="card facts">{facts(pairs)}</div></section>\n'
+        f'<div class="card facts">{facts(pairs)}</div>{_preconditions(judged)}</section>\n'
     )
 
 
 def environment_facts(environment: Environment) -> list[tuple[str, str]]:
-    """Names and values, whatever the schema holds."""
+    """Names and values of everything that is one value."""
     pairs = []
     for one in fields(environment):
         found = getattr(environment, one.name)
-        if found is None or found in ({}, (), []):
-            continue
-        name = one.name.replace("_", " ")
-        if isinstance(found, dict):
-            pairs += [(f"{name}: {key}", str(item)) for key, item in found.items()]
-        elif isinstance(found, (list, tuple)):
-            pairs += [(name, _plain(item)) for item in found]
-        else:
-            pairs.append((name, number(found) if isinstance(found, float) else str(found)))
+        if isinstance(found, (str, int, float)):
+            shown = number(found) if isinstance(found, float) else str(found)
+            pairs.append((one.name.replace("_", " "), shown))
     return pairs
 
 
-def _plain(item: object) -> str:
-    """One entry of a list in the environment, such as a precondition."""
-    if hasattr(item, "__dataclass_fields__"):
-        values = [getattr(item, one.name) for one in fields(item)]  # type: ignore[arg-type]
-        return ", ".join(str(one) for one in values if one not in (None, ""))
-    if isinstance(item, dict):
-        return ", ".join(f"{key} {one}" for key, one in item.items())
-    return str(item)
+def _preconditions(judged: Sequence[Precondition] | None) -> str:
+    """What the machine had to provide, and whether it did."""
+    if not judged:
+        return ""
+    rows = "".join(
+        f'<tr class="state-{escape(one.state)}"><th scope=row>{escape(one.name)}'
+        f'<td><b>{escape(one.state)}</b><td class="words">{escape(one.found)}'
+        f'<td class="words">{escape(one.effect)}<td class="words">{escape(one.mend)}</tr>'
+        for one in judged
+    )
+    return (
+        '<div class="card findings preconditions"><div class="scroll"><table><thead><tr>'
+        "<th scope=col>Precondition<th scope=col>State<th scope=col class=words>Found"
+        "<th scope=col class=words>Without it<th scope=col class=words>What mends it"
+        f"</tr></thead><tbody>{rows}</tbody></table></div></div>"
+    )
