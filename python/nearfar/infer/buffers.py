@@ -18,6 +18,7 @@ latency of memory, and when the next one holds at least twice as much.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +40,10 @@ _DISTANCES = [0, *(LINE << k for k in range((_FARTHEST // LINE).bit_length()))]
 # they share: a row of the on-DIMM DRAM, a partition of the media.
 _FRESH_STRIDES = (_FARTHEST, _FARTHEST + 17 * 256)
 _FRESH = 1024
-_BREATH_NS = 2_000  # longer than a read keeps any part of the device busy
+_BREATH_NS = 10_000  # longer than a read keeps any part of the device busy
 _PAUSE_NS = 20_000  # what a touch sets going inside the device comes to rest
 _OVERFLOW = 4  # a level is missed when so many times its entries are touched in between
+_UNLIKELY = 1000  # one walk in so many may have a place that is always delayed
 _TAIL = 0.02  # of a sample may lie on the wrong side of a boundary
 _MARGIN = 0.1
 
@@ -62,7 +64,7 @@ def _levels(found: Findings, spread: Spread) -> Study[Structure]:
     for stride in _FRESH_STRIDES:
         fresh.append((yield _fresh(stride, spread)))
     hits = second[distance == 0]
-    cold = np.concatenate([first, *(_slower_than(0, seen) for seen in fresh)])
+    cold = np.concatenate([first, *(_steady(seen, above=0) for seen in fresh)])
     memory = float(np.quantile(cold, _TAIL))
     if not _apart(hits, memory):
         found.lack(
@@ -84,8 +86,8 @@ def _levels(found: Findings, spread: Spread) -> Study[Structure]:
         yield from organisation(level, structure, spread, found)
         structure = replace(structure, levels=(*structure.levels, level))
         # Twice what the last level holds: no level so far can serve it.
-        deeper = yield _walk(2 * level.capacity, level.entry, spread)
-        sample = _slower_than(level.threshold, deeper)
+        deeper = yield _walk(2 * level.capacity, level.entry, level.noise, spread)
+        sample = _steady(deeper, above=level.threshold)
         evidence = [deeper.id]
         if len(sample) == 0 or not _apart(sample, memory):
             structure = replace(structure, complete=True)
@@ -108,8 +110,8 @@ def _pairs(distances: list[int], spread: Spread) -> Request:
 
 
 def _fresh(stride: int, spread: Spread) -> Request:
-    """Reads of fresh places, one at once after the other: the quickest that memory can be."""
-    params = {"base": 0, "region": _FRESH * stride, "stride": stride, "pause_ns": 0}
+    """Reads of fresh places, in an order that a row of the on-DIMM DRAM may like."""
+    params = {"base": 0, "region": _FRESH * stride, "stride": stride, "pause_ns": _BREATH_NS}
     return Request(PROBER, "walk", params, {"passes": (1, 1)}, spread)
 
 
@@ -134,8 +136,9 @@ def _level(number: int, sample: NDArray[np.float64], memory: float, evidence: li
     return Level(number, float(np.median(sample)), threshold, noise=noise, evidence=tuple(evidence))
 
 
-def _slower_than(threshold: float, seen: Observation) -> NDArray[np.float64]:
-    values = [(value, int(count)) for value, count in seen.histogram or () if value > threshold]
+def _steady(seen: Observation, above: float) -> NDArray[np.float64]:
+    """What each place of a walk took that is slower than `above`, rare delays left out."""
+    values = [(value, int(count)) for value, count in seen.positions or () if value > above]
     return np.repeat([value for value, _ in values], [count for _, count in values])
 
 
@@ -200,9 +203,11 @@ def _stride(region: int, level: Level, above: tuple[Level, ...]) -> int:
     return stride
 
 
-def _walk(region: int, stride: int, spread: Spread) -> Request:
+def _walk(region: int, stride: int, noise: float, spread: Spread) -> Request:
+    """A walk with so many passes that no place is delayed by chance in all of them."""
     params = {"base": 0, "region": region, "stride": stride, "pause_ns": _BREATH_NS}
-    return Request(PROBER, "walk", params, {"passes": (3, 5)}, spread)
+    steady = 2 if noise == 0 else ceil(log(_UNLIKELY * region / stride) / -log(min(noise, 0.5)))
+    return Request(PROBER, "walk", params, {"passes": (steady + 1, steady + 3)}, spread)
 
 
 def _capacity(
@@ -214,7 +219,7 @@ def _capacity(
     fits, evidence = 0, list(level.evidence)
     try:
         while region <= MOST_ENTRIES * level.entry:
-            seen = yield _walk(region, _stride(region, level, above), spread)
+            seen = yield _walk(region, _stride(region, level, above), level.noise, spread)
             level = _learn(level, seen, fits == 0)
             if not _fits(level, seen):
                 break
@@ -229,7 +234,7 @@ def _capacity(
         too_large, proof = region, seen.id
         while too_large - fits > level.entry:
             middle = _next_try(fits, too_large, level.entry)
-            seen = yield _walk(middle, _stride(middle, level, above), spread)
+            seen = yield _walk(middle, _stride(middle, level, above), level.noise, spread)
             if _fits(level, seen):
                 fits, evidence[-1] = middle, seen.id
             else:

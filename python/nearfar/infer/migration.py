@@ -5,9 +5,9 @@ of different causes have different lengths, so they are divided by length; a fam
 gaps, counted in writes, are as irregular as chance is none. The first stall is left out,
 for nobody knows how many writes the block had seen before.
 
-Which bytes are counted together is asked with two lines, three times as many stores to one
+Which bytes are counted together is asked with two lines, twice as many stores to one
 as to the other, in turns longer than the write queues. Counted together, the gaps stay as
-they were; counted apart, one counter takes 4/3 as many stores and the other four times as
+they were; counted apart, one counter takes 3/2 as many stores and the other three times as
 many, and the gaps fall outside the range they had. A stall that is no block moving, but the
 whole device pausing now and then, comes at the same gaps however far apart the lines are.
 """
@@ -41,6 +41,8 @@ _IRREGULAR = 0.6  # coefficient of variation; 1 is chance
 _UNEVEN = 0.25  # relative spread of the lengths of stalls of one kind
 _FARTHEST = 1 << 20
 _TURN = 200  # stores: more than wait in the queues, so that a stall falls into one turn
+# Of the gaps of two lines counted apart, four in five lie outside the range of one line's.
+_SAME, _APART = 0.25, 0.45
 _SLACK = 1.05  # beyond the range of the gaps seen
 
 
@@ -72,7 +74,7 @@ def _hammer(distance: int, weights: list[int], writes: int, spread: Spread) -> R
 
 def _weights(kind: _Stalls) -> list[int]:
     turn = max(1, min(_TURN, int(np.mean(kind.gaps)) // 16))
-    return [3 * turn, turn]
+    return [2 * turn, turn]
 
 
 def _long_enough(spread: Spread) -> Study[tuple[Observation, int]]:
@@ -222,6 +224,6 @@ def _like(alone: _Stalls, seen: Observation) -> bool | None:
         return None
     low, high = alone.gaps.min() / _SLACK, alone.gaps.max() * _SLACK
     outside = float(np.mean((family.gaps < low) | (family.gaps > high)))
-    if outside < 0.2:
+    if outside < _SAME:
         return True
-    return False if outside > 0.4 else None
+    return False if outside > _APART else None

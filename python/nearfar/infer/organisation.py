@@ -19,7 +19,7 @@ from nearfar.infer.replacement import Blocks, Candidate, Hits
 from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified, not_identifiable
 
-_BREATH_NS = 2_000  # longer than a read keeps any part of the device busy
+_BREATH_NS = 10_000  # longer than a read keeps any part of the device busy
 _MOST_WAYS = 32  # beside full associativity
 _DECISIVE = 12.0  # log likelihood by which a candidate has to beat every other
 _UNEXPLAINED = 0.01  # share of outcomes that FIFO or LRU may get wrong, beyond noise

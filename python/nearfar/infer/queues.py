@@ -9,8 +9,8 @@ queue as it has room, and a line keeps its place there until it is written.
 * With both full, one store is accepted for each line written. So when writes suddenly slow
   down, the stores feel it as many stores later as there are lines in both queues. Writes to
   one line again and again are slower than writes to different blocks, from the second on.
-* A few stores, a fence, a pause: if the fence drained the load-store queue, loads of the lines
-  are served by the buffer behind it, else by the queue, and those take different times.
+* A store, a fence, a pause: if the fence drained the load-store queue, a load of the line is
+  served by the buffer behind it, else by the queue, and those take different times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STORES = 600  # more than both queues together hold
 _SAME = 400
 _MOST_WPQ = 64
 _CONFIRM = 3  # lines beyond the write pending queue that have to look different
-_LINES = 3  # so few that nothing but a fence makes them leave
+_WRITTEN_AS_ONE = 4096
 _PAUSE_NS = 1_000
 _ALIKE = 0.05  # relative difference of latencies that are the same
 _SLOWER = 1.15  # by how much writes of one line have to be slower to be noticed
@@ -37,7 +37,9 @@ _STRAY = 0.02  # of the stores may look as if they were on the other side
 
 def study(found: Findings, spread: Spread, structure: Structure) -> Study[None]:
     """Finds `wpq.lines`, `lsq.lines` and `fence.drains_lsq`."""
-    step = max(structure.levels[0].entry if structure.levels else 4096, 256)
+    # Further than whatever is written as one, and no power of two, so that neighbours differ
+    # in the part of the media that they keep busy.
+    step = max(structure.levels[0].entry if structure.levels else 0, _WRITTEN_AS_ONE) + 256
     pending = yield from _pending(found, spread, step)
     yield from _both(found, spread, step, pending)
     yield from _fence(found, spread, structure)
@@ -143,16 +145,14 @@ def _lag(seen: Observation) -> int | None:
 
 def _fence(found: Findings, spread: Spread, structure: Structure) -> Study[None]:
     names = ["fence.drains_lsq"]
-    # Neighbouring entries: they cannot push each other out of the buffer.
-    step = structure.levels[0].entry if structure.levels else 4096
     latency: dict[str, float] = {}
     evidence: list[str] = []
     try:
         for fence in ("none", "sfence", "mfence"):
             params = {
                 "base": 0,
-                "step": step,
-                "lines": _LINES,
+                "step": LINE,
+                "lines": 1,  # nothing but a fence makes one line leave
                 "fence": fence,
                 "delay_ns": _PAUSE_NS,
             }
@@ -163,17 +163,11 @@ def _fence(found: Findings, spread: Spread, structure: Structure) -> Study[None]
         found.lack(names, "the experiment with fences was not made", evidence)
         return
     waiting, buffered = latency["none"], structure.levels[0].latency if structure.levels else 0.0
-    if structure.levels and structure.levels[0].entry == LINE and _alike(waiting, buffered):
+    if not structure.levels or _alike(waiting, buffered):
         found.lack(
             names,
-            "a line is a whole entry of the buffer behind the queue, so no store waits there to "
-            "be joined by others",
-            evidence,
-        )
-    elif not structure.levels or _alike(waiting, buffered):
-        found.lack(
-            names,
-            "a line that waits in the queue is not read back in a time of its own",
+            "a line just stored is in the buffer behind the queue at once: it does not wait to "
+            "be joined by others, so there is nothing to drain",
             evidence,
         )
     elif _alike(latency["mfence"], waiting):
