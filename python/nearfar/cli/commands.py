@@ -39,6 +39,7 @@ COMMANDS = (
     Command("validate", "validate", "a model against published hardware measurements"),
     Command("replay", "replay", "a memory trace through a model"),
     Command("infer", "infer", "what is inside a device, from saved measurements alone"),
+    Command("compare", "compare", "two results side by side, and what differs beyond noise"),
     Command("report", "report", "a page from saved results"),
     Command("model", "model", "list, show, check and export models"),
     Command("doctor", "doctor", "what this machine has, what is missing, how to mend it"),

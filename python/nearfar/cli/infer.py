@@ -77,18 +77,19 @@ def findings_of(observations: Sequence[Observation]) -> list[Finding]:
 
 
 def _probe(path: str) -> ProbeResult | None:
-    if _is_table(path):
+    if is_table(path):
         return None
     document = load(path)
     return document if isinstance(document, ProbeResult) else None
 
 
-def _is_table(path: str) -> bool:
+def is_table(path: str) -> bool:
+    """Whether a file is taken for a CSV table rather than a saved result."""
     return Path(path).suffix.lower() == ".csv"
 
 
 def _observations(path: str, name: str) -> list[Observation]:
-    if _is_table(path):
+    if is_table(path):
         return _table(path, name)
     document = load(path)
     if isinstance(document, ProbeResult):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nearfar.results import Result
 from nearfar.results.findings import Observation
 
-_KEPT = ("regions", "fence", "fence_kind")  # what a chase's conditions are
+_KEPT = ("regions",)  # what a chase's conditions are
 
 
 def observations(name: str, result: Result) -> list[Observation]:
@@ -34,9 +34,15 @@ def _chase(name: str, result: Result) -> Iterator[Observation]:
             "op": point.op,
             "region_bytes": point.region_bytes,
             "block_bytes": point.block_bytes,
-            "threads": point.threads,
             **kept,
         }
+        if point.threads != 1:
+            pattern["threads"] = point.threads
         yield Observation(
-            f"{prober}.{number}", prober, pattern, point.lines, ns_per_access=point.ns_per_line
+            f"{prober}.{number}",
+            prober,
+            pattern,
+            point.lines,
+            ns_per_access=point.ns_per_line,
+            interval=point.interval_ns_per_line,
         )

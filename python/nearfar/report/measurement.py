@@ -83,7 +83,9 @@ def _curves(
         rows = [("time", f"{number(point.ns_per_line)} ns")]
         if point.p99_ns is not None:
             rows.append(("p99", f"{number(point.p99_ns)} ns"))
-        lines.setdefault(name, []).append(Spot(x, point.ns_per_line, f"{axis} {size(x)}", rows))
+        low, high = point.interval_ns_per_line or (None, None)
+        spot = Spot(x, point.ns_per_line, f"{axis} {size(x)}", rows, low, high)
+        lines.setdefault(name, []).append(spot)
     return Figure("", title, axis, "B", "ns a line", _sorted(lines), ())
 
 

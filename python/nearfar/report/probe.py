@@ -59,8 +59,8 @@ def _lead(result: ProbeResult) -> str:
         lead = f"Inferred from saved measurements alone{listed}."
     else:
         lead = (
-            f"{result.target.spec}, {result.target.mode}. Every value follows from the observations below and "
-            "from nothing else; the target's name and model play no part."
+            f"{result.target.spec}, {result.target.mode}. Every value follows from the "
+            "observations below and from nothing else; the target's name and model play no part."
         )
     remarks = notes(
         (
