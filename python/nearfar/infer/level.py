@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from nearfar.results.findings import Observation
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -33,5 +31,3 @@ class Structure:
 
     levels: tuple[Level, ...] = ()
     memory: float = 0.0  # the quickest read that no buffer serves
-    complete: bool = False
-    pairs: Observation | None = field(default=None, repr=False)

@@ -13,33 +13,36 @@ from __future__ import annotations
 import numpy as np
 
 from nearfar.infer import replacement
+from nearfar.infer.capacity import BREATH_NS
 from nearfar.infer.level import Level, Structure
 from nearfar.infer.orders import Spread, build
 from nearfar.infer.replacement import Blocks, Candidate, Hits
 from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified, not_identifiable
 
-_BREATH_NS = 10_000  # longer than a read keeps any part of the device busy
 _MOST_WAYS = 32  # beside full associativity
 _DECISIVE = 12.0  # log likelihood by which a candidate has to beat every other
 _UNEXPLAINED = 0.01  # share of outcomes that FIFO or LRU may get wrong, beyond noise
 
 
-def organisation(level: Level, known: Structure, spread: Spread, found: Findings) -> Study[None]:
-    """Finds `ways`, `sets` and `policy` of a level whose entry and capacity are known."""
+def organisation(level: Level, known: Structure, spread: Spread, found: Findings) -> Study[bool]:
+    """Finds `ways`, `sets` and `policy` of a level whose entry and capacity are known.
+
+    Whether anything explains it.
+    """
     names = [level.name(what) for what in ("ways", "sets", "policy")]
     region = level.entries + max(1, level.entries // 2)
     try:
         seen = yield Request(
             "buffers",
             "mix",
-            {"base": 0, "entries": region, "entry": level.entry, "pause_ns": _BREATH_NS},
+            {"base": 0, "entries": region, "entry": level.entry, "pause_ns": BREATH_NS},
             {"accesses": (4000 + 3 * region, 8000 + 6 * region)},
             spread,
         )
     except MissingError:
         found.lack(names, "the experiment with random reads was not made")
-        return
+        return True  # nothing speaks against it
     above = known.levels[-1].threshold if known.levels else 0.0
     blocks, hits = _reached(level, above, seen)
     judged = _judge(level.entries, blocks, hits)
@@ -50,9 +53,10 @@ def organisation(level: Level, known: Structure, spread: Spread, found: Findings
         explained = best.wrong <= _UNEXPLAINED + 2 * level.noise
     if not explained:
         found.lack(names, "no number of ways and no policy explains which reads hit", [seen.id])
-        return
+        return False
     _ways(level, judged, seen.id, found)
     _policy(level, judged, seen.id, found)
+    return True
 
 
 def _reached(level: Level, above: float, seen: Observation) -> tuple[Blocks, Hits]:
