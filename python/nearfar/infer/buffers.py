@@ -116,12 +116,18 @@ def _explained(
     level: Level, known: Structure, pairs: Observation, spread: Spread, found: Findings
 ) -> Study[Level]:
     """The level with an entry and a capacity under which its organisation is explained."""
+    names = [level.name(what) for what in ("entry", "capacity", "entries")]
     trials: list[tuple[Level, Findings]] = []
     for candidate in _entries(level, known.memory, pairs):
         trial = Findings()
-        examined = yield from _edge(candidate, pairs, spread, trial)
-        if examined.entry:
-            examined = yield from capacity(examined, known.levels, spread, trial)
+        try:
+            examined = yield from _edge(candidate, pairs, spread, trial)
+            if examined.entry:
+                examined = yield from capacity(examined, known.levels, spread, trial)
+        except MissingError:
+            found.add(*trial.all())
+            found.lack(names, "the probe ended before it was found")
+            return level
         if examined.capacity and (yield from organisation(examined, known, spread, trial)):
             found.add(*trial.all())
             return examined
@@ -233,11 +239,7 @@ def _edge(level: Level, pairs: Observation, spread: Spread, found: Findings) -> 
     name, entry = level.name("entry"), level.entry
     evidence = [pairs.id]
     if entry > LINE:
-        try:
-            edge = yield _pairs([entry - LINE, entry], spread)
-        except MissingError:
-            found.lack([name], "the last line of an entry was not read", evidence)
-            return replace(level, entry=0)
+        edge = yield _pairs([entry - LINE, entry], spread)
         _, second, distance = _touches(edge)
         evidence.append(edge.id)
         if np.mean(second[distance < entry] > level.threshold) > 0.5:

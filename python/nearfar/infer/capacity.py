@@ -19,7 +19,7 @@ import numpy as np
 
 from nearfar.infer.level import Level
 from nearfar.infer.orders import LINE, Spread
-from nearfar.infer.study import Findings, MissingError, Request, Study, size, slower
+from nearfar.infer.study import Findings, Request, Study, size, slower
 from nearfar.results.findings import Observation, identified
 
 MOST_ENTRIES = 16384  # regions of more entries of a level are not walked
@@ -39,37 +39,36 @@ def walk(region: int, stride: int, noise: float, spread: Spread) -> Request:
 def capacity(
     level: Level, above: tuple[Level, ...], spread: Spread, found: Findings
 ) -> Study[Level]:
-    """Finds `capacity`, `entries` and `latency`; the level comes back with its capacity."""
+    """Finds `capacity`, `entries` and `latency`; the level comes back with its capacity.
+
+    Raises MissingError when a walk that is needed was not made.
+    """
     names = [level.name(what) for what in ("capacity", "entries")]
     smallest = 2 * above[-1].capacity if above else level.entry
     region = -(-smallest // level.entry) * level.entry
     fits, evidence = 0, list(level.evidence)
-    try:
-        while region <= MOST_ENTRIES * level.entry:
-            seen = yield _over(region, level, above, spread)
-            if fits == 0:
-                level = _learn(level, seen)
-            if not _fits(level, seen):
-                break
-            fits, evidence = region, [*level.evidence, seen.id]
-            region *= 2
-        else:
-            found.lack(names, f"a region of {fits} B still fits, and larger ones were not walked")
-            return level
+    while region <= MOST_ENTRIES * level.entry:
+        seen = yield _over(region, level, above, spread)
         if fits == 0:
-            found.lack(names, "even the smallest region is served deeper", [seen.id])
-            return level
-        too_large, proof = region, seen.id
-        while too_large - fits > level.entry:
-            middle = _next_try(fits, too_large, level.entry)
-            seen = yield _over(middle, level, above, spread)
-            if _fits(level, seen):
-                fits, evidence[-1] = middle, seen.id
-            else:
-                too_large, proof = middle, seen.id
-    except MissingError:
-        found.lack(names, f"a region of {fits} B fits; others were not walked", evidence)
+            level = _learn(level, seen)
+        if not _fits(level, seen):
+            break
+        fits, evidence = region, [*level.evidence, seen.id]
+        region *= 2
+    else:
+        found.lack(names, f"a region of {fits} B still fits; larger ones were not walked", evidence)
         return level
+    if fits == 0:
+        found.lack(names, "even the smallest region is served deeper", [seen.id])
+        return level
+    too_large, proof = region, seen.id
+    while too_large - fits > level.entry:
+        middle = _next_try(fits, too_large, level.entry)
+        seen = yield _over(middle, level, above, spread)
+        if _fits(level, seen):
+            fits, evidence[-1] = middle, seen.id
+        else:
+            too_large, proof = middle, seen.id
     level = replace(level, capacity=fits)
     evidence = [*dict.fromkeys([*evidence, proof])]
     found.add(
