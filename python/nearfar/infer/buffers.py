@@ -125,6 +125,8 @@ def _explained(
             if examined.entry:
                 examined = yield from capacity(examined, known.levels, spread, trial)
         except MissingError:
+            if trials:
+                break
             found.add(*trial.all())
             found.lack(names, "the probe ended before it was found")
             return level
