@@ -1,0 +1,57 @@
+"""Bandwidth over threads, size and stride, mixtures, and latency under load."""
+
+from __future__ import annotations
+
+from nearfar.infer.bandwidth import PROBER
+from nearfar.measure import Contention, Pattern, Stream
+from nearfar.probe.points import Bounds
+
+__all__ = ["PROBER", "plan"]
+
+_SIZES = "64B,128B,256B,512B,1KiB,4KiB"
+_STEPS = (1, 2, 4, 8, 16)  # reads a thread has out at once, where that can be set
+_FEW = 2  # threads that read random places: enough to be limited by the memory
+_MIX_THREADS = 4
+_AREA, _HOST_AREA = 256 << 20, 64 << 20
+
+
+def plan(bounds: Bounds) -> list[Pattern]:
+    """Patterns of one prober, all independent of each other."""
+    threads = bounds.threads_up_to(8 if bounds.quick else 16)
+    # Every repetition on a real machine touches fresh memory, which takes longer than to use it.
+    area = bounds.area(_HOST_AREA if bounds.host and bounds.quick else _AREA, max(threads))
+    lines = 16384 if bounds.quick else 65536
+    if bounds.host:
+        lines = area // 64
+    read, write = ("load", "ntstore") if bounds.host else ("ntload", "ntstore")
+    ops = (read, write)
+    few, mixed = min(_FEW, bounds.threads), min(_MIX_THREADS, bounds.threads)
+    made: list[Pattern] = [
+        Stream(op=ops, access="256B", threads=threads, area=area, lines=lines),
+        Stream(op=ops, access=_SIZES, stride="random", threads=few, area=area, lines=lines),
+        Stream(
+            op=read, access="256B", stride="512B,1KiB,4KiB", threads=few, area=area, lines=lines
+        ),
+    ]
+    made += [
+        Stream(op=write, reads=share, access="256B", threads=mixed, area=area, lines=lines)
+        for share in (75, 50, 25)
+    ]
+    if not bounds.host:
+        # The loaded-latency table: how long a read takes, over how many are asked for.
+        made += [
+            Stream(
+                op=read,
+                access="64B",
+                stride="random",
+                threads=4,
+                outstanding=step,
+                area=area,
+                lines=lines,
+            )
+            for step in _STEPS
+        ]
+    reads = 20000 if bounds.host else 3000
+    others = ("none", "load", "ntstore") if bounds.threads > 1 else ("none",)
+    made += [Contention(other=other, reads=reads, area=area) for other in others]
+    return made
