@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from nearfar.infer.cases import ONE_ENTRY_SIZE, ONE_LEVEL
 from nearfar.infer.level import Structure
 from nearfar.infer.orders import Spread, pair_distances
 from nearfar.infer.study import Findings, MissingError, Request, Study
@@ -25,11 +26,11 @@ def study(found: Findings, spread: Spread, structure: Structure) -> Study[None]:
     """Finds `hierarchy`."""
     levels = structure.levels
     if len(levels) < 2:
-        found.lack(_NAMES, "fewer than two levels were found")
+        found.lack(_NAMES, ONE_LEVEL)
         return
     shared = [(a, b) for a, b in pairwise(levels) if a.entry < b.entry]
     if not shared:
-        found.lack(_NAMES, "the levels have entries of one size, so none shares more than another")
+        found.lack(_NAMES, ONE_ENTRY_SIZE)
         return
     params = {
         "base": 0,

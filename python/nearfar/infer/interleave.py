@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.infer.cases import ONE_MODULE
 from nearfar.infer.orders import Spread, crowd_distances
 from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified
@@ -113,7 +114,7 @@ def _explain(same: NDArray[np.bool_], evidence: str, found: Findings) -> Interle
                 [evidence],
             )
         )
-        found.lack(["interleave"], "there is one module: nothing alternates", [evidence])
+        found.lack(["interleave"], ONE_MODULE, [evidence])
         return Interleaving(Spread(), (evidence,))
     size = granule * _FINEST
     found.add(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.infer.cases import NO_MIGRATION
 from nearfar.infer.level import Structure
 from nearfar.infer.orders import Spread
 from nearfar.infer.student import mean_interval
@@ -114,7 +115,7 @@ def _judge(
     if shared:
         reason += f"; stalls of {' and '.join(shared)} come whatever address is written"
     found.add(identified("migration", "no", reason, evidence))
-    found.lack(_NAMES, "no block moved", evidence)
+    found.lack(_NAMES, NO_MIGRATION, evidence)
 
 
 def _moves(

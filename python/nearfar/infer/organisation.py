@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearfar.infer import replacement
+from nearfar.infer import cases, replacement
 from nearfar.infer.capacity import BREATH_NS
 from nearfar.infer.level import Level, Structure
 from nearfar.infer.orders import Spread, build
@@ -100,8 +100,7 @@ def _policy(level: Level, judged: list[Candidate], evidence: str, found: Finding
     best, name = judged[0], level.name("policy")
     near = {c.policy for c in judged if c.log_likelihood > best.log_likelihood - _DECISIVE}
     if best.ways == 1:
-        reason = "with one way there is nothing to choose"
-        found.add(not_identifiable(name, reason, [evidence]))
+        found.add(not_identifiable(name, cases.ONE_WAY, [evidence]))
     elif len(near) > 1:
         reason = f"{' and '.join(sorted(near))} explain the reads about equally well"
         found.add(not_identifiable(name, reason, [evidence]))

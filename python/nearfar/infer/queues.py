@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearfar.infer.cases import NO_WAITING
 from nearfar.infer.level import Structure
 from nearfar.infer.orders import LINE, Spread
 from nearfar.infer.study import Findings, MissingError, Request, Study
@@ -163,13 +164,10 @@ def _fence(found: Findings, spread: Spread, structure: Structure) -> Study[None]
         found.lack(names, "the experiment with fences was not made", evidence)
         return
     waiting, buffered = latency["none"], structure.levels[0].latency if structure.levels else 0.0
-    if not structure.levels or _alike(waiting, buffered):
-        found.lack(
-            names,
-            "a line just stored is in the buffer behind the queue at once: it does not wait to "
-            "be joined by others, so there is nothing to drain",
-            evidence,
-        )
+    if not structure.levels:
+        found.lack(names, "no buffer is known that a line could have been drained into", evidence)
+    elif _alike(waiting, buffered):
+        found.lack(names, NO_WAITING, evidence)
     elif _alike(latency["mfence"], waiting):
         found.add(
             identified(
