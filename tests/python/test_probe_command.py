@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from nearfar.cli.probe import _Estimate
+from nearfar.measure.host import Host
+from nearfar.model import load_target
+from nearfar.probe import conduct as whole
+from nearfar.probe.conduct import conduct
 from nearfar.probe.device import ModelDevice
 from nearfar.results import Observation, ProbeResult, load
 
@@ -98,7 +101,7 @@ def test_an_interrupted_probe_without_a_file_is_saved_where_it_says(
     monkeypatch.setattr(ModelDevice, "play", stopped)
     status, _, err = nearfar("probe", MODEL, *FAST)
     assert status == 130
-    assert "2 observations are in nearfar-probe.json" in err
+    assert "2 observations kept; continue with: nearfar probe --resume nearfar-probe.json" in err
     assert isinstance(load(tmp_path / "nearfar-probe.json"), ProbeResult)
 
 
@@ -133,8 +136,9 @@ def test_an_unknown_host_prober_names_the_nearest(refused: Callable[..., str]) -
     assert refused("probe", "host", "--prober", "cache").endswith("did you mean caches?")
 
 
-def test_host_probers_that_need_each_other_are_not_parted(refused: Callable[..., str]) -> None:
-    assert "together" in refused("probe", "host", "--prober", "tlb")
+def test_a_model_prober_does_not_fit_a_host(refused: Callable[..., str]) -> None:
+    message = refused("probe", "host", "--prober", "migration")
+    assert message.startswith("prober: found 'migration', expected one of tlb, caches, bandwidth")
 
 
 def test_without_a_target_or_with_two_nothing_is_probed(
@@ -144,23 +148,86 @@ def test_without_a_target_or_with_two_nothing_is_probed(
     assert "found no TARGET" in refused("probe", MODEL, "--resume", str(tmp_path / "x"))
 
 
-# Progress
+# Stages
 
 
-class Told:
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, int]] = []
-
-    def __call__(self, done: int, total: int) -> None:
-        self.calls.append((done, total))
+def point(prober: str) -> Observation:
+    return Observation(f"{prober}.1", prober, {"kind": "point", "measured": "stream"}, 1)
 
 
-def test_the_estimate_never_goes_back_and_never_reaches_the_end() -> None:
-    told = Told()
-    estimate = _Estimate(told, None)  # type: ignore[arg-type]
-    for prober, count in (("policy", 1), ("buffers", 60), ("queues", 15), ("migration", 9)):
-        for number in range(count):
-            estimate(Observation(f"{prober}.{number}", prober, {}, 1))
-    done = [done for done, _ in told.calls]
+class Played:
+    """Stands in for the stages: one observation a prober, and Ctrl-C where it is told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.order: list[str] = []
+        self.stop_at = ""
+        stages = tuple(
+            whole._Stage(one.probers, one.on, self.play, one.seconds, one.together)
+            for one in whole._STAGES
+        )
+        monkeypatch.setattr(whole, "_STAGES", stages)
+        monkeypatch.setattr(whole, "findings_of", tuple)
+
+    def play(self, asked: whole._Asked) -> tuple[list[Observation], bool]:
+        self.order += asked.probers
+        asked.progress(0.5)
+        stopped = self.stop_at in asked.probers
+        return [] if stopped else [point(name) for name in asked.probers], stopped
+
+
+MODEL_PROBERS = ["policy", "buffers", "queues", "migration", "bandwidth", "aist", "ict"]
+
+
+def test_a_model_and_a_host_have_their_own_probers(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(monkeypatch)
+    conduct(load_target(MODEL))
+    assert played.order == MODEL_PROBERS
+    played.order.clear()
+    result = conduct(Host())
+    assert played.order == ["tlb", "caches", "bandwidth", "aist", "ict"]
+    assert result.target is not None
+    assert result.target.kind == "host"
+
+
+def test_probers_that_say_nothing_alone_are_played_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played = Played(monkeypatch)
+    conduct(Host(), ["caches"])
+    assert played.order == ["tlb", "caches"]
+
+
+def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(monkeypatch)
+    played.stop_at = "ict"
+    target = load_target(MODEL)
+    with pytest.raises(whole.ProbeInterrupted) as stopped:
+        conduct(target)
+    before = stopped.value.result
+    assert before.interrupted
+    played.order.clear()
+    played.stop_at = ""
+    result = whole.resume(target, before, None)
+    assert played.order == ["aist", "ict"]  # the last one seen may have been cut short
+    assert [one.prober for one in result.observations] == MODEL_PROBERS
+    assert not result.interrupted
+
+
+def test_progress_only_grows_and_stays_below_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    Played(monkeypatch)
+    told: list[tuple[int, int]] = []
+    conduct(load_target(MODEL), progress=lambda done, total: told.append((done, total)))
+    done = [done for done, _ in told]
     assert done == sorted(done)
-    assert all(done < total for done, total in told.calls)
+    assert all(0 < done <= total for done, total in told)
+
+
+def test_the_estimate_of_single_accesses_never_goes_back() -> None:
+    counts: dict[str, int] = {}
+    shares = []
+    for prober, count in (("policy", 1), ("buffers", 60), ("queues", 15), ("migration", 9)):
+        for _ in range(count):
+            counts[prober] = counts.get(prober, 0) + 1
+            shares.append(whole._sequence_share(counts, prober, MODEL_PROBERS))
+    assert shares == sorted(shares)
+    assert shares[-1] < 1

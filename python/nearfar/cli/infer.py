@@ -12,7 +12,7 @@ from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.findings import probe_text
-from nearfar.results import Finding, Observation, ProbeResult, Result, load
+from nearfar.results import Observation, ProbeResult, Result, load
 
 
 def add_arguments(parser: Parser) -> None:
@@ -37,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
 def inferred(paths: Sequence[str]) -> ProbeResult:
     """The findings of all files together. Raises InputError naming a file that has nothing."""
+    from nearfar.infer.saved import findings_of
+
     if len(paths) == 1:
         whole = _probe(paths[0])
         if whole is not None:
@@ -52,28 +54,6 @@ def inferred(paths: Sequence[str]) -> ProbeResult:
         observations=tuple(seen),
         findings=tuple(findings_of(seen)),
     )
-
-
-def findings_of(observations: Sequence[Observation]) -> list[Finding]:
-    """What follows from `observations`, by the inference that their experiments call for."""
-    kinds = {one.pattern.get("kind") for one in observations}
-    found: list[Finding] = []
-    if "sequence" in kinds:
-        from nearfar.infer import infer
-
-        found += infer(observations)
-    if "chain" in kinds:
-        from nearfar.infer import caches, tlb
-
-        found += [*tlb.findings(observations), *caches.findings(observations)]
-    if kinds - {"sequence", "chain", "preconditions"}:
-        from nearfar.infer.curves import infer_curves
-
-        found += infer_curves(observations)
-    first: dict[str, Finding] = {}
-    for one in found:
-        first.setdefault(one.name, one)
-    return list(first.values())
 
 
 def _probe(path: str) -> ProbeResult | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar.cli.infer import findings_of
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_output,
@@ -19,17 +17,15 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import InputError
 from nearfar.report.documents import page
 from nearfar.report.findings import probe_text
-from nearfar.results import Observation, ProbeResult, load, save
+from nearfar.results import ProbeResult, load, save
 
 if TYPE_CHECKING:
     from nearfar.measure.host import Host
+    from nearfar.model import Model
 
-# About how many hundredths of a probe's time each prober takes, and in how many experiments:
-# what the estimate of the time left rests on.
-_SHARES = {"policy": (2, 1), "buffers": (16, 28), "queues": (2, 15), "migration": (80, 7)}
 _UNSAVED = "nearfar-probe.json"  # where an interrupted probe goes that was to be saved nowhere
 
 
@@ -44,7 +40,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--prober",
         metavar="NAME[,NAME...]",
-        help=f"{', '.join(_SHARES)} on a model; caches, tlb on a host; default all",
+        help="policy, buffers, queues, migration on a model; tlb, caches on a host; bandwidth, "
+        "aist, ict on both; default all",
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument(
@@ -72,90 +69,34 @@ def run(args: argparse.Namespace) -> int:
     except ProbeInterrupted as stopped:
         _keep(args, stopped.result)
         raise
-    if result.interrupted:
-        _keep(args, result)
-        raise KeyboardInterrupt
     _report(args, result)
     return 0
 
 
 def _probed(args: argparse.Namespace) -> ProbeResult:
-    from nearfar.measure.host import is_host, parse_host
+    from nearfar.probe.conduct import conduct, resume
 
     if (args.target is None) == (args.resume is None):
         raise InputError("probe: found no TARGET, expected one, or --resume RESULT without one")
-    probers = None if args.prober is None else [name.strip() for name in args.prober.split(",")]
-    if args.resume is None and is_host(args.target):
-        return _host(parse_host(args.target), probers, args)
-    from nearfar.probe import probe
-    from nearfar.probe.resume import resume
-
-    with ProgressBar("probing", quiet=args.quiet) as bar:
-        if args.resume is None:
-            return probe(args.target, probers, quick=args.quick, progress=_Estimate(bar, probers))
-        if probers is not None or args.quick:
+    if args.resume is not None:
+        if args.prober is not None or args.quick:
             raise InputError("resume: the file says what to probe; leave out --prober and --quick")
         before = load(args.resume)
-        if not isinstance(before, ProbeResult):
+        if not isinstance(before, ProbeResult) or before.target is None:
             raise InputError(f"{args.resume}: found no probe, expected what `probe` saved")
-        estimate = _Estimate(bar, before.pattern.get("probers"))
-        for one in before.observations:
-            estimate(one)
-        return resume(before, progress=estimate)
-
-
-def _host(host: Host, probers: list[str] | None, args: argparse.Namespace) -> ProbeResult:
-    """This machine's caches: every experiment is chosen and judged by `nearfar.infer`."""
-    from nearfar.measure.environment import host_environment
-    from nearfar.measure.host_core import load_host_core
-    from nearfar.probe.host_caches import observe
-
-    _check_host_probers(probers)
+        with ProgressBar("probing", quiet=args.quiet) as bar:
+            return resume(_resolved(before.target.spec), before, bar)
+    probers = None if args.prober is None else [name.strip() for name in args.prober.split(",")]
+    target = _resolved(args.target)
     with ProgressBar("probing", quiet=args.quiet) as bar:
-        seen, interrupted = observe(host, quick=args.quick, progress=bar)
-    return ProbeResult(
-        target=host.describe(),
-        environment=host_environment(host, 1, load_host_core()),
-        pattern={"kind": "probe", "probers": list(_HOST_PROBERS), "quick": args.quick},
-        observations=tuple(seen),
-        findings=tuple(findings_of(seen)),
-        interrupted=interrupted,
-    )
+        return conduct(target, probers, quick=args.quick, progress=bar)
 
 
-_HOST_PROBERS = ("tlb", "caches")
+def _resolved(target: str) -> Model | Host:
+    from nearfar.measure.host import is_host, parse_host
+    from nearfar.measure.target import resolve
 
-
-def _check_host_probers(probers: list[str] | None) -> None:
-    """They rest on each other: all, or none."""
-    for name in probers or ():
-        if name not in _HOST_PROBERS:
-            known = ", ".join(_HOST_PROBERS)
-            raise InputError(
-                f"prober: found '{name}', expected one of {known} on a host"
-                f"{suggestion(name, _HOST_PROBERS)}"
-            )
-    if probers is not None and set(probers) != set(_HOST_PROBERS):
-        raise InputError("prober: on a host, caches and tlb are probed together: one needs both")
-
-
-class _Estimate:
-    """Turns observations into a share of the whole, which nobody knows before the end."""
-
-    def __init__(self, bar: ProgressBar, probers: list[str] | None) -> None:
-        self._bar = bar
-        chosen = [name for name in _SHARES if probers is None or name in probers]
-        self._total = sum(_SHARES[name][0] for name in chosen) or 1
-        self._seen: dict[str, int] = {}
-
-    def __call__(self, seen: Observation) -> None:
-        self._seen[seen.prober] = self._seen.get(seen.prober, 0) + 1
-        last = seen.prober
-        done = 0.0
-        for name, count in self._seen.items():
-            share, usual = _SHARES.get(name, (1, 10))
-            done += share * (min(count / usual, 0.95) if name == last else 1.0)
-        self._bar(max(1, round(done)), max(self._total, round(done) + 1))
+    return parse_host(target) if is_host(target) else resolve(target)
 
 
 def _keep(args: argparse.Namespace, result: ProbeResult) -> None:
@@ -167,9 +108,7 @@ def _keep(args: argparse.Namespace, result: ProbeResult) -> None:
     file = args.json or _UNSAVED
     if not count or file == STANDARD_OUTPUT:
         return
-    how = f"; continue with: nearfar probe --resume {file}"
-    again = result.target is not None and result.target.kind == "model"
-    complain(f"{count} observations are in {Path(file)}{how if again else ''}")
+    complain(f"{count} observations kept; continue with: nearfar probe --resume {file}")
 
 
 def _report(args: argparse.Namespace, result: ProbeResult) -> None:

@@ -1,47 +1,12 @@
-"""Continues a probe that was interrupted: what was observed is not measured again."""
+"""Continuing a study: what was observed before is answered from the record, not played again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from nearfar.errors import InputError
-from nearfar.infer import study as studies
 from nearfar.infer.orders import spread_of
 from nearfar.infer.study import MissingError, Request, Study
-from nearfar.measure.target import environment, resolve
-from nearfar.probe.device import ModelDevice
-from nearfar.probe.recorder import Recorder
-from nearfar.probe.run import ProbeInterrupted, Progress
-from nearfar.results import Finding, Observation, ProbeResult
-
-
-def resume(before: ProbeResult, progress: Progress | None = None) -> ProbeResult:
-    """The whole result, as if nothing had interrupted `before`.
-
-    Raises InputError where the file does not name a model that still is what it was, and
-    ProbeInterrupted on Ctrl-C, once more.
-    """
-    target, known = before.target, before.environment
-    if target is None or target.kind != "model" or known is None:
-        raise InputError("resume: found no model as the target, and nothing else can be resumed")
-    model = resolve(target.spec)
-    if environment(model, known.seed).model_hash != known.model_hash:
-        raise InputError(f"resume: {target.spec} is no longer the model that was probed")
-    quick = bool(before.pattern.get("quick"))
-    recorder = Recorder(ModelDevice(model), quick, progress)
-    recorder.observations.extend(before.observations)
-    chosen = list(before.pattern["probers"])
-    findings = recorder.conduct(answered(studies(chosen), before.observations))
-    result = replace(
-        before,
-        observations=tuple(recorder.observations),
-        findings=tuple(findings),
-        interrupted=recorder.interrupted,
-    )
-    if result.interrupted:
-        raise ProbeInterrupted(result)
-    return result
+from nearfar.results import Finding, Observation
 
 
 def answered(study: Study[list[Finding]], seen: Sequence[Observation]) -> Study[list[Finding]]:
