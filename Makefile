@@ -29,8 +29,8 @@ help: ## this list
 	  awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: install ## validate the Optane model against published measurements; writes nearfar-demo.html
-	@$(BIN)/nearfar validate model:optane-100 --html $(demo_page)
+demo: install ## probe the Optane model and this machine, validate the model; writes nearfar-demo.html
+	@scripts/demo $(demo_page)
 	@echo "Open $(CURDIR)/$(demo_page) in a browser; it needs no network."
 
 .PHONY: install
