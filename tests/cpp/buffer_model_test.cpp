@@ -132,8 +132,9 @@ Overrides random_buffers(std::uint64_t seed, std::uint64_t least_ways) {
   Overrides overrides = sizes("nvdimm.buffer.1.");
   for (const auto& item : sizes("nvdimm.buffer.2.")) overrides.push_back(item);
   const char* const blocks[] = {"64", "256", "256", "512"};
-  overrides.emplace_back("nvdimm.media.access", "64");
-  overrides.emplace_back("nvdimm.buffer.1.entry", blocks[rng.below(4)]);
+  const char* const block = blocks[rng.below(4)];
+  overrides.emplace_back("nvdimm.media.access", block);
+  overrides.emplace_back("nvdimm.buffer.1.entry", block);
   return overrides;
 }
 

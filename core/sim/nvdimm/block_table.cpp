@@ -7,7 +7,7 @@ namespace nearfar::sim::nvdimm {
 BlockTable::BlockTable(std::uint32_t entries, std::uint32_t ways, Replacement policy,
                        std::uint64_t seed)
     : slots_(entries), sets_(entries / ways), ways_(ways), policy_(policy), rng_(seed) {
-  const std::uint32_t places = std::bit_ceil(2 * entries);
+  const std::uint32_t places = std::bit_ceil(4 * entries);
   index_.assign(places, none);
   mask_ = places - 1;
   shift_ = 64 - static_cast<std::uint32_t>(std::countr_zero(places));
@@ -24,14 +24,38 @@ BlockTable::BlockTable(std::uint32_t entries, std::uint32_t ways, Replacement po
 }
 
 BlockTable::Slot BlockTable::insert(std::uint64_t block) {
-  const auto set_number = static_cast<std::uint32_t>(block % sets_.size());
+  const std::uint32_t set_number = set_of(block);
   const Slot slot = victim(sets_[set_number], set_number);
   if (slot == none) return none;
-  evicted_ = slots_[slot].block != empty;
-  if (evicted_) index_erase(slot);
+  evicted_ = slots_[slot].block;
+  if (evicted()) index_erase(slot);
   slots_[slot].block = block;
   index_insert(slot);
   move_to_newest(slot);
+  return slot;
+}
+
+bool BlockTable::has_room(std::uint64_t block) const {
+  return oldest_unpinned(sets_[set_of(block)]) != none;
+}
+
+void BlockTable::erase(Slot slot) {
+  index_erase(slot);
+  Entry& entry = slots_[slot];
+  entry.block = empty;
+  Set& set = sets_[slot / ways_];
+  if (set.oldest == slot) return;
+  (entry.newer == none ? set.newest : slots_[entry.newer].older) = entry.older;
+  slots_[entry.older].newer = entry.newer;
+  entry.older = none;
+  entry.newer = set.oldest;
+  slots_[set.oldest].older = slot;
+  set.oldest = slot;
+}
+
+BlockTable::Slot BlockTable::oldest_unpinned(const Set& set) const {
+  Slot slot = set.oldest;
+  while (slot != none && pinned(slot)) slot = slots_[slot].newer;
   return slot;
 }
 
@@ -45,9 +69,7 @@ BlockTable::Slot BlockTable::victim(const Set& set, std::uint32_t set_number) {
     }
     return none;
   }
-  Slot slot = set.oldest;
-  while (slot != none && pinned(slot)) slot = slots_[slot].newer;
-  return slot;
+  return oldest_unpinned(set);
 }
 
 void BlockTable::move_to_newest(Slot slot) {

@@ -43,7 +43,15 @@ class BlockTable {
   Slot insert(std::uint64_t block);
 
   /// Whether the last insert threw a block out, and which.
-  [[nodiscard]] bool evicted() const { return evicted_; }
+  [[nodiscard]] bool evicted() const { return evicted_ != empty; }
+  [[nodiscard]] std::uint64_t evicted_block() const { return evicted_; }
+
+  /// Whether insert(block) would find a slot.
+  [[nodiscard]] bool has_room(std::uint64_t block) const;
+
+  /// Forgets the block in `slot`, which is not pinned; the slot is the next of its set to be
+  /// taken.
+  void erase(Slot slot);
 
   void pin(Slot slot) { ++slots_[slot].pins; }
   void unpin(Slot slot) { --slots_[slot].pins; }
@@ -67,6 +75,10 @@ class BlockTable {
   [[nodiscard]] std::uint32_t home(std::uint64_t block) const {
     return static_cast<std::uint32_t>((block * 0x9e3779b97f4a7c15u) >> shift_);
   }
+  [[nodiscard]] std::uint32_t set_of(std::uint64_t block) const {
+    return static_cast<std::uint32_t>(block % sets_.size());
+  }
+  [[nodiscard]] Slot oldest_unpinned(const Set& set) const;
   [[nodiscard]] Slot victim(const Set& set, std::uint32_t set_number);
   void move_to_newest(Slot slot);
   void index_insert(Slot slot);
@@ -74,12 +86,12 @@ class BlockTable {
 
   std::vector<Entry> slots_;
   std::vector<Set> sets_;
-  std::vector<Slot> index_;  ///< open addressing, linear probing, at most half full
+  std::vector<Slot> index_;  ///< open addressing, linear probing, at most a quarter full
   std::uint32_t ways_;
   std::uint32_t mask_ = 0;
   std::uint32_t shift_ = 0;
   Replacement policy_;
-  bool evicted_ = false;
+  std::uint64_t evicted_ = empty;
   Rng rng_;
 };
 

@@ -1,5 +1,7 @@
 #include "sim/nvdimm/config.h"
 
+#include <algorithm>
+#include <bit>
 #include <string>
 
 #include "base/error.h"
@@ -14,11 +16,11 @@ Replacement replacement(const std::string& name, const std::string& key) {
   throw InputError("model: " + key + " is '" + name + "', expected fifo, lru or random");
 }
 
-Fill fill(const std::string& name) {
+Fill fill(const std::string& name, const std::string& key) {
   if (name == "none") return Fill::none;
   if (name == "sector") return Fill::sector;
   if (name == "page") return Fill::page;
-  throw InputError("model: nvdimm.buffer.2.fill is '" + name + "', expected none, sector or page");
+  throw InputError("model: " + key + " is '" + name + "', expected none, sector or page");
 }
 
 BufferConfig buffer(const Settings& settings, const std::string& prefix) {
@@ -72,12 +74,79 @@ WearConfig wear(const Settings& settings) {
   return config;
 }
 
-/// `whole` must be a multiple of `part`, at most 64 times as large: one bit a part.
-void check_fits(Bytes part, const char* part_name, Bytes whole, const char* whole_name) {
-  if (part == 0 || whole % part != 0 || whole / part > 64) {
-    throw InputError(std::string("model: ") + whole_name + " is " + std::to_string(whole) +
-                     " B, expected 1 to 64 times " + part_name + ", " + std::to_string(part) +
-                     " B");
+std::string in_bytes(Bytes bytes) { return std::to_string(bytes) + " B"; }
+
+void check_size(Bytes size, const std::string& key, Bytes low, Bytes high) {
+  if (!std::has_single_bit(size) || size < low || size > high) {
+    throw InputError("model: " + key + " is " + in_bytes(size) + ", expected a power of two from " +
+                     std::to_string(low) + " to " + in_bytes(high));
+  }
+}
+
+/// Levels nearer the media have entries at least as large.
+void check_grows(const BufferConfig& upper, const BufferConfig& lower, const std::string& level) {
+  if (lower.entry < upper.entry) {
+    throw InputError("model: " + level + "entry is " + in_bytes(lower.entry) +
+                     ", expected at least the " + in_bytes(upper.entry) +
+                     " of the level before it");
+  }
+}
+
+/// The parts of one media block need a place each.
+void check_holds_block(const BufferConfig& buffer, const std::string& level, Bytes block) {
+  if (buffer.entries * buffer.entry < block) {
+    throw InputError("model: " + level + "entries is " + std::to_string(buffer.entries) +
+                     ", expected as many as hold nvdimm.media.access, " + in_bytes(block));
+  }
+}
+
+void read_levels(const Settings& settings, Config& config) {
+  // Models that were exported before there was a choice have two.
+  const std::uint64_t levels = settings.has("nvdimm.levels") ? settings.count("nvdimm.levels") : 2;
+  if (levels < 1 || levels > 3) {
+    throw InputError("model: nvdimm.levels is " + std::to_string(levels) + ", expected 1 to 3");
+  }
+  config.rmw = buffer(settings, "nvdimm.buffer.1.");
+  config.rmw_lanes = static_cast<std::uint32_t>(settings.count("nvdimm.buffer.1.lanes"));
+  config.rmw_line = settings.time("nvdimm.buffer.1.line");
+  if (levels == 3) config.middle = buffer(settings, "nvdimm.buffer.2.");
+  if (levels == 1) return;
+  const std::string last = "nvdimm.buffer." + std::to_string(levels) + ".";
+  config.ait = buffer(settings, last);
+  config.fill = fill(settings.name(last + "fill"), last + "fill");
+  config.data_latency = settings.time(last + "data_latency");
+}
+
+void check_levels(const Config& config) {
+  const Bytes block = config.media.access;
+  constexpr Bytes largest = Bytes{16} << 20;
+  const std::string last = config.middle ? "nvdimm.buffer.3." : "nvdimm.buffer.2.";
+  // A block's lines are kept one bit each.
+  check_size(block, "nvdimm.media.access", line_bytes, 64 * line_bytes);
+  check_size(config.rmw.entry, "nvdimm.buffer.1.entry", line_bytes, largest);
+  check_holds_block(config.rmw, "nvdimm.buffer.1.", block);
+  if (config.middle) {
+    check_size(config.middle->entry, "nvdimm.buffer.2.entry", line_bytes, largest);
+    check_grows(config.rmw, *config.middle, "nvdimm.buffer.2.");
+    check_holds_block(*config.middle, "nvdimm.buffer.2.", block);
+    if (config.middle->entries * config.middle->entry < config.rmw.entries * config.rmw.entry) {
+      throw InputError("model: nvdimm.buffer.2.entries is " +
+                       std::to_string(config.middle->entries) +
+                       ", expected room for all of nvdimm.buffer.1");
+    }
+  }
+  if (config.ait) {
+    check_size(config.ait->entry, last + "entry", block, largest);
+    check_grows(config.middle ? *config.middle : config.rmw, *config.ait, last);
+  }
+  // What moves as one is whole entries of every buffer, and whole media blocks.
+  Bytes largest_part = std::max(block, config.rmw.entry);
+  if (config.ait) largest_part = config.ait->entry;
+  if (config.wear.block == 0 || config.wear.block % largest_part != 0 ||
+      config.media.capacity % config.wear.block != 0) {
+    throw InputError("model: nvdimm.wear.block is " + in_bytes(config.wear.block) +
+                     ", expected a multiple of the largest buffer entry or media access, " +
+                     in_bytes(largest_part) + ", that divides the capacity");
   }
 }
 
@@ -90,12 +159,7 @@ Config config_from(const Settings& settings) {
   config.lsq.drain_on_fence = settings.flag("nvdimm.lsq.drain_on_fence");
   config.lsq.hold = settings.time("nvdimm.lsq.hold");
   config.lsq.latency = settings.time("nvdimm.lsq.latency");
-  config.rmw = buffer(settings, "nvdimm.buffer.1.");
-  config.rmw_lanes = static_cast<std::uint32_t>(settings.count("nvdimm.buffer.1.lanes"));
-  config.rmw_line = settings.time("nvdimm.buffer.1.line");
-  config.ait = buffer(settings, "nvdimm.buffer.2.");
-  config.fill = fill(settings.name("nvdimm.buffer.2.fill"));
-  config.data_latency = settings.time("nvdimm.buffer.2.data_latency");
+  read_levels(settings, config);
   config.table_latency = settings.time("nvdimm.table.latency");
   config.table_entry = settings.bytes("nvdimm.table.entry");
   config.media = media(settings);
@@ -103,21 +167,13 @@ Config config_from(const Settings& settings) {
   config.dram = dram::config_from(settings, "nvdimm.dram.");
   config.seed = settings.count("seed");
 
-  check_fits(line_bytes, "a line", config.rmw.entry, "nvdimm.rmw.entry");
-  check_fits(config.rmw.entry, "nvdimm.rmw.entry", config.ait.entry, "nvdimm.ait.entry");
-  check_fits(config.media.access, "nvdimm.media.access", config.rmw.entry, "nvdimm.rmw.entry");
-  if (config.wear.block == 0 || config.wear.block % config.ait.entry != 0 ||
-      config.media.capacity % config.wear.block != 0) {
-    throw InputError("model: nvdimm.wear.block is " + std::to_string(config.wear.block) +
-                     " B, expected a multiple of nvdimm.ait.entry, " +
-                     std::to_string(config.ait.entry) + " B, that divides the capacity");
-  }
-  const Bytes table = config.media.capacity / config.ait.entry * config.table_entry;
-  const Bytes buffer_bytes = config.fill == Fill::none ? 0 : config.ait.entries * config.ait.entry;
-  if (table + buffer_bytes > config.dram.capacity()) {
-    throw InputError("model: the on-DIMM DRAM holds " + std::to_string(config.dram.capacity()) +
-                     " B, expected at least " + std::to_string(table + buffer_bytes) +
-                     " B for the table and the buffer; enlarge nvdimm.dram or shrink capacity");
+  check_levels(config);
+  const Bytes table = config.media.capacity / config.page() * config.table_entry;
+  const Bytes kept = config.fill == Fill::none ? 0 : config.ait->entries * config.ait->entry;
+  if (table + kept > config.dram.capacity()) {
+    throw InputError("model: the on-DIMM DRAM holds " + in_bytes(config.dram.capacity()) +
+                     ", expected at least " + in_bytes(table + kept) +
+                     " for the table and the buffer; enlarge nvdimm.dram or shrink capacity");
   }
   return config;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/address.h"
 #include "base/settings.h"
@@ -10,15 +11,14 @@
 
 namespace nearfar::sim::nvdimm {
 
-/// What a miss of an address-indirection entry brings into the on-DIMM DRAM besides the
-/// translation.
+/// What a miss of the translation buffer brings into the on-DIMM DRAM besides the translation.
 enum class Fill : std::uint8_t {
   none,    ///< nothing: data always come from the media
-  sector,  ///< the blocks that are read, one by one
+  sector,  ///< the media blocks that are read, one by one
   page,    ///< the whole entry
 };
 
-/// One buffer level: `entries` of `entry` bytes in sets of `ways`.
+/// One buffer level: `entries` of `entry` bytes, a power of two, in sets of `ways`.
 struct BufferConfig {
   std::uint32_t entries = 0;
   Bytes entry = 0;
@@ -70,12 +70,16 @@ struct LsqConfig {
   Tick latency{};
 };
 
+/// A DIMM has one to three buffer levels. The first holds data in SRAM (read-modify-write
+/// buffer). The last of several holds translations, and data if `fill` says so, in the on-DIMM
+/// DRAM (AIT buffer). What is between them, of three, holds data.
 struct Config {
   LsqConfig lsq;
   BufferConfig rmw;
   std::uint32_t rmw_lanes = 1;  ///< pages go round the lanes by which lines leave the buffer
   Tick rmw_line{};              ///< between two lines of a lane
-  BufferConfig ait;
+  std::optional<BufferConfig> middle;
+  std::optional<BufferConfig> ait;  ///< without it every translation reads the table
   Fill fill = Fill::none;
   Tick data_latency{};  ///< of reading buffered data, beyond the look-up and the DRAM itself
   Bytes table_entry = 8;
@@ -85,12 +89,9 @@ struct Config {
   dram::Config dram;
   std::uint64_t seed = 0;
 
-  [[nodiscard]] std::uint32_t lines_per_block() const {
-    return static_cast<std::uint32_t>(rmw.entry / line_bytes);
-  }
-  [[nodiscard]] std::uint32_t blocks_per_page() const {
-    return static_cast<std::uint32_t>(ait.entry / rmw.entry);
-  }
+  /// What one entry of the indirection table maps: an entry of the buffer before it, or what
+  /// wear-levelling moves as one.
+  [[nodiscard]] Bytes page() const { return ait ? ait->entry : wear.block; }
 };
 
 /// Reads the keys below `nvdimm.`; throws InputError when one is missing or the values do

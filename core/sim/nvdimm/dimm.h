@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "sim/nvdimm/indirection.h"
 #include "sim/nvdimm/load_store_queue.h"
 #include "sim/nvdimm/media.h"
+#include "sim/nvdimm/middle_buffer.h"
 #include "sim/nvdimm/wear.h"
 #include "sim/request.h"
 
@@ -21,16 +23,23 @@ namespace nearfar::sim::nvdimm {
 
 /// One Optane-class DIMM, from its bus interface to its media.
 ///
-/// A read looks in the load-store queue, then in the read-modify-write (RMW) buffer. A miss
-/// takes an RMW slot and asks the address-indirection buffer for the page's place: a hit
-/// there costs a look-up, a miss one access to the table in the on-DIMM DRAM. The block then
-/// comes from that DRAM if it is buffered there, else from the media. Lines leave for the bus
-/// through lanes that the pages share out among them, one line at a time.
+/// A read looks in the load-store queue, then in the first buffer, the read-modify-write (RMW)
+/// buffer. A miss takes an RMW slot and, of three levels, asks the middle buffer. What is not
+/// there is translated: a hit in the address-indirection buffer costs a look-up, a miss, or no
+/// such buffer, one access to the table in the on-DIMM DRAM. The data then come from that DRAM
+/// if they are buffered there, else from the media: an entry is filled whole, the block that is
+/// wanted first; of an entry smaller than a media access only its own part is kept. Lines leave
+/// for the bus through lanes that the pages share out among them, one line at a time.
 ///
-/// A write is gathered in the load-store queue, passes through the RMW buffer, is translated
-/// and goes to the media; the buffered copy in DRAM is updated. From leaving the queue until
-/// it is on the media its block is pinned in the RMW buffer, so the newest data of a line is
-/// always found at the first of: load-store queue, RMW buffer, DRAM and media.
+/// A write is gathered in the load-store queue to media blocks, passes through the RMW buffer,
+/// is translated and goes to the media; the buffered copy in DRAM is updated. From leaving the
+/// queue until it is on the media its entry is pinned in the RMW buffer, so the newest data of
+/// a line is always found at the first of: load-store queue, RMW buffer, everything else. No
+/// entry is ever thrown out with data that the media do not have.
+///
+/// Sizes: a line is 64 B, a block is what a media access moves, an entry of the RMW buffer is
+/// some blocks or part of one, a sector is what one media access brings of an entry, and a page
+/// is what one translation is for.
 ///
 /// When a block has worn enough it moves: its data are read, written elsewhere and the table
 /// is changed, while everything for that block waits.
@@ -78,29 +87,49 @@ class Dimm {
 
   struct Read {
     ReadTag tag = 0;
-    std::uint64_t block = 0;
-    std::uint32_t line = 0;
-    Index next = none;  ///< among those that wait for one RMW slot
+    Index next = none;  ///< among those that wait for one sector
+    Address line;
     DataHandle data = 0;
   };
 
-  /// The state of an RMW slot besides the directory's.
-  struct RmwEntry {
+  /// A sector of an RMW slot.
+  struct Sector {
     std::uint64_t ready = 0;  ///< lines that can be read now
+    Tick complete = Tick::never();  ///< when all of it is there, once that is known
     std::uint32_t wanted = 0;  ///< the line that was asked for first
-    Tick complete = Tick::never();  ///< when the block is there, once that is known
+    std::uint32_t busy = 0;  ///< transfers of it under way; each pins the slot
     Index first_waiting = none;  ///< reads of lines whose time is not known, in order
     Index last_waiting = none;
+
+    /// Neither here nor on its way: its neighbours were written, it was not.
+    [[nodiscard]] bool absent() const { return ready == 0 && busy == 0; }
   };
 
-  /// A block under way between the RMW buffer and what lies behind it.
+  /// Something under way between the buffers and what lies behind them.
   struct Transfer {
-    enum class Kind : std::uint8_t { fetch, write, fill } kind = Kind::fetch;
-    std::uint64_t block = 0;
-    Slot rmw = BlockTable::none;
+    enum class Kind : std::uint8_t {
+      fetch,         ///< of a sector of the RMW buffer
+      fetch_middle,  ///< of a sector of the middle buffer
+      write,         ///< of a block
+      fill,          ///< of a block of a page in the on-DIMM DRAM
+    } kind = Kind::fetch;
+    Address at;
+    Index into = none;             ///< the sector that is fetched, or what is written
     Slot page = BlockTable::none;  ///< where its data lie in the on-DIMM DRAM
+    Index next = none;             ///< of the sectors that come with one translation
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
-    Index group = none;            ///< of a write
+  };
+
+  /// A group of the load-store queue on its way to the media.
+  struct Write {
+    struct Part {
+      Index sector;
+      Slot middle;
+    };
+    WriteGroup group;
+    Index sectors_seen = 0;   ///< of its block, before one that found no slot
+    bool whole = true;        ///< nothing of the block has to come from the media
+    std::vector<Part> parts;  ///< sectors with lines of it, pinned
   };
 
   struct Event {
@@ -112,6 +141,7 @@ class Dimm {
       read_table,
       read_buffered,
       fetched,
+      filled,
       written,
       unlock,
       drain
@@ -135,48 +165,79 @@ class Dimm {
   };
 
   // Addresses
-  [[nodiscard]] std::uint64_t page_of(std::uint64_t block) const {
-    return block / blocks_per_page_;
+  [[nodiscard]] std::uint64_t page_of(Address at) const { return at.block(page_); }
+  [[nodiscard]] std::uint64_t entry_of(Address at) const { return at.value() >> entry_shift_; }
+  [[nodiscard]] std::uint64_t block_of(Address at) const { return at.value() >> block_shift_; }
+  [[nodiscard]] std::uint32_t block_in_page(Address at) const {
+    return static_cast<std::uint32_t>(at.value() % page_ >> block_shift_);
   }
-  [[nodiscard]] Address device_address(std::uint64_t block) const {
-    return Address(block * config_.rmw.entry);
+  [[nodiscard]] std::uint32_t line_in_block(Address at) const {
+    return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_block_ - 1);
   }
-  [[nodiscard]] Address media_address(std::uint64_t block) const {
-    return wear_.translate(device_address(block));
+  [[nodiscard]] std::uint64_t all_block_lines() const {
+    return ~std::uint64_t{0} >> (64 - lines_per_block_);
   }
+  [[nodiscard]] std::uint32_t line_in_sector(Address at) const {
+    return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_sector_ - 1);
+  }
+  [[nodiscard]] Index sector_of(Slot slot, Address at) const {
+    return slot * sectors_per_entry_ +
+           (static_cast<Index>(at.value() >> sector_shift_) & (sectors_per_entry_ - 1));
+  }
+  [[nodiscard]] Slot slot_of(Index sector) const {
+    return sector >> (entry_shift_ - sector_shift_);
+  }
+  [[nodiscard]] Address sector_address(Index sector) const;
 
   // Reads
   void read_arrives(Index read, Tick now);
   bool look_up(Index read, Tick now);
-  void serve(Index read, Slot slot, Tick now);
-  void serve_waiting(Slot slot, Tick now);
-  void wait(Index read, RmwEntry& entry);
+  Slot claim(Address at);
+  void serve(Index read, Index sector, Tick now);
+  void serve_waiting(Index sector, Tick now);
+  void wait(Index read, Sector& sector);
   void respond(Index read, Tick at) { events_.push(at, {Event::Kind::respond, read}); }
   void leave(Index read, Tick now, std::vector<Reply>& replies);
 
   // Writes
   void write_arrives(Index arrival, Tick now);
   void drain(Tick now);
-  bool start_write(Index group, Tick now);
+  bool start_write(Index write, Tick now);
+  void write_sector(Write& write, Slot slot, Address at, std::uint64_t lines, Tick now);
+  bool written_part(const Write::Part& part, Tick now);
+  void store_content(const Write& write);
   void written(Index transfer, Tick now);
   void notify(const WriteGroup& group, Tick now);
 
   // Translation and what lies behind it
   void translate(Index transfer, Tick now);
   void translated(Index transfer, Tick now);
-  void table_arrived(Slot slot, Tick now);
+  void table_arrived(Index waiting, Tick now);
+  void fetch(Slot slot, Address at, Tick now);
+  Index fetch_sector(Index sector, Address at);
+  void fetch_others(Index head);
+  void ask(Index transfer, Tick now);
   void fetch_from_dram(Index transfer, Tick now);
   void dram_line_arrived(Index transfer, std::uint32_t line, Tick now);
   void media_started(const Media::Started& started);
   void fetched(Index transfer, Tick now);
-  void keep_in_dram(std::uint64_t block, std::uint64_t lines, bool new_block, Tick now);
-  void fill_page(std::uint64_t block, Tick now);
-  void release(Slot slot, Tick now);
+  void complete_at(Index sector, Tick at);
+  void settle(Index sector);
+  void keep_in_dram(Address at, std::uint64_t lines, bool new_block, Tick now);
+  void fill_page(Address at, Tick now);
   void retry_stalled(Tick now);
 
+  // The middle buffer, where there is one
+  bool claim_middle(Address at);
+  void fetch_through_middle(Slot slot, Address at, Tick now);
+  void fetch_middle(Slot home, Address at, Tick looked_up);
+  void middle_complete_at(Index sector, Tick at);
+  void middle_arrived(Index sector);
+  void filled(Index sector, Tick now);
+
   // Wear
-  void count_wear(std::uint64_t block, Tick now);
-  void migrate(std::uint64_t block, Tick now);
+  void count_wear(Address block, Tick now);
+  void migrate(Address block, Tick now);
   bool wait_for_migration(Index transfer);
   void unlock(Index migration, Tick now);
   void move_content(Address from, Address to);
@@ -186,9 +247,9 @@ class Dimm {
   void dram_completions(Tick now);
 
   // Data
-  void load_block(Slot slot, std::uint64_t block, std::uint64_t except_lines);
-  [[nodiscard]] DataHandle& rmw_data(Slot slot, std::uint32_t line) {
-    return rmw_data_[slot * lines_per_block_ + line];
+  void load_data(Index sector);
+  [[nodiscard]] DataHandle& rmw_data(Index sector, std::uint32_t line) {
+    return rmw_data_[std::size_t{sector} * lines_per_sector_ + line];
   }
 
   void handle(const Event& event, Tick now, std::vector<Reply>& replies);
@@ -199,16 +260,25 @@ class Dimm {
   void find_next();
 
   Config config_;
+  Bytes page_;
+  std::uint32_t entry_shift_;
+  std::uint32_t block_shift_;
+  std::uint32_t sector_shift_;
+  std::uint32_t sectors_per_entry_;
+  std::uint32_t sectors_per_block_;
   std::uint32_t lines_per_block_;
-  std::uint32_t blocks_per_page_;
-  std::uint64_t all_lines_;
+  std::uint32_t lines_per_sector_;
+  std::uint64_t all_lines_;  ///< of a sector
+  Tick ait_latency_{};
 
   LoadStoreQueue lsq_;
   BlockTable rmw_;
-  std::vector<RmwEntry> rmw_entries_;
+  std::vector<Sector> sectors_;
   std::vector<DataHandle> rmw_data_;
   std::vector<Tick> lane_free_;
-  IndirectionBuffer ait_;
+  std::optional<MiddleBuffer> middle_;
+  IndirectionTable table_;
+  std::optional<IndirectionBuffer> ait_;
   WearLeveler wear_;
   Media media_;
   dram::Channel dram_;
@@ -218,7 +288,7 @@ class Dimm {
   Tick dram_next_ = Tick::never();  ///< dram_.next_event(), asked for when it can have changed
   Slab<Read> reads_;
   Slab<Transfer> transfers_;
-  Slab<WriteGroup> groups_;
+  Slab<Write> writes_;
   Slab<Arrival> arrivals_;
   std::deque<Stalled> stalled_;  ///< found every RMW slot of their set pinned
   std::deque<Index> untranslated_;  ///< transfers that found every AIT way of their set pending

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/nvdimm/dimm.h"
 
 namespace nearfar::sim::nvdimm {
@@ -5,7 +7,8 @@ namespace nearfar::sim::nvdimm {
 void Dimm::read_arrives(Index read, Tick now) {
   ++read_lines_;
   Read& arriving = reads_[read];
-  if (!lsq_.empty() && lsq_.forwards(arriving.block, arriving.line, arriving.data)) {
+  if (!lsq_.empty() &&
+      lsq_.forwards(block_of(arriving.line), line_in_block(arriving.line), arriving.data)) {
     ++lsq_forwards_;
     respond(read, now + config_.lsq.latency);
     return;
@@ -15,62 +18,109 @@ void Dimm::read_arrives(Index read, Tick now) {
 }
 
 bool Dimm::look_up(Index read, Tick now) {
-  const Read& arriving = reads_[read];
-  Slot slot = rmw_.find(arriving.block);
+  const Address line = reads_[read].line;
+  Slot slot = rmw_.find(entry_of(line));
   if (slot != BlockTable::none) {
-    ++rmw_hits_;
     rmw_.touch(slot);
-    serve(read, slot, now);
-    return true;
+    const Index sector = sector_of(slot, line);
+    if (!sectors_[sector].absent()) {
+      ++rmw_hits_;
+      serve(read, sector, now);
+      return true;
+    }
+  } else {
+    slot = claim(line);
+    if (slot == BlockTable::none) return false;
   }
-  slot = rmw_.insert(arriving.block);
-  if (slot == BlockTable::none) return false;
   ++rmw_misses_;
-  rmw_.pin(slot);
-  RmwEntry& entry = rmw_entries_[slot];
-  entry = RmwEntry{};
-  entry.wanted = arriving.line;
-  wait(read, entry);
-  Transfer fetch;
-  fetch.kind = Transfer::Kind::fetch;
-  fetch.block = arriving.block;
-  fetch.rmw = slot;
-  events_.push(now + config_.lsq.latency + config_.rmw.latency + config_.ait.latency,
-               {Event::Kind::translate, transfers_.take(fetch)});
+  wait(read, sectors_[sector_of(slot, line)]);
+  if (middle_) {
+    fetch_through_middle(slot, line, now);
+  } else {
+    fetch(slot, line, now);
+  }
   return true;
 }
 
-void Dimm::serve(Index read, Slot slot, Tick now) {
-  Read& waiting = reads_[read];
-  RmwEntry& entry = rmw_entries_[slot];
-  const Tick looked_up = now + config_.lsq.latency + config_.rmw.latency;
-  const bool ready = (entry.ready >> waiting.line & 1) != 0;
-  if (ready || !entry.complete.is_never()) {
-    waiting.data = rmw_data(slot, waiting.line);
-    respond(read, ready ? looked_up : max(looked_up, entry.complete));
-  } else {
-    wait(read, entry);
+/// Takes a slot for the entry of `at`, which has none; none when nothing can leave.
+Dimm::Slot Dimm::claim(Address at) {
+  const std::uint64_t entry = entry_of(at);
+  if (middle_ && !(rmw_.has_room(entry) && claim_middle(at))) return BlockTable::none;
+  const Slot slot = rmw_.insert(entry);
+  if (slot == BlockTable::none) return slot;
+  const Index first = slot * sectors_per_entry_;
+  for (Index i = 0; i < sectors_per_entry_; ++i) sectors_[first + i] = Sector{};
+  return slot;
+}
+
+/// Brings in what is missing of an entry with one translation, the sector of `at` first.
+void Dimm::fetch(Slot slot, Address at, Tick now) {
+  const Index first = sector_of(slot, at);
+  sectors_[first].wanted = line_in_sector(at);
+  const Index head = fetch_sector(first, at);
+  if (sectors_per_entry_ > 1) fetch_others(head);
+  events_.push(now + config_.lsq.latency + config_.rmw.latency + ait_latency_,
+               {Event::Kind::translate, head});
+}
+
+Dimm::Index Dimm::fetch_sector(Index sector, Address at) {
+  ++sectors_[sector].busy;
+  rmw_.pin(slot_of(sector));
+  const Index index = transfers_.take_any();
+  Transfer& transfer = transfers_[index];
+  transfer.kind = Transfer::Kind::fetch;
+  transfer.at = at;
+  transfer.into = sector;
+  transfer.next = none;
+  return index;
+}
+
+void Dimm::fetch_others(Index head) {
+  const Index first = transfers_[head].into;
+  const Index mask = sectors_per_entry_ - 1;
+  Index tail = head;
+  for (Index i = 1; i <= mask; ++i) {
+    const Index sector = (first & ~mask) | ((first + i) & mask);
+    if (!sectors_[sector].absent()) continue;
+    const Index next = fetch_sector(sector, sector_address(sector));
+    transfers_[tail].next = next;
+    tail = next;
   }
 }
 
-void Dimm::wait(Index read, RmwEntry& entry) {
-  reads_[read].next = none;
-  (entry.first_waiting == none ? entry.first_waiting : reads_[entry.last_waiting].next) = read;
-  entry.last_waiting = read;
+[[gnu::flatten]] void Dimm::serve(Index read, Index index, Tick now) {
+  Read& waiting = reads_[read];
+  Sector& sector = sectors_[index];
+  const Tick looked_up = now + config_.lsq.latency + config_.rmw.latency;
+  const std::uint32_t line = line_in_sector(waiting.line);
+  const bool ready = (sector.ready >> line & 1) != 0;
+  if (ready || !sector.complete.is_never()) {
+    waiting.data = rmw_data(index, line);
+    respond(read, ready ? looked_up : max(looked_up, sector.complete));
+  } else {
+    wait(read, sector);
+  }
 }
 
-void Dimm::serve_waiting(Slot slot, Tick now) {
-  RmwEntry& entry = rmw_entries_[slot];
-  Index read = entry.first_waiting;
-  entry.first_waiting = none;
+void Dimm::wait(Index read, Sector& sector) {
+  reads_[read].next = none;
+  (sector.first_waiting == none ? sector.first_waiting : reads_[sector.last_waiting].next) = read;
+  sector.last_waiting = read;
+}
+
+void Dimm::serve_waiting(Index index, Tick now) {
+  Sector& sector = sectors_[index];
+  Index read = sector.first_waiting;
+  sector.first_waiting = none;
   while (read != none) {
     Read& waiting = reads_[read];
     const Index next = waiting.next;
-    if ((entry.ready >> waiting.line & 1) != 0 || !entry.complete.is_never()) {
-      waiting.data = rmw_data(slot, waiting.line);
+    const std::uint32_t line = line_in_sector(waiting.line);
+    if ((sector.ready >> line & 1) != 0 || !sector.complete.is_never()) {
+      waiting.data = rmw_data(index, line);
       respond(read, now);
     } else {
-      wait(read, entry);
+      wait(read, sector);
     }
     read = next;
   }
@@ -78,7 +128,7 @@ void Dimm::serve_waiting(Slot slot, Tick now) {
 
 void Dimm::leave(Index read, Tick now, std::vector<Reply>& replies) {
   const Read& leaving = reads_[read];
-  Tick& free = lane_free_[page_of(leaving.block) % lane_free_.size()];
+  Tick& free = lane_free_[page_of(leaving.line) % lane_free_.size()];
   if (free > now) {
     respond(read, free);
     return;
@@ -88,32 +138,19 @@ void Dimm::leave(Index read, Tick now, std::vector<Reply>& replies) {
   reads_.give_back(read);
 }
 
-void Dimm::fetched(Index transfer, Tick now) {
-  const Transfer done = transfers_[transfer];
-  transfers_.give_back(transfer);
-  if (config_.fill != Fill::none) keep_in_dram(done.block, all_lines_, true, now);
-  if (done.kind == Transfer::Kind::fill) return;
-  if (config_.fill == Fill::page) fill_page(done.block, now);
-  rmw_entries_[done.rmw].ready = all_lines_;
-  release(done.rmw, now);
+/// It is known that a sector will be here at `at`.
+void Dimm::complete_at(Index index, Tick at) {
+  sectors_[index].complete = at;
+  if (data_in_use_) load_data(index);
+  serve_waiting(index, at);
 }
 
-void Dimm::fill_page(std::uint64_t block, Tick now) {
-  const std::uint64_t page = page_of(block);
-  const Slot slot = ait_.find(page);
-  if (slot == IndirectionBuffer::none || ait_.pending(slot)) return;
-  for (std::uint32_t other = 0; other < blocks_per_page_; ++other) {
-    if (!ait_.ask_for_block(slot, other) || ait_.holds_block(slot, other)) continue;
-    Transfer fill;
-    fill.kind = Transfer::Kind::fill;
-    fill.block = page * blocks_per_page_ + other;
-    media_.read(transfers_.take(fill), media_address(fill.block), now);
-  }
-}
-
-void Dimm::release(Slot slot, Tick now) {
-  rmw_.unpin(slot);
-  if (!stalled_.empty()) retry_stalled(now);
+/// A transfer of a sector has ended; all of it is here.
+void Dimm::settle(Index index) {
+  Sector& sector = sectors_[index];
+  sector.ready = all_lines_;
+  --sector.busy;
+  rmw_.unpin(slot_of(index));
 }
 
 void Dimm::retry_stalled(Tick now) {
@@ -125,12 +162,13 @@ void Dimm::retry_stalled(Tick now) {
   }
 }
 
-void Dimm::load_block(Slot slot, std::uint64_t block, std::uint64_t except_lines) {
-  const std::uint64_t first = media_address(block).value() / line_bytes;
-  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
-    if ((except_lines >> line & 1) != 0) continue;
+/// The data of the lines that are not there yet, as everything behind the RMW buffer has them.
+void Dimm::load_data(Index index) {
+  const std::uint64_t first = wear_.translate(sector_address(index)).value() / line_bytes;
+  for (std::uint32_t line = 0; line < lines_per_sector_; ++line) {
+    if ((sectors_[index].ready >> line & 1) != 0) continue;
     const auto found = content_.find(first + line);
-    rmw_data(slot, line) = found == content_.end() ? 0 : found->second;
+    rmw_data(index, line) = found == content_.end() ? 0 : found->second;
   }
 }
 

@@ -10,9 +10,8 @@ void Dimm::write_arrives(Index arrival, Tick now) {
   const Arrival arrived = arrivals_[arrival];
   arrivals_.give_back(arrival);
   const MediaNotice notice{arrived.request.id, arrived.request.address};
-  lsq_.write(arrived.device.block(config_.rmw.entry),
-             static_cast<std::uint32_t>(arrived.device.value() % config_.rmw.entry / line_bytes),
-             arrived.request.data, arrived.request.tell_media ? &notice : nullptr, now);
+  lsq_.write(block_of(arrived.device), line_in_block(arrived.device), arrived.request.data,
+             arrived.request.tell_media ? &notice : nullptr, now);
   --writes_on_bus_;
   // The queue drains when the last line before the fence is here: a block whose lines are
   // still arriving must not leave in pieces.
@@ -21,78 +20,119 @@ void Dimm::write_arrives(Index arrival, Tick now) {
 
 void Dimm::drain(Tick now) {
   while (writes_under_way_ < config_.media.write_queue && lsq_.must_drain(now)) {
-    const Index group = groups_.take_any();
-    lsq_.take_oldest(groups_[group]);
+    const Index index = writes_.take_any();
+    Write& write = writes_[index];
+    lsq_.take_oldest(write.group);
+    write.sectors_seen = 0;
+    write.whole = true;
+    write.parts.clear();
     ++writes_under_way_;
-    if (!stalled_.empty() || !start_write(group, now)) stalled_.push_back({true, group});
+    if (!stalled_.empty() || !start_write(index, now)) stalled_.push_back({true, index});
   }
 }
 
-bool Dimm::start_write(Index group, Tick now) {
-  const WriteGroup& lines = groups_[group];
-  Slot slot = rmw_.find(lines.block);
-  const bool present = slot != BlockTable::none;
-  if (present) {
-    rmw_.touch(slot);
-  } else {
-    slot = rmw_.insert(lines.block);
-    if (slot == BlockTable::none) return false;
-    rmw_entries_[slot] = RmwEntry{};
+/// Puts a block's lines into the first level, sector by sector; false when there is no slot for
+/// one. What is there then stays, and the next attempt goes on from it.
+bool Dimm::start_write(Index index, Tick now) {
+  Write& write = writes_[index];
+  const Address block(write.group.block << block_shift_);
+  for (; write.sectors_seen < sectors_per_block_; ++write.sectors_seen) {
+    const std::uint64_t lines =
+        write.group.lines >> (write.sectors_seen * lines_per_sector_) & all_lines_;
+    if (lines == 0) {
+      write.whole = false;
+      continue;
+    }
+    const Address at = block + (Bytes{write.sectors_seen} << sector_shift_);
+    Slot slot = rmw_.find(entry_of(at));
+    if (slot != BlockTable::none) {
+      rmw_.touch(slot);
+    } else {
+      slot = claim(at);
+      if (slot == BlockTable::none) return false;
+    }
+    write_sector(write, slot, at, lines, now);
   }
-  rmw_.pin(slot);
-  RmwEntry& entry = rmw_entries_[slot];
-  const bool whole = lines.lines == all_lines_ ||
-                     (present && (entry.ready == all_lines_ || !entry.complete.is_never()));
-  if (!whole) ++merges_;
-  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
-    if ((lines.lines >> line & 1) != 0) rmw_data(slot, line) = lines.data[line];
-  }
-  entry.ready |= lines.lines;
-  serve_waiting(slot, now + config_.rmw.latency);
+  if (!write.whole) ++merges_;
 
-  Transfer write;
-  write.kind = Transfer::Kind::write;
-  write.block = lines.block;
-  write.rmw = slot;
-  write.group = group;
-  events_.push(now + config_.rmw.latency + config_.ait.latency,
-               {Event::Kind::translate, transfers_.take(write)});
+  Transfer transfer;
+  transfer.kind = Transfer::Kind::write;
+  transfer.at = block;
+  transfer.into = index;
+  events_.push(now + config_.rmw.latency + ait_latency_,
+               {Event::Kind::translate, transfers_.take(transfer)});
   return true;
+}
+
+void Dimm::write_sector(Write& write, Slot slot, Address at, std::uint64_t lines, Tick now) {
+  const Index index = sector_of(slot, at);
+  Sector& sector = sectors_[index];
+  ++sector.busy;
+  rmw_.pin(slot);
+  const Slot home = middle_ ? middle_->find(at) : BlockTable::none;
+  if (middle_) middle_->pin(home);
+  write.parts.push_back({index, home});
+  if (lines != all_lines_ && sector.ready != all_lines_ && sector.complete.is_never()) {
+    write.whole = false;
+  }
+  const DataHandle* data = &write.group.data[line_in_block(at)];
+  for (std::uint32_t line = 0; line < lines_per_sector_; ++line) {
+    if ((lines >> line & 1) != 0) rmw_data(index, line) = data[line];
+  }
+  sector.ready |= lines;
+  serve_waiting(index, now + config_.rmw.latency);
 }
 
 void Dimm::written(Index transfer, Tick now) {
   const Transfer done = transfers_[transfer];
   transfers_.give_back(transfer);
-  WriteGroup& group = groups_[done.group];
+  const Write& write = writes_[done.into];
+  const WriteGroup& group = write.group;
   ++media_writes_;
   --writes_under_way_;
   writes_announced_ -= static_cast<std::uint32_t>(std::popcount(group.lines));
 
-  if (data_in_use_) {
-    // Written is what the buffer holds by now, the group's lines or newer ones: when their block
-    // has moved in between, writes to different partitions may overtake each other.
-    const std::uint64_t first = media_address(done.block).value() / line_bytes;
-    for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
-      if ((group.lines >> line & 1) != 0) content_[first + line] = rmw_data(done.rmw, line);
-    }
-  }
-  if (config_.fill != Fill::none) keep_in_dram(done.block, group.lines, false, now);
+  if (data_in_use_) store_content(write);
+  if (config_.fill != Fill::none) keep_in_dram(done.at, group.lines, false, now);
   notify(group, now);
-  groups_.give_back(done.group);
+  bool freed = false;
+  for (const Write::Part& part : write.parts) freed |= written_part(part, now);
+  writes_.give_back(done.into);
+  if (freed && !stalled_.empty()) retry_stalled(now);
+  count_wear(done.at, now);
+}
 
-  // The media merged the lines with the old block, which the RMW buffer now holds whole,
-  // unless a read of it is still under way.
-  RmwEntry& entry = rmw_entries_[done.rmw];
-  rmw_.unpin(done.rmw);
-  if (!rmw_.pinned(done.rmw)) {
-    if (entry.ready != all_lines_) {
-      if (data_in_use_) load_block(done.rmw, done.block, entry.ready);
-      entry.ready = all_lines_;
-      serve_waiting(done.rmw, now);
-    }
-    if (!stalled_.empty()) retry_stalled(now);
+/// The media merged the lines with the old block, which the buffers now hold whole, unless
+/// something else of that sector is still under way. Returns whether a slot can be replaced.
+bool Dimm::written_part(const Write::Part& part, Tick now) {
+  Sector& sector = sectors_[part.sector];
+  const Slot slot = slot_of(part.sector);
+  rmw_.unpin(slot);
+  if (--sector.busy == 0 && sector.ready != all_lines_) {
+    if (data_in_use_) load_data(part.sector);
+    sector.ready = all_lines_;
+    serve_waiting(part.sector, now);
   }
-  count_wear(done.block, now);
+  if (middle_) {
+    middle_->unpin(part.middle);
+    Tick& complete =
+        (*middle_)[middle_->sector_of(part.middle, sector_address(part.sector))].complete;
+    complete = min(complete, now);
+  }
+  return !rmw_.pinned(slot);
+}
+
+/// Written is what the buffer holds by now, the group's lines or newer ones: when their block
+/// has moved in between, writes to different partitions may overtake each other.
+void Dimm::store_content(const Write& write) {
+  for (const Write::Part& part : write.parts) {
+    const Address at = sector_address(part.sector);
+    const std::uint64_t lines = write.group.lines >> line_in_block(at) & all_lines_;
+    const std::uint64_t first = wear_.translate(at).value() / line_bytes;
+    for (std::uint32_t line = 0; line < lines_per_sector_; ++line) {
+      if ((lines >> line & 1) != 0) content_[first + line] = rmw_data(part.sector, line);
+    }
+  }
 }
 
 void Dimm::notify(const WriteGroup& group, Tick now) {
@@ -104,37 +144,36 @@ void Dimm::notify(const WriteGroup& group, Tick now) {
 
 // ---- Wear levelling ----------------------------------------------------------------------
 
-void Dimm::count_wear(std::uint64_t block, Tick now) {
+void Dimm::count_wear(Address block, Tick now) {
   for (const MinorStall& minor : config_.wear.minor) {
     if (minor.interval == 0 || media_writes_ % minor.interval != 0) continue;
     ++minor_stalls_;
     media_.stall(now + minor.stall);
   }
-  if (wear_.count_write(device_address(block))) migrate(block, now);
+  if (wear_.count_write(block)) migrate(block, now);
 }
 
-void Dimm::migrate(std::uint64_t block, Tick now) {
-  const Address device = device_address(block);
-  const std::uint64_t wear_block = device.block(config_.wear.block);
+void Dimm::migrate(Address block, Tick now) {
+  const std::uint64_t wear_block = block.block(config_.wear.block);
   const bool already = std::any_of(migrating_.begin(), migrating_.end(), [&](Index other) {
     return migrations_[other].wear_block == wear_block;
   });
   if (already) return;
-  const WearLeveler::Move move = wear_.move(device);
+  const WearLeveler::Move move = wear_.move(block);
   if (move.from == move.to) return;
   ++migrations_done_;
 
   const Address from(move.from * config_.wear.block);
   const Address to(move.to * config_.wear.block);
-  for (Bytes offset = 0; offset < config_.wear.block; offset += config_.rmw.entry) {
+  for (Bytes offset = 0; offset < config_.wear.block; offset += config_.media.access) {
     media_.read(none, from + offset, now);
     media_.write(none, to + offset, now);
   }
   if (data_in_use_) move_content(from, to);
-  const Bytes pages = config_.wear.block / config_.ait.entry;
+  const Bytes pages = config_.wear.block / page_;
   for (Bytes page = 0; page < pages; ++page) {
     ++table_writes_;
-    dram_send(posted, ait_.table_line(wear_block * pages + page), Op::write, now);
+    dram_send(posted, table_.line_of(wear_block * pages + page), Op::write, now);
   }
   const Index migration = migrations_.take({wear_block, {}});
   migrating_.push_back(migration);
@@ -142,8 +181,7 @@ void Dimm::migrate(std::uint64_t block, Tick now) {
 }
 
 bool Dimm::wait_for_migration(Index transfer) {
-  const std::uint64_t wear_block =
-      device_address(transfers_[transfer].block).block(config_.wear.block);
+  const std::uint64_t wear_block = transfers_[transfer].at.block(config_.wear.block);
   for (const Index migration : migrating_) {
     if (migrations_[migration].wear_block != wear_block) continue;
     migrations_[migration].waiting.push_back(transfer);

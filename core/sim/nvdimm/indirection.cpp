@@ -1,23 +1,28 @@
 #include "sim/nvdimm/indirection.h"
 
+#include <algorithm>
+
 namespace nearfar::sim::nvdimm {
 
 IndirectionBuffer::IndirectionBuffer(const Config& config)
-    : directory_(config.ait.entries, config.ait.ways, config.ait.policy, config.seed + 2),
-      blocks_(config.ait.entries),
-      asked_(config.ait.entries),
-      waiters_(config.ait.entries),
-      table_entry_(config.table_entry),
-      page_bytes_(config.ait.entry) {
-  const Bytes table = config.media.capacity / page_bytes_ * table_entry_;
+    : directory_(config.ait->entries, config.ait->ways, config.ait->policy, config.seed + 2),
+      waiters_(config.ait->entries),
+      page_bytes_(config.page()),
+      blocks_per_page_(static_cast<std::uint32_t>(config.page() / config.media.access)),
+      words_(config.fill == Fill::none ? 0 : (blocks_per_page_ + 63) / 64),
+      blocks_(config.ait->entries * words_),
+      asked_(config.ait->entries * words_) {
+  const Bytes table = config.media.capacity / page_bytes_ * config.table_entry;
   data_base_ = (table + page_bytes_ - 1) / page_bytes_ * page_bytes_;
 }
 
 IndirectionBuffer::Slot IndirectionBuffer::insert(std::uint64_t page) {
   const Slot slot = directory_.insert(page);
   if (slot == none) return none;
-  blocks_[slot] = 0;
-  asked_[slot] = 0;
+  if (words_ != 0) {
+    std::fill_n(&blocks_[word(slot, 0)], words_, 0);
+    std::fill_n(&asked_[word(slot, 0)], words_, 0);
+  }
   directory_.pin(slot);
   return slot;
 }

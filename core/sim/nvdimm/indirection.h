@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/address.h"
@@ -10,18 +11,28 @@
 
 namespace nearfar::sim::nvdimm {
 
-/// The address indirection table (AIT) and its buffer, as they lie in the on-DIMM DRAM.
-///
-/// The table holds one entry a page for the whole DIMM; the buffer holds the translations
-/// of recently used pages and, if `fill` says so, the blocks of those pages that have been
-/// read. This class knows what is where; the DIMM does the DRAM accesses.
+/// The address indirection table (AIT): one entry a page for the whole DIMM, from the beginning of
+/// the on-DIMM DRAM.
+struct IndirectionTable {
+  Bytes entry = 0;
+
+  /// The line in which the entry of a page lies.
+  [[nodiscard]] Address line_of(std::uint64_t page) const {
+    return Address(page * entry).aligned_down(line_bytes);
+  }
+};
+
+/// The buffer before that table, the last level of a DIMM that has one: the translations of
+/// recently used pages and, if `fill` says so, media blocks of those pages, which lie in the
+/// on-DIMM DRAM. This class knows what is where; the DIMM does the DRAM accesses.
 class IndirectionBuffer {
  public:
   using Slot = BlockTable::Slot;
   using Waiter = std::uint32_t;
   static constexpr Slot none = BlockTable::none;
 
-  IndirectionBuffer(const Config& config);
+  /// Precondition: the configuration has a translation buffer.
+  explicit IndirectionBuffer(const Config& config);
 
   /// The slot whose entry is, or will be, that of `page`; none when it is not here.
   [[nodiscard]] Slot find(std::uint64_t page) const { return directory_.find(page); }
@@ -36,23 +47,20 @@ class IndirectionBuffer {
   /// The translation has come: moves those who wait for it to `out`, in order.
   void arrived(Slot slot, std::vector<Waiter>& out);
 
+  // Only where blocks are kept (`fill`):
+  [[nodiscard]] std::uint32_t blocks_per_page() const { return blocks_per_page_; }
   [[nodiscard]] bool holds_block(Slot slot, std::uint32_t block_in_page) const {
-    return (blocks_[slot] >> block_in_page & 1) != 0;
+    return (blocks_[word(slot, block_in_page)] & bit(block_in_page)) != 0;
   }
   void set_block(Slot slot, std::uint32_t block_in_page) {
-    blocks_[slot] |= std::uint64_t{1} << block_in_page;
+    blocks_[word(slot, block_in_page)] |= bit(block_in_page);
   }
   /// Whether nobody has asked for that block yet since the entry came; from now on somebody has.
   bool ask_for_block(Slot slot, std::uint32_t block_in_page) {
-    const std::uint64_t bit = std::uint64_t{1} << block_in_page;
-    const bool first = (asked_[slot] & bit) == 0;
-    asked_[slot] |= bit;
+    std::uint64_t& asked = asked_[word(slot, block_in_page)];
+    const bool first = (asked & bit(block_in_page)) == 0;
+    asked |= bit(block_in_page);
     return first;
-  }
-
-  /// Where in the on-DIMM DRAM the table entry of a page lies, as a line.
-  [[nodiscard]] Address table_line(std::uint64_t page) const {
-    return Address(page * table_entry_).aligned_down(line_bytes);
   }
   /// Where in the on-DIMM DRAM a line of buffered data lies.
   [[nodiscard]] Address data_line(Slot slot, Bytes offset_in_page) const {
@@ -66,12 +74,20 @@ class IndirectionBuffer {
   std::uint64_t block_hits = 0;
 
  private:
+  [[nodiscard]] std::size_t word(Slot slot, std::uint32_t block_in_page) const {
+    return std::size_t{slot} * words_ + block_in_page / 64;
+  }
+  [[nodiscard]] static std::uint64_t bit(std::uint32_t block_in_page) {
+    return std::uint64_t{1} << block_in_page % 64;
+  }
+
   BlockTable directory_;
-  std::vector<std::uint64_t> blocks_;  ///< one bit a block of the page that is here
-  std::vector<std::uint64_t> asked_;   ///< those that a whole-page fill has asked for
   std::vector<std::vector<Waiter>> waiters_;
-  Bytes table_entry_;
   Bytes page_bytes_;
+  std::uint32_t blocks_per_page_;
+  std::size_t words_;  ///< of an entry in the next two; 0 where none are kept
+  std::vector<std::uint64_t> blocks_;  ///< one bit a block of the page that is here
+  std::vector<std::uint64_t> asked_;  ///< those that a whole-page fill has asked for
   Bytes data_base_;
 };
 

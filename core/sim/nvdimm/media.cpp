@@ -115,15 +115,14 @@ Media::Started Media::start(const Choice& choice) {
 }
 
 void Media::reschedule(Tick now) {
-  next_start_ = reads_.empty() && writes_.empty() ? Tick::never() : max(now, choose().start);
+  next_ = choose();
+  next_.start = max(now, next_.start);
 }
 
 void Media::advance(Tick now, std::vector<Started>& started) {
-  while (next_start_ <= now) {
-    Choice choice = choose();
-    choice.start = next_start_;
-    started.push_back(start(choice));
-    reschedule(next_start_);
+  while (next_.start <= now) {
+    started.push_back(start(next_));
+    reschedule(next_.start);
   }
 }
 

@@ -44,7 +44,7 @@ class Media {
   }
 
   /// When the next access can start; Tick::never() when none waits.
-  [[nodiscard]] Tick next_event() const { return next_start_; }
+  [[nodiscard]] Tick next_event() const { return next_.start; }
 
   /// Starts every access that can start at `now`, in order.
   void advance(Tick now, std::vector<Started>& started);
@@ -61,7 +61,8 @@ class Media {
   [[nodiscard]] Tick ready(const Access& access) const;
   [[nodiscard]] bool write_turn() const;
   void take_turn(bool write);
-  /// The access whose turn it is: its place in its queue and when it can start.
+  /// The access whose turn it is: its place in its queue and when it can start; never when
+  /// there is none.
   struct Choice {
     bool write = false;
     std::size_t place = 0;
@@ -83,7 +84,7 @@ class Media {
   std::uint32_t writes_left_ = 0;       ///< of the writes' turn; 0: the reads' turn
   std::uint32_t reads_guaranteed_ = 0;  ///< that pass before writes can go first
   std::uint32_t reads_left_ = 0;        ///< that may pass a waiting write
-  Tick next_start_ = Tick::never();
+  Choice next_;
   std::vector<Tick> partition_free_;
   std::vector<Access> reads_;
   std::vector<Access> writes_;
