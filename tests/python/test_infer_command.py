@@ -139,6 +139,7 @@ def test_evidence_is_shown_by_prober_and_counted() -> None:
         ("buffer.1.capacity", (768, 2048), "768 B to 2 KiB"),
         ("migration.stall", (51829, 52683), "51 829 to 52 683 ns"),
         ("wpq.lines", (7, 9), "7 to 9"),
+        ("bandwidth.read.peak", (47.2, 49.0), "47.2 to 49 GB/s"),
     ],
 )
 def test_intervals_name_their_unit_once(name: str, bounds: tuple[float, float], shown: str) -> None:

@@ -12,6 +12,7 @@ from nearfar.report.figure import Figure
 from nearfar.report.figure_any import anything
 from nearfar.report.figure_chain import chains
 from nearfar.report.figure_curves import chases, overwrites, rereads
+from nearfar.report.figure_point import measured
 from nearfar.report.figure_sequence import SEQUENCES
 from nearfar.report.figure_tools import Marks
 from nearfar.results import Finding, Observation
@@ -54,5 +55,11 @@ def _draw(kind: str, order: str, members: Sequence[Observation], marks: Marks) -
         return []
     if kind == "sequence" and order in SEQUENCES:
         return SEQUENCES[order](members, marks)
-    draw = {"chase": chases, "reread": rereads, "overwrite": overwrites, "chain": chains}
+    draw = {
+        "chase": chases,
+        "reread": rereads,
+        "overwrite": overwrites,
+        "chain": chains,
+        "point": measured,
+    }
     return draw.get(kind, anything)(members, marks)

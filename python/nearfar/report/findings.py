@@ -60,14 +60,15 @@ def interval(one: Finding) -> str:
         return "exact"
     # "15.8 to 16.9 KiB" rather than the same unit twice; digits are grouped by spaces too.
     amount, _, unit = low.rpartition(" ")
-    same = bool(amount) and unit.isalpha() and high.endswith(f" {unit}")
+    same = bool(amount) and unit[0].isalpha() and high.endswith(f" {unit}")
     return f"{amount if same else low} to {high}"
 
 
 def because(one: Finding) -> str:
     """Why it cannot be told, with the bounds where there are some."""
-    bounds = f"; {interval(one)}" if one.interval is not None else ""
-    return one.reason + bounds
+    if one.interval is None or one.interval[0] == one.interval[1]:
+        return one.reason
+    return f"{one.reason}; {interval(one)}"
 
 
 def brief(evidence: Sequence[str]) -> str:
