@@ -177,8 +177,15 @@ def _pairs(distances: list[int], spread: Spread) -> Request:
 
 def _fresh(stride: int, spread: Spread) -> Request:
     """Reads of fresh places, in an order that a row of the on-DIMM DRAM may like."""
-    params = {"base": 0, "region": _FRESH * stride, "stride": stride, "pause_ns": BREATH_NS}
-    return Request(PROBER, "walk", params, {"passes": (1, 1)}, spread)
+    params = {
+        "base": 0,
+        "region": _FRESH * stride,
+        "stride": stride,
+        "warm": 0,
+        "steady": 1,
+        "pause_ns": BREATH_NS,
+    }
+    return Request(PROBER, "walk", params, {}, spread)
 
 
 def _touches(pairs: Observation) -> tuple[Times, ...]:
@@ -204,7 +211,8 @@ def _level(number: int, steady: Times, singles: Times, memory: float, evidence: 
     threshold = _above(steady, memory)
     noise = float(np.mean(singles > threshold))
     latency = float(np.median(singles))
-    return Level(number, latency, threshold, noise=noise, evidence=tuple(evidence))
+    reads = len(singles)
+    return Level(number, latency, threshold, noise=noise, reads=reads, evidence=tuple(evidence))
 
 
 def _above(sample: Times, memory: float) -> float:

@@ -23,17 +23,24 @@ from nearfar.infer.study import Findings, Request, Study, size, slower
 from nearfar.results.findings import Observation, identified
 
 MOST_ENTRIES = 16384  # regions of more entries of a level are not walked
-BREATH_NS = 10_000  # longer than a read keeps any part of the device busy
+BREATH_NS = 6_000  # longer than a read keeps any part of the device busy
 
 _OVERFLOW = 4  # a level is missed when so many times its entries are touched in between
+_CHANCE = 4.0  # standard deviations
 _UNLIKELY = 1000  # one walk in so many may have a place that is always delayed
 
 
 def walk(region: int, stride: int, noise: float, spread: Spread) -> Request:
     """A walk with so many passes that no place is delayed by chance in all of them."""
-    params = {"base": 0, "region": region, "stride": stride, "pause_ns": BREATH_NS}
     steady = 2 if noise == 0 else ceil(log(_UNLIKELY * region / stride) / -log(min(noise, 0.5)))
-    return Request("buffers", "walk", params, {"passes": (steady + 1, steady + 3)}, spread)
+    params = {
+        "base": 0,
+        "region": region,
+        "stride": stride,
+        "steady": steady,
+        "pause_ns": BREATH_NS,
+    }
+    return Request("buffers", "walk", params, {"warm": (1, 2)}, spread)
 
 
 def capacity(
@@ -49,10 +56,9 @@ def capacity(
     fits, evidence = 0, list(level.evidence)
     while region <= MOST_ENTRIES * level.entry:
         seen = yield _over(region, level, above, spread)
-        if fits == 0:
-            level = _learn(level, seen)
         if not _fits(level, seen):
             break
+        level = _learn(level, seen)
         fits, evidence = region, [*level.evidence, seen.id]
         region *= 2
     else:
@@ -66,6 +72,7 @@ def capacity(
         middle = _next_try(fits, too_large, level.entry)
         seen = yield _over(middle, level, above, spread)
         if _fits(level, seen):
+            level = _learn(level, seen)
             fits, evidence[-1] = middle, seen.id
         else:
             too_large, proof = middle, seen.id
@@ -108,10 +115,11 @@ def _next_try(fits: int, too_large: int, entry: int) -> int:
 
 
 def _learn(level: Level, seen: Observation) -> Level:
-    """The first region is sure to fit, and shows how often a hit looks slow."""
+    """A region that fits shows how often a hit looks slow."""
     assert seen.histogram is not None
-    share = slower(seen.histogram, level.threshold) / size(seen.histogram)
-    return replace(level, noise=max(level.noise, share))
+    reads = level.reads + size(seen.histogram)
+    slow = level.noise * level.reads + slower(seen.histogram, level.threshold)
+    return replace(level, noise=slow / reads, reads=reads)
 
 
 def _fits(level: Level, seen: Observation) -> bool:
@@ -120,5 +128,8 @@ def _fits(level: Level, seen: Observation) -> bool:
     assert seen.positions is not None
     if slower(seen.positions, level.threshold) > 0:
         return False
-    expected = level.noise * size(seen.histogram)
-    return slower(seen.histogram, level.threshold) <= expected + 4 * float(np.sqrt(expected))
+    count = size(seen.histogram)
+    expected = level.noise * count
+    # How well the noise is known, and how much of it chance brings.
+    variance = expected * (1 + count / max(level.reads, 1))
+    return slower(seen.histogram, level.threshold) <= expected + _CHANCE * float(np.sqrt(variance))

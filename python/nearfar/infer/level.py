@@ -15,6 +15,7 @@ class Level:
     entry: int = 0
     capacity: int = 0
     noise: float = 0.0  # share of its hits that look slower than `threshold`
+    reads: int = 0  # hits that `noise` is known from
     evidence: tuple[str, ...] = ()
 
     @property

@@ -64,12 +64,18 @@ def spread_of(pattern: Mapping[str, Any]) -> Spread:
 
 
 def walk(
-    *, base: int, region: int, stride: int, passes: int, pause_ns: int, rng: np.random.Generator
+    *,
+    base: int,
+    region: int,
+    stride: int,
+    warm: int,
+    steady: int,
+    pause_ns: int,
+    rng: np.random.Generator,
 ) -> Steps:
-    """One load every `stride` bytes of a region, ascending, `passes` times."""
-    del rng
+    """One load every `stride` bytes of a region, ascending, `warm` + `steady` times."""
     once = base + np.arange(0, region, stride, dtype=np.uint64)
-    return _loads(np.tile(once, passes), pause_ns)
+    return _loads(np.tile(once, warm + steady), pause_ns, rng)
 
 
 def pairs(
@@ -123,7 +129,7 @@ def mix(
     """Loads of random lines of random entries: every reuse distance occurs."""
     line = rng.integers(0, entry // LINE, accesses) * LINE
     places = rng.integers(0, entries, accesses) * entry + line
-    return _loads(np.uint64(base) + places.astype(np.uint64), pause_ns)
+    return _loads(np.uint64(base) + places.astype(np.uint64), pause_ns, rng)
 
 
 def crowd(
@@ -217,11 +223,16 @@ def hammer(
     return _stores(base + np.tile(turn, times)[:writes])
 
 
-def _loads(operand: Words, pause_ns: int) -> Steps:
-    """Loads with a pause after each, so that none is in the way of the next."""
+def _loads(operand: Words, pause_ns: int, rng: np.random.Generator) -> Steps:
+    """Loads with a pause after each, so that none is in the way of the next.
+
+    A pause lasts up to twice `pause_ns`, each another time: in step with what a device does
+    at a fixed period, such as a refresh, the same loads would meet it in every pass.
+    """
     operation = np.tile(np.array([LOAD, DELAY], dtype=np.uint8), len(operand))
-    operands = np.full(len(operation), pause_ns * 1000, dtype=np.uint64)
+    operands = np.empty(len(operation), dtype=np.uint64)
     operands[0::2] = operand
+    operands[1::2] = rng.integers(1000 * pause_ns, 2000 * pause_ns, len(operand), endpoint=True)
     return Steps(operation, operands, operation == LOAD)
 
 

@@ -16,7 +16,6 @@ from nearfar.results.findings import Histogram, Observation
 Times = NDArray[np.float64]
 
 SLOW = 3.0  # times the median: an event of a long series of stores
-_WARM_UP = 2  # passes of a walk, where there are more
 _DECIMALS = 2  # of a ns that are kept: finer than any clock
 
 
@@ -106,8 +105,8 @@ def _samples(times: Times, params: dict[str, Any]) -> dict[str, Any]:
 
 def _passes(times: Times, params: dict[str, Any]) -> dict[str, Any]:
     """A walk: the cold pass, and those after it has warmed up."""
-    passes = times.reshape(params["passes"], -1)
-    steady = passes[min(_WARM_UP, params["passes"] // 2) :]
+    passes = times.reshape(params["warm"] + params["steady"], -1)
+    steady = passes[params["warm"] :]
     return {
         "first_pass": histogram(passes[0]),
         "histogram": histogram(steady),
