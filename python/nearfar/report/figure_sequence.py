@@ -14,7 +14,7 @@ from nearfar.results.wording import number, size
 
 def _walks(members: Sequence[Observation], marks: Marks) -> list[Figure]:
     """Walks again and again through a region: the slowest place, and the median."""
-    repeated = [one for one in members if one.positions and params(one).get("passes", 2) > 1]
+    repeated = [one for one in members if one.positions and params(one).get("steady", 2) > 1]
     ordered = sorted(repeated, key=lambda one: params(one)["region"])
     worst: list[Spot] = []
     middle: list[Spot] = []
