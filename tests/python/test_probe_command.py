@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
+from nearfar.infer import PROBERS
 from nearfar.measure.host import Host
 from nearfar.model import load_target
 from nearfar.probe import conduct as whole
@@ -175,7 +176,8 @@ class Played:
         return [] if stopped else [point(name) for name in asked.probers], stopped
 
 
-MODEL_PROBERS = ["policy", "buffers", "queues", "migration", "bandwidth", "aist", "ict"]
+BOTH = ["bandwidth", "aist", "ict", "memory-mode"]
+MODEL_PROBERS = [*PROBERS, *BOTH]
 
 
 def test_a_model_and_a_host_have_their_own_probers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +186,7 @@ def test_a_model_and_a_host_have_their_own_probers(monkeypatch: pytest.MonkeyPat
     assert played.order == MODEL_PROBERS
     played.order.clear()
     result = conduct(Host())
-    assert played.order == ["tlb", "caches", "bandwidth", "aist", "ict"]
+    assert played.order == ["tlb", "caches", *BOTH]
     assert result.target is not None
     assert result.target.kind == "host"
 
@@ -199,7 +201,7 @@ def test_probers_that_say_nothing_alone_are_played_together(
 
 def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played(monkeypatch)
-    played.stop_at = "ict"
+    played.stop_at = MODEL_PROBERS[-1]
     target = load_target(MODEL)
     with pytest.raises(whole.ProbeInterrupted) as stopped:
         conduct(target)
@@ -208,7 +210,7 @@ def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -
     played.order.clear()
     played.stop_at = ""
     result = whole.resume(target, before, None)
-    assert played.order == ["aist", "ict"]  # the last one seen may have been cut short
+    assert played.order == MODEL_PROBERS[-2:]  # the last one seen may have been cut short
     assert [one.prober for one in result.observations] == MODEL_PROBERS
     assert not result.interrupted
 

@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
         "--prober",
         metavar="NAME[,NAME...]",
         help="policy, buffers, queues, migration on a model; tlb, caches on a host; bandwidth, "
-        "aist, ict on both; default all",
+        "aist, ict, memory-mode on both; default all",
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument(

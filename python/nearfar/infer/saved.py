@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.infer import aist, bandwidth, caches, ict, infer, tlb
+from nearfar.infer import aist, bandwidth, caches, ict, infer, memory_mode, tlb
 from nearfar.infer.curves import infer_curves
 from nearfar.results.findings import Finding, Observation
 
 # Experiments that have an inference of their own; all others are read as curves.
 _PROBED = ("sequence", "chain", "preconditions", "point")
-_POINTS = (bandwidth, aist, ict)
+# Each is given all observations: what the page-size control of `tlb` shows, `caches` rests on.
+_MEASURED = (tlb, caches, bandwidth, aist, ict, memory_mode)
 
 
 def findings_of(observations: Sequence[Observation]) -> list[Finding]:
     """Findings in the order of the probers, each name once. Nothing but the arguments is read."""
     kinds = {one.pattern.get("kind") for one in observations}
     made = {one.prober for one in observations}
-    found: list[Finding] = []
-    if "sequence" in kinds:
-        found += infer(observations)
-    if "chain" in kinds:
-        found += [*tlb.findings(observations), *caches.findings(observations)]
-    if "point" in kinds:
-        for prober in _POINTS:
-            if prober.PROBER in made:
-                found += prober.findings(observations)
+    found = infer(observations) if "sequence" in kinds else []
+    for prober in _MEASURED:
+        if prober.PROBER in made:
+            found += prober.findings(observations)
     curves = [one for one in observations if one.pattern.get("kind") not in _PROBED]
     if curves:
         found += infer_curves(curves)

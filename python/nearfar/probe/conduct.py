@@ -21,7 +21,7 @@ from nearfar.measure.host import Host
 from nearfar.measure.host_core import load_host_core
 from nearfar.measure.target import describe, environment
 from nearfar.model import Model
-from nearfar.probe import aist, bandwidth, host_caches, ict, points
+from nearfar.probe import aist, bandwidth, host_caches, ict, memory_mode, points
 from nearfar.probe.device import ModelDevice
 from nearfar.probe.recorder import Recorder
 from nearfar.probe.resume import answered
@@ -178,19 +178,26 @@ def _sequence_share(counts: dict[str, int], now: str, probers: Sequence[str]) ->
 
 def _caches(asked: _Asked) -> tuple[list[Observation], bool]:
     assert isinstance(asked.target, Host)
-    batches = 0
-    last = 0
-
-    def told(done: int, total: int) -> None:
-        nonlocal batches, last
-        batches += done <= last  # a new batch begins to count anew
-        last = done
-        asked.progress((batches + done / total) / _BATCHES)
-
+    told = _batches(asked, 5)
     return host_caches.observe(asked.target, quick=asked.quick, seed=_SEED, progress=told)
 
 
-_BATCHES = 5.0
+def _memory_mode(asked: _Asked) -> tuple[list[Observation], bool]:
+    told = _batches(asked, 3)
+    return memory_mode.observe(asked.target, quick=asked.quick, seed=_SEED, progress=told)
+
+
+def _batches(asked: _Asked, usual: int) -> Callable[[int, int], None]:
+    """Told of one batch after the other, of which there are `usual`ly so many."""
+    begun, last = 0, 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal begun, last
+        begun += done <= last  # a new batch begins to count anew
+        last = done
+        asked.progress((begun + done / total) / usual)
+
+    return told
 
 
 def _points(prober: str, plan: points.Plan) -> _Play:
@@ -214,4 +221,5 @@ _STAGES = (
     ),
     _Stage((aist_inference.PROBER,), (Model, Host), _points(aist_inference.PROBER, aist.plan), 4.0),
     _Stage((ict_inference.PROBER,), (Model, Host), _points(ict_inference.PROBER, ict.plan), 4.0),
+    _Stage((memory_mode.PROBER,), (Model, Host), _memory_mode, 6.0),
 )
