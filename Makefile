@@ -86,6 +86,11 @@ bench: install ## one table: host instructions and time a request, simulated ban
 	@$(call build,release)
 	@$(BIN)/python bench/run.py
 
+.PHONY: bench-host
+bench-host: install ## nearfar's figures of this machine beside those of lmbench and of plain loops
+	@$(call build,release)
+	@$(BIN)/python bench/honesty.py
+
 .PHONY: lint
 lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
 	@scripts/need gtest
