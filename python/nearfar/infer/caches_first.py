@@ -37,13 +37,13 @@ PROBER = "caches"
 
 _DISTANCES = (8, 16, 24, 32, 48, 56, 64, 96, 112, 120, 128, 192, 240, 256, 384)
 _SPACING = 1024  # of twins; more than any line
-_PLACES = 256
+_PLACES = 128  # of which the first cache's sets hold less than half
 _STRIDES = [1 << k for k in range(8, 18)]  # 256 B to 128 KiB
 _MOST_COUNT = 40  # lines in a conflict walk; more than any first cache has ways
 _SMALLEST, _LARGEST = 32, 8192  # lines: regions of 2 KiB to 512 KiB
 _CONTRAST = 0.15  # a second load beyond the line is slower by so much
-_EDGE = 0.08  # a conflict shows as so much more than a hit
-_STAYS = 0.9  # share of walks with more lines that conflict as well
+_EDGE = 0.2  # a conflict shows as so much more than a hit
+_KEPT = 0.85  # share of the walks up to the last fast one that are fast as well
 _FINE = 28  # points around the edge
 
 
@@ -139,7 +139,8 @@ def _line(observations: Sequence[Observation]) -> tuple[int | None, list[Finding
     name = "buffer.1.entry"
     if len(curve) < 4:
         return None, []
-    values = curve.values
+    # Where pages meet in sets of the next cache both loads are slow; some repetitions have none.
+    values = np.array([float(np.min(samples)) for samples in curve.samples])
     near, far = float(values[0]), float(np.median(values[-3:]))
     if far < near * (1 + _CONTRAST):
         reason = (
@@ -299,15 +300,18 @@ def settled(edges: dict[int, tuple[int, list[str]]]) -> int | None:
 
 
 def last_below(curve: Curve, limit: float | None = None) -> int | None:
-    """The index of the last walk all of whose lines are kept; None when all are, or none."""
+    """The index of the last walk all of whose lines are kept; None when all are, or none.
+
+    Disturbance makes a walk slow and never fast, so a fast one is believed and a few slow ones
+    before it are not.
+    """
     values = curve.values
     if len(values) < 4:
         return None
     if limit is None:
         limit = float(np.min(values)) * (1 + _EDGE)
-    slow = values > limit
-    if slow[0] or not slow.any():
+    fast = np.flatnonzero(values <= limit)
+    if len(fast) == 0 or fast[-1] == len(values) - 1:
         return None
-    first = int(np.argmax(slow))
-    # A conflict stays one when more lines join it.
-    return first - 1 if np.mean(slow[first:]) >= _STAYS else None
+    last = int(fast[-1])
+    return last if len(fast) >= _KEPT * (last + 1) else None

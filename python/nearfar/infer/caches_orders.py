@@ -77,6 +77,21 @@ def visits(*, count: int, stride: int, hot: int, each: int, rng: np.random.Gener
     return chain
 
 
+def conflict(
+    *, count: int, stride: int, moved: int, shift: int, beside: int, rng: np.random.Generator
+) -> Offsets:
+    """`count` places a stride apart, the last `moved` of them `shift` bytes farther.
+
+    With `beside` each place's load is followed by one so many bytes beyond it.
+    """
+    places = np.arange(count) * stride
+    places[count - moved :] += shift
+    places = rng.permutation(places)
+    if not beside:
+        return places
+    return np.stack([places, places + beside], axis=1).ravel()
+
+
 _BUILDERS: Mapping[str, Callable[..., Offsets]] = {
     "dense": dense,
     "windows": windows,
@@ -84,6 +99,7 @@ _BUILDERS: Mapping[str, Callable[..., Offsets]] = {
     "pages": pages,
     "twins": twins,
     "visits": visits,
+    "conflict": conflict,
 }
 
 
@@ -94,6 +110,9 @@ def extent(order: Mapping[str, Any]) -> int:
         return int(params["lines"]) * LINE
     if order["kind"] in ("strided", "visits"):
         return int(params["count"]) * int(params["stride"])
+    if order["kind"] == "conflict":
+        farthest = int(params["count"]) * int(params["stride"]) + int(params["shift"])
+        return farthest + int(params["beside"]) + LINE
     if order["kind"] == "pages":
         return int(params["count"]) * PAGE
     return int(params["places"]) * int(params["spacing"]) + int(params["distance"]) + 8

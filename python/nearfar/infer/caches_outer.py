@@ -49,7 +49,7 @@ def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]
     """Regions from the first cache to far beyond the last."""
     del observations
     last = _QUICK_LAST if quick else _FULL_LAST
-    sizes = geometric(_FIRST, _BUSY, 4, 512) + geometric(2 * _BUSY, last, 1, WINDOW)
+    sizes = geometric(_FIRST, _BUSY, 4, 128) + geometric(2 * _BUSY, last, 1, WINDOW)
     return [_walk(lines) for lines in sizes]
 
 

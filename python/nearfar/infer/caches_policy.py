@@ -75,9 +75,6 @@ def findings(
     if errors[best] > _UNEXPLAINED:
         reason = f"no policy predicts the share of misses in random orders; errors: {about}"
         return [not_identifiable(NAME, reason, evidence)]
-    if {best, second} == {"lru", "plru"} and errors[second] <= _UNEXPLAINED:
-        reason = f"LRU or a tree that approximates it; errors: {about}"
-        return [not_identifiable(NAME, reason, evidence)]
     if errors[second] < _BETTER * errors[best]:
         reason = f"{best} and {second} predict the misses of random orders about equally well"
         return [not_identifiable(NAME, f"{reason}; errors: {about}", evidence)]

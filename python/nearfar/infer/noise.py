@@ -24,7 +24,7 @@ _LEVEL_POINTS = 3
 _NORMAL = 1.4826  # a Gaussian's standard deviation over its median absolute deviation
 _SHUFFLES = 499
 CHANCE = 0.01  # with more shuffles than this as good there is nothing to explain
-RESAMPLES = 200
+RESAMPLES = 100
 COVERAGE = 0.95
 
 
@@ -53,9 +53,13 @@ class Curve:
             tuple(self.ids[i] for i in chosen),
         )
 
-    def resampled(self, rng: np.random.Generator) -> Floats:
-        """Medians of repetitions drawn again, with replacement."""
-        return np.array([float(np.median(rng.choice(one, len(one)))) for one in self.samples])
+    def resampled(self, rng: np.random.Generator, times: int) -> Floats:
+        """Medians of repetitions drawn again with replacement: a row each time."""
+        drawn = [
+            np.median(one[rng.integers(0, len(one), (times, len(one)))], axis=1)
+            for one in self.samples
+        ]
+        return np.stack(drawn, axis=1)
 
 
 def curve(observations: Sequence[Observation], x: Callable[[Observation], float]) -> Curve:
@@ -136,9 +140,7 @@ def _contrast(rows: Floats) -> Floats:
 
 def resamples(curve: Curve) -> Iterator[Floats]:
     """The curve's values as other runs of as many repetitions might have given them."""
-    rng = np.random.default_rng(0)
-    for _ in range(RESAMPLES):
-        yield curve.resampled(rng)
+    yield from curve.resampled(np.random.default_rng(0), RESAMPLES)
 
 
 def interval(outcomes: Sequence[float]) -> tuple[float, float]:

@@ -9,6 +9,8 @@ from nearfar.probe.points import Bounds
 __all__ = ["PROBER", "plan"]
 
 _SIZES = "64B,128B,256B,512B,1KiB,4KiB"
+_FEW_SIZES = "64B,256B,1KiB,4KiB"
+_STRIDES, _FEW_STRIDES = "512B,1KiB,4KiB", "512B,4KiB"
 _STEPS = (1, 2, 4, 8, 16)  # reads a thread has out at once, where that can be set
 _FEW = 2  # threads that read random places: enough to be limited by the memory
 _MIX_THREADS = 4
@@ -26,16 +28,16 @@ def plan(bounds: Bounds) -> list[Pattern]:
     read, write = ("load", "ntstore") if bounds.host else ("ntload", "ntstore")
     ops = (read, write)
     few, mixed = min(_FEW, bounds.threads), min(_MIX_THREADS, bounds.threads)
+    hasty = bounds.host and bounds.quick
+    sizes, strides = (_FEW_SIZES, _FEW_STRIDES) if hasty else (_SIZES, _STRIDES)
     made: list[Pattern] = [
         Stream(op=ops, access="256B", threads=threads, area=area, lines=lines),
-        Stream(op=ops, access=_SIZES, stride="random", threads=few, area=area, lines=lines),
-        Stream(
-            op=read, access="256B", stride="512B,1KiB,4KiB", threads=few, area=area, lines=lines
-        ),
+        Stream(op=ops, access=sizes, stride="random", threads=few, area=area, lines=lines),
+        Stream(op=read, access="256B", stride=strides, threads=few, area=area, lines=lines),
     ]
     made += [
         Stream(op=write, reads=share, access="256B", threads=mixed, area=area, lines=lines)
-        for share in (75, 50, 25)
+        for share in ((50,) if hasty else (75, 50, 25))
     ]
     if not bounds.host:
         # The loaded-latency table: how long a read takes, over how many are asked for.

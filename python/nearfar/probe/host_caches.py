@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from nearfar.infer import caches, tlb
+from nearfar.measure.conditions import preconditions
 from nearfar.measure.host import Host
-from nearfar.measure.preconditions import preconditions
 from nearfar.probe.host_walk import HostWalker, Progress, Session, Walker
 from nearfar.results import Observation, Precondition
 
@@ -24,16 +25,18 @@ def observe(
     progress: Progress | None = None,
     walker: Walker | None = None,
     judged: Sequence[Precondition] | None = None,
+    hurried: bool = True,
 ) -> tuple[list[Observation], bool]:
     """The observations of `tlb` and `caches`, and whether Ctrl-C ended them early.
 
-    `walker` and `judged` stand in for this machine and its preconditions.
+    `walker` and `judged` stand in for this machine and its preconditions; where time does not
+    matter, as with a simulated walker, `hurried` says that every repetition is to be made.
     """
     session = Session(walker or HostWalker(host), seed, progress=progress)
     session.observations.append(_preconditions(preconditions() if judged is None else judged))
     for prober, stages in _STAGES.items():
         repetitions, seconds = (_QUICK if quick else _FULL)[prober]
-        session.conduct(stages, quick, repetitions, seconds)
+        session.conduct(stages, quick, repetitions, seconds if hurried else math.inf)
     return session.observations, session.interrupted
 
 

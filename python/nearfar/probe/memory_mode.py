@@ -1,0 +1,61 @@
+"""Conflict tests for a near memory: on this machine's caches, or on a simulated DIMM's buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nearfar.infer import memory_mode
+from nearfar.infer.orders import LOAD, Spread, Steps
+from nearfar.measure.host import Host
+from nearfar.model import Model
+from nearfar.probe.device import Device, ModelDevice
+from nearfar.probe.host_walk import HostWalker, Progress, Session, Walked, Walker
+from nearfar.results import Observation
+
+PROBER = memory_mode.PROBER
+
+_PASSES, _WARM = 8, 4
+_QUICK, _FULL = (3, 8.0), (7, 40.0)  # repetitions on a real machine, and seconds
+_MODEL_REPETITIONS = 1  # it says the same every time
+
+
+class DeviceWalker:
+    """A chain on a device, one load after the other: the mean once it is warm.
+
+    A device is asked at its memory controller, so no processor's cache is in the way.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._device.memory_bytes
+
+    def walk(self, chain: Sequence[int], size: int, pages: str, chunk_ns: float) -> Walked:
+        del size, pages, chunk_ns
+        operand = np.tile(np.array(chain, dtype=np.uint64), _PASSES)
+        count = len(operand)
+        steps = Steps(np.full(count, LOAD, np.uint8), operand, np.ones(count, dtype=np.bool_))
+        times = self._device.play(steps, Spread(), 1).reshape(_PASSES, -1)
+        return Walked(float(times[_WARM:].mean()), count)
+
+
+def observe(
+    target: Model | Host | Walker,
+    *,
+    quick: bool = False,
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> tuple[list[Observation], bool]:
+    """The observations, and whether Ctrl-C ended them early."""
+    if isinstance(target, Model):
+        session = Session(DeviceWalker(ModelDevice(target)), seed, progress=progress)
+        session.conduct(memory_mode.STAGES, quick, _MODEL_REPETITIONS, np.inf)
+        return session.observations, session.interrupted
+    walker = HostWalker(target) if isinstance(target, Host) else target
+    session = Session(walker, seed, progress=progress)
+    session.conduct(memory_mode.STAGES, quick, *(_QUICK if quick else _FULL))
+    return session.observations, session.interrupted
