@@ -89,7 +89,7 @@ TEST(LittlesLaw, HoldsForTheReadPendingQueue) {
   const double expected = static_cast<double>(inside_ps) / static_cast<double>(end.ps());
   EXPECT_GT(expected, 5.0);
   EXPECT_NEAR(sampled_occupancy(overrides, arrivals, Op::read, 200, end, 400), expected,
-              0.05 * expected);
+              0.02 * expected);
 }
 
 TEST(LittlesLaw, HoldsForTheWritePendingQueue) {
@@ -114,7 +114,7 @@ TEST(LittlesLaw, HoldsForTheWritePendingQueue) {
   const double expected = static_cast<double>(inside_ps) / static_cast<double>(end.ps());
   EXPECT_GT(expected, 1.0);
   EXPECT_NEAR(sampled_occupancy(overrides, arrivals, Op::write, 100, end, 400), expected,
-              0.1 * expected);
+              0.03 * expected);
 }
 
 /// Requests offered as fast as they are taken.
