@@ -149,6 +149,16 @@ def test_without_a_target_or_with_two_nothing_is_probed(
     assert "found no TARGET" in refused("probe", MODEL, "--resume", str(tmp_path / "x"))
 
 
+def test_a_file_that_holds_something_is_not_overwritten(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    file = tmp_path / "precious"
+    file.write_bytes(b"x" * (1 << 20))
+    for prober in ("bandwidth", "caches"):
+        assert str(file) in refused("probe", f"host:file={file}", "--prober", prober, "--quick")
+    assert file.read_bytes() == b"x" * (1 << 20)
+
+
 # Stages
 
 

@@ -35,7 +35,8 @@ def add_arguments(parser: Parser) -> None:
         "target",
         metavar="TARGET",
         nargs="?",
-        help="model:NAME or model:FILE.toml, then ,KEY=VALUE to change it; or host[:node=N]",
+        help="model:NAME or model:FILE.toml, then ,KEY=VALUE to change it; host[:node=N] or "
+        "host:file=PATH",
     )
     parser.add_argument(
         "--prober",
@@ -56,6 +57,11 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--resume", metavar="RESULT", help="continue an interrupted probe; takes no TARGET"
+    )
+    parser.add_argument(
+        "--destructive",
+        metavar="PATH",
+        help="host:file=PATH: what this file or device holds may be lost",
     )
     add_output(parser)
 
@@ -85,18 +91,22 @@ def _probed(args: argparse.Namespace) -> ProbeResult:
         if not isinstance(before, ProbeResult) or before.target is None:
             raise InputError(f"{args.resume}: found no probe, expected what `probe` saved")
         with ProgressBar("probing", quiet=args.quiet) as bar:
-            return resume(_resolved(before.target.spec), before, bar)
+            return resume(_resolved(before.target.spec, args.destructive), before, bar)
     probers = None if args.prober is None else [name.strip() for name in args.prober.split(",")]
-    target = _resolved(args.target)
+    target = _resolved(args.target, args.destructive)
     with ProgressBar("probing", quiet=args.quiet) as bar:
         return conduct(target, probers, quick=args.quick, progress=bar)
 
 
-def _resolved(target: str) -> Model | Host:
+def _resolved(target: str, destructive: str | None) -> Model | Host:
     from nearfar.measure.host import is_host, parse_host
     from nearfar.measure.target import resolve
 
-    return parse_host(target) if is_host(target) else resolve(target)
+    if is_host(target):
+        return parse_host(target, destructive)
+    if destructive is not None:
+        raise InputError("destructive: a model holds nothing that could be lost")
+    return resolve(target)
 
 
 def _keep(args: argparse.Namespace, result: ProbeResult) -> None:

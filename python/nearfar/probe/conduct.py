@@ -31,6 +31,7 @@ from nearfar.results import Environment, Observation, ProbeResult, Target
 Progress = Callable[[int, int], None]  # hundredths of the expected time: done, in all
 
 _SEED = 1
+_LITTLE = 2 << 20  # bytes: one huge page
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def conduct(
     """
     stages = [stage for stage in _STAGES if isinstance(target, tuple(stage.on))]
     chosen = _chosen(stages, probers)
+    if isinstance(target, Host):
+        _try(target)
     seen = list(before.observations) if before is not None else []
     interrupted = False
     whole = sum(stage.seconds for stage in stages if set(stage.probers) & set(chosen)) or 1.0
@@ -112,6 +115,17 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
         raise InputError(f"resume: {named.spec} is no longer the model that was probed")
     probers, quick = before.pattern["probers"], bool(before.pattern.get("quick"))
     return conduct(target, probers, quick=quick, progress=progress, before=before)
+
+
+def _try(host: Host) -> None:
+    """Map a little of it: what cannot be had is told before anything is played. InputError."""
+    load_host_core().HostMemory(
+        _LITTLE,
+        pages=host.pages,
+        node=-1 if host.node is None else host.node,
+        path=host.file or "",
+        destructive=host.may_destroy(),
+    )
 
 
 def _named(target: Model | Host) -> tuple[Target, Environment]:

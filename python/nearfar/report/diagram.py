@@ -150,6 +150,8 @@ def _media(known: _Known) -> _Part:
         part.lines += known.line("block", "migration.block")
     elif "migration" in known:
         part.lines += known.line("blocks move", "migration")
+    part.lines += known.line("reads up to", "bandwidth.read.peak")
+    part.lines += known.line("writes up to", "bandwidth.write.peak")
     return part
 
 

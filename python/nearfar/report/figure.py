@@ -132,6 +132,8 @@ def size_of(value: float) -> str:
 
 def _short(value: float) -> str:
     """A number that fits beside an axis."""
+    if abs(value) >= 1_000_000:
+        return f"{number(value / 1_000_000)}M"
     return number(value) if abs(value) < 10_000 else f"{number(value / 1000)}k"
 
 
