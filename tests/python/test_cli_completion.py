@@ -16,7 +16,7 @@ from nearfar.model import presets
 Capture = pytest.CaptureFixture[str]
 
 COMMAND_NAMES = {command.name for command in COMMANDS}
-VERBS = {"list", "show", "check", "schema", "export"}
+VERBS = {"list", "show", "check", "schema", "export", "random"}
 
 
 def script(shell: str, capsys: Capture) -> str:

@@ -202,6 +202,48 @@ DRAM = 'base = "ddr4-2666"\n'
             "m.toml:3: found nvdimm.power_budget = 2 W with nvdimm.power_static = 3 W, "
             "expected more than nvdimm.power_static",
         ),
+        # buffer levels
+        (
+            OPTANE + "[nvdimm.buffer.3]\nentries = 64",
+            "m.toml:3: found nvdimm.buffer.3.entries in a DIMM with nvdimm.levels = 2, "
+            "expected nvdimm.levels = 3 or no such key",
+        ),
+        (
+            OPTANE + "[nvdimm]\nlevels = 3\nait.fill = 'page'",
+            "m.toml:4: found nvdimm.buffer.2.fill in a DIMM with nvdimm.levels = 3, "
+            "expected nvdimm.buffer.3.fill, of the level that translates, or no such key",
+        ),
+        (
+            OPTANE + "[nvdimm]\nlevels = 3\nbuffer.2.entries = 3",
+            "m.toml:4: found nvdimm.buffer.2.entries = 3 with nvdimm.buffer.2.ways = 16, "
+            "expected nvdimm.buffer.2.ways to be at most nvdimm.buffer.2.entries",
+        ),
+        (
+            OPTANE + "[nvdimm]\nlevels = 3\nbuffer.2.entries = 16\nbuffer.2.entry = '512 B'",
+            "m.toml:4: found nvdimm.buffer.2.entries = 16 with nvdimm.buffer.2.entry = 512 B, "
+            "nvdimm.buffer.1.entries = 64, nvdimm.buffer.1.entry = 256 B, "
+            "expected room for all of nvdimm.buffer.1, which it includes",
+        ),
+        (
+            OPTANE + "[nvdimm]\nlevels = 3\nbuffer.3.entry = '2 KiB'",
+            "m.toml:4: found nvdimm.buffer.3.entry = 2 KiB with nvdimm.buffer.2.entry = 4 KiB, "
+            "expected at least nvdimm.buffer.2.entry",
+        ),
+        (
+            OPTANE + "[nvdimm]\nrmw.entry = '64 B'\nait.entry = '128 B'",
+            "m.toml:4: found nvdimm.buffer.2.entry = 128 B with nvdimm.media.access = 256 B, "
+            "expected at least nvdimm.media.access",
+        ),
+        (
+            OPTANE + "[nvdimm.rmw]\nentry = '64 B'\nentries = 3\nways = 3",
+            "m.toml:4: found nvdimm.buffer.1.entries = 3 with nvdimm.buffer.1.entry = 64 B, "
+            "nvdimm.media.access = 256 B, expected enough to hold one nvdimm.media.access",
+        ),
+        (
+            OPTANE + "[nvdimm]\nlevels = 1\nrmw.entry = '8 KiB'\n[imc]\ninterleave = '8 KiB'",
+            "m.toml:4: found nvdimm.buffer.1.entry = 8 KiB with nvdimm.wear.block = 4 KiB, "
+            "expected nvdimm.wear.block to be a multiple of nvdimm.buffer.1.entry",
+        ),
         # a key twice
         (
             OPTANE + "[nvdimm.rmw]\nentries = 64\n[nvdimm.buffer.1]\nentries = 64",
@@ -250,6 +292,15 @@ DRAM = 'base = "ddr4-2666"\n'
 )
 def test_a_wrong_file_is_one_clear_line(tmp_path: Path, text: str | bytes, expected: str) -> None:
     assert message_for(tmp_path, text) == expected
+
+
+def test_choosing_the_levels_drops_what_a_preset_says_of_others() -> None:
+    optane = load("optane-100")
+    one, three = (optane.override({"nvdimm.levels": levels}) for levels in (1, 3))
+    assert "nvdimm.buffer.2.entries" not in one.values
+    assert three["nvdimm.buffer.2.entries"] == optane["nvdimm.buffer.2.entries"]
+    assert "nvdimm.buffer.2.fill" not in three.values
+    assert three["nvdimm.buffer.3.fill"] == "none"
 
 
 def test_a_folder_is_no_model_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`nearfar model`: list, show, check and export models, and print the schema."""
+"""`nearfar model`: list, show, check, export and draw models, and print the schema."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nearfar.errors import InputError
 from nearfar.model import Model, load, load_target, presets
 from nearfar.model.document import schema_data, schema_markdown, schema_text
 from nearfar.model.file import unknown_key
+from nearfar.model.random import random_model
 from nearfar.model.schema import KEYS, canonical
 from nearfar.model.units import BYTES, format_quantity
 
@@ -49,6 +50,14 @@ def add_arguments(parser: Parser) -> None:
         "-o", "--output", metavar="FILE", type=output_path, default="-", help="default: - (stdout)"
     )
 
+    random = _verb(verbs, "random", "write a random plausible DIMM as a model file", _random)
+    random.add_argument(
+        "--seed", metavar="N", type=_seed, required=True, help="the same seed, the same DIMM"
+    )
+    random.add_argument(
+        "-o", "--output", metavar="FILE", type=output_path, default="-", help="default: - (stdout)"
+    )
+
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen verb."""
@@ -61,6 +70,12 @@ def find_model(text: str) -> Model:
     if text.startswith("model:"):
         return load_target(text)
     return load_target(f"model:{text}") if "," in text or "=" in text else load(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"found '{text}', expected a whole number from 0")
+    return int(text)
 
 
 def _verb(verbs: Any, name: str, about: str, do: Any) -> Parser:
@@ -170,4 +185,9 @@ def _schema(args: argparse.Namespace) -> int:
 
 def _export(args: argparse.Namespace) -> int:
     write_output(args.output, find_model(args.model).export())
+    return 0
+
+
+def _random(args: argparse.Namespace) -> int:
+    write_output(args.output, random_model(args.seed))
     return 0

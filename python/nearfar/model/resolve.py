@@ -9,7 +9,7 @@ from nearfar.errors import InputError
 from nearfar.model import jedec, rules
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
-from nearfar.model.schema import KEYS, present
+from nearfar.model.schema import KEYS, in_levels, present
 
 BY_DEFAULT = "default of the schema"
 
@@ -43,13 +43,41 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
                 f"'{name.partition('.')[0]}' or no such key"
             )
         found[name] = Resolved(KEYS[name], entry.value, entry.source)
+    levels = _levels(given)
+    for name in [name for name in found if not in_levels(name, levels)]:
+        _check_replaced(name, levels, given)
+        del found[name]
     for name, key in KEYS.items():
-        if name not in found and present(name, kind) and key.default is not None:
+        if name in found or not present(name, kind) or not in_levels(name, levels):
+            continue
+        if key.default is not None:
             found[name] = Resolved(key, key.default, BY_DEFAULT)
     _derive_dram(found, "dram" if kind == "dram" else "nvdimm.dram")
     _derive_rest(found)
     _check_rules(given, found)
     return {name: found[name] for name in KEYS if name in found}
+
+
+def _levels(given: Mapping[str, Given]) -> int:
+    levels = given["nvdimm.levels"].value if "nvdimm.levels" in given else None
+    levels = KEYS["nvdimm.levels"].default if levels is None else levels
+    assert isinstance(levels, int)
+    return levels
+
+
+def _check_replaced(name: str, levels: int, given: Mapping[str, Given]) -> None:
+    """A key of a level that is not there is dropped if a layer above it chose the levels."""
+    if "nvdimm.levels" in given and given["nvdimm.levels"].layer > given[name].layer:
+        return
+    level, what = name.removeprefix("nvdimm.buffer.").split(".")
+    if int(level) > levels:
+        expected = f"nvdimm.levels = {level}"
+    else:
+        expected = f"nvdimm.buffer.{levels}.{what}, of the level that translates,"
+    raise InputError(
+        f"{given[name].place}: found {name} in a DIMM with nvdimm.levels = {levels}, "
+        f"expected {expected} or no such key"
+    )
 
 
 def _derive_dram(found: dict[str, Resolved], prefix: str) -> None:

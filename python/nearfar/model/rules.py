@@ -43,34 +43,65 @@ def dram_capacity(values: Values, prefix: str) -> int:
 
 
 def _nvdimm(values: Values) -> Iterator[Problem]:
-    for level in ("nvdimm.buffer.1", "nvdimm.buffer.2"):
-        yield from _at_most(values, f"{level}.ways", f"{level}.entries")
-        yield from _multiple(values, f"{level}.entries", f"{level}.ways")
-    yield from _fits_bits(values, "nvdimm.buffer.1.entry", "nvdimm.media.access")
-    yield from _fits_bits(values, "nvdimm.buffer.2.entry", "nvdimm.buffer.1.entry")
-    yield from _multiple(values, "nvdimm.wear.block", "nvdimm.buffer.2.entry")
+    levels = _number(values, "nvdimm.levels")
+    for level in range(1, levels + 1):
+        yield from _buffer(values, level, translates=level == levels > 1)
+    page = _page(values)
+    yield from _multiple(values, "nvdimm.wear.block", "nvdimm.media.access")
+    yield from _multiple(values, "nvdimm.wear.block", f"nvdimm.buffer.{levels}.entry")
     yield from _multiple(values, "imc.interleave", "nvdimm.buffer.1.entry")
-    yield from _multiple(values, "capacity", "nvdimm.buffer.2.entry")
+    yield from _multiple(values, "capacity", page)
     yield from _multiple(values, "capacity", "nvdimm.wear.block")
     yield from _at_most(values, "capacity", "nvdimm.media.capacity")
     budget, static = "nvdimm.power_budget", "nvdimm.power_static"
     if _number(values, budget) <= _number(values, static):
         yield Problem(budget, (static,), f"more than {static}")
-    yield from _on_dimm_dram(values)
+    yield from _on_dimm_dram(values, page)
 
 
-def _on_dimm_dram(values: Values) -> Iterator[Problem]:
-    """The indirection table and the AIT buffer share the DRAM on the DIMM."""
-    entry = _number(values, "nvdimm.buffer.2.entry")
-    table = _number(values, "capacity") // entry * _number(values, "nvdimm.table.entry")
-    needed = table
-    if values["nvdimm.buffer.2.fill"] != "none":
-        needed += _number(values, "nvdimm.buffer.2.entries") * entry
+def _buffer(values: Values, level: int, *, translates: bool) -> Iterator[Problem]:
+    """One level, and what it owes to the one before it."""
+    entries, entry, ways = (
+        f"nvdimm.buffer.{level}.{name}" for name in ("entries", "entry", "ways")
+    )
+    access = "nvdimm.media.access"
+    yield from _at_most(values, ways, entries)
+    yield from _multiple(values, entries, ways)
+    if translates:
+        yield from _at_least(values, entry, access)
+    elif _number(values, entries) * _number(values, entry) < _number(values, access):
+        yield Problem(entries, (entry, access), f"enough to hold one {access}")
+    if level == 1:
+        return
+    before = [f"nvdimm.buffer.{level - 1}.{name}" for name in ("entries", "entry")]
+    yield from _at_least(values, entry, before[1])
+    if not translates and _number(values, entries) * _number(values, entry) < (
+        _number(values, before[0]) * _number(values, before[1])
+    ):
+        whole = f"room for all of nvdimm.buffer.{level - 1}, which it includes"
+        yield Problem(entries, (entry, *before), whole)
+
+
+def _page(values: Values) -> str:
+    """The key that says what one entry of the indirection table maps."""
+    levels = _number(values, "nvdimm.levels")
+    return "nvdimm.wear.block" if levels == 1 else f"nvdimm.buffer.{levels}.entry"
+
+
+def _on_dimm_dram(values: Values, page: str) -> Iterator[Problem]:
+    """The indirection table and the data of the last buffer share the DRAM on the DIMM."""
+    needed = _number(values, "capacity") // _number(values, page)
+    needed *= _number(values, "nvdimm.table.entry")
+    others = (page, "capacity")
+    last = f"nvdimm.buffer.{_number(values, 'nvdimm.levels')}"
+    if values.get(f"{last}.fill", "none") != "none":
+        needed += _number(values, f"{last}.entries") * _number(values, f"{last}.entry")
+        others = (f"{last}.entries", "capacity")
     there = dram_capacity(values, "nvdimm.dram")
     if needed > there:
         yield Problem(
             "nvdimm.table.entry",
-            ("nvdimm.buffer.2.entries", "capacity"),
+            others,
             f"a table and buffer ({format_quantity(needed, BYTES)}) that fit the on-DIMM DRAM "
             f"({format_quantity(there, BYTES)})",
         )
@@ -108,11 +139,9 @@ def _multiple(values: Values, key: str, divisor: str) -> Iterator[Problem]:
         yield Problem(key, (divisor,), f"a multiple of {divisor}")
 
 
-def _fits_bits(values: Values, whole: str, part: str) -> Iterator[Problem]:
-    """The core keeps which parts of an entry are there in one word, a bit each."""
-    parts, rest = divmod(_number(values, whole), _number(values, part))
-    if rest or not 1 <= parts <= 64:
-        yield Problem(whole, (part,), f"1 to 64 times {part}")
+def _at_least(values: Values, key: str, limit: str) -> Iterator[Problem]:
+    if _number(values, key) < _number(values, limit):
+        yield Problem(key, (limit,), f"at least {limit}")
 
 
 def _at_most(values: Values, key: str, limit: str) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 
 KEYS = MappingProxyType({key.name: key for _, keys in COMPONENTS for key in keys})
 
-# Short names of the two buffers of an Optane DIMM, as the literature calls them.
+# Short names of the buffers of a DIMM of two levels, as the literature on Optane calls them.
 ALIASES = MappingProxyType({"nvdimm.rmw": "nvdimm.buffer.1", "nvdimm.ait": "nvdimm.buffer.2"})
 
 
@@ -45,3 +45,13 @@ def present(name: str, kind: object) -> bool:
     """Whether a machine of this kind (the value of `machine`) has the key."""
     component = name.split(".", 1)[0]
     return component not in ("dram", "nvdimm") or component == kind
+
+
+def in_levels(name: str, levels: int) -> bool:
+    """Whether a DIMM of so many buffer levels has the key: only its last one translates."""
+    if not name.startswith("nvdimm.buffer."):
+        return True
+    level, what = name.removeprefix("nvdimm.buffer.").split(".")
+    if what in ("fill", "data_latency"):
+        return int(level) == levels
+    return int(level) <= levels

@@ -41,14 +41,14 @@ TIMINGS = {
 _TABLE = "JEDEC table, by speed bin, density and width"
 
 
-def keys(prefix: str) -> tuple[Key, ...]:
-    """The keys of a DDR4 channel below `prefix`."""
+def keys(prefix: str, width: int = 8) -> tuple[Key, ...]:
+    """The keys of a DDR4 channel below `prefix`, of devices that are `width` wide by default."""
     return (
         choice(f"{prefix}.standard", "DDR4", ("DDR4",), "DRAM standard"),
         choice(f"{prefix}.speed_bin", "DDR4-2666V", SPEED_BINS, "JEDEC speed bin"),
         clock(f"{prefix}.clock", None, "Clock of the channel; data move at twice its rate", derived="speed bin"),
         count(f"{prefix}.density_gbit", 8, min(DENSITIES), max(DENSITIES), "Density of one DRAM device in Gbit", power_of_two=True),
-        count(f"{prefix}.width", 8, min(WIDTHS), max(WIDTHS), "Data pins of one DRAM device; 64 / width devices make a rank", power_of_two=True),
+        count(f"{prefix}.width", width, min(WIDTHS), max(WIDTHS), "Data pins of one DRAM device; 64 / width devices make a rank", power_of_two=True),
         count(f"{prefix}.ranks", 1, 1, 4, "Ranks on the channel", power_of_two=True),
         count(f"{prefix}.bank_groups", None, 1, 4, "Bank groups of a device", derived=_TABLE, power_of_two=True),
         count(f"{prefix}.banks", None, 1, 4, "Banks of a bank group", derived=_TABLE, power_of_two=True),

@@ -8,5 +8,5 @@ from nearfar.model.key import count, size
 KEYS = (
     size("imc.interleave", "4 KiB", "64 B", "1 GiB", "Bytes on one channel before the next channel's turn", power_of_two=True),
     count("imc.wpq.lines", 8, 1, 4096, "Write pending queue of a channel, in 64 B lines; a write accepted here survives power loss (ADR)"),
-    count("imc.rpq.lines", 32, 1, 4096, "Read pending queue of a channel, in 64 B lines"),
+    count("imc.rpq.lines", 44, 1, 4096, "Read pending queue of a channel, in 64 B lines"),
 )
