@@ -97,6 +97,12 @@ SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
         ("nearfar model show --js", {"--json"}),
         ("nearfar model export --out", {"--output"}),
         ("nearfar model show --json mi", {"mine.toml"}),
+        ("nearfar probe ho", {"host"}),
+        ("nearfar measure ho", {"host"}),
+        ("nearfar validate ho", set()),
+        ("nearfar probe --resume mi", {"mine.toml"}),
+        ("nearfar compare mi", {"mine.toml"}),
+        ("nearfar infer mi", {"mine.toml"}),
         ("nearfar completion ", {"bash", "zsh", "fish"}),
     ],
 )

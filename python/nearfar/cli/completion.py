@@ -90,12 +90,13 @@ def _words(action: argparse.Action) -> list[str]:
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
     if action.metavar == "TARGET":
-        return [f"model:{name}" for name in presets()]
+        host = ["host"] if "host" in (action.help or "") else []
+        return [*(f"model:{name}" for name in presets()), *host]
     return presets() if action.metavar == "MODEL" else []
 
 
 def _takes_file(action: argparse.Action) -> bool:
-    files = ("FILE", "TRACE", "RESULT", "MODEL", "DATASET")
+    files = ("FILE", "TRACE", "RESULT", "MODEL", "DATASET", "PATH", "A", "B")
     return action.type is output_path or action.metavar in files
 
 
