@@ -27,6 +27,7 @@ std::vector<std::string_view> split(std::string_view text) {
 AddressMapping::AddressMapping(const Config& config, const std::string& key)
     : group_bits_(static_cast<std::uint32_t>(std::countr_zero(config.bank_groups))),
       bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))),
+      rank_position_(group_bits_ + bank_bits_),
       burst_length_(config.burst_length),
       capacity_(config.capacity()) {
   static constexpr std::string_view names[] = {"row",  "rank",        "bank_group",
@@ -48,6 +49,7 @@ AddressMapping::AddressMapping(const Config& config, const std::string& key)
                                  config.banks, bursts / low_lines_, low_lines_};
 
   bool seen[name_count] = {};
+  bool powers_of_two = true;
   std::uint64_t weight = 1;
   for (std::size_t i = order.size(); i-- > 0;) {
     std::optional<Name> name;
@@ -63,16 +65,22 @@ AddressMapping::AddressMapping(const Config& config, const std::string& key)
     field.weight = weight;
     field.mask = field.size - 1;
     field.shift = static_cast<std::uint32_t>(std::countr_zero(weight));
-    powers_of_two_ &= std::has_single_bit(field.size) && std::has_single_bit(weight);
+    powers_of_two &= std::has_single_bit(field.size) && std::has_single_bit(weight);
     weight *= field.size;
   }
   if (!columns_split) seen[column_low] = true;
   for (std::uint8_t n = 0; n < name_count; ++n) {
     if (!seen[n]) fail("lacks '" + std::string(names[n]) + "'");
   }
+  if (powers_of_two) plain_below_ = Address(capacity_);
+  row_in_ = bits_to(row, 0);
+  bank_in_ = bits_to(bank, 0);
+  group_in_ = bits_to(bank_group, bank_bits_);
+  rank_in_ = bits_to(rank, bank_bits_ + group_bits_);
 }
 
-Location AddressMapping::locate_by_division(std::uint64_t line) const {
+Location AddressMapping::locate_by_division(Address address) const {
+  const std::uint64_t line = address.value() / line_bytes;
   return place(value_by_division(row, line), value_by_division(rank, line),
                value_by_division(bank_group, line), value_by_division(bank, line));
 }

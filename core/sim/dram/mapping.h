@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,13 +30,17 @@ class AddressMapping {
 
   /// `address` < capacity().
   [[nodiscard]] Location locate(Address address) const {
+    return address < plain_below_ ? locate_plain(address) : locate_by_division(address);
+  }
+  /// Below this a line's place can be told from the bits of its address: nowhere if there are
+  /// three ranks, else everywhere.
+  [[nodiscard]] Address plain_below() const { return plain_below_; }
+  /// `address` < plain_below().
+  [[nodiscard]] Location locate_plain(Address address) const {
     const std::uint64_t line = address.value() / line_bytes;
-    if (!powers_of_two_) [[unlikely]]
-      return locate_by_division(line);
-    const auto value = [&](Name name) {
-      return static_cast<std::uint32_t>((line >> fields_[name].shift) & fields_[name].mask);
-    };
-    return place(value(row), value(rank), value(bank_group), value(bank));
+    const std::uint64_t bank = rank_in_.of(line) | group_in_.of(line) | bank_in_.of(line);
+    return {static_cast<std::uint32_t>(row_in_.of(line)), static_cast<std::uint16_t>(bank),
+            static_cast<std::uint16_t>(bank >> rank_position_)};
   }
   /// The line's column, in units of the bus width, a burst's first.
   [[nodiscard]] std::uint32_t column_of(Address address) const;
@@ -53,6 +58,18 @@ class AddressMapping {
     std::uint64_t mask = 0;    ///< size - 1
   };
 
+  /// A field's bits in a line's number, brought to where they lie in a Location.
+  struct Bits {
+    std::uint32_t turn = 0;  ///< to the right, below 64
+    std::uint64_t mask = 0;
+    [[nodiscard]] std::uint64_t of(std::uint64_t line) const {
+      return (line >> turn | line << (-turn & 63)) & mask;
+    }
+  };
+  [[nodiscard]] Bits bits_to(Name name, std::uint32_t position) const {
+    return {(fields_[name].shift - position) & 63, fields_[name].mask << position};
+  }
+
   [[nodiscard]] Location place(std::uint32_t row_value, std::uint32_t rank_value,
                                std::uint32_t group_value, std::uint32_t bank_value) const {
     const std::uint32_t bank_index =
@@ -60,16 +77,18 @@ class AddressMapping {
     return {row_value, static_cast<std::uint16_t>(bank_index),
             static_cast<std::uint16_t>(rank_value)};
   }
-  [[nodiscard]] Location locate_by_division(std::uint64_t line) const;
+  [[nodiscard]] Location locate_by_division(Address address) const;
   [[nodiscard]] std::uint32_t value_by_division(Name name, std::uint64_t line) const {
     return static_cast<std::uint32_t>(line / fields_[name].weight % fields_[name].size);
   }
 
   Field fields_[name_count];
-  bool powers_of_two_ = true;
+  Bits row_in_, rank_in_, group_in_, bank_in_;  ///< the last three in Location::bank
+  Address plain_below_;
   std::uint32_t low_lines_ = 1;
   std::uint32_t group_bits_;  ///< log2 of the bank groups in a rank
   std::uint32_t bank_bits_;   ///< log2 of the banks in a bank group
+  std::uint32_t rank_position_;  ///< where the rank begins in a Location's bank
   std::uint32_t burst_length_;
   Bytes capacity_;
 };
