@@ -12,8 +12,9 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       log_(log),
       powers_down_(config.powerdown_idle > 0 || config.selfrefresh_idle > 0),
       observed_(log != nullptr || mode == Mode::every_cycle),
-      shortest_burst_(config.clock *
-                      (std::min(config.timing.cl, config.timing.cwl) + config.timing.burst)),
+      read_burst_(config.clock * (config.timing.cl + config.timing.burst)),
+      write_burst_(config.clock * (config.timing.cwl + config.timing.burst)),
+      shortest_burst_(min(read_burst_, write_burst_)),
       rank_banks_((std::uint64_t{1} << (config.banks_in_rank() - 1) << 1) - 1),
       state_(config),
       timing_(config),
@@ -46,13 +47,13 @@ Tick Channel::Controller::next_event() const {
 /// When a single request is left: how long its row keeps the column command from following
 /// the next one. No burst, of whatever request, ends sooner than `shortest_burst_` after it.
 Tick Channel::Controller::row_delay() const {
-  if (requests() != 1 || next_is_plan_) return Tick(0);
-  switch (selector_.proposal(next_choice_.direction, next_choice_.bank).kind) {
+  if (requests() != 1 || next_ == Next::plan) return Tick(0);
+  switch (selector_.kind(next_choice_.direction, next_choice_.bank)) {
     case Selector::precharge:
       return time_of(config_.timing.rp + config_.timing.rcd);
     case Selector::activate:
       return time_of(config_.timing.rcd);
-    case Selector::column:
+    default:
       break;
   }
   return Tick(0);
@@ -63,22 +64,14 @@ void Channel::Controller::advance(Tick until, Sink& sink) {
   if (completions_.next() <= until) completions_.deliver(until, sink);
 }
 
-Tick Channel::Controller::advance_to_completion(Tick until, Sink& sink) {
+Tick Channel::Controller::advance_by_events(Tick until, Sink& sink) {
   const std::size_t told = sink.size();
   Tick reached = Tick::never();
   while (!idle() || slots_held()) {
-    if (reference_ || log_ != nullptr || slots_held()) {
-      // Not worth a loop of its own.
-      const Tick next = min(next_event(), until);
-      if (next.is_never()) break;
-      reached = next;
-      advance(reached, sink);
-    } else {
-      const Tick last = run_to_completion(until);
-      reached = min(until, completions_.next());
-      if (reached.is_never()) return last;
-      completions_.deliver(reached, sink);
-    }
+    const Tick next = min(next_event(), until);
+    if (next.is_never()) break;
+    reached = next;
+    advance(reached, sink);
     if (sink.size() != told || reached == until) return reached;
   }
   if (until.is_never()) return reached;
@@ -94,6 +87,12 @@ void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {
   const std::uint64_t banks = rank_banks_ << (rank * config_.banks_in_rank());
   available_ = state_.rules.available(state, from) ? available_ | banks : available_ & ~banks;
   find_next_plan(from);
+}
+
+/// The last request for the rank has left the queues.
+void Channel::Controller::rank_served(std::uint32_t rank, Cycle cycle) {
+  state_.ranks[rank].idle_since = cycle;
+  if (!rests_until_due(rank)) rank_emptied(rank, cycle + 1);
 }
 
 /// The rank may now want what it did not while requests waited. Working out when is left
@@ -112,13 +111,14 @@ void Channel::Controller::find_next_plan(Cycle from) {
     const Cycle best = std::max(plans_[next_plan_].cycle, from);
     if (std::max(plans_[rank].cycle, from) < best) next_plan_ = rank;
   }
+  next_plan_cycle_ = plans_[next_plan_].cycle;
 }
 
 void Channel::Controller::set_next_plan(Cycle from) {
   // Among plans that are due, the lowest rank's comes first.
   if (plans_[next_plan_].cycle < from) find_next_plan(from);
   const Cycle plan = plans_[next_plan_].cycle;
-  next_is_plan_ = true;
+  next_ = Next::plan;
   next_time_ = plan == never ? Tick::never() : time_of(std::max(plan, from));
 }
 

@@ -38,7 +38,7 @@ class Channel::Controller {
   }
 
  private:
-  using Index = RequestQueue::Index;
+  using Entry = RequestQueue::Entry;
 
   /// A write merged into a queued one that wants to know when it reaches the media.
   struct Merged {
@@ -48,23 +48,17 @@ class Channel::Controller {
     std::uint32_t next = 0;
   };
 
-  /// A request on its way in.
-  struct Arriving {
-    const Request& request;
-    Location at;
-    Tick now;
-    Cycle cycle;  ///< the last clock edge that does not come after `now`
-  };
-
   // Admission (controller_admit.cpp).
-  Accept admit_read(const Arriving& arriving);
-  Accept admit_write(const Arriving& arriving);
-  void woke_up(const Arriving& arriving);
-  void reconsider(Direction d, const Arriving& arriving, Selector::Change change);
-  void forward(const Arriving& arriving);
-  void merge(Index entry, const Arriving& arriving);
-  void tell_accepted(const Arriving& arriving);
-  Accept refuse(Direction d, const Arriving& arriving);
+  Accept admit(const Request& request, Tick now);
+  Accept admit_write(const Request& request, const Location& at, Tick now);
+  Accept queue_read(const Request& request, const Location& at, Tick now);
+  Accept read_arrived(const Entry& entry, Selector::Change change);
+  void woke_up(const Entry& arrived);
+  void reconsider(Direction d, const Entry& arrived, Selector::Change change);
+  Accept forward(const Request& request, Tick now);
+  Accept merge(Entry& queued, const Request& request, Tick now);
+  void tell_accepted(const Request& request, Tick now);
+  Accept refuse(Direction d, const Request& request, Tick now);
   void slot_freed(Direction d, Cycle cycle) {
     if (!waiting(d).none_waiting()) [[unlikely]]
       wake_next(d, cycle);
@@ -74,24 +68,39 @@ class Channel::Controller {
 
   // Carrying out commands (controller_issue.cpp).
   void run_commands(Tick until);
-  Tick run_to_completion(Tick until);
+  Tick advance_to_any_completion(Tick until, Sink& sink);
   void run_next(Tick until);
   template <Direction d>
-  void carry_out(const Choice& choice);
+  void run_column();
+  template <Direction d>
+  void run_row();
   void carry_out_plan();
   void run_every_cycle(Cycle last);
-  template <Command command>
-  void issue(const RequestQueue::Entry& entry, Cycle cycle);
-  void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
-  void issue_row(Direction d, Command command, Index index, Cycle cycle);
   template <Direction d>
-  void issue_column(Index index, Cycle cycle);
-  void finish(Direction d, Index index, Cycle cycle);
-  void tell_media(const RequestQueue::Entry& entry, Tick time);
+  void issue_requested(Command command, Entry& entry, Cycle cycle);
+  template <Command command>
+  void issue(const Entry& entry, Cycle cycle);
+  void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
+  template <Direction d, Command command>
+  void issue_row(Entry& entry, Cycle cycle);
+  template <Direction d>
+  void issue_column(Entry& entry, Cycle cycle, Tick now);
+  template <Direction d>
+  void finish(Entry& entry, Cycle cycle, Tick now);
+  void rank_served(std::uint32_t rank, Cycle cycle);
+  void tell_media(const Entry& entry, Tick time);
   void unblock_writes(Address address, std::uint32_t bank);
   void issue_for_rank(Command command, std::uint32_t rank, Cycle cycle);
 
   // Finding the next command (controller.cpp).
+  Tick advance_by_events(Tick until, Sink& sink);
+  /// Tells what is due first, if that is by `until`; returns the time reached.
+  Tick tell_next(Tick until, Sink& sink) {
+    const Tick told = completions_.next();
+    if (told > until || told.is_never()) return until;
+    completions_.deliver_next(sink);
+    return told;
+  }
   void run_until(Tick until) {
     if (next_time_ <= until) run_commands(until);
     if (slots_held()) [[unlikely]]
@@ -106,10 +115,22 @@ class Channel::Controller {
   }
   void find_next_plan(Cycle from);
   void choose_next(Cycle from);
-  void choose(Cycle from);  ///< the same, inlined
+  void set_next(const Choice& choice, Cycle from) {
+    if (choice.cycle < next_plan_cycle_) {
+      set_next(choice);
+    } else {
+      set_next_plan(from);
+    }
+  }
   void set_next(const Choice& choice) {
-    next_choice_ = choice;
-    next_is_plan_ = false;
+    set_next_column(choice.direction, choice);
+    if (selector_.kind(choice.direction, choice.bank) != Selector::column) next_ = Next::row;
+  }
+  void set_next_column(Direction d, const Choice& choice) {
+    next_choice_.cycle = choice.cycle;
+    next_choice_.bank = choice.bank;
+    next_choice_.direction = d;
+    next_ = d == Direction::read ? Next::read : Next::write;
     next_time_ = time_of(choice.cycle);
   }
   void set_next_plan(Cycle from);
@@ -126,8 +147,21 @@ class Channel::Controller {
   [[nodiscard]] bool ports_wait() const {
     return !waiting_[0].none_waiting() || !waiting_[1].none_waiting();
   }
-  [[nodiscard]] bool slots_held() const {
-    return !waiting_[0].none_held() || !waiting_[1].none_held();
+  [[nodiscard]] bool slots_held() const { return next_lapse_ != never; }
+  bool enter(Direction d, std::uint16_t port) {
+    const std::uint32_t free = state_.queue(d).free();
+    if (!slots_held()) return free > 0;
+    const bool may = waiting(d).take(port, free);
+    find_next_lapse();
+    return may;
+  }
+  bool release(Direction d, std::uint16_t port) {
+    const bool held = waiting(d).release(port);
+    find_next_lapse();
+    return held;
+  }
+  void find_next_lapse() {
+    next_lapse_ = std::min(waiting_[0].next_lapse(), waiting_[1].next_lapse());
   }
   WaitingPorts& waiting(Direction d) { return waiting_[static_cast<unsigned>(d)]; }
 
@@ -136,7 +170,9 @@ class Channel::Controller {
   std::uint8_t channel_index_;
   CommandLog* log_;
   bool powers_down_;  ///< ranks go to power-down or self-refresh
-  bool observed_;  ///< commands are logged, or checked cycle by cycle
+  bool observed_;     ///< commands are logged, or checked cycle by cycle
+  Tick read_burst_;           ///< from a column command to its burst's end
+  Tick write_burst_;
   Tick shortest_burst_;       ///< from a column command to its burst's end, at least
   std::uint64_t rank_banks_;  ///< a bit for each bank of rank 0
 
@@ -148,14 +184,16 @@ class Channel::Controller {
 
   std::array<RankRules::Plan, 4> plans_;
   std::uint32_t next_plan_ = 0;  ///< the rank whose plan comes first, the lowest of equals
+  Cycle next_plan_cycle_ = never;  ///< its
   std::uint64_t available_ = 0;  ///< banks of ranks that take requests, one bit each
 
   // What happens next: a request's command, unless a rank's plan comes no later.
   Tick next_time_ = Tick::never();
-  bool next_is_plan_ = false;
+  enum class Next : std::uint8_t { plan, row, read, write } next_ = Next::plan;
   Choice next_choice_;
 
   std::array<WaitingPorts, 2> waiting_;
+  Cycle next_lapse_ = never;  ///< when the first slot held for a port is given up
   Slab<Merged> merged_;
   CompletionQueue completions_;
   std::uint64_t arrivals_ = 0;

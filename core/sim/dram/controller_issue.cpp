@@ -1,138 +1,156 @@
 #include "sim/dram/controller.h"
 
+// Most of a simulation is spent in here and in try_send(). What a command needs is inlined into
+// the two loops that carry commands out; what is rare is kept out of them, and with it the
+// registers that it would take.
+
 namespace nearfar::sim::dram {
 
 template <Command command>
-[[gnu::always_inline]] inline void Channel::Controller::issue(const RequestQueue::Entry& entry,
-                                                              Cycle cycle) {
+[[gnu::always_inline]] inline void Channel::Controller::issue(const Entry& entry, Cycle cycle) {
   timing_.issue<command>(entry.at.bank, cycle);
   if (observed_) [[unlikely]] {
     observe(command, entry.at, mapping_.column_of(entry.address), cycle);
   }
 }
 
-/// The request's burst was issued at `cycle`: it leaves the queue.
-[[gnu::always_inline]] inline void Channel::Controller::finish(Direction d, Index index,
-                                                               Cycle cycle) {
+/// The request's burst was issued at `cycle`, which is `now`: it leaves the queue.
+template <Direction d>
+[[gnu::always_inline]] inline void Channel::Controller::finish(Entry& entry, Cycle cycle,
+                                                               Tick now) {
   RequestQueue& queue = state_.queue(d);
-  const RequestQueue::Entry& entry = queue[index];
-  const Location at = entry.at;
-  const Address address = entry.address;
-  const Timing& t = config_.timing;
-  if (d == Direction::read) {
+  const std::uint32_t bank = entry.at.bank;
+  if constexpr (d == Direction::read) {
     completions_.burst_ends(
-        {time_of(cycle + t.cl + t.burst), entry.id, address, Completion::Kind::done, entry.data});
-    counters_.read_queue_entry_ps += (time_of(cycle) - entry.arrived).ps();
+        {now + read_burst_, entry.id, entry.address, Completion::Kind::done, entry.data});
+    counters_.read_queue_entry_ps += (now - entry.arrived).ps();
     ++counters_.read_bursts;
   } else {
-    if (entry.tell_media || entry.merged != 0) tell_media(entry, time_of(cycle + t.cwl + t.burst));
-    counters_.write_queue_entry_ps += (time_of(cycle) - entry.arrived).ps();
+    if (entry.tell_media || entry.merged != 0) tell_media(entry, now + write_burst_);
+    counters_.write_queue_entry_ps += (now - entry.arrived).ps();
     ++counters_.write_bursts;
   }
-  ++(entry.precharged  ? counters_.row_conflicts
-     : entry.activated ? counters_.row_misses
-                       : counters_.row_hits);
+  if (entry.found == RequestQueue::RowState::hit) {
+    ++counters_.row_hits;
+  } else {
+    ++(entry.found == RequestQueue::RowState::miss ? counters_.row_misses
+                                                   : counters_.row_conflicts);
+  }
 
   std::uint32_t& overtaken = state_.overtaken[static_cast<unsigned>(d)];
-  overtaken = queue.oldest() == index ? 0 : overtaken + 1;
-  queue.remove(index);
+  overtaken = queue.oldest() == &entry ? 0 : overtaken + 1;
+  queue.remove(&entry);
   const std::uint32_t writes = state_.queue(Direction::write).size();
-  if (d == Direction::read) {
+  if constexpr (d == Direction::read) {
     state_.drain.read_issued(writes);
-    if (state_.blocked_writes > 0) [[unlikely]]
-      unblock_writes(address, at.bank);
+    if (writes > 0 && state_.blocked_writes > 0) unblock_writes(entry.address, bank);
   } else {
     state_.drain.write_issued(writes, state_.queue(Direction::read).size());
   }
   slot_freed(d, cycle);
-  RankState& rank = state_.ranks[at.rank];
-  if (--rank.queued == 0) rank.idle_since = cycle;
-  if (rank.queued == 0 && !rests_until_due(at.rank)) rank_emptied(at.rank, cycle + 1);
-  selector_.update(d, state_, at.bank);
+  if (--state_.ranks[entry.at.rank].queued == 0) rank_served(entry.at.rank, cycle);
+  selector_.column_issued(d, state_, bank);
   if (overtaken == ControllerState::patience) [[unlikely]] {
-    selector_.update(d, state_, queue[queue.oldest()].at.bank);
+    selector_.update(d, state_, queue.oldest()->at.bank);
   }
 }
 
 template <Direction d>
-[[gnu::always_inline]] inline void Channel::Controller::issue_column(Index index, Cycle cycle) {
+[[gnu::always_inline]] inline void Channel::Controller::issue_column(Entry& entry, Cycle cycle,
+                                                                     Tick now) {
   constexpr bool read = d == Direction::read;
-  const RequestQueue::Entry& entry = state_.queue(d)[index];
-  const Location at = entry.at;
-  const bool last_use = state_.closed_page && !state_.queue(d).wants_row(at, index) &&
-                        !state_.queue(opposite(d)).wants_row(at);
+  const bool last_use = state_.closed_page && !state_.queue(d).wants_row(entry.at, &entry) &&
+                        !state_.queue(opposite(d)).wants_row(entry.at);
   if (!last_use) {
     issue<read ? Command::rd : Command::wr>(entry, cycle);
-    finish(d, index, cycle);
-    return;
+    return finish<d>(entry, cycle, now);
   }
   issue<read ? Command::rda : Command::wra>(entry, cycle);
-  state_.open_row[at.bank] = ControllerState::closed;
-  --state_.ranks[at.rank].open_banks;
+  const std::uint32_t bank = entry.at.bank;
+  state_.open_row[bank] = ControllerState::closed;
+  --state_.ranks[entry.at.rank].open_banks;
   ++counters_.auto_precharges;
-  finish(d, index, cycle);
-  selector_.update(opposite(d), state_, at.bank);
+  finish<d>(entry, cycle, now);
+  selector_.update(opposite(d), state_, bank);
 }
 
-[[gnu::always_inline]] inline void Channel::Controller::issue_row(Direction d, Command command,
-                                                                  Index index, Cycle cycle) {
-  RequestQueue::Entry& entry = state_.queue(d)[index];
-  const Location at = entry.at;
-  RankState& rank = state_.ranks[at.rank];
-  if (command == Command::act) {
-    issue<Command::act>(entry, cycle);
-    entry.activated = true;
-    state_.open_row[at.bank] = at.row;
+template <Direction d, Command command>
+[[gnu::always_inline]] inline void Channel::Controller::issue_row(Entry& entry, Cycle cycle) {
+  const std::uint32_t bank = entry.at.bank;
+  RankState& rank = state_.ranks[entry.at.rank];
+  issue<command>(entry, cycle);
+  if constexpr (command == Command::act) {
+    if (entry.found == RequestQueue::RowState::hit) entry.found = RequestQueue::RowState::miss;
+    state_.open_row[bank] = entry.at.row;
     ++rank.open_banks;
     ++counters_.activates;
   } else {
-    issue<Command::pre>(entry, cycle);
-    entry.precharged = true;
-    state_.open_row[at.bank] = ControllerState::closed;
+    entry.found = RequestQueue::RowState::conflict;
+    state_.open_row[bank] = ControllerState::closed;
     --rank.open_banks;
     ++counters_.precharges;
   }
-  selector_.row_issued(d, state_, at.bank);
+  selector_.row_issued<command>(d, state_, bank);
 }
 
+void Channel::Controller::choose_next(Cycle from) {
+  if (state_.direction() == Direction::read) {
+    set_next(selector_.select(Direction::read, state_, timing_, from, available_), from);
+  } else {
+    set_next(selector_.select(Direction::write, state_, timing_, from, available_), from);
+  }
+}
+
+/// Carries out the column command that comes next.
 template <Direction d>
-[[gnu::always_inline]] inline void Channel::Controller::carry_out(const Choice& choice) {
-  const Selector::Proposal& proposal = selector_.proposal(d, choice.bank);
-  const Index entry = proposal.entry;
-  if (proposal.kind == Selector::column) {
-    issue_column<d>(entry, choice.cycle);
-  } else {
-    const bool activate = proposal.kind == Selector::activate;
-    issue_row(d, activate ? Command::act : Command::pre, entry, choice.cycle);
+[[gnu::always_inline]] inline void Channel::Controller::run_column() {
+  const Cycle cycle = next_choice_.cycle;
+  issue_column<d>(*selector_.entry(d, next_choice_.bank), cycle, next_time_);
+  if (state_.direction() == d) {
+    const Choice hit = selector_.select_oldest(d, state_, timing_, cycle + 1, available_);
+    if (hit.cycle < next_plan_cycle_) return set_next_column(d, hit);
+    if (hit.cycle != never || no_requests()) return set_next_plan(cycle + 1);
   }
+  choose_next(cycle + 1);
 }
 
-[[gnu::always_inline]] inline void Channel::Controller::choose(Cycle from) {
-  const Choice choice = state_.direction() == Direction::read
-                            ? selector_.select(Direction::read, state_, timing_, from, available_)
-                            : selector_.select(Direction::write, state_, timing_, from, available_);
-  if (choice.cycle < plans_[next_plan_].cycle) {
-    set_next(choice);
+/// Carries out the row command that comes next.
+template <Direction d>
+[[gnu::always_inline]] inline void Channel::Controller::run_row() {
+  const Cycle cycle = next_choice_.cycle;
+  const std::uint32_t bank = next_choice_.bank;
+  Entry& entry = *selector_.entry(d, bank);
+  if (selector_.kind(d, bank) == Selector::activate) {
+    issue_row<d, Command::act>(entry, cycle);
   } else {
-    set_next_plan(from);
+    issue_row<d, Command::pre>(entry, cycle);
   }
+  const Choice choice = requests() == 1
+                            ? selector_.choice_of(d, timing_, bank, cycle + 1)
+                            : selector_.select(d, state_, timing_, cycle + 1, available_);
+  set_next(choice, cycle + 1);
 }
-
-void Channel::Controller::choose_next(Cycle from) { choose(from); }
 
 /// Carries out what comes next, at `next_time_`; `until` is how far time is known to go.
 [[gnu::always_inline]] inline void Channel::Controller::run_next(Tick until) {
-  if (next_is_plan_) [[unlikely]] {
-    if (!skip_idle(cycle_of(until))) carry_out_plan();
-    return;
+  switch (next_) {
+    case Next::plan:
+      if (!skip_idle(cycle_of(until))) carry_out_plan();
+      break;
+    case Next::read:
+      run_column<Direction::read>();
+      break;
+    case Next::write:
+      run_column<Direction::write>();
+      break;
+    case Next::row:
+      if (next_choice_.direction == Direction::read) {
+        run_row<Direction::read>();
+      } else {
+        run_row<Direction::write>();
+      }
+      break;
   }
-  const Cycle cycle = next_choice_.cycle;
-  if (next_choice_.direction == Direction::read) {
-    carry_out<Direction::read>(next_choice_);
-  } else {
-    carry_out<Direction::write>(next_choice_);
-  }
-  choose(cycle + 1);
 }
 
 void Channel::Controller::run_commands(Tick until) {
@@ -143,13 +161,38 @@ void Channel::Controller::run_commands(Tick until) {
   while (next_time_ <= until) run_next(until);
 }
 
-Tick Channel::Controller::run_to_completion(Tick until) {
+/// What lies between two completions of a stream of row hits; everything else is left to
+/// advance_to_any_completion().
+Tick Channel::Controller::advance_to_completion(Tick until, Sink& sink) {
+  if (next_ != Next::read || observed_ || slots_held()) {
+    return advance_to_any_completion(until, sink);
+  }
+  Tick limit = min(until, completions_.next());
+  while (next_time_ <= limit) {
+    run_column<Direction::read>();
+    limit = min(limit, completions_.next());
+    if (next_ != Next::read) return advance_to_any_completion(until, sink);
+  }
+  return tell_next(until, sink);
+}
+
+[[gnu::noinline]] Tick Channel::Controller::advance_to_any_completion(Tick until, Sink& sink) {
+  if (observed_ || slots_held() || idle()) return advance_by_events(until, sink);
   Tick reached;
-  while (next_time_ <= min(until, completions_.next()) && !no_requests()) {
+  while (next_time_ <= min(until, completions_.next())) {
+    if (next_ == Next::plan && no_requests()) break;
     reached = next_time_;
     run_next(reached);
   }
-  return reached;
+  if (until.is_never() && completions_.empty()) return reached;
+  return tell_next(until, sink);
+}
+
+template <Direction d>
+void Channel::Controller::issue_requested(Command command, Entry& entry, Cycle cycle) {
+  if (command == Command::act) return issue_row<d, Command::act>(entry, cycle);
+  if (command == Command::pre) return issue_row<d, Command::pre>(entry, cycle);
+  issue_column<d>(entry, cycle, time_of(cycle));
 }
 
 void Channel::Controller::run_every_cycle(Cycle last) {
@@ -158,12 +201,10 @@ void Channel::Controller::run_every_cycle(Cycle last) {
     if (const auto rank = reference_->rank_command(cycle_)) {
       issue_for_rank(rank->command, rank->rank, cycle_);
     } else if (const auto choice = reference_->request_command(cycle_)) {
-      if (choice->command == Command::act || choice->command == Command::pre) {
-        issue_row(choice->direction, choice->command, choice->entry, cycle_);
-      } else if (choice->direction == Direction::read) {
-        issue_column<Direction::read>(choice->entry, cycle_);
+      if (choice->direction == Direction::read) {
+        issue_requested<Direction::read>(choice->command, *choice->entry, cycle_);
       } else {
-        issue_column<Direction::write>(choice->entry, cycle_);
+        issue_requested<Direction::write>(choice->command, *choice->entry, cycle_);
       }
     }
   }
@@ -203,7 +244,7 @@ void Channel::Controller::observe(Command command, const Location& at, std::uint
   log_->record(record);
 }
 
-void Channel::Controller::tell_media(const RequestQueue::Entry& entry, Tick time) {
+void Channel::Controller::tell_media(const Entry& entry, Tick time) {
   if (entry.tell_media) {
     completions_.burst_ends({time, entry.id, entry.address, Completion::Kind::media, entry.data});
   }
@@ -219,10 +260,10 @@ void Channel::Controller::tell_media(const RequestQueue::Entry& entry, Tick time
 /// equal read is left.
 void Channel::Controller::unblock_writes(Address address, std::uint32_t bank) {
   RequestQueue& writes = state_.queue(Direction::write);
-  const Index write = writes.find(address, bank);
-  if (write == RequestQueue::none || !writes[write].blocked) return;
-  if (state_.queue(Direction::read).find(address, bank) != RequestQueue::none) return;
-  writes[write].blocked = false;
+  Entry* const write = writes.find(address, bank);
+  if (write == nullptr || !write->blocked) return;
+  if (state_.queue(Direction::read).find(address, bank) != nullptr) return;
+  write->blocked = false;
   --state_.blocked_writes;
   selector_.update(Direction::write, state_, bank);
 }

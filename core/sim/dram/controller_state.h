@@ -56,10 +56,14 @@ struct ControllerState {
   }
 
   [[nodiscard]] bool urgent(Direction d) const {
-    return overtaken[static_cast<unsigned>(d)] >= patience && !queue(d)[queue(d).oldest()].blocked;
+    return overtaken[static_cast<unsigned>(d)] >= patience && !queue(d).oldest()->blocked;
   }
 
   [[nodiscard]] bool hits(const Location& at) const { return open_row[at.bank] == at.row; }
+  /// The same for an entry of the bank's list; the list's end never hits.
+  [[nodiscard]] bool hits(std::uint32_t bank, const RequestQueue::Entry& entry) const {
+    return open_row[bank] == entry.at.row;
+  }
 
   /// The command a request needs next.
   [[nodiscard]] Command needed(Direction d, const Location& at) const {
@@ -80,7 +84,6 @@ struct ControllerState {
 /// When the next command for a request goes out, and which bank proposes it.
 struct Choice {
   Cycle cycle = never;
-  std::uint64_t order = 0;  ///< among choices of one cycle, the lowest wins
   std::uint32_t bank = 0;
   Direction direction = Direction::read;
 

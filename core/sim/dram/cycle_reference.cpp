@@ -22,12 +22,11 @@ std::optional<CycleReference::RankChoice> CycleReference::rank_command(Cycle cyc
 std::optional<CycleReference::RequestChoice> CycleReference::request_command(Cycle cycle) const {
   const Direction d = state_.direction();
   const RequestQueue& queue = state_.queue(d);
-  const bool column_reserved =
-      state_.urgent(d) && state_.hits(queue[queue.oldest()].at) &&
-      state_.rules.available(state_.ranks[queue[queue.oldest()].at.rank], cycle);
+  const bool column_reserved = state_.urgent(d) && state_.hits(queue.oldest()->at) &&
+                               state_.rules.available(state_.ranks[queue.oldest()->at.rank], cycle);
   for (const bool want_column : {true, false}) {
-    for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
-      const Location& at = queue[i].at;
+    for (auto* i = queue.oldest(); i != queue.end(); i = i->younger) {
+      const Location& at = i->at;
       if (!state_.rules.available(state_.ranks[at.rank], cycle)) continue;
       if (state_.hits(at) != want_column || choice_of_bank(d, at.bank) != i) continue;
       if (want_column && column_reserved && i != queue.oldest()) continue;
@@ -38,14 +37,14 @@ std::optional<CycleReference::RequestChoice> CycleReference::request_command(Cyc
   return std::nullopt;
 }
 
-RequestQueue::Index CycleReference::choice_of_bank(Direction d, std::uint32_t bank) const {
+const RequestQueue::Entry* CycleReference::choice_of_bank(Direction d, std::uint32_t bank) const {
   const RequestQueue& queue = state_.queue(d);
-  if (state_.urgent(d) && queue[queue.oldest()].at.bank == bank) return queue.oldest();
-  auto chosen = RequestQueue::none;
-  for (auto i = queue.oldest(); i != RequestQueue::none; i = queue[i].younger) {
-    if (queue[i].at.bank != bank || queue[i].blocked) continue;
-    if (state_.hits(queue[i].at)) return i;
-    if (chosen == RequestQueue::none) chosen = i;
+  if (state_.urgent(d) && queue.oldest()->at.bank == bank) return queue.oldest();
+  const RequestQueue::Entry* chosen = nullptr;
+  for (const auto* i = queue.oldest(); i != queue.end(); i = i->younger) {
+    if (i->at.bank != bank || i->blocked) continue;
+    if (state_.hits(i->at)) return i;
+    if (chosen == nullptr) chosen = i;
   }
   return chosen;
 }

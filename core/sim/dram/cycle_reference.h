@@ -26,7 +26,7 @@ class CycleReference {
   struct RequestChoice {
     Direction direction = Direction::read;
     Command command = Command::rd;
-    RequestQueue::Index entry = RequestQueue::none;
+    RequestQueue::Entry* entry = nullptr;
   };
   /// The request's command that goes out at `cycle`, if any.
   [[nodiscard]] std::optional<RequestChoice> request_command(Cycle cycle) const;
@@ -39,7 +39,7 @@ class CycleReference {
 
   [[nodiscard]] bool allowed(Command command, const Location& at, Cycle cycle) const;
   [[nodiscard]] bool satisfied(const Constraint& constraint, const Times& times, Cycle cycle) const;
-  [[nodiscard]] RequestQueue::Index choice_of_bank(Direction d, std::uint32_t bank) const;
+  [[nodiscard]] const RequestQueue::Entry* choice_of_bank(Direction d, std::uint32_t bank) const;
 
   Config config_;
   const ControllerState& state_;

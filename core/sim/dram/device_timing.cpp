@@ -1,7 +1,6 @@
 #include "sim/dram/device_timing.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace nearfar::sim::dram {
 namespace {
@@ -64,10 +63,11 @@ std::uint32_t gap_of(const Constraint& constraint, const Config& config) {
 
 }  // namespace
 
-DeviceTiming::DeviceTiming(const Config& config)
-    : ranks_(config.ranks),
-      rank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks_in_rank()))),
-      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(config.banks))) {
+DeviceTiming::DeviceTiming(const Config& config) : ranks_(config.ranks) {
+  for (std::uint32_t bank = 0; bank < config.total_banks(); ++bank) {
+    rank_of_[bank] = static_cast<std::uint8_t>(bank / config.banks_in_rank());
+    group_cell_[bank] = static_cast<std::uint16_t>(group_cells + bank / config.banks * bank_slots);
+  }
   for (std::size_t row = 0; row < gaps_.size(); ++row) {
     const Constraint& constraint = ddr4::constraints[row];
     gaps_[row] = gap_of(constraint, config);

@@ -42,10 +42,10 @@ class DeviceTiming {
     const auto index = static_cast<std::uint32_t>(slot);
     const Cycle own = cells_[bank * bank_slots + index];
     if (slot == Slot::pre) return own;  // bank groups do not bind it
-    const Cycle group = cells_[group_cells + (bank >> bank_bits_) * bank_slots + index];
+    const Cycle group = cells_[group_cell_[bank] + index];
     return own < group ? group : own;
   }
-  [[nodiscard]] std::uint32_t rank_of(std::uint32_t bank) const { return bank >> rank_bits_; }
+  [[nodiscard]] std::uint32_t rank_of(std::uint32_t bank) const { return rank_of_[bank]; }
   /// Earliest cycle for a command to any bank of a rank as far as the rank binds it.
   [[nodiscard]] Cycle earliest_in_rank(Slot slot, std::uint32_t rank) const {
     return cells_[rank_cell(slot, rank)];
@@ -58,9 +58,7 @@ class DeviceTiming {
   [[gnu::always_inline]] void issue(std::uint32_t bank, Cycle cycle) {
     const std::uint32_t rank = rank_of(bank);
     last_[static_cast<std::size_t>(command)][rank] = cycle;
-    const Cells cells{&cells_[bank * bank_slots],
-                      &cells_[group_cells + (bank >> bank_bits_) * bank_slots],
-                      &cells_[rank_cells + rank * bank_slots]};
+    const Cells cells{bank * bank_slots, group_cell_[bank], rank_cells + rank * bank_slots};
     apply_all<command>(cells, rank, cycle, AllRows{});
     if constexpr (command == Command::act) count_activate(rank, cycle);
   }
@@ -71,11 +69,11 @@ class DeviceTiming {
   void shift(Cycle cycles);
 
  private:
-  /// The cells of a bank, of its bank group and of its rank.
+  /// Where the cells of a bank, of its bank group and of its rank begin.
   struct Cells {
-    Cycle* bank;
-    Cycle* group;
-    Cycle* rank;
+    std::size_t bank;
+    std::size_t group;
+    std::size_t rank;
   };
   struct RankRule {
     Command preceding;
@@ -120,11 +118,11 @@ class DeviceTiming {
     if constexpr (!constraint.following.has(following)) {
       return;
     } else if constexpr (constraint.scope == Scope::bank) {
-      raise(cells.bank[slot], to);
+      raise(cells_[cells.bank + slot], to);
     } else if constexpr (constraint.scope == Scope::bank_group) {
-      raise(cells.group[slot], to);
+      raise(cells_[cells.group + slot], to);
     } else if constexpr (constraint.scope == Scope::rank) {
-      raise(cells.rank[slot], to);
+      raise(cells_[cells.rank + slot], to);
     } else if (ranks_ > 1) {
       for (std::uint32_t other = 0; other < ranks_; ++other) {
         if (other != rank) raise(cells_[rank_cells + other * bank_slots + slot], to);
@@ -143,8 +141,8 @@ class DeviceTiming {
   static constexpr std::uint32_t rank_cells = group_cells + most_groups * bank_slots;
 
   std::uint32_t ranks_;
-  std::uint32_t rank_bits_;  ///< log2 of the banks in a rank
-  std::uint32_t bank_bits_;  ///< log2 of the banks in a bank group
+  std::array<std::uint8_t, most_banks> rank_of_{};      ///< by bank
+  std::array<std::uint16_t, most_banks> group_cell_{};  ///< by bank: its group's first cell
   /// [bank][4], then [bank group][4], then [rank][4]
   std::array<Cycle, rank_cells + most_ranks * bank_slots> cells_{};
   std::array<std::uint32_t, std::size(ddr4::constraints)> gaps_{};  ///< by row of the table

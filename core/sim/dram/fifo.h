@@ -11,49 +11,54 @@ namespace nearfar::sim::dram {
 template <typename T>
 class Fifo {
  public:
+  Fifo() = default;
+  Fifo(const Fifo&) = delete;
+  Fifo& operator=(const Fifo&) = delete;
+
   [[nodiscard]] bool empty() const { return first_ == end_; }
-  [[nodiscard]] std::size_t size() const { return end_ - first_; }
-  [[nodiscard]] T& front() { return ring_[first_ & mask_]; }
-  [[nodiscard]] const T& front() const { return ring_[first_ & mask_]; }
+  [[nodiscard]] const T& front() const { return *first_; }
 
-  void pop() { ++first_; }
+  void pop() { first_ = after(first_); }
 
-  /// Makes room for one more at the back, to be filled in by the caller.
-  T& push() {
-    if (size() > mask_) [[unlikely]]
+  [[gnu::always_inline]] void push(const T& item) {
+    *end_ = item;
+    end_ = after(end_);
+    if (end_ == first_) [[unlikely]]
       grow();
-    return ring_[end_++ & mask_];
   }
-  void push(const T& item) { push() = item; }
 
   /// Inserts behind every item that does not come after `item`; cheap when it belongs near
   /// the back.
   template <typename After>
   void push_in_order(const T& item, After comes_after) {
     push(item);
-    for (std::size_t i = end_ - 1; i != first_; --i) {
-      T& before = ring_[(i - 1) & mask_];
-      T& here = ring_[i & mask_];
-      if (!comes_after(before, here)) return;
-      std::swap(before, here);
+    for (T* here = before(end_); here != first_; here = before(here)) {
+      if (!comes_after(*before(here), *here)) return;
+      std::swap(*before(here), *here);
     }
   }
 
  private:
-  void grow() {
-    std::vector<T> wider(2 * ring_.size());
-    const std::size_t count = size();
-    for (std::size_t i = 0; i < count; ++i) wider[i] = ring_[(first_ + i) & mask_];
+  [[nodiscard]] T* after(T* item) { return item + 1 == ring_end_ ? ring_.data() : item + 1; }
+  [[nodiscard]] T* before(T* item) { return (item == ring_.data() ? ring_end_ : item) - 1; }
+
+  /// The ring is full: `first_` and `end_` have met.
+  [[gnu::noinline]] void grow() {
+    std::vector<T> wider;
+    wider.reserve(2 * ring_.size());
+    wider.insert(wider.end(), first_, ring_end_);
+    wider.insert(wider.end(), ring_.data(), first_);
+    wider.resize(2 * ring_.size());
+    end_ = wider.data() + ring_.size();
     ring_ = std::move(wider);
-    mask_ = ring_.size() - 1;
-    first_ = 0;
-    end_ = count;
+    first_ = ring_.data();
+    ring_end_ = first_ + ring_.size();
   }
 
   std::vector<T> ring_ = std::vector<T>(16);
-  std::size_t mask_ = 15;  ///< of a power of two, the ring's size
-  std::size_t first_ = 0;  ///< positions count on for ever; the ring index is `& mask_`
-  std::size_t end_ = 0;
+  T* ring_end_ = ring_.data() + ring_.size();
+  T* first_ = ring_.data();
+  T* end_ = ring_.data();  ///< where the next goes; a place of the ring is always free
 };
 
 }  // namespace nearfar::sim::dram

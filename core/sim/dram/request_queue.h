@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -10,10 +11,12 @@ namespace nearfar::sim::dram {
 
 /// One direction's queue: a fixed set of entries, each in two lists, both in order of
 /// arrival: the whole queue's and its bank's.
+///
+/// The lists are rings, closed by an entry of their own (end(), end_of()), so that nothing has
+/// to be asked when an entry comes or goes. Entries stay where they are while they are queued.
 class RequestQueue {
  public:
-  using Index = std::uint16_t;
-  static constexpr Index none = 0xffff;
+  enum class RowState : std::uint8_t { hit, miss, conflict };
 
   struct Entry {
     std::uint64_t order = 0;  ///< counts arrivals over both directions
@@ -22,94 +25,115 @@ class RequestQueue {
     DataHandle data = 0;
     Tick arrived;
     Location at;
-    Index older = none, younger = none;
-    Index older_in_bank = none, younger_in_bank = none;
+    Entry* older = nullptr;
+    Entry* younger = nullptr;
+    Entry* older_in_bank = nullptr;
+    Entry* younger_in_bank = nullptr;
     std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
     bool tell_media = false;
-    bool blocked = false;      ///< a write to a line that an older read still waits for
-    bool activated = false;    ///< its row was opened for it
-    bool precharged = false;   ///< another row was closed for it
+    bool blocked = false;  ///< a write to a line that an older read still waits for
+    RowState found = RowState::hit;  ///< its row, as it was before anything was done for it
   };
 
   RequestQueue(std::uint32_t capacity, std::uint32_t banks)
-      : capacity_(capacity), entries_(capacity), free_(capacity), banks_(banks) {
-    for (std::uint32_t i = 0; i < capacity; ++i) free_[i] = static_cast<Index>(i);
+      : capacity_(capacity), entries_(capacity), bank_ends_(banks) {
+    end_.older = end_.younger = &end_;
+    for (std::uint32_t bank = 0; bank < banks; ++bank) {
+      Entry& end = bank_ends_[bank];
+      end.older_in_bank = end.younger_in_bank = end_of_[bank] = &end;
+      end.at.row = no_row;
+    }
+    for (Entry& entry : entries_) give_back(&entry);
   }
+  RequestQueue(const RequestQueue&) = delete;
+  RequestQueue& operator=(const RequestQueue&) = delete;
 
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] std::uint32_t free() const { return capacity_ - size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] bool full() const { return free_ == nullptr; }
 
-  [[nodiscard]] Entry& operator[](Index index) { return entries_[index]; }
-  [[nodiscard]] const Entry& operator[](Index index) const { return entries_[index]; }
-  [[nodiscard]] Index oldest() const { return oldest_; }
-  [[nodiscard]] Index oldest_in_bank(std::uint32_t bank) const { return banks_[bank].oldest; }
+  /// The oldest entry; end() when there is none. The next is its `younger`.
+  [[nodiscard]] Entry* oldest() const { return end_.younger; }
+  [[nodiscard]] const Entry* end() const { return &end_; }
+  /// The oldest entry of a bank; end_of(bank) when there is none. The next is its
+  /// `younger_in_bank`.
+  [[nodiscard]] Entry* oldest_in_bank(std::uint32_t bank) const {
+    return end_of_[bank]->younger_in_bank;
+  }
+  [[nodiscard]] const Entry* end_of(std::uint32_t bank) const { return end_of_[bank]; }
 
-  /// The oldest entry for the line of `address`, which lies in `bank`, or none.
-  [[nodiscard]] Index find(Address address, std::uint32_t bank) const {
-    Index i = banks_[bank].oldest;
-    while (i != none && entries_[i].address.block(line_bytes) != address.block(line_bytes)) {
-      i = entries_[i].younger_in_bank;
+  /// The oldest entry for the line of `address`, which lies in `bank`, or nullptr.
+  [[nodiscard]] Entry* find(Address address, std::uint32_t bank) const {
+    for (Entry* entry = oldest_in_bank(bank); entry != end_of(bank);
+         entry = entry->younger_in_bank) {
+      if (entry->address.block(line_bytes) == address.block(line_bytes)) return entry;
     }
-    return i;
+    return nullptr;
   }
 
   /// Whether an entry other than `except` wants the row at `at`.
-  [[nodiscard]] bool wants_row(const Location& at, Index except = none) const {
-    for (Index i = banks_[at.bank].oldest; i != none; i = entries_[i].younger_in_bank) {
-      if (i != except && entries_[i].at.row == at.row) return true;
+  [[nodiscard]] bool wants_row(const Location& at, const Entry* except = nullptr) const {
+    for (const Entry* entry = oldest_in_bank(at.bank); entry != end_of(at.bank);
+         entry = entry->younger_in_bank) {
+      if (entry != except && entry->at.row == at.row) return true;
     }
     return false;
   }
 
   /// Appends an entry; the queue must have one free.
-  Index push(const Request& request, const Location& at, std::uint64_t order, Tick now) {
-    const Index index = free_[size_++];
-    Bank& bank = banks_[at.bank];
-    Entry& entry = entries_[index];
-    entry.order = order;
-    entry.id = request.id;
-    entry.address = request.address;
-    entry.data = request.data;
-    entry.arrived = now;
-    entry.at = at;
-    entry.older = youngest_;
-    entry.younger = none;
-    entry.older_in_bank = bank.youngest;
-    entry.younger_in_bank = none;
-    entry.merged = 0;
-    entry.tell_media = request.tell_media;
-    entry.blocked = entry.activated = entry.precharged = false;
-    (youngest_ == none ? oldest_ : entries_[youngest_].younger) = index;
-    (bank.youngest == none ? bank.oldest : entries_[bank.youngest].younger_in_bank) = index;
-    youngest_ = bank.youngest = index;
-    return index;
+  Entry* push(const Request& request, const Location& at, std::uint64_t order, Tick now) {
+    Entry* const entry = free_;
+    free_ = entry->younger;
+    ++size_;
+    entry->order = order;
+    entry->id = request.id;
+    entry->address = request.address;
+    entry->data = request.data;
+    entry->arrived = now;
+    entry->at = at;
+    entry->merged = 0;
+    entry->tell_media = request.tell_media;
+    entry->blocked = false;
+    entry->found = RowState::hit;
+
+    entry->younger = &end_;
+    entry->older = end_.older;
+    end_.older->younger = entry;
+    end_.older = entry;
+    Entry* const bank_end = end_of_[at.bank];
+    entry->younger_in_bank = bank_end;
+    entry->older_in_bank = bank_end->older_in_bank;
+    bank_end->older_in_bank->younger_in_bank = entry;
+    bank_end->older_in_bank = entry;
+    return entry;
   }
 
-  void remove(Index index) {
-    const Entry& entry = entries_[index];
-    Bank& bank = banks_[entry.at.bank];
-    (entry.older == none ? oldest_ : entries_[entry.older].younger) = entry.younger;
-    (entry.younger == none ? youngest_ : entries_[entry.younger].older) = entry.older;
-    (entry.older_in_bank == none ? bank.oldest : entries_[entry.older_in_bank].younger_in_bank) =
-        entry.younger_in_bank;
-    (entry.younger_in_bank == none ? bank.youngest
-                                   : entries_[entry.younger_in_bank].older_in_bank) =
-        entry.older_in_bank;
-    free_[--size_] = index;
+  /// Takes an entry out; what it says can be read until the next push.
+  void remove(Entry* entry) {
+    entry->older->younger = entry->younger;
+    entry->younger->older = entry->older;
+    entry->older_in_bank->younger_in_bank = entry->younger_in_bank;
+    entry->younger_in_bank->older_in_bank = entry->older_in_bank;
+    --size_;
+    give_back(entry);
   }
 
  private:
-  struct Bank {
-    Index oldest = none, youngest = none;
-  };
+  void give_back(Entry* entry) {
+    entry->younger = free_;
+    free_ = entry;
+  }
+
+  static constexpr std::uint32_t no_row = ~std::uint32_t{0};
 
   std::uint32_t capacity_;
   std::uint32_t size_ = 0;
-  Index oldest_ = none, youngest_ = none;
+  Entry end_;
+  Entry* free_ = nullptr;  ///< the first of those not in use, linked by `younger`
   std::vector<Entry> entries_;
-  std::vector<Index> free_;  ///< those from position size_ on are free
-  std::vector<Bank> banks_;
+  std::vector<Entry> bank_ends_;
+  std::array<Entry*, 64> end_of_{};  ///< by bank: into `bank_ends_`
 };
 
 }  // namespace nearfar::sim::dram

@@ -2,22 +2,34 @@
 
 namespace nearfar::sim::dram {
 
+void Selector::update(Direction d, const ControllerState& state, std::uint32_t bank) {
+  const RequestQueue& queue = state.queue(d);
+  Side& side = this->side(d);
+  side.banks_of[side.kinds[bank]] &= ~bit(bank);
+  side.kinds[bank] = nothing;
+  Entry* chosen = queue.oldest_in_bank(bank);
+  if (chosen == queue.end_of(bank)) return;
+  const bool others_may_hit = state.open_row[bank] != ControllerState::closed &&
+                              !state.hits(bank, *chosen) &&
+                              chosen->younger_in_bank != queue.end_of(bank);
+  if (others_may_hit || chosen->blocked || state.urgent(d)) chosen = search(d, state, bank);
+  if (chosen != nullptr) propose(d, state, bank, *chosen);
+}
+
 /// Which request a bank works for, when it is not plainly the oldest of them: the urgent one,
 /// else the oldest that hits, else the oldest. Blocked writes do not count.
-RequestQueue::Index Selector::search(Direction d, const ControllerState& state,
-                                     std::uint32_t bank) {
+RequestQueue::Entry* Selector::search(Direction d, const ControllerState& state,
+                                      std::uint32_t bank) {
   const RequestQueue& queue = state.queue(d);
-  if (state.urgent(d) && queue[queue.oldest()].at.bank == bank) return queue.oldest();
-  const std::int64_t open = state.open_row[bank];
-  Index first = RequestQueue::none;
-  for (Index i = queue.oldest_in_bank(bank); i != RequestQueue::none;
-       i = queue[i].younger_in_bank) {
-    const RequestQueue::Entry& request = queue[i];
-    if (request.blocked) continue;
-    if (request.at.row == open) return i;
-    if (first != RequestQueue::none) continue;
-    first = i;
-    if (open == ControllerState::closed) break;
+  if (state.urgent(d) && queue.oldest()->at.bank == bank) return queue.oldest();
+  Entry* first = nullptr;
+  for (Entry* entry = queue.oldest_in_bank(bank); entry != queue.end_of(bank);
+       entry = entry->younger_in_bank) {
+    if (entry->blocked) continue;
+    if (state.hits(bank, *entry)) return entry;
+    if (first != nullptr) continue;
+    first = entry;
+    if (state.open_row[bank] == ControllerState::closed) break;
   }
   return first;
 }

@@ -18,7 +18,7 @@ namespace nearfar::sim::dram {
 /// constant and everything is inlined into them.
 class Selector {
  public:
-  using Index = RequestQueue::Index;
+  using Entry = RequestQueue::Entry;
 
   explicit Selector(const Config& config) : ranks_(config.ranks) {
     for (std::uint32_t bank = 0; bank < config.total_banks(); ++bank) {
@@ -30,6 +30,12 @@ class Selector {
   [[nodiscard]] Choice select(Direction d, const ControllerState& state, const DeviceTiming& timing,
                               Cycle from, std::uint64_t available) const;
 
+  /// The same where it is plain to see: the oldest request of all hits, and no other command
+  /// could go sooner. Else a choice of `never`.
+  [[nodiscard]] Choice select_oldest(Direction d, const ControllerState& state,
+                                     const DeviceTiming& timing, Cycle from,
+                                     std::uint64_t available) const;
+
   /// What the bank proposes, at `from` or later.
   [[nodiscard]] Choice choice_of(Direction d, const DeviceTiming& timing, std::uint32_t bank,
                                  Cycle from) const;
@@ -38,86 +44,75 @@ class Selector {
   enum class Change : std::uint8_t { none, first, replaced };
 
   /// A request was queued.
-  [[gnu::always_inline]] Change arrived(Direction d, const ControllerState& state, Index entry) {
-    const RequestQueue::Entry& request = state.queue(d)[entry];
-    const Side& side = this->side(d);
-    const std::uint64_t rows = side.banks_of[activate] | side.banks_of[precharge];
-    if (((side.banks_of[column] | rows) >> request.at.bank & 1) != 0) {
-      // The youngest request only matters to its bank when it brings the first hit.
-      if ((rows >> request.at.bank & 1) == 0 || !state.hits(request.at)) return Change::none;
-      if (request.blocked) return Change::none;
-      update(d, state, request.at.bank);
-      return Change::replaced;
+  [[gnu::always_inline]] Change arrived(Direction d, const ControllerState& state, Entry& request) {
+    const Kind kind = side(d).kinds[request.at.bank];
+    // The youngest request only matters to its bank when it brings the first hit.
+    if (kind == column || request.blocked) return Change::none;
+    if (kind == nothing) {
+      propose(d, state, request.at.bank, request);
+      return Change::first;
     }
-    if (request.blocked) return Change::none;
+    if (!state.hits(request.at)) return Change::none;
     update(d, state, request.at.bank);
-    return Change::first;
+    return Change::replaced;
   }
 
   /// Works out anew what a bank proposes.
-  void update(Direction d, const ControllerState& state, std::uint32_t bank) {
+  void update(Direction d, const ControllerState& state, std::uint32_t bank);
+
+  /// The same after the column command that the bank proposed.
+  [[gnu::always_inline]] void column_issued(Direction d, const ControllerState& state,
+                                            std::uint32_t bank) {
+    Entry* const next = state.queue(d).oldest_in_bank(bank);
     Side& side = this->side(d);
-    const std::uint64_t others = ~bit(bank);
-    side.banks_of[column] &= others;
-    side.banks_of[activate] &= others;
-    side.banks_of[precharge] &= others;
-    const RequestQueue& queue = state.queue(d);
-    Index chosen = queue.oldest_in_bank(bank);
-    if (chosen == RequestQueue::none) return;
-    const std::int64_t open = state.open_row[bank];
-    const RequestQueue::Entry& oldest = queue[chosen];
-    const bool others_may_hit = open != ControllerState::closed && open != oldest.at.row &&
-                                oldest.younger_in_bank != RequestQueue::none;
-    if (others_may_hit || oldest.blocked || state.urgent(d)) {
-      chosen = search(d, state, bank);
-      if (chosen == RequestQueue::none) return;
-    }
-    std::uint64_t order = queue[chosen].order;
-    Kind kind = column;
-    if (queue[chosen].at.row != open) {
-      kind = open == ControllerState::closed ? activate : precharge;
-      order |= Choice::row_command;
-    }
-    side.banks_of[kind] |= ~others;
-    side.proposals[bank] = {order, chosen, kind};
-  }
-
-  enum Kind : std::uint16_t { column, activate, precharge };
-
-  struct Proposal {
-    std::uint64_t order = 0;
-    Index entry = RequestQueue::none;
-    Kind kind = column;
-  };
-  /// Of a bank that proposes something.
-  [[nodiscard]] const Proposal& proposal(Direction d, std::uint32_t bank) const {
-    return side(d).proposals[bank];
-  }
-
-  /// The bank's proposed row command was issued: it goes on with the same request. What the
-  /// other direction wants of the bank may have changed.
-  void row_issued(Direction d, const ControllerState& state, std::uint32_t bank) {
-    Side& side = this->side(d);
-    Proposal& proposal = side.proposals[bank];
-    side.banks_of[proposal.kind] ^= bit(bank);
-    if (proposal.kind == activate) {
-      proposal.kind = column;
-      proposal.order ^= Choice::row_command;
+    if (state.hits(bank, *next) && !next->blocked && !state.urgent(d)) {
+      side.proposals[bank] = {next->order, next};
+    } else if (next == state.queue(d).end_of(bank)) {
+      side.banks_of[column] ^= bit(bank);
+      side.kinds[bank] = nothing;
     } else {
-      proposal.kind = activate;
+      update(d, state, bank);
     }
-    side.banks_of[proposal.kind] ^= bit(bank);
-    const Side& other = this->side(opposite(d));
-    const std::uint64_t banks =
-        other.banks_of[column] | other.banks_of[activate] | other.banks_of[precharge];
-    if ((banks & bit(bank)) != 0) update(opposite(d), state, bank);
+  }
+
+  /// The same after the row command that the bank proposed: it goes on with the same request.
+  /// What the other direction wants of the bank may have changed.
+  template <Command command>
+  [[gnu::always_inline]] void row_issued(Direction d, const ControllerState& state,
+                                         std::uint32_t bank) {
+    constexpr Kind issued = command == Command::act ? activate : precharge;
+    constexpr Kind next = command == Command::act ? column : activate;
+    Side& side = this->side(d);
+    side.banks_of[issued] ^= bit(bank);
+    side.banks_of[next] ^= bit(bank);
+    side.kinds[bank] = next;
+    if (next == column) side.proposals[bank].order ^= Choice::row_command;
+    if (this->side(opposite(d)).kinds[bank] != nothing) update(opposite(d), state, bank);
+  }
+
+  enum Kind : std::uint8_t { column, activate, precharge, nothing };
+
+  [[nodiscard]] Kind kind(Direction d, std::uint32_t bank) const { return side(d).kinds[bank]; }
+  /// For which request, and its order among choices of one cycle, of which the lowest wins.
+  [[nodiscard]] Entry* entry(Direction d, std::uint32_t bank) const {
+    return side(d).proposals[bank].entry;
+  }
+  [[nodiscard]] std::uint64_t order(Direction d, std::uint32_t bank) const {
+    return side(d).proposals[bank].order;
   }
 
  private:
+  struct Proposal {
+    std::uint64_t order = 0;
+    Entry* entry = nullptr;
+  };
   /// One direction's proposals.
   struct Side {
-    std::array<std::uint64_t, 3> banks_of{};  ///< by kind: the banks that propose it, a bit each
-    std::array<Proposal, 64> proposals;       ///< by bank
+    Side() { kinds.fill(nothing); }
+
+    std::array<std::uint64_t, 4> banks_of{};  ///< by kind: the banks that propose it, a bit each
+    std::array<Kind, 64> kinds;               ///< by bank
+    std::array<Proposal, 64> proposals;       ///< by bank that proposes something
   };
 
   /// The best proposal so far.
@@ -130,17 +125,24 @@ class Selector {
   [[nodiscard]] static constexpr std::uint64_t bit(std::uint32_t bank) {
     return std::uint64_t{1} << bank;
   }
+  /// The bank, which proposed nothing, works for the request.
+  void propose(Direction d, const ControllerState& state, std::uint32_t bank, Entry& request) {
+    const Kind kind = state.hits(bank, request)                         ? column
+                      : state.open_row[bank] == ControllerState::closed ? activate
+                                                                        : precharge;
+    Side& side = this->side(d);
+    side.banks_of[kind] |= bit(bank);
+    side.kinds[bank] = kind;
+    side.proposals[bank] = {request.order | (kind == column ? 0 : Choice::row_command), &request};
+  }
   [[nodiscard]] Side& side(Direction d) { return sides_[static_cast<unsigned>(d)]; }
   [[nodiscard]] const Side& side(Direction d) const { return sides_[static_cast<unsigned>(d)]; }
 
-  [[nodiscard]] static Index search(Direction d, const ControllerState& state, std::uint32_t bank);
+  [[nodiscard]] static Entry* search(Direction d, const ControllerState& state, std::uint32_t bank);
 
   template <Slot slot>
   void compare(const Side& side, std::uint64_t head, const DeviceTiming& timing,
                std::uint64_t banks, Cycle from, Best& best) const;
-  template <Slot slot>
-  void compare_quickly(const Side& side, std::uint64_t head, const DeviceTiming& timing,
-                       std::uint64_t banks, Cycle from, Best& best) const;
   template <Slot slot>
   static void compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
                               std::uint64_t banks, Cycle from, Best& best);
@@ -192,14 +194,32 @@ void Selector::compare_in_rank(const Side& side, std::uint64_t head, const Devic
 
 inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing, std::uint32_t bank,
                                   Cycle from) const {
-  const Proposal& proposal = side(d).proposals[bank];
-  const Slot slot = proposal.kind == activate    ? Slot::act
-                    : proposal.kind == precharge ? Slot::pre
-                    : d == Direction::read       ? Slot::rd
-                                                 : Slot::wr;
+  const Kind kind = side(d).kinds[bank];
+  const Slot slot = kind == activate       ? Slot::act
+                    : kind == precharge    ? Slot::pre
+                    : d == Direction::read ? Slot::rd
+                                           : Slot::wr;
   const Cycle bank_at = timing.earliest_at_bank(slot, bank);
   const Cycle rank_at = timing.earliest_in_rank(slot, timing.rank_of(bank));
-  return {std::max({from, bank_at, rank_at}), proposal.order, bank, d};
+  return {std::max({from, bank_at, rank_at}), bank, d};
+}
+
+[[gnu::always_inline]] inline Choice Selector::select_oldest(Direction d,
+                                                             const ControllerState& state,
+                                                             const DeviceTiming& timing, Cycle from,
+                                                             std::uint64_t available) const {
+  const Side& side = this->side(d);
+  const Entry* const oldest = state.queue(d).oldest();
+  const std::uint32_t bank = oldest->at.bank;
+  if ((side.banks_of[column] & available & bit(bank)) == 0) return {};
+  if (side.proposals[bank].entry != oldest) return {};
+  const Slot slot = d == Direction::read ? Slot::rd : Slot::wr;
+  const Cycle allowed = timing.earliest_in_rank(slot, timing.rank_of(bank));
+  const Cycle first = allowed < from ? from : allowed;
+  if (timing.earliest_at_bank(slot, bank) > first) return {};
+  const bool rows_wait = (side.banks_of[activate] | side.banks_of[precharge]) != 0;
+  if (first != from && (rows_wait || ranks_ > 1)) return {};
+  return {first, bank, d};
 }
 
 template <Slot slot>
@@ -216,25 +236,6 @@ template <Slot slot>
   }
 }
 
-/// With one rank, as a rule, the oldest request of all may go as soon as any can: no need then
-/// to look at the others of its kind.
-template <Slot slot>
-[[gnu::always_inline]] inline void Selector::compare_quickly(const Side& side, std::uint64_t head,
-                                                             const DeviceTiming& timing,
-                                                             std::uint64_t banks, Cycle from,
-                                                             Best& best) const {
-  if (ranks_ == 1 && (banks & head) != 0) {
-    const auto bank = static_cast<std::uint32_t>(std::countr_zero(head));
-    const Cycle allowed = timing.earliest_in_rank(slot, 0);
-    const Cycle first = allowed < from ? from : allowed;
-    if (timing.earliest_at_bank(slot, bank) <= first) {
-      best = {first, side.proposals[bank].order, bank};
-      return;
-    }
-  }
-  compare<slot>(side, head, timing, banks, from, best);
-}
-
 [[gnu::always_inline]] inline Choice Selector::select(Direction d, const ControllerState& state,
                                                       const DeviceTiming& timing, Cycle from,
                                                       std::uint64_t available) const {
@@ -248,22 +249,21 @@ template <Slot slot>
     return choice_of(d, timing, static_cast<std::uint32_t>(std::countr_zero(proposing)), from);
   }
   Best best;
-  const RequestQueue& queue = state.queue(d);
-  const std::uint32_t oldest_bank = queue[queue.oldest()].at.bank;
-  const bool proposed = side.proposals[oldest_bank].entry == queue.oldest();
-  const std::uint64_t head = proposed ? bit(oldest_bank) : 0;
+  const Entry* const oldest = state.queue(d).oldest();
+  const bool proposed = side.proposals[oldest->at.bank].entry == oldest;
+  const std::uint64_t head = proposed ? bit(oldest->at.bank) : 0;
   if (columns != 0) {
     if (state.urgent(d) && (columns & head) != 0) columns = head;
     if (d == Direction::read) {
-      compare_quickly<Slot::rd>(side, head, timing, columns, from, best);
+      compare<Slot::rd>(side, head, timing, columns, from, best);
     } else {
-      compare_quickly<Slot::wr>(side, head, timing, columns, from, best);
+      compare<Slot::wr>(side, head, timing, columns, from, best);
     }
+    if (best.cycle == from) return {best.cycle, best.bank, d};
   }
-  if (best.cycle == from) return {best.cycle, best.order, best.bank, d};
   if (precharges != 0) compare<Slot::pre>(side, head, timing, precharges, from, best);
   if (activates != 0) compare<Slot::act>(side, head, timing, activates, from, best);
-  return {best.cycle, best.order, best.bank, d};
+  return {best.cycle, best.bank, d};
 }
 
 }  // namespace nearfar::sim::dram

@@ -25,6 +25,7 @@ class WriteDrain {
 
   /// A read was issued; `writes` are queued.
   void read_issued(std::uint32_t writes) {
+    if ((reads_owed_ | writes) == 0) return;
     if (reads_owed_ > 0) --reads_owed_;
     if (writes == 0) return;
     ++reads_passed_;
