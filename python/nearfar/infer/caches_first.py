@@ -14,6 +14,7 @@ Ways and the last stride that matters give the size once more; the two have to a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,6 +45,7 @@ _SMALLEST, _LARGEST = 32, 8192  # lines: regions of 2 KiB to 512 KiB
 _CONTRAST = 0.15  # a second load beyond the line is slower by so much
 _EDGE = 0.2  # a conflict shows as so much more than a hit
 _KEPT = 0.85  # share of the walks up to the last fast one that are fast as well
+_AGREEING, _KEPT_STRIDES = 3, 0.6  # strides that have to agree: so many, and this share
 _FINE = 28  # points around the edge
 
 
@@ -85,7 +87,7 @@ def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]
 def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     """More regions around the edge of the first cache."""
     curve = _curve(observations)
-    edge = plateau(curve.values) if len(curve) else None
+    edge = plateau(curve.least) if len(curve) else None
     if edge is None:
         return []
     low, high = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
@@ -110,7 +112,7 @@ def findings(observations: Sequence[Observation]) -> tuple[FirstCache, list[Find
     curve = _curve(observations)
     if len(curve) < 8:
         return FirstCache(line, ways), found
-    edge = plateau(curve.values)
+    edge = plateau(curve.least)
     if edge is None or by_chance(curve.values) > CHANCE:
         return FirstCache(line, ways), found + _nothing(curve)
     hit = _hit(curve, edge)
@@ -140,7 +142,7 @@ def _line(observations: Sequence[Observation]) -> tuple[int | None, list[Finding
     if len(curve) < 4:
         return None, []
     # Where pages meet in sets of the next cache both loads are slow; some repetitions have none.
-    values = np.array([float(np.min(samples)) for samples in curve.samples])
+    values = curve.least
     near, far = float(values[0]), float(np.median(values[-3:]))
     if far < near * (1 + _CONTRAST):
         reason = (
@@ -199,8 +201,8 @@ def _capacity(
         for policy in ("lru", "random")
     ]
     fitter = Fitter(near.x * LINE / line, sizes)
-    fit = fitter.fit(near.values)
-    outcomes = [sizes[fitter.fit(values).best].lines for values in resamples(near)]
+    fit = fitter.fit(near.least)
+    outcomes = [sizes[fitter.fit(values).best].lines for values in resamples(near, least=True)]
     best = sizes[fit.best].lines
     interval = (min(best, *outcomes) * line, max(best, *outcomes) * line)
     return interval, best * line, float(fit.steps[fit.best])
@@ -211,8 +213,12 @@ def _size_findings(
 ) -> list[Finding]:
     name = "buffer.1.capacity"
     if by_sets is None:
-        reason = "the structural model fits the curve best; conflicts between lines show no ways"
-        return [identified(name, fitted, reason, evidence, interval)]
+        reason = (
+            f"the curve over regions makes it {fitted} B, but conflicts between lines, which "
+            "should give the same, show no ways: another thread uses this cache, or its index is "
+            "no part of the address"
+        )
+        return [not_identifiable(name, reason, evidence, interval)]
     if interval[0] <= by_sets <= interval[1]:
         reason = (
             "ways times the distance between lines of one set, and what the structural model "
@@ -286,26 +292,27 @@ def conflicts(observations: Sequence[Observation]) -> Conflicts:
 
 
 def settled(edges: dict[int, tuple[int, list[str]]]) -> int | None:
-    """The first stride from which on the largest fast number stays the same."""
+    """The first stride from which on the largest fast number stays the same, but for strides at
+    which a disturbance made the last of the lines slow."""
     strides = sorted(edges)
-    if len(strides) < 3 or edges[strides[-1]][0] != edges[strides[-3]][0]:
+    votes = Counter(number for number, _ in edges.values())
+    ways = max(votes, key=lambda number: (votes[number], number), default=0)
+    if votes[ways] < _AGREEING:
         return None
-    ways = edges[strides[-1]][0]
-    first = strides[-1]
-    for stride in reversed(strides):
-        if edges[stride][0] != ways:
-            break
-        first = stride
-    return first
+    first = next(stride for stride in strides if edges[stride][0] == ways)
+    later = [edges[stride][0] for stride in strides if stride >= first]
+    agreeing = sum(number == ways for number in later)
+    return first if max(later) == ways and agreeing >= _KEPT_STRIDES * len(later) else None
 
 
 def last_below(curve: Curve, limit: float | None = None) -> int | None:
     """The index of the last walk all of whose lines are kept; None when all are, or none.
 
-    Disturbance makes a walk slow and never fast, so a fast one is believed and a few slow ones
-    before it are not.
+    Disturbance makes a walk slow and never fast, and so does a processor that guesses the way
+    from a hash of the address and guesses wrong. So the fastest repetition is believed, and a
+    few slow walks before a fast one are not.
     """
-    values = curve.values
+    values = curve.least
     if len(values) < 4:
         return None
     if limit is None:

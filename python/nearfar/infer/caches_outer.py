@@ -76,7 +76,7 @@ def _curve(observations: Sequence[Observation]) -> Curve:
 def _first_lines(observations: Sequence[Observation]) -> float:
     """The first cache's size as far as the coarse curve shows it."""
     curve = over(chains(observations, PROBER, "dense"), "lines")
-    edge = plateau(curve.values) if len(curve) else None
+    edge = plateau(curve.least) if len(curve) else None
     return float(curve.x[edge.last + 1]) if edge is not None else 0.0
 
 

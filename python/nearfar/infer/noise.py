@@ -3,7 +3,8 @@
 Every point of a curve is a handful of repetitions, each on memory of its own and each
 already a low quantile of many short timings. What is left is not Gaussian: placement of pages
 makes it bimodal, neighbours make single repetitions slow. So everything here rests on
-medians, and what follows from them is repeated on resampled repetitions.
+medians, or on the least where a disturbance can only add time (what does not fit a small cache is
+never fast), and what follows is repeated on resampled repetitions.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ class Curve:
         """The median of each point's repetitions."""
         return np.array([float(np.median(samples)) for samples in self.samples])
 
+    @property
+    def least(self) -> Floats:
+        """The fastest repetition of each point: what was possible, if only once."""
+        return np.array([float(np.min(samples)) for samples in self.samples])
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -53,13 +59,11 @@ class Curve:
             tuple(self.ids[i] for i in chosen),
         )
 
-    def resampled(self, rng: np.random.Generator, times: int) -> Floats:
-        """Medians of repetitions drawn again with replacement: a row each time."""
-        drawn = [
-            np.median(one[rng.integers(0, len(one), (times, len(one)))], axis=1)
-            for one in self.samples
-        ]
-        return np.stack(drawn, axis=1)
+    def resampled(self, rng: np.random.Generator, times: int, least: bool) -> Floats:
+        """Medians, or the least, of repetitions drawn again with replacement: a row each time."""
+        drawn = [one[rng.integers(0, len(one), (times, len(one)))] for one in self.samples]
+        statistic = np.min if least else np.median
+        return np.stack([statistic(rows, axis=1) for rows in drawn], axis=1)
 
 
 def curve(observations: Sequence[Observation], x: Callable[[Observation], float]) -> Curve:
@@ -138,9 +142,9 @@ def _contrast(rows: Floats) -> Floats:
     return np.asarray(between.max(axis=1) / np.maximum(np.sum(centred**2, axis=1), 1e-300))
 
 
-def resamples(curve: Curve) -> Iterator[Floats]:
-    """The curve's values as other runs of as many repetitions might have given them."""
-    yield from curve.resampled(np.random.default_rng(0), RESAMPLES)
+def resamples(curve: Curve, least: bool = False) -> Iterator[Floats]:
+    """The curve's medians (or least) as other runs of as many repetitions might have given them."""
+    yield from curve.resampled(np.random.default_rng(0), RESAMPLES, least)
 
 
 def interval(outcomes: Sequence[float]) -> tuple[float, float]:

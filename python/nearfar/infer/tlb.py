@@ -58,7 +58,7 @@ def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]
 def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     """Page by page where the first level ends."""
     curve = _pages(observations, SMALL)
-    edge = plateau(curve.values, least_rise=_RISE) if len(curve) else None
+    edge = plateau(curve.least, least_rise=_RISE) if len(curve) else None
     if edge is None:
         return []
     low, high = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
@@ -102,7 +102,7 @@ def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Findi
     if len(curve) < 8:
         return Translation(), []
     control = over(chains(observations, PROBER, "dense"), "lines")
-    edge = plateau(curve.values, least_rise=_RISE)
+    edge = plateau(curve.least, least_rise=_RISE)
     if edge is None or by_chance(curve.values) > CHANCE:
         reason = (
             f"one line in each of {curve.x[0]:.0f} to {curve.x[-1]:.0f} pages takes equally long, "
@@ -120,7 +120,7 @@ def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Findi
     found += costs
     if cost is not None:
         found.append(_second_entries(curve, control, last, cost))
-    known = _page(observations, last, edge.level)
+    known = _page(observations, last, edge.level, cost)
     return known, found + _page_findings(known)
 
 
@@ -128,13 +128,13 @@ def _at(control: Curve, x: float) -> float | None:
     """What as many lines side by side cost."""
     if len(control) < 2:
         return None
-    return float(np.interp(x, control.x, control.values))
+    return float(np.interp(x, control.x, control.least))
 
 
 def _first_entries(curve: Curve, last: int, first: int, evidence: Sequence[str]) -> Finding:
     name = "tlb.1.entries"
     outcomes = []
-    for values in resamples(curve):
+    for values in resamples(curve, least=True):
         edge = plateau(values, least_rise=_RISE)
         if edge is not None:
             outcomes.append(float(curve.x[edge.last]))
@@ -147,7 +147,11 @@ def _first_entries(curve: Curve, last: int, first: int, evidence: Sequence[str])
         return not_identifiable(
             name, f"{reason}; between them nothing was measured", evidence, bounds
         )
-    return identified(name, last, reason, evidence, (min(low, last), max(high, last)))
+    low, high = min(low, last), max(high, last)
+    if high > low * _TOLERATED:
+        reason = f"{reason}; other repetitions would have shown another number"
+        return not_identifiable(name, reason, evidence, (low, high))
+    return identified(name, last, reason, evidence, (low, high))
 
 
 def _cost(
@@ -158,9 +162,11 @@ def _cost(
     after = curve.within(last * 1.3, last * 4)
     if len(after) < 2 or len(control) < 2:
         return None, []
-    extra = _extra(after, control, after.values)
+    extra = _extra(after, control, after.least)
     cost = float(np.min(extra))
-    outcomes = [float(np.min(_extra(after, control, values))) for values in resamples(after)]
+    outcomes = [
+        float(np.min(_extra(after, control, values))) for values in resamples(after, least=True)
+    ]
     low, high = interval(outcomes)
     if cost <= 0.1 * level:
         return None, [not_identifiable(name, "no plateau behind the first level", after.ids)]
@@ -171,7 +177,7 @@ def _cost(
 
 
 def _extra(curve: Curve, control: Curve, values: Floats) -> Floats:
-    return values - np.interp(curve.x, control.x, control.values)
+    return values - np.interp(curve.x, control.x, control.least)
 
 
 def _second_entries(curve: Curve, control: Curve, last: int, cost: float) -> Finding:
@@ -183,7 +189,7 @@ def _second_entries(curve: Curve, control: Curve, last: int, cost: float) -> Fin
     name = "tlb.2.entries"
     beyond = curve.within(last * 1.3, float(curve.x[-1]))
     limit = cost * (1 + _SHARE)
-    base = np.interp(beyond.x, control.x, control.values)
+    base = np.interp(beyond.x, control.x, control.least)
     always = [bool(np.all(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
     ever = [bool(np.any(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
     if all(ever):
@@ -207,7 +213,9 @@ def _second_entries(curve: Curve, control: Curve, last: int, cost: float) -> Fin
     return not_identifiable(name, reason, evidence, (low, high))
 
 
-def _page(observations: Sequence[Observation], entries: int, level: float) -> Translation:
+def _page(
+    observations: Sequence[Observation], entries: int, level: float, cost: float | None
+) -> Translation:
     """Whether pages asked for as 2 MiB are translated as such."""
     huge = _pages(observations, HUGE)
     if len(huge) < 8:
@@ -216,28 +224,27 @@ def _page(observations: Sequence[Observation], entries: int, level: float) -> Tr
         ]
         about = refused[0].pattern["refused"] if refused else "no walk on 2 MiB pages was made"
         return Translation(entries, None, about, tuple(one.id for one in refused[:1]))
-    edge = plateau(huge.values, least_rise=_RISE)
-    if edge is None:
-        reason = f"{huge.x[-1]:.0f} lines 4 KiB apart in 2 MiB pages are translated at no cost"
-        return Translation(entries, True, reason, (huge.ids[-1],))
-    last = float(huge.x[edge.last])
-    evidence = (huge.ids[edge.last], huge.ids[edge.last + 1])
-    reason = (
-        f"in 2 MiB pages {last:.0f} lines 4 KiB apart are translated at no cost and "
-        f"{huge.x[edge.last + 1]:.0f} are not ({huge.values[edge.last + 1]:.2f} over "
-        f"{level:.2f} ns)"
-    )
-    # On its way to 2 MiB an entry would cover 512 times as much; a cache may end earlier.
-    whole = last >= entries * 4
-    if not whole:
-        reason += ", as in 4 KiB pages: below this kernel they are split"
-    return Translation(entries, whole, reason, evidence)
+    if cost is None:
+        return Translation(entries, None, "what a miss costs is not known", ())
+    beyond = huge.within(entries * 1.3, entries * 4)
+    slow = beyond.least > level + cost * _SHARE
+    lines = f"{beyond.x[0]:.0f} to {beyond.x[-1]:.0f} lines 4 KiB apart in 2 MiB pages"
+    times = f"{beyond.least.min():.2f} to {beyond.least.max():.2f} ns, {level:.2f} at no cost"
+    if not slow.any():
+        return Translation(entries, True, f"{lines} cost no translation: {times}", beyond.ids)
+    if slow.all():
+        reason = (
+            f"{lines} cost as much as in 4 KiB pages ({times}): below this kernel they are split"
+        )
+        return Translation(entries, False, reason, beyond.ids)
+    reason = f"{lines} cost translation in part: {times}"
+    return Translation(entries, None, reason, beyond.ids)
 
 
 def _page_findings(known: Translation) -> list[Finding]:
     name = "tlb.page"
     if known.whole is None:
-        reason = f"no 2 MiB pages: {known.reason}"
+        reason = f"not known whether 2 MiB pages are whole: {known.reason}"
         return [not_identifiable(name, reason, known.evidence)]
     if known.whole:
         return [identified(name, 2 << 20, known.reason, known.evidence)]

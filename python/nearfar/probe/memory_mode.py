@@ -17,7 +17,7 @@ from nearfar.results import Observation
 PROBER = memory_mode.PROBER
 
 _PASSES, _WARM = 8, 4
-_QUICK, _FULL = (3, 8.0), (7, 40.0)  # repetitions on a real machine, and seconds
+_QUICK, _FULL = (4, 8.0), (9, 40.0)  # repetitions on a real machine, and seconds
 _MODEL_REPETITIONS = 1  # it says the same every time
 
 
