@@ -1,0 +1,158 @@
+"""Caches and TLBs are found on a machine that is as noisy as a real one, and only there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nearfar.infer import caches, tlb
+from nearfar.infer.caches_plan import Experiment
+from nearfar.probe import host_caches
+from nearfar.probe.host_walk import Session
+from nearfar.results import Observation, Precondition
+from nearfar.results.decode import decode, encode
+from nearfar.results.findings import IDENTIFIED, Finding
+from noisy_machine import Cache, NoisyMachine
+
+KIB, MIB = 1 << 10, 1 << 20
+BARE = (Precondition("virtualisation", "ok", "none seen", ""),)
+GUEST = (Precondition("virtualisation", "bad", "a virtual machine", ""),)
+
+SERVER = (Cache(48 * KIB, 12, 1.0), Cache(1 * MIB, 16, 3.5), Cache(8 * MIB, 16, 12.0))
+
+
+def observe(machine: NoisyMachine, judged: tuple[Precondition, ...] = BARE) -> list[Observation]:
+    observations, interrupted = host_caches.observe(
+        quick=True, walker=machine, judged=judged, hurried=False
+    )
+    assert not interrupted
+    return observations
+
+
+def found(observations: list[Observation]) -> dict[str, Finding]:
+    return {f.name: f for f in tlb.findings(observations) + caches.findings(observations)}
+
+
+@pytest.fixture(scope="module")
+def server() -> list[Observation]:
+    return observe(NoisyMachine(SERVER, tlb=96))
+
+
+@pytest.mark.parametrize(("size", "ways"), [(48 * KIB, 12), (64 * KIB, 16), (16 * KIB, 4)])
+def test_the_first_cache_is_found_exactly(size: int, ways: int) -> None:
+    machine = NoisyMachine((Cache(size, ways, 1.2), Cache(512 * KIB, 8, 4.0)), seed=ways)
+    seen = found(observe(machine))
+    expected = {"capacity": size, "ways": ways, "sets": size // 64 // ways, "entry": 64}
+    assert {name: seen[f"buffer.1.{name}"].value for name in expected} == expected
+
+
+@pytest.mark.parametrize("line", [128])
+def test_a_line_of_another_length_is_found(line: int) -> None:
+    machine = NoisyMachine((Cache(32 * KIB, 8, 1.2, line=line), Cache(MIB, 8, 4.0, line=line)))
+    assert found(observe(machine))["buffer.1.entry"].value == line
+
+
+@pytest.mark.parametrize("policy", ["lru", "fifo"])
+def test_lru_and_fifo_are_told_apart(policy: str) -> None:
+    machine = NoisyMachine((Cache(32 * KIB, 8, 1.0, policy), Cache(MIB, 16, 4.0)), seed=3)
+    assert found(observe(machine))["buffer.1.policy"].value == policy
+
+
+@pytest.mark.parametrize(("size", "ways"), [(256 * KIB, 4), (2 * MIB, 16)])
+def test_the_second_caches_interval_holds_its_size(size: int, ways: int) -> None:
+    levels = (Cache(32 * KIB, 8, 1.2), Cache(size, ways, 4.0), Cache(16 * MIB, 16, 14.0))
+    capacity = found(observe(NoisyMachine(levels, seed=5)))["buffer.2.capacity"]
+    assert capacity.interval is not None
+    low, high = capacity.interval
+    assert capacity.status == IDENTIFIED
+    assert low <= size <= high
+    assert high < (3 if ways == 4 else 2.2) * low
+
+
+def test_every_repetition_lies_on_pages_of_its_own(server: list[Observation]) -> None:
+    chains = [one for one in server if one.samples]
+    assert all(len(one.samples or ()) >= 2 for one in chains)
+
+
+def test_the_first_tlb_is_found_to_an_entry(server: list[Observation]) -> None:
+    assert found(server)["tlb.1.entries"].value == 96
+
+
+def test_a_cache_that_ends_first_is_not_taken_for_a_tlb() -> None:
+    machine = NoisyMachine((Cache(2 * KIB, 2, 1.0), Cache(MIB, 16, 4.0)), tlb=512)
+    entries = found(observe(machine))["tlb.1.entries"]
+    assert entries.status != IDENTIFIED
+    assert "side by side" in entries.reason
+
+
+def test_whole_pages_tell_the_second_caches_ways(server: list[Observation]) -> None:
+    seen = found(server)
+    assert seen["tlb.page"].value == 2 * MIB
+    low, high = seen["buffer.2.ways"].interval or (0, 0)
+    assert low <= 16 <= high
+
+
+def test_split_pages_are_seen_and_refused() -> None:
+    seen = found(observe(NoisyMachine(SERVER, tlb=96, split=True)))
+    assert seen["tlb.page"].value == 4096
+    assert seen["buffer.2.ways"].status != IDENTIFIED
+    assert "split" in seen["buffer.2.ways"].reason
+
+
+def test_pages_that_are_not_granted_are_a_reason() -> None:
+    seen = found(observe(NoisyMachine(SERVER, tlb=96, huge_pages=False)))
+    assert seen["tlb.page"].status != IDENTIFIED
+    assert "granted no 2 MiB pages" in seen["buffer.2.ways"].reason
+
+
+def test_a_shared_last_cache_is_not_given_a_size() -> None:
+    machine = NoisyMachine(SERVER, memory_bytes=32 * MIB)
+    seen = found(observe(machine, GUEST))["buffer.3.capacity"]
+    assert seen.status != IDENTIFIED
+    assert "a virtual machine" in seen.reason
+
+
+def test_a_last_cache_of_ones_own_is_found() -> None:
+    machine = NoisyMachine(SERVER, memory_bytes=64 * MIB)
+    seen = found(observe(machine))["buffer.3.capacity"]
+    assert seen.interval is not None
+    assert seen.interval[0] <= 8 * MIB <= seen.interval[1]
+
+
+def test_a_device_without_caches_has_none() -> None:
+    flat = NoisyMachine((Cache(64, 1, 100.0),), memory_ns=100.0, tlb_ns=0.0, noise=0.03)
+    assert [f for f in found(observe(flat)).values() if f.status == IDENTIFIED] == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_device_of_random_latency_has_no_structure(seed: int) -> None:
+    flat = NoisyMachine((Cache(64, 1, 50.0),), memory_ns=50.0, tlb_ns=0.0, noise=0.5, seed=seed)
+    assert [f.name for f in found(observe(flat)).values() if f.status == IDENTIFIED] == []
+
+
+def test_findings_follow_from_the_saved_observations_alone(server: list[Observation]) -> None:
+    saved = json.dumps([encode(one) for one in server])
+    loaded = [decode(Observation, one, "saved") for one in json.loads(saved)]
+    assert json.dumps(encode_all(found(loaded))) == json.dumps(encode_all(found(server)))
+
+
+def encode_all(findings: dict[str, Finding]) -> list[object]:
+    return [encode(finding) for finding in findings.values()]
+
+
+def test_ctrl_c_keeps_what_was_walked() -> None:
+    machine = NoisyMachine(SERVER)
+    original = machine.walk
+
+    def walk(*arguments: object) -> object:
+        if machine.walks == 3:
+            raise KeyboardInterrupt
+        return original(*arguments)  # type: ignore[arg-type]
+
+    machine.walk = walk  # type: ignore[method-assign,assignment]
+    session = Session(machine)
+    batch = [Experiment("caches", "dense", {"lines": lines}) for lines in (16, 32, 64, 128)]
+    session.conduct([lambda *_: batch], True, 5, 10.0)
+    assert session.interrupted
+    assert sum(len(one.samples or ()) for one in session.observations) == 3
