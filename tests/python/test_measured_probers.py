@@ -66,6 +66,13 @@ def test_latency_grows_with_load_and_so_does_the_rate(optane: list[Observation])
     assert latencies[-1] > 2 * latencies[0]
 
 
+def test_a_loaded_memory_is_slower_than_an_idle_one(findings: dict[str, Finding]) -> None:
+    idle, loaded = (findings[f"bandwidth.latency.{one}"].value for one in ("idle", "loaded"))
+    assert isinstance(idle, float)
+    assert isinstance(loaded, float)
+    assert loaded > 1.2 * idle
+
+
 def test_a_read_waits_for_the_writer_beside_it(findings: dict[str, Finding]) -> None:
     idle, write = (findings[f"bandwidth.latency.{one}"].value for one in ("idle", "write"))
     assert isinstance(idle, float)

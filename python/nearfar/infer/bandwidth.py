@@ -12,6 +12,7 @@ LINE = 64
 _NEAR_PEAK = 0.97  # of the peak: as good as it
 _MOST = 0.8  # of what the largest access reaches: an efficient size
 _FLAT = 0.1  # sizes that differ by no more show no knee
+_BUSY = 0.9  # of the most that random reads move: a loaded memory
 _DECIMALS = 3
 
 _LATENCIES = {"none": "idle", "load": "read", "ntstore": "write"}
@@ -25,7 +26,7 @@ def findings(observations: Sequence[Observation]) -> list[Finding]:
         own = [one for one in seen if one.pattern.get("reads_percent") == share]
         found += _peak(direction, own)
         found += _knee(direction, own)
-    return found + _mix(seen) + _latencies(seen)
+    return found + _mix(seen) + _latencies(seen) + _loaded(observations)
 
 
 def points(observations: Sequence[Observation], prober: str) -> list[Observation]:
@@ -185,11 +186,34 @@ def _latencies(seen: Sequence[Observation]) -> list[Finding]:
     return found
 
 
-def loaded_latency(observations: Sequence[Observation]) -> list[tuple[float, float]]:
-    """The table of GB/s and median latency in ns, by how many reads are asked for at once."""
-    table = [
-        (rate(one)[0], float(one.pattern["p50_ns"]))
+def _loaded(observations: Sequence[Observation]) -> list[Finding]:
+    """Where the loaded-latency table reaches nine tenths of its most."""
+    name = "bandwidth.latency.loaded"
+    steps = _injected(observations)
+    table = loaded_latency(observations)
+    if not steps:
+        if not select(points(observations, PROBER), measured="contention"):
+            return []
+        reason = "how many reads a core has out at once cannot be set here"
+        return [not_identifiable(name, reason, ())]
+    most = max(moved for moved, _ in table)
+    at = next(i for i, (moved, _) in enumerate(table) if moved >= _BUSY * most)
+    text = ", ".join(f"{moved:.2f}: {ns:.0f}" for moved, ns in table)
+    reason = f"median ns of a read by GB/s moved: {text}"
+    # The load that is asked for is one of a few: the answer lies between two of them.
+    low = table[at - 1][1] if at else table[at][1]
+    evidence = [one.id for one in steps]
+    return [identified(name, table[at][1], reason, evidence, (low, table[at][1]))]
+
+
+def _injected(observations: Sequence[Observation]) -> list[Observation]:
+    return [
+        one
         for one in points(observations, PROBER)
         if "outstanding" in one.pattern and "p50_ns" in one.pattern
     ]
-    return sorted(table)
+
+
+def loaded_latency(observations: Sequence[Observation]) -> list[tuple[float, float]]:
+    """The table of GB/s and median latency in ns, by how many reads are asked for at once."""
+    return sorted((rate(one)[0], float(one.pattern["p50_ns"])) for one in _injected(observations))

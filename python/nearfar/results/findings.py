@@ -59,6 +59,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "bandwidth.latency.idle": ("ns", "a dependent random read with nothing beside it"),
     "bandwidth.latency.read": ("ns", "the same beside one thread that reads as fast as it can"),
     "bandwidth.latency.write": ("ns", "the same beside one thread that writes as fast as it can"),
+    "bandwidth.latency.loaded": ("ns", "a random read while nine tenths of the most are moved"),
     "aist.read.latency": ("ns", "a dependent read of a list far beyond the caches"),
     "aist.write_back.latency": ("ns", "the same when every line is changed before the next"),
     "aist.read.bandwidth": ("GB/s", "most that sequential scans read, over processes"),
