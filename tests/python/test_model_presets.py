@@ -11,20 +11,26 @@ from nearfar.errors import InputError
 from nearfar.model import Model, jedec, load, presets
 from nearfar.model.key import Kind
 from nearfar.model.resolve import BY_DEFAULT
-from nearfar.model.schema import KEYS, in_levels, present
+from nearfar.model.schema import KEYS, in_levels, on_link, present
 
 DDR4 = ["ddr4-2400", "ddr4-2666", "ddr4-2933", "ddr4-3200"]
 
 
 def test_the_presets_are_these() -> None:
-    assert presets() == [*DDR4, "optane-100"]
+    assert presets() == ["cxl-expander", *DDR4, "optane-100"]
 
 
 @pytest.mark.parametrize("name", presets())
 def test_a_preset_has_every_key_of_its_machine(name: str) -> None:
     model = load(name)
     levels = int(model["nvdimm.levels"]) if model["machine"] == "nvdimm" else 0
-    expected = [key for key in KEYS if present(key, model["machine"]) and in_levels(key, levels)]
+    expected = [
+        key
+        for key in KEYS
+        if present(key, model["machine"])
+        and in_levels(key, levels)
+        and on_link(key, model["link.kind"])
+    ]
     assert list(model.values) == expected
     assert model.description
 

@@ -9,7 +9,7 @@ from nearfar.errors import InputError
 from nearfar.model import jedec, rules
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
-from nearfar.model.schema import KEYS, in_levels, present
+from nearfar.model.schema import KEYS, in_levels, on_link, present
 
 BY_DEFAULT = "default of the schema"
 
@@ -35,8 +35,14 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     machine can have; the message begins with the place of the key at fault.
     """
     kind = given["machine"].value if "machine" in given else KEYS["machine"].default
+    link = given["link.kind"].value if "link.kind" in given else KEYS["link.kind"].default
     found: dict[str, Resolved] = {}
     for name, entry in given.items():
+        if not on_link(name, link):
+            raise InputError(
+                f"{entry.place}: found {name} in a model with link.kind = 'none', expected "
+                f"link.kind = 'cxl' or 'numa', or no such key"
+            )
         if not present(name, kind):
             raise InputError(
                 f"{entry.place}: found {name} in a machine of kind '{kind}', expected machine = "
@@ -48,7 +54,9 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
         _check_replaced(name, levels, given)
         del found[name]
     for name, key in KEYS.items():
-        if name in found or not present(name, kind) or not in_levels(name, levels):
+        if name in found or not (
+            present(name, kind) and in_levels(name, levels) and on_link(name, link)
+        ):
             continue
         if key.default is not None:
             found[name] = Resolved(key, key.default, BY_DEFAULT)

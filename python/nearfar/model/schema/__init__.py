@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from nearfar.model.key import Key
-from nearfar.model.schema import cpu, dram, imc, machine, nvdimm
+from nearfar.model.schema import cpu, dram, imc, link, machine, nvdimm
 
 COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("machine", machine.KEYS),
     ("cpu", cpu.KEYS),
+    ("link", link.KEYS),
     ("imc", imc.KEYS),
     ("dram", dram.KEYS),
     ("nvdimm", nvdimm.KEYS),
@@ -45,6 +46,11 @@ def present(name: str, kind: object) -> bool:
     """Whether a machine of this kind (the value of `machine`) has the key."""
     component = name.split(".", 1)[0]
     return component not in ("dram", "nvdimm") or component == kind
+
+
+def on_link(name: str, link: object) -> bool:
+    """Whether a model with this kind of link (the value of `link.kind`) has the key."""
+    return link != "none" or name == "link.kind" or not name.startswith("link.")
 
 
 def in_levels(name: str, levels: int) -> bool:
