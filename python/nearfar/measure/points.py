@@ -96,6 +96,7 @@ _HITS = {
     "lsq": "lsq.forwards",
     "lsq_combined": "lsq.lines_combined",
     "rmw": "rmw.hits",
+    "middle": "middle.hits",
     "ait": "ait.hits",
 }
 
