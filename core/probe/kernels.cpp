@@ -1,5 +1,7 @@
 #include "probe/kernels.h"
 
+#include <algorithm>
+
 #include "base/rng.h"
 #include "probe/instructions.h"
 
@@ -54,6 +56,10 @@ inline void drop_pair(const std::byte* line) {
   clflushopt((address & line_bytes) == 0 ? line + line_bytes : line - line_bytes);
 }
 
+inline void drop_block(const std::byte* block, Bytes bytes) {
+  for (Bytes at = 0; at < bytes; at += line_bytes) drop_pair(block + at);
+}
+
 /// Loads one line of a chase; answers its first eight bytes.
 template <Op O, Width W>
 std::uint64_t visit(const std::byte* line) {
@@ -83,21 +89,19 @@ template <Op O, Width W>
 std::uint64_t walk_table(const Walk& walk, std::uint64_t index, std::uint64_t steps) {
   const Blocks& blocks = walk.blocks;
   for (; steps != 0; --steps) {
-    std::byte* const block = blocks.at(index);
     const std::uint64_t next = walk.next[index];
-    const auto successor = reinterpret_cast<std::uint64_t>(blocks.at(next));
-    std::uint64_t loaded = 0;
-    for (Bytes at = 0; at < blocks.block; at += line_bytes) {
-      if constexpr (loads(O)) {
-        loaded = visit<O, W>(block + at);
-      } else {
-        fill<O, W>(block + at, successor);
-      }
+    if constexpr (loads(O)) {
+      const std::byte* const block = blocks.at(index);
+      std::uint64_t loaded = 0;
+      for (Bytes at = 0; at < blocks.block; at += line_bytes) loaded = visit<O, W>(block + at);
+      if constexpr (O == Op::load_clflushopt) drop_block(block, blocks.block);
+      index = after(next, loaded);
+    } else {
+      std::byte* const block = blocks.at(index);
+      const auto successor = reinterpret_cast<std::uint64_t>(blocks.at(next));
+      for (Bytes at = 0; at < blocks.block; at += line_bytes) fill<O, W>(block + at, successor);
+      index = next;
     }
-    if constexpr (O == Op::load_clflushopt) {
-      for (Bytes at = 0; at < blocks.block; at += line_bytes) drop_pair(block + at);
-    }
-    index = loads(O) ? after(next, loaded) : next;
     fence(walk.fence);
   }
   leave_vectors<W>();
@@ -121,9 +125,7 @@ std::uint64_t walk_lines(const Walk& walk, std::uint64_t index, std::uint64_t st
     for (Bytes at = 0; at < blocks.block; at += line_bytes) {
       successor = visit<O, W>(block + at);
     }
-    if constexpr (O == Op::load_clflushopt) {
-      for (Bytes at = 0; at < blocks.block; at += line_bytes) drop_pair(block + at);
-    }
+    if constexpr (O == Op::load_clflushopt) drop_block(block, blocks.block);
     // The address came out of the line, as a number in a register.
     block = reinterpret_cast<const std::byte*>(successor);  // NOLINT(performance-no-int-to-ptr)
     fence(walk.fence);
@@ -144,38 +146,74 @@ void access_line(std::byte* line, std::uint64_t word) {
   if constexpr (O == Op::load_clflushopt) drop_pair(line);
 }
 
+/// One access of `bytes`.
 template <Op O, Width W>
-void run_accesses(const Accesses& accesses, AccessState& state, std::uint64_t count) {
-  const bool mixed = !loads(O) && accesses.reads_percent > 0;
-  const std::uint64_t places = accesses.area / (accesses.stride == 0 ? accesses.access  //
-                                                                     : accesses.stride);
-  std::uint64_t place = state.done % places;
+void access_bytes(std::byte* start, Bytes bytes, std::uint64_t word) {
+  for (std::byte* line = start; line != start + bytes; line += line_bytes) {
+    access_line<O, W>(line, word);
+  }
+}
+
+/// `count` accesses that follow one another without a gap: nothing but the lines, so that
+/// nothing but the memory limits them.
+template <Op O, Width W>
+void run_sequential(const Accesses& accesses, AccessState& state, std::uint64_t count) {
+  const Bytes area = accesses.area / accesses.access * accesses.access;
+  Bytes at = state.done * accesses.access % area;
+  for (Bytes left = count * accesses.access; left != 0;) {
+    const Bytes run = std::min(left, area - at);
+    access_bytes<O, W>(accesses.base + at, run, state.done);
+    left -= run;
+    at = at + run == area ? 0 : at + run;
+  }
+  state.done += count;
+}
+
+/// The parameters are copied first: after every instruction of ours the compiler has to assume
+/// that memory has changed, and would read them again for each line.
+template <Op O, Width W>
+void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t count) {
+  const Accesses own = accesses;
+  const bool random = own.stride == 0;
+  const Bytes step = random ? own.access : own.stride;
+  const std::uint64_t places = std::max<std::uint64_t>(own.area / step, 1);
+  const std::byte* const end = own.base + places * step;
+  std::byte* next = own.base + state.done % places * step;
+  Bytes since_fence = state.since_fence;
   Rng rng(state.random);
   for (std::uint64_t i = 0; i < count; ++i) {
-    std::byte* start = accesses.base;
-    if (accesses.stride == 0) {
-      start += rng.below(places) * accesses.access;
+    if (random) {
+      next = own.base + rng.below(places) * step;
+    } else if (next == end) {
+      next = own.base;
+    }
+    if (!loads(O) && own.reads_percent > 0 && rng.below(100) < own.reads_percent) {
+      access_bytes<Op::load, W>(next, own.access, i);
     } else {
-      start += place * accesses.stride;
-      if (++place == places) place = 0;
+      access_bytes<O, W>(next, own.access, i);
     }
-    const bool reads = mixed && rng.below(100) < accesses.reads_percent;
-    for (Bytes at = 0; at < accesses.access; at += line_bytes) {
-      if (reads) {
-        load_line<W>(start + at);
-      } else {
-        access_line<O, W>(start + at, i);
-      }
-    }
-    state.since_fence += accesses.access;
-    if (accesses.fence_every != 0 && state.since_fence >= accesses.fence_every) {
-      state.since_fence = 0;
+    next += step;
+    if (own.fence_every == 0) continue;
+    since_fence += own.access;
+    if (since_fence >= own.fence_every) {
+      since_fence = 0;
       fence(Fence::sfence);
     }
   }
-  leave_vectors<W>();
   state.done += count;
   state.random = rng.next();
+  state.since_fence = since_fence;
+}
+
+template <Op O, Width W>
+void run_accesses(const Accesses& accesses, AccessState& state, std::uint64_t count) {
+  const bool mixed = !loads(O) && accesses.reads_percent > 0;
+  if (accesses.stride == accesses.access && !mixed && accesses.fence_every == 0) {
+    run_sequential<O, W>(accesses, state, count);
+  } else {
+    run_scattered<O, W>(accesses, state, count);
+  }
+  leave_vectors<W>();
 }
 
 template <Op O, Width W>

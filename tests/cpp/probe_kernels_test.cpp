@@ -195,6 +195,28 @@ TEST(Accesses, AtAStrideTouchEachPlaceInTurnAndWrapAround) {
   }
 }
 
+TEST(Accesses, WithoutAGapTouchEveryLineAndWrapAround) {
+  for (const Width width : widths()) {
+    const Lines memory(16);
+    const Accesses accesses{.base = memory.base(),
+                            .area = 13 * line_bytes,
+                            .access = 2 * line_bytes,
+                            .stride = 2 * line_bytes,
+                            .reads_percent = 0,
+                            .fence_every = 0};
+    AccessState state;
+    const AccessKernel kernel = access_kernel(Op::store, width);
+    kernel(accesses, state, 4);
+    kernel(accesses, state,
+           3);  // two up to the end of the area's whole accesses, one from its start
+    EXPECT_EQ(state.done, 7u);
+    for (Bytes line = 0; line < 16; ++line) {
+      const std::uint64_t expected = line < 2 || (line >= 8 && line < 12) ? 4 : 0;
+      EXPECT_EQ(memory.word(line * line_bytes), line < 12 ? expected : untouched) << line;
+    }
+  }
+}
+
 TEST(Accesses, InRandomOrderStayInsideTheAreaAndReachAllOfIt) {
   const Lines memory(64);
   const Accesses accesses{.base = memory.base(),
