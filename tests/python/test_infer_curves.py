@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nearfar
 from nearfar.errors import InputError
 from nearfar.infer.curves import infer_curves
 from nearfar.infer.curves_edges import rises
+from nearfar.infer.curves_results import observations as from_result
 from nearfar.infer.curves_tables import observations
 from nearfar.infer.curves_wear import stalls
 from nearfar.infer.curves_writes import combining_window, hinge
@@ -231,6 +233,24 @@ def test_a_curve_that_scatters_hides_any_level() -> None:
     ]
     found = by_name(infer_curves(observations("own", list(rows[0]), rows)))
     assert found["levels"].status == "not_identifiable"
+
+
+# Measured on the model
+
+
+def test_a_chase_on_the_model_shows_what_the_same_chase_shows_on_hardware() -> None:
+    """Two block sizes below the unit of writes leave it open; the store curve itself does not."""
+    regions = tuple(sorted({int(1024 * 2 ** (p / 2)) // 256 * 256 for p in range(25)}))
+    seen = []
+    for block in (64, 256):
+        chase = nearfar.Chase(
+            region=regions, block=block, op="ntstore,ntload", lines=16384, whole=False
+        )
+        seen += from_result(f"m{block}", nearfar.measure("model:optane-100", chase))
+    found = by_name(infer_curves(seen))
+    assert found["buffer.1.entry"].value == 256
+    assert covers(found["buffer.1.capacity"], 16 * KIB)
+    assert found["lsq.lines"].value == 64
 
 
 # Tables

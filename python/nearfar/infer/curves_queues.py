@@ -36,7 +36,12 @@ def unit_of_writes(found: Sequence[Curve]) -> Size | None:
         if len(values):
             cost = float(np.median(values))
             costs.append((curve.block, cost, cost * max(curve.noise, _COST_ERROR)))
-    return write_unit(costs) or _unit_of_one(store_curves(found))
+    several, one = write_unit(costs), _unit_of_one(store_curves(found))
+    if several is None or one is None or several.high < 2 * several.low:
+        return several or one
+    # Blocks that are all smaller than the unit leave it open upwards: lines alone do not.
+    low, high = max(several.low, one.low), min(several.high, one.high)
+    return Size(one.value, low, high) if low <= high else None
 
 
 def _unit_of_one(stores: Sequence[Curve]) -> Size | None:
