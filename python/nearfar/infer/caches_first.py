@@ -27,6 +27,7 @@ from nearfar.infer.noise import (
     CHANCE,
     Curve,
     Plateau,
+    around,
     by_chance,
     median_interval,
     plateau,
@@ -39,7 +40,7 @@ PROBER = "caches"
 _DISTANCES = (8, 16, 24, 32, 48, 56, 64, 96, 112, 120, 128, 192, 240, 256, 384)
 _SPACING = 1024  # of twins; more than any line
 _PLACES = 128  # of which the first cache's sets hold less than half
-_STRIDES = [1 << k for k in range(8, 18)]  # 256 B to 128 KiB
+_STRIDES = [1 << k for k in range(9, 18)]  # 512 B to 128 KiB
 _MOST_COUNT = 40  # lines in a conflict walk; more than any first cache has ways
 _SMALLEST, _LARGEST = 32, 8192  # lines: regions of 2 KiB to 512 KiB
 _CONTRAST = 0.15  # a second load beyond the line is slower by so much
@@ -113,7 +114,7 @@ def findings(observations: Sequence[Observation]) -> tuple[FirstCache, list[Find
     if len(curve) < 8:
         return FirstCache(line, ways), found
     edge = plateau(curve.least)
-    if edge is None or by_chance(curve.values) > CHANCE:
+    if edge is None or by_chance(around(curve, edge)) > CHANCE:
         return FirstCache(line, ways), found + _nothing(curve)
     hit = _hit(curve, edge)
     found.append(hit)

@@ -22,6 +22,7 @@ from nearfar.infer.noise import (
     Curve,
     Floats,
     Plateau,
+    around,
     by_chance,
     interval,
     level_again,
@@ -99,7 +100,7 @@ def findings(
         return []
     start = _start(curve, first.capacity / LINE)
     edge = plateau(curve.values, start)
-    if edge is None or by_chance(curve.values[start:]) > CHANCE:
+    if edge is None or by_chance(around(curve, edge)) > CHANCE:
         reason = "beyond the first cache all regions take equally long, up to noise"
         return [not_identifiable("buffer.2.capacity", reason, curve.ids[start:])]
     top = _top(curve, edge)

@@ -111,6 +111,11 @@ def plateau(values: Floats, start: int = 0, least_rise: float = LEAST_RISE) -> P
     return None
 
 
+def around(curve: Curve, edge: Plateau) -> Floats:
+    """The curve's values on a plateau and as far behind it as one more level may reach."""
+    return curve.within(float(curve.x[edge.first]), float(curve.x[edge.last + 1]) * 4).values
+
+
 def level_again(x: Floats, values: Floats, start: int, span: float, rise: float) -> int | None:
     """The first point from `start` on that begins a level as wide as `span`, largest over
     smallest x; None when there is none."""

@@ -16,7 +16,16 @@ import numpy as np
 
 from nearfar.infer.caches_orders import PAGE
 from nearfar.infer.caches_plan import HUGE, SMALL, Experiment, chains, evenly, geometric, over
-from nearfar.infer.noise import CHANCE, Curve, Floats, by_chance, interval, plateau, resamples
+from nearfar.infer.noise import (
+    CHANCE,
+    Curve,
+    Floats,
+    around,
+    by_chance,
+    interval,
+    plateau,
+    resamples,
+)
 from nearfar.results.findings import Finding, Observation, identified, not_identifiable
 
 PROBER = "tlb"
@@ -25,6 +34,7 @@ _FEWEST, _QUICK_MOST, _FULL_MOST = 8, 8192, 16384  # pages
 _EXACT_SPAN = 96  # edges no farther apart are looked at page by page
 _RISE = 0.15  # ns grow by so much of a level's cost where its entries end
 _TOLERATED = 1.15  # largest over smallest bound that still names a number
+_BARELY = 0.4  # of a miss's cost: more than noise, less than all pages missing
 _SHARE = 0.5  # of a miss's cost: a repetition above it does not fit, one below does
 
 
@@ -58,7 +68,7 @@ def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]
 def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     """Page by page where the first level ends."""
     curve = _pages(observations, SMALL)
-    edge = plateau(curve.least, least_rise=_RISE) if len(curve) else None
+    edge = plateau(curve.values, least_rise=_RISE) if len(curve) else None
     if edge is None:
         return []
     low, high = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
@@ -102,8 +112,8 @@ def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Findi
     if len(curve) < 8:
         return Translation(), []
     control = over(chains(observations, PROBER, "dense"), "lines")
-    edge = plateau(curve.least, least_rise=_RISE)
-    if edge is None or by_chance(curve.values) > CHANCE:
+    edge = plateau(curve.values, least_rise=_RISE)
+    if edge is None or by_chance(around(curve, edge)) > CHANCE:
         reason = (
             f"one line in each of {curve.x[0]:.0f} to {curve.x[-1]:.0f} pages takes equally long, "
             "or no more unequally than noise does"
@@ -115,9 +125,12 @@ def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Findi
     if beside is not None and beside > edge.limit:
         reason = f"{first} lines side by side are slow as well: a cache ends here, not the TLB"
         return Translation(), [not_identifiable("tlb.1.entries", reason, evidence)]
-    found = [_first_entries(curve, last, first, evidence)]
     cost, costs = _cost(curve, control, last, edge.level)
-    found += costs
+    # Neighbours of a busy machine add less than a miss, and luck (pages that lie side by side may
+    # share an entry) is rare: the medians, and a limit between the two.
+    limit = edge.limit if cost is None else edge.level + _BARELY * cost
+    last = _fitting(curve, curve.values, limit) or last
+    found = [_first_entries(curve, last, limit), *costs]
     if cost is not None:
         found.append(_second_entries(curve, control, last, cost))
     known = _page(observations, last, edge.level, cost)
@@ -131,14 +144,19 @@ def _at(control: Curve, x: float) -> float | None:
     return float(np.interp(x, control.x, control.least))
 
 
-def _first_entries(curve: Curve, last: int, first: int, evidence: Sequence[str]) -> Finding:
+def _fitting(curve: Curve, values: Floats, limit: float) -> int | None:
+    """The most pages at no cost."""
+    fast = np.flatnonzero(values <= limit)
+    return int(curve.x[fast[-1]]) if len(fast) else None
+
+
+def _first_entries(curve: Curve, last: int, limit: float) -> Finding:
     name = "tlb.1.entries"
-    outcomes = []
-    for values in resamples(curve, least=True):
-        edge = plateau(values, least_rise=_RISE)
-        if edge is not None:
-            outcomes.append(float(curve.x[edge.last]))
-    low, high = interval(outcomes) if outcomes else (last, first - 1)
+    at = int(np.searchsorted(curve.x, last))
+    evidence = curve.ids[at : at + 2]
+    first = int(curve.x[at + 1])
+    outcomes = [float(_fitting(curve, values, limit) or last) for values in resamples(curve)]
+    low, high = interval(outcomes)
     reason = (
         f"{last} pages are translated at no cost, {first} are not; {first} lines alone are fast"
     )
@@ -188,6 +206,8 @@ def _second_entries(curve: Curve, control: Curve, last: int, cost: float) -> Fin
     """
     name = "tlb.2.entries"
     beyond = curve.within(last * 1.3, float(curve.x[-1]))
+    if len(beyond) < 3:
+        return not_identifiable(name, "too few walks go beyond the first level", beyond.ids)
     limit = cost * (1 + _SHARE)
     base = np.interp(beyond.x, control.x, control.least)
     always = [bool(np.all(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
@@ -227,6 +247,8 @@ def _page(
     if cost is None:
         return Translation(entries, None, "what a miss costs is not known", ())
     beyond = huge.within(entries * 1.3, entries * 4)
+    if len(beyond) < 2:
+        return Translation(entries, None, "too few walks go far beyond the first level", huge.ids)
     slow = beyond.least > level + cost * _SHARE
     lines = f"{beyond.x[0]:.0f} to {beyond.x[-1]:.0f} lines 4 KiB apart in 2 MiB pages"
     times = f"{beyond.least.min():.2f} to {beyond.least.max():.2f} ns, {level:.2f} at no cost"
