@@ -175,7 +175,7 @@ template <Op O, Width W>
 void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t count) {
   const Accesses own = accesses;
   const bool random = own.stride == 0;
-  const Bytes step = random ? own.access : own.stride;
+  const Bytes step = std::max(random ? own.access : own.stride, line_bytes);
   const std::uint64_t places = std::max<std::uint64_t>(own.area / step, 1);
   const std::byte* const end = own.base + places * step;
   std::byte* next = own.base + state.done % places * step;

@@ -102,8 +102,8 @@ def test_an_alias_is_the_buffer_itself(alias: str) -> None:
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("host", "not built yet: measuring this machine comes with the profiler"),
-        ("host:0", "not built yet"),
+        ("host", "this machine can be measured and probed; what is asked here needs a model"),
+        ("host:0", "needs a model"),
         ("", "found target '', expected model:NAME"),
         ("model:", "expected a model after 'model:'"),
         ("model:,channels=6", "expected a model after 'model:'"),

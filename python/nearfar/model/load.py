@@ -12,7 +12,7 @@ from nearfar.model.file import Given, ModelFile, read_model_file
 from nearfar.model.model import Model
 
 _SUFFIX = ".toml"
-HOST_NOT_BUILT = "not built yet: measuring this machine comes with the profiler"
+HOST_IS_NO_MODEL = "this machine can be measured and probed; what is asked here needs a model"
 
 
 def presets() -> list[str]:
@@ -35,11 +35,11 @@ def load(name_or_path: str | Path) -> Model:
 def load_target(text: str) -> Model:
     """The model that a target names: `model:NAME_OR_PATH[,KEY=VALUE]...`.
 
-    Raises InputError; also for `host`, which this version cannot measure.
+    Raises InputError; also for `host`, which is no model.
     """
     kind, separator, rest = text.partition(":")
     if text == "host" or (kind == "host" and separator):
-        raise InputError(f"target 'host': {HOST_NOT_BUILT}; use model:NAME")
+        raise InputError(f"target 'host': {HOST_IS_NO_MODEL}; use model:NAME")
     if kind != "model" or not separator:
         raise InputError(
             f"found target '{text}', expected model:NAME or model:FILE.toml{_meant(text)}"

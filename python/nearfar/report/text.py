@@ -97,6 +97,10 @@ def _optional_number(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
+def _interval(value: Sequence[float] | None) -> str:
+    return "" if value is None else " to ".join(map(number, value))
+
+
 _COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
     ("region", lambda p: _optional_size(p.region_bytes)),
     ("block", lambda p: _optional_size(p.block_bytes)),
@@ -105,7 +109,9 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
     ("op", lambda p: p.op),
     ("threads", lambda p: str(p.threads)),
     ("ns/line", lambda p: number(p.ns_per_line)),
+    ("95 % interval", lambda p: _interval(p.interval_ns_per_line)),
     ("GB/s", lambda p: f"{p.gb_per_s:.3f}"),
+    ("other GB/s", lambda p: _optional_number(p.other_gb_per_s)),
     ("p50 ns", lambda p: _optional_number(p.p50_ns)),
     ("p99 ns", lambda p: _optional_number(p.p99_ns)),
     ("max ns", lambda p: _optional_number(p.max_ns)),
