@@ -113,6 +113,7 @@ def test_a_model_that_changed_is_not_resumed(
     nearfar("probe", MODEL, "--prober", "policy", "--quiet", "--json", str(saved))
     data = json.loads(saved.read_text())
     data["environment"]["model_hash"] = "sha256:0"
+    data["interrupted"] = True
     saved.write_text(json.dumps(data))
     assert refused("probe", "--resume", str(saved)) == (
         "resume: model:optane-100 is no longer the model that was probed"
@@ -220,6 +221,7 @@ def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -
     played.order.clear()
     played.stop_at = ""
     result = whole.resume(target, before, None)
+    assert whole.resume(target, result, None) is result  # nothing is missing any more
     assert played.order == MODEL_PROBERS[-2:]  # the last one seen may have been cut short
     assert [one.prober for one in result.observations] == MODEL_PROBERS
     assert not result.interrupted

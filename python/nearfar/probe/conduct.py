@@ -108,6 +108,8 @@ def conduct(
 
 def resume(target: Model | Host, before: ProbeResult, progress: Progress | None) -> ProbeResult:
     """Continue `before`, which `target` was probed for. Raises InputError if it has changed."""
+    if not before.interrupted:
+        return before
     named, circumstances = _named(target)
     if before.environment is None or before.target != named:
         raise InputError("resume: the file does not say what was probed")
