@@ -259,8 +259,7 @@ void Channel::Controller::tell_media(const Entry& entry, Tick time) {
 /// A read of the line at `address` was issued: the write that waited for it may go, unless an
 /// equal read is left.
 void Channel::Controller::unblock_writes(Address address, std::uint32_t bank) {
-  RequestQueue& writes = state_.queue(Direction::write);
-  Entry* const write = writes.find(address, bank);
+  Entry* const write = state_.queue(Direction::write).find(address, bank);
   if (write == nullptr || !write->blocked) return;
   if (state_.queue(Direction::read).find(address, bank) != nullptr) return;
   write->blocked = false;

@@ -65,9 +65,10 @@ class RequestQueue {
 
   /// The oldest entry for the line of `address`, which lies in `bank`, or nullptr.
   [[nodiscard]] Entry* find(Address address, std::uint32_t bank) const {
-    for (Entry* entry = oldest_in_bank(bank); entry != end_of(bank);
-         entry = entry->younger_in_bank) {
+    auto* entry = oldest_in_bank(bank);
+    while (entry != end_of(bank)) {
       if (entry->address.block(line_bytes) == address.block(line_bytes)) return entry;
+      entry = entry->younger_in_bank;
     }
     return nullptr;
   }
@@ -76,7 +77,7 @@ class RequestQueue {
   [[nodiscard]] bool wants_row(const Location& at, const Entry* except = nullptr) const {
     for (const Entry* entry = oldest_in_bank(at.bank); entry != end_of(at.bank);
          entry = entry->younger_in_bank) {
-      if (entry != except && entry->at.row == at.row) return true;
+      if (entry->at.row == at.row && entry != except) return true;
     }
     return false;
   }

@@ -22,14 +22,13 @@ RequestQueue::Entry* Selector::search(Direction d, const ControllerState& state,
                                       std::uint32_t bank) {
   const RequestQueue& queue = state.queue(d);
   if (state.urgent(d) && queue.oldest()->at.bank == bank) return queue.oldest();
-  Entry* first = nullptr;
-  for (Entry* entry = queue.oldest_in_bank(bank); entry != queue.end_of(bank);
-       entry = entry->younger_in_bank) {
-    if (entry->blocked) continue;
-    if (state.hits(bank, *entry)) return entry;
-    if (first != nullptr) continue;
-    first = entry;
-    if (state.open_row[bank] == ControllerState::closed) break;
+  const Entry* const end = queue.end_of(bank);
+  auto* first = queue.oldest_in_bank(bank);
+  while (first != end && first->blocked) first = first->younger_in_bank;
+  if (first == end) return nullptr;
+  if (state.open_row[bank] == ControllerState::closed) return first;
+  for (auto* entry = first; entry != end; entry = entry->younger_in_bank) {
+    if (!entry->blocked && state.hits(bank, *entry)) return entry;
   }
   return first;
 }
