@@ -23,6 +23,11 @@ def played(policy: str, entries: int, ways: int, order: np.ndarray, seed: int = 
     return np.array([buffer.access(64 * int(block), rng) for block in order])
 
 
+def plausible(entries: int, ways: int, order: np.ndarray, hits: np.ndarray) -> bool:
+    candidate = replacement.judge(entries, ways, "random", order, hits)
+    return replacement.plausible(candidate, entries, order, hits)
+
+
 @pytest.mark.parametrize(("entries", "ways"), SHAPES)
 @pytest.mark.parametrize("policy", ["fifo", "lru"])
 def test_ordered_replacement_is_predicted_access_by_access(
@@ -69,14 +74,30 @@ def test_the_true_organisation_is_the_likeliest(policy: str, entries: int, ways:
 def test_random_replacement_is_plausible_and_what_lru_does_is_not(entries: int, ways: int) -> None:
     order = blocks(entries, seed=7, count=12_000)
     hits = played("random", entries, ways, order)
-    assert replacement.plausible(entries, ways, order, hits)
-    assert not replacement.plausible(entries, ways, order, played("lru", entries, ways, order))
+    assert plausible(entries, ways, order, hits)
+    assert not plausible(entries, ways, order, played("lru", entries, ways, order))
+
+
+def test_late_hits_are_recognised_for_what_they_are() -> None:
+    """A hit that was delayed looks like a miss; the organisation is found all the same."""
+    order = blocks(64, seed=11, count=12_000)
+    delayed = np.random.default_rng(1).random(len(order)) < 1 / 16
+    for policy in ("fifo", "lru", "random"):
+        hits = played(policy, 64, 4, order) & ~delayed
+        judged = [
+            replacement.judge(64, ways, kind, order, hits, late)
+            for ways in replacement.candidates(64, 32)[1:]
+            for kind, late in (("fifo", 0.0), ("lru", 0.0), ("random", 0.0), ("random", 1 / 16))
+        ]
+        best = max(judged, key=lambda candidate: candidate.log_likelihood)
+        assert (best.ways, best.policy) == (4, policy)
+        assert best.late == pytest.approx(1 / 16, abs=0.02)
 
 
 def test_hits_by_the_toss_of_a_coin_are_not_plausible() -> None:
     order = blocks(64, seed=9, count=12_000)
     hits = np.random.default_rng(0).random(len(order)) < 0.5
-    assert not replacement.plausible(64, 4, order, hits)
+    assert not plausible(64, 4, order, hits)
 
 
 def test_candidates_divide_the_entries() -> None:

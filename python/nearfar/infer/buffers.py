@@ -8,18 +8,16 @@ buffer, a place never touched by none, and whatever lies between belongs to buff
 * *Capacity* (`capacity`): walk a region again and again, until it no longer fits.
 * *Ways and policy* (`organisation`): replay the very accesses that reached the level.
 
-A level is told from the next one when its latency differs by a tenth of what is left to the
+A level is told from the next one when its latency differs by 3 % of what is left to the
 latency of memory, and when the next one holds at least twice as much.
 
-A level that takes in less than an entry at a miss (sectors) has two kinds of hit, and the
-second read of a pair takes longer than one of a line that has been there. So where the first
-entry size leads to nothing that explains what is seen, the next distance at which second reads
-become slower is tried.
+A level that takes in less than an entry at a miss (sectors) has two kinds of hit, and nothing
+here explains what is seen of it. Then its entry and capacity are doubted too, not only its
+organisation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -44,7 +42,8 @@ _FRESH_STRIDES = (_FARTHEST, _FARTHEST + 17 * 256)
 _FRESH = 1024
 _PAUSE_NS = 20_000  # what a touch sets going inside the device comes to rest
 _TAIL = 0.02  # of a sample may lie on the wrong side of a boundary
-_MARGIN = 0.1
+_MARGIN = 0.03
+_STEADY = 0.005  # relative range of latencies that do not vary
 _NOISY = 1e-3  # share of slow hits from which an unexplained level's capacity is in doubt
 
 Times = NDArray[np.float64]
@@ -78,7 +77,7 @@ def _levels(found: Findings, spread: Spread) -> Study[Structure]:
     structure = Structure(memory=memory)
     level = _level(1, hits, hits, memory, [pairs.id])
     while True:
-        level = yield from _explained(level, structure, pairs, spread, found)
+        level = yield from _examined(level, structure, pairs, spread, found)
         if level.capacity == 0:
             reason = f"{len(structure.levels)} found; whether there are more is not known"
             found.lack(["levels"], reason, [pairs.id])
@@ -112,41 +111,31 @@ def _levels(found: Findings, spread: Spread) -> Study[Structure]:
     return structure
 
 
-def _explained(
+def _examined(
     level: Level, known: Structure, pairs: Observation, spread: Spread, found: Findings
 ) -> Study[Level]:
-    """The level with an entry and a capacity under which its organisation is explained."""
+    """The level with its entry, capacity and organisation; what is not found is 0."""
     names = [level.name(what) for what in ("entry", "capacity", "entries")]
-    trials: list[tuple[Level, Findings]] = []
-    for candidate in _entries(level, known.memory, pairs):
-        trial = Findings()
-        try:
-            examined = yield from _edge(candidate, pairs, spread, trial)
-            if examined.entry:
-                examined = yield from capacity(examined, known.levels, spread, trial)
-        except MissingError:
-            if trials:
-                break
-            found.add(*trial.all())
-            found.lack(names, "the probe ended before it was found")
-            return level
-        if examined.capacity and (yield from organisation(examined, known, spread, trial)):
-            found.add(*trial.all())
-            return examined
-        trials.append((examined, trial))
-    if not trials:
-        found.lack(
-            [level.name("entry")],
-            "whether a second read is served here does not depend on its distance alone",
-            [pairs.id],
-        )
+    sizes = _entries(level, known.memory, pairs)
+    if not sizes:
+        reason = "whether a second read is served here does not depend on its distance alone"
+        found.lack(names[:1], reason, [pairs.id])
         return level
-    examined, trial = trials[0]
-    if len(trials) > 1 or examined.noise > _NOISY:
+    trial = Findings()
+    try:
+        level = yield from _edge(replace(level, entry=sizes[0]), pairs, spread, trial)
+        if level.entry:
+            level = yield from capacity(level, known.levels, spread, trial)
+    except MissingError:
+        found.add(*trial.all())
+        found.lack(names, "the probe ended before it was found")
+        return level
+    explained = bool(level.capacity) and (yield from organisation(level, known, spread, trial))
+    if not explained and (len(sizes) > 1 or level.noise > _NOISY):
         # What a wrong idea of the entry, or slow hits, make of the capacity is not known.
         trial = _doubted(trial)
     found.add(*trial.all())
-    return examined
+    return level
 
 
 def _doubted(trial: Findings) -> Findings:
@@ -181,6 +170,7 @@ def _fresh(stride: int, spread: Spread) -> Request:
         "base": 0,
         "region": _FRESH * stride,
         "stride": stride,
+        "skew": 0,
         "warm": 0,
         "steady": 1,
         "pause_ns": BREATH_NS,
@@ -210,6 +200,8 @@ def _level(number: int, steady: Times, singles: Times, memory: float, evidence: 
     """A level from reads that it certainly served: `steady` ones without rare delays."""
     threshold = _above(steady, memory)
     noise = float(np.mean(singles > threshold))
+    if float(np.ptp(steady)) > _STEADY * float(np.median(steady)):
+        noise = max(noise, 1 / len(singles))  # where times vary, a slow one may come yet
     latency = float(np.median(singles))
     reads = len(singles)
     return Level(number, latency, threshold, noise=noise, reads=reads, evidence=tuple(evidence))
@@ -218,30 +210,35 @@ def _level(number: int, steady: Times, singles: Times, memory: float, evidence: 
 def _above(sample: Times, memory: float) -> float:
     """The boundary between reads like these and slower ones."""
     high = float(np.quantile(sample, 1 - _TAIL))
-    return high + _MARGIN * (memory - high)
+    spread = high - float(np.median(sample))
+    return high + min(_MARGIN * (memory - high) + spread, (memory - high) / 2)
 
 
 # ---- Entry -------------------------------------------------------------------------------
 
 
-def _entries(level: Level, memory: float, pairs: Observation) -> Iterator[Level]:
-    """The level with each entry size in question, the likeliest first.
+def _entries(level: Level, memory: float, pairs: Observation) -> list[int]:
+    """The entry sizes in question, the likeliest first.
 
-    The first is the smallest distance whose second reads are mostly served deeper.
+    That is the smallest distance whose second reads are mostly served deeper. Where those are
+    still faster than memory, a level further down may serve them, or the same one in a second
+    way; then further distances at which reads become slower are in question too.
     """
     _, second, distance = _touches(pairs)
-    threshold, last = level.threshold, 0
+    threshold, sizes = level.threshold, [0]
     while True:
         deeper = [float(np.mean(second[distance == d] > threshold)) for d in _DISTANCES]
         at = next((i for i, share in enumerate(deeper) if share > 0.5), 0)
-        if at <= last or any(0.2 < share < 0.8 for share in deeper) or min(deeper[at:]) < 0.5:
-            return
-        yield replace(level, threshold=threshold, entry=_DISTANCES[at])
-        # Served deeper, but still faster than memory: perhaps by the same level.
+        if _DISTANCES[at] <= sizes[-1] or min(deeper[at:]) < 0.5:
+            break
+        if any(0.2 < share < 0.8 for share in deeper):
+            break
+        sizes.append(_DISTANCES[at])
         served = second[distance == _DISTANCES[at]]
         if not _apart(served, memory):
-            return
-        threshold, last = _above(served, memory), at
+            break
+        threshold = _above(served, memory)
+    return sizes[1:]
 
 
 def _edge(level: Level, pairs: Observation, spread: Spread, found: Findings) -> Study[Level]:
@@ -249,10 +246,12 @@ def _edge(level: Level, pairs: Observation, spread: Spread, found: Findings) -> 
     name, entry = level.name("entry"), level.entry
     evidence = [pairs.id]
     if entry > LINE:
-        edge = yield _pairs([entry - LINE, entry], spread)
+        # The last line, and others near it: some part of the device may be busy for one.
+        inside = [d for d in (entry - LINE * back for back in (1, 5, 9)) if d >= entry // 2]
+        edge = yield _pairs([*inside, entry], spread)
         _, second, distance = _touches(edge)
         evidence.append(edge.id)
-        if np.mean(second[distance < entry] > level.threshold) > 0.5:
+        if all(np.mean(second[distance == d] > level.threshold) > 0.5 for d in inside):
             bounds = (entry // 2 + LINE, entry)
             found.add(not_identifiable(name, "it is no power of two", evidence, bounds))
             return replace(level, entry=0)
@@ -260,7 +259,7 @@ def _edge(level: Level, pairs: Observation, spread: Spread, found: Findings) -> 
         identified(
             name,
             entry,
-            f"after a read of a fresh place, one {entry - LINE} B beyond is served here and one "
+            f"after a read of a fresh place, one less than {entry} B beyond is served here and one "
             f"{entry} B beyond is not",
             evidence,
         )

@@ -25,18 +25,20 @@ from nearfar.results.findings import Observation, identified
 MOST_ENTRIES = 16384  # regions of more entries of a level are not walked
 BREATH_NS = 6_000  # longer than a read keeps any part of the device busy
 
+_SKEWS = (0, 256, 1280)  # bytes; no step below 512 B can be unlucky
 _OVERFLOW = 4  # a level is missed when so many times its entries are touched in between
 _CHANCE = 4.0  # standard deviations
 _UNLIKELY = 1000  # one walk in so many may have a place that is always delayed
 
 
-def walk(region: int, stride: int, noise: float, spread: Spread) -> Request:
+def walk(region: int, stride: int, noise: float, spread: Spread, skew: int = 0) -> Request:
     """A walk with so many passes that no place is delayed by chance in all of them."""
     steady = 2 if noise == 0 else ceil(log(_UNLIKELY * region / stride) / -log(min(noise, 0.5)))
     params = {
         "base": 0,
         "region": region,
         "stride": stride,
+        "skew": skew,
         "steady": steady,
         "pause_ns": BREATH_NS,
     }
@@ -55,7 +57,7 @@ def capacity(
     region = -(-smallest // level.entry) * level.entry
     fits, evidence = 0, list(level.evidence)
     while region <= MOST_ENTRIES * level.entry:
-        seen = yield _over(region, level, above, spread)
+        seen = yield from _walked(region, level, above, spread)
         if not _fits(level, seen):
             break
         level = _learn(level, seen)
@@ -70,7 +72,7 @@ def capacity(
     too_large, proof = region, seen.id
     while too_large - fits > level.entry:
         middle = _next_try(fits, too_large, level.entry)
-        seen = yield _over(middle, level, above, spread)
+        seen = yield from _walked(middle, level, above, spread)
         if _fits(level, seen):
             level = _learn(level, seen)
             fits, evidence[-1] = middle, seen.id
@@ -96,15 +98,31 @@ def capacity(
     return level
 
 
-def _over(region: int, level: Level, above: tuple[Level, ...], spread: Spread) -> Request:
-    """A walk by the longest step that touches every entry and overflows the levels above."""
+def _walked(
+    region: int, level: Level, above: tuple[Level, ...], spread: Spread
+) -> Study[Observation]:
+    """A walk of the region that fits, if one of several does, else one that does not.
+
+    With an unlucky step each read meets a part of the device that the one before keeps busy.
+    Another skew meets others; what does not fit is slow with each.
+    """
+    stride = _stride(region, level, above)
+    for skew in sorted({skew % stride for skew in _SKEWS}):
+        seen = yield walk(region, stride, level.noise, spread, skew)
+        if _fits(level, seen):
+            break
+    return seen
+
+
+def _stride(region: int, level: Level, above: tuple[Level, ...]) -> int:
+    """The longest step that touches every entry and overflows the levels above."""
     stride = level.entry
     while stride > LINE and any(
         region // max(stride, upper.entry) < _OVERFLOW * upper.entries and stride > upper.entry
         for upper in above
     ):
         stride //= 2
-    return walk(region, stride, level.noise, spread)
+    return stride
 
 
 def _next_try(fits: int, too_large: int, entry: int) -> int:

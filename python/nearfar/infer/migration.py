@@ -33,6 +33,7 @@ _FEW = 3  # gaps from which a first idea of the period can be had
 _ENOUGH = 10  # gaps that a statement about the period has to rest on
 _GAPS = 44  # gaps for which the interval is as narrow as it should be
 _BLOCK_GAPS = 24
+_BLOCK_WRITES = 1 << 18  # more gaps where they are cheap
 _FIRST_WRITES = 1 << 19
 _FEW_WRITES = 1 << 20  # without a stall in so many, there is none
 _MOST_WRITES = 1 << 22
@@ -43,7 +44,7 @@ _UNEVEN = 0.25  # relative spread of the lengths of stalls of one kind
 _FARTHEST = 1 << 20
 _TURN = 200  # stores: more than wait in the queues, so that a stall falls into one turn
 # Of the gaps of two lines counted apart, four in five lie outside the range of one line's.
-_SAME, _APART = 0.25, 0.45
+_SAME, _APART = 0.15, 0.3
 _SLACK = 1.05  # beyond the range of the gaps seen
 
 
@@ -97,7 +98,8 @@ def _judge(
     evidence, shared = [seen.id], []
     kinds = [kind for kind in _regular(seen) if len(kind.gaps) >= _ENOUGH]
     for kind in kinds:
-        span = int(_BLOCK_GAPS * float(np.mean(kind.gaps)))
+        period = float(np.mean(kind.gaps))
+        span = int(max(_BLOCK_GAPS * period, min(_BLOCK_WRITES, 4 * _BLOCK_GAPS * period)))
         far = yield _hammer(_FARTHEST, _weights(kind), span, spread)
         evidence.append(far.id)
         together = _like(kind, far)

@@ -68,13 +68,18 @@ def walk(
     base: int,
     region: int,
     stride: int,
+    skew: int,
     warm: int,
     steady: int,
     pause_ns: int,
     rng: np.random.Generator,
 ) -> Steps:
-    """One load every `stride` bytes of a region, ascending, `warm` + `steady` times."""
-    once = base + np.arange(0, region, stride, dtype=np.uint64)
+    """One load in every `stride` bytes of a region, ascending, `warm` + `steady` times.
+
+    From one load to the next the place within those bytes moves by `skew`.
+    """
+    number = np.arange(-(-region // stride), dtype=np.uint64)
+    once = base + number * np.uint64(stride) + number * np.uint64(skew) % np.uint64(stride)
     return _loads(np.tile(once, warm + steady), pause_ns, rng)
 
 

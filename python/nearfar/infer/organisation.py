@@ -21,8 +21,11 @@ from nearfar.infer.study import Findings, MissingError, Request, Study
 from nearfar.results.findings import Observation, identified, not_identifiable
 
 _MOST_WAYS = 32  # beside full associativity
-_DECISIVE = 12.0  # log likelihood by which a candidate has to beat every other
-_UNEXPLAINED = 0.01  # share of outcomes that FIFO or LRU may get wrong, beyond noise
+_DECISIVE = 8.0  # log likelihood by which a candidate has to beat every other
+_UNEXPLAINED = 0.005  # share of predicted misses that may look like hits: none should
+_LATE = 0.12  # share of hits that may look like misses: they can be delayed
+_DELAYED = (0.0, 0.0625)  # shares of delayed hits that random replacement is judged with
+_MOST_GAPS = 3
 
 
 def organisation(level: Level, known: Structure, spread: Spread, found: Findings) -> Study[bool]:
@@ -37,20 +40,28 @@ def organisation(level: Level, known: Structure, spread: Spread, found: Findings
             "buffers",
             "mix",
             {"base": 0, "entries": region, "entry": level.entry, "pause_ns": BREATH_NS},
-            {"accesses": (4000 + 3 * region, 8000 + 6 * region)},
+            {"accesses": (8000 + 3 * region, 16000 + 6 * region)},
             spread,
         )
     except MissingError:
         found.lack(names, "the experiment with random reads was not made")
         return True  # nothing speaks against it
     above = known.levels[-1].threshold if known.levels else 0.0
-    blocks, hits = _reached(level, above, seen)
-    judged = _judge(level.entries, blocks, hits)
-    best = judged[0]
-    if best.policy == "random":
-        explained = replacement.plausible(level.entries, best.ways, blocks, hits)
-    else:
-        explained = best.wrong <= _UNEXPLAINED + 2 * level.noise
+    for limit in (level.threshold, *_gaps(level, known.memory, seen)):
+        blocks, hits = _reached(level, above, limit, seen)
+        judged = _judge(level.entries, blocks, hits)
+        explained = _explained(judged[0], level.entries, blocks, hits)
+        if explained:
+            break
+    if not explained:
+        # Where an inclusive level loses an entry, so do those above: what they served it holds
+        # too, and of what reached it too much was lost. With random replacement, where hits
+        # leave no trace, all accesses may be taken for its own.
+        blocks, hits = _reached(level, 0.0, level.threshold, seen)
+        judged = _judge(level.entries, blocks, hits)
+        explained = judged[0].policy == "random" and _explained(
+            judged[0], level.entries, blocks, hits
+        )
     if not explained:
         found.lack(names, "no number of ways and no policy explains which reads hit", [seen.id])
         return False
@@ -59,21 +70,41 @@ def organisation(level: Level, known: Structure, spread: Spread, found: Findings
     return True
 
 
-def _reached(level: Level, above: float, seen: Observation) -> tuple[Blocks, Hits]:
+def _explained(best: Candidate, entries: int, blocks: Blocks, hits: Hits) -> bool:
+    if best.policy == "random":
+        return replacement.plausible(best, entries, blocks, hits)
+    return best.wrong <= _UNEXPLAINED and best.late <= _LATE
+
+
+def _gaps(level: Level, memory: float, seen: Observation) -> list[float]:
+    """The middles of the widest gaps between a hit's latency and the memory's.
+
+    In random order reads get into each other's way as they do not in a walk, and a hit may
+    take a little longer: the boundary may lie in another gap.
+    """
+    values = np.unique(np.array(seen.samples))
+    values = values[(values >= level.threshold) & (values <= memory)]
+    widest = np.argsort(np.diff(values))[::-1][:_MOST_GAPS]
+    return [float(values[i] + values[i + 1]) / 2 for i in widest]
+
+
+def _reached(level: Level, above: float, limit: float, seen: Observation) -> tuple[Blocks, Hits]:
     """The accesses that no level above served, and which of them this one did."""
     times = np.array(seen.samples)
     steps = build(seen.pattern["order"])
     blocks = (steps.operand[steps.timed] // np.uint64(level.entry)).astype(np.int64)
     reached = times > above
-    return blocks[reached], times[reached] <= level.threshold
+    return blocks[reached], times[reached] <= limit
 
 
 def _judge(entries: int, blocks: Blocks, hits: Hits) -> list[Candidate]:
     """Every candidate, the likeliest first."""
     judged = []
     for ways in replacement.candidates(entries, _MOST_WAYS):
-        for policy in ("fifo", "lru", "random") if ways > 1 else ("fifo",):
+        for policy in ("fifo", "lru") if ways > 1 else ("fifo",):
             judged.append(replacement.judge(entries, ways, policy, blocks, hits))
+        for late in _DELAYED if ways > 1 else ():
+            judged.append(replacement.judge(entries, ways, "random", blocks, hits, late))
     return sorted(judged, key=lambda candidate: -candidate.log_likelihood)
 
 

@@ -27,6 +27,8 @@ PROBER = "queues"
 
 _STORES = 600  # more than both queues together hold
 _SAME = 400
+_LEADS = (600, 605, 611, 618, 626, 633, 641)  # stores to different blocks before those
+_AGREE = 4  # of these have to tell the same
 _MOST_WPQ = 64
 _CONFIRM = 3  # lines beyond the write pending queue that have to look different
 _WRITTEN_AS_ONE = 4096
@@ -93,15 +95,20 @@ def _both(
     """Lines in both queues; what the write pending queue does not hold, the other does."""
     names = ["lsq.lines"]
     lines, evidence = pending
+    lags = []
     try:
-        params = {"base": 0, "step": step, "lead": _STORES, "same": _SAME}
-        seen = yield Request(PROBER, "stumble", params, {}, spread)
+        for lead in _LEADS:
+            params = {"base": 0, "step": step, "lead": lead, "same": _SAME}
+            seen = yield Request(PROBER, "stumble", params, {}, spread)
+            evidence = [*evidence, seen.id]
+            lags.append(_lag(seen))
     except MissingError:
         found.lack(names, "the experiment with stores to one line was not made", evidence)
         return
-    evidence = [*evidence, seen.id]
-    both = _lag(seen)
-    if both is None:
+    # Where the line keeps a part of the media busy that a store before it had just used, its
+    # first write is late too; most places of the line have no such neighbour.
+    both = max(lags, key=lambda lag: (lag is not None, lags.count(lag)))
+    if both is None or lags.count(both) < _AGREE:
         found.lack(
             names,
             "stores to one line are not slower than stores to different blocks, so nothing "

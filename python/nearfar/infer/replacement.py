@@ -30,7 +30,8 @@ class Candidate:
     ways: int
     policy: str
     log_likelihood: float
-    wrong: float  # share of accesses whose likelier outcome, by the candidate, did not happen
+    wrong: float  # share that cannot be: a hit predicted to miss; random: unlikely outcomes
+    late: float = 0.0  # share of the hits that look like misses
 
 
 def candidates(entries: int, most_ways: int) -> list[int]:
@@ -60,62 +61,80 @@ def ordered(policy: str, entries: int, ways: int, blocks: Blocks) -> Hits:
     return hits
 
 
-def random_chances(entries: int, ways: int, blocks: Blocks, hits: Hits) -> NDArray[np.float64]:
+def random_chances(
+    entries: int, ways: int, blocks: Blocks, hits: Hits, delayed: float = 0.0
+) -> NDArray[np.float64]:
     """The chance of each access to hit under random replacement, given what was seen before.
 
     An entry last seen in the buffer survives a replacement in its set with chance 1 - 1/ways;
-    how many there have been is known from the misses.
+    how many there have been is known from the misses. With a share `delayed` of hits that
+    look like misses, a miss counts by how sure it is.
     """
     sets = entries // ways
     used = [0] * sets  # ways filled
-    replaced = [0] * sets
-    last: dict[int, int] = {}
+    replaced = [0.0] * sets
+    last: dict[int, float] = {}
     log_survival = math.log1p(-1 / ways) if ways > 1 else -math.inf
     chances = np.zeros(len(blocks))
     for i, (block, hit) in enumerate(zip(blocks.tolist(), hits.tolist(), strict=True)):
         number = block % sets
         since = last.get(block)
+        chance = 0.0
         if since is not None:
             losses = replaced[number] - since
-            chances[i] = math.exp(losses * log_survival) if losses else 1.0
+            chance = math.exp(losses * log_survival) if losses else 1.0
+        chances[i] = chance
         if not hit:
-            if used[number] < ways:
+            if since is None and used[number] < ways:
                 used[number] += 1
             else:
-                replaced[number] += 1
+                missed = 1 - chance
+                total = missed + chance * delayed
+                replaced[number] += missed / total if total else 0.0
         last[block] = replaced[number]
     return chances
 
 
-def judge(entries: int, ways: int, policy: str, blocks: Blocks, hits: Hits) -> Candidate:
-    """How well one organisation explains the hits."""
-    count = len(blocks)
+def judge(
+    entries: int, ways: int, policy: str, blocks: Blocks, hits: Hits, delayed: float = 0.0
+) -> Candidate:
+    """How well one organisation explains the hits, if a share of them looks like misses."""
     if policy != "random":
-        wrong = float(np.mean(ordered(policy, entries, ways, blocks) != hits))
-        error = min(max(wrong, 1 / count), 0.5)
-        log_likelihood = count * (wrong * math.log(error) + (1 - wrong) * math.log1p(-error))
-        return Candidate(ways, policy, log_likelihood, wrong)
-    chance = random_chances(entries, ways, blocks, hits)
+        predicted = ordered(policy, entries, ways, blocks)
+        # A hit that is late looks like a miss; a miss is never early.
+        late = float(np.mean(~hits[predicted])) if predicted.any() else 0.0
+        early = float(np.mean(hits[~predicted])) if not predicted.all() else 0.0
+        log_likelihood = _tosses(~hits[predicted]) + _tosses(hits[~predicted])
+        return Candidate(ways, policy, log_likelihood, early, late)
+    chance = random_chances(entries, ways, blocks, hits, delayed) * (1 - delayed)
     wrong = float(np.mean((chance > 0.5) != hits))
-    return Candidate(ways, policy, _log_likelihood(chance, hits), wrong)
+    return Candidate(ways, policy, _log_likelihood(chance, hits), wrong, delayed)
 
 
-def plausible(entries: int, ways: int, blocks: Blocks, hits: Hits) -> bool:
+def _tosses(outcomes: Hits) -> float:
+    """Log likelihood of yes or no under the share of yes, which is 1/n at least."""
+    count, yes = len(outcomes), int(np.count_nonzero(outcomes))
+    if count == 0:
+        return 0.0
+    share = min(max(yes / count, 1 / (count + 1)), 1 - 1 / (count + 1))
+    return yes * math.log(share) + (count - yes) * math.log1p(-share)
+
+
+def plausible(candidate: Candidate, entries: int, blocks: Blocks, hits: Hits) -> bool:
     """Whether random replacement in so many ways gives what was seen, by playing it.
 
     The chances of single accesses are right one by one but not independent (of two entries
     one must go), so what their likelihood should be is learnt from simulated buffers.
     """
     rng = np.random.default_rng(0)
+    ways, delayed = candidate.ways, candidate.late
     simulated = []
     for _ in range(_TRIALS):
         outcome = shuffled(entries, ways, blocks, rng)
-        chance = random_chances(entries, ways, blocks, outcome)
-        simulated.append((float(np.mean(outcome)), _log_likelihood(chance, outcome)))
-    seen = (
-        float(np.mean(hits)),
-        _log_likelihood(random_chances(entries, ways, blocks, hits), hits),
-    )
+        outcome &= rng.random(len(outcome)) >= delayed
+        again = judge(entries, ways, "random", blocks, outcome, delayed)
+        simulated.append((float(np.mean(outcome)), again.log_likelihood))
+    seen = (float(np.mean(hits)), candidate.log_likelihood)
     mean, spread = np.mean(simulated, axis=0), np.std(simulated, axis=0, ddof=1)
     allowed = _SPREADS * spread + _SYSTEMATIC * np.abs(mean)
     return bool(np.all(np.abs(np.array(seen) - mean) <= allowed))
