@@ -11,8 +11,8 @@
 #include "sim/imc/interleave.h"
 #include "sim/machine/machine.h"
 
-/// Laws that hold for every machine and every stream: each seed makes a machine of its own
-/// and several streams.
+/// Laws that hold for every machine and every stream: each seed makes a machine and a stream of
+/// its own.
 namespace nearfar::sim::testing {
 namespace {
 
@@ -67,9 +67,6 @@ void expect_conserved(const std::vector<Arrival>& arrivals, const Outcome& outco
 /// write to its line that was the last accepted before it, or any that was accepted after it
 /// and no later than d; never an older one, and never one that was not sent.
 void expect_ordered(const std::vector<Arrival>& arrivals, const Outcome& outcome) {
-  struct Read {
-    std::set<DataHandle> allowed;
-  };
   std::unordered_map<std::uint64_t, std::size_t> index_of;
   for (std::size_t i = 0; i < arrivals.size(); ++i) index_of[arrivals[i].request.id] = i;
   std::vector<Tick> done(arrivals.size());
