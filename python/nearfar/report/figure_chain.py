@@ -33,12 +33,17 @@ def _picture(
     found: Sequence[Observation],
     place: Callable[[Observation], float],
     name: Callable[[Observation], str],
+    marks: Marks,
 ) -> Figure:
-    """A line for each `name`, the longest first."""
+    """A line for each `name`: those that findings rest on first, then the longest."""
     lines: dict[str, list[Observation]] = {}
     for one in found:
         lines.setdefault(name(one), []).append(one)
-    longest = sorted(lines.items(), key=lambda item: -len(item[1]))[:MOST_LINES]
+
+    def rank(item: tuple[str, list[Observation]]) -> tuple[int, int]:
+        return -sum(one.id in marks.evidence for one in item[1]), -len(item[1])
+
+    longest = sorted(lines.items(), key=rank)[:MOST_LINES]
     shown = [one for _, members in longest for one in members]
     return Figure(
         *("", title, axis, unit, "ns a load"),
@@ -78,6 +83,7 @@ def _regions(found: Sequence[Observation], marks: Marks) -> list[Figure]:
         *(title, "region", "B", found),
         lambda one: LINE * float(params(one)["lines"]),
         lambda one: f"{_pages(one)}, {one.prober}",
+        marks,
     )
     picture.columns = marks.of(".capacity")
     picture.levels = marks.of(".latency")
@@ -89,6 +95,7 @@ def _translations(found: Sequence[Observation], marks: Marks) -> list[Figure]:
         *("One line of each page", "pages", "", found),
         lambda one: float(params(one)["count"]),
         _pages,
+        marks,
     )
     picture.note = "On huge pages the same loads need no translation, if the pages are whole."
     picture.columns = marks.lines("tlb.1.entries", "tlb.2.entries")
@@ -104,6 +111,7 @@ def _conflicts(found: Sequence[Observation], marks: Marks) -> list[Figure]:
             *("lines", "", [one for one in found if _pages(one) == pages]),
             lambda one: float(params(one)["count"]),
             lambda one: f"stride {size(params(one)['stride'])}",
+            marks,
         )
         picture.columns = marks.of(".ways")
         drawn.append(picture)
@@ -115,10 +123,34 @@ def _twins(found: Sequence[Observation], marks: Marks) -> list[Figure]:
         *("A load, then one at a distance", "distance", "B", found),
         lambda one: float(params(one)["distance"]),
         _pages,
+        marks,
     )
     picture.columns = marks.of(".entry")
     return [picture]
 
+
+def _near(found: Sequence[Observation], marks: Marks) -> list[Figure]:
+    """Conflict tests for a near memory: over how many places, and over how far one is moved."""
+    plain = [one for one in found if not any(params(one).get(name) for name in _SHIFTS)]
+    moved = [one for one in found if params(one).get("shift") and not params(one).get("beside")]
+    counts = _picture(
+        *("Places that share a set of a near memory", "places", "", plain),
+        lambda one: float(params(one)["count"]),
+        lambda one: f"stride {size(params(one)['stride'])}",
+        marks,
+    )
+    counts.columns = marks.lines("near.ways")
+    shifts = _picture(
+        *("Some of the places moved", "moved by", "B", moved),
+        lambda one: float(params(one)["shift"]),
+        lambda one: f"{params(one)['count']} places, stride {size(params(one)['stride'])}",
+        marks,
+    )
+    shifts.columns = marks.lines("near.line")
+    return [counts, shifts]
+
+
+_SHIFTS = ("moved", "shift", "beside")
 
 _KINDS: Mapping[str, Callable[[Sequence[Observation], Marks], list[Figure]]] = {
     "dense": _regions,
@@ -126,4 +158,5 @@ _KINDS: Mapping[str, Callable[[Sequence[Observation], Marks], list[Figure]]] = {
     "pages": _translations,
     "strided": _conflicts,
     "twins": _twins,
+    "conflict": _near,
 }

@@ -23,6 +23,8 @@ class Marks:
             if one.status == IDENTIFIED and isinstance(one.value, (int, float))
         }
 
+        self.evidence = {name for one in findings for name in one.evidence}
+
     def of(self, ending: str) -> list[Mark]:
         """Those whose name ends so, such as every level's capacity."""
         return [Mark(at, name) for name, at in self._known.items() if name.endswith(ending)]
