@@ -41,8 +41,9 @@ _RAMP_SPAN, _RAMP_RISE = 1.45, 0.12  # level again: within 12 % over half an oct
 _RAMP_END = 2.6  # times the last region on the plateau: the ramp is over, up to a few per cent
 _WAYS = (4, 6, 8, 10, 12, 16, 20, 24)
 _SLACK = 1.3  # times the least squared error: an organisation about as good as the best
-_UNEXPLAINED = 0.12  # root mean square relative error that no fit may exceed
+_UNEXPLAINED = 0.08  # root mean square relative error that no fit may exceed
 _UNSTEADY = 0.15  # scatter of repetitions: this level is not the walker's alone
+_WIDEST = 2.5  # largest over smallest size that still names a cache
 _POLICIES = ("lru", "random")
 
 
@@ -151,8 +152,12 @@ def _capacity(level: int, curve: Curve, edge: Plateau, top: float) -> Finding:
     if error > _UNEXPLAINED:
         reason = f"no organisation explains the curve: the best misses it by {error:.0%}"
         return not_identifiable(name, reason, part.ids, (low * LINE, top * LINE))
-    squares = [fitter.fit(values).squares for values in (part.values, *resamples(part))]
-    bottom, top = _span(candidates, squares)
+    # By medians and by the fastest: what others do to this cache moves one more than the other.
+    curves = (part.values, *resamples(part), part.least, *resamples(part, least=True))
+    bottom, top = _span(candidates, [fitter.fit(values).squares for values in curves])
+    if top > _WIDEST * bottom:
+        reason = f"sizes from {bottom * LINE:.0f} to {top * LINE:.0f} B explain the curve alike"
+        return not_identifiable(name, reason, part.ids, (bottom * LINE, top * LINE))
     value = round((bottom * top) ** 0.5) * LINE
     reason = (
         f"caches of {_WAYS[0]} to {_WAYS[-1]} ways explain the curve to {error:.1%}; strict LRU "

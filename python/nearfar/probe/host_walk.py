@@ -19,6 +19,7 @@ from nearfar.measure.host_core import HostCore, load_host_core
 from nearfar.results import Observation
 
 CHUNKS = 24
+_LEAST = 3  # repetitions, however late it is
 _DECIMALS = 4  # of a ns that are kept
 
 # Told of every finished walk: walks done, walks in all of the batch.
@@ -77,7 +78,7 @@ class Session:
     """Batches of experiments on one walker, and their observations.
 
     A deadline bounds the repetitions: each experiment has `repetitions` of them if there is
-    time, and at least two.
+    time, and at least three.
     """
 
     walker: Walker
@@ -104,7 +105,7 @@ class Session:
         order = random.Random(f"{self.seed} {len(self.observations)}")
         try:
             for repetition in range(repetitions):
-                if repetition > 1 and time.monotonic() > deadline:
+                if repetition >= _LEAST and time.monotonic() > deadline:
                     break
                 turn = [i for i in range(len(batch)) if i not in refusals]
                 order.shuffle(turn)
