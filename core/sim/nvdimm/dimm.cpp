@@ -35,7 +35,7 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
       sectors_per_block_(1u << (block_shift_ - sector_shift_)),
       lines_per_block_(static_cast<std::uint32_t>(config.media.access / line_bytes)),
       lines_per_sector_(lines_per_block_ / sectors_per_block_),
-      all_lines_(~std::uint64_t{0} >> (64 - lines_per_sector_)),
+      all_lines_(first_bits(lines_per_sector_)),
       lsq_(config.lsq, config.media.access),
       rmw_(config.rmw.entries, config.rmw.ways, config.rmw.policy, config.seed + 1),
       sectors_(config.rmw.entries * sectors_per_entry_),

@@ -174,9 +174,10 @@ class Dimm {
   [[nodiscard]] std::uint32_t line_in_block(Address at) const {
     return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_block_ - 1);
   }
-  [[nodiscard]] std::uint64_t all_block_lines() const {
-    return ~std::uint64_t{0} >> (64 - lines_per_block_);
+  [[nodiscard]] static constexpr std::uint64_t first_bits(std::uint32_t count) {
+    return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
   }
+  [[nodiscard]] std::uint64_t all_block_lines() const { return first_bits(lines_per_block_); }
   [[nodiscard]] std::uint32_t line_in_sector(Address at) const {
     return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_sector_ - 1);
   }

@@ -122,7 +122,7 @@ void Dimm::fetch_from_dram(Index transfer, Tick now) {
     if (data_in_use_) load_data(fetch.into);
   }
   const auto lines = static_cast<std::uint32_t>(sector_bytes / line_bytes);
-  fetch.lines_left = ~std::uint64_t{0} >> (64 - lines);
+  fetch.lines_left = first_bits(lines);
   const Bytes offset = fetch.at.aligned_down(sector_bytes).value() % page_;
   for (std::uint32_t i = 0; i < lines; ++i) {
     const std::uint32_t line = (wanted + i) % lines;
