@@ -44,6 +44,8 @@ _PAUSE_NS = 20_000  # what a touch sets going inside the device comes to rest
 _TAIL = 0.02  # of a sample may lie on the wrong side of a boundary
 _MARGIN = 0.03
 _STEADY = 0.005  # relative range of latencies that do not vary
+_BLURRED = 0.02  # share from which the number of slow reads tells a capacity only roughly
+_DOUBTFUL = ("entry", "capacity", "entries", "ways", "sets")
 _NOISY = 1e-3  # share of slow hits from which an unexplained level's capacity is in doubt
 
 Times = NDArray[np.float64]
@@ -133,18 +135,20 @@ def _examined(
     explained = bool(level.capacity) and (yield from organisation(level, known, spread, trial))
     if not explained and (len(sizes) > 1 or level.noise > _NOISY):
         # What a wrong idea of the entry, or slow hits, make of the capacity is not known.
-        trial = _doubted(trial)
+        trial = _doubted(trial, "no entry size and organisation explain what is seen")
+    elif level.noise > _BLURRED and trial.value(level.name("policy")) == "random":
+        trial = _doubted(
+            trial, "its hits are often late, and random replacement leaves no other sign"
+        )
     found.add(*trial.all())
     return level
 
 
-def _doubted(trial: Findings) -> Findings:
+def _doubted(trial: Findings, why: str) -> Findings:
     doubted = Findings()
     for finding in trial.all():
-        if finding.name.rpartition(".")[2] in ("entry", "capacity", "entries"):
-            reason = "no entry size and organisation explain what is seen"
-            if finding.value is not None:
-                reason += f"; perhaps {finding.value}"
+        if finding.name.rpartition(".")[2] in _DOUBTFUL and finding.value is not None:
+            reason = f"{why}; perhaps {finding.value}"
             finding = not_identifiable(finding.name, reason, finding.evidence)
         doubted.add(finding)
     return doubted

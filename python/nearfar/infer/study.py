@@ -91,6 +91,10 @@ class Findings:
     def __contains__(self, name: str) -> bool:
         return name in self._found
 
+    def value(self, name: str) -> int | float | str | None:
+        """What was found; None where nothing was."""
+        return self._found[name].value if name in self._found else None
+
     def all(self) -> list[Finding]:
         return list(self._found.values())
 
