@@ -269,8 +269,9 @@ DRAM = 'base = "ddr4-2666"\n'
         # about the file
         (
             "base = 'optane-10'",
-            "m.toml:1: base: found no model 'optane-10', expected one of ddr4-2400, ddr4-2666, "
-            "ddr4-2933, ddr4-3200, optane-100 or a path to a file; did you mean optane-100?",
+            "m.toml:1: base: found no model 'optane-10', expected one of cxl-expander, ddr4-2400, "
+            "ddr4-2666, ddr4-2933, ddr4-3200, optane-100 or a path to a file; did you mean "
+            "optane-100?",
         ),
         ("base = 3", "m.toml:1: base: found 3, expected a string"),
         ("base = './m.toml'", "m.toml:1: base: found './m.toml', which leads back to this file"),

@@ -90,12 +90,10 @@ def test_bad_input_is_one_line(
 def test_a_page_of_something_else_is_refused(
     nearfar: Run, refused: Callable[..., str], tmp_path: Path
 ) -> None:
-    nearfar(
-        *("measure", MODEL, "chase", "--region", "4KiB", "--lines", "64"),
-        *("--json", tmp_path / "r.json", "--quiet"),
-    )
+    (tmp_path / "t.trace").write_text("LD 0x0\n")
+    nearfar("replay", MODEL, tmp_path / "t.trace", "--json", tmp_path / "r.json", "--quiet")
     complaint = refused("report", tmp_path / "r.json", "-o", tmp_path / "p.html")
-    assert "found schema nearfar/result/1, expected nearfar/validation/1" in complaint
+    assert "found schema nearfar/replay/1: a page shows probes, measurements and" in complaint
     assert not (tmp_path / "p.html").exists()
 
 
