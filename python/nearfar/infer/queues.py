@@ -28,6 +28,7 @@ PROBER = "queues"
 _STORES = 600  # more than both queues together hold
 _SAME = 400
 _LEADS = (600, 605, 611, 618, 626, 633, 641)  # stores to different blocks before those
+_FURTHER = (0, 256, 1024)  # steps that may spread different blocks better over the media
 _AGREE = 4  # of these have to tell the same
 _MOST_WPQ = 64
 _CONFIRM = 3  # lines beyond the write pending queue that have to look different
@@ -95,13 +96,16 @@ def _both(
     """Lines in both queues; what the write pending queue does not hold, the other does."""
     names = ["lsq.lines"]
     lines, evidence = pending
-    lags = []
     try:
-        for lead in _LEADS:
-            params = {"base": 0, "step": step, "lead": lead, "same": _SAME}
-            seen = yield Request(PROBER, "stumble", params, {}, spread)
-            evidence = [*evidence, seen.id]
-            lags.append(_lag(seen))
+        for further in _FURTHER:
+            lags = []
+            for lead in _LEADS:
+                params = {"base": 0, "step": step + further, "lead": lead, "same": _SAME}
+                seen = yield Request(PROBER, "stumble", params, {}, spread)
+                evidence = [*evidence, seen.id]
+                lags.append(_lag(seen))
+            if any(lag is not None for lag in lags):
+                break
     except MissingError:
         found.lack(names, "the experiment with stores to one line was not made", evidence)
         return
