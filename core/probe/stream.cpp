@@ -61,14 +61,14 @@ class Disturber {
     const Clock& clock = Clock::host();
     std::uint64_t lines = 0;
     const std::uint64_t start = start_cycles();
-    while (member.carry_on()) {
+    do {
       if (chases_) {
         at_ = follow(at_, accesses_between_looks);
       } else {
         kernel_(accesses_, state_, accesses_between_looks);
       }
       lines += accesses_between_looks;
-    }
+    } while (member.carry_on());
     const double ns = clock.raw_ns(stop_cycles() - start);
     return static_cast<double>(lines * line_bytes) / ns;
   }
