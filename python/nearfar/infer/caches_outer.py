@@ -43,7 +43,7 @@ _WAYS = (4, 6, 8, 10, 12, 16, 20, 24)
 _SLACK = 1.3  # times the least squared error: an organisation about as good as the best
 _UNEXPLAINED = 0.08  # root mean square relative error that no fit may exceed
 _UNSTEADY = 0.15  # scatter of repetitions: this level is not the walker's alone
-_WIDEST = 2.5  # largest over smallest size that still names a cache
+_WIDEST = 3.0  # largest over smallest size that still names a cache
 _POLICIES = ("lru", "random")
 
 
