@@ -191,6 +191,7 @@ class Dimm {
   [[nodiscard]] Address sector_address(Index sector) const;
 
   // Reads
+  bool answer_at_once(Index read, Tick& now, Tick until, std::vector<Reply>& replies);
   void read_arrives(Index read, Tick now);
   bool look_up(Index read, Tick now);
   Slot claim(Address at);
