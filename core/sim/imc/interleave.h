@@ -26,6 +26,7 @@ class Interleave {
   }
 
   [[nodiscard]] Address address(Place place) const {
+    if (channels_ == 1) return place.local;
     const std::uint64_t chunk = place.local.value() / granularity_ * channels_ + place.channel;
     return Address(chunk * granularity_ + place.local.value() % granularity_);
   }

@@ -19,11 +19,12 @@ constexpr Tick last_instant = Tick::never() - Tick(1);
 class Machine::Channel {
  public:
   virtual ~Channel() = default;
+  /// Afterwards, as after advance(), `next` is up to date.
   virtual Accept try_send(const Request& request, Address local, Tick now) = 0;
   [[nodiscard]] virtual Tick next_event() const = 0;
   virtual void fence(Tick) {}
   virtual void advance(Tick until, Sink& sink) = 0;
-  /// As Device's; afterwards `next` is up to date.
+  /// As Device's.
   virtual Tick advance_to_completion(Tick until, Sink& sink) = 0;
   [[nodiscard]] virtual bool idle() const = 0;
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
@@ -40,7 +41,9 @@ class Machine::DramChannel final : public Channel {
   Accept try_send(const Request& request, Address local, Tick now) override {
     Request here = request;
     here.address = local;
-    return dram_.try_send(here, now);
+    const Accept answer = dram_.try_send(here, now);
+    next = dram_.next_event();
+    return answer;
   }
   [[nodiscard]] Tick next_event() const override { return dram_.next_event(); }
   void advance(Tick until, Sink& sink) override {
@@ -51,21 +54,16 @@ class Machine::DramChannel final : public Channel {
       // Refresh would go on for ever.
       while (!dram_.idle()) dram_.advance(dram_.next_event(), sink);
     }
-    // The channel knows local addresses; the caller gets back its own.
-    for (std::size_t i = first; i < sink.size(); ++i) {
-      if (sink[i].kind == Completion::Kind::wake) continue;
-      sink[i].address = interleave_.address({index_, sink[i].address});
-    }
+    return_addresses(sink, first);
     next = dram_.next_event();
   }
   Tick advance_to_completion(Tick until, Sink& sink) override {
-    const std::size_t before = sink.size();
-    while (next <= until) {
-      const Tick now = next;
-      advance(now, sink);
-      if (sink.size() != before) return now;
-    }
-    return until;
+    const std::size_t first = sink.size();
+    const Tick reached =
+        dram_.advance_to_completion(until < last_instant ? until : Tick::never(), sink);
+    return_addresses(sink, first);
+    next = dram_.next_event();
+    return sink.size() == first ? until : reached;
   }
   [[nodiscard]] bool idle() const override { return dram_.idle(); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
@@ -73,6 +71,14 @@ class Machine::DramChannel final : public Channel {
   }
 
  private:
+  /// The channel knows local addresses; the caller gets back its own.
+  void return_addresses(Sink& sink, std::size_t first) const {
+    for (std::size_t i = first; i < sink.size(); ++i) {
+      if (sink[i].kind == Completion::Kind::wake) continue;
+      sink[i].address = interleave_.address({index_, sink[i].address});
+    }
+  }
+
   const imc::Interleave& interleave_;
   std::uint8_t index_;
   dram::Channel dram_;
@@ -85,7 +91,9 @@ class Machine::NvdimmChannel final : public Channel {
       : channel_(config, dimm, index, log) {}
 
   Accept try_send(const Request& request, Address local, Tick now) override {
-    return channel_.try_send(request, local, now);
+    const Accept answer = channel_.try_send(request, local, now);
+    next = channel_.next_event();
+    return answer;
   }
   [[nodiscard]] Tick next_event() const override { return channel_.next_event(); }
   void fence(Tick now) override { channel_.fence(now); }
@@ -143,7 +151,6 @@ Accept Machine::try_send(const Request& request, Tick now) {
   const auto place = interleave_.place(request.address);
   Channel& channel = *channels_[place.channel];
   const Accept answer = channel.try_send(request, place.local, now);
-  channel.next = channel.next_event();
   next_ = min(next_, channel.next);
   return answer;
 }
