@@ -188,3 +188,15 @@ def told(self, done, total):
 progress.ProgressBar.__call__ = told
 sys.exit(main())
 """
+
+
+def test_a_repeated_region_larger_than_the_lines_asked_for_is_walked_whole(nearfar: Run) -> None:
+    """After a first walk that fills the buffers and does not count."""
+    status, out, _ = nearfar(
+        *("measure", MODEL, "chase", "--regions", "repeat", "--region", "1MiB", "--lines", "64"),
+        *("--json", "-"),
+    )
+    assert status == 0
+    (point,) = points(out)
+    assert point["lines"] == (1 << 20) // 64
+    assert point["ns_per_line"] == pytest.approx(310, rel=0.15)

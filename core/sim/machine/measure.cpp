@@ -92,6 +92,7 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   const std::uint64_t wanted = pattern.lines == 0 ? steady_lines : pattern.lines;
   std::uint64_t regions = (wanted + region_lines - 1) / region_lines;
   if (pattern.repeat && pattern.lines == 0) regions = std::max(regions, repeats);
+  if (pattern.repeat) ++regions;  // the first walk fills the buffers and does not count
 
   Bench bench(settings, core, log);
   // Stores and loads each walk regions of their own: all are cold, as when the passes are
@@ -116,7 +117,8 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   if (pattern.walk_lines != 0 && pattern.walk_lines < regions * region_lines) {
     limits.lines = pattern.walk_lines * pattern.threads;
   }
-  if (pattern.repeat) limits.warm_lines = region_lines * pattern.threads;
+  // A walk that ends inside its region has no first one to leave out.
+  if (pattern.repeat && limits.lines == 0) limits.warm_lines = region_lines * pattern.threads;
 
   std::vector<Point> points;
   std::uint64_t pass = 0;
