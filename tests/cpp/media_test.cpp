@@ -48,6 +48,23 @@ TEST(Media, AnIdleReadTakesItsLatency) {
   EXPECT_EQ(started[0].done, Tick(150'500));
 }
 
+TEST(Media, OfReadsThatCanStartAtOnceTheOldestDoes) {
+  Media media(config_without_budget(), page, block);
+  std::vector<Media::Started> started;
+  // Partition 1 has been used last, so it became free last; both are long free by now.
+  media.read(0, Address(0), Tick(0));
+  media.read(1, Address(block), Tick(0));
+  media.advance(Tick(1'000'000), started);
+  started.clear();
+  media.read(2, Address(block), Tick(2'000'000));
+  media.read(3, Address(0), Tick(2'000'000));
+  for (const auto& one : play(media)) started.push_back(one);
+  ASSERT_EQ(started.size(), 2u);
+  EXPECT_EQ(started[0].tag, 2u);
+  EXPECT_EQ(started[0].done, Tick(2'150'000));
+  EXPECT_EQ(started[1].tag, 3u);
+}
+
 TEST(Media, NeighbouringBlocksAreReadAtTheInterval) {
   Media media(config_without_budget(), page, block);
   for (Media::Tag tag = 0; tag < 40; ++tag) media.read(tag, Address(tag * block), Tick(0));

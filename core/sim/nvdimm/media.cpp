@@ -71,22 +71,21 @@ void Media::take_turn(bool write) {
   }
 }
 
-Media::Choice Media::earliest(bool write) const {
+Media::Choice Media::earliest(bool write, Tick now) const {
   const auto& queue = write ? writes_ : reads_;
+  const Tick soonest = max(now, data_path_free_);
   Choice best{.write = write};
   const std::size_t end = std::min(queue.size(), window);
   for (std::size_t place = 0; place < end; ++place) {
-    const Tick at = ready(queue[place]);
+    const Tick at = max(now, ready(queue[place]));
     if (at < best.start) {
       best.start = at;
       best.place = place;
-      if (at <= data_path_free_) break;
+      if (at <= soonest) break;
     }
   }
   return best;
 }
-
-Media::Choice Media::choose() const { return earliest(write_turn()); }
 
 Media::Started Media::start(const Choice& choice) {
   const Tick at = choice.start;
@@ -114,10 +113,7 @@ Media::Started Media::start(const Choice& choice) {
   return started;
 }
 
-void Media::reschedule(Tick now) {
-  next_ = choose();
-  next_.start = max(now, next_.start);
-}
+void Media::reschedule(Tick now) { next_ = earliest(write_turn(), now); }
 
 void Media::advance(Tick now, std::vector<Started>& started) {
   while (next_.start <= now) {

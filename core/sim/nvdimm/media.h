@@ -61,15 +61,14 @@ class Media {
   [[nodiscard]] Tick ready(const Access& access) const;
   [[nodiscard]] bool write_turn() const;
   void take_turn(bool write);
-  /// The access whose turn it is: its place in its queue and when it can start; never when
-  /// there is none.
+  /// The access whose turn it is, the oldest of those that can start first: its place in its
+  /// queue and when it can start; never when there is none.
   struct Choice {
     bool write = false;
     std::size_t place = 0;
     Tick start = Tick::never();
   };
-  [[nodiscard]] Choice choose() const;
-  [[nodiscard]] Choice earliest(bool write) const;
+  [[nodiscard]] Choice earliest(bool write, Tick now) const;
   Started start(const Choice& choice);
   void reschedule(Tick now);
 
