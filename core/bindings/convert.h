@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/error.h"
 #include "base/settings.h"
 
 namespace nearfar::bindings {
@@ -24,6 +25,15 @@ inline Settings settings_of(const std::string& text, std::uint64_t seed) {
   Settings settings = Settings::parse(text);
   settings.set("seed", std::to_string(seed));
   return settings;
+}
+
+/// Where fences stand, as a pattern names it, for the simulated and for the real machine alike.
+template <typename Place>
+Place fence_place(const std::string& name) {
+  if (name == "region") return Place::region;
+  if (name == "block") return Place::block;
+  if (name == "none") return Place::none;
+  throw InputError("fence: unknown '" + name + "', expected region, block or none");
 }
 
 /// Lets a waiting signal (Ctrl-C) be raised; called now and then from a long run.

@@ -28,13 +28,6 @@ nb::dict to_dict(const sim::Point& point) {
   return dict;
 }
 
-sim::cpu::FencePlace fence_place(const std::string& name) {
-  if (name == "region") return sim::cpu::FencePlace::region;
-  if (name == "block") return sim::cpu::FencePlace::block;
-  if (name == "none") return sim::cpu::FencePlace::none;
-  throw InputError("fence '" + name + "' is not known, expected region, block or none");
-}
-
 sim::cpu::FenceKind fence_kind(const std::string& name) {
   if (name == "mfence") return sim::cpu::FenceKind::mfence;
   if (name == "sfence") return sim::cpu::FenceKind::sfence;
@@ -60,7 +53,7 @@ nb::list chase(const std::string& settings, Bytes region, Bytes block,
   pattern.repeat = regions == "repeat";
   pattern.raw = ops.size() == 1 && ops.front() == "raw";
   if (pattern.raw) pattern.ops.clear();
-  pattern.fence = fence_place(fence);
+  pattern.fence = fence_place<sim::cpu::FencePlace>(fence);
   pattern.fence_kind = fence_kind(kind);
   pattern.threads = threads;
   pattern.lines = lines;
@@ -107,12 +100,18 @@ nb::dict stream(const std::string& settings, const std::string& op, Bytes access
 }
 
 nb::dict contention(const std::string& settings, const std::string& other, Bytes area,
-                    std::uint64_t reads, std::uint64_t seed) {
+                    std::uint64_t reads, std::uint64_t seed, std::uint32_t threads,
+                    std::uint64_t delay_ps) {
   sim::ContentionPattern pattern;
   pattern.other = other;
   pattern.area = area;
   pattern.reads = reads;
-  return to_dict(sim::measure(settings_of(settings, seed), pattern, raise_signals));
+  pattern.threads = threads;
+  pattern.delay = Tick(delay_ps);
+  const sim::Point point = sim::measure(settings_of(settings, seed), pattern, raise_signals);
+  nb::dict dict = to_dict(point);
+  dict["other_lines"] = point.other_lines;
+  return dict;
 }
 
 }  // namespace
@@ -127,5 +126,5 @@ void bind_measure(nb::module_& module) {
              "threads"_a, "area"_a, "reads_percent"_a, "outstanding"_a, "fence_every"_a, "agent"_a,
              "lines"_a, "seed"_a);
   module.def("contention", contention, "settings"_a, nb::kw_only(), "other"_a, "area"_a, "reads"_a,
-             "seed"_a);
+             "seed"_a, "threads"_a = 1, "delay_ps"_a = 0);
 }

@@ -2,10 +2,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "bindings/convert.h"
 #include "probe/chase.h"
 #include "probe/clock.h"
+#include "probe/drop.h"
 #include "probe/isa.h"
 #include "probe/memory.h"
 #include "probe/overwrite.h"
@@ -48,11 +51,15 @@ nb::dict to_dict(const Timings& timings) {
   return dict;
 }
 
-FencePlace fence_place(const std::string& name) {
-  if (name == "region") return FencePlace::region;
-  if (name == "block") return FencePlace::block;
-  if (name == "none") return FencePlace::none;
-  throw InputError("fence: unknown '" + name + "', expected region, block or none");
+/// The 64 bytes of a line; nothing for none.
+std::optional<LineValue> line_value(const nb::bytes& bytes) {
+  if (bytes.size() == 0) return std::nullopt;
+  if (bytes.size() != line_bytes) {
+    throw InputError("value: found " + std::to_string(bytes.size()) + " B, expected a line, 64 B");
+  }
+  LineValue value;
+  std::memcpy(value.bytes.data(), bytes.c_str(), line_bytes);
+  return value;
 }
 
 void new_memory(Memory* memory, Bytes bytes, const std::string& pages, int node,
@@ -76,7 +83,7 @@ nb::dict host_chase(const Memory& memory, Bytes region, Bytes block, Bytes strid
   request.read_after_write = op == "raw";
   request.op = parse_op(request.read_after_write ? "ntstore" : op, isa);
   request.repeat = repeat;
-  request.fence_place = fence_place(fence);
+  request.fence_place = bindings::fence_place<FencePlace>(fence);
   request.fence = parse_fence(fence_kind);
   request.successor = table ? Successor::table : Successor::lines;
   request.lines = lines;
@@ -103,7 +110,8 @@ nb::dict host_overwrite(const Memory& memory, Bytes region, std::uint64_t writes
 
 nb::dict host_stream(const Memory& memory, const std::string& op, Bytes access, Bytes stride,
                      Bytes area, std::uint32_t reads_percent, Bytes fence_every,
-                     std::uint64_t lines, std::uint64_t seed, const std::vector<int>& cpus) {
+                     std::uint64_t lines, std::uint64_t seed, const std::vector<int>& cpus,
+                     const nb::bytes& value, const nb::bytes& held) {
   StreamRequest request;
   request.op = parse_op(op, Isa::host());
   request.access = access;
@@ -111,6 +119,8 @@ nb::dict host_stream(const Memory& memory, const std::string& op, Bytes access, 
   request.area = area;
   request.reads_percent = reads_percent;
   request.fence_every = fence_every;
+  request.value = line_value(value);
+  request.held = line_value(held);
   request.lines = lines;
   request.seed = seed;
   request.cpus = cpus;
@@ -118,12 +128,14 @@ nb::dict host_stream(const Memory& memory, const std::string& op, Bytes access, 
 }
 
 nb::dict host_contention(const Memory& memory, const std::string& other, Bytes area,
-                         std::uint64_t reads, std::uint64_t seed, const std::vector<int>& cpus) {
+                         std::uint64_t reads, double delay_ns, std::uint64_t seed,
+                         const std::vector<int>& cpus) {
   ContentionRequest request;
   request.chases = other == "load";
   request.op = other == "load" || other == "none" ? Op::load : parse_op(other, Isa::host());
   request.area = area;
   request.reads = reads;
+  request.delay_ns = delay_ns;
   request.seed = seed;
   request.cpus = cpus;
   const ContentionTimings timings = contention(memory, request, bindings::raise_signals);
@@ -133,15 +145,25 @@ nb::dict host_contention(const Memory& memory, const std::string& other, Bytes a
   return dict;
 }
 
-nb::dict host_walk(const Memory& memory, const std::vector<std::uint64_t>& offsets,
+nb::dict host_walk(const Memory& memory, const std::vector<std::uint64_t>& offsets, bool changes,
                    std::uint64_t chunks, double chunk_ns, std::uint64_t warm_passes, int cpu) {
   FollowRequest request;
   request.offsets = offsets;
+  request.changes = changes;
   request.chunks = chunks;
   request.chunk_ns = chunk_ns;
   request.warm_passes = warm_passes;
   request.cpu = cpu;
   const Timings timings = follow(memory, request, bindings::raise_signals);
+  nb::dict dict = to_dict(timings.threads[0]);
+  add(dict, timings.disturbance);
+  return dict;
+}
+
+nb::dict host_drop(const Memory& memory, std::uint64_t lines, bool changes, std::uint64_t chunks,
+                   int cpu) {
+  const DropRequest request{.lines = lines, .changes = changes, .chunks = chunks, .cpu = cpu};
+  const Timings timings = drop(memory, request, bindings::raise_signals);
   nb::dict dict = to_dict(timings.threads[0]);
   add(dict, timings.disturbance);
   return dict;
@@ -185,11 +207,13 @@ void bind_probe(nb::module_& module) {
       .def("overwrite", host_overwrite, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
            "fence_kind"_a, "cpu"_a)
       .def("stream", host_stream, nb::kw_only(), "op"_a, "access"_a, "stride"_a, "area"_a,
-           "reads_percent"_a, "fence_every"_a, "lines"_a, "seed"_a, "cpus"_a)
-      .def("contention", host_contention, nb::kw_only(), "other"_a, "area"_a, "reads"_a, "seed"_a,
-           "cpus"_a)
-      .def("walk", host_walk, "offsets"_a, nb::kw_only(), "chunks"_a = 32, "chunk_ns"_a = 50'000.0,
-           "warm_passes"_a = 2, "cpu"_a = 0);
+           "reads_percent"_a, "fence_every"_a, "lines"_a, "seed"_a, "cpus"_a,
+           "value"_a = nb::bytes("", 0), "held"_a = nb::bytes("", 0))
+      .def("contention", host_contention, nb::kw_only(), "other"_a, "area"_a, "reads"_a,
+           "delay_ns"_a, "seed"_a, "cpus"_a)
+      .def("drop", host_drop, nb::kw_only(), "lines"_a, "changes"_a, "chunks"_a, "cpu"_a)
+      .def("walk", host_walk, "offsets"_a, nb::kw_only(), "changes"_a = false, "chunks"_a = 32,
+           "chunk_ns"_a = 50'000.0, "warm_passes"_a = 2, "cpu"_a = 0);
   module.def(
       "host_capacity",
       [](const std::string& path, bool destructive) { return inspect(path, destructive).capacity; },

@@ -157,13 +157,6 @@ class Chaser {
   std::vector<Chunk> chunks_;
 };
 
-void check_holds(const Memory& memory, Bytes wanted) {
-  if (wanted > memory.size()) {
-    throw InputError("memory: " + std::to_string(wanted) + " B are reached, " +
-                     std::to_string(memory.size()) + " B are mapped");
-  }
-}
-
 }  // namespace
 
 std::uint64_t ChaseRequest::regions() const {
@@ -178,7 +171,7 @@ Timings chase(const Memory& memory, const ChaseRequest& request, const Poll& pol
       request.stride < request.block) {
     throw InputError("chase: region, block and stride do not fit one another");
   }
-  check_holds(memory, request.footprint());
+  memory.check_holds(request.footprint());
   const std::vector<std::uint32_t> next = random_cycle(request.blocks(), request.seed);
   const Bytes share = request.footprint() / request.cpus.size();
   Timings timings;
@@ -195,11 +188,14 @@ Timings chase(const Memory& memory, const ChaseRequest& request, const Poll& pol
 
 Timings follow(const Memory& memory, const FollowRequest& request, const Poll& poll) {
   if (request.offsets.empty()) throw InputError("offsets: none are given");
+  // What a changing walk counts up lies beside the word that it follows.
+  const Bytes unit = request.changes ? line_bytes : sizeof(std::uint64_t);
   for (const std::uint64_t offset : request.offsets) {
-    if (offset % sizeof(std::uint64_t) != 0) {
-      throw InputError("offsets: " + std::to_string(offset) + " is not a multiple of 8");
+    if (offset % unit != 0) {
+      throw InputError("offsets: " + std::to_string(offset) + " is not a multiple of " +
+                       std::to_string(unit));
     }
-    check_holds(memory, offset + sizeof(std::uint64_t));
+    memory.check_holds(offset + unit);
   }
   Timings timings;
   timings.threads.resize(1);
@@ -209,14 +205,17 @@ Timings follow(const Memory& memory, const FollowRequest& request, const Poll& p
         link(memory.base(), request.offsets);
         const Clock& clock = Clock::host();
         const std::uint64_t loads = request.offsets.size();
-        const std::byte* at = memory.base() + request.offsets.front();
-        for (std::uint64_t pass = 0; pass < request.warm_passes; ++pass) at = follow(at, loads);
+        std::byte* at = memory.base() + request.offsets.front();
+        const auto walk = [&](std::uint64_t steps) {
+          at = request.changes ? follow_changing(at, steps) : follow(at, steps);
+        };
+        for (std::uint64_t pass = 0; pass < request.warm_passes; ++pass) walk(loads);
         ChunkSize size(std::uint64_t{1} << 40, request.chunk_ns);
         // The first chunks only find out how long a load takes.
         while (timings.threads[0].size() < request.chunks && member.carry_on()) {
           const std::uint64_t steps = size.units();
           const std::uint64_t start = start_cycles();
-          at = follow(at, steps);
+          walk(steps);
           const double ns = clock.ns(stop_cycles() - start);
           if (size.settled()) timings.threads[0].push_back({ns, steps, 0});
           size.learn(ns, steps);

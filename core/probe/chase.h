@@ -48,9 +48,11 @@ struct Timings {
 [[nodiscard]] Timings chase(const Memory& memory, const ChaseRequest& request, const Poll& poll);
 
 /// Dependent loads along chosen offsets of `memory`, in the order given, round and round: a
-/// first pass to warm, then chunks of about `chunk_ns`. The offsets are multiples of 8.
+/// first pass to warm, then chunks of about `chunk_ns`. The offsets are multiples of 8, or of a
+/// line where lines are changed.
 struct FollowRequest {
   std::vector<std::uint64_t> offsets;
+  bool changes = false;  ///< each line after it has been loaded: then its eviction is a write
   std::uint64_t chunks = 32;
   double chunk_ns = 50'000;
   std::uint64_t warm_passes = 2;

@@ -35,6 +35,14 @@ inline std::uint64_t stop_cycles() {
   return std::uint64_t{high} << 32 | low;
 }
 
+/// The counter now, in no order with what stands around it: for waiting, not for timing.
+inline std::uint64_t cycles_now() {
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return std::uint64_t{high} << 32 | low;
+}
+
 // NOLINTEND(misc-const-correctness)
 
 /// From cycles of the time stamp counter to nanoseconds, less what reading the counter costs.
@@ -50,6 +58,11 @@ class Clock {
   }
   [[nodiscard]] double raw_ns(std::uint64_t cycles) const {
     return static_cast<double>(cycles) * ns_per_cycle_;
+  }
+
+  /// The cycles of a span, the reverse of `raw_ns`.
+  [[nodiscard]] std::uint64_t cycles(double ns) const {
+    return static_cast<std::uint64_t>(ns / ns_per_cycle_);
   }
 
   [[nodiscard]] double hertz() const { return 1e9 / ns_per_cycle_; }

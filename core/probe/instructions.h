@@ -21,6 +21,18 @@ inline std::uint64_t load_word(const std::byte* line) {
   return word;
 }
 
+/// The same, and counts up the eight bytes behind them, so that the line is dirty.
+inline std::uint64_t change_line(std::byte* line) {
+  std::uint64_t word = 0;
+  asm volatile(
+      "movq (%1), %0\n\t"
+      "incq 8(%1)"
+      : "=&r"(word)
+      : "r"(line)
+      : "cc", "memory");
+  return word;
+}
+
 /// A whole line by ordinary vector loads.
 template <Width W>
 void load_line(const std::byte* line) {
@@ -79,71 +91,68 @@ std::uint64_t nt_load_line(const std::byte* line) {
   return word;
 }
 
-/// Fills a line with a word by ordinary vector stores.
-template <Width W>
-void store_line(std::byte* line, std::uint64_t word) {
-  if constexpr (W == Width::avx512) {
-    asm volatile(
-        "vpbroadcastq %1, %%zmm0\n\t"
-        "vmovdqa64 %%zmm0, (%0)"
-        :
-        : "r"(line), "r"(word)
-        : "xmm0", "memory");
-  } else if constexpr (W == Width::avx2) {
-    asm volatile(
-        "vmovq %1, %%xmm0\n\t"
-        "vpbroadcastq %%xmm0, %%ymm0\n\t"
-        "vmovdqa %%ymm0, (%0)\n\t"
-        "vmovdqa %%ymm0, 32(%0)"
-        :
-        : "r"(line), "r"(word)
-        : "xmm0", "memory");
-  } else {
-    asm volatile(
-        "movq %1, %%xmm0\n\t"
-        "punpcklqdq %%xmm0, %%xmm0\n\t"
-        "movdqa %%xmm0, (%0)\n\t"
-        "movdqa %%xmm0, 16(%0)\n\t"
-        "movdqa %%xmm0, 32(%0)\n\t"
-        "movdqa %%xmm0, 48(%0)"
-        :
-        : "r"(line), "r"(word)
-        : "xmm0", "memory");
-  }
-}
+// What a line is filled with, brought into registers: one word, again and again, or the line
+// that a pointer leads to. Macros, because assembly can be put together by nothing else.
+#define NEARFAR_WORD_512 "vpbroadcastq %1, %%zmm0\n\t"
+#define NEARFAR_WORD_256            \
+  "vmovq %1, %%xmm0\n\t"            \
+  "vpbroadcastq %%xmm0, %%ymm0\n\t" \
+  "vmovdqa %%ymm0, %%ymm1\n\t"
+#define NEARFAR_WORD_128          \
+  "movq %1, %%xmm0\n\t"           \
+  "punpcklqdq %%xmm0, %%xmm0\n\t" \
+  "movdqa %%xmm0, %%xmm1\n\t"     \
+  "movdqa %%xmm0, %%xmm2\n\t"     \
+  "movdqa %%xmm0, %%xmm3\n\t"
+#define NEARFAR_LINE_512 "vmovdqa64 (%1), %%zmm0\n\t"
+#define NEARFAR_LINE_256     \
+  "vmovdqa (%1), %%ymm0\n\t" \
+  "vmovdqa 32(%1), %%ymm1\n\t"
+#define NEARFAR_LINE_128      \
+  "movdqa (%1), %%xmm0\n\t"   \
+  "movdqa 16(%1), %%xmm1\n\t" \
+  "movdqa 32(%1), %%xmm2\n\t" \
+  "movdqa 48(%1), %%xmm3\n\t"
 
-/// Fills a line with a word by non-temporal stores, which go round the caches.
-template <Width W>
-void nt_store_line(std::byte* line, std::uint64_t word) {
-  if constexpr (W == Width::avx512) {
-    asm volatile(
-        "vpbroadcastq %1, %%zmm0\n\t"
-        "vmovntdq %%zmm0, (%0)"
-        :
-        : "r"(line), "r"(word)
-        : "xmm0", "memory");
-  } else if constexpr (W == Width::avx2) {
-    asm volatile(
-        "vmovq %1, %%xmm0\n\t"
-        "vpbroadcastq %%xmm0, %%ymm0\n\t"
-        "vmovntdq %%ymm0, (%0)\n\t"
-        "vmovntdq %%ymm0, 32(%0)"
-        :
-        : "r"(line), "r"(word)
-        : "xmm0", "memory");
-  } else {
-    asm volatile(
-        "movq %1, %%xmm0\n\t"
-        "punpcklqdq %%xmm0, %%xmm0\n\t"
-        "movntdq %%xmm0, (%0)\n\t"
-        "movntdq %%xmm0, 16(%0)\n\t"
-        "movntdq %%xmm0, 32(%0)\n\t"
-        "movntdq %%xmm0, 48(%0)"
-        :
-        : "r"(line), "r"(word)
-        : "xmm0", "memory");
+// A function that fills a line: what with, and by which stores of each width.
+#define NEARFAR_FILL(name, type, from, store_512, store_256, store_128)                   \
+  template <Width W>                                                                      \
+  void name(std::byte* line, type source) {                                               \
+    if constexpr (W == Width::avx512) {                                                   \
+      asm volatile(from##_512 store_512 " %%zmm0, (%0)"                                   \
+                   :                                                                      \
+                   : "r"(line), "r"(source)                                               \
+                   : "xmm0", "memory");                                                   \
+    } else if constexpr (W == Width::avx2) {                                              \
+      asm volatile(from##_256 store_256 " %%ymm0, (%0)\n\t" store_256 " %%ymm1, 32(%0)"   \
+                   :                                                                      \
+                   : "r"(line), "r"(source)                                               \
+                   : "xmm0", "xmm1", "memory");                                           \
+    } else {                                                                              \
+      asm volatile(from##_128 store_128 " %%xmm0, (%0)\n\t" store_128                     \
+                                        " %%xmm1, 16(%0)\n\t" store_128                   \
+                                        " %%xmm2, 32(%0)\n\t" store_128 " %%xmm3, 48(%0)" \
+                   :                                                                      \
+                   : "r"(line), "r"(source)                                               \
+                   : "xmm0", "xmm1", "xmm2", "xmm3", "memory");                           \
+    }                                                                                     \
   }
-}
+
+/// Fills a line with a word, or with another line, by ordinary vector stores.
+NEARFAR_FILL(store_line, std::uint64_t, NEARFAR_WORD, "vmovdqa64", "vmovdqa", "movdqa")
+NEARFAR_FILL(store_line, const std::byte*, NEARFAR_LINE, "vmovdqa64", "vmovdqa", "movdqa")
+
+/// The same by non-temporal stores, which go round the caches.
+NEARFAR_FILL(nt_store_line, std::uint64_t, NEARFAR_WORD, "vmovntdq", "vmovntdq", "movntdq")
+NEARFAR_FILL(nt_store_line, const std::byte*, NEARFAR_LINE, "vmovntdq", "vmovntdq", "movntdq")
+
+#undef NEARFAR_FILL
+#undef NEARFAR_LINE_128
+#undef NEARFAR_LINE_256
+#undef NEARFAR_LINE_512
+#undef NEARFAR_WORD_128
+#undef NEARFAR_WORD_256
+#undef NEARFAR_WORD_512
 
 /// Writes a dirty line back and may keep it.
 inline void clwb(std::byte* line) { asm volatile("clwb (%0)" : : "r"(line) : "memory"); }

@@ -56,10 +56,11 @@ struct Named {
   std::string_view instruction;
 };
 
-constexpr std::array<Named, 7> operations{{
+constexpr std::array<Named, 8> operations{{
     {"load", Op::load, nullptr, ""},
     {"ntload", Op::nt_load, &Isa::sse41, "movntdqa"},
     {"load+clflushopt", Op::load_clflushopt, &Isa::clflushopt, "clflushopt"},
+    {"load+store", Op::load_store, nullptr, ""},
     {"store", Op::store, nullptr, ""},
     {"ntstore", Op::nt_store, nullptr, ""},
     {"store+clwb", Op::store_clwb, &Isa::clwb, "clwb"},
@@ -78,7 +79,9 @@ Width Isa::width() const {
   return avx2 ? Width::avx2 : Width::sse2;
 }
 
-bool is_load(Op op) { return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt; }
+bool is_load(Op op) {
+  return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt || op == Op::load_store;
+}
 
 Op parse_op(const std::string& name, const Isa& isa) {
   std::string known;

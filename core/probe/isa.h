@@ -30,12 +30,14 @@ enum class Op : std::uint8_t {
   load,
   nt_load,
   load_clflushopt,
+  load_store,
   store,
   nt_store,
   store_clwb,
   store_clflushopt,
 };
 
+/// Whether it answers what the line holds; `load_store` then changes the line as well.
 [[nodiscard]] bool is_load(Op op);
 
 /// "load", "ntload", "store+clwb"...; throws InputError for any other name, and for an

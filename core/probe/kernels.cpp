@@ -30,6 +30,8 @@ auto with_op(Op op, Choose choose) {
       return choose.template operator()<Op::nt_load>();
     case Op::load_clflushopt:
       return choose.template operator()<Op::load_clflushopt>();
+    case Op::load_store:
+      return choose.template operator()<Op::load_store>();
     case Op::store:
       return choose.template operator()<Op::store>();
     case Op::nt_store:
@@ -45,8 +47,10 @@ auto with_op(Op op, Choose choose) {
 }
 
 constexpr bool loads(Op op) {
-  return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt;
+  return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt || op == Op::load_store;
 }
+
+constexpr bool stores(Op op) { return op == Op::load_store || !loads(op); }
 
 /// Drops a line and its neighbour, which the adjacent-line prefetcher fetches with it: what
 /// the next walk finds, no prefetcher has left there.
@@ -62,18 +66,19 @@ inline void drop_block(const std::byte* block, Bytes bytes) {
 
 /// Loads one line of a chase; answers its first eight bytes.
 template <Op O, Width W>
-std::uint64_t visit(const std::byte* line) {
+std::uint64_t visit(std::byte* line) {
   if constexpr (O == Op::nt_load) return nt_load_line<W>(line);
+  if constexpr (O == Op::load_store) return change_line(line);
   return load_word(line);
 }
 
-/// Stores one line.
-template <Op O, Width W>
-void fill(std::byte* line, std::uint64_t word) {
+/// Stores one line, of a word again and again or as the line that `source` points to.
+template <Op O, Width W, typename Source>
+void fill(std::byte* line, Source source) {
   if constexpr (O == Op::nt_store) {
-    nt_store_line<W>(line, word);
+    nt_store_line<W>(line, source);
   } else {
-    store_line<W>(line, word);
+    store_line<W>(line, source);
   }
   if constexpr (O == Op::store_clwb) clwb(line);
   if constexpr (O == Op::store_clflushopt) clflushopt(line);
@@ -91,7 +96,7 @@ std::uint64_t walk_table(const Walk& walk, std::uint64_t index, std::uint64_t st
   for (; steps != 0; --steps) {
     const std::uint64_t next = walk.next[index];
     if constexpr (loads(O)) {
-      const std::byte* const block = blocks.at(index);
+      std::byte* const block = blocks.at(index);
       std::uint64_t loaded = 0;
       for (Bytes at = 0; at < blocks.block; at += line_bytes) loaded = visit<O, W>(block + at);
       if constexpr (O == Op::load_clflushopt) drop_block(block, blocks.block);
@@ -111,7 +116,7 @@ std::uint64_t walk_table(const Walk& walk, std::uint64_t index, std::uint64_t st
 template <Op O, Width W>
 std::uint64_t walk_lines(const Walk& walk, std::uint64_t index, std::uint64_t steps) {
   const Blocks& blocks = walk.blocks;
-  const std::byte* block = blocks.at(index);
+  std::byte* block = blocks.at(index);
   const auto index_of = [&](const std::byte* at) {
     return static_cast<std::uint64_t>(at - blocks.base) / blocks.stride;
   };
@@ -127,42 +132,44 @@ std::uint64_t walk_lines(const Walk& walk, std::uint64_t index, std::uint64_t st
     }
     if constexpr (O == Op::load_clflushopt) drop_block(block, blocks.block);
     // The address came out of the line, as a number in a register.
-    block = reinterpret_cast<const std::byte*>(successor);  // NOLINT(performance-no-int-to-ptr)
+    block = reinterpret_cast<std::byte*>(successor);  // NOLINT(performance-no-int-to-ptr)
     fence(walk.fence);
   }
   leave_vectors<W>();
   return index_of(block);
 }
 
-template <Op O, Width W>
-void access_line(std::byte* line, std::uint64_t word) {
+template <Op O, Width W, typename Source>
+void access_line(std::byte* line, Source source) {
   if constexpr (O == Op::nt_load) {
     nt_load_line<W>(line);
   } else if constexpr (loads(O)) {
     load_line<W>(line);
+    if constexpr (O == Op::load_store) store_line<W>(line, source);
   } else {
-    fill<O, W>(line, word);
+    fill<O, W>(line, source);
   }
   if constexpr (O == Op::load_clflushopt) drop_pair(line);
 }
 
 /// One access of `bytes`.
-template <Op O, Width W>
-void access_bytes(std::byte* start, Bytes bytes, std::uint64_t word) {
+template <Op O, Width W, typename Source>
+void access_bytes(std::byte* start, Bytes bytes, Source source) {
   for (std::byte* line = start; line != start + bytes; line += line_bytes) {
-    access_line<O, W>(line, word);
+    access_line<O, W>(line, source);
   }
 }
 
 /// `count` accesses that follow one another without a gap: nothing but the lines, so that
 /// nothing but the memory limits them.
-template <Op O, Width W>
-void run_sequential(const Accesses& accesses, AccessState& state, std::uint64_t count) {
+template <Op O, Width W, typename Source>
+void run_sequential(const Accesses& accesses, AccessState& state, std::uint64_t count,
+                    Source source) {
   const Bytes area = accesses.area / accesses.access * accesses.access;
   Bytes at = state.done * accesses.access % area;
   for (Bytes left = count * accesses.access; left != 0;) {
     const Bytes run = std::min(left, area - at);
-    access_bytes<O, W>(accesses.base + at, run, state.done);
+    access_bytes<O, W>(accesses.base + at, run, source);
     left -= run;
     at = at + run == area ? 0 : at + run;
   }
@@ -171,8 +178,9 @@ void run_sequential(const Accesses& accesses, AccessState& state, std::uint64_t 
 
 /// The parameters are copied first: after every instruction of ours the compiler has to assume
 /// that memory has changed, and would read them again for each line.
-template <Op O, Width W>
-void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t count) {
+template <Op O, Width W, typename Source>
+void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t count,
+                   Source source) {
   const Accesses own = accesses;
   const bool random = own.stride == 0;
   const Bytes step = std::max(random ? own.access : own.stride, line_bytes);
@@ -187,10 +195,10 @@ void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t c
     } else if (next == end) {
       next = own.base;
     }
-    if (!loads(O) && own.reads_percent > 0 && rng.below(100) < own.reads_percent) {
-      access_bytes<Op::load, W>(next, own.access, i);
+    if (stores(O) && own.reads_percent > 0 && rng.below(100) < own.reads_percent) {
+      access_bytes<Op::load, W>(next, own.access, source);
     } else {
-      access_bytes<O, W>(next, own.access, i);
+      access_bytes<O, W>(next, own.access, source);
     }
     next += step;
     if (own.fence_every == 0) continue;
@@ -205,15 +213,27 @@ void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t c
   state.since_fence = since_fence;
 }
 
-template <Op O, Width W>
-void run_accesses(const Accesses& accesses, AccessState& state, std::uint64_t count) {
-  const bool mixed = !loads(O) && accesses.reads_percent > 0;
+template <Op O, Width W, typename Source>
+void run_from(const Accesses& accesses, AccessState& state, std::uint64_t count, Source source) {
+  const bool mixed = stores(O) && accesses.reads_percent > 0;
   if (accesses.stride == accesses.access && !mixed && accesses.fence_every == 0) {
-    run_sequential<O, W>(accesses, state, count);
+    run_sequential<O, W>(accesses, state, count, source);
   } else {
-    run_scattered<O, W>(accesses, state, count);
+    run_scattered<O, W>(accesses, state, count, source);
   }
   leave_vectors<W>();
+}
+
+template <Op O, Width W>
+void run_accesses(const Accesses& accesses, AccessState& state, std::uint64_t count) {
+  if constexpr (stores(O)) {
+    if (accesses.value != nullptr) {
+      run_from<O, W>(accesses, state, count, accesses.value);
+      return;
+    }
+  }
+  // Another word than last time, as long as it takes to come round: nothing is written twice.
+  run_from<O, W>(accesses, state, count, state.done);
 }
 
 template <Op O, Width W>
@@ -249,7 +269,14 @@ StoreKernel store_kernel(Op op, Width width) {
   });
 }
 
-const std::byte* follow(const std::byte* at, std::uint64_t steps) {
+void fill_with(std::byte* at, Bytes bytes, const std::byte* value, Width width) {
+  with_width(width, [&]<Width W>() {
+    access_bytes<Op::store, W>(at, bytes, value);
+    leave_vectors<W>();
+  });
+}
+
+std::byte* follow(std::byte* at, std::uint64_t steps) {
   for (; steps >= 8; steps -= 8) {
     asm volatile(
         "movq (%0), %0\n\t"
@@ -265,6 +292,14 @@ const std::byte* follow(const std::byte* at, std::uint64_t steps) {
         : "memory");
   }
   for (; steps != 0; --steps) asm volatile("movq (%0), %0" : "+r"(at) : : "memory");
+  return at;
+}
+
+std::byte* follow_changing(std::byte* at, std::uint64_t steps) {
+  for (; steps != 0; --steps) {
+    // The address came out of the line, as a number in a register.
+    at = reinterpret_cast<std::byte*>(change_line(at));  // NOLINT(performance-no-int-to-ptr)
+  }
   return at;
 }
 

@@ -24,7 +24,10 @@ enum class Successor : std::uint8_t { lines, table };
 [[nodiscard]] WalkKernel walk_kernel(Op op, Successor successor, Width width);
 
 /// Follows a chain of single words from `at` for `steps` loads; answers where it leads.
-const std::byte* follow(const std::byte* at, std::uint64_t steps);
+std::byte* follow(std::byte* at, std::uint64_t steps);
+
+/// The same, and changes the eight bytes behind each word before it goes on.
+std::byte* follow_changing(std::byte* at, std::uint64_t steps);
 
 /// Accesses `access` bytes, over and over: at regular strides or in random order.
 struct Accesses {
@@ -34,6 +37,7 @@ struct Accesses {
   Bytes stride = 0;  ///< 0: random
   std::uint32_t reads_percent = 100;
   Bytes fence_every = 0;  ///< bytes between sfences; 0: none
+  const std::byte* value = nullptr;  ///< the line that stores write; nullptr: they count
 };
 
 /// Where a stream of accesses has come to.
@@ -52,5 +56,8 @@ using AccessKernel = void (*)(const Accesses& accesses, AccessState& state, std:
 using StoreKernel = void (*)(std::byte* at, Bytes bytes, std::uint64_t word);
 
 [[nodiscard]] StoreKernel store_kernel(Op op, Width width);
+
+/// Fills `bytes` at `at` with the line `value` by ordinary stores.
+void fill_with(std::byte* at, Bytes bytes, const std::byte* value, Width width);
 
 }  // namespace nearfar::probe

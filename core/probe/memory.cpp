@@ -177,6 +177,13 @@ void Memory::check_granted(Pages pages) const {
                    "echo 1 > /proc/sys/vm/compact_memory");
 }
 
+void Memory::check_holds(Bytes wanted) const {
+  if (wanted > size_) {
+    throw InputError("memory: " + std::to_string(wanted) + " B are reached, " +
+                     std::to_string(size_) + " B are mapped");
+  }
+}
+
 void Memory::touch() const {
   for (Bytes at = 0; at < size_; at += small_page) {
     *static_cast<volatile std::byte*>(base_ + at) = std::byte{0};

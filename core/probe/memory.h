@@ -51,6 +51,8 @@ class Memory {
 
   [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] Bytes size() const { return size_; }
+  /// Throws InputError if `wanted` bytes are more than there are.
+  void check_holds(Bytes wanted) const;
   /// Whether stores reach the medium without the page cache (the mapping took MAP_SYNC).
   [[nodiscard]] bool synchronous() const { return synchronous_; }
 

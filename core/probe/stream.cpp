@@ -10,29 +10,25 @@ constexpr std::uint64_t chunks_a_thread = 32;
 /// Accesses that a disturbing thread makes between two looks at whether it should stop.
 constexpr std::uint64_t accesses_between_looks = 256;
 
-void check_holds(const Memory& memory, Bytes wanted) {
-  if (wanted > memory.size()) {
-    throw InputError("memory: " + std::to_string(wanted) + " B are reached, " +
-                     std::to_string(memory.size()) + " B are mapped");
-  }
-}
-
 std::vector<Chunk> stream_thread(std::byte* base, const StreamRequest& request,
                                  const Member& member) {
   const Clock& clock = Clock::host();
-  const AccessKernel kernel = access_kernel(request.op, Isa::host().width());
+  const Width width = Isa::host().width();
+  const AccessKernel kernel = access_kernel(request.op, width);
   const Accesses accesses{.base = base,
                           .area = request.area,
                           .access = request.access,
                           .stride = request.stride,
                           .reads_percent = request.reads_percent,
-                          .fence_every = request.fence_every};
+                          .fence_every = request.fence_every,
+                          .value = request.value ? request.value->bytes.data() : nullptr};
   AccessState state;
   state.random = request.seed + member.index();
   const std::uint64_t lines_each = request.access / line_bytes;
   const std::uint64_t wanted = (request.lines + lines_each - 1) / lines_each;
   ChunkSize size(wanted / chunks_a_thread);
   std::vector<Chunk> chunks;
+  if (request.held) fill_with(base, request.area, request.held->bytes.data(), width);
   flush(base, request.area);
   member.await_start();
   while (state.done < wanted && member.carry_on()) {
@@ -50,7 +46,7 @@ std::vector<Chunk> stream_thread(std::byte* base, const StreamRequest& request,
 class Disturber {
  public:
   Disturber(std::byte* base, const ContentionRequest& request, std::uint64_t seed)
-      : chases_(request.chases) {
+      : chases_(request.chases), delay_(Clock::host().cycles(request.delay_ns)) {
     accesses_ = {.base = base, .area = request.area, .reads_percent = 0};
     state_.random = seed;
     at_ = base;
@@ -62,10 +58,10 @@ class Disturber {
     std::uint64_t lines = 0;
     const std::uint64_t start = start_cycles();
     do {
-      if (chases_) {
-        at_ = follow(at_, accesses_between_looks);
+      if (delay_ == 0) {
+        access(accesses_between_looks);
       } else {
-        kernel_(accesses_, state_, accesses_between_looks);
+        for (std::uint64_t i = 0; i < accesses_between_looks; ++i) access_and_wait();
       }
       lines += accesses_between_looks;
     } while (member.carry_on());
@@ -74,10 +70,26 @@ class Disturber {
   }
 
  private:
+  void access(std::uint64_t count) {
+    if (chases_) {
+      at_ = follow(at_, count);
+    } else {
+      kernel_(accesses_, state_, count);
+    }
+  }
+
+  /// The counter is read without fences: the wait must not hold up what is on its way.
+  void access_and_wait() {
+    const std::uint64_t begin = cycles_now();
+    access(1);
+    while (cycles_now() - begin < delay_) relax();
+  }
+
   bool chases_;
+  std::uint64_t delay_;  ///< cycles
   Accesses accesses_;
   AccessState state_;
-  const std::byte* at_ = nullptr;
+  std::byte* at_ = nullptr;
   AccessKernel kernel_ = nullptr;
 };
 
@@ -86,7 +98,7 @@ std::vector<Chunk> read_singly(std::byte* base, const ContentionRequest& request
   const Clock& clock = Clock::host();
   ChunkSize size(request.reads / chunks_a_thread);
   std::vector<Chunk> chunks;
-  const std::byte* at = base;
+  std::byte* at = base;
   for (std::uint64_t done = 0; done < request.reads && member.carry_on();) {
     const std::uint64_t steps = std::min(size.units(), request.reads - done);
     const std::uint64_t start = start_cycles();
@@ -106,7 +118,7 @@ Timings stream(const Memory& memory, const StreamRequest& request, const Poll& p
       request.area < std::max(request.access, request.stride)) {
     throw InputError("stream: access, stride and area do not fit one another");
   }
-  check_holds(memory, request.area * request.cpus.size());
+  memory.check_holds(request.area * request.cpus.size());
   Timings timings;
   timings.threads.resize(request.cpus.size());
   timings.disturbance = run_team(
@@ -121,7 +133,7 @@ Timings stream(const Memory& memory, const StreamRequest& request, const Poll& p
 
 ContentionTimings contention(const Memory& memory, const ContentionRequest& request,
                              const Poll& poll) {
-  check_holds(memory, request.area * request.cpus.size());
+  memory.check_holds(request.area * request.cpus.size());
   const std::vector<std::uint32_t> next = random_cycle(request.area / line_bytes, request.seed);
   ContentionTimings timings;
   std::vector<double> rates(request.cpus.size());

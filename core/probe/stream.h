@@ -1,11 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "probe/chase.h"
 
 namespace nearfar::probe {
+
+/// What a line holds.
+struct alignas(line_bytes) LineValue {
+  std::array<std::byte, line_bytes> bytes{};
+};
 
 /// Independent accesses at full speed, each thread in its own area.
 struct StreamRequest {
@@ -15,6 +22,8 @@ struct StreamRequest {
   Bytes area = 0;  ///< a thread's
   std::uint32_t reads_percent = 0;  ///< loads among the accesses of a storing `op`
   Bytes fence_every = 0;
+  std::optional<LineValue> value{};  ///< that stores write; none: they count
+  std::optional<LineValue> held{};   ///< that every line holds before
   std::uint64_t lines = 0;  ///< of one thread
   std::uint64_t seed = 1;
   std::vector<int> cpus;
@@ -26,6 +35,7 @@ struct StreamRequest {
 struct ContentionRequest {
   bool chases = false;   ///< the others do as the reader does; otherwise they access at random
   Op op = Op::nt_store;  ///< of the others' random accesses
+  double delay_ns = 0;   ///< from one of another's accesses to its next, at least
   Bytes area = 0;        ///< a thread's
   std::uint64_t reads = 0;
   std::uint64_t seed = 1;

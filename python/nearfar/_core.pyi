@@ -20,6 +20,11 @@ class PointData(TypedDict):
     max_ps: int
     counters: dict[str, int]
 
+class ContentionData(PointData):
+    """The reader's lines are `lines`."""
+
+    other_lines: int  # of those that disturbed it
+
 class OverwriteData(PointData):
     samples_ps: list[int]  # one a write, in order
 
@@ -76,7 +81,16 @@ def chase(
     `lines` is rounded up to whole regions; the walk is cut after `walk_lines`, if not 0.
     """
 
-def contention(settings: str, *, other: str, area: int, reads: int, seed: int) -> PointData: ...
+def contention(
+    settings: str,
+    *,
+    other: str,
+    area: int,
+    reads: int,
+    seed: int,
+    threads: int = 1,
+    delay_ps: int = 0,
+) -> ContentionData: ...
 def overwrite(
     settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
 ) -> OverwriteData: ...
@@ -218,24 +232,40 @@ class HostMemory:
         lines: int,
         seed: int,
         cpus: Sequence[int],
+        value: bytes = b"",
+        held: bytes = b"",
     ) -> Timings:
-        """`lines` a thread; a `stride` of 0 is random."""
+        """`lines` a thread; a `stride` of 0 is random; stores write the line `value` (64 B) over
+        the line `held`, or count over whatever is there."""
 
     def contention(
-        self, *, other: str, area: int, reads: int, seed: int, cpus: Sequence[int]
+        self,
+        *,
+        other: str,
+        area: int,
+        reads: int,
+        delay_ns: float,
+        seed: int,
+        cpus: Sequence[int],
     ) -> ContentionTimings:
-        """The first of `cpus` reads singly; `other` is what all others do."""
+        """The first of `cpus` reads singly; `other` is what all others do, once every `delay_ns`
+        at most."""
+
+    def drop(self, *, lines: int, changes: bool, chunks: int, cpu: int) -> WalkTimings:
+        """Throws `lines` lines out of the caches, loaded before or also changed; that is timed."""
 
     def walk(
         self,
         offsets: Sequence[int],
         *,
+        changes: bool = False,
         chunks: int = 32,
         chunk_ns: float = 50_000.0,
         warm_passes: int = 2,
         cpu: int = 0,
     ) -> WalkTimings:
-        """Dependent loads at chosen offsets, in the order given, round and round."""
+        """Dependent loads at chosen offsets, in the order given, round and round; `changes`: each
+        line is changed before the next load, and offsets are those of lines."""
 
 class Replay:
     """A trace fed piece by piece, so that its size does not matter."""

@@ -46,8 +46,8 @@ std::vector<Width> widths() {
 
 std::vector<Op> operations() {
   std::vector<Op> found;
-  for (const char* name : {"load", "ntload", "load+clflushopt", "store", "ntstore", "store+clwb",
-                           "store+clflushopt"}) {
+  for (const char* name : {"load", "ntload", "load+clflushopt", "load+store", "store", "ntstore",
+                           "store+clwb", "store+clflushopt"}) {
     try {
       found.push_back(parse_op(name, Isa::host()));
     } catch (const InputError&) {
@@ -81,13 +81,25 @@ TEST(Chain, LeadsThroughChosenOffsetsInTheirOrderAndBack) {
   const Lines memory(64);
   const std::vector<std::uint64_t> offsets{1024, 0, 64, 4000, 8};
   link(memory.base(), offsets);
-  const std::byte* at = memory.base() + offsets[0];
+  std::byte* at = memory.base() + offsets[0];
   for (std::size_t i = 1; i <= offsets.size(); ++i) {
     at = follow(at, 1);
     EXPECT_EQ(at, memory.base() + offsets[i % offsets.size()]);
   }
   EXPECT_EQ(follow(at, offsets.size() * 13), at);
   EXPECT_EQ(follow(at, 2), memory.base() + offsets[2]);
+}
+
+TEST(Chain, ThatIsChangedOnItsWayLeadsToTheSamePlaces) {
+  const Lines memory(64);
+  const std::vector<std::uint64_t> offsets{1024, 0, 64, 3968};
+  link(memory.base(), offsets);
+  std::byte* const first = memory.base() + offsets[0];
+  EXPECT_EQ(follow_changing(first, 3 * offsets.size()), first);
+  for (const std::uint64_t offset : offsets) {
+    EXPECT_EQ(memory.word(offset + 8), untouched + 3);
+    EXPECT_EQ(memory.word(offset + 16), untouched);
+  }
 }
 
 /// A region of `blocks` blocks of two lines, three lines apart.
@@ -121,9 +133,9 @@ TEST(Walks, FollowTheCycleWhateverTheOperationTheWidthAndTheTable) {
   }
 }
 
-TEST(Walks, WithALoadLeaveTheMemoryAsItWas) {
+TEST(Walks, WithALoadAloneLeaveTheMemoryAsItWas) {
   for (const Op op : operations()) {
-    if (!is_load(op)) continue;
+    if (!is_load(op) || op == Op::load_store) continue;
     for (const Width width : widths()) {
       const Region region(50);
       link(region.walk.blocks, region.next);
@@ -133,6 +145,18 @@ TEST(Walks, WithALoadLeaveTheMemoryAsItWas) {
         walk_kernel(op, successor, width)(region.walk, 0, 50);
       }
       EXPECT_EQ(std::memcmp(before.data(), region.lines.base(), before.size()), 0);
+    }
+  }
+}
+
+TEST(Walks, WithALoadAndAStoreCountUpOneWordOfEachLine) {
+  for (const Successor successor : {Successor::lines, Successor::table}) {
+    const Region region(50);
+    link(region.walk.blocks, region.next);
+    walk_kernel(Op::load_store, successor, Width::sse2)(region.walk, 0, 150);
+    for (Bytes line = 0; line < 150; ++line) {
+      EXPECT_EQ(region.lines.word(line * line_bytes + 8), untouched + (line % 3 < 2 ? 3 : 0));
+      EXPECT_EQ(region.lines.word(line * line_bytes + 16), untouched);
     }
   }
 }
@@ -191,7 +215,7 @@ TEST(Accesses, AtAStrideTouchEachPlaceInTurnAndWrapAround) {
     kernel(accesses, state, 2);
     EXPECT_EQ(touched(), (std::vector<int>{0, 1, 4, 5, 8, 9}));
     EXPECT_EQ(state.done, 4u);
-    EXPECT_EQ(memory.word(0), 1u);  // the fourth access, the second of its call, came round
+    EXPECT_EQ(memory.word(0), 2u);  // the second call, begun after two accesses, came round
   }
 }
 
@@ -213,6 +237,49 @@ TEST(Accesses, WithoutAGapTouchEveryLineAndWrapAround) {
     for (Bytes line = 0; line < 16; ++line) {
       const std::uint64_t expected = line < 2 || (line >= 8 && line < 12) ? 4 : 0;
       EXPECT_EQ(memory.word(line * line_bytes), line < 12 ? expected : untouched) << line;
+    }
+  }
+}
+
+/// A line whose words all differ.
+const std::byte* distinct_words() {
+  struct alignas(line_bytes) Words {
+    std::uint64_t at[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  };
+  static const Words words;
+  return reinterpret_cast<const std::byte*>(words.at);
+}
+
+TEST(Accesses, WriteTheLineTheyAreGivenWhateverTheOperationAndTheWidth) {
+  for (const Op op : operations()) {
+    if (is_load(op) && op != Op::load_store) continue;
+    for (const Width width : widths()) {
+      for (const Bytes stride : {Bytes{2 * line_bytes}, Bytes{4 * line_bytes}}) {
+        const Lines memory(16);
+        const Accesses accesses{.base = memory.base(),
+                                .area = 16 * line_bytes,
+                                .access = 2 * line_bytes,
+                                .stride = stride,
+                                .reads_percent = 0,
+                                .value = distinct_words()};
+        AccessState state;
+        access_kernel(op, width)(accesses, state, 3);
+        fence(Fence::mfence);
+        for (Bytes at = 0; at < 16 * line_bytes; at += 8) {
+          const bool written = at % stride < 2 * line_bytes && at < 3 * stride;
+          ASSERT_EQ(memory.word(at), written ? at / 8 % 8 + 1 : untouched) << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(Filling, CopiesTheLineToEveryLine) {
+  for (const Width width : widths()) {
+    const Lines memory(8);
+    fill_with(memory.base(), 5 * line_bytes, distinct_words(), width);
+    for (Bytes at = 0; at < 8 * line_bytes; at += 8) {
+      ASSERT_EQ(memory.word(at), at < 5 * line_bytes ? at / 8 % 8 + 1 : untouched) << at;
     }
   }
 }

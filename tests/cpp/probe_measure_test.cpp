@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "probe/chase.h"
 #include "probe/clock.h"
+#include "probe/drop.h"
 #include "probe/memory.h"
 #include "probe/overwrite.h"
 #include "probe/stream.h"
@@ -165,6 +166,22 @@ TEST(AStream, MakesAsManyAccessesAsWereAskedForOnEachThread) {
   for (const auto& chunks : timings.threads) EXPECT_EQ(lines_of(chunks), 1000u);
 }
 
+TEST(AStream, LeavesInItsAreaTheValueItWasToldToWriteOverTheOneItFound) {
+  StreamRequest request;
+  request.op = Op::nt_store;
+  request.stride = line_bytes;
+  request.area = 4096;
+  request.lines = 10;
+  request.cpus = usable(1);
+  request.value.emplace().bytes.fill(std::byte{0xaa});
+  request.held.emplace().bytes.fill(std::byte{0x12});
+  const Memory memory({.bytes = request.area});
+  (void)stream(memory, request, {});
+  for (Bytes at = 0; at < request.area; ++at) {
+    ASSERT_EQ(memory.base()[at], at < 10 * line_bytes ? std::byte{0xaa} : std::byte{0x12}) << at;
+  }
+}
+
 TEST(Contention, TimesTheReaderAndCountsWhatTheOthersMoved) {
   ContentionRequest request;
   request.area = 1 << 20;
@@ -177,6 +194,48 @@ TEST(Contention, TimesTheReaderAndCountsWhatTheOthersMoved) {
     EXPECT_EQ(lines_of(timings.reader), 5000u);
     EXPECT_EQ(timings.other_gb_per_s > 0, request.cpus.size() > 1);
   }
+}
+
+TEST(Contention, WithADelayMovesNoMoreThanThatAllows) {
+  ContentionRequest request;
+  request.area = 1 << 20;
+  request.reads = 20'000;
+  request.op = Op::load;
+  request.delay_ns = 1000;
+  request.cpus = usable(2);
+  if (request.cpus.size() < 2) GTEST_SKIP() << "one processor";
+  const Memory memory({.bytes = request.area * request.cpus.size()});
+  const ContentionTimings timings = contention(memory, request, {});
+  EXPECT_GT(timings.other_gb_per_s, 0);
+  EXPECT_LE(timings.other_gb_per_s, 0.0641);  // 64 B a microsecond
+}
+
+TEST(Dropping, TimesSoManyLinesAsOftenAsWasAskedFor) {
+  const Memory memory({.bytes = 4096});
+  for (const bool changes : {false, true}) {
+    const DropRequest request{.lines = 64, .changes = changes, .chunks = 5, .cpu = usable(1)[0]};
+    const Timings timings = drop(memory, request, {});
+    ASSERT_EQ(timings.threads.size(), 1u);
+    EXPECT_EQ(timings.threads[0].size(), 5u);
+    EXPECT_EQ(lines_of(timings.threads[0]), 5u * 64);
+    EXPECT_EQ(word_at(memory, 8), changes ? 5u : 0u);
+  }
+  EXPECT_THROW((void)drop(memory, {.lines = 65}, {}), InputError);
+  EXPECT_THROW((void)drop(memory, {.lines = 0}, {}), InputError);
+}
+
+TEST(AWalk, ThatChangesItsLinesTakesOnlyWholeLines) {
+  const Memory memory({.bytes = 1 << 20});
+  FollowRequest request;
+  request.offsets = {0, 4096, 64};
+  request.changes = true;
+  request.chunks = 2;
+  request.chunk_ns = 1000;
+  request.cpu = usable(1)[0];
+  (void)follow(memory, request, {});
+  EXPECT_GT(word_at(memory, 4096 + 8), 0u);
+  request.offsets = {0, 8};
+  EXPECT_THROW((void)follow(memory, request, {}), InputError);
 }
 
 TEST(AWalk, TakesAsManyChunksAsWereAskedForAndStaysAmongItsOffsets) {

@@ -35,6 +35,7 @@ class HostStandIn:
         self.asked: list[dict[str, Any]] = []
         self.mapped: list[dict[str, Any]] = []
         self.ns: Callable[[dict[str, Any]], float] = lambda _: 100.0
+        self.moved: Callable[[dict[str, Any]], float] = lambda _: 5.0
         self.walk_ns: Callable[[str, int], float] = lambda _pages, _count: 1.0
         self.capacity = 1 << 30
         self.synchronous = True
@@ -71,7 +72,11 @@ class _Memory:
         return self._threads("stream", asked)
 
     def contention(self, **asked: Any) -> dict[str, Any]:
-        return {**self._answer("contention", asked), "other_gb_per_s": 5.0, **_CALM}
+        moved = self._core.moved(asked)
+        return {**self._answer("contention", asked), "other_gb_per_s": moved, **_CALM}
+
+    def drop(self, **asked: Any) -> dict[str, Any]:
+        return {**self._answer("drop", asked), **_CALM}
 
     def overwrite(self, *, writes: int, **asked: Any) -> dict[str, Any]:
         self._note("overwrite", {"writes": writes, **asked})
@@ -87,7 +92,7 @@ class _Memory:
 
     def _answer(self, kind: str, asked: dict[str, Any]) -> dict[str, Any]:
         self._note(kind, asked)
-        return _chunks(self._core.ns(asked))
+        return _chunks(self._core.ns({**asked, "node": self._mapped["node"]}))
 
     def _note(self, kind: str, asked: dict[str, Any]) -> None:
         measured = [one for one in self._core.asked if "kind" in one]

@@ -53,9 +53,10 @@ class StandIn:
 
     def contention(self, settings: str, *, other: str, reads: int, **asked: Any) -> dict[str, Any]:
         self._note(settings, other=other, reads=reads, **asked)
-        slower = {"none": 1, "load": 2, "ntstore": 3}[other]
+        slower = {"none": 1, "load": 2, "ntload": 2, "ntstore": 3}[other]
         point = _point("load", slower * LOAD_NS, lines=reads, threads=1, reads=True)
-        return {**point, "threads": 1 if other == "none" else 2}  # the lines are the reader's
+        # The lines are the reader's.
+        return {**point, "threads": 1 + asked["threads"], "other_lines": 5 * reads}
 
     def _note(self, settings: str, **asked: Any) -> None:
         if self.interrupt_at == len(self.asked):

@@ -199,8 +199,12 @@ def test_the_stub_has_the_keys_that_the_kernels_return() -> None:
     assert set(chase) == stub_keys("Timings")
     assert set(chase["threads"][0]) == stub_keys("Chunks")
     assert set(memory.walk([0, 64], chunks=1, cpu=cpu)) == stub_keys("WalkTimings")
-    contention = memory.contention(other="none", area=4096, reads=10, seed=1, cpus=[cpu])
+    contention = memory.contention(
+        other="none", area=4096, reads=10, delay_ns=0, seed=1, cpus=[cpu]
+    )
     assert set(contention) == stub_keys("ContentionTimings")
+    dropped = memory.drop(lines=1, changes=True, chunks=1, cpu=cpu)
+    assert set(dropped) == stub_keys("WalkTimings")
     overwritten = memory.overwrite(region=256, writes=1, op="ntstore", fence_kind="mfence", cpu=cpu)
     assert set(overwritten) == stub_keys("OverwriteTimes")
     assert set(_core.host_isa()) == stub_keys("Isa")

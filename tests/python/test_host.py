@@ -174,6 +174,27 @@ def test_contention_tells_what_the_other_thread_moved(host: HostStandIn) -> None
     assert alone.threads == 1
 
 
+def test_contention_is_a_point_for_each_delay_and_as_many_threads_as_were_asked_for(
+    host: HostStandIn,
+) -> None:
+    pattern = Contention(other="ntload", threads=3, delay="1us,50ns,0ns", area="1MiB")
+    result = played(pattern, effort=Effort(least=1, most=1))
+    assert sorted(one["delay_ns"] for one in measurements(host)) == [0, 50, 1000]
+    assert all(one["cpus"] == [2, 3, 1, 0] for one in measurements(host))
+    assert [point.delay_ns for point in result.points] == [1000, 50, 0]
+    assert host.mapped[0]["bytes"] == 4 << 20
+    assert parse(json.loads(to_json(result))) == result
+
+
+def test_a_stream_writes_a_line_of_each_value_over_the_one_held_before(host: HostStandIn) -> None:
+    pattern = Stream(op="ntstore", value="0xF0,1234567812345678", held="aa", area="1MiB")
+    result = played(pattern, effort=Effort(least=1, most=1))
+    asked = {one["value"]: one["held"] for one in measurements(host)}
+    assert asked == {b"\xf0" * 64: b"\xaa" * 64, bytes.fromhex("12345678") * 16: b"\xaa" * 64}
+    assert [point.value for point in result.points] == ["0xf0", "0x1234567812345678"]
+    assert result.pattern["held"] == "0xaa"
+
+
 # How long it goes on
 
 
@@ -262,6 +283,7 @@ def test_progress_rises_to_its_end() -> None:
         (Chase(agent="none"), "host", "agent: none is for models"),
         (Stream(outstanding=4, area="1MiB"), "host", "outstanding: a real core has its own"),
         (Chase(whole=False), "host", "a region is walked to its end"),
+        (Contention(threads=4, area="1MiB"), "host", "threads: 5 are more than the 4 processors"),
     ],
 )
 def test_what_the_machine_cannot_do_is_refused_before_anything_runs(
@@ -283,6 +305,8 @@ def test_what_the_machine_cannot_do_is_refused_before_anything_runs(
         (Chase(fence_kind="cpuid"), "fence-kind: cpuid is for host targets"),
         (Chase(stride=128), "stride: a chase with a stride is for host targets"),
         (Chase(successors="table"), "successors: they are chosen on host targets"),
+        (Stream(op="store", value="0xf0"), "value: a model's memory holds nothing"),
+        (Stream(op="load", held="0xf0"), "value: a model's memory holds nothing"),
     ],
 )
 def test_what_only_a_machine_can_do_is_refused_on_a_model(pattern: Any, complaint: str) -> None:

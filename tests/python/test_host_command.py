@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 BRIEF = ("--seconds", "0", "--quiet")
 
 
-@pytest.mark.parametrize("op", ["load", "ntload", "store", "ntstore", "raw"])
+@pytest.mark.parametrize("op", ["load", "ntload", "load+store", "store", "ntstore", "raw"])
 @pytest.mark.parametrize("regions", ["fresh", "repeat"])
 def test_a_chase_of_every_operation_has_its_point(nearfar: Run, op: str, regions: str) -> None:
     status, out, err = nearfar(
@@ -60,6 +60,20 @@ def test_the_other_patterns_run(nearfar: Run) -> None:
         ("stream", "--op", "load,ntstore", "--area", "1MiB", "--lines", "4096"),
         ("stream", "--op", "store", "--stride", "random", "--area", "1MiB", "--lines", "4096"),
         ("stream", "--op", "ntstore", "--reads", "70%", "--area", "1MiB", "--lines", "4096"),
+        ("stream", "--op", "load+store", "--area", "1MiB", "--lines", "4096"),
+        (
+            "stream",
+            "--op",
+            "store",
+            "--value",
+            "0xf0,0x0f",
+            "--held",
+            "0x12345678",
+            "--area",
+            "1MiB",
+            "--lines",
+            "4096",
+        ),
         ("contention", "--other", "none", "--area", "1MiB", "--reads", "1000"),
     ):
         status, out, err = nearfar("measure", "host", *arguments, *BRIEF, "--json", "-")
@@ -127,6 +141,25 @@ def test_bad_input_is_one_line(
     refused: Callable[..., str], target: str, arguments: tuple[str, ...], complaint: str
 ) -> None:
     assert complaint in refused("measure", target, "chase", "--region", "4KiB", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("stream", "--op", "store", "--value", "0xf"), "value: found '0xf', expected hexadecimal"),
+        (("stream", "--op", "store", "--value", "0xf0,xyz1"), "value: found 'xyz1'"),
+        (("stream", "--op", "load", "--value", "0xf0"), "value: load writes nothing"),
+        (("stream", "--op", "store", "--held", ""), "held: found ''"),
+        (("contention", "--delay", "5"), "delay: found '5' without a unit"),
+        (("contention", "--delay", "5ns,-1ns"), "delay: found -1ns, expected a time of zero"),
+        (("contention", "--other", "none", "--delay", "5ns"), "other: none leaves no thread"),
+        (("contention", "--threads", "100000"), "threads: 100001 are more than the"),
+    ],
+)
+def test_bad_input_of_other_patterns_is_one_line(
+    refused: Callable[..., str], arguments: tuple[str, ...], complaint: str
+) -> None:
+    assert complaint in refused("measure", "host", *arguments)
 
 
 def test_a_gigantic_page_is_there_or_the_line_says_how_to_get_it(nearfar: Run) -> None:

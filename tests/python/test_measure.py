@@ -194,6 +194,15 @@ def test_without_a_mix_loads_read_everything_and_stores_nothing(core: StandIn) -
     assert [asked["reads_percent"] for asked in core.asked] == [100, 0, 70]
 
 
+def test_contention_is_a_point_for_each_delay_with_what_the_others_moved(core: StandIn) -> None:
+    pattern = Contention(other="ntload", threads=3, delay="1us,0ns", reads=50)
+    points = played(core, pattern).points
+    assert [one["delay_ps"] for one in core.asked] == [1_000_000, 0]
+    assert [one["threads"] for one in core.asked] == [3, 3]
+    assert [point.delay_ns for point in points] == [1000, 0]
+    assert [point.other_gb_per_s for point in points] == [5 * point.gb_per_s for point in points]
+
+
 def test_contention_plays_beside_its_neighbour(core: StandIn) -> None:
     (point,) = played(core, Contention(other="ntstore", reads=50)).points
     assert point.ns_per_line == 3 * LOAD_NS

@@ -147,6 +147,12 @@ void StreamAccesses::begin_access() {
 
 bool StreamAccesses::next(Step& step) {
   step = Step{};
+  if (pause_due_) {
+    pause_due_ = false;
+    step.kind = Step::Kind::delay;
+    step.span = shape_.pause;
+    return true;
+  }
   if (shape_.fence_every != 0 && since_fence_ >= shape_.fence_every) {
     since_fence_ = 0;
     step = fence_step(FenceKind::sfence);
@@ -157,7 +163,10 @@ bool StreamAccesses::next(Step& step) {
   step.instructions = shape_.line_instructions + (offset_ == 0 ? shape_.access_instructions : 0);
   offset_ += line_bytes;
   since_fence_ += line_bytes;
-  if (offset_ == shape_.access) begin_access();
+  if (offset_ == shape_.access) {
+    pause_due_ = shape_.pause != Tick{};
+    begin_access();
+  }
   return true;
 }
 

@@ -125,6 +125,7 @@ struct StreamShape {
   Step::Kind op = Step::Kind::load;
   std::uint32_t reads_percent = 100;  ///< below 100: loads among accesses of `op`
   Bytes fence_every = 0;              ///< bytes between sfences; 0: none
+  Tick pause{};                       ///< after each access
   std::uint32_t line_instructions = 0;
   std::uint32_t access_instructions = 0;
   std::uint64_t seed = 0;
@@ -147,6 +148,7 @@ class StreamAccesses final : public Program {
   std::uint64_t accesses_ = 0;
   Bytes since_fence_ = 0;
   bool reading_ = false;
+  bool pause_due_ = false;
 };
 
 }  // namespace nearfar::sim::cpu

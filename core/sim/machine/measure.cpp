@@ -205,7 +205,8 @@ Point measure(const Settings& settings, const ContentionPattern& pattern,
               const std::function<void()>& poll, dram::CommandLog* log) {
   const cpu::Config core = core_config(settings, {}, 0);
   Bench bench(settings, core, log);
-  check_fits(2 * pattern.area, bench.memory(), "the threads' areas");
+  const std::uint32_t others = pattern.other == "none" ? 0 : pattern.threads;
+  check_fits((1 + others) * pattern.area, bench.memory(), "the threads' areas");
   Programs programs;
   cpu::ChaseShape chase;
   chase.region = pattern.area;
@@ -214,24 +215,28 @@ Point measure(const Settings& settings, const ContentionPattern& pattern,
   const auto order =
       std::make_shared<cpu::CyclicOrder>(pattern.area / line_bytes, settings.count("seed"));
   programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
-  const Address other_base(pattern.area);
-  if (pattern.other == "load") {
-    chase.base = other_base;
-    programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
-  } else if (pattern.other != "none") {
-    cpu::StreamShape other;
-    other.base = other_base;
-    other.area = pattern.area;
-    other.access = line_bytes;
-    other.op = kind_of(pattern.other);
-    other.line_instructions = core.line_instructions;
-    other.access_instructions = core.random_access_instructions;
-    other.seed = settings.count("seed");
-    programs.push_back(std::make_unique<cpu::StreamAccesses>(other));
+  for (std::uint32_t other = 1; other <= others; ++other) {
+    const Address base(other * pattern.area);
+    if (pattern.other == "load") {
+      chase.base = base;
+      programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
+      continue;
+    }
+    cpu::StreamShape shape;
+    shape.base = base;
+    shape.area = pattern.area;
+    shape.access = line_bytes;
+    shape.op = kind_of(pattern.other);
+    shape.line_instructions = core.line_instructions;
+    shape.access_instructions = core.random_access_instructions;
+    shape.pause = pattern.delay;
+    shape.seed = settings.count("seed") + other - 1;
+    programs.push_back(std::make_unique<cpu::StreamAccesses>(shape));
   }
   cpu::Agent::Limits limits;
   limits.leader_lines = pattern.reads;
   Point point = bench.run("load", std::move(programs), limits, poll);
+  point.other_lines = point.lines - std::min(point.lines, pattern.reads);
   point.lines = pattern.reads;
   return point;
 }

@@ -22,6 +22,7 @@ struct Point {
   std::string op;
   std::uint64_t threads = 1;
   std::uint64_t lines = 0;  ///< 64 B lines accessed while it was measured, all threads
+  std::uint64_t other_lines = 0;  ///< of a contention: those of the threads beside the reader
   Tick elapsed{};
   Histogram latency;          ///< of single loads, in ps; empty for stores
   std::vector<Tick> samples;  ///< of overwrites
@@ -77,13 +78,15 @@ struct StreamPattern {
                             const std::function<void()>& poll = {},
                             dram::CommandLog* log = nullptr);
 
-/// The latency of single reads beside another thread: one thread loads random lines, one at
-/// a time; the other does the same (`other` "load"), stores to random lines as fast as it can
-/// ("ntstore", "store+clwb", "store"), or is not there ("none").
+/// The latency of single reads beside other threads: one thread loads random lines, one at
+/// a time; the others do the same (`other` "load"), load or store random lines as fast as they
+/// can ("ntload", "ntstore", "store+clwb", "store") or with pauses, or are not there ("none").
 struct ContentionPattern {
   std::string other = "none";
   Bytes area = 0;  ///< a thread's
   std::uint64_t reads = 0;
+  std::uint32_t threads = 1;  ///< the others
+  Tick delay{};  ///< after each access of an "ntload" or a store
 };
 [[nodiscard]] Point measure(const Settings& settings, const ContentionPattern& pattern,
                             const std::function<void()>& poll = {},

@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     _add_overwrite(_kind(kinds, "overwrite", "tails: 256 B writes, each timed", _overwrite))
     _add_stream(_kind(kinds, "stream", "bandwidth: independent accesses", _stream))
     _add_contention(
-        _kind(kinds, "contention", "loaded latency: reads beside another thread", _contention)
+        _kind(kinds, "contention", "loaded latency: reads beside other threads", _contention)
     )
 
 
@@ -86,7 +86,8 @@ def _add_chase(parser: Parser) -> None:
         "--op",
         metavar="OP[,OP...]",
         help="ntload (default), load, ntstore, store, store+clwb, raw (read after write); "
-        "on a host also load+clflushopt, store+clflushopt",
+        "on a host also load+store (changes each line it follows), load+clflushopt, "
+        "store+clflushopt",
     )
     parser.add_argument("--regions", metavar="fresh|repeat", help="default fresh: each line once")
     parser.add_argument("--fence", metavar="region|block|none", help="where; default region")
@@ -120,7 +121,11 @@ def _overwrite(args: argparse.Namespace) -> Pattern:
 
 def _add_stream(parser: Parser) -> None:
     parser.add_argument(
-        "--op", metavar="OP[,OP...]", required=True, help="load, ntload, store, ntstore, store+clwb"
+        "--op",
+        metavar="OP[,OP...]",
+        required=True,
+        help="load, ntload, store, ntstore, store+clwb; on a host also load+store, "
+        "load+clflushopt, store+clflushopt",
     )
     parser.add_argument("--access", metavar=_SIZES, help="bytes of one access; default 256B")
     parser.add_argument(
@@ -132,6 +137,12 @@ def _add_stream(parser: Parser) -> None:
         "--reads", metavar="PERCENT", help="mix: this share loads, the rest does OP"
     )
     parser.add_argument("--fence-every", metavar="SIZE", help="bytes between fences; default none")
+    parser.add_argument(
+        "--value",
+        metavar="HEX[,HEX...]",
+        help="host: what stores write, 1, 2, 4... 64 bytes repeated, such as 0xf0; one point each",
+    )
+    parser.add_argument("--held", metavar="HEX", help="host: what memory holds before")
     _add_agent(parser)
     _add_common(parser, "lines a point touches over all threads")
 
@@ -142,7 +153,15 @@ def _stream(args: argparse.Namespace) -> Pattern:
 
 def _add_contention(parser: Parser) -> None:
     parser.add_argument(
-        "--other", metavar="none|load|ntstore", help="what the other thread does; default ntstore"
+        "--other",
+        metavar="none|load|ntload|ntstore",
+        help="what other threads do: load one at a time, or load or store (default) at full speed",
+    )
+    parser.add_argument("--threads", metavar="N", type=_count, help="others; default 1")
+    parser.add_argument(
+        "--delay",
+        metavar="TIME[,TIME...]",
+        help="load that is injected: from one access of another thread to its next; one point each",
     )
     parser.add_argument("--area", metavar="SIZE", help="of each thread; default 1GiB")
     parser.add_argument("--reads", metavar="N", type=_count, help="default 20000")

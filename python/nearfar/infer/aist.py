@@ -14,6 +14,7 @@ from nearfar.results.findings import Finding, Observation, identified, not_ident
 
 PROBER = "aist"
 
+_CHANGES = "load+store"  # what is read is changed
 _LEVEL = 0.1  # the two largest buffers differ by no more: the latency is the memory's
 
 
@@ -24,12 +25,14 @@ def findings(observations: Sequence[Observation]) -> list[Finding]:
 
 
 def _read(seen: Sequence[Observation]) -> list[Finding]:
-    name = "aist.read.latency"
-    chases = sorted(
-        select(seen, measured="chase", op="load"), key=lambda one: int(one.pattern["region_bytes"])
-    )
+    return _beyond_buffers("aist.read.latency", select(seen, measured="chase", op="load"), "")
+
+
+def _beyond_buffers(name: str, chases: Sequence[Observation], about: str) -> list[Finding]:
+    """The latency of a list over buffer size, where it no longer depends on the size."""
     if not chases:
         return []
+    chases = sorted(chases, key=lambda one: int(one.pattern["region_bytes"]))
     table = ", ".join(
         f"{one.pattern['region_bytes'] >> 20} MiB: {one.ns_per_access:.1f}" for one in chases
     )
@@ -37,7 +40,7 @@ def _read(seen: Sequence[Observation]) -> list[Finding]:
     last = chases[-1]
     assert last.ns_per_access is not None
     low, high = last.interval or (last.ns_per_access, last.ns_per_access)
-    reason = f"ns by buffer size: {table}"
+    reason = f"{about}ns by buffer size: {table}"
     before = chases[-2].ns_per_access if len(chases) > 1 else None
     if before is None or abs(last.ns_per_access - before) > _LEVEL * last.ns_per_access:
         reason = f"it still grows with the largest buffers; {reason}"
@@ -47,15 +50,13 @@ def _read(seen: Sequence[Observation]) -> list[Finding]:
 
 def _write_back(seen: Sequence[Observation]) -> list[Finding]:
     name = "aist.write_back.latency"
+    changing = select(seen, measured="chase", op=_CHANGES)
+    if changing:
+        about = "every node is changed before the next is read; no write's latency; "
+        return _beyond_buffers(name, changing, about)
     single = select(seen, measured="stream", outstanding=1)
     if not single:
-        if not seen:
-            return []
-        reason = (
-            "needs a list whose nodes are changed as they are read, with the next read waiting; "
-            "no kernel for this target does both"
-        )
-        return [not_identifiable(name, reason, ())]
+        return [not_identifiable(name, "no list was changed as it was read", ())] if seen else []
     found = []
     for one in select(single, op="store"):
         assert one.ns_per_access is not None
@@ -70,12 +71,13 @@ def _write_back(seen: Sequence[Observation]) -> list[Finding]:
 
 def _bandwidth(seen: Sequence[Observation]) -> list[Finding]:
     found = []
-    for op, kind in (("load", "read"), ("store", "write_back")):
+    for ops, kind in ((("load",), "read"), ((_CHANGES, "store"), "write_back")):
         scans = [
             one
-            for one in select(seen, measured="stream", op=op)
+            for one in select(seen, measured="stream")
             if one.pattern.get("stride_bytes") == one.pattern.get("access_bytes")
         ]
-        if scans:
-            found.append(greatest(f"aist.{kind}.bandwidth", scans, described))
+        own = next(filter(None, (select(scans, op=op) for op in ops)), [])
+        if own:
+            found.append(greatest(f"aist.{kind}.bandwidth", own, described))
     return found

@@ -12,7 +12,7 @@ LINE = 64
 _NEAR_PEAK = 0.97  # of the peak: as good as it
 _MOST = 0.8  # of what the largest access reaches: an efficient size
 _FLAT = 0.1  # sizes that differ by no more show no knee
-_BUSY = 0.9  # of the most that random reads move: a loaded memory
+_BUSY = 0.9  # of the most that the others move: a loaded memory
 _DECIMALS = 3
 
 _LATENCIES = {"none": "idle", "load": "read", "ntstore": "write"}
@@ -175,6 +175,8 @@ def _mix(seen: Sequence[Observation]) -> list[Finding]:
 def _latencies(seen: Sequence[Observation]) -> list[Finding]:
     found = []
     for one in select(seen, measured="contention"):
+        if one.pattern["other"] not in _LATENCIES or "delay_ns" in one.pattern:
+            continue
         assert one.ns_per_access is not None
         low, high = one.interval or (one.ns_per_access, one.ns_per_access)
         beside = one.pattern.get("other_gb_per_s")
@@ -190,30 +192,37 @@ def _loaded(observations: Sequence[Observation]) -> list[Finding]:
     """Where the loaded-latency table reaches nine tenths of its most."""
     name = "bandwidth.latency.loaded"
     steps = _injected(observations)
-    table = loaded_latency(observations)
     if not steps:
         if not select(points(observations, PROBER), measured="contention"):
             return []
-        reason = "how many reads a core has out at once cannot be set here"
+        reason = "needs a second processor, for the load beside the reads"
         return [not_identifiable(name, reason, ())]
-    most = max(moved for moved, _ in table)
-    at = next(i for i, (moved, _) in enumerate(table) if moved >= _BUSY * most)
+    table = loaded_latency(observations)
     text = ", ".join(f"{moved:.2f}: {ns:.0f}" for moved, ns in table)
-    reason = f"median ns of a read by GB/s moved: {text}"
-    # The load that is asked for is one of a few: the answer lies between two of them.
-    low = table[at - 1][1] if at else table[at][1]
+    reason = f"ns of a dependent read by GB/s moved beside it: {text}"
     evidence = [one.id for one in steps]
-    return [identified(name, table[at][1], reason, evidence, (low, table[at][1]))]
+    most = max(moved for moved, _ in table)
+    busy = [ns for moved, ns in table if moved >= _BUSY * most]
+    before = [ns for moved, ns in table if moved < _BUSY * most]
+    # The load that is asked for is one of a few: the answer lies between two of them, and where
+    # more than one moves as much, noise alone has put one of them first.
+    at = next(one for one in steps if one.ns_per_access == busy[0])
+    low, high = at.interval or (busy[0], busy[0])
+    bounds = (min([low, *before[-1:], *busy]), max(high, *busy))
+    return [identified(name, busy[0], reason, evidence, bounds)]
 
 
 def _injected(observations: Sequence[Observation]) -> list[Observation]:
     return [
         one
         for one in points(observations, PROBER)
-        if "outstanding" in one.pattern and "p50_ns" in one.pattern
+        if "delay_ns" in one.pattern and "other_gb_per_s" in one.pattern
     ]
 
 
 def loaded_latency(observations: Sequence[Observation]) -> list[tuple[float, float]]:
-    """The table of GB/s and median latency in ns, by how many reads are asked for at once."""
-    return sorted((rate(one)[0], float(one.pattern["p50_ns"])) for one in _injected(observations))
+    """The table of GB/s that others move and latency in ns of a dependent read beside them."""
+    return sorted(
+        (float(one.pattern["other_gb_per_s"]), float(one.ns_per_access or 0.0))
+        for one in _injected(observations)
+    )

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nearfar.infer import ict_value
 from nearfar.infer.bandwidth import points
 from nearfar.results.findings import Finding, Observation, identified, not_identifiable
 
 PROBER = "ict"
 
 _OPERATIONS = {"load": "read", "store": "write", "store+clwb": "persist"}
-_ACCESSES = ("sequential", "random", "dependent")
+_LIST = "dependent"
+_ACCESSES = ("sequential", "random", _LIST)
 _BLOCK = 64  # the benchmark's default; other sizes are in the reason
 
 
@@ -24,20 +26,17 @@ def findings(observations: Sequence[Observation]) -> list[Finding]:
     if not seen:
         return []
     found = []
+    plain = [one for one in seen if "value" not in one.pattern and "node" not in one.pattern]
     for access in _ACCESSES:
         for op, word in _OPERATIONS.items():
-            chosen = [one for one in seen if one.pattern["op"] == op and _access(one) == access]
+            chosen = [one for one in plain if one.pattern["op"] == op and _access(one) == access]
             found += _one(f"ict.{access}.{word}", chosen)
-    reason = "the stores of every kernel write the same words; nothing compares others with them"
-    found.append(not_identifiable("ict.value", reason, ()))
-    reason = "only one memory was probed; probe another node and compare the two results"
-    dependent = [one.id for one in seen if _access(one) == "dependent"]
-    return [*found, not_identifiable("ict.remote", reason, dependent)]
+    return [*found, ict_value.finding(seen), _remote(observations, seen)]
 
 
 def _access(one: Observation) -> str:
     if one.pattern["measured"] == "chase":
-        return "dependent"
+        return _LIST
     return "random" if one.pattern["stride_bytes"] == "random" else "sequential"
 
 
@@ -67,3 +66,34 @@ def _one(name: str, chosen: Sequence[Observation]) -> list[Finding]:
 def _words(one: Observation) -> str:
     footprint = _footprint(one)
     return f"{_block(one)} B" + (f" over {footprint >> 20} MiB" if footprint else "")
+
+
+def _remote(observations: Sequence[Observation], seen: Sequence[Observation]) -> Finding:
+    """What a dependent read on another node takes longer than on the processor's own."""
+    name = "ict.remote"
+    nodes = next((one for one in observations if one.pattern.get("kind") == "nodes"), None)
+    if nodes is None:
+        reason = "a model has one memory; give one model a link, and compare the two results"
+        return not_identifiable(name, reason, [one.id for one in seen if _access(one) == _LIST])
+    own, others = nodes.pattern["own"], len(nodes.pattern["memory"]) - 1
+    reads = [one for one in seen if "node" in one.pattern]
+    here = next((one for one in reads if one.pattern["node"] == own), None)
+    there = next((one for one in reads if one.pattern["node"] != own), None)
+    if here is None or there is None:
+        reason = "this machine has memory on one node alone"
+        if others > 0:
+            reason = "the file's node is not known" if nodes.pattern["file"] else "interrupted"
+        return not_identifiable(name, reason, [nodes.id])
+    assert here.ns_per_access is not None
+    assert there.ns_per_access is not None
+    near, far = (one.interval or (one.ns_per_access,) * 2 for one in (here, there))
+    reason = (
+        f"a dependent read takes {there.ns_per_access:.1f} ns on node {there.pattern['node']} "
+        f"and {here.ns_per_access:.1f} ns on the processor's own, {own}"
+    )
+    bounds = (round(far[0] - near[1], 4), round(far[1] - near[0], 4))  # type: ignore[operator]
+    more = round(there.ns_per_access - here.ns_per_access, 4)
+    if bounds[0] <= 0 <= bounds[1]:
+        reason = f"no more than noise; {reason}"
+        return not_identifiable(name, reason, [here.id, there.id], bounds)
+    return identified(name, more, reason, [here.id, there.id], bounds)

@@ -53,7 +53,15 @@ class Core(Protocol):
     ) -> Mapping[str, Any]: ...
 
     def contention(
-        self, settings: str, *, other: str, area: int, reads: int, seed: int
+        self,
+        settings: str,
+        *,
+        other: str,
+        area: int,
+        reads: int,
+        threads: int,
+        delay_ps: int,
+        seed: int,
     ) -> Mapping[str, Any]: ...
 
 

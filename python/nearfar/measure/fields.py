@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar, overload
 
 from nearfar.errors import InputError
-from nearfar.measure.quantity import at_least, choice, line_multiple, parse_size
+from nearfar.measure.quantity import (
+    at_least,
+    choice,
+    line_multiple,
+    parse_size,
+    parse_time_ns,
+    parse_value,
+)
 
 Given = TypeVar("Given")
 Held = TypeVar("Held")
@@ -83,6 +90,33 @@ class Strides(_Field[SizeText | Sequence[SizeText] | None, tuple[int | str, ...]
             "random" if item == "random" else self.size(item)
             for item in _listed(self._option, value)
         )
+
+
+class OptionalTimes(_Field[float | str | Sequence[float | str] | None, tuple[float, ...] | None]):
+    """One or more times in ns, or as "100ns": a point for each; None where there is no wait."""
+
+    def normalise(
+        self, value: float | str | Sequence[float | str] | None
+    ) -> tuple[float, ...] | None:
+        if value is None:
+            return None
+        return tuple(parse_time_ns(self._option, item) for item in _listed(self._option, value))
+
+
+class OptionalValue(_Field[str | None, str | None]):
+    """What a line holds, as hexadecimal digits of a part that is repeated; None: anything."""
+
+    def normalise(self, value: str | None) -> str | None:
+        return None if value is None else parse_value(self._option, value)
+
+
+class OptionalValues(_Field[str | Sequence[str] | None, tuple[str, ...] | None]):
+    """One or more of these: a point for each."""
+
+    def normalise(self, value: str | Sequence[str] | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        return tuple(parse_value(self._option, item) for item in _listed(self._option, value))
 
 
 class Percent(_Field[int | str | None, int | None]):
@@ -172,7 +206,7 @@ def _listed(option: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str):
         items: tuple[Any, ...] = tuple(item.strip() for item in value.split(","))
     else:
-        items = (value,) if isinstance(value, int) else tuple(value)
+        items = (value,) if isinstance(value, (int, float)) else tuple(value)
     if not items or "" in items:
         raise InputError(f"{option}: a value is missing in '{value}'")
     return items

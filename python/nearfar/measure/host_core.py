@@ -1,73 +1,19 @@
 """What measuring needs of the compiled kernels; `nearfar._core` has it.
 
-Written as protocols so that tests can stand something simpler in their place, and so that
-nothing is loaded before it is used.
+A protocol, so that tests can stand something simpler in its place; nothing is loaded before
+it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, cast
 
 from nearfar.errors import NearfarError
 from nearfar.measure.host import Host
 
-Data = Mapping[str, Any]
-
-
-class HostMemory(Protocol):
-    """Mapped memory; each method is one repetition. See `_core.pyi` for units and errors."""
-
-    def synchronous(self) -> bool: ...
-
-    def chase(
-        self,
-        *,
-        region: int,
-        block: int,
-        stride: int,
-        op: str,
-        repeat: bool,
-        fence: str,
-        fence_kind: str,
-        table: bool,
-        lines: int,
-        least_chunks: int,
-        seed: int,
-        cpus: Sequence[int],
-    ) -> Data: ...
-
-    def overwrite(
-        self, *, region: int, writes: int, op: str, fence_kind: str, cpu: int
-    ) -> Data: ...
-
-    def stream(
-        self,
-        *,
-        op: str,
-        access: int,
-        stride: int,
-        area: int,
-        reads_percent: int,
-        fence_every: int,
-        lines: int,
-        seed: int,
-        cpus: Sequence[int],
-    ) -> Data: ...
-
-    def contention(
-        self, *, other: str, area: int, reads: int, seed: int, cpus: Sequence[int]
-    ) -> Data: ...
-
-    def walk(
-        self,
-        offsets: Sequence[int],
-        *,
-        chunks: int,
-        chunk_ns: float,
-        warm_passes: int,
-        cpu: int,
-    ) -> Data: ...
+if TYPE_CHECKING:
+    from nearfar._core import HostMemory
 
 
 class HostCore(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
-from nearfar.measure.host_core import HostMemory
 from nearfar.measure.host_points import (
     Repetition,
     chase_repetition,
@@ -15,8 +15,11 @@ from nearfar.measure.host_points import (
     stream_repetition,
 )
 from nearfar.measure.patterns import Chase, Contention, Pattern, Stream
-from nearfar.measure.quantity import LINE
+from nearfar.measure.quantity import LINE, line_holding
 from nearfar.results import Point
+
+if TYPE_CHECKING:
+    from nearfar._core import HostMemory
 
 # A repeated walk goes on until it has so many chunks: enough for a low quantile.
 REPEATED_CHUNKS = 32
@@ -45,7 +48,7 @@ def settings(pattern: Chase | Stream | Contention) -> list[Setting]:
         return list(_chases(pattern))
     if isinstance(pattern, Stream):
         return list(_streams(pattern))
-    return [_contention(pattern)]
+    return [_contention(pattern, delay) for delay in pattern.delay or (None,)]
 
 
 def check_for_host(pattern: Pattern) -> None:
@@ -105,10 +108,13 @@ def _streams(pattern: Stream) -> Iterator[Setting]:
         for access in pattern.access:
             for stride in pattern.strides_for(access):
                 for threads in pattern.threads:
-                    yield _stream(pattern, op, access, stride, threads)
+                    for value in pattern.value or (None,):
+                        yield _stream(pattern, op, access, stride, threads, value)
 
 
-def _stream(pattern: Stream, op: str, access: int, stride: int | str, threads: int) -> Setting:
+def _stream(
+    pattern: Stream, op: str, access: int, stride: int | str, threads: int, value: str | None
+) -> Setting:
     lines = STREAM_LINES if pattern.lines is None else -(-pattern.lines // threads)
     accesses = -(-lines * LINE // access)
     # Regular strides that end early need no more memory than they reach.
@@ -127,6 +133,8 @@ def _stream(pattern: Stream, op: str, access: int, stride: int | str, threads: i
             lines=lines,
             seed=pattern.seed,
             cpus=list(cpus),
+            value=b"" if value is None else line_holding(value),
+            held=b"" if pattern.held is None else line_holding(pattern.held),
         )
         return stream_repetition(data)
 
@@ -138,27 +146,29 @@ def _stream(pattern: Stream, op: str, access: int, stride: int | str, threads: i
             access_bytes=access,
             stride_bytes=stride,
             area_bytes=pattern.area,
+            value=value,
         )
 
     what = f"area: {pattern.area} B for each of {threads} threads"
     return Setting(what, reach * threads, threads, play, finish)
 
 
-def _contention(pattern: Contention) -> Setting:
-    threads = 1 if pattern.other == "none" else 2
+def _contention(pattern: Contention, delay: float | None) -> Setting:
+    threads = 1 + pattern.others()
 
     def play(memory: HostMemory, cpus: Cpus) -> Repetition:
         data = memory.contention(
             other=pattern.other,
             area=pattern.area,
             reads=pattern.reads,
+            delay_ns=delay or 0.0,
             seed=pattern.seed,
             cpus=list(cpus),
         )
         return contention_repetition(data)
 
     def finish(repetitions: Sequence[Repetition]) -> Point:
-        return point("load", 1, repetitions, area_bytes=pattern.area)
+        return point("load", 1, repetitions, area_bytes=pattern.area, delay_ns=delay)
 
     what = f"area: {pattern.area} B for each of {threads} threads"
     return Setting(what, pattern.area * threads, threads, play, finish)

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
 from nearfar.measure import machine
@@ -13,11 +14,14 @@ from nearfar.measure.chunks import median_interval
 from nearfar.measure.effort import Effort
 from nearfar.measure.environment import host_environment
 from nearfar.measure.host import Host
-from nearfar.measure.host_core import HostCore, HostMemory, map_memory
+from nearfar.measure.host_core import HostCore, map_memory
 from nearfar.measure.host_plan import Setting, check_for_host, settings
 from nearfar.measure.host_points import overwrite_point
 from nearfar.measure.patterns import Overwrite, Pattern
 from nearfar.results import Point, Result
+
+if TYPE_CHECKING:
+    from nearfar._core import HostMemory
 
 Progress = Callable[[int, int], None]
 _PARTS = 100  # in which progress is told

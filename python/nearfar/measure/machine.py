@@ -80,6 +80,14 @@ def memory_nodes() -> list[int]:
     return _listed(text(SYS / "devices/system/node/has_memory") or "0")
 
 
+def node_of(cpu: int) -> int | None:
+    """The NUMA node that a processor belongs to."""
+    for node in sorted((SYS / "devices/system/node").glob("node[0-9]*")):
+        if cpu in _listed(text(node / "cpulist") or ""):
+            return int(node.name.removeprefix("node"))
+    return None
+
+
 def processors() -> list[int]:
     """The processors this process may use, in the order in which threads should take them.
 

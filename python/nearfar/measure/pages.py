@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
 from nearfar.measure.chunks import low_quantile
-from nearfar.measure.host_core import HostCore, HostMemory
+from nearfar.measure.host_core import HostCore
 from nearfar.measure.quantity import LINE
+
+if TYPE_CHECKING:
+    from nearfar._core import HostMemory
 
 PAGE = 4096
 # So many lines fit into every L1 cache, and every first-level TLB has fewer entries: what

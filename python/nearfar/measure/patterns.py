@@ -20,7 +20,7 @@ from nearfar.measure import fields
 from nearfar.measure.quantity import LINE, line_multiple
 
 # The first ones run on models and on real machines alike, HOST_OPS on real machines alone.
-HOST_OPS = ("load+clflushopt", "store+clflushopt")
+HOST_OPS = ("load+clflushopt", "store+clflushopt", "load+store")
 CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw", *HOST_OPS)
 OVERWRITE_OPS = ("ntstore", "store+clwb", "store+clflushopt")
 STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb", *HOST_OPS)
@@ -126,6 +126,9 @@ class Stream:
     the accesses, in per cent, loads and the rest does `op`. `agent="none"` drives the memory
     controller directly, without the core's limits. `lines` counts those of all threads,
     rounded up to whole accesses of each.
+
+    On real machines alone, whose memory holds something: stores write each `value` in turn, one
+    point for each, over the value `held` before.
     """
 
     op: fields.Names = fields.Names("load", STREAM_OPS)
@@ -139,10 +142,14 @@ class Stream:
     agent: fields.Name = fields.Name("core", AGENTS)
     lines: fields.OptionalCount = fields.OptionalCount(None)
     seed: fields.Count = fields.Count(1, least=0)
+    value: fields.OptionalValues = fields.OptionalValues(None)
+    held: fields.OptionalValue = fields.OptionalValue(None)
 
     kind: ClassVar[str] = "stream"
 
     def __post_init__(self) -> None:
+        if self.value is not None and set(self.op) <= {"load", "ntload", "load+clflushopt"}:
+            raise InputError(f"value: {', '.join(self.op)} writes nothing")
         for access in self.access:
             for stride in self.strides_for(access):
                 if isinstance(stride, int) and stride < access:
@@ -177,18 +184,33 @@ class Stream:
 
 @dataclass(frozen=True)
 class Contention:
-    """Single random reads, one at a time, while another thread loads, stores or is idle."""
+    """Single random reads, one at a time, while other threads load, store or are idle.
 
-    other: fields.Name = fields.Name("ntstore", ("none", "load", "ntstore"))
+    What the others do: "load" the same, one at a time; "ntload" or "ntstore" random lines as
+    fast as they can. Each of these waits `delay` (ns) from one access to the next, one point
+    for each delay: latency under the load that is injected.
+    """
+
+    other: fields.Name = fields.Name("ntstore", ("none", "load", "ntload", "ntstore"))
     area: fields.Size = fields.Size(1 << 30)
     reads: fields.Count = fields.Count(20000)
     seed: fields.Count = fields.Count(1, least=0)
+    threads: fields.OptionalCount = fields.OptionalCount(None)  # the others; None: one
+    delay: fields.OptionalTimes = fields.OptionalTimes(None)
 
     kind: ClassVar[str] = "contention"
 
+    def __post_init__(self) -> None:
+        if self.other == "none" and (self.threads is not None or self.delay is not None):
+            raise InputError("other: none leaves no thread that threads or delay could be about")
+
+    def others(self) -> int:
+        """How many threads disturb the reader."""
+        return 0 if self.other == "none" else self.threads or 1
+
     def footprint(self) -> int:
-        """Bytes of memory that both threads reach."""
-        return 2 * self.area
+        """Bytes of memory that all threads reach."""
+        return (1 + self.others()) * self.area
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""
@@ -205,6 +227,7 @@ _JSON_NAMES = {
     "area": "area_bytes",
     "reads": "reads_percent",
     "fence_every": "fence_every_bytes",
+    "delay": "delay_ns",
 }
 
 

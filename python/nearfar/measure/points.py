@@ -44,9 +44,11 @@ def stream_point(data: Data, pattern: Stream, access: int, stride: int | str) ->
     return replace(_point(data), access_bytes=access, stride_bytes=stride, area_bytes=pattern.area)
 
 
-def contention_point(data: Data, pattern: Contention) -> Point:
-    """The reading thread alone; what disturbs it is in the pattern."""
-    return replace(_point({**data, "threads": 1}), area_bytes=pattern.area)
+def contention_point(data: Data, pattern: Contention, delay: float | None) -> Point:
+    """The reading thread alone, and what those that disturb it moved meanwhile."""
+    alone = _point({**data, "threads": 1})
+    moved = data["other_lines"] * LINE / alone.elapsed_ns if pattern.others() else None
+    return replace(alone, area_bytes=pattern.area, other_gb_per_s=moved, delay_ns=delay)
 
 
 def _point(data: Data) -> Point:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.errors import InputError, suggestion
-from nearfar.model.units import BYTES, parse
+from nearfar.model.units import BYTES, TIME, parse
 
 LINE = 64  # bytes in a cache line, the unit of every access
 
@@ -17,6 +17,35 @@ def parse_size(option: str, text: str) -> int:
         return int(text) if text.lstrip("+-").isdecimal() else parse(text, BYTES)
     except ValueError as error:
         raise InputError(f"{option}: {error}") from None
+
+
+def parse_time_ns(option: str, value: float | str) -> float:
+    """ "100ns", "1.5 us" or 100 (ns), not negative. Raises InputError naming `option`."""
+    try:
+        ns = parse(value, TIME) / 1000 if isinstance(value, str) else float(value)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+    if not 0 <= ns < float("inf"):
+        raise InputError(f"{option}: found {value}, expected a time of zero or more")
+    return ns
+
+
+def parse_value(option: str, text: str) -> str:
+    """What a line holds: "0xf0" or "0x12345678...", 1, 2, 4... 64 bytes that are repeated."""
+    digits = text.strip().lower().removeprefix("0x")
+    whole = len(digits) in [2 << k for k in range(7)]
+    if not whole or not set(digits) <= set("0123456789abcdef"):
+        raise InputError(
+            f"{option}: found '{text}', expected hexadecimal digits of 1, 2, 4... {LINE} bytes, "
+            "such as 0xf0"
+        )
+    return f"0x{digits}"
+
+
+def line_holding(value: str) -> bytes:
+    """The bytes of a line that holds `value` again and again."""
+    part = bytes.fromhex(value.removeprefix("0x"))
+    return part * (LINE // len(part))
 
 
 def line_multiple(option: str, size: int, multiple: int = LINE) -> None:

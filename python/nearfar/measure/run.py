@@ -128,6 +128,8 @@ def check_for_model(pattern: Pattern) -> None:
         raise InputError(
             f"fence-kind: {HOST_FENCE} is for host targets; models have mfence, sfence"
         )
+    if isinstance(pattern, Stream) and (pattern.value or pattern.held) is not None:
+        raise InputError("value: a model's memory holds nothing; values are for host targets")
     if isinstance(pattern, Chase) and pattern.stride is not None:
         raise InputError("stride: a chase with a stride is for host targets")
     if isinstance(pattern, Chase) and pattern.successors is not None:
@@ -145,7 +147,8 @@ def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
             reach = pattern.footprint(threads)
             yield f"area: {pattern.area} B for each of {threads} threads", reach
     elif isinstance(pattern, Contention):
-        yield f"area: {pattern.area} B for each of 2 threads", pattern.footprint()
+        threads = pattern.footprint() // pattern.area
+        yield f"area: {pattern.area} B for each of {threads} threads", pattern.footprint()
     else:
         yield "region: an overwrite", pattern.region
 
@@ -219,17 +222,24 @@ def _overwrite_pieces(settings: str, pattern: Overwrite, core: Core) -> Iterator
 
 
 def _contention_pieces(settings: str, pattern: Contention, core: Core) -> Iterator[Piece]:
+    for delay in pattern.delay or (None,):
+        yield _contention_piece(settings, pattern, core, delay)
+
+
+def _contention_piece(settings: str, pattern: Contention, core: Core, delay: float | None) -> Piece:
     def piece() -> tuple[list[Point], list[float]]:
         data = core.contention(
             settings,
             other=pattern.other,
             area=pattern.area,
             reads=pattern.reads,
+            threads=pattern.others(),
+            delay_ps=round((delay or 0.0) * 1000),
             seed=pattern.seed,
         )
-        return [contention_point(data, pattern)], []
+        return [contention_point(data, pattern, delay)], []
 
-    yield piece
+    return piece
 
 
 def _stream_pieces(settings: str, pattern: Stream, core: Core) -> Iterator[Piece]:

@@ -25,9 +25,11 @@ def plan(bounds: Bounds) -> list[Pattern]:
     processes = bounds.threads_up_to(8 if bounds.quick else _MOST_PROCESSES)
     area = bounds.area(_HOST_AREA if bounds.host else _AREA, max(processes))
     made: list[Pattern] = []
+    changing = "store"
     if bounds.host:
         regions = _HOST_REGIONS[: 3 if bounds.quick else 4]
-        made.append(Chase(op="load", region=regions, regions="repeat"))
+        changing = "load+store"
+        made.append(Chase(op=("load", changing), region=regions, regions="repeat"))
         scanned = area // 64
     else:
         # Whole regions, so that what a buffer keeps of the last pass plays its part.
@@ -38,5 +40,7 @@ def plan(bounds: Bounds) -> list[Pattern]:
             for op in ("load", "store")
         ]
         scanned = lines
-    made.append(Stream(op="load,store", access="4KiB", threads=processes, area=area, lines=scanned))
-    return made
+    scans = Stream(
+        op=("load", changing), access="4KiB", threads=processes, area=area, lines=scanned
+    )
+    return [*made, scans]

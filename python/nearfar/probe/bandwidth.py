@@ -11,7 +11,9 @@ __all__ = ["PROBER", "plan"]
 _SIZES = "64B,128B,256B,512B,1KiB,4KiB"
 _FEW_SIZES = "64B,256B,1KiB,4KiB"
 _STRIDES, _FEW_STRIDES = "512B,1KiB,4KiB", "512B,4KiB"
-_STEPS = (1, 2, 4, 8, 16)  # reads a thread has out at once, where that can be set
+# The loaded-latency table: ns from one read of another thread to its next, and such threads.
+_DELAYS, _FEW_DELAYS = (1600, 800, 400, 200, 100, 50, 25, 10, 0), (800, 200, 50, 0)
+_INJECTORS = 3
 _FEW = 2  # threads that read random places: enough to be limited by the memory
 _MIX_THREADS = 4
 _AREA, _HOST_AREA = 256 << 20, 64 << 20
@@ -39,21 +41,13 @@ def plan(bounds: Bounds) -> list[Pattern]:
         Stream(op=write, reads=share, access="256B", threads=mixed, area=area, lines=lines)
         for share in ((50,) if hasty else (75, 50, 25))
     ]
-    if not bounds.host:
-        # The loaded-latency table: how long a read takes, over how many are asked for.
-        made += [
-            Stream(
-                op=read,
-                access="64B",
-                stride="random",
-                threads=4,
-                outstanding=step,
-                area=area,
-                lines=lines,
-            )
-            for step in _STEPS
-        ]
     reads = 20000 if bounds.host else 3000
     others = ("none", "load", "ntstore") if bounds.threads > 1 else ("none",)
     made += [Contention(other=other, reads=reads, area=area) for other in others]
+    if bounds.threads > 1:
+        delays = _FEW_DELAYS if bounds.quick else _DELAYS
+        injectors = min(_INJECTORS, bounds.threads - 1)
+        made.append(
+            Contention(other="ntload", threads=injectors, delay=delays, reads=reads, area=area)
+        )
     return made

@@ -226,6 +226,14 @@ def _points(prober: str, plan: points.Plan) -> _Play:
     return play
 
 
+def _ict(asked: _Asked) -> tuple[list[Observation], bool]:
+    made, interrupted = _points(ict_inference.PROBER, ict.plan)(asked)
+    if interrupted or not isinstance(asked.target, Host):
+        return made, interrupted
+    remote, interrupted = ict.across_nodes(asked.target, quick=asked.quick)
+    return made + remote, interrupted
+
+
 _STAGES = (
     _Stage(PROBERS, (Model,), _sequences, 2.5),
     _Stage((tlb.PROBER, caches.PROBER), (Host,), _caches, 15.0, together=True),
@@ -236,6 +244,6 @@ _STAGES = (
         5.0,
     ),
     _Stage((aist_inference.PROBER,), (Model, Host), _points(aist_inference.PROBER, aist.plan), 4.0),
-    _Stage((ict_inference.PROBER,), (Model, Host), _points(ict_inference.PROBER, ict.plan), 4.0),
+    _Stage((ict_inference.PROBER,), (Model, Host), _ict, 6.0),
     _Stage((memory_mode.PROBER,), (Model, Host), _memory_mode, 6.0),
 )

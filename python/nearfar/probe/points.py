@@ -7,8 +7,8 @@ observations alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nearfar.measure import Contention, MeasurementInterrupted, Pattern, Stream, machine, measure
@@ -23,7 +23,10 @@ Progress = Callable[[int, int], None]
 Target = Model | Host
 
 _DECIMALS = 4  # of a ns that are kept
-_NAMES = ("op", "threads", "region_bytes", "block_bytes", "access_bytes", "stride_bytes")
+_NAMES = (
+    *("op", "threads", "region_bytes", "block_bytes", "access_bytes", "stride_bytes"),
+    *("delay_ns", "value"),
+)
 # Repetitions on a real machine: so many of each point, however long they take, because an
 # interval of one is none. The plans are sized for it.
 _QUICK, _FULL = 3, 7
@@ -78,9 +81,14 @@ def observe(
     *,
     quick: bool = False,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> tuple[list[Observation], bool]:
-    """The observations of a prober's patterns, and whether Ctrl-C ended them early."""
+    """The observations of a prober's patterns, and whether Ctrl-C ended them early.
+
+    `about` is noted in each of them, and its values are part of their names.
+    """
     patterns = plan(bounds(target, quick))
+    named = ".".join([prober, *(f"{key}{value}" for key, value in (about or {}).items())])
     effort = Effort(_QUICK, _QUICK if quick else _FULL, _WIDTH, math.inf)
     observations: list[Observation] = []
     for done, pattern in enumerate(patterns, start=1):
@@ -89,7 +97,9 @@ def observe(
         except MeasurementInterrupted as stopped:
             result, interrupted = stopped.result, True
         for point in result.points:
-            observations.append(_observation(prober, len(observations) + 1, pattern, result, point))
+            seen = _observation(prober, pattern, result, point)
+            known = {**seen.pattern, **(about or {})}
+            observations.append(replace(seen, id=f"{named}.{len(observations) + 1}", pattern=known))
         if interrupted:
             return observations, True
         if progress is not None:
@@ -97,24 +107,23 @@ def observe(
     return observations, False
 
 
-def _observation(
-    prober: str, number: int, pattern: Pattern, result: Result, point: Point
-) -> Observation:
+def _observation(prober: str, pattern: Pattern, result: Result, point: Point) -> Observation:
     described: dict[str, Any] = {"kind": "point", "measured": pattern.kind}
     described |= {name: value for name in _NAMES if (value := getattr(point, name)) is not None}
-    for name in ("regions", "outstanding", "fence_every_bytes", "other"):
+    for name in ("regions", "outstanding", "fence_every_bytes", "other", "held"):
         if name in result.pattern:
             described[name] = result.pattern[name]
     if isinstance(pattern, Stream):
         described["reads_percent"] = pattern.reads_percent(point.op)
     if isinstance(pattern, Contention) and point.other_gb_per_s is not None:
+        described["other_threads"] = pattern.others()
         described["other_gb_per_s"] = round(point.other_gb_per_s, _DECIMALS)
     if point.p50_ns is not None:
         described["p50_ns"] = round(point.p50_ns, _DECIMALS)
     ns = round(point.ns_per_line, _DECIMALS)
     interval = point.interval_ns_per_line
     return Observation(
-        id=f"{prober}.{number}",
+        id=prober,
         prober=prober,
         pattern=described,
         accesses=point.lines,

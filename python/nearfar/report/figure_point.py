@@ -31,11 +31,7 @@ def _prober(name: str, found: Sequence[Observation]) -> list[Figure]:
     ordered = [one for one in plain if _stride(one) == one.pattern["access_bytes"]]
     pure = [one for one in ordered if one.pattern.get("reads_percent") in (0, 100, None)]
     scattered = [one for one in plain if _stride(one) == "random"]
-    asked = [
-        one
-        for one in streams
-        if "outstanding" in one.pattern and "p50_ns" in one.pattern and _threads(one) > 1
-    ]
+    loaded = [one for one in found if "delay_ns" in one.pattern]
     chased = [one for one in found if one.pattern.get("measured") == "chase"]
     drawn = [
         _picture(f"{title}: threads", "threads", "", "GB/s", pure, _threads, _rate, _op_size),
@@ -49,8 +45,9 @@ def _prober(name: str, found: Sequence[Observation]) -> list[Figure]:
             f"{title}: random", "access", "B", "ns a line", scattered, _access, _ns, _op_fence
         ),
         _picture(
-            *(f"{title}: latency under load", "GB/s", "", "ns, median read", asked),
-            *(_rate, lambda one: float(one.pattern["p50_ns"]), _op_size),
+            *(f"{title}: latency under load", "GB/s beside", "", "ns a line", loaded),
+            *(lambda one: float(one.pattern["other_gb_per_s"]), _ns),
+            lambda one: f"beside {one.pattern['other']}",
         ),
         _picture(
             *(f"{title}: dependent", "region", "B", "ns a line", chased),

@@ -107,6 +107,8 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
     ("access", lambda p: _optional_size(p.access_bytes)),
     ("stride", lambda p: _optional_size(p.stride_bytes)),
     ("op", lambda p: p.op),
+    ("value", lambda p: p.value or ""),
+    ("delay", lambda p: "" if p.delay_ns is None else f"{number(p.delay_ns)} ns"),
     ("threads", lambda p: str(p.threads)),
     ("ns/line", lambda p: number(p.ns_per_line)),
     ("95 % interval", lambda p: _interval(p.interval_ns_per_line)),

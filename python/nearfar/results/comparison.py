@@ -188,6 +188,8 @@ def point_sample(point: Point) -> Sample | None:
         point.stride_bytes if isinstance(point.stride_bytes, str) else None,
         point.area_bytes,
         point.threads,
+        point.delay_ns,
+        point.value,
     )
     place = point.region_bytes or point.access_bytes or 0
     stream = point.region_bytes is None
@@ -195,6 +197,10 @@ def point_sample(point: Point) -> Sample | None:
     if value <= 0:
         return None
     words = [point.op, f"{place} B" if place else "", f"{point.threads} threads"]
+    if point.delay_ns is not None:
+        words.append(f"beside others every {point.delay_ns:g} ns")
+    if point.value is not None:
+        words.append(point.value)
     if point.block_bytes not in (None, 64):
         words.insert(1, f"blocks of {point.block_bytes} B,")
     label = " ".join(word for word in words if word and word != "1 threads")

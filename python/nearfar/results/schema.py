@@ -96,7 +96,9 @@ class Point:
     repetitions: int | None = None
     nivcsw: int | None = None
     steal_ns: float | None = None
-    other_gb_per_s: float | None = None  # what a disturbing thread moved meanwhile
+    other_gb_per_s: float | None = None  # what disturbing threads moved meanwhile
+    delay_ns: float | None = None  # from one access of a disturbing thread to its next
+    value: str | None = None  # that was written, as hexadecimal digits
     stalls: int | None = None
     stall_ns: float | None = None
     stall_interval_writes: float | None = None
