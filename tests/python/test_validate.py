@@ -15,7 +15,7 @@ import nearfar
 from nearfar import InputError, ValidationInterrupted
 from nearfar.measure import Chase, Stream
 from nearfar.results import ComparedSeries, Validation
-from nearfar.simulate.accuracy import abs_log, accuracy, ceiling, score
+from nearfar.simulate.accuracy import SHARE, abs_log, accuracy, ceiling, score
 from nearfar.simulate.datasets import DATASETS, GROUPS, choose
 from nearfar.simulate.validate import QUICK_POINTS, select
 from standin import LOAD_NS, OVERWRITE_NS, STALL_EVERY, STALL_NS, STORE_NS, StandIn
@@ -62,6 +62,13 @@ def test_a_model_that_gives_nothing_scores_zero_and_has_a_finite_logarithm() -> 
     scored = score([(100, 0)])
     assert scored.mean == 0
     assert scored.mean_abs_log == pytest.approx(math.log(1000))
+
+
+def test_a_share_is_judged_by_the_difference_and_may_be_zero() -> None:
+    assert accuracy(0, 0.25, SHARE) == 0.75
+    scored = score([(0, 0), (0.5, 0.25)], SHARE)
+    assert (scored.mean, scored.worst, scored.mean_abs_log) == (0.875, 0.75, 0.125)
+    assert ceiling(["a", "a"], [0, 0.5], SHARE) == 0.75
 
 
 def test_the_ceiling_is_one_where_nothing_was_measured_twice() -> None:
@@ -186,7 +193,7 @@ def test_every_dataset_has_measurements_with_a_source_and_fits_the_machine(name:
     for one in series:
         assert one.source
         assert one.points
-        assert all(point.real > 0 for point in one.points)
+        assert all(point.real > 0 or point.unit == SHARE for point in one.points)
         for point in one.points:
             pattern = point.job.pattern
             if isinstance(pattern, Chase):
@@ -220,7 +227,9 @@ def test_a_quick_overwrite_sees_fewer_stalls(core: StandIn) -> None:
 def test_groups_stand_for_their_members_and_leave_out_other_machines() -> None:
     assert [d.name for d in choose(["demo"], "nvdimm")] == list(GROUPS["demo"])
     assert "dram-idle" not in [d.name for d in choose(["all"], "nvdimm")]
-    assert [d.name for d in choose(["all"], "dram")] == ["dram-idle"]
+    assert {d.machine for d in choose(["all"], "dram")} == {"dram"}
+    assert "dram-idle" in [d.name for d in choose(["all"], "dram")]
+    assert [d.name for d in choose(["all"], "cxl")] == ["cxl"]
     assert [d.name for d in choose(["overwrite", "demo", "overwrite"], "nvdimm")].count(
         "overwrite"
     ) == 1
@@ -270,7 +279,7 @@ def test_only_local_persistent_memory_of_a_sweep_is_compared(core: StandIn, tmp_
         "lpmem,1,0,Load,1,256,0,1000,\n"
         "ldram,1,0,Load,1,256,0,2000,\n"
         "lpmem,0,0,Load,1,256,0,3000,\n"
-        "lpmem,1,0,Store,1,256,0,4000,\n"
+        "lpmem,1,0,Prefetch,1,256,0,4000,\n"
         "lpmem,1,0,NTStore,1,256,0,0.0,\n"
     )
     found = validated(core, f"{tmp_path},bandwidth-1dimm")

@@ -16,11 +16,12 @@ from nearfar.results import check_writable, write_text
 STANDARD_OUTPUT = "-"
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """The operand TARGET: what a command works on."""
+def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """The operand TARGET: what a command works on; None where it is optional and not given."""
     parser.add_argument(
         "target",
         metavar="TARGET",
+        nargs="?" if optional else None,
         help="model:NAME or model:FILE.toml, then ,KEY=VALUE to change it",
     )
 

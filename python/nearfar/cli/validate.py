@@ -15,22 +15,29 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.errors import InputError
 from nearfar.report.page import validation_page
-from nearfar.report.text import validation_text
+from nearfar.report.text import coverage_text, validation_text
 from nearfar.results import Validation
+from nearfar.simulate.coverage import listed
 from nearfar.simulate.datasets import DATASETS, GROUPS
 from nearfar.simulate.validate import ValidationInterrupted, validate
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET and the options."""
-    add_target(parser)
+    add_target(parser, optional=True)
     parser.add_argument(
         "--against",
         metavar="DATASET[,DATASET...]|DIR",
         default="demo",
         help=f"default demo; one of {', '.join((*GROUPS, *DATASETS))}, "
         "or a folder of tables of the same layout",
+    )
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="what there is to compare with, table by table and figure by figure; runs nothing",
     )
     parser.add_argument("--quick", action="store_true", help="ten points of each curve")
     parser.add_argument(
@@ -41,6 +48,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Validate; Ctrl-C keeps the points that are finished."""
+    if args.list:
+        found = listed(args.against)
+        if wants_text(args):
+            emit(coverage_text(found))
+        write_json(args, found.to_dict())
+        return 0
+    if args.target is None:
+        raise InputError("validate: expected a TARGET, such as model:optane-100, or --list")
     try:
         with ProgressBar("validating", quiet=args.quiet) as progress:
             validation = validate(args.target, args.against, quick=args.quick, progress=progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from nearfar.results import Point, Replayed, Result, Validation
+from nearfar.results.coverage import Coverage
 from nearfar.results.wording import number, size
 
 
@@ -56,7 +57,29 @@ def validation_text(validation: Validation) -> str:
     text += " (a subset: --quick)\n" if validation.quick else "\n"
     if validation.interrupted:
         text += "interrupted: only the finished points are counted\n"
-    return text + table(header, rows, "<>>>>><")
+    return text + table(header, rows, "<>>>>><") + _shapes(validation)
+
+
+def _shapes(validation: Validation) -> str:
+    """How many features of the curves the model shows like the hardware, and which it does not."""
+    found = [(series, one) for series in validation.series for one in series.shape]
+    if not found:
+        return ""
+    wrong = [(series, one) for series, one in found if not one.right]
+    head = f"\nshape: {len(found) - len(wrong)} of {len(found)} features of curves are right"
+    if not wrong:
+        return head + "\n"
+    rows = [
+        (series.name, one.curve, one.feature, one.real, one.simulated)
+        for series, one in wrong[:_SHOWN_SHAPES]
+    ]
+    more = len(wrong) - len(rows)
+    note = f"...and {more} more; --json has them all\n" if more else ""
+    header = ("not in", "curve", "feature", "hardware", "model")
+    return head + "\n" + table(header, rows, "<<<>>") + note
+
+
+_SHOWN_SHAPES = 20
 
 
 def _total(validation: Validation) -> tuple[str, ...]:
@@ -70,6 +93,36 @@ def _total(validation: Validation) -> tuple[str, ...]:
     ]
     mean, ceiling, log = (f"{value:.3f}" for value in means)
     return ("all", str(points), mean, f"{worst.worst:.3f}", ceiling, log, worst.name)
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """What there is to compare with: datasets, then tables, then single figures."""
+    datasets = [
+        (one.name, one.machine, str(one.series), str(one.points), one.meaning)
+        for one in coverage.datasets
+    ]
+    tables: list[tuple[str, ...]] = []
+    for one in coverage.tables:
+        named = (one.table, str(one.rows))
+        for state, parts in (("compared by", one.compared), ("not compared:", one.left_out)):
+            for what, rows in parts.items():
+                tables.append((*named, str(rows), f"{state} {what}"))
+                named = ("", "")
+    figures = [
+        (
+            one.name,
+            one.value,
+            f"compared by {', '.join(one.compared)}" if one.compared else f"not: {one.reason}",
+        )
+        for one in coverage.figures
+    ]
+    header = ("dataset", "machine", "series", "points", "what")
+    text = f"Published measurements in {coverage.origin}\n\n"
+    text += table(header, datasets, "<<>><") + "\n"
+    text += table(("table", "rows", "of these", "status"), tables, "<>><")
+    if figures:
+        text += "\n" + table(("single figure", "value", "status"), figures, "<<<")
+    return text
 
 
 def replay_text(replayed: Replayed) -> str:

@@ -7,6 +7,7 @@ from nearfar.results.schema import Environment, Point, Precondition, Result, Tar
 from nearfar.results.validation import (
     ComparedPoint,
     ComparedSeries,
+    CurveFeature,
     Mark,
     ModelCard,
     Parameter,
@@ -16,6 +17,7 @@ from nearfar.results.validation import (
 __all__ = [
     "ComparedPoint",
     "ComparedSeries",
+    "CurveFeature",
     "Document",
     "Environment",
     "Finding",

@@ -31,12 +31,27 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class CurveFeature:
+    """Something that a curve shows beside its values: its peak, its knee, a collapse, its order.
+
+    `right` when the model shows the same as the hardware.
+    """
+
+    curve: str
+    feature: str
+    real: str
+    simulated: str
+    right: bool
+
+
+@dataclass(frozen=True)
 class ComparedSeries:
     """Points that belong on one curve, and how the model fares on them.
 
     `worst` is the accuracy of the worst point and `worst_point` its label; `ceiling` is the
     mean accuracy of predicting each key's own median measurement; `mean_abs_log` is the mean
-    of |ln(simulated / real)|. `x_name` is empty where the series is a list of figures.
+    of |ln(simulated / real)|. `x_name` is empty where the series is a list of figures;
+    `shape` has the features of the curves that the series consists of.
     """
 
     name: str
@@ -50,6 +65,7 @@ class ComparedSeries:
     ceiling: float
     mean_abs_log: float
     points: Sequence[ComparedPoint]
+    shape: Sequence[CurveFeature] = ()
     x_name: str = ""
     x_unit: str = ""
     marks: Sequence[Mark] = ()

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from nearfar.measure.core import Core
 from nearfar.measure.run import measure
-from nearfar.model import Model
+from nearfar.model import Model, load
 from nearfar.simulate import quantities
 from nearfar.simulate.series import Job
+from nearfar.simulate.walk import Walk, play
 
 
 class Task(NamedTuple):
@@ -52,14 +53,19 @@ def run_tasks(
 
 
 def _run(model: Model, place: int, task: Task, core: Core | None) -> Finished:
-    machine = model.override(*(f"{key}={value}" for key, value in task.job.overrides))
-    found: list[dict[str, float]] = []
-    for seed in task.job.seeds:
-        pattern = replace(task.job.pattern, seed=seed)
-        result = measure(machine, pattern, core=core)
-        found.append({name: quantities.read(result, name) for name in task.quantities})
+    base = load(task.job.machine) if task.job.machine else model
+    machine = base.override(*(f"{key}={value}" for key, value in task.job.overrides))
+    found = [_once(machine, task, seed, core) for seed in task.job.seeds]
     means = {name: fmean(values[name] for values in found) for name in task.quantities}
     return Finished(place, means)
+
+
+def _once(machine: Model, task: Task, seed: int, core: Core | None) -> dict[str, float]:
+    pattern = replace(task.job.pattern, seed=seed)
+    if isinstance(pattern, Walk):
+        return {quantities.WALK: fmean(play(machine, pattern, core))}
+    result = measure(machine, pattern, core=core)
+    return {name: quantities.read(result, name) for name in task.quantities}
 
 
 _worker_model: Model | None = None

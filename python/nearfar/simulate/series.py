@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nearfar.measure.patterns import Pattern
+from nearfar.simulate.tables import Row
+from nearfar.simulate.walk import Walk
 
 
 @dataclass(frozen=True)
 class Job:
     """One run of the model under validation, with some keys overridden.
 
-    With several `seeds` it is run with each, and every quantity is the mean. Jobs are
+    With several `seeds` it is run with each, and every quantity is the mean. `machine` names
+    a preset to run in place of the model: the DRAM of the same server, say. Jobs are
     hashable, so that the store and the load curve of one pass share a run.
     """
 
-    pattern: Pattern
+    pattern: Pattern | Walk
     overrides: tuple[tuple[str, str], ...] = ()
     seeds: tuple[int, ...] = (1,)
     cost: int = 0  # lines simulated, about; long jobs are started first
+    machine: str = ""
 
 
 @dataclass(frozen=True)
 class HardwarePoint:
     """One measured value, and which quantity of which run stands against it.
 
-    `x` places the point on its series' axis; None where the series is a list of figures.
-    `quantity` names what to read from the run; see `nearfar.simulate.quantities`. With
-    `relative_to` the simulated value is the ratio to the same quantity of that run.
+    `x` places the point on its axis; None where the series is a list of figures. Points of
+    one `curve` differ in x alone, so they have a shape. `quantity` names what to read from
+    the run; see `nearfar.simulate.quantities`. With `relative_to` the simulated value is the
+    ratio to the same quantity of that run; with `between` two runs, it is how far it has come
+    from the first one's to the second one's. `scale` multiplies it: the number of machines
+    that do the same side by side. `rows` are those of the tables that the value came from.
     """
 
     label: str
@@ -38,6 +45,10 @@ class HardwarePoint:
     quantity: str
     x: float | None = None
     relative_to: Job | None = None
+    between: tuple[Job, Job] | None = None
+    scale: float = 1.0
+    curve: str = ""
+    rows: Sequence[Row] = field(default=(), compare=False, repr=False)
 
     @property
     def key(self) -> tuple[Job, str]:
@@ -47,6 +58,8 @@ class HardwarePoint:
     @property
     def jobs(self) -> tuple[Job, ...]:
         """The runs that the point needs."""
+        if self.between is not None:
+            return (self.job, *self.between)
         return (self.job,) if self.relative_to is None else (self.job, self.relative_to)
 
     def simulated(self, values: Mapping[tuple[Job, str], float]) -> float | None:
@@ -55,7 +68,10 @@ class HardwarePoint:
         if any(value is None for value in found):
             return None
         value, *base = (value or 0.0 for value in found)
-        return value / base[0] if base and base[0] else value
+        if self.between is not None:
+            low, high = base
+            return max(0.0, (value - low) / (high - low)) if high != low else 0.0
+        return self.scale * (value / base[0] if base and base[0] else value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ The same readers serve the figures that come with nearfar and any folder a user 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -54,6 +54,14 @@ class Tables:
     def named(self, name: str) -> Table | None:
         """The table of this name, for layouts that columns alone do not tell apart."""
         return next((table for table in self._tables if table.name == name), None)
+
+    def rows_of(self, name: str) -> Sequence[Row]:
+        """The rows of the table of this name; none where it is missing."""
+        table = self.named(name)
+        return () if table is None else table.rows
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._tables)
 
 
 def shipped() -> Tables:

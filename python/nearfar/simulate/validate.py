@@ -11,13 +11,22 @@ from nearfar.measure.core import Core
 from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
-from nearfar.results import ComparedPoint, ComparedSeries, Mark, ModelCard, Parameter, Validation
+from nearfar.results import (
+    ComparedPoint,
+    ComparedSeries,
+    CurveFeature,
+    Mark,
+    ModelCard,
+    Parameter,
+    Validation,
+)
 from nearfar.simulate import tables
 from nearfar.simulate.accuracy import accuracy, ceiling, score
-from nearfar.simulate.datasets import choose
+from nearfar.simulate.datasets import choose, kind_of
 from nearfar.simulate.datasets import overwrite as overwrite_dataset
 from nearfar.simulate.pool import Task, run_tasks
-from nearfar.simulate.series import Job, Series
+from nearfar.simulate.series import HardwarePoint, Job, Series
+from nearfar.simulate.shape import Sample, features
 
 DEFAULT_AGAINST = ("demo",)
 QUICK_POINTS = 10  # of each curve
@@ -47,7 +56,7 @@ def validate(
     each curve. Raises InputError, and ValidationInterrupted on Ctrl-C.
     """
     model = resolve(target)
-    names, series = select(against, str(model["machine"]))
+    names, series = select(against, kind_of(model))
     if quick:
         series = [thin(one) for one in series]
     values: dict[tuple[Job, str], float] = {}
@@ -132,7 +141,8 @@ def _compare(
     points = [point for point, _ in pairs]
     simulated = [value for _, value in pairs]
     reals = [point.real for point in points]
-    scored = score(list(zip(reals, simulated, strict=True)))
+    unit = points[0].unit
+    scored = score(list(zip(reals, simulated, strict=True)), unit)
     return ComparedSeries(
         name=series.name,
         title=series.title,
@@ -142,18 +152,37 @@ def _compare(
         mean=scored.mean,
         worst=scored.worst,
         worst_point=points[scored.worst_index].label,
-        ceiling=ceiling([point.key for point in points], reals),
+        ceiling=ceiling([point.key for point in points], reals, unit),
         mean_abs_log=scored.mean_abs_log,
         points=tuple(
             ComparedPoint(
-                point.label, point.unit, point.real, value, accuracy(point.real, value), point.x
+                label=point.label,
+                unit=point.unit,
+                real=point.real,
+                simulated=value,
+                accuracy=accuracy(point.real, value, unit),
+                x=point.x if series.x_name else None,
             )
             for point, value in zip(points, simulated, strict=True)
         ),
+        shape=_shape(points, simulated),
         x_name=series.x_name,
         x_unit=series.x_unit,
         marks=_capacities(points[0].job, model) if series.x_name == "region" else (),
     )
+
+
+def _shape(points: Sequence[HardwarePoint], simulated: Sequence[float]) -> list[CurveFeature]:
+    """The features of the curves among the points, from the measurement and from the model."""
+    samples = [
+        (point.curve, Sample(point.x, point.real, value))
+        for point, value in zip(points, simulated, strict=True)
+        if point.curve and point.x is not None
+    ]
+    return [
+        CurveFeature(one.curve, one.name, one.real, one.simulated, one.right)
+        for one in features(samples)
+    ]
 
 
 def _capacities(job: Job, model: Model) -> tuple[Mark, ...]:

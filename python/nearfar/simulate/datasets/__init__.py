@@ -7,7 +7,21 @@ from dataclasses import dataclass
 from functools import partial
 
 from nearfar.errors import InputError, suggestion
-from nearfar.simulate.datasets import bandwidth, chase, contention, latency, overwrite, perma
+from nearfar.model import Model
+from nearfar.simulate.datasets import (
+    bandwidth,
+    chase,
+    contention,
+    curves,
+    cxl,
+    figures,
+    flush,
+    overwrite,
+    perma,
+    placement,
+    random_read,
+    wear,
+)
 from nearfar.simulate.series import Series
 from nearfar.simulate.tables import Tables
 
@@ -22,37 +36,61 @@ class Dataset:
     machine: str = "nvdimm"
 
 
+def kind_of(model: Model) -> str:
+    """What a model is a model of: "nvdimm", "dram" or "cxl"."""
+    return "cxl" if model["link.kind"] == "cxl" else str(model["machine"])
+
+
+def _by_dimms(name: str, meaning: str, build: Callable[..., list[Series]]) -> list[Dataset]:
+    return [
+        Dataset(
+            f"{name}-{dimms}dimm",
+            f"{meaning}, {bandwidth.dimms_text(dimms)}",
+            partial(build, dimms=dimms),
+        )
+        for dimms in (1, 6)
+    ]
+
+
 DATASETS = {
     dataset.name: dataset
     for dataset in (
         *(
             Dataset(
                 f"chase-{dimms}dimm-{block}",
-                f"pointer chase, {dimms} DIMM{'s' if dimms > 1 else ''}, {block} B blocks",
+                f"pointer chase, {bandwidth.dimms_text(dimms)}, {block} B blocks",
                 partial(chase.series, dimms=dimms, block=block),
             )
             for dimms, block in ((1, 64), (1, 256), (1, 1024), (1, 4096), (6, 64))
         ),
         Dataset("overwrite", "256 B overwrites and wear-levelling stalls", overwrite.series),
-        Dataset("random-read", "random reads far beyond the AIT buffer", latency.random_read),
-        *(
-            Dataset(
-                f"bandwidth-{dimms}dimm",
-                f"bandwidth by operation, size, stride and threads, {dimms} DIMMs",
-                partial(bandwidth.series, dimms=dimms),
-            )
-            for dimms in (1, 6)
-        ),
-        *(
-            Dataset(
-                f"perma-{dimms}dimm",
-                f"random reads and writes on another server, {dimms} DIMMs",
-                partial(perma.series, dimms=dimms),
-            )
-            for dimms in (1, 6)
-        ),
+        Dataset("wear", "how wear-levelling stalls are spread on another DIMM", wear.series),
+        Dataset("capacity", "reads by region with address bits held", curves.capacity),
+        Dataset("replacement", "which blocks a buffer has replaced", curves.replacement),
         Dataset("contention", "reads beside reads and writes", contention.series),
-        Dataset("dram-idle", "idle read latency of DRAM", latency.dram_idle, machine="dram"),
+        Dataset("random-read", "random reads far beyond the AIT buffer", random_read.series),
+        Dataset("optane-idle", "one access at a time", partial(figures.idle, memory="Optane")),
+        *_by_dimms(
+            "bandwidth", "bandwidth by operation, size, stride and threads", bandwidth.series
+        ),
+        *_by_dimms("flush", "bandwidth by clwb and fence interval", flush.series),
+        Dataset("placement", "threads against DIMMs", placement.series),
+        Dataset(
+            "threads-1dimm", "sequential by threads, 1 DIMM", partial(figures.threads, "optane_ni")
+        ),
+        Dataset(
+            "threads-6dimm", "sequential by threads, 6 DIMMs", partial(figures.threads, "optane")
+        ),
+        Dataset("fences", "one thread by bytes between fences", figures.fences),
+        Dataset("sockets", "reads and writes mixed, this socket and the other", figures.sockets),
+        Dataset("perma-1dimm", "another server, 1 DIMM", partial(perma.series, machine="1dimm")),
+        Dataset("perma-6dimm", "another server, 6 DIMMs", partial(perma.series, machine="6dimm")),
+        Dataset("dram-idle", "one access at a time", partial(figures.idle, memory="DRAM"), "dram"),
+        Dataset("threads-dram", "sequential by threads", partial(figures.threads, "dram"), "dram"),
+        Dataset(
+            "perma-dram", "another server's DRAM", partial(perma.series, machine="dram"), "dram"
+        ),
+        Dataset("cxl", "a CXL device: idle latency, bandwidth", cxl.device, "cxl"),
     )
 }
 
@@ -65,7 +103,7 @@ GROUPS = {
 def choose(names: list[str], machine: str) -> list[Dataset]:
     """The datasets that `names` (of datasets or groups) stand for, each once.
 
-    Groups leave out what does not fit the `machine` ("nvdimm" or "dram"); a dataset asked
+    Groups leave out what does not fit the `machine` ("nvdimm", "dram" or "cxl"); a dataset asked
     for by name that does not fit is an InputError, like an unknown name.
     """
     chosen: dict[str, Dataset] = {}

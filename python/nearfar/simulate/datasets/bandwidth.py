@@ -24,7 +24,13 @@ COLUMNS = (
 )
 MIB_PER_S = (1 << 20) / 1e9  # in GB/s
 
-OPERATIONS = {"Load": "ntload", "NTStore": "ntstore", "Store+Flush": "store+clwb"}
+OPERATIONS = {
+    "Load": "ntload",
+    "NTStore": "ntstore",
+    "Store+Flush": "store+clwb",
+    "Store": "store",
+}
+AREA = 2 << 30  # of each thread
 
 # Per thread, at least; a thread of 24 gets enough to see every queue full.
 LINES_PER_THREAD = 4096
@@ -49,7 +55,18 @@ def series(tables: Tables, dimms: int) -> list[Series]:
             )
             label = _label(table, row)
             real = table.number(row, "throughput_MiBps") * MIB_PER_S
-            points.setdefault(op, []).append(HardwarePoint(label, real, "GB/s", job, "gb_per_s"))
+            points.setdefault(op, []).append(
+                HardwarePoint(
+                    label,
+                    real,
+                    "GB/s",
+                    job,
+                    "gb_per_s",
+                    x=table.whole(row, "threads"),
+                    curve=label.rpartition(", ")[0],
+                    rows=(row,),
+                )
+            )
             if op != "ntload" and row.get("ewr"):
                 points.setdefault("amplification", []).append(
                     HardwarePoint(
@@ -58,13 +75,13 @@ def series(tables: Tables, dimms: int) -> list[Series]:
                         "x",
                         job,
                         "write_amplification",
+                        rows=(row,),
                     )
                 )
-    plural = "DIMM" if dimms == 1 else "DIMMs"
     return [
         Series(
             name=f"{name}-{kind.replace('+', '-')}",
-            title=f"Bandwidth, {dimms} {plural}, {_TITLES[kind]}",
+            title=f"Bandwidth, {dimms_text(dimms)}, {_TITLES[kind]}",
             dataset=name,
             source=SOURCE,
             points=tuple(points[kind]),
@@ -78,8 +95,14 @@ _TITLES = {
     "ntload": "loads",
     "ntstore": "non-temporal stores",
     "store+clwb": "store + clwb",
+    "store": "plain stores",
     "amplification": "write amplification",
 }
+
+
+def dimms_text(dimms: int) -> str:
+    """ "1 DIMM", "6 DIMMs"."""
+    return f"{dimms} DIMM{'s' if dimms > 1 else ''}"
 
 
 def stream_job(op: str, *, access: int, stride: int, threads: int, dimms: int) -> Job:
@@ -89,7 +112,7 @@ def stream_job(op: str, *, access: int, stride: int, threads: int, dimms: int) -
         access=access,
         stride=stride or "random",
         threads=threads,
-        area=2 << 30,
+        area=AREA,
         lines=max(LINES, LINES_PER_THREAD * threads, 4 * threads * access // LINE),
     )
     return Job(pattern, (("channels", str(dimms)),), cost=pattern.lines_for(access, threads))

@@ -52,6 +52,7 @@ def series(tables: Tables, dimms: int, block: int) -> list[Series]:
                         unit="ns/line",
                         job=job,
                         quantity=f"ns_per_line:{op}",
+                        rows=(row,),
                     )
                 )
     plural = "DIMM" if dimms == 1 else "DIMMs"

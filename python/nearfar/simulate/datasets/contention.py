@@ -35,6 +35,7 @@ def series(tables: Tables) -> list[Series]:
             job=_job(other),
             quantity="ns_per_line",
             relative_to=alone,
+            rows=(*tables.rows_of(name), *tables.rows_of(_IDLE)),
         )
         for name, label, other in _DISTURBED
         if idle and (disturbed := _median(tables, name))

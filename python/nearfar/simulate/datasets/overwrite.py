@@ -51,7 +51,14 @@ def _points(table: Table, column: str, writes: int) -> tuple[HardwarePoint, ...]
     gaps = intervals([at[i] for i in slow])
     ordinary = [table.number(row, column) for row in table.rows if _regular(table, row)]
     return (
-        HardwarePoint("median write", statistics.median(ordinary), "ns", job, "ordinary_write"),
+        HardwarePoint(
+            "median write",
+            statistics.median(ordinary),
+            "ns",
+            job,
+            "ordinary_write",
+            rows=tuple(table.rows),
+        ),
         HardwarePoint(
             "stall length",
             statistics.median(samples[i] for i in slow),

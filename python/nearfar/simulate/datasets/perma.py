@@ -1,9 +1,9 @@
-"""Random reads and writes on another server (PerMA-Bench, VLDB 2022).
+"""Reads and writes on another server (PerMA-Bench, VLDB 2022).
 
-Threads share 10 GiB and use AVX-512; a write is persisted by each access ("nocache":
-non-temporal stores and an sfence; "cache": stores, clwb and an sfence). The prefetchers of
-that server were on, so only its random accesses are compared. Its rates are GiB/s.
-
+Threads share a range of 10 to 50 GiB and use AVX-512; a write is persisted by each access
+("nocache": non-temporal stores and an sfence; "cache": stores, clwb and an sfence; "cacheinv"
+the same with clflushopt; "none": plain stores). Sequential threads each have a part of the
+range. The prefetchers of that server were on. Its rates are GiB/s.
 Its modules hold 256 GB; Intel's product brief of the series allows those 18 W.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from nearfar.measure.patterns import Stream
 from nearfar.measure.quantity import LINE
 from nearfar.results.wording import size
+from nearfar.simulate.datasets.bandwidth import dimms_text
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
 
@@ -31,67 +32,98 @@ COLUMNS = (
 )
 GIB_PER_S = (1 << 30) / 1e9  # in GB/s
 
-_OPERATIONS = {
+OPERATIONS = {
     ("read", ""): "load",
     ("write", "nocache"): "ntstore",
     ("write", "cache"): "store+clwb",
+    ("write", "cacheinv"): "store+clwb",  # whether the line stays makes no difference here
+    ("write", "none"): "store",
+}
+_NAMES = {
+    "": "load",
+    "nocache": "ntstore",
+    "cache": "store-clwb",
+    "cacheinv": "store-clflushopt",
+    "none": "store",
 }
 
+# The server with six DIMMs was measured twice, as one of "dimms" and as itself. What is said
+# of it at 2666 MT/s repeats the second.
+MACHINES = {
+    "1dimm": (("dimms", "1dimms"),),
+    "6dimm": (("dimms", "6dimms"), ("pmem", "apache-256")),
+    "dram": (("dram", "apache-256"),),
+}
+CHANNELS = {"1dimm": 1, "6dimm": 6, "dram": 6}
+_TITLES = {"1dimm": dimms_text(1), "6dimm": dimms_text(6), "dram": "DRAM"}
 
-def series(tables: Tables, dimms: int) -> list[Series]:
-    """One series an operation, by access size and threads."""
-    points: dict[str, list[HardwarePoint]] = {}
+
+def series(tables: Tables, machine: str) -> list[Series]:
+    """One series an order and operation, by access size and threads."""
+    points: dict[tuple[str, str], list[HardwarePoint]] = {}
     for table in tables.with_columns(*COLUMNS):
         for row in table.rows:
-            op = _OPERATIONS.get((row["operation"], row["persist_instruction"]))
-            if op and _wanted(row, dimms):
-                points.setdefault(op, []).append(_point(table, row, op, dimms))
-    name = f"perma-{dimms}dimm"
-    plural = "DIMM" if dimms == 1 else "DIMMs"
+            if _wanted(row, machine):
+                kind = (row["exec_mode"], _NAMES[row["persist_instruction"]])
+                points.setdefault(kind, []).append(_point(table, row, machine))
+    name = f"perma-{machine}"
     return [
         Series(
-            name=f"{name}-{op.replace('+', '-')}",
-            title=f"Random accesses, PerMA server, {dimms} {plural}, {op}",
+            name=f"{name}-{op}" if order == "random" else f"{name}-{order}-{op}",
+            title=f"PerMA server, {_TITLES[machine]}, {order}, {op}",
             dataset=name,
             source=SOURCE,
             points=tuple(found),
         )
-        for op, found in points.items()
+        for (order, op), found in sorted(points.items())
     ]
 
 
-def _wanted(row: Row, dimms: int) -> bool:
+def _wanted(row: Row, machine: str) -> bool:
     return (
-        row["family"] == "dimms"
-        and row["system"] == f"{dimms}dimms"
-        and row["exec_mode"] == "random"
-        and row["memory_type"] == "pmem"
+        (row["family"], row["system"]) in MACHINES[machine]
+        and row["exec_mode"] in ("random", "sequential")
+        and (row["operation"], row["persist_instruction"]) in OPERATIONS
         and row["numa"] == "near"
         and bool(row["bandwidth_GiBps"])
     )
 
 
-def _point(table: Table, row: Row, op: str, dimms: int) -> HardwarePoint:
+def _point(table: Table, row: Row, machine: str) -> HardwarePoint:
     access = table.whole(row, "access_size_B")
     threads = table.whole(row, "threads")
+    op = OPERATIONS[row["operation"], row["persist_instruction"]]
     area = table.whole(row, "memory_range_B") // threads // access * access
-    pattern = Stream(
-        op=op,
-        access=access,
-        stride="random",
-        threads=threads,
-        area=area,
-        fence_every=None if op == "load" else access,
-        lines=max(65536, 4096 * threads, 4 * threads * access // LINE),
-    )
+    pattern = perma_stream(op, access, threads, area, random=row["exec_mode"] == "random")
     return HardwarePoint(
         label=f"{size(access)}, {threads} thread{'s' if threads > 1 else ''}",
         real=table.number(row, "bandwidth_GiBps") * GIB_PER_S,
         unit="GB/s",
         job=Job(
             pattern,
-            (("channels", str(dimms)), ("nvdimm.power_budget", "18 W")),
+            _overrides(machine),
             cost=pattern.lines_for(access, threads),
         ),
         quantity="gb_per_s",
+        x=threads,
+        curve=size(access),
+        rows=(row,),
+    )
+
+
+def _overrides(machine: str) -> tuple[tuple[str, str], ...]:
+    channels = ("channels", str(CHANNELS[machine]))
+    return (channels,) if machine == "dram" else (channels, ("nvdimm.power_budget", "18 W"))
+
+
+def perma_stream(op: str, access: int, threads: int, area: int, *, random: bool) -> Stream:
+    """The benchmark's threads: each write is persisted before the next one begins."""
+    return Stream(
+        op=op,
+        access=access,
+        stride="random" if random else access,
+        threads=threads,
+        area=area,
+        fence_every=access if op in ("ntstore", "store+clwb") else None,
+        lines=max(65536, 4096 * threads, 4 * threads * access // LINE),
     )

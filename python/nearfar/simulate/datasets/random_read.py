@@ -1,48 +1,13 @@
-"""Idle latency of local DRAM, and what random reads far beyond every buffer must show."""
+"""What random reads far beyond every buffer must show."""
 
 from __future__ import annotations
 
-from nearfar.measure.patterns import Stream
-from nearfar.measure.quantity import LINE
 from nearfar.simulate.datasets.bandwidth import stream_job
-from nearfar.simulate.series import HardwarePoint, Job, Series
+from nearfar.simulate.series import HardwarePoint, Series
 from nearfar.simulate.tables import Tables
 
-DRAM_SOURCE = "Yang et al., FAST 2020, figure 2"
 
-
-def dram_idle(tables: Tables) -> list[Series]:
-    """One load at a time: to consecutive lines, and to random ones."""
-    points = [
-        HardwarePoint(
-            label=row["x"].replace("\\", " "),
-            real=table.number(row, "value"),
-            unit="ns",
-            job=_one_at_a_time(row["x"]),
-            quantity="ns_per_line",
-        )
-        for table in tables.with_columns("figure", "x", "series", "value", "unit")
-        for row in table.rows
-        if row["figure"].startswith("02") and row["series"] == "DRAM" and "Read" in row["x"]
-    ]
-    return [Series("dram-idle", "DRAM idle read latency", "dram-idle", DRAM_SOURCE, tuple(points))][
-        : len(points)
-    ]
-
-
-def _one_at_a_time(x: str) -> Job:
-    pattern = Stream(
-        op="ntload",
-        access=LINE,
-        stride="random" if "Random" in x else LINE,
-        area=1 << 30,
-        outstanding=1,
-        lines=16384,
-    )
-    return Job(pattern, cost=16384)
-
-
-def random_read(tables: Tables) -> list[Series]:
+def series(tables: Tables) -> list[Series]:
     """Random 256 B reads reach the sequential peak and random 64 B reads a quarter of it.
 
     Both over 2 GiB a thread, far beyond the 16 MiB that the AIT buffer covers: a miss there
