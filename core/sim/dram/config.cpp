@@ -35,9 +35,9 @@ void check_power_of_two(const std::string& key, std::uint64_t value, std::uint64
   }
 }
 
-/// The timing keys and where they go.
+/// The timing keys of a standard and where they go.
 template <typename Visit>
-void each_timing(Timing& t, Visit visit) {
+void each_timing(Standard standard, Timing& t, Visit visit) {
   visit("cl", t.cl);
   visit("cwl", t.cwl);
   visit("rcd", t.rcd);
@@ -60,12 +60,16 @@ void each_timing(Timing& t, Visit visit) {
   visit("ckesr", t.ckesr);
   visit("xs", t.xs);
   visit("rtrs", t.rtrs);
+  if (standard == Standard::ddr4) return;
+  visit("ppd", t.ppd);
+  visit("rfc_sb", t.rfc_sb);
+  visit("refsb_rd", t.refsb_rd);
 }
 
 void check_timing(const Config& config, const std::string& prefix) {
   constexpr std::uint32_t longest = 1u << 20;
   Timing t = config.timing;
-  each_timing(t, [&](const char* name, std::uint32_t value) {
+  each_timing(config.standard, t, [&](const char* name, std::uint32_t value) {
     // Only the board's bus turnaround may be nothing.
     const std::uint32_t least = std::string_view(name) == "rtrs" ? 0 : 1;
     check_range(prefix + "timing." + name, value, least, longest);
@@ -75,10 +79,34 @@ void check_timing(const Config& config, const std::string& prefix) {
   if (t.rrd_l < t.rrd_s) fail(prefix + "timing.rrd_l", "is less than rrd_s");
   if (t.wtr_l < t.wtr_s) fail(prefix + "timing.wtr_l", "is less than wtr_s");
   if (t.ccd_s < t.burst) fail(prefix + "timing.ccd_s", "is less than a burst's cycles");
+  if (config.standard == Standard::ddr5 && t.ccd_l_w < t.ccd_s) {
+    fail(prefix + "timing.ccd_l_wr", "or ccd_l_wr2 is less than ccd_s");
+  }
+  if (t.wr + t.cwl + t.burst < t.rtp) fail(prefix + "timing.rtp", "outlasts a write's recovery");
   if (config.refresh && t.refi < 4 * t.rfc / 3) {
     fail(prefix + "timing.refi",
          "leaves no time between refreshes of " + std::to_string(t.rfc) + " cycles");
   }
+}
+
+/// What only a DDR5 channel has.
+void read_ddr5(const Settings& settings, const std::string& prefix, Config& config) {
+  config.standard = Standard::ddr5;
+  const auto count = [&](const std::string& key) {
+    const std::uint64_t value = settings.count(prefix + key);
+    check_range(prefix + key, value, 1, ~std::uint32_t{0});
+    return static_cast<std::uint32_t>(value);
+  };
+  // Four pins bring 64 bits of a line; the device corrects errors in 128.
+  const bool modifies = count("width") == 4;
+  config.timing.ccd_l_w = count(modifies ? "timing.ccd_l_wr" : "timing.ccd_l_wr2");
+  config.subchannels = count("subchannels");
+  config.subchannel_interleave = settings.bytes(prefix + "subchannel_interleave");
+  const std::string& granularity = settings.name(prefix + "refresh.granularity");
+  if (granularity != "1x" && granularity != "2x") {
+    fail(prefix + "refresh.granularity", "is '" + granularity + "'; it must be 1x or 2x");
+  }
+  config.fine_refresh = granularity == "2x";
 }
 
 }  // namespace
@@ -89,20 +117,36 @@ Bytes Config::capacity() const {
 
 void check(const Config& config, const std::string& prefix) {
   constexpr std::uint64_t most_entries = 4096;
+  constexpr std::uint32_t most_banks = 64;  // a bit each in the controller's sets
+  const bool ddr5 = config.standard == Standard::ddr5;
   check_range(prefix + "clock_ps", config.clock.ps(), 1, 1'000'000);
   check_range(prefix + "ranks", config.ranks, 1, 4);
-  check_power_of_two(prefix + "bank_groups", config.bank_groups, 4);
+  check_power_of_two(prefix + "bank_groups", config.bank_groups, ddr5 ? 8 : 4);
   check_power_of_two(prefix + "banks", config.banks, 4);
+  if (config.total_banks() > most_banks) {
+    fail(prefix + "ranks", "of " + std::to_string(config.banks_in_rank()) +
+                               " banks make more than " + std::to_string(most_banks) + " banks");
+  }
   check_power_of_two(prefix + "rows", config.rows, 1u << 20);
   check_power_of_two(prefix + "columns", config.columns, 1u << 14);
-  if (config.burst_length != 8) fail(prefix + "burst_length", "must be 8: a line on 64 data bits");
+  if (config.burst_length != (ddr5 ? 16 : 8)) {
+    fail(prefix + "burst_length", ddr5 ? "must be 16: a line on the 32 data bits of a subchannel"
+                                       : "must be 8: a line on 64 data bits");
+  }
   if (config.columns < config.burst_length) fail(prefix + "columns", "hold less than a burst");
+  check_range(prefix + "subchannels", config.subchannels, 1, ddr5 ? 2 : 1);
+  check_power_of_two(prefix + "subchannel_interleave", config.subchannel_interleave, 1u << 30);
+  if (config.subchannel_interleave < line_bytes) {
+    fail(prefix + "subchannel_interleave", "is less than a line");
+  }
   check_timing(config, prefix);
   check_range(prefix + "queue.read", config.read_queue, 1, most_entries);
   check_range(prefix + "queue.write", config.write_queue, 1, most_entries);
   check_range(prefix + "queue.write_high", config.write_high, 1, config.write_queue);
   check_range(prefix + "queue.write_low", config.write_low, 0, config.write_high - 1);
-  check_range(prefix + "refresh.postpone", config.refresh_postpone, 0, 8);
+  // JESD79-5 allows DDR5 half as many, unless they come twice as often.
+  check_range(prefix + "refresh.postpone", config.refresh_postpone, 0,
+              ddr5 && !config.fine_refresh ? 4 : 8);
   static_cast<void>(AddressMapping(config, prefix + "mapping"));
 }
 
@@ -113,11 +157,12 @@ Config config_from(const Settings& settings, const std::string& prefix) {
     return static_cast<std::uint32_t>(value);
   };
 
-  if (settings.name(prefix + "standard") != "DDR4") {
-    fail(prefix + "standard",
-         "is '" + settings.name(prefix + "standard") + "'; the only one known is DDR4");
+  const std::string& standard = settings.name(prefix + "standard");
+  if (standard != "DDR4" && standard != "DDR5") {
+    fail(prefix + "standard", "is '" + standard + "'; it must be DDR4 or DDR5");
   }
   Config config;
+  if (standard == "DDR5") read_ddr5(settings, prefix, config);
   config.clock = settings.time(prefix + "clock_ps");
   config.ranks = count("ranks");
   config.bank_groups = count("bank_groups");
@@ -125,7 +170,7 @@ Config config_from(const Settings& settings, const std::string& prefix) {
   config.rows = count("rows");
   config.columns = count("columns");
   config.burst_length = count("burst_length");
-  each_timing(config.timing, [&](const char* name, std::uint32_t& value) {
+  each_timing(config.standard, config.timing, [&](const char* name, std::uint32_t& value) {
     value = count(std::string("timing.") + name);
   });
   config.timing.dllk =

@@ -12,7 +12,10 @@ namespace nearfar::sim::dram {
 /// A count of clock cycles, and a clock edge by its number: edge n lies at n periods.
 using Cycle = std::uint64_t;
 
-/// The device's timing parameters in clock cycles, by their JESD79-4 names without the t.
+enum class Standard : std::uint8_t { ddr4, ddr5 };
+
+/// The device's timing parameters in clock cycles, by their JESD79-4 and JESD79-5 names
+/// without the t.
 struct Timing {
   std::uint32_t cl = 19;     ///< read latency
   std::uint32_t cwl = 18;    ///< write latency
@@ -32,12 +35,18 @@ struct Timing {
   std::uint32_t rfc = 467;
   std::uint32_t refi = 10400;
   std::uint32_t xp = 8;
-  std::uint32_t cke = 7;
+  std::uint32_t cke = 7;      ///< least time in power-down and, of DDR4, between two
   std::uint32_t ckesr = 8;
   std::uint32_t xs = 480;
   std::uint32_t dllk = 1024;  ///< DLL lock: self-refresh exit to a read or write (tXSDLL)
   std::uint32_t rtrs = 2;     ///< idle data-bus cycles when the rank changes
   std::uint32_t burst = 4;    ///< data-bus cycles of a burst: half its length
+
+  // DDR5 alone.
+  std::uint32_t ccd_l_w = 0;   ///< write to write: tCCD_L_WR or tCCD_L_WR2, as the device needs
+  std::uint32_t ppd = 0;
+  std::uint32_t rfc_sb = 0;    ///< tRFCsb
+  std::uint32_t refsb_rd = 0;  ///< tREFSBRD: REFSB to an activate of another bank
 };
 
 enum class PagePolicy : std::uint8_t {
@@ -45,9 +54,10 @@ enum class PagePolicy : std::uint8_t {
   closed,  ///< the last queued access to a row precharges it (RDA, WRA)
 };
 
-/// One DDR4 channel: its devices, its controller and how addresses are spread over it. The
-/// defaults are DDR4-2666V, 8 Gbit x8 (JESD79-4C tables 24, 66, 106-110).
+/// One DDR4 channel or DDR5 subchannel: its devices, its controller and how addresses are
+/// spread over it. The defaults are DDR4-2666V, 8 Gbit x8 (JESD79-4C tables 24, 66, 106-110).
 struct Config {
+  Standard standard = Standard::ddr4;
   Tick clock{750};
   std::uint32_t ranks = 1;
   std::uint32_t bank_groups = 4;
@@ -65,15 +75,19 @@ struct Config {
 
   bool refresh = true;
   std::uint32_t refresh_postpone = 0;  ///< refreshes that may be owed, 0-8
+  bool fine_refresh = false;           ///< DDR5's fine granularity: half the interval
   Cycle powerdown_idle = 0;            ///< idle cycles before power-down; 0: never
   Cycle selfrefresh_idle = 0;          ///< idle cycles before self-refresh; 0: never
 
   /// Address fields from most to least significant; see mapping.h.
   std::string mapping = "row-rank-bank-column-bank_group";
 
+  std::uint32_t subchannels = 1;       ///< alike, of a channel; each has its own controller
+  Bytes subchannel_interleave = line_bytes;  ///< on one before the next one's turn
+
   [[nodiscard]] std::uint32_t banks_in_rank() const { return bank_groups * banks; }
   [[nodiscard]] std::uint32_t total_banks() const { return ranks * banks_in_rank(); }
-  /// Bytes behind the channel; request addresses lie below it.
+  /// Bytes behind the channel, or one of its subchannels; request addresses lie below it.
   [[nodiscard]] Bytes capacity() const;
 };
 

@@ -12,6 +12,7 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       log_(log),
       powers_down_(config.powerdown_idle > 0 || config.selfrefresh_idle > 0),
       observed_(log != nullptr || mode == Mode::every_cycle),
+      plain_(config.standard == Standard::ddr4 && !observed_),
       read_burst_(config.clock * (config.timing.cl + config.timing.burst)),
       write_burst_(config.clock * (config.timing.cwl + config.timing.burst)),
       shortest_burst_(min(read_burst_, write_burst_)),

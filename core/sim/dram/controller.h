@@ -80,6 +80,7 @@ class Channel::Controller {
   void issue_requested(Command command, Entry& entry, Cycle cycle);
   template <Command command>
   void issue(const Entry& entry, Cycle cycle);
+  void issue_observed(Command command, const Entry& entry, Cycle cycle);
   void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
   template <Direction d, Command command>
   void issue_row(Entry& entry, Cycle cycle);
@@ -171,6 +172,7 @@ class Channel::Controller {
   CommandLog* log_;
   bool powers_down_;  ///< ranks go to power-down or self-refresh
   bool observed_;     ///< commands are logged, or checked cycle by cycle
+  bool plain_;        ///< they are not, and DDR4's: what the two loops are made for
   Tick read_burst_;           ///< from a column command to its burst's end
   Tick write_burst_;
   Tick shortest_burst_;       ///< from a column command to its burst's end, at least

@@ -8,10 +8,16 @@ namespace nearfar::sim::dram {
 
 template <Command command>
 [[gnu::always_inline]] inline void Channel::Controller::issue(const Entry& entry, Cycle cycle) {
-  timing_.issue<command>(entry.at.bank, cycle);
-  if (observed_) [[unlikely]] {
-    observe(command, entry.at, mapping_.column_of(entry.address), cycle);
+  if (!plain_) [[unlikely]] {
+    return issue_observed(command, entry, cycle);
   }
+  timing_.issue<ddr4::constraints, command>(entry.at.bank, cycle);
+}
+
+[[gnu::noinline]] void Channel::Controller::issue_observed(Command command, const Entry& entry,
+                                                           Cycle cycle) {
+  timing_.issue(command, entry.at.bank, cycle);
+  if (observed_) observe(command, entry.at, mapping_.column_of(entry.address), cycle);
 }
 
 /// The request's burst was issued at `cycle`, which is `now`: it leaves the queue.
@@ -61,7 +67,9 @@ template <Direction d>
   constexpr bool read = d == Direction::read;
   const bool last_use = state_.closed_page && !state_.queue(d).wants_row(entry.at, &entry) &&
                         !state_.queue(opposite(d)).wants_row(entry.at);
-  if (!last_use) {
+  const bool may_precharge =
+      last_use && (!read || timing_.earliest_auto_precharge(entry.at.bank) <= cycle);
+  if (!may_precharge) {
     issue<read ? Command::rd : Command::wr>(entry, cycle);
     return finish<d>(entry, cycle, now);
   }
@@ -214,13 +222,15 @@ void Channel::Controller::run_every_cycle(Cycle last) {
 void Channel::Controller::carry_out_plan() {
   const Cycle cycle = cycle_of(next_time_);
   const std::uint32_t rank = next_plan_;
-  // A plan that another command pushed aside may no longer be what the rank wants.
-  if (plans_[rank].look_again || plans_[rank].cycle < cycle) {
+  // A plan that another command pushed aside may no longer be what the rank wants, nor be allowed.
+  const RankRules::Plan& plan = plans_[rank];
+  if (plan.look_again || plan.cycle < cycle ||
+      timing_.earliest_for_rank(slot_of(plan.command), rank) > cycle) {
     plan_rank(rank, cycle);
     choose_next(cycle);
     return;
   }
-  issue_for_rank(plans_[rank].command, rank, cycle);
+  issue_for_rank(plan.command, rank, cycle);
   plan_rank(rank, cycle + 1);
   choose_next(cycle + 1);
 }
@@ -240,7 +250,7 @@ void Channel::Controller::observe(Command command, const Location& at, std::uint
     record.bank = static_cast<std::uint8_t>(at.bank % config_.banks);
   }
   if (command == Command::act) record.row = at.row;
-  if (ddr4::column.has(command)) record.column = column;
+  if (dram::column.has(command)) record.column = column;
   log_->record(record);
 }
 

@@ -6,6 +6,7 @@ CycleReference::CycleReference(const Config& config, const ControllerState& stat
     : config_(config),
       state_(state),
       bank_(config.total_banks()),
+      same_banks_(std::size_t{config.ranks} * config.banks),
       group_(std::size_t{config.ranks} * config.bank_groups),
       rank_(config.ranks) {}
 
@@ -50,7 +51,7 @@ const RequestQueue::Entry* CycleReference::choice_of_bank(Direction d, std::uint
 }
 
 bool CycleReference::allowed(Command command, const Location& at, Cycle cycle) const {
-  for (const Constraint& constraint : ddr4::constraints) {
+  for (const Constraint& constraint : constraints_of(config_.standard)) {
     if (!constraint.following.has(command)) continue;
     switch (constraint.scope) {
       case Scope::bank:
@@ -58,6 +59,9 @@ bool CycleReference::allowed(Command command, const Location& at, Cycle cycle) c
         break;
       case Scope::bank_group:
         if (!satisfied(constraint, group_[at.bank / config_.banks], cycle)) return false;
+        break;
+      case Scope::same_bank:
+        if (!satisfied(constraint, same_banks_[same_banks_of(at)], cycle)) return false;
         break;
       case Scope::rank:
         if (!satisfied(constraint, rank_[at.rank], cycle)) return false;
@@ -90,8 +94,10 @@ void CycleReference::issue(Command command, const Location& at, Cycle cycle) {
     last[0] = cycle;
   };
   note(rank_[at.rank]);
+  if (command == Command::refsb) note(same_banks_[same_banks_of(at)]);
   if (slot_of(command) < Slot::prea) {
     note(bank_[at.bank]);
+    note(same_banks_[same_banks_of(at)]);
     note(group_[at.bank / config_.banks]);
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -41,9 +42,14 @@ class CycleReference {
   [[nodiscard]] bool satisfied(const Constraint& constraint, const Times& times, Cycle cycle) const;
   [[nodiscard]] const RequestQueue::Entry* choice_of_bank(Direction d, std::uint32_t bank) const;
 
+  /// Which of a rank's sets of banks of one number the bank belongs to.
+  [[nodiscard]] std::size_t same_banks_of(const Location& at) const {
+    return at.rank * std::size_t{config_.banks} + at.bank % config_.banks;
+  }
+
   Config config_;
   const ControllerState& state_;
-  std::vector<Times> bank_, group_, rank_;
+  std::vector<Times> bank_, same_banks_, group_, rank_;
 };
 
 }  // namespace nearfar::sim::dram

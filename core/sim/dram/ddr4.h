@@ -1,42 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
-#include "sim/dram/command.h"
-#include "sim/dram/config.h"
+#include "sim/dram/constraint.h"
 
 namespace nearfar::sim::dram {
-
-inline constexpr std::size_t command_count = 12;
-
-/// A set of commands, one bit each.
-class CommandSet {
- public:
-  template <typename... Commands>
-  constexpr CommandSet(Command first, Commands... others)  // a lone command is a set of one
-      : bits_(static_cast<std::uint16_t>((bit(first) | ... | bit(others)))) {}
-
-  [[nodiscard]] constexpr bool has(Command command) const { return (bits_ & bit(command)) != 0; }
-
- private:
-  static constexpr unsigned bit(Command command) { return 1u << static_cast<unsigned>(command); }
-
-  std::uint16_t bits_;
-};
-
-/// Where the later command must go for a constraint to bind it, seen from the earlier one.
-enum class Scope : std::uint8_t { bank, bank_group, rank, other_ranks };
-
-/// No command of `following` within `scope` comes sooner than `gap` cycles after the
-/// `count`-th last command of `preceding`.
-struct Constraint {
-  CommandSet preceding;
-  CommandSet following;
-  Scope scope;
-  std::int64_t (*gap)(const Timing&);
-  std::uint32_t count = 1;
-};
 
 /// DDR4 SDRAM: every minimum distance between two commands (JESD79-4, command timing and the
 /// sections on power-down and self-refresh; additive latency 0, CRC and parity off). The
@@ -46,14 +14,6 @@ namespace ddr4 {
 using T = const Timing&;
 using enum Command;
 
-inline constexpr CommandSet column_read{rd, rda};
-inline constexpr CommandSet column_write{wr, wra};
-inline constexpr CommandSet column{rd, rda, wr, wra};
-
-/// From a write command to the end of its data.
-constexpr std::int64_t written(T t) { return std::int64_t{t.cwl} + t.burst; }
-/// From a read command to the end of its data.
-constexpr std::int64_t delivered(T t) { return std::int64_t{t.cl} + t.burst; }
 /// tACTPDEN, tPRPDEN and tREFPDEN of the speeds from DDR4-2400 up; 1 below.
 constexpr std::int64_t pden(T) { return 2; }
 

@@ -4,12 +4,14 @@ namespace nearfar::sim::dram {
 namespace {
 
 /// Longest time from "refresh now" to REF: waking from a power-down just entered, the last
-/// command's recovery, precharge, and a command slot for every rank that wants one too.
+/// command's recovery, precharge, and a command slot for every rank that wants one too, each
+/// behind a command that may take two cycles.
 Cycle longest_wait(const Config& config) {
   const Timing& t = config.timing;
   const Cycle recovery =
       std::max<Cycle>({t.ras, t.rtp, Cycle{t.cwl} + t.burst + t.wr, Cycle{t.cl} + t.burst + 1});
-  return recovery + t.rp + t.xp + t.cke + 2 * Cycle{config.ranks} + 2;
+  const Cycle slot = config.standard == Standard::ddr4 ? 1 : 2;
+  return recovery + t.rp + t.xp + t.cke + slot * (2 * Cycle{config.ranks} + 2);
 }
 
 }  // namespace

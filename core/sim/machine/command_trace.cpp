@@ -23,6 +23,7 @@ constexpr std::size_t row_bytes = 96;
 /// What a command says on the bus besides its rank.
 struct Operands {
   bool bank = false;
+  bool group = bank;  ///< REFSB goes to a bank of every group
   bool row = false;
   bool column = false;
 };
@@ -38,6 +39,8 @@ Operands operands_of(dram::Command command) {
     case dram::Command::wr:
     case dram::Command::wra:
       return {.bank = true, .column = true};
+    case dram::Command::refsb:
+      return {.bank = true, .group = false};
     case dram::Command::prea:
     case dram::Command::ref:
     case dram::Command::pde:
@@ -126,7 +129,7 @@ void CommandTrace::append(std::string_view device, const dram::CommandRecord& re
   row.comma();
   row.number(record.rank);
   row.comma();
-  row.number_if(operands.bank, record.bank_group);
+  row.number_if(operands.group, record.bank_group);
   row.comma();
   row.number_if(operands.bank, record.bank);
   row.comma();

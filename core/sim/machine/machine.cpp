@@ -122,8 +122,11 @@ Machine::Machine(const Settings& settings, dram::CommandLog* log)
   const std::string& kind = settings.name("machine");
   if (kind == "dram") {
     const dram::Config config = dram::config_from(settings, "dram.");
-    capacity_ = config.capacity() * channels;
-    for (std::uint8_t i = 0; i < channels; ++i) {
+    const auto schedulers = static_cast<std::uint8_t>(channels * config.subchannels);
+    capacity_ = config.capacity() * schedulers;
+    interleave_ = imc::Interleave(channels, settings.bytes("imc.interleave"), config.subchannels,
+                                  config.subchannel_interleave);
+    for (std::uint8_t i = 0; i < schedulers; ++i) {
       channels_.push_back(std::make_unique<DramChannel>(config, interleave_, i, log));
     }
   } else if (kind == "nvdimm") {

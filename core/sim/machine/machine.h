@@ -11,8 +11,8 @@
 
 namespace nearfar::sim {
 
-/// A simulated memory system, built from a resolved model: channels of DRAM or of
-/// Optane-class DIMMs behind an interleaving memory controller.
+/// A simulated memory system, built from a resolved model: channels of DRAM (of DDR5, of two
+/// subchannels each) or of Optane-class DIMMs behind an interleaving memory controller.
 class Machine final : public Device {
  public:
   /// `log`, if given, receives every DRAM command, those of on-DIMM DRAM included, and must
@@ -27,12 +27,13 @@ class Machine final : public Device {
   Tick advance_to_completion(Tick until, Sink& sink) override;
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
-  /// Counters of channel n begin with "channel.n."
+  /// Counters of channel n, or of subchannel n, begin with "channel.n."
   void register_counters(Counters& counters) const override;
   [[nodiscard]] std::uint32_t queue_of(Address address) const override {
     return interleave_.place(address).channel;
   }
 
+  /// Subchannels of DDR5 count one each: every one has a controller of its own.
   [[nodiscard]] std::uint32_t channels() const {
     return static_cast<std::uint32_t>(channels_.size());
   }

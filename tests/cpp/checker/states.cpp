@@ -54,6 +54,10 @@ class States {
         demand_closed(Rule::ref_open_bank, at, rank);
         rank.left_self_refresh.reset();
         return;
+      case Command::refsb:
+        demand_set_closed(at, rank);
+        rank.left_self_refresh.reset();
+        return;
       case Command::pde:
         return enter(at, rank, Cke::power_down);
       case Command::sre:
@@ -97,6 +101,12 @@ class States {
   void demand_closed(Rule rule, std::size_t at, const Rank& rank) {
     for (const auto& b : rank.banks) {
       if (b) report_.violate(rule, at, b->by);
+    }
+  }
+
+  void demand_set_closed(std::size_t at, const Rank& rank) {
+    for (std::size_t i = trace_[at].bank; i < rank.banks.size(); i += limits_.banks) {
+      if (rank.banks[i]) report_.violate(Rule::ref_open_bank, at, rank.banks[i]->by);
     }
   }
 
