@@ -22,9 +22,55 @@ inline Config ddr4_2666() {
   return config;
 }
 
+/// One subchannel of DDR5-4800B (40-39-39), 16 Gbit x8, one rank: the values of JESD79-5.
+inline Config ddr5_4800() {
+  Config config;
+  config.standard = Standard::ddr5;
+  config.clock = Tick(416);
+  config.bank_groups = 8;
+  config.banks = 4;
+  config.burst_length = 16;
+  config.timing = {.cl = 40,
+                   .cwl = 38,
+                   .rcd = 39,
+                   .rp = 39,
+                   .ras = 77,
+                   .rc = 116,
+                   .ccd_s = 8,
+                   .ccd_l = 12,
+                   .rrd_s = 8,
+                   .rrd_l = 12,
+                   .faw = 32,
+                   .wtr_s = 6,
+                   .wtr_l = 24,
+                   .wr = 72,
+                   .rtp = 18,
+                   .rfc = 708,
+                   .refi = 9375,
+                   .xp = 18,
+                   .cke = 18,
+                   .ckesr = 36,
+                   .xs = 708,
+                   .dllk = 1536,
+                   .rtrs = 3,
+                   .burst = 8,
+                   .ccd_l_w = 24,
+                   .ppd = 2,
+                   .rfc_sb = 312,
+                   .refsb_rd = 72};
+  config.mapping = "row-rank-bank-column-bank_group";
+  return config;
+}
+
+inline Config example_of(Standard standard) {
+  return standard == Standard::ddr4 ? ddr4_2666() : ddr5_4800();
+}
+
+inline std::string title(Standard standard) { return standard == Standard::ddr4 ? "DDR4" : "DDR5"; }
+
 /// The same without refresh, so that only the timing under test shows.
-inline Config without_refresh() {
-  Config config = ddr4_2666();
+inline Config without_refresh(Standard standard = Standard::ddr4) {
+  Config config = example_of(standard);
   config.refresh = false;
   return config;
 }
@@ -196,15 +242,16 @@ inline std::vector<Arrival> random_stream(const Config& config, const StreamShap
 }
 
 /// A random, possible machine: small in rows, so that streams meet in banks.
-inline Config random_config(std::uint64_t seed) {
+inline Config random_config(std::uint64_t seed, Standard standard = Standard::ddr4) {
+  const bool ddr5 = standard == Standard::ddr5;
   Rng rng(seed);
   const auto one_of = [&](std::initializer_list<std::uint32_t> values) {
     return values.begin()[rng.below(values.size())];
   };
-  Config config = ddr4_2666();
-  config.clock = Tick(one_of({625, 682, 750, 833}));
+  Config config = example_of(standard);
+  config.clock = Tick(ddr5 ? one_of({357, 416}) : one_of({625, 682, 750, 833}));
   config.ranks = one_of({1, 1, 2, 3, 4});
-  config.bank_groups = one_of({2, 4, 4});
+  config.bank_groups = one_of({2, 4, 4}) * (ddr5 ? 2 : 1);
   config.banks = one_of({2, 4});
   config.rows = one_of({2, 8, 64});
   config.columns = one_of({64, 1024});
@@ -216,11 +263,13 @@ inline Config random_config(std::uint64_t seed) {
   config.refresh = rng.below(8) != 0;
   config.refresh_postpone = one_of({0, 0, 1, 4, 8});
   config.timing.refi = one_of({1400, 3000, 10400});
-  config.timing.rfc = one_of({208, 467});
+  config.timing.rfc = ddr5 ? one_of({312, 708}) : one_of({208, 467});
   config.powerdown_idle = one_of({0, 1, 20, 200});
   config.selfrefresh_idle = one_of({0, 0, 60, 1000, 5000});
   config.timing.cl = one_of({15, 19, 24});
   config.timing.cwl = one_of({12, 18});
+  if (ddr5) config.timing.cwl = config.timing.cl - 2;
+  if (config.total_banks() > 64) config.ranks = 2;
   config.timing.rtrs = one_of({0, 1, 2, 3});
   config.mapping = std::vector<std::string>{
       "row-rank-bank-column-bank_group", "row-bank-bank_group-rank-column",

@@ -27,13 +27,17 @@ void expect_same(const Outcome& a, const Outcome& b) {
   }
 }
 
-class RandomMachine : public ::testing::TestWithParam<std::uint64_t> {};
+class RandomMachine : public ::testing::TestWithParam<std::tuple<Standard, std::uint64_t>> {
+ protected:
+  static Config config(std::uint64_t seed) { return random_config(seed, std::get<0>(GetParam())); }
+  static std::uint64_t first(std::uint64_t each) { return std::get<1>(GetParam()) * each; }
+};
 
 TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
   for (std::uint64_t i = 0; i < 10; ++i) {
-    const std::uint64_t seed = GetParam() * 10 + i;
+    const std::uint64_t seed = first(10) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    const Config config = random_config(seed);
+    const Config config = RandomMachine::config(seed);
     const auto arrivals = stream_for(config, seed);
     expect_same(drive(config, Mode::next_event, arrivals),
                 drive(config, Mode::every_cycle, arrivals));
@@ -43,10 +47,10 @@ TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
 
 TEST_P(RandomMachine, RanksThatWantSomethingInTheSameCycleTakeTurns) {
   for (std::uint64_t i = 0; i < 4; ++i) {
-    const std::uint64_t seed = GetParam() * 4 + i;
+    const std::uint64_t seed = first(4) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    Config config = random_config(seed);
-    config.ranks = 4;
+    Config config = RandomMachine::config(seed);
+    config.ranks = std::min(4u, 64 / config.banks_in_rank());
     config.refresh = true;
     config.timing.refi = 1400;
     // The rank whose turn comes a cycle later may want something else by then.
@@ -65,9 +69,9 @@ TEST_P(RandomMachine, RanksThatWantSomethingInTheSameCycleTakeTurns) {
 
 TEST_P(RandomMachine, AdvancingToTheNextCompletionEqualsAdvancingToEachEvent) {
   for (std::uint64_t i = 0; i < 5; ++i) {
-    const std::uint64_t seed = GetParam() * 5 + i;
+    const std::uint64_t seed = first(5) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    const Config config = random_config(seed);
+    const Config config = RandomMachine::config(seed);
     const auto arrivals = stream_for(config, seed);
     Channel by_event(config, 0), by_completion(config, 0);
     Sink a, b;
@@ -90,9 +94,9 @@ TEST_P(RandomMachine, AdvancingToTheNextCompletionEqualsAdvancingToEachEvent) {
 
 TEST_P(RandomMachine, HowAdvanceIsSplitChangesNothing) {
   for (std::uint64_t i = 0; i < 5; ++i) {
-    const std::uint64_t seed = GetParam() * 5 + i;
+    const std::uint64_t seed = first(5) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    const Config config = random_config(seed);
+    const Config config = RandomMachine::config(seed);
     const auto arrivals = stream_for(config, seed);
     const Outcome whole = drive(config, Mode::next_event, arrivals);
     expect_same(whole, drive(config, Mode::next_event, arrivals, Tick(0), seed));
@@ -102,9 +106,9 @@ TEST_P(RandomMachine, HowAdvanceIsSplitChangesNothing) {
 
 TEST_P(RandomMachine, TheSameStreamLaterGivesTheSameLater) {
   for (std::uint64_t i = 0; i < 5; ++i) {
-    const std::uint64_t seed = GetParam() * 5 + i;
+    const std::uint64_t seed = first(5) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    Config config = random_config(seed);
+    Config config = RandomMachine::config(seed);
     // An idle rank repeats itself with the refresh interval once its idle times have passed.
     config.refresh = true;
     config.timing.refi = 3000;
@@ -123,7 +127,13 @@ TEST_P(RandomMachine, TheSameStreamLaterGivesTheSameLater) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomMachine, ::testing::Range<std::uint64_t>(0, 24));
+INSTANTIATE_TEST_SUITE_P(Standards, RandomMachine,
+                         ::testing::Combine(::testing::Values(Standard::ddr4, Standard::ddr5),
+                                            ::testing::Range<std::uint64_t>(0, 24)),
+                         [](const auto& info) {
+                           return title(std::get<0>(info.param)) + "_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
 
 }  // namespace
 }  // namespace nearfar::sim::dram::testing

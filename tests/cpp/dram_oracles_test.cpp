@@ -24,6 +24,7 @@ Cycle latency_of_last(const Config& config, const std::vector<Arrival>& reads) {
 }
 
 struct SpeedBin {
+  Standard standard;
   std::uint64_t clock_ps;
   std::uint32_t cl, cwl, rcd, rp, ras;
 };
@@ -31,7 +32,7 @@ struct SpeedBin {
 class IdleLatency : public ::testing::TestWithParam<SpeedBin> {
  protected:
   static Config config() {
-    Config config = without_refresh();
+    Config config = without_refresh(GetParam().standard);
     config.clock = Tick(GetParam().clock_ps);
     Timing& t = config.timing;
     t.cl = GetParam().cl;
@@ -67,10 +68,16 @@ TEST_P(IdleLatency, OfAConflictIsPrechargeActivateReadAndBurst) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Bins, IdleLatency,
-                         ::testing::Values(SpeedBin{833, 17, 12, 17, 17, 39},
-                                           SpeedBin{750, 19, 18, 19, 19, 43},
-                                           SpeedBin{682, 21, 16, 21, 21, 47},
-                                           SpeedBin{625, 22, 20, 22, 22, 52}));
+                         ::testing::Values(SpeedBin{Standard::ddr4, 833, 17, 12, 17, 17, 39},
+                                           SpeedBin{Standard::ddr4, 750, 19, 18, 19, 19, 43},
+                                           SpeedBin{Standard::ddr4, 682, 21, 16, 21, 21, 47},
+                                           SpeedBin{Standard::ddr4, 625, 22, 20, 22, 22, 52},
+                                           SpeedBin{Standard::ddr5, 416, 34, 32, 34, 34, 77},
+                                           SpeedBin{Standard::ddr5, 416, 40, 38, 39, 39, 77},
+                                           SpeedBin{Standard::ddr5, 416, 42, 40, 42, 42, 77},
+                                           SpeedBin{Standard::ddr5, 357, 40, 38, 40, 40, 90},
+                                           SpeedBin{Standard::ddr5, 357, 46, 44, 45, 45, 90},
+                                           SpeedBin{Standard::ddr5, 357, 50, 48, 50, 50, 90}));
 
 /// Sends lines as fast as they are taken; the span from the first to the last completion.
 Tick stream_span(const Config& config, std::uint64_t count, std::uint64_t stride, Op op,
@@ -93,28 +100,43 @@ Tick stream_span(const Config& config, std::uint64_t count, std::uint64_t stride
   return last - first;
 }
 
-TEST(DramBandwidth, SequentialReadsFillTheBusWithoutAGap) {
-  const Config config = without_refresh();
+class DramBandwidth : public ::testing::TestWithParam<Standard> {};
+
+INSTANTIATE_TEST_SUITE_P(Standards, DramBandwidth,
+                         ::testing::Values(Standard::ddr4, Standard::ddr5),
+                         [](const auto& info) { return title(info.param); });
+
+TEST_P(DramBandwidth, SequentialReadsFillTheBusWithoutAGap) {
+  const Config config = without_refresh(GetParam());
   EXPECT_EQ(stream_span(config, 20'000, line_bytes, Op::read),
             config.clock * config.timing.ccd_s * 19'999);
 }
 
-TEST(DramBandwidth, ReadsOfOneBankGroupGoAtTheLongColumnDistance) {
-  const Config config = without_refresh();
+TEST_P(DramBandwidth, ReadsOfOneBankGroupGoAtTheLongColumnDistance) {
+  const Config config = without_refresh(GetParam());
   const std::uint64_t count = config.columns / config.burst_length;  // one row
   EXPECT_EQ(stream_span(config, count, line_bytes * config.bank_groups, Op::read),
             config.clock * config.timing.ccd_l * (count - 1));
 }
 
-TEST(DramBandwidth, SequentialWritesFillTheBusToWithinAPercent) {
-  const Config config = without_refresh();
+TEST_P(DramBandwidth, WritesOfOneBankGroupGoAtTheLongColumnDistanceOfWrites) {
+  const Config config = without_refresh(GetParam());
+  const std::uint64_t count = config.columns / config.burst_length;  // one row
+  const std::uint32_t distance =
+      GetParam() == Standard::ddr4 ? config.timing.ccd_l : config.timing.ccd_l_w;
+  EXPECT_EQ(stream_span(config, count, line_bytes * config.bank_groups, Op::write),
+            config.clock * distance * (count - 1));
+}
+
+TEST_P(DramBandwidth, SequentialWritesFillTheBusToWithinAPercent) {
+  const Config config = without_refresh(GetParam());
   const double cycles =
       static_cast<double>(stream_span(config, 20'000, line_bytes, Op::write) / config.clock);
   EXPECT_NEAR(cycles / (config.timing.ccd_s * 19'999.0), 1.0, 0.01);
 }
 
-TEST(DramBandwidth, RefreshCostsItsTimeAndTheReopeningOfRows) {
-  Config config = ddr4_2666();
+TEST_P(DramBandwidth, RefreshCostsItsTimeAndTheReopeningOfRows) {
+  Config config = example_of(GetParam());
   const Timing& t = config.timing;
   constexpr std::uint64_t count = 200'000;
   Outcome outcome;
@@ -130,8 +152,14 @@ TEST(DramBandwidth, RefreshCostsItsTimeAndTheReopeningOfRows) {
   EXPECT_NEAR(lost / static_cast<double>(refreshes), each, 0.02 * each);
 }
 
-TEST(DramBandwidth, RandomRowsAreLimitedByTheFourActivateWindow) {
-  Config config = without_refresh();
+TEST_P(DramBandwidth, RandomRowsAreLimitedByTheFourActivateWindow) {
+  Config config = without_refresh(GetParam());
+  if (GetParam() == Standard::ddr5) {
+    // Pages of 2 KiB: of smaller ones tRRD_S alone keeps four activates apart as far.
+    config.bank_groups = 4;
+    config.timing.faw = 40;
+    config.timing.rcd = 35;  // a read's two cycles of the command bus do not delay an activate
+  }
   const AddressMapping mapping(config, "mapping");
   std::vector<Arrival> arrivals(20'000);
   for (std::uint32_t i = 0; i < arrivals.size(); ++i) {
@@ -208,6 +236,14 @@ TEST(DramAgreement, SequentialReadsReachThePeakLessRefreshWhenBankGroupsInterlea
   EXPECT_NEAR(closed_loop(config, 200'000, 64, false) / peak, 1.0 - 515.0 / 10400.0, 0.01);
 }
 
+TEST(DramAgreement, ASubchannelOfDdr5ReadsAtItsPeakLessRefresh) {
+  const Config config = ddr5_4800();
+  const double peak = 64.0 / (config.timing.ccd_s * config.clock.ns());
+  EXPECT_NEAR(peak, 19.2, 0.05);
+  EXPECT_NEAR(closed_loop(config, 200'000, 64, false) / peak, 1.0 - (708.0 + 18 + 39 + 39) / 9375,
+              0.01);
+}
+
 TEST(DramAgreement, ADependentChaseTakesFortySevenAndAHalfNanoseconds) {
   double latency = 0;
   closed_loop(ddr4_2666(), 50'000, 1, true, &latency);
@@ -254,7 +290,7 @@ TEST(DramQueues, LittlesLawHoldsForWrites) {
 
 TEST(DramMapping, EveryOrderOfFieldsIsABijection) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    Config config = random_config(seed);
+    Config config = random_config(seed, seed % 2 == 0 ? Standard::ddr4 : Standard::ddr5);
     config.rows = 4;
     config.columns = 64;
     const AddressMapping mapping(config, "mapping");

@@ -1,27 +1,22 @@
 #include <gtest/gtest.h>
 
-#include <array>
 #include <map>
 #include <set>
 
 #include "dram_fixture.h"
-#include "sim/dram/ddr4.h"
 #include "sim/dram/device_timing.h"
 
 namespace nearfar::sim::dram::testing {
 namespace {
 
-constexpr std::size_t rows = std::size(ddr4::constraints);
-
-std::string describe(std::size_t row, const Timing& timing) {
-  const Constraint& constraint = ddr4::constraints[row];
-  std::string text = "row " + std::to_string(row) + ":";
+std::string describe(const Constraint& constraint, const Timing& timing) {
+  std::string text;
   for (std::uint8_t c = 0; c < command_count; ++c) {
     if (constraint.preceding.has(static_cast<Command>(c))) {
-      text += " " + std::string(name(static_cast<Command>(c)));
+      text += std::string(name(static_cast<Command>(c))) + " ";
     }
   }
-  text += " to";
+  text += "to";
   for (std::uint8_t c = 0; c < command_count; ++c) {
     if (constraint.following.has(static_cast<Command>(c))) {
       text += " " + std::string(name(static_cast<Command>(c)));
@@ -49,6 +44,7 @@ bool in_scope(Scope scope, const CommandRecord& earlier, const CommandRecord& la
   if (scope == Scope::other_ranks) return earlier.rank != later.rank;
   if (earlier.rank != later.rank) return false;
   if (scope == Scope::rank) return true;
+  if (scope == Scope::same_bank) return earlier.bank == later.bank;
   if (!to_bank(earlier.command) || !to_bank(later.command)) return false;
   if (earlier.bank_group != later.bank_group) return false;
   return scope == Scope::bank_group || earlier.bank == later.bank;
@@ -56,15 +52,16 @@ bool in_scope(Scope scope, const CommandRecord& earlier, const CommandRecord& la
 
 /// For every row of the table, the least distance beyond the required one that a trace shows.
 void note_slack(const std::vector<CommandRecord>& commands, const Config& config,
-                std::array<std::int64_t, rows>& least) {
+                std::vector<std::int64_t>& least) {
+  const auto table = constraints_of(config.standard);
   constexpr std::uint64_t horizon = 2000;  // cycles: longer than any constraint
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    std::array<std::uint32_t, rows> seen{};
+    std::vector<std::uint32_t> seen(table.size());
     for (std::size_t j = i; j-- > 0;) {
       const Cycle distance = (commands[i].time - commands[j].time) / config.clock;
       if (distance > horizon) break;
-      for (std::size_t row = 0; row < rows; ++row) {
-        const Constraint& constraint = ddr4::constraints[row];
+      for (std::size_t row = 0; row < table.size(); ++row) {
+        const Constraint& constraint = table[row];
         if (!constraint.following.has(commands[i].command)) continue;
         if (!constraint.preceding.has(commands[j].command)) continue;
         if (!in_scope(constraint.scope, commands[j], commands[i])) continue;
@@ -72,30 +69,41 @@ void note_slack(const std::vector<CommandRecord>& commands, const Config& config
         const std::int64_t slack =
             static_cast<std::int64_t>(distance) - constraint.gap(config.timing);
         least[row] = std::min(least[row], slack);
-        EXPECT_GE(slack, 0) << describe(row, config.timing) << "; " << text(commands[j]) << " then "
-                            << text(commands[i]);
+        EXPECT_GE(slack, 0) << describe(constraint, config.timing) << "; " << text(commands[j])
+                            << " then " << text(commands[i]);
       }
     }
   }
 }
 
+class DramTiming : public ::testing::TestWithParam<Standard> {};
+
+INSTANTIATE_TEST_SUITE_P(Standards, DramTiming, ::testing::Values(Standard::ddr4, Standard::ddr5),
+                         [](const auto& info) { return title(info.param); });
+
 /// A rank is powered down when it has no request: after a burst, which binds longer than the
 /// activate or precharge before it, or after a refresh.
 bool out_of_reach(const Constraint& constraint) {
+  const auto same_bank_alone = [](const CommandSet& commands) {
+    return commands.has(Command::refsb) && !commands.has(Command::ref);
+  };
+  if (same_bank_alone(constraint.preceding) || same_bank_alone(constraint.following)) return true;
   return constraint.following.has(Command::pde) && !constraint.following.has(Command::sre) &&
          (constraint.preceding.has(Command::act) || constraint.preceding.has(Command::pre));
 }
 
-TEST(DramTiming, EveryConstraintIsKeptAndSeenTight) {
-  std::array<std::int64_t, rows> least;
-  least.fill(1'000'000);
+TEST_P(DramTiming, EveryConstraintIsKeptAndSeenTight) {
+  const auto table = constraints_of(GetParam());
+  const Timing timing = example_of(GetParam()).timing;
+  std::vector<std::int64_t> least(table.size(), 1'000'000);
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    Config config = random_config(seed);
+    Config config = random_config(seed, GetParam());
     // Every rank constraint has to be able to bind: no bus gap may come out negative.
-    config.timing.cl = 19;
-    config.timing.cwl = 18;
-    config.timing.rtrs = 2;
-    config.timing.cke = seed % 3 == 0 ? 10 : 7;  // more than tXP, at times
+    config.timing.cl = timing.cl;
+    config.timing.cwl = timing.cwl;
+    config.timing.rtrs = timing.rtrs;
+    // Of DDR4 more than tXP, at times.
+    if (GetParam() == Standard::ddr4) config.timing.cke = seed % 3 == 0 ? 10 : 7;
     StreamShape shape;
     shape.count = 400;
     shape.hot_percent = static_cast<std::uint32_t>(seed * 17 % 101);
@@ -106,52 +114,69 @@ TEST(DramTiming, EveryConstraintIsKeptAndSeenTight) {
     note_slack(drive(config, Mode::next_event, arrivals).commands, config, least);
     if (HasFailure()) return;
   }
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (out_of_reach(ddr4::constraints[row])) continue;
-    EXPECT_EQ(least[row], 0) << describe(row, ddr4_2666().timing) << " never binds";
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (out_of_reach(table[row])) continue;
+    EXPECT_EQ(least[row], 0) << describe(table[row], timing) << " never binds";
   }
 }
 
 /// What the table says about `following` at `later` after `preceding` at `earlier`.
 std::int64_t required(const CommandRecord& earlier, const CommandRecord& later,
-                      const Timing& timing) {
+                      const Config& config) {
   std::int64_t gap = 0;
-  for (const Constraint& constraint : ddr4::constraints) {
+  for (const Constraint& constraint : constraints_of(config.standard)) {
     if (constraint.count > 1 || !constraint.preceding.has(earlier.command)) continue;
     if (!constraint.following.has(later.command)) continue;
-    if (in_scope(constraint.scope, earlier, later)) gap = std::max(gap, constraint.gap(timing));
+    if (!in_scope(constraint.scope, earlier, later)) continue;
+    gap = std::max(gap, constraint.gap(config.timing));
   }
   return gap;
 }
 
-TEST(DramTiming, TheCompiledTableSaysWhatTheTableSays) {
-  Config config = ddr4_2666();
-  config.ranks = 3;
+CommandRecord command_to(Command command, std::uint32_t bank, const Config& config) {
+  CommandRecord record;
+  record.command = command;
+  record.rank = static_cast<std::uint8_t>(bank / config.banks_in_rank());
+  record.bank_group = static_cast<std::uint8_t>(bank / config.banks % config.bank_groups);
+  record.bank = static_cast<std::uint8_t>(bank % config.banks);
+  return record;
+}
+
+/// The earliest cycle of the command, by all that DeviceTiming says of it.
+Cycle earliest(const DeviceTiming& timing, Command command, std::uint32_t bank) {
+  const Slot slot = slot_of(command);
+  const std::uint32_t rank = timing.rank_of(bank);
+  if (!to_bank(command)) {
+    const Cycle by_banks = command == Command::refsb ? timing.earliest_refresh_of(bank) : 0;
+    return std::max(timing.earliest_for_rank(slot, rank), by_banks);
+  }
+  const Cycle by_precharge = command == Command::rda ? timing.earliest_auto_precharge(bank) : 0;
+  return std::max(
+      {timing.earliest_at_bank(slot, bank), timing.earliest_in_rank(slot, rank), by_precharge});
+}
+
+/// A command to a rank stands for its first bank, a REFSB for the first of its banks.
+bool stands_for_its_place(Command command, std::uint32_t bank, const Config& config) {
+  const std::uint32_t in_rank = bank % config.banks_in_rank();
+  return to_bank(command) || (command == Command::refsb ? in_rank < config.banks : in_rank == 0);
+}
+
+TEST_P(DramTiming, TheCompiledTableSaysWhatTheTableSays) {
+  Config config = example_of(GetParam());
+  config.ranks = GetParam() == Standard::ddr4 ? 3 : 2;
   constexpr Cycle when = 1000;
   for (std::uint8_t p = 0; p < command_count; ++p) {
     for (std::uint32_t bank = 0; bank < config.total_banks(); ++bank) {
-      CommandRecord earlier;
-      earlier.command = static_cast<Command>(p);
-      if (!to_bank(earlier.command) && bank % config.banks_in_rank() != 0) continue;
-      earlier.rank = static_cast<std::uint8_t>(bank / config.banks_in_rank());
-      earlier.bank_group = static_cast<std::uint8_t>(bank / config.banks % config.bank_groups);
-      earlier.bank = static_cast<std::uint8_t>(bank % config.banks);
+      const CommandRecord earlier = command_to(static_cast<Command>(p), bank, config);
+      if (!stands_for_its_place(earlier.command, bank, config)) continue;
       DeviceTiming timing(config);
       timing.issue(earlier.command, bank, when);
       for (std::uint8_t f = 0; f < command_count; ++f) {
         for (std::uint32_t other = 0; other < config.total_banks(); ++other) {
-          CommandRecord later;
-          later.command = static_cast<Command>(f);
-          later.rank = static_cast<std::uint8_t>(other / config.banks_in_rank());
-          later.bank_group = static_cast<std::uint8_t>(other / config.banks % config.bank_groups);
-          later.bank = static_cast<std::uint8_t>(other % config.banks);
-          const Slot slot = slot_of(later.command);
-          const Cycle earliest = to_bank(later.command)
-                                     ? std::max(timing.earliest_at_bank(slot, other),
-                                                timing.earliest_in_rank(slot, later.rank))
-                                     : timing.earliest_for_rank(slot, later.rank);
-          const std::int64_t gap = required(earlier, later, config.timing);
-          EXPECT_EQ(earliest, gap == 0 ? 0 : when + static_cast<Cycle>(gap))
+          const CommandRecord later = command_to(static_cast<Command>(f), other, config);
+          const std::int64_t gap = required(earlier, later, config);
+          ASSERT_EQ(earliest(timing, later.command, other),
+                    gap == 0 ? 0 : when + static_cast<Cycle>(gap))
               << text(earlier) << " then " << text(later);
         }
       }

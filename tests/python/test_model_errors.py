@@ -29,11 +29,53 @@ def message_for(tmp_path: Path, text: str | bytes) -> str:
 OPTANE = 'base = "optane-100"\n'
 SPREAD = KEYS["nvdimm.wear.spread"]
 DRAM = 'base = "ddr4-2666"\n'
+DDR5 = 'base = "ddr5-4800"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        # standards
+        (
+            DRAM + "[dram]\nsubchannels = 2",
+            "m.toml:3: found dram.subchannels in a DDR4 channel, "
+            "expected a speed bin of DDR5 or no such key",
+        ),
+        (
+            DRAM + "[dram.refresh]\ngranularity = '2x'",
+            "m.toml:3: found dram.refresh.granularity in a DDR4 channel, "
+            "expected a speed bin of DDR5 or no such key",
+        ),
+        (
+            DRAM + "[dram]\nstandard = 'DDR5'",
+            "m.toml:3: found dram.standard = DDR5 with dram.speed_bin = DDR4-2666V, "
+            "expected dram.speed_bin to be one of DDR5-4800A, DDR5-4800B, "
+            "DDR5-4800C, DDR5-5600A, DDR5-5600B, DDR5-5600C",
+        ),
+        (
+            DDR5 + "[dram]\nsubchannels = 3",
+            "m.toml:3: dram.subchannels: found 3, expected 1 to 2",
+        ),
+        (
+            DDR5 + "[dram]\nburst_length = 8",
+            "m.toml:3: found dram.burst_length = 8 with dram.standard = DDR5, "
+            "expected 16: a line in one burst",
+        ),
+        (
+            DDR5 + "[dram]\ndensity_gbit = 4",
+            "m.toml:3: found dram.density_gbit = 4 with dram.standard = DDR5, "
+            "expected one of 8, 16, 32",
+        ),
+        (
+            DDR5 + "[dram]\nranks = 4",
+            "m.toml:3: found dram.ranks = 4 with dram.bank_groups = 8, dram.banks = 4, "
+            "expected at most 64 banks in all ranks",
+        ),
+        (
+            DDR5 + "[dram.refresh]\npostpone = 5",
+            "m.toml:3: found dram.refresh.postpone = 5 with dram.refresh.granularity = 1x, "
+            "expected at most 4, as JESD79-5 says",
+        ),
         # names
         (
             OPTANE + "[nvdimm.lsq]\nlins = 64",
@@ -270,8 +312,8 @@ DRAM = 'base = "ddr4-2666"\n'
         (
             "base = 'optane-10'",
             "m.toml:1: base: found no model 'optane-10', expected one of cxl-expander, ddr4-2400, "
-            "ddr4-2666, ddr4-2933, ddr4-3200, optane-100 or a path to a file; did you mean "
-            "optane-100?",
+            "ddr4-2666, ddr4-2933, ddr4-3200, ddr5-4800, ddr5-5600, optane-100 or a "
+            "path to a file; did you mean optane-100?",
         ),
         ("base = 3", "m.toml:1: base: found 3, expected a string"),
         ("base = './m.toml'", "m.toml:1: base: found './m.toml', which leads back to this file"),

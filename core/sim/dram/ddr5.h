@@ -99,7 +99,9 @@ inline constexpr Constraint constraints[] = {
 
     // Power-down: entry after the last command has had its effect, then a least stay (tPD),
     // then tXP.
-    {{act, pre, prea, ref, refsb}, pde, Scope::rank, pden},
+    {act, pde, Scope::rank, pden},
+    {{pre, prea}, pde, Scope::rank, pden},
+    {{ref, refsb}, pde, Scope::rank, pden},
     {column_read, {pde, sre}, Scope::rank, [](T t) { return delivered(t) + 1; }},
     {column_write, pde, Scope::rank, [](T t) { return written(t) + t.wr + 1; }},
     {pde, pdx, Scope::rank, [](T t) -> std::int64_t { return t.cke; }},

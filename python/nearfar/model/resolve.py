@@ -9,7 +9,7 @@ from nearfar.errors import InputError
 from nearfar.model import jedec, rules
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
-from nearfar.model.schema import KEYS, in_levels, on_link, present
+from nearfar.model.schema import KEYS, in_levels, of_standard, on_link, present
 
 BY_DEFAULT = "default of the schema"
 
@@ -36,6 +36,7 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     """
     kind = given["machine"].value if "machine" in given else KEYS["machine"].default
     link = given["link.kind"].value if "link.kind" in given else KEYS["link.kind"].default
+    standard = _standard(given, "dram")
     found: dict[str, Resolved] = {}
     for name, entry in given.items():
         if not on_link(name, link):
@@ -48,6 +49,11 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
                 f"{entry.place}: found {name} in a machine of kind '{kind}', expected machine = "
                 f"'{name.partition('.')[0]}' or no such key"
             )
+        if not of_standard(name, standard):
+            raise InputError(
+                f"{entry.place}: found {name} in a {standard} channel, expected a speed bin of "
+                f"DDR5 or no such key"
+            )
         found[name] = Resolved(KEYS[name], entry.value, entry.source)
     levels = _levels(given)
     for name in [name for name in found if not in_levels(name, levels)]:
@@ -55,12 +61,17 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
         del found[name]
     for name, key in KEYS.items():
         if name in found or not (
-            present(name, kind) and in_levels(name, levels) and on_link(name, link)
+            present(name, kind)
+            and in_levels(name, levels)
+            and on_link(name, link)
+            and of_standard(name, standard)
         ):
             continue
         if key.default is not None:
             found[name] = Resolved(key, key.default, BY_DEFAULT)
-    _derive_dram(found, "dram" if kind == "dram" else "nvdimm.dram")
+    prefix = "dram" if kind == "dram" else "nvdimm.dram"
+    _check_device(given, prefix)
+    _derive_dram(found, prefix)
     _derive_rest(found)
     _check_rules(given, found)
     return {name: found[name] for name in KEYS if name in found}
@@ -88,6 +99,35 @@ def _check_replaced(name: str, levels: int, given: Mapping[str, Given]) -> None:
     )
 
 
+def _value(given: Mapping[str, Given], name: str) -> Plain | None:
+    return given[name].value if name in given else KEYS[name].default
+
+
+def _standard(given: Mapping[str, Given], prefix: str) -> str:
+    """The DRAM standard of the channel below `prefix`."""
+    stated = _value(given, f"{prefix}.standard")
+    return (
+        jedec.standard_of(_value(given, f"{prefix}.speed_bin")) if stated is None else str(stated)
+    )
+
+
+def _check_device(given: Mapping[str, Given], prefix: str) -> None:
+    """The standard has the speed bin and the density: without them nothing can be derived."""
+    standard = _standard(given, prefix)
+    for name, known in (
+        ("speed_bin", jedec.SPEED_BINS[standard]),
+        ("density_gbit", jedec.DENSITIES[standard]),
+    ):
+        key = f"{prefix}.{name}"
+        if _value(given, key) in known:
+            continue
+        other = f"{prefix}.{'standard' if f'{prefix}.standard' in given else 'speed_bin'}"
+        others = () if other == key else (other,)
+        expected = f"one of {', '.join(str(item) for item in known)}"
+        texts = {name: str(_value(given, name)) for name in (key, other)}
+        raise _broken(rules.Problem(key, others, expected), given, texts)
+
+
 def _derive_dram(found: dict[str, Resolved], prefix: str) -> None:
     def lookup(name: str) -> Plain | None:
         entry = found.get(f"{prefix}.{name}")
@@ -98,6 +138,9 @@ def _derive_dram(found: dict[str, Resolved], prefix: str) -> None:
             full = f"{prefix}.{name}"
             found.setdefault(full, Resolved(KEYS[full], entry.value, entry.source))
 
+    standard, speed_bin = f"{prefix}.standard", lookup("speed_bin")
+    value = jedec.standard_of(speed_bin)
+    found.setdefault(standard, Resolved(KEYS[standard], value, f"speed bin {speed_bin}"))
     fill(jedec.geometry(lookup))
     fill({"clock": jedec.clock(lookup)})
     fill({f"timing.{name}": entry for name, entry in jedec.timing(lookup).items()})
@@ -119,14 +162,22 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
 def _check_rules(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
     values = {name: entry.value for name, entry in found.items()}
     for problem in rules.problems(values):
-        keys = (problem.key, *problem.others)
-        # Blame what was given last: a preset agrees with itself, and so do the defaults.
-        culprit = max(keys, key=lambda name: given[name].layer if name in given else -1)
-        place = f"{given[culprit].place}: " if culprit in given else ""
-        found_text = ", ".join(f"{name} = {found[name].text}" for name in keys if name != culprit)
-        with_others = f" with {found_text}" if found_text else ""
-        subject = "" if culprit == problem.key else f"{problem.key} to be "
-        raise InputError(
-            f"{place}found {culprit} = {found[culprit].text}{with_others}, "
-            f"expected {subject}{problem.expected}"
-        )
+        texts = {name: found[name].text for name in (problem.key, *problem.others)}
+        raise _broken(problem, given, texts)
+
+
+def _broken(
+    problem: rules.Problem, given: Mapping[str, Given], texts: Mapping[str, str]
+) -> InputError:
+    """The error for a broken rule, given the values of its keys."""
+    keys = (problem.key, *problem.others)
+    # Blame what was given last: a preset agrees with itself, and so do the defaults.
+    culprit = max(keys, key=lambda name: given[name].layer if name in given else -1)
+    place = f"{given[culprit].place}: " if culprit in given else ""
+    found_text = ", ".join(f"{name} = {texts[name]}" for name in keys if name != culprit)
+    with_others = f" with {found_text}" if found_text else ""
+    subject = "" if culprit == problem.key else f"{problem.key} to be "
+    return InputError(
+        f"{place}found {culprit} = {texts[culprit]}{with_others}, "
+        f"expected {subject}{problem.expected}"
+    )

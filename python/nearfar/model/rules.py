@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from nearfar.model.key import Plain
 from nearfar.model.units import BYTES, format_quantity
 
 Values = Mapping[str, Plain]
+
+MOST_BANKS = 64
+MOST_POSTPONED_1X = 4
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,10 @@ def problems(values: Values) -> Iterator[Problem]:
 
 
 def dram_capacity(values: Values, prefix: str) -> int:
-    """Bytes of the DRAM channel below `prefix`: its geometry on a 64-bit bus."""
-    capacity = 8  # bytes of one column over the bus
+    """Bytes of the DRAM channel below `prefix`: its geometry on 64 bits, or 32 a subchannel."""
+    subchannels = values.get(f"{prefix}.subchannels", 0)
+    assert isinstance(subchannels, int)
+    capacity = 4 * subchannels or 8  # bytes of one column over the bus
     for name in ("ranks", "bank_groups", "banks", "rows", "columns"):
         capacity *= _number(values, f"{prefix}.{name}")
     return capacity
@@ -116,7 +122,14 @@ def _dram(values: Values, prefix: str) -> Iterator[Problem]:
     yield from _at_most(values, f"{timing}.ccd_s", f"{timing}.ccd_l")
     yield from _at_most(values, f"{timing}.rrd_s", f"{timing}.rrd_l")
     yield from _at_most(values, f"{timing}.wtr_s", f"{timing}.wtr_l")
-    burst = _number(values, f"{prefix}.burst_length") // 2
+    ddr5 = values[f"{prefix}.standard"] == "DDR5"
+    length, right = f"{prefix}.burst_length", 16 if ddr5 else 8
+    if _number(values, length) != right:
+        yield Problem(length, (f"{prefix}.standard",), f"{right}: a line in one burst")
+    yield from _banks(values, prefix)
+    if ddr5:
+        yield from _ddr5(values, prefix)
+    burst = _number(values, length) // 2
     if _number(values, f"{timing}.ccd_s") < burst:
         yield Problem(f"{timing}.ccd_s", (), f"at least the {burst} clocks of a burst")
     refi, rfc = f"{timing}.refi", f"{timing}.rfc"
@@ -125,6 +138,22 @@ def _dram(values: Values, prefix: str) -> Iterator[Problem]:
     cycle, parts = f"{timing}.rc", (f"{timing}.ras", f"{timing}.rp")
     if _number(values, cycle) < sum(_number(values, part) for part in parts):
         yield Problem(cycle, parts, f"at least {' + '.join(parts)}")
+
+
+def _banks(values: Values, prefix: str) -> Iterator[Problem]:
+    """The controller keeps a bit a bank in a word."""
+    parts = tuple(f"{prefix}.{name}" for name in ("ranks", "bank_groups", "banks"))
+    if prod(_number(values, part) for part in parts) > MOST_BANKS:
+        yield Problem(parts[0], parts[1:], f"at most {MOST_BANKS} banks in all ranks")
+
+
+def _ddr5(values: Values, prefix: str) -> Iterator[Problem]:
+    timing = f"{prefix}.timing"
+    yield from _at_most(values, f"{timing}.ccd_s", f"{timing}.ccd_l_wr")
+    yield from _at_most(values, f"{timing}.ccd_s", f"{timing}.ccd_l_wr2")
+    postpone, granularity = f"{prefix}.refresh.postpone", f"{prefix}.refresh.granularity"
+    if values[granularity] == "1x" and _number(values, postpone) > MOST_POSTPONED_1X:
+        yield Problem(postpone, (granularity,), f"at most {MOST_POSTPONED_1X}, as JESD79-5 says")
 
 
 def _dram_capacity(values: Values) -> Iterator[Problem]:

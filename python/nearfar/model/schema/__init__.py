@@ -53,6 +53,12 @@ def on_link(name: str, link: object) -> bool:
     return link != "none" or name == "link.kind" or not name.startswith("link.")
 
 
+def of_standard(name: str, standard: object) -> bool:
+    """Whether a machine whose channels are of this DRAM standard has the key."""
+    component, _, what = name.partition(".")
+    return component != "dram" or standard == "DDR5" or what not in dram.DDR5_ONLY
+
+
 def in_levels(name: str, levels: int) -> bool:
     """Whether a DIMM of so many buffer levels has the key: only its last one translates."""
     if not name.startswith("nvdimm.buffer."):
