@@ -75,8 +75,9 @@ TEST(CommandTraceCsv, RefusesWhatIsNoTrace) {
             "time_ps,device,channel,rank,bank_group,bank,command,row,column");
   EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,1\n"), "command trace, line 2: expected 9 fields");
   EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,1,,\n"), "command trace, line 2: expected 9 fields");
-  EXPECT_EQ(message(header + "1,d,0,0,0,0,REFSB,,\n"),
-            "command trace, line 2: unknown DDR4 command 'REFSB'");
+  EXPECT_EQ(message(header + "1,d,0,0,0,0,REFPB,,\n"),
+            "command trace, line 2: unknown command 'REFPB'");
+  EXPECT_EQ(message(header + "1,d,0,0,,,REFSB,,\n"), "command trace, line 2: bank is blank");
   EXPECT_EQ(message(header + "x,d,0,0,,,REF,,\n"),
             "command trace, line 2: time_ps is 'x', expected a whole number");
   EXPECT_EQ(message(header + "1,d,0,0,0,0,ACT,,\n"),

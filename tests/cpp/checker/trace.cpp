@@ -53,7 +53,7 @@ Command command_of(std::string_view text, std::uint64_t line) {
   for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Command::srx); ++i) {
     if (name(static_cast<Command>(i)) == text) return static_cast<Command>(i);
   }
-  fail(line, "unknown DDR4 command '" + std::string(text) + "'");
+  fail(line, "unknown command '" + std::string(text) + "'");
 }
 
 bool addresses_a_bank(Command command) {
@@ -74,6 +74,7 @@ BusCommand parse(const std::array<std::string_view, field_count>& fields, std::u
     c.bank_group = required<std::uint32_t>(fields[4], "bank_group", line);
     c.bank = required<std::uint32_t>(fields[5], "bank", line);
   }
+  if (c.command == Command::refsb) c.bank = required<std::uint32_t>(fields[5], "bank", line);
   if (has_row(c.command)) c.row = number<std::uint32_t>(fields[7], "row", line);
   if (c.command == Command::act && !c.row) fail(line, "row of an ACT is blank");
   if (is_read(c.command) || is_write(c.command)) {
