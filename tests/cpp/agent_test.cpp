@@ -72,11 +72,12 @@ Script timed(const Script& body) {
   return Script{step_of(Kind::sample_begin)} + body + Script{step_of(Kind::sample_end)};
 }
 
-/// A core without the time between two accesses and that of reading the clock, so that what
-/// remains is what a test is about.
+/// A core without caches, the time between two accesses and that of reading the clock, so that
+/// what remains is what a test is about.
 Config core() {
   Config config = Config::from(optane());
   config.load_issue = config.store_issue = config.timer = Tick(0);
+  config.cached = false;
   return config;
 }
 

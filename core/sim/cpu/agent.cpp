@@ -9,8 +9,10 @@ namespace {
 constexpr std::uint64_t done_load = ~std::uint64_t{0};
 constexpr std::uint32_t poll_interval = 1u << 16;
 
+/// Whose end is that of a flight; other steps end when the thread goes on.
 bool accesses(const Step& step) {
-  return step.kind == Step::Kind::load || step.kind == Step::Kind::nt_store;
+  return step.kind == Step::Kind::load || step.kind == Step::Kind::nt_load ||
+         step.kind == Step::Kind::nt_store;
 }
 
 }  // namespace
@@ -19,7 +21,8 @@ Agent::Agent(Device& device, const Config& config, std::uint64_t seed)
     : device_(device),
       config_(config),
       uncore_(device, config.reorder_reads, config.reorder_writes, seed),
-      rng_(seed + 1) {}
+      rng_(seed + 1),
+      caches_seed_(seed) {}
 
 Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
                            const std::function<void()>& poll) {
@@ -34,6 +37,8 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
     threads_[i].program = std::move(programs[i]);
     threads_[i].at = threads_[i].table_at = now_;
   }
+  caches_.reset();
+  if (limits.untimed != 0 && config_.cached) warm_caches(limits.untimed);
   for (std::size_t i = 0; i < threads_.size(); ++i) run_thread(static_cast<std::uint16_t>(i), now_);
 
   std::uint32_t until_poll = poll_interval;
@@ -59,12 +64,14 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
         Request request;
         request.id = event.index;
         request.address = flight.address;
-        request.op = flight.kind <= Flight::Kind::store_line ? Op::read : Op::write;
+        request.op = flight.reads() ? Op::read : Op::write;
         uncore_.send(request, flight.thread, now);
       } else if (event.kind == Event::Kind::arrive) {
         arrived(event.index, now);
       } else if (event.kind == Event::Kind::fence) {
         device_.fence(now);
+      } else if (event.kind == Event::Kind::run) {
+        run_thread(static_cast<std::uint16_t>(event.index), now);
       } else {
         const auto thread = static_cast<std::uint16_t>(event.index);
         --threads_[thread].flushes;
@@ -103,24 +110,34 @@ void Agent::run_thread(std::uint16_t index, Tick now) {
       thread.blocked = false;
       thread.at = max(thread.at, now);
     }
+    if (thread.at > now && cached(thread.step)) {
+      // What the caches hold is known only then.
+      events_.push(thread.at, {Event::Kind::run, index});
+      return;
+    }
+    if (!issue(index)) {
+      thread.blocked = true;
+      return;
+    }
     thread.has_step = false;
-    issue(index);
   }
 }
 
 bool Agent::can_issue(const Thread& thread) const {
   const Step& step = thread.step;
   if (step.waits && thread.feeding) return false;
+  const bool buffer = cached(step) || thread.buffers < config_.load_buffers;
   switch (step.kind) {
     case Step::Kind::load:
-      return thread.loads < config_.load_buffers &&
+    case Step::Kind::nt_load:
+      return buffer &&
              (thread.loads_out.empty() ||
               thread.instruction + step.instructions - thread.loads_out.front() < config_.rob);
     case Step::Kind::nt_store:
       return thread.nt_stores < config_.wc_buffers;
     case Step::Kind::store:
     case Step::Kind::store_clwb:
-      return thread.loads < config_.load_buffers && thread.stores.size() < config_.store_queue;
+      return buffer && thread.stores.size() < config_.store_queue;
     case Step::Kind::mfence:
     case Step::Kind::wait:
       if (thread.loads != 0) return false;
@@ -136,17 +153,26 @@ bool Agent::can_issue(const Thread& thread) const {
   return true;
 }
 
-void Agent::issue(std::uint16_t index) {
+bool Agent::cached(const Step& step) const {
+  return config_.cached && (step.kind == Step::Kind::load || step.kind == Step::Kind::store ||
+                            step.kind == Step::Kind::store_clwb);
+}
+
+/// False if the caches cannot take the step yet.
+bool Agent::issue(std::uint16_t index) {
   Thread& thread = threads_[index];
   const Step& step = thread.step;
   switch (step.kind) {
     case Step::Kind::load:
-      issue_load(index);
+    case Step::Kind::nt_load:
+      if (!issue_load(index)) return false;
       break;
     case Step::Kind::nt_store:
+      issue_nt_store(index);
+      break;
     case Step::Kind::store:
     case Step::Kind::store_clwb:
-      issue_store(index);
+      if (!issue_store(index)) return false;
       break;
     case Step::Kind::sfence:
       thread.at += config_.sfence;
@@ -175,35 +201,77 @@ void Agent::issue(std::uint16_t index) {
       break;
   }
   if (step.timed && !accesses(step)) thread.program->done(step.tag, thread.at);
+  return true;
 }
 
-void Agent::issue_load(std::uint16_t index) {
+bool Agent::issue_load(std::uint16_t index) {
   Thread& thread = threads_[index];
   const Step& step = thread.step;
-  thread.instruction += step.instructions;
   const std::uint64_t serial = thread.first_load + thread.loads_out.size();
+  Flight flight{.kind = Flight::Kind::load,
+                .thread = index,
+                .feeds = step.feeds,
+                .timed = step.timed,
+                .issued = thread.at,
+                .serial = serial,
+                .address = step.address,
+                .tag = step.tag};
+  if (cached(step)) {
+    if (!ask_caches(flight, thread.at)) return false;
+  } else if (const auto level = found_in_caches(index, step.address)) {
+    events_.push(thread.at + *level, {Event::Kind::arrive, flights_.take(flight)});
+  } else {
+    flight.buffered = true;
+    ++thread.buffers;
+    launch(flight, config_.read_out);
+  }
+  thread.instruction += step.instructions;
   thread.loads_out.push_back(thread.instruction);
   ++thread.loads;
   if (step.feeds) thread.feeding = true;
-  launch(Flight::Kind::load, index, step.address, thread.at, config_.read_out, serial, &step);
-  count_line(index, thread.at);
+  if (step.timed) thread.program->began(step.tag, thread.at);
+  if (!step.again) count_line(index, thread.at);
   thread.at += config_.load_issue;
+  return true;
 }
 
-void Agent::issue_store(std::uint16_t index) {
+void Agent::issue_nt_store(std::uint16_t index) {
   Thread& thread = threads_[index];
   const Step& step = thread.step;
-  if (step.kind == Step::Kind::nt_store) {
-    ++thread.nt_stores;
-    launch(Flight::Kind::nt_store, index, step.address, thread.at, config_.nt_out, 0, &step);
-  } else {
-    ++thread.loads;
-    const std::uint64_t serial = thread.first_store + thread.stores.size();
-    thread.stores.push_back({step.address, step.kind == Step::Kind::store_clwb});
-    launch(Flight::Kind::store_line, index, step.address, thread.at, config_.read_out, serial);
-  }
+  if (caches_) caches_->flush(step.address, false);
+  ++thread.nt_stores;
+  if (step.timed) thread.program->began(step.tag, thread.at);
+  launch({.kind = Flight::Kind::nt_store,
+          .thread = index,
+          .timed = step.timed,
+          .issued = thread.at,
+          .address = step.address,
+          .tag = step.tag},
+         config_.nt_out);
   count_line(index, thread.at);
   thread.at += config_.store_issue;
+}
+
+bool Agent::issue_store(std::uint16_t index) {
+  Thread& thread = threads_[index];
+  const Step& step = thread.step;
+  Flight flight{.kind = Flight::Kind::store_line,
+                .thread = index,
+                .issued = thread.at,
+                .serial = thread.first_store + thread.stores.size(),
+                .address = step.address};
+  if (!cached(step)) {
+    flight.buffered = true;
+    ++thread.buffers;
+    launch(flight, config_.read_out);
+  } else if (!ask_caches(flight, thread.at)) {
+    return false;
+  }
+  ++thread.loads;
+  thread.stores.push_back({step.address, step.kind == Step::Kind::store_clwb});
+  if (!step.again) count_line(index, thread.at);
+  thread.at += config_.store_issue;
+  return true;
 }
 
 void Agent::count_line(std::uint16_t thread, Tick at) {
@@ -216,18 +284,9 @@ void Agent::count_line(std::uint16_t thread, Tick at) {
   if (lines_ == limits_.lines) stopped_ = true;
 }
 
-void Agent::launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
-                   std::uint64_t serial, const Step* step) {
-  Flight launched{
-      .kind = kind, .thread = thread, .issued = at, .serial = serial, .address = address};
-  if (step != nullptr) {
-    launched.feeds = step->feeds;
-    launched.timed = step->timed;
-    launched.tag = step->tag;
-    if (step->timed) threads_[thread].program->began(step->tag, at);
-  }
-  const Index flight = flights_.take(launched);
-  events_.push(at + out, {Event::Kind::send, flight});
+/// Sends what has left the core at its time of issue, `out` later.
+void Agent::launch(const Flight& flight, Tick out) {
+  events_.push(flight.issued + out, {Event::Kind::send, flights_.take(flight)});
 }
 
 void Agent::accepted(Index index, Tick now) {
@@ -236,6 +295,7 @@ void Agent::accepted(Index index, Tick now) {
   switch (flight.kind) {
     case Flight::Kind::load:
     case Flight::Kind::store_line:
+    case Flight::Kind::fill:
       back = config_.read_back;
       break;
     case Flight::Kind::nt_store:
@@ -259,6 +319,8 @@ void Agent::arrived(Index index, Tick now) {
   const Flight flight = flights_[index];
   flights_.give_back(index);
   Thread& thread = threads_[flight.thread];
+  if (flight.buffered) --thread.buffers;
+  if (flight.release) caches_->release(flight.thread);
   switch (flight.kind) {
     case Flight::Kind::load:
       if (lines_ >= limits_.warm_lines && (limits_.leader_lines == 0 || flight.thread == 0)) {
@@ -294,8 +356,15 @@ void Agent::arrived(Index index, Tick now) {
       break;
     }
     case Flight::Kind::eviction:
-      --thread.evictions;
+      if (config_.cached) {
+        caches_->written(flight.thread);
+      } else {
+        --thread.evictions;
+      }
       commit_stores(flight.thread, now);
+      return;
+    case Flight::Kind::fill:
+      fill(flight, now);
       return;
   }
   resume(flight.thread, now);
@@ -303,20 +372,32 @@ void Agent::arrived(Index index, Tick now) {
 
 void Agent::commit_stores(std::uint16_t index, Tick now) {
   Thread& thread = threads_[index];
-  while (!thread.stores.empty() && thread.stores.front().line_here) {
-    const QueuedStore store = thread.stores.front();
+  while (!thread.stores.empty()) {
+    QueuedStore& store = thread.stores.front();
+    if (!store.line_here && (store.asked || !ask_again(index, now))) break;
+    if (!store.line_here) break;
+    if (store.flush && thread.flushes == config_.flush_buffers) break;
+    if (config_.cached) {
+      if (!caches_->commit(index, store.address)) {
+        // Its line has been thrown out, or another core has it.
+        store.line_here = store.asked = false;
+        continue;
+      }
+    } else if (!store.flush && !evict_if_full(index, store.address, now)) {
+      break;
+    }
     if (store.flush) {
-      if (thread.flushes == config_.flush_buffers) break;
+      if (config_.cached) caches_->flush(store.address, config_.clwb_keeps);
       ++thread.flushes;
       ++thread.unaccepted;
-      launch(Flight::Kind::flush, index, store.address, now, config_.flush_out);
-    } else if (!evict_if_full(index, store.address, now)) {
-      break;
+      launch(
+          {.kind = Flight::Kind::flush, .thread = index, .issued = now, .address = store.address},
+          config_.flush_out);
     }
     thread.stores.pop_front();
     ++thread.first_store;
   }
-  resume(index, now);
+  if (thread.blocked) run_thread(index, now);
 }
 
 bool Agent::evict_if_full(std::uint16_t index, Address address, Tick now) {
@@ -328,12 +409,18 @@ bool Agent::evict_if_full(std::uint16_t index, Address address, Tick now) {
   if (threads_[index].evictions == config_.load_buffers) return false;
   ++threads_[index].evictions;
   if (!dirty_.empty()) std::swap(address, dirty_[rng_.below(dirty_.size())]);
-  launch(Flight::Kind::eviction, index, address, now, config_.flush_out);
+  launch({.kind = Flight::Kind::eviction, .thread = index, .issued = now, .address = address},
+         config_.flush_out);
   return true;
 }
 
 void Agent::resume(std::uint16_t index, Tick now) {
-  if (threads_[index].blocked) run_thread(index, now);
+  Thread& thread = threads_[index];
+  if (!thread.stores.empty() && !thread.stores.front().asked) {
+    commit_stores(index, now);
+  } else if (thread.blocked) {
+    run_thread(index, now);
+  }
 }
 
 }  // namespace nearfar::sim::cpu

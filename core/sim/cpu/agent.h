@@ -4,12 +4,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/event_queue.h"
 #include "base/histogram.h"
 #include "base/slab.h"
 #include "sim/cpu/config.h"
+#include "sim/cpu/hierarchy.h"
 #include "sim/cpu/program.h"
 #include "sim/cpu/uncore.h"
 #include "sim/device.h"
@@ -18,10 +20,11 @@ namespace nearfar::sim::cpu {
 
 /// Plays programs on a device as cores would, one thread a core.
 ///
-/// Steps issue in program order, each when what it needs is there: a load a line buffer and
-/// room in the reorder buffer behind the oldest load still out; a non-temporal store a
-/// write-combining buffer; a cached store its line, in order, through the store queue; a
-/// flush a flush buffer. A fence waits for what it orders.
+/// Steps issue in program order, each when what it needs is there: a load that passes the caches
+/// a line buffer, one that does not what the caches have for a miss, both room in the reorder
+/// buffer behind the oldest load still out; a non-temporal store a write-combining buffer; a
+/// cached store its line, in order, through the store queue; a flush a flush buffer. A fence
+/// waits for what it orders.
 class Agent {
  public:
   struct Limits {
@@ -30,13 +33,16 @@ class Agent {
     /// Not 0: the first thread is what is measured, everything ends after so many of its
     /// lines, and only its loads' latencies count.
     std::uint64_t leader_lines = 0;
+    /// So many cached lines, of all threads, only leave their traces in the caches: before time
+    /// begins.
+    std::uint64_t untimed = 0;
   };
 
   /// What was measured from the end of the warm-up to the end.
   struct Measured {
     std::uint64_t lines = 0;
     Tick elapsed{};
-    Histogram latency;          ///< of every load, in ps
+    Histogram latency;  ///< of every load, in ps
     std::vector<Tick> samples;  ///< of the sample steps, in order of their ends
   };
 
@@ -44,11 +50,13 @@ class Agent {
 
   /// Runs one thread for each program until all have ended or the limit is reached, and
   /// everything in flight is done. `poll` is called every 65,536 events. Time goes on from
-  /// where the last run ended.
+  /// where the last run ended; the caches begin empty, as after a wbinvd.
   Measured run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
                const std::function<void()>& poll = {});
 
   [[nodiscard]] Tick now() const { return now_; }
+  /// Those of the last run; null if nothing went through them.
+  [[nodiscard]] const Hierarchy* caches() const { return caches_.get(); }
 
  private:
   using Index = std::uint32_t;
@@ -58,6 +66,7 @@ class Agent {
     Address address;
     bool flush;
     bool line_here = false;
+    bool asked = true;  ///< for its line
   };
 
   struct Thread {
@@ -66,14 +75,16 @@ class Agent {
     bool has_step = false;
     bool blocked = false;
     bool ended = false;
-    Tick at{};                     ///< the next step issues no earlier
-    Tick table_at{};               ///< the index chain has got this far
-    std::uint32_t loads = 0;       ///< line buffers in use
-    std::uint32_t nt_stores = 0;   ///< write-combining buffers in use
-    std::uint32_t flushes = 0;     ///< flush buffers in use
-    std::uint32_t evictions = 0;   ///< dirty lines on their way out of the caches
+    Tick at{};  ///< the next step issues no earlier
+    Tick table_at{};  ///< the index chain has got this far
+    std::uint32_t loads = 0;  ///< out; and lines that stores wait for
+    std::uint32_t buffers = 0;  ///< line buffers in use
+    std::uint32_t nt_stores = 0;  ///< write-combining buffers in use
+    std::uint32_t flushes = 0;  ///< flush buffers in use
+    std::uint32_t evictions = 0;  ///< dirty lines on their way out of the caches
     std::uint32_t unaccepted = 0;  ///< flushes that a fence has to wait for
-    bool feeding = false;          ///< the load the next waiting step depends on is out
+    bool feeding = false;  ///< the load the next waiting step depends on is out
+    bool socket_full = false;  ///< blocked until any core's miss is answered
     std::uint64_t instruction = 0;
     std::uint64_t first_load = 0;  ///< serial number of loads_out's first
     std::deque<std::uint64_t> loads_out;  ///< their instructions, in order; done: all ones
@@ -83,31 +94,44 @@ class Agent {
   };
 
   struct Flight {
-    enum class Kind : std::uint8_t { load, store_line, nt_store, flush, eviction } kind{};
+    enum class Kind : std::uint8_t { load, store_line, fill, nt_store, flush, eviction } kind{};
     std::uint16_t thread = 0;
     bool feeds = false;
     bool timed = false;
+    bool buffered = false;  ///< holds a line buffer
+    bool release = false;  ///< hit beyond L1: holds a register of L1
     Tick issued{};
-    std::uint64_t serial = 0;  ///< of the load, or of the store that needs the line
+    std::uint64_t serial = 0;  ///< of the load, of the store that needs the line, of the miss
     Address address;
     std::uint64_t tag = 0;  ///< of a timed step
+
+    [[nodiscard]] bool reads() const { return kind <= Kind::fill; }
   };
 
   struct Event {
-    enum class Kind : std::uint8_t { send, arrive, flush_free, fence } kind;
+    enum class Kind : std::uint8_t { send, arrive, flush_free, fence, run } kind;
     Index index;
   };
 
   void run_thread(std::uint16_t thread, Tick now);
   [[nodiscard]] bool can_issue(const Thread& thread) const;
-  void issue(std::uint16_t thread);
-  void issue_load(std::uint16_t thread);
-  void issue_store(std::uint16_t thread);
+  [[nodiscard]] bool cached(const Step& step) const;
+  bool issue(std::uint16_t thread);
+  bool issue_load(std::uint16_t thread);
+  bool issue_store(std::uint16_t thread);
+  void issue_nt_store(std::uint16_t thread);
   void count_line(std::uint16_t thread, Tick at);
   void commit_stores(std::uint16_t thread, Tick now);
   [[nodiscard]] bool evict_if_full(std::uint16_t thread, Address address, Tick now);
-  void launch(Flight::Kind kind, std::uint16_t thread, Address address, Tick at, Tick out,
-              std::uint64_t serial = 0, const Step* step = nullptr);
+  void open_caches();
+  bool ask_caches(const Flight& flight, Tick at);
+  bool ask_again(std::uint16_t thread, Tick now);
+  [[nodiscard]] std::optional<Tick> found_in_caches(std::uint16_t thread, Address address) const;
+  void send_transfers(Tick at);
+  void fill(const Flight& flight, Tick now);
+  void warm_caches(std::uint64_t lines);
+  bool warm_line(std::uint16_t thread);
+  void launch(const Flight& flight, Tick out);
   void accepted(Index flight, Tick now);
   void arrived(Index flight, Tick now);
   void resume(std::uint16_t thread, Tick now);
@@ -119,7 +143,10 @@ class Agent {
   std::vector<Thread> threads_;
   EventQueue<Event> events_;
   Slab<Flight> flights_;
-  std::vector<Address> dirty_;  ///< lines that plain stores left in the caches
+  std::unique_ptr<Hierarchy> caches_;
+  std::uint64_t caches_seed_;
+  std::vector<Hierarchy::Waiter> woken_;
+  std::vector<Address> dirty_;  ///< without caches: lines that plain stores left in them
   Sink sink_;
   Tick now_{};
   Limits limits_;

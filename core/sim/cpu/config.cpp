@@ -5,18 +5,61 @@
 namespace nearfar::sim::cpu {
 namespace {
 
+std::uint32_t number(const Settings& settings, const std::string& key) {
+  return static_cast<std::uint32_t>(settings.count(key));
+}
+
 CacheConfig cache(const Settings& settings, const std::string& prefix) {
-  return {.size = settings.bytes(prefix + "size"),
-          .ways = static_cast<std::uint32_t>(settings.count(prefix + "ways")),
-          .latency = settings.time(prefix + "latency")};
+  CacheConfig config;
+  config.size = settings.bytes(prefix + "size");
+  config.ways = number(settings, prefix + "ways");
+  config.latency = settings.time(prefix + "latency");
+  config.mshrs = number(settings, prefix + "mshrs");
+  config.policy = policy_of(settings.name(prefix + "policy"), prefix + "policy");
+  return config;
+}
+
+TlbConfig tlb(const Settings& settings) {
+  TlbConfig config;
+  config.page = settings.bytes("cpu.page");
+  config.entries = number(settings, "cpu.tlb.l1.entries");
+  config.huge_entries = number(settings, "cpu.tlb.l1.huge_entries");
+  config.ways = number(settings, "cpu.tlb.l1.ways");
+  config.second_entries = number(settings, "cpu.tlb.l2.entries");
+  config.second_ways = number(settings, "cpu.tlb.l2.ways");
+  config.second_latency = settings.time("cpu.tlb.l2.latency");
+  config.directory_entries = number(settings, "cpu.tlb.directory");
+  return config;
+}
+
+PrefetchConfig prefetch(const Settings& settings) {
+  PrefetchConfig config;
+  config.adjacent = settings.flag("cpu.prefetch.adjacent");
+  config.stream = settings.flag("cpu.prefetch.stream");
+  config.streams = number(settings, "cpu.prefetch.streams");
+  config.degree = number(settings, "cpu.prefetch.degree");
+  config.distance = number(settings, "cpu.prefetch.distance");
+  return config;
+}
+
+HierarchyConfig hierarchy(const Settings& settings) {
+  HierarchyConfig config;
+  config.l1 = cache(settings, "cpu.l1.");
+  config.l2 = cache(settings, "cpu.l2.");
+  config.l3 = cache(settings, "cpu.l3.");
+  config.l3.slices = number(settings, "cpu.l3.slices");
+  config.inclusive = settings.flag("cpu.l3.inclusive");
+  config.tlb = tlb(settings);
+  config.prefetch = prefetch(settings);
+  config.writebacks = number(settings, "cpu.writebacks");
+  config.table_memory = settings.time("cpu.table.latency");
+  return config;
 }
 
 }  // namespace
 
 Config Config::from(const Settings& settings) {
-  const auto count = [&](const char* key) {
-    return static_cast<std::uint32_t>(settings.count(key));
-  };
+  const auto count = [&](const char* key) { return number(settings, key); };
   Config config;
   config.load_buffers = count("cpu.load_buffers");
   config.wc_buffers = count("cpu.wc_buffers");
@@ -40,10 +83,9 @@ Config Config::from(const Settings& settings) {
   config.random_access_instructions = count("cpu.instructions.random");
   config.reorder_reads = count("cpu.reorder.reads");
   config.reorder_writes = count("cpu.reorder.writes");
-  config.l1 = cache(settings, "cpu.l1.");
-  config.l2 = cache(settings, "cpu.l2.");
-  config.l3 = cache(settings, "cpu.l3.");
-  config.table_memory = settings.time("cpu.table.latency");
+  config.cached = settings.flag("cpu.caches");
+  config.clwb_keeps = settings.flag("cpu.clwb_keeps");
+  config.caches = hierarchy(settings);
   config.writeback_lines = settings.bytes("cpu.l3.size") / line_bytes;
   return config;
 }

@@ -5,6 +5,7 @@
 #include "base/address.h"
 #include "base/settings.h"
 #include "base/tick.h"
+#include "sim/cpu/replacement.h"
 
 namespace nearfar::sim::cpu {
 
@@ -12,6 +13,38 @@ struct CacheConfig {
   Bytes size = 0;
   std::uint32_t ways = 0;
   Tick latency{};
+  std::uint32_t mshrs = 1;   ///< misses waited for at once
+  std::uint32_t slices = 1;  ///< over which a hash spreads the lines
+  Policy policy = Policy::lru;
+};
+
+struct TlbConfig {
+  Bytes page = 0;                     ///< 4 KiB or 2 MiB
+  std::uint32_t entries = 1;          ///< first level, for 4 KiB pages
+  std::uint32_t huge_entries = 1;     ///< first level, for 2 MiB pages
+  std::uint32_t ways = 1;
+  std::uint32_t second_entries = 1;
+  std::uint32_t second_ways = 1;
+  std::uint32_t directory_entries = 1;  ///< page-directory entries that the walker remembers
+  Tick second_latency{};
+};
+
+struct PrefetchConfig {
+  bool adjacent = false;
+  bool stream = false;
+  std::uint32_t streams = 1;
+  std::uint32_t degree = 1;    ///< lines proposed at each access
+  std::uint32_t distance = 1;  ///< lines ahead at most
+};
+
+/// Everything between a core and the way to memory.
+struct HierarchyConfig {
+  CacheConfig l1, l2, l3;
+  TlbConfig tlb;
+  PrefetchConfig prefetch;
+  bool inclusive = false;        ///< L3 has everything that the cores have
+  std::uint32_t writebacks = 1;  ///< of a core, on their way to memory
+  Tick table_memory{};           ///< of the memory that page tables lie in
 };
 
 /// The request agent: what of a core decides how it loads memory. Not a core model: no
@@ -44,9 +77,12 @@ struct Config {
   std::uint32_t reorder_reads = 0;   ///< of a core's lines that a full queue refused, so many
   std::uint32_t reorder_writes = 0;  ///< oldest may enter next; 0: all in order of arrival
 
-  CacheConfig l1, l2, l3;           ///< through which a chase reads its index table
-  Tick table_memory{};              ///< latency of the memory the table lies in
-  Bytes writeback_lines = 0;        ///< dirty lines the caches hold before plain stores evict
+  /// Whether cached loads and stores go through `caches`. If not, every load is a miss, and
+  /// `caches` serves a chase's index table alone.
+  bool cached = false;
+  bool clwb_keeps = false;          ///< clwb leaves its line in the caches
+  HierarchyConfig caches;
+  Bytes writeback_lines = 0;        ///< not cached: dirty lines held before plain stores evict
 
   /// Reads the keys below `cpu.`; throws InputError when one is missing.
   [[nodiscard]] static Config from(const Settings& settings);

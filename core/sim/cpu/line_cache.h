@@ -42,7 +42,10 @@ class LineCache {
 class TableCaches {
  public:
   explicit TableCaches(const Config& config)
-      : l1_(config.l1), l2_(config.l2), l3_(config.l3), memory_(config.table_memory) {}
+      : l1_(config.caches.l1),
+        l2_(config.caches.l2),
+        l3_(config.caches.l3),
+        memory_(config.caches.table_memory) {}
 
   /// The latency of reading the table's entry `index`, 8 bytes each.
   Tick read(std::uint64_t index) {

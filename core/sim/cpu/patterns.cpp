@@ -12,6 +12,17 @@ Step fence_step(FenceKind kind) {
   return step;
 }
 
+/// A store to the line that was just loaded.
+Step update_step(Address line) {
+  Step step;
+  step.kind = Step::Kind::store;
+  step.address = line;
+  step.again = true;
+  return step;
+}
+
+bool is_load(Step::Kind kind) { return kind == Step::Kind::load || kind == Step::Kind::nt_load; }
+
 Address region_base(const ChaseShape& shape, std::uint64_t region) {
   return shape.repeat ? shape.base : shape.base + region * shape.region;
 }
@@ -63,16 +74,22 @@ bool ChaseStores::next(Step& step) {
 
 bool ChaseLoads::next(Step& step) {
   step = Step{};
+  if (update_due_) {
+    update_due_ = false;
+    step = update_step(loaded_);
+    return true;
+  }
   if (fence_due_) {
     fence_due_ = false;
     step = fence_step(shape_.fence_kind);
     return true;
   }
   if (region_ == shape_.regions) return false;
-  step.kind = Step::Kind::load;
-  step.address = region_base(shape_, region_) + block_ * shape_.block + offset_;
+  step.kind = shape_.load;
+  step.address = loaded_ = region_base(shape_, region_) + block_ * shape_.block + offset_;
   step.instructions = shape_.line_instructions;
   step.waits = offset_ == 0;
+  update_due_ = shape_.update;
   offset_ += line_bytes;
   if (offset_ < shape_.block) return true;
   step.feeds = true;
@@ -140,13 +157,17 @@ void StreamAccesses::begin_access() {
     access_ = shape_.base + accesses_ % strides * shape_.stride;
   }
   ++accesses_;
-  reading_ =
-      shape_.op == Step::Kind::load || (shape_.reads_percent > 0 && shape_.reads_percent < 100 &&
-                                        rng_.below(100) < shape_.reads_percent);
+  reading_ = is_load(shape_.op) || (shape_.reads_percent > 0 && shape_.reads_percent < 100 &&
+                                    rng_.below(100) < shape_.reads_percent);
 }
 
 bool StreamAccesses::next(Step& step) {
   step = Step{};
+  if (update_due_) {
+    update_due_ = false;
+    step = update_step(loaded_);
+    return true;
+  }
   if (pause_due_) {
     pause_due_ = false;
     step.kind = Step::Kind::delay;
@@ -158,8 +179,12 @@ bool StreamAccesses::next(Step& step) {
     step = fence_step(FenceKind::sfence);
     return true;
   }
-  step.kind = reading_ ? Step::Kind::load : shape_.op;
-  step.address = access_ + offset_;
+  step.kind = shape_.op;
+  if (reading_ && !is_load(shape_.op)) {
+    step.kind = shape_.op == Step::Kind::nt_store ? Step::Kind::nt_load : Step::Kind::load;
+  }
+  step.address = loaded_ = access_ + offset_;
+  update_due_ = shape_.update;
   step.instructions = shape_.line_instructions + (offset_ == 0 ? shape_.access_instructions : 0);
   offset_ += line_bytes;
   since_fence_ += line_bytes;

@@ -39,6 +39,8 @@ struct ChaseShape {
   FencePlace fence = FencePlace::region;
   FenceKind fence_kind = FenceKind::mfence;
   std::uint32_t line_instructions = 0;
+  Step::Kind load = Step::Kind::nt_load;
+  bool update = false;  ///< each line is stored to after its load, before the next one's
 };
 
 /// Non-temporal or cached stores to each line; the successor is read from a table, so the
@@ -62,7 +64,7 @@ class ChaseStores final : public Program {
 };
 
 /// Loads of each line; the successor comes from the last line loaded, so blocks follow one
-/// another and the lines inside a block overlap.
+/// another and the lines inside a block overlap. With `update`, each line is changed on the way.
 class ChaseLoads final : public Program {
  public:
   ChaseLoads(const ChaseShape& shape, std::shared_ptr<const CyclicOrder> order)
@@ -76,6 +78,8 @@ class ChaseLoads final : public Program {
   std::uint32_t block_ = 0;
   Bytes offset_ = 0;
   bool fence_due_ = false;
+  bool update_due_ = false;
+  Address loaded_;  ///< the line to update
 };
 
 /// Read after write: stores to a whole region, a fence, loads of it in the same order.
@@ -123,6 +127,7 @@ struct StreamShape {
   Bytes access = 0;
   Bytes stride = 0;  ///< 0: random
   Step::Kind op = Step::Kind::load;
+  bool update = false;                ///< each line is loaded, then stored to
   std::uint32_t reads_percent = 100;  ///< below 100: loads among accesses of `op`
   Bytes fence_every = 0;              ///< bytes between sfences; 0: none
   Tick pause{};                       ///< after each access
@@ -149,6 +154,8 @@ class StreamAccesses final : public Program {
   Bytes since_fence_ = 0;
   bool reading_ = false;
   bool pause_due_ = false;
+  bool update_due_ = false;
+  Address loaded_;  ///< the line to update
 };
 
 }  // namespace nearfar::sim::cpu

@@ -10,8 +10,9 @@ namespace nearfar::sim::cpu {
 /// One step of what a thread does to memory.
 struct Step {
   enum class Kind : std::uint8_t {
-    load,
-    nt_store,
+    load,        ///< through the caches, if the core has any
+    nt_load,     ///< leaves no trace in the caches; finds what is there
+    nt_store,    ///< past the caches, which lose the line
     store,       ///< cached: brings the line in first
     store_clwb,  ///< cached, and written back at once, the line staying in the cache
     sfence,
@@ -26,6 +27,7 @@ struct Step {
   Kind kind = Kind::load;
   bool waits = false;  ///< the address comes from the last load that `feeds`
   bool feeds = false;
+  bool again = false;  ///< of a line that the step before accessed: counted once
   bool timed = false;  ///< the program wants to know when this load, NT store or other step ends
   std::uint32_t instructions = 0;
   Address address;

@@ -19,15 +19,42 @@ constexpr std::uint64_t steady_lines = 40'000;
 /// A repeated region is walked at least so often, the first time to warm the buffers.
 constexpr std::uint64_t repeats = 8;
 
-bool is_load(const std::string& op) { return op == "load" || op == "ntload"; }
+/// Untimed accesses before a measurement of stores fill the caches this much over: replacement
+/// that is not LRU throws lines out before all places are taken.
+constexpr std::uint64_t overfill_percent = 130;
 
+bool is_load(const std::string& op) { return op == "load" || op == "ntload" || op == "load+store"; }
+
+/// Of a load with a store to the same line, the load.
 Step::Kind kind_of(const std::string& op) {
-  if (is_load(op)) return Step::Kind::load;
+  if (op == "load" || op == "load+store") return Step::Kind::load;
+  if (op == "ntload") return Step::Kind::nt_load;
   if (op == "ntstore") return Step::Kind::nt_store;
   if (op == "store") return Step::Kind::store;
   if (op == "store+clwb") return Step::Kind::store_clwb;
   throw InputError("operation '" + op +
-                   "' is not known, expected load, ntload, store, ntstore or store+clwb");
+                   "' is not known, expected load, ntload, load+store, store, ntstore or "
+                   "store+clwb");
+}
+
+bool updates(const std::string& op, const cpu::Config& core) {
+  if (op != "load+store") return false;
+  if (!core.cached) {
+    throw InputError("operation 'load+store' needs a core with caches: agent core, and cpu.caches");
+  }
+  return true;
+}
+
+/// Cached accesses before a measurement, after which the caches are as full as they will be, and
+/// of what they will be full of. None where that makes no difference: nothing dirty is left
+/// behind, and what is read lies in far more memory than fits.
+std::uint64_t lines_to_fill(const cpu::Config& core, const std::string& op, std::uint32_t threads,
+                            Bytes area) {
+  const bool dirty = op == "store" || op == "load+store";
+  if (!core.cached || (!dirty && op != "load")) return 0;
+  const Bytes caches = core.caches.l3.size + threads * core.caches.l2.size;
+  if (!dirty && threads * area > 64 * caches) return 0;
+  return caches / line_bytes * overfill_percent / 100;
 }
 
 cpu::Config core_config(const Settings& settings, const AgentChoice& choice,
@@ -39,6 +66,7 @@ cpu::Config core_config(const Settings& settings, const AgentChoice& choice,
   if (choice.outstanding != 0) {
     config.load_buffers = std::min(config.load_buffers, choice.outstanding);
     config.wc_buffers = std::min(config.wc_buffers, choice.outstanding);
+    config.caches.l1.mshrs = std::min(config.caches.l1.mshrs, choice.outstanding);
   }
   return config;
 }
@@ -74,6 +102,11 @@ class Bench {
     point.samples = std::move(measured.samples);
     point.counters = counters_.read();
     for (std::size_t i = 0; i < before.size(); ++i) point.counters[i].value -= before[i].value;
+    if (agent_.caches() != nullptr) {
+      Counters caches;
+      agent_.caches()->register_counters(caches);
+      for (auto& [name, value] : caches.read()) point.counters.push_back({"cpu." + name, value});
+    }
     return point;
   }
 
@@ -93,6 +126,7 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   std::uint64_t regions = (wanted + region_lines - 1) / region_lines;
   if (pattern.repeat && pattern.lines == 0) regions = std::max(regions, repeats);
   if (pattern.repeat) ++regions;  // the first walk fills the buffers and does not count
+  const bool cut = pattern.walk_lines != 0 && pattern.walk_lines < regions * region_lines;
 
   Bench bench(settings, core, log);
   // Stores and loads each walk regions of their own: all are cold, as when the passes are
@@ -114,21 +148,28 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   shape.line_instructions = core.line_instructions;
 
   cpu::Agent::Limits limits;
-  if (pattern.walk_lines != 0 && pattern.walk_lines < regions * region_lines) {
-    limits.lines = pattern.walk_lines * pattern.threads;
-  }
+  if (cut) limits.lines = pattern.walk_lines * pattern.threads;
   // A walk that ends inside its region has no first one to leave out.
   if (pattern.repeat && limits.lines == 0) limits.warm_lines = region_lines * pattern.threads;
 
   std::vector<Point> points;
   std::uint64_t pass = 0;
   const auto run_pass = [&](const std::string& op, auto make_program) {
+    cpu::Agent::Limits own = limits;
+    const std::uint64_t fill = lines_to_fill(core, op, pattern.threads, pattern.region);
+    if (pattern.repeat && cut && fill != 0) {
+      // In place of the walk that would have been the first.
+      own.untimed = std::min(fill, region_lines * pattern.threads);
+      own.warm_lines = limits.lines / 5;
+      own.lines += own.warm_lines;
+      shape.regions = regions + (own.untimed + own.lines) / region_lines / pattern.threads;
+    }
     Programs programs;
     for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
       shape.base = Address(span * (pass * pattern.threads + thread));
       programs.push_back(make_program());
     }
-    points.push_back(bench.run(op, std::move(programs), limits, poll));
+    points.push_back(bench.run(op, std::move(programs), own, poll));
     if (apart) ++pass;
   };
   const auto table = [&] {
@@ -150,8 +191,10 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   std::stable_partition(ops.begin(), ops.end(), [](const auto& op) { return !is_load(op); });
   for (const std::string& op : ops) {
     const Step::Kind kind = kind_of(op);
+    shape.load = kind;
+    shape.update = updates(op, core);
     run_pass(op, [&]() -> std::unique_ptr<cpu::Program> {
-      if (kind == Step::Kind::load) return std::make_unique<cpu::ChaseLoads>(shape, order);
+      if (is_load(op)) return std::make_unique<cpu::ChaseLoads>(shape, order);
       return std::make_unique<cpu::ChaseStores>(shape, order, kind, table());
     });
   }
@@ -190,12 +233,14 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
     shape.seed = settings.count("seed") + thread;
     programs.push_back(std::make_unique<cpu::StreamAccesses>(shape));
   }
+  shape.update = updates(pattern.op, core);
   // Plain stores first fill the caches with dirty lines.
-  const std::uint64_t fill = pattern.op == "store" ? core.writeback_lines : 0;
+  const std::uint64_t fill = pattern.op == "store" && !core.cached ? core.writeback_lines : 0;
   const std::uint64_t lines = pattern.lines == 0 ? steady_lines : pattern.lines;
   cpu::Agent::Limits limits;
   limits.warm_lines = fill + lines / 5;
   limits.lines = limits.warm_lines + lines;
+  limits.untimed = lines_to_fill(core, pattern.op, pattern.threads, pattern.area);
   Point point = bench.run(pattern.op, std::move(programs), limits, poll);
   point.lines = lines;
   return point;

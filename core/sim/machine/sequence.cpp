@@ -159,7 +159,7 @@ class Steps final : public cpu::Program {
     step.tag = at_++;
     switch (Sequence::kind_of(word)) {
       case Kind::load:
-        step.kind = cpu::Step::Kind::load;
+        step.kind = cpu::Step::Kind::nt_load;
         step.address = line_of(word);
         step.instructions = line_instructions_;
         step.waits = step.feeds = dependent_;

@@ -86,7 +86,7 @@ def _add_chase(parser: Parser) -> None:
         "--op",
         metavar="OP[,OP...]",
         help="ntload (default), load, ntstore, store, store+clwb, raw (read after write); "
-        "on a host also load+store (changes each line it follows), load+clflushopt, "
+        "load+store (changes each line it follows); on a host also load+clflushopt, "
         "store+clflushopt",
     )
     parser.add_argument("--regions", metavar="fresh|repeat", help="default fresh: each line once")
@@ -124,7 +124,7 @@ def _add_stream(parser: Parser) -> None:
         "--op",
         metavar="OP[,OP...]",
         required=True,
-        help="load, ntload, store, ntstore, store+clwb; on a host also load+store, "
+        help="load, ntload, store, ntstore, store+clwb, load+store; on a host also "
         "load+clflushopt, store+clflushopt",
     )
     parser.add_argument("--access", metavar=_SIZES, help="bytes of one access; default 256B")

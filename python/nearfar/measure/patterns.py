@@ -20,10 +20,10 @@ from nearfar.measure import fields
 from nearfar.measure.quantity import LINE, line_multiple
 
 # The first ones run on models and on real machines alike, HOST_OPS on real machines alone.
-HOST_OPS = ("load+clflushopt", "store+clflushopt", "load+store")
-CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw", *HOST_OPS)
+HOST_OPS = ("load+clflushopt", "store+clflushopt")
+CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw", "load+store", *HOST_OPS)
 OVERWRITE_OPS = ("ntstore", "store+clwb", "store+clflushopt")
-STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb", *HOST_OPS)
+STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb", "load+store", *HOST_OPS)
 HOST_FENCE = "cpuid"  # serialises the whole core
 FENCES = ("mfence", "sfence", HOST_FENCE)
 AGENTS = ("core", "none")  # none: without a core's limits, straight to the controller
@@ -171,7 +171,7 @@ class Stream:
         """The share of accesses that load: all of a load's and none of a store's, unmixed."""
         if self.reads is not None:
             return self.reads
-        return 100 if op in ("load", "ntload") else 0
+        return 100 if op in ("load", "ntload", "load+store") else 0
 
     def footprint(self, threads: int) -> int:
         """Bytes of memory that a point with so many threads reaches."""

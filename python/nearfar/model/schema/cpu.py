@@ -1,9 +1,11 @@
-"""The request agent: the limits of a core that shape its memory traffic."""
+"""The request agent and its caches: what of a core shapes its memory traffic."""
 
 # ruff: noqa: E501
 # fmt: off
 # One line a key, however long: a key is added, changed and compared as a line.
-from nearfar.model.key import clock, count, size, time
+from nearfar.model.key import choice, clock, count, flag, size, time
+
+_POLICIES = ("lru", "plru", "qlru", "random")
 
 KEYS = (
     clock("cpu.clock", "2.2 GHz", "Core clock; informative, every path below is a time"),
@@ -29,14 +31,38 @@ KEYS = (
     count("cpu.instructions.random", 16, 0, 1024, "Instructions of the measuring loops for each random access, besides those for its lines"),
     count("cpu.reorder.reads", 8, 0, 1024, "Reads that a full queue of the controller refused enter from any core, and of each core from so many oldest; 0: in order of arrival"),
     count("cpu.reorder.writes", 3, 0, 1024, "The same for writes"),
-    size("cpu.l1.size", "32 KiB", "1 KiB", "1 GiB", "L1 of a core, through which a chase reads its index table"),
+    flag("cpu.caches", True, "Cached loads and stores go through L1, L2, L3 and the TLB; without, each is a miss, and plain stores evict a random one of the lines that fit L3"),
+    flag("cpu.clwb_keeps", False, "clwb leaves its line in the caches, clean; if not, it throws the line out like clflushopt"),
+    count("cpu.writebacks", 16, 1, 1024, "Dirty lines of a core on their way from the caches to memory; while so many are, it starts no further miss"),
+    size("cpu.l1.size", "32 KiB", "1 KiB", "1 GiB", "L1 data cache of a core"),
     count("cpu.l1.ways", 8, 1, 64, "L1: associativity"),
+    choice("cpu.l1.policy", "plru", _POLICIES, "L1: replacement"),
     time("cpu.l1.latency", "2.3 ns", "0 ps", "1 us", "L1 hit, load to use"),
-    size("cpu.l2.size", "1 MiB", "1 KiB", "1 GiB", "L2 of a core"),
+    count("cpu.l1.mshrs", 16, 1, 1024, "L1: lines waited for at once, from L2, L3 or memory"),
+    size("cpu.l2.size", "1 MiB", "1 KiB", "1 GiB", "L2 of a core; it contains L1"),
     count("cpu.l2.ways", 16, 1, 64, "L2: associativity"),
+    choice("cpu.l2.policy", "plru", _POLICIES, "L2: replacement"),
     time("cpu.l2.latency", "6.4 ns", "0 ps", "1 us", "L2 hit, load to use"),
-    size("cpu.l3.size", "33 MiB", "1 KiB", "16 GiB", "L3 of the socket; also how many dirty lines plain stores leave before they are evicted"),
+    count("cpu.l2.mshrs", 32, 1, 1024, "L2: lines waited for from memory at once, prefetches included"),
+    size("cpu.l3.size", "33 MiB", "1 KiB", "16 GiB", "L3 of the socket"),
     count("cpu.l3.ways", 11, 1, 64, "L3: associativity"),
+    choice("cpu.l3.policy", "qlru", _POLICIES, "L3: replacement"),
     time("cpu.l3.latency", "22 ns", "0 ps", "1 us", "L3 hit, load to use"),
-    time("cpu.table.latency", "81 ns", "0 ps", "10 us", "The chase's index table in DRAM: a read that leaves the L3"),
+    count("cpu.l3.mshrs", 960, 1, 65536, "L3: lines waited for from memory at once, by all cores"),
+    count("cpu.l3.slices", 24, 1, 256, "L3: slices over which a hash of the address spreads the lines"),
+    flag("cpu.l3.inclusive", False, "L3 holds every line that a core has; if not, it holds what L2 threw out"),
+    size("cpu.page", "2 MiB", "4 KiB", "2 MiB", "Pages that cached accesses are translated by: 4 KiB or 2 MiB"),
+    count("cpu.tlb.l1.entries", 64, 1, 65536, "First-level data TLB: entries for 4 KiB pages"),
+    count("cpu.tlb.l1.huge_entries", 32, 1, 65536, "First-level data TLB: entries for 2 MiB pages"),
+    count("cpu.tlb.l1.ways", 4, 1, 64, "First-level data TLB: associativity"),
+    count("cpu.tlb.l2.entries", 1536, 1, 65536, "Second-level TLB: entries, for pages of either size"),
+    count("cpu.tlb.l2.ways", 12, 1, 64, "Second-level TLB: associativity"),
+    time("cpu.tlb.l2.latency", "3.2 ns", "0 ps", "1 us", "What a miss in the first level costs, before any page walk"),
+    count("cpu.tlb.directory", 32, 1, 64, "Page-directory entries that the page walker remembers: a walk to a 4 KiB page reads no other table if its entry is among them"),
+    flag("cpu.prefetch.adjacent", False, "Adjacent-line prefetcher: an L2 miss also fetches the other line of its 128-byte pair"),
+    flag("cpu.prefetch.stream", False, "Stream prefetcher: sequences in a 4 KiB page are fetched ahead into L2"),
+    count("cpu.prefetch.streams", 32, 1, 1024, "Stream prefetcher: pages it follows"),
+    count("cpu.prefetch.degree", 2, 1, 64, "Stream prefetcher: lines fetched at each access of a sequence"),
+    count("cpu.prefetch.distance", 20, 1, 64, "Stream prefetcher: lines ahead at most"),
+    time("cpu.table.latency", "81 ns", "0 ps", "10 us", "Index table of a chase, and page tables, in DRAM: a read that leaves the L3"),
 )

@@ -1,0 +1,111 @@
+#include "sim/cpu/agent.h"
+
+/// The agent's way through the caches.
+namespace nearfar::sim::cpu {
+
+/// They are made when first used, for their tags take a few MiB.
+void Agent::open_caches() {
+  if (!caches_) caches_ = std::make_unique<Hierarchy>(config_.caches, caches_seed_);
+  caches_->add_cores(threads_.size());
+}
+
+/// Looks a load, or the line that a store needs, up. False if it has to be tried again, when
+/// something of the thread has arrived.
+bool Agent::ask_caches(const Flight& flight, Tick at) {
+  open_caches();
+  const Index index = flights_.take(flight);
+  const Hierarchy::Answer answer = caches_->access(
+      flight.thread, flight.address,
+      flight.kind == Flight::Kind::load ? Hierarchy::Kind::load : Hierarchy::Kind::store, index);
+  send_transfers(at);
+  switch (answer.state) {
+    case Hierarchy::Answer::State::full:
+      flights_.give_back(index);
+      threads_[flight.thread].socket_full = answer.level == Hierarchy::Level::l3;
+      return false;
+    case Hierarchy::Answer::State::hit:
+      flights_[index].release = answer.level != Hierarchy::Level::l1;
+      events_.push(at + answer.latency, {Event::Kind::arrive, index});
+      break;
+    case Hierarchy::Answer::State::waits:
+      break;
+  }
+  return true;
+}
+
+/// For the oldest store, whose line came and went.
+bool Agent::ask_again(std::uint16_t index, Tick now) {
+  Thread& thread = threads_[index];
+  QueuedStore& store = thread.stores.front();
+  const Flight flight{.kind = Flight::Kind::store_line,
+                      .thread = index,
+                      .issued = now,
+                      .serial = thread.first_store,
+                      .address = store.address};
+  if (!ask_caches(flight, now)) return false;
+  store.asked = true;
+  ++thread.loads;
+  return true;
+}
+
+/// How long an uncached load takes that finds its line in the caches.
+std::optional<Tick> Agent::found_in_caches(std::uint16_t thread, Address address) const {
+  if (!caches_) return std::nullopt;
+  const std::optional<Hierarchy::Level> level = caches_->where(thread, address);
+  return level ? std::optional(caches_->latency(*level)) : std::nullopt;
+}
+
+void Agent::send_transfers(Tick at) {
+  for (const Hierarchy::Transfer& transfer : caches_->transfers()) {
+    Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
+                  .thread = transfer.core,
+                  .issued = at,
+                  .serial = transfer.miss,
+                  .address = Address(transfer.line * line_bytes)};
+    launch(flight, transfer.write ? config_.flush_out : transfer.delay + config_.read_out);
+  }
+  caches_->transfers().clear();
+}
+
+void Agent::fill(const Flight& flight, Tick now) {
+  woken_.clear();
+  caches_->filled(static_cast<Hierarchy::Miss>(flight.serial), woken_);
+  send_transfers(now);
+  // What is woken issues what comes after it, but fills nothing: `woken_` stays as it is.
+  for (std::size_t i = 0; i < woken_.size(); ++i) arrived(woken_[i], now);
+  resume(flight.thread, now);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    if (!threads_[i].socket_full) continue;
+    threads_[i].socket_full = false;
+    resume(static_cast<std::uint16_t>(i), now);
+  }
+}
+
+/// Takes the programs' first steps, round and round, without time: their cached accesses leave
+/// the lines they leave in the caches.
+void Agent::warm_caches(std::uint64_t lines) {
+  open_caches();
+  for (std::uint64_t done = 0; done < lines;) {
+    const std::uint64_t before = done;
+    for (std::size_t i = 0; i < threads_.size() && done < lines; ++i) {
+      if (warm_line(static_cast<std::uint16_t>(i))) ++done;
+    }
+    if (done == before) break;
+  }
+  caches_->forget_counts();
+}
+
+/// The thread's steps up to its next cached line; false when there is none.
+bool Agent::warm_line(std::uint16_t thread) {
+  Step step;
+  while (threads_[thread].program->next(step)) {
+    if (!cached(step)) continue;
+    caches_->warm(thread, step.address,
+                  step.kind == Step::Kind::load ? Hierarchy::Kind::load : Hierarchy::Kind::store);
+    if (step.kind == Step::Kind::store_clwb) caches_->flush(step.address, config_.clwb_keeps);
+    if (!step.again) return true;
+  }
+  return false;
+}
+
+}  // namespace nearfar::sim::cpu

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/slab.h"
+#include "sim/cpu/cache.h"
+#include "sim/cpu/prefetcher.h"
+#include "sim/cpu/tlb.h"
+
+namespace nearfar::sim::cpu {
+
+/// The caches of a socket: L1D and L2 of each core, an L3 that all share, TLBs, prefetchers, and
+/// the registers (MSHRs) in which misses wait for memory. It knows states, not data: a line is
+/// clean or dirty, and where; no more than one place ever has it dirty.
+///
+/// It does not know the memory. What it needs from there it puts into transfers(), which its
+/// owner (the request agent, a window core) sends whichever way its requests go:
+///
+///     answer = caches.access(core, address, Kind::load, id);
+///     for (transfer : caches.transfers()) send(transfer);   caches.transfers().clear();
+///     ...
+///     caches.filled(transfer.miss, woken);      // a read is answered: `woken` are the ids that
+///     waited caches.written(transfer.core);            // a write was accepted
+///
+/// * L2 contains L1. A line from memory goes to L2 and L1; what L2 throws out goes to L3
+///   (clean or dirty), and what L3 throws out dirty goes to memory. An L3 that is not inclusive
+///   gives a line up when a core takes it, as Skylake's and its successors' does; an inclusive
+///   one has every line, and takes it from the cores when it loses it.
+/// * A line that a core stores to leaves every other core (MESI without the bus: E and S are
+///   one state, told apart by looking).
+class Hierarchy {
+ public:
+  enum class Kind : std::uint8_t { load, store };
+  enum class Level : std::uint8_t { l1, l2, l3, memory };
+  using Waiter = std::uint32_t;
+  using Core = std::uint16_t;
+  using Miss = std::uint32_t;
+
+  struct Answer {
+    enum class State : std::uint8_t {
+      hit,  ///< the data are there after `latency`; beyond L1, release() the L1's register then
+      waits,  ///< the caller's id comes back from filled(); `latency`: translation so far
+      full,  ///< no register is free; nothing has happened but the translation
+    };
+    State state = State::full;
+    Level level = Level::l1;  ///< where it hit, or whose registers are all in use
+    Tick latency{};
+  };
+
+  /// A line to be read from memory, or written to it.
+  struct Transfer {
+    Line line = 0;
+    Core core = 0;  ///< on whose behalf
+    bool write = false;
+    Miss miss = 0;  ///< of a read
+    Tick delay{};  ///< of a read: translation, before it can leave the core
+  };
+
+  Hierarchy(const HierarchyConfig& config, std::uint64_t seed);
+
+  /// A core's access to the line at `address`. A store asks for the line to write to; it is
+  /// dirty only after commit().
+  Answer access(Core core, Address address, Kind kind, Waiter waiter);
+
+  /// A hit beyond L1 has brought its data.
+  void release(Core core) { --cores_[core].l1_misses; }
+
+  /// Memory has answered a read; appends the waiting ids in order of their asking.
+  void filled(Miss miss, std::vector<Waiter>& woken);
+
+  /// Memory has accepted one of the core's writes.
+  void written(Core core) { --cores_[core].writebacks; }
+
+  /// A store takes effect. False if its line has left the core's caches since it came: then
+  /// it has to be asked for again.
+  bool commit(Core core, Address address);
+
+  /// Cleans the line wherever it is, and removes it unless `keep`. True if it was dirty: then
+  /// the caller writes it.
+  bool flush(Address address, bool keep);
+
+  /// Whether any cache has the line: where an uncached load would find it.
+  [[nodiscard]] std::optional<Level> where(Core core, Address address) const;
+
+  /// An access that takes no time and whose write-backs vanish: fills the caches before a
+  /// measurement.
+  void warm(Core core, Address address, Kind kind);
+
+  [[nodiscard]] std::vector<Transfer>& transfers() { return transfers_; }
+
+  /// Latency of a hit, translation apart.
+  [[nodiscard]] Tick latency(Level level) const;
+
+  /// Cores that have made no access yet need no memory: they are made as they appear.
+  void add_cores(std::size_t count);
+
+  /// Counts begin at nought again.
+  void forget_counts() { count_ = {}; }
+  void register_counters(Counters& counters) const;
+
+  [[nodiscard]] const HierarchyConfig& config() const { return config_; }
+  [[nodiscard]] const Cache& l1(Core core) const { return cores_[core].l1; }
+  [[nodiscard]] const Cache& l2(Core core) const { return cores_[core].l2; }
+  [[nodiscard]] const Cache& l3() const { return l3_; }
+
+ private:
+  struct Private {
+    Private(const HierarchyConfig& config, std::uint64_t seed)
+        : l1(config.l1, seed),
+          l2(config.l2, seed),
+          tlb(config.tlb, seed),
+          prefetcher(config.prefetch) {}
+    Cache l1, l2;
+    Tlb tlb;
+    Prefetcher prefetcher;
+    std::uint32_t l1_misses = 0;  ///< registers in use
+    std::uint32_t l2_misses = 0;
+    std::uint32_t writebacks = 0;  ///< sent and not accepted
+  };
+
+  /// Who waits for a line, and which registers that takes until it is there.
+  struct Waiting {
+    Core core = 0;
+    bool demand = true;  ///< not a prefetch: goes into L1, and `waiter` is told
+    bool l1 = false;
+    bool l2 = false;
+    Waiter waiter = 0;
+  };
+  struct Pending {
+    Line line = 0;
+    std::vector<Waiting> waiting;
+  };
+
+  struct Count {
+    std::uint64_t loads = 0, stores = 0;
+    std::uint64_t l1_hits = 0, l2_hits = 0, l3_hits = 0, misses = 0, merged = 0;
+    std::uint64_t writebacks = 0, flushes = 0;
+    std::uint64_t prefetches = 0;
+    std::uint64_t tlb_hits = 0, tlb2_hits = 0, walks = 0, walk_memory = 0;
+  };
+
+  Tick translate(Core core, Address address);
+  Tick read_table(Core core, Line line);
+  Answer beyond_l1(Core core, Line line, Kind kind, Tick translation, Waiter waiter);
+  Answer merge(Core core, Pending& pending, Tick translation, Waiter waiter);
+  Answer miss(Core core, Line line, Tick translation, Waiter waiter);
+  void after_l1_miss(Core core, Line line, bool hit);
+  std::optional<bool> from_socket(Core core, Line line, Kind kind);
+  void prefetch(Core core, Line line);
+  void ask_memory(Line line, const Waiting& waiting, Tick delay);
+  void install(Core core, Line line, bool dirty, bool to_l1);
+  static void into_l1(Private& at, Line line);
+  void into_l3(Core core, Line line, bool dirty);
+  void leave_others(Core core, Line line);
+  static bool remove_private(Private& at, Line line);
+  static bool clean_private(Private& at, Line line);
+
+  HierarchyConfig config_;
+  std::uint64_t seed_;
+  std::vector<Private> cores_;
+  Cache l3_;
+  Slab<Pending> pending_;
+  std::unordered_map<Line, Miss> pending_of_;  ///< looked up, never walked
+  std::vector<Transfer> transfers_;
+  std::vector<Line> wanted_;
+  bool warming_ = false;
+  Count count_;
+};
+
+}  // namespace nearfar::sim::cpu

@@ -1,0 +1,56 @@
+#include "sim/cpu/tlb.h"
+
+namespace nearfar::sim::cpu {
+namespace {
+
+constexpr Bytes entry_bytes = 8;
+constexpr Line directories = Tlb::tables + (Tlb::tables >> 1);
+
+/// A buffer of so many entries is a cache of so many page numbers.
+CacheConfig buffer(std::uint32_t entries, std::uint32_t ways) {
+  CacheConfig config;
+  config.size = entries * line_bytes;
+  config.ways = ways;
+  config.policy = Policy::lru;
+  return config;
+}
+
+/// Whether the page is there; afterwards it is.
+bool access(Cache& buffer, std::uint64_t page) {
+  const Cache::Slot slot = buffer.find(page);
+  if (slot == Cache::none) {
+    buffer.insert(page, false);
+    return false;
+  }
+  buffer.use(slot);
+  return true;
+}
+
+}  // namespace
+
+Tlb::Tlb(const TlbConfig& config, std::uint64_t seed)
+    : page_(config.page),
+      first_(buffer(huge() ? config.huge_entries : config.entries, config.ways), seed),
+      second_(buffer(config.second_entries, config.second_ways), seed),
+      directory_(buffer(config.directory_entries, config.directory_entries), seed) {}
+
+Tlb::Found Tlb::look_up(Address address) {
+  const std::uint64_t page = address.block(page_);
+  if (access(first_, page)) return Found::first;
+  return access(second_, page) ? Found::second : Found::walk;
+}
+
+bool Tlb::reads_directory(Address address) {
+  return !huge() && !access(directory_, address.block(huge_page));
+}
+
+Line Tlb::entry_line(Address address) const {
+  return huge() ? directory_line(address)
+                : tables + address.block(page_) * entry_bytes / line_bytes;
+}
+
+Line Tlb::directory_line(Address address) {
+  return directories + address.block(huge_page) * entry_bytes / line_bytes;
+}
+
+}  // namespace nearfar::sim::cpu
