@@ -270,6 +270,10 @@ inline Config random_config(std::uint64_t seed, Standard standard = Standard::dd
   config.timing.cwl = one_of({12, 18});
   if (ddr5) config.timing.cwl = config.timing.cl - 2;
   if (config.total_banks() > 64) config.ranks = 2;
+  if (ddr5 && rng.below(2) == 0) {
+    config.same_bank_refresh = true;
+    config.timing.refi = one_of({2400, 4687});
+  }
   config.timing.rtrs = one_of({0, 1, 2, 3});
   config.mapping = std::vector<std::string>{
       "row-rank-bank-column-bank_group", "row-bank-bank_group-rank-column",

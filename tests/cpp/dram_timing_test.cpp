@@ -84,10 +84,6 @@ INSTANTIATE_TEST_SUITE_P(Standards, DramTiming, ::testing::Values(Standard::ddr4
 /// A rank is powered down when it has no request: after a burst, which binds longer than the
 /// activate or precharge before it, or after a refresh.
 bool out_of_reach(const Constraint& constraint) {
-  const auto same_bank_alone = [](const CommandSet& commands) {
-    return commands.has(Command::refsb) && !commands.has(Command::ref);
-  };
-  if (same_bank_alone(constraint.preceding) || same_bank_alone(constraint.following)) return true;
   return constraint.following.has(Command::pde) && !constraint.following.has(Command::sre) &&
          (constraint.preceding.has(Command::act) || constraint.preceding.has(Command::pre));
 }

@@ -76,6 +76,16 @@ DDR5 = 'base = "ddr5-4800"\n'
             "m.toml:3: found dram.refresh.postpone = 5 with dram.refresh.granularity = 1x, "
             "expected at most 4, as JESD79-5 says",
         ),
+        (
+            DDR5 + "[dram.refresh]\nbanks = 'same'",
+            "m.toml:3: found dram.refresh.banks = same with dram.refresh.granularity = 1x, "
+            "expected dram.refresh.granularity to be 2x, of which JESD79-5 has same-bank refresh",
+        ),
+        (
+            DRAM + "[dram.refresh]\nbanks = 'same'",
+            "m.toml:3: found dram.refresh.banks in a DDR4 channel, "
+            "expected a speed bin of DDR5 or no such key",
+        ),
         # names
         (
             OPTANE + "[nvdimm.lsq]\nlins = 64",

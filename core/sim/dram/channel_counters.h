@@ -22,7 +22,7 @@ struct ChannelCounters {
   std::uint64_t activates = 0;
   std::uint64_t precharges = 0;         ///< PRE and PREA; auto-precharges apart
   std::uint64_t auto_precharges = 0;
-  std::uint64_t refreshes = 0;
+  std::uint64_t refreshes = 0;          ///< REF and REFSB
   std::uint64_t powerdowns = 0;
   std::uint64_t self_refreshes = 0;
   std::uint64_t powerdown_ps = 0;       ///< summed over ranks, up to the last exit

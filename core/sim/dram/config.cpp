@@ -107,6 +107,11 @@ void read_ddr5(const Settings& settings, const std::string& prefix, Config& conf
     fail(prefix + "refresh.granularity", "is '" + granularity + "'; it must be 1x or 2x");
   }
   config.fine_refresh = granularity == "2x";
+  const std::string& banks = settings.name(prefix + "refresh.banks");
+  if (banks != "all" && banks != "same") {
+    fail(prefix + "refresh.banks", "is '" + banks + "'; it must be all or same");
+  }
+  config.same_bank_refresh = banks == "same";
 }
 
 }  // namespace
@@ -147,6 +152,13 @@ void check(const Config& config, const std::string& prefix) {
   // JESD79-5 allows DDR5 half as many, unless they come twice as often.
   check_range(prefix + "refresh.postpone", config.refresh_postpone, 0,
               ddr5 && !config.fine_refresh ? 4 : 8);
+  if (config.same_bank_refresh && !config.fine_refresh) {
+    fail(prefix + "refresh.banks", "is same, which needs refresh.granularity 2x");
+  }
+  if (config.same_bank_refresh &&
+      config.timing.refi / config.banks < config.timing.rfc_sb * 4 / 3) {
+    fail(prefix + "timing.refi", "leaves no time between refreshes of the same bank");
+  }
   static_cast<void>(AddressMapping(config, prefix + "mapping"));
 }
 

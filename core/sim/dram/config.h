@@ -76,6 +76,7 @@ struct Config {
   bool refresh = true;
   std::uint32_t refresh_postpone = 0;  ///< refreshes that may be owed, 0-8
   bool fine_refresh = false;           ///< DDR5's fine granularity: half the interval
+  bool same_bank_refresh = false;      ///< one bank of every group at a time, of DDR5 alone
   Cycle powerdown_idle = 0;            ///< idle cycles before power-down; 0: never
   Cycle selfrefresh_idle = 0;          ///< idle cycles before self-refresh; 0: never
 
@@ -85,6 +86,8 @@ struct Config {
   std::uint32_t subchannels = 1;       ///< alike, of a channel; each has its own controller
   Bytes subchannel_interleave = line_bytes;  ///< on one before the next one's turn
 
+  /// Refresh commands in a refresh interval.
+  [[nodiscard]] std::uint32_t refreshes() const { return same_bank_refresh ? banks : 1; }
   [[nodiscard]] std::uint32_t banks_in_rank() const { return bank_groups * banks; }
   [[nodiscard]] std::uint32_t total_banks() const { return ranks * banks_in_rank(); }
   /// Bytes behind the channel, or one of its subchannels; request addresses lie below it.

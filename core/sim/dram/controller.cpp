@@ -84,9 +84,15 @@ bool Channel::Controller::idle() const { return no_requests() && completions_.em
 
 void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {
   const RankState& state = state_.ranks[rank];
-  plans_[rank] = state_.rules.plan(state, rank, timing_, from);
-  const std::uint64_t banks = rank_banks_ << (rank * config_.banks_in_rank());
+  plans_[rank] = state_.rules.plan(state, rank, timing_, state_.open_row, from);
+  const RankRules::Plan& plan = plans_[rank];
+  if (plan.command == Command::refsb && !plan.look_again && state.queued > 0) {
+    timing_.hold_activates(rank, plan.cycle + 1);
+  }
+  const std::uint32_t first = rank * config_.banks_in_rank();
+  const std::uint64_t banks = rank_banks_ << first;
   available_ = state_.rules.available(state, from) ? available_ | banks : available_ & ~banks;
+  available_ &= ~(state_.rules.refresh_of(state, from) << first);
   find_next_plan(from);
 }
 
@@ -102,7 +108,7 @@ void Channel::Controller::rank_emptied(std::uint32_t rank, Cycle from) {
   const Cycle wish = std::max(from, state_.rules.first_wish(state_.ranks[rank]));
   RankRules::Plan& plan = plans_[rank];
   if (plan.cycle <= wish) return;
-  plan = {wish, Command::ref, true};
+  plan = {wish, Command::ref, 0, true};
   find_next_plan(from);
 }
 
@@ -154,6 +160,7 @@ bool Channel::Controller::skip_idle(Cycle until) {
     const RankState& state = state_.ranks[rank];
     repeats &= state.power == ranks[rank].power && state.open_banks == ranks[rank].open_banks;
     if (state.power == Power::self_refresh) continue;
+    repeats &= state.next_banks == ranks[rank].next_banks;
     repeats &= state.first_due - ranks[rank].first_due == period;
     repeats &= state.power == Power::up || low_power_since_[rank] - low_power_since[rank] == period;
   }

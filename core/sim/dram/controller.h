@@ -91,7 +91,8 @@ class Channel::Controller {
   void rank_served(std::uint32_t rank, Cycle cycle);
   void tell_media(const Entry& entry, Tick time);
   void unblock_writes(Address address, std::uint32_t bank);
-  void issue_for_rank(Command command, std::uint32_t rank, Cycle cycle);
+  void row_closed(std::uint32_t bank);
+  void issue_for_rank(Command command, const Location& at, Cycle cycle);
 
   // Finding the next command (controller.cpp).
   Tick advance_by_events(Tick until, Sink& sink);

@@ -207,7 +207,7 @@ void Channel::Controller::run_every_cycle(Cycle last) {
   while (cycle_ < last) {
     ++cycle_;
     if (const auto rank = reference_->rank_command(cycle_)) {
-      issue_for_rank(rank->command, rank->rank, cycle_);
+      issue_for_rank(rank->command, rank->at, cycle_);
     } else if (const auto choice = reference_->request_command(cycle_)) {
       if (choice->direction == Direction::read) {
         issue_requested<Direction::read>(choice->command, *choice->entry, cycle_);
@@ -224,13 +224,15 @@ void Channel::Controller::carry_out_plan() {
   const std::uint32_t rank = next_plan_;
   // A plan that another command pushed aside may no longer be what the rank wants, nor be allowed.
   const RankRules::Plan& plan = plans_[rank];
-  if (plan.look_again || plan.cycle < cycle ||
-      timing_.earliest_for_rank(slot_of(plan.command), rank) > cycle) {
+  if (plan.look_again || plan.cycle < cycle || RankRules::earliest(plan, rank, timing_) > cycle) {
     plan_rank(rank, cycle);
     choose_next(cycle);
     return;
   }
-  issue_for_rank(plan.command, rank, cycle);
+  Location at;
+  at.rank = static_cast<std::uint16_t>(rank);
+  at.bank = static_cast<std::uint16_t>(plan.bank);
+  issue_for_rank(plan.command, at, cycle);
   plan_rank(rank, cycle + 1);
   choose_next(cycle + 1);
 }
@@ -244,6 +246,7 @@ void Channel::Controller::observe(Command command, const Location& at, std::uint
   record.command = command;
   record.channel = channel_index_;
   record.rank = static_cast<std::uint8_t>(at.rank);
+  if (command == Command::refsb) record.bank = static_cast<std::uint8_t>(at.bank % config_.banks);
   if (slot_of(command) < Slot::prea) {
     const std::uint32_t group = at.bank / config_.banks;
     record.bank_group = static_cast<std::uint8_t>(group % config_.bank_groups);
@@ -277,10 +280,15 @@ void Channel::Controller::unblock_writes(Address address, std::uint32_t bank) {
   selector_.update(Direction::write, state_, bank);
 }
 
-void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, Cycle cycle) {
-  Location at;
-  at.rank = static_cast<std::uint16_t>(index);
-  at.bank = static_cast<std::uint16_t>(index * config_.banks_in_rank());
+void Channel::Controller::row_closed(std::uint32_t bank) {
+  state_.open_row[bank] = ControllerState::closed;
+  selector_.update(Direction::read, state_, bank);
+  selector_.update(Direction::write, state_, bank);
+}
+
+/// `at.bank` is the rank's first, a PRE's own, or the first of a REFSB's.
+void Channel::Controller::issue_for_rank(Command command, const Location& at, Cycle cycle) {
+  const std::uint32_t index = at.rank;
   timing_.issue(command, at.bank, cycle);
   if (observed_) observe(command, at, 0, cycle);
   RankState& rank = state_.ranks[index];
@@ -288,14 +296,14 @@ void Channel::Controller::issue_for_rank(Command command, std::uint32_t index, C
   switch (command) {
     case Command::prea:
       ++counters_.precharges;
-      for (std::uint32_t i = 0; i < config_.banks_in_rank(); ++i) {
-        const std::uint32_t bank = index * config_.banks_in_rank() + i;
-        state_.open_row[bank] = ControllerState::closed;
-        selector_.update(Direction::read, state_, bank);
-        selector_.update(Direction::write, state_, bank);
-      }
+      for (std::uint32_t i = 0; i < config_.banks_in_rank(); ++i) row_closed(at.bank + i);
+      break;
+    case Command::pre:
+      ++counters_.precharges;
+      row_closed(at.bank);
       break;
     case Command::ref:
+    case Command::refsb:
       ++counters_.refreshes;
       break;
     case Command::pde:

@@ -30,13 +30,14 @@ enum class Direction : std::uint8_t { read, write };
 /// column command goes before it. So every request is served in bounded time.
 struct ControllerState {
   static constexpr std::uint32_t patience = 64;
-  static constexpr std::int64_t closed = -1;
+  static constexpr std::int64_t closed = RankRules::closed;
 
   explicit ControllerState(const Config& config)
       : rules(config),
         drain(config),
         queues{RequestQueue(config.read_queue, config.total_banks()),
                RequestQueue(config.write_queue, config.total_banks())},
+        banks_in_rank(config.banks_in_rank()),
         closed_page(config.page == PagePolicy::closed) {
     open_row.fill(closed);
     for (std::uint32_t rank = 0; rank < config.ranks; ++rank) ranks[rank] = rules.initial(rank);
@@ -65,6 +66,13 @@ struct ControllerState {
     return open_row[bank] == entry.at.row;
   }
 
+  /// Whether a request may be served at `cycle`, as far as its rank's refresh and power go.
+  [[nodiscard]] bool available(const Location& at, Cycle cycle) const {
+    const RankState& rank = ranks[at.rank];
+    const std::uint32_t in_rank = at.bank % banks_in_rank;
+    return rules.available(rank, cycle) && (rules.refresh_of(rank, cycle) >> in_rank & 1) == 0;
+  }
+
   /// The command a request needs next.
   [[nodiscard]] Command needed(Direction d, const Location& at) const {
     if (hits(at)) return d == Direction::read ? Command::rd : Command::wr;
@@ -74,10 +82,11 @@ struct ControllerState {
   RankRules rules;
   WriteDrain drain;
   std::array<RequestQueue, 2> queues;
-  std::array<std::int64_t, 64> open_row;  ///< by bank, counted over the channel
+  RankRules::Rows open_row;  ///< by bank, counted over the channel
   std::array<RankState, 4> ranks;
   std::uint32_t blocked_writes = 0;
   std::array<std::uint32_t, 2> overtaken{};  ///< by direction: how often its oldest request was
+  std::uint32_t banks_in_rank;
   bool closed_page;
 };
 

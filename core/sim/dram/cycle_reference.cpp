@@ -10,28 +10,44 @@ CycleReference::CycleReference(const Config& config, const ControllerState& stat
       group_(std::size_t{config.ranks} * config.bank_groups),
       rank_(config.ranks) {}
 
+std::optional<CycleReference::RankChoice> CycleReference::wanted(std::uint32_t rank,
+                                                                 Cycle cycle) const {
+  const auto wish = state_.rules.wanted(state_.ranks[rank], rank, state_.open_row, cycle);
+  if (!wish) return std::nullopt;
+  RankChoice choice{wish->command, {}};
+  choice.at.rank = static_cast<std::uint16_t>(rank);
+  choice.at.bank = static_cast<std::uint16_t>(wish->bank);
+  return choice;
+}
+
 std::optional<CycleReference::RankChoice> CycleReference::rank_command(Cycle cycle) const {
   for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
-    const std::optional<Command> command = state_.rules.wanted(state_.ranks[rank], cycle);
-    Location at;
-    at.rank = static_cast<std::uint16_t>(rank);
-    if (command && allowed(*command, at, cycle)) return RankChoice{*command, rank};
+    const std::optional<RankChoice> choice = wanted(rank, cycle);
+    if (choice && allowed(choice->command, choice->at, cycle)) return choice;
   }
   return std::nullopt;
+}
+
+/// Whether an activate at `cycle` would keep a REFSB of the rank waiting that is wanted by now.
+bool CycleReference::would_delay_refresh(const Location& at, Cycle cycle) const {
+  const std::optional<RankChoice> choice = wanted(at.rank, cycle);
+  if (!choice || choice->command != Command::refsb) return false;
+  return allowed(Command::refsb, choice->at, cycle + config_.timing.rrd_l - 1);
 }
 
 std::optional<CycleReference::RequestChoice> CycleReference::request_command(Cycle cycle) const {
   const Direction d = state_.direction();
   const RequestQueue& queue = state_.queue(d);
   const bool column_reserved = state_.urgent(d) && state_.hits(queue.oldest()->at) &&
-                               state_.rules.available(state_.ranks[queue.oldest()->at.rank], cycle);
+                               state_.available(queue.oldest()->at, cycle);
   for (const bool want_column : {true, false}) {
     for (auto* i = queue.oldest(); i != queue.end(); i = i->younger) {
       const Location& at = i->at;
-      if (!state_.rules.available(state_.ranks[at.rank], cycle)) continue;
+      if (!state_.available(at, cycle)) continue;
       if (state_.hits(at) != want_column || choice_of_bank(d, at.bank) != i) continue;
       if (want_column && column_reserved && i != queue.oldest()) continue;
       const Command command = state_.needed(d, at);
+      if (command == Command::act && would_delay_refresh(at, cycle)) continue;
       if (allowed(command, at, cycle)) return RequestChoice{d, command, i};
     }
   }

@@ -20,7 +20,7 @@ class CycleReference {
 
   struct RankChoice {
     Command command = Command::ref;
-    std::uint32_t rank = 0;
+    Location at;
   };
   /// The rank's command that goes out at `cycle`, if any.
   [[nodiscard]] std::optional<RankChoice> rank_command(Cycle cycle) const;
@@ -38,6 +38,8 @@ class CycleReference {
   /// When each command was issued to one place, the last four times, latest first.
   using Times = std::array<std::array<std::optional<Cycle>, 4>, command_count>;
 
+  [[nodiscard]] std::optional<RankChoice> wanted(std::uint32_t rank, Cycle cycle) const;
+  [[nodiscard]] bool would_delay_refresh(const Location& at, Cycle cycle) const;
   [[nodiscard]] bool allowed(Command command, const Location& at, Cycle cycle) const;
   [[nodiscard]] bool satisfied(const Constraint& constraint, const Times& times, Cycle cycle) const;
   [[nodiscard]] const RequestQueue::Entry* choice_of_bank(Direction d, std::uint32_t bank) const;

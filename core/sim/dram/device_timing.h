@@ -73,6 +73,11 @@ class DeviceTiming {
     return auto_precharge_cells_[bank];
   }
 
+  /// No activate of the rank goes out before `until`.
+  void hold_activates(std::uint32_t rank, Cycle until) {
+    raise(cells_[rank_cell(Slot::act, rank)], until);
+  }
+
   /// `command` goes out at `cycle` > 0, of a channel whose standard has this table. For a
   /// rank's command the bank is the rank's first; for a REFSB, the first of its banks.
   template <const auto& table, Command command>

@@ -176,6 +176,15 @@ def _ddr5(values: Values, prefix: str) -> Iterator[Problem]:
     postpone, granularity = f"{prefix}.refresh.postpone", f"{prefix}.refresh.granularity"
     if values[granularity] == "1x" and _number(values, postpone) > MOST_POSTPONED_1X:
         yield Problem(postpone, (granularity,), f"at most {MOST_POSTPONED_1X}, as JESD79-5 says")
+    banks, interval = f"{prefix}.refresh.banks", f"{timing}.refi"
+    if values[banks] != "same":
+        return
+    if values[granularity] != "2x":
+        yield Problem(granularity, (banks,), "2x, of which JESD79-5 has same-bank refresh")
+    share = _number(values, interval) // _number(values, f"{prefix}.banks")
+    if share < _number(values, f"{timing}.rfc_sb") * 4 // 3:
+        expected = f"time between refreshes of {timing}.rfc_sb, one a bank of a group"
+        yield Problem(interval, (f"{timing}.rfc_sb",), expected)
 
 
 def _dram_capacity(values: Values) -> Iterator[Problem]:

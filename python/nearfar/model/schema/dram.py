@@ -49,7 +49,7 @@ DDR5_TIMINGS = {
 
 # What a DDR4 channel has not, below the channel's name.
 DDR5_ONLY = frozenset(
-    ("subchannels", "subchannel_interleave", "refresh.granularity", *(f"timing.{name}" for name in DDR5_TIMINGS))
+    ("subchannels", "subchannel_interleave", "refresh.granularity", "refresh.banks", *(f"timing.{name}" for name in DDR5_TIMINGS))
 )
 
 _TABLE = "JEDEC table, by speed bin, density and width"
@@ -95,6 +95,7 @@ def keys(prefix: str, width: int = 8, standards: tuple[str, ...] = ("DDR4",)) ->
         count(f"{prefix}.subchannels", None, 1, 2, "Halves of a DDR5 channel, each with its own command bus and controller", derived="standard"),
         size(f"{prefix}.subchannel_interleave", "64 B", "64 B", "1 GiB", "Bytes on one subchannel before the other's turn", power_of_two=True),
         choice(f"{prefix}.refresh.granularity", "1x", ("1x", "2x"), "2x: half the refresh interval, and shorter refreshes (fine granularity)"),
+        choice(f"{prefix}.refresh.banks", "all", ("all", "same"), "Banks of a rank refreshed at once: all, or the same one of every bank group while the others go on"),
     )
 
 
