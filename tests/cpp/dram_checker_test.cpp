@@ -22,6 +22,8 @@ std::vector<Scenario> all_scenarios() {
   std::vector<Scenario> all = distance_scenarios();
   for (auto& s : state_scenarios()) all.push_back(s);
   for (auto& s : refresh_scenarios()) all.push_back(s);
+  for (auto& s : ddr5_distance_scenarios()) all.push_back(s);
+  for (auto& s : ddr5_state_scenarios()) all.push_back(s);
   return all;
 }
 
@@ -85,6 +87,8 @@ TEST_P(TightScenario, LegalTraceHasNothingToSpare) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Distances, TightScenario, testing::ValuesIn(distance_scenarios()),
+                         scenario_name);
+INSTANTIATE_TEST_SUITE_P(Ddr5Distances, TightScenario, testing::ValuesIn(ddr5_distance_scenarios()),
                          scenario_name);
 INSTANTIATE_TEST_SUITE_P(Refresh, TightScenario, testing::ValuesIn(refresh_scenarios()),
                          scenario_name);

@@ -13,7 +13,9 @@ std::string described(const BusCommand& c) {
   text += " rank " + std::to_string(c.rank);
   const bool whole_rank =
       c.command == Command::prea || c.command == Command::ref || c.command >= Command::pde;
-  if (!whole_rank) {
+  if (c.command == Command::refsb) {
+    text += " bank " + std::to_string(c.bank);
+  } else if (!whole_rank) {
     text += " group " + std::to_string(c.bank_group) + " bank " + std::to_string(c.bank);
   }
   if (c.row) text += " row " + std::to_string(*c.row);

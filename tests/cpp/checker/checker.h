@@ -35,7 +35,8 @@ struct Findings {
   }
 };
 
-/// Judges the trace of one DDR4 channel, from power-up at time 0, against JESD79-4.
+/// Judges the trace of one DDR4 channel or DDR5 subchannel, from power-up at time 0, against
+/// JESD79-4 or JESD79-5.
 ///
 /// Written from the standard and by another method than a scheduler's: no "next allowed
 /// time" is kept. Each command is compared with every command before it, as far back as

@@ -18,6 +18,8 @@ bool in_scope(Scope scope, const BusCommand& a, const BusCommand& b) {
       return a.bank_group == b.bank_group;
     case Scope::other_group:
       return a.bank_group != b.bank_group;
+    case Scope::number:
+      return a.bank == b.bank;
     case Scope::rank:
       return true;
   }
@@ -71,8 +73,10 @@ class Distances {
     const BusCommand& access = trace_[j];
     if (access.command != Command::rda && access.command != Command::wra) return;
     const bool next_act = later.command == Command::act && same_bank(access, later);
-    const bool next_ref = (later.command == Command::ref || later.command == Command::sre) &&
-                          later.rank == access.rank;
+    const bool of_its_banks = later.command == Command::refsb && later.bank == access.bank;
+    const bool next_ref =
+        (later.command == Command::ref || later.command == Command::sre || of_its_banks) &&
+        later.rank == access.rank;
     if (!next_act && !next_ref) return;
     for (std::size_t k = j; k-- > 0;) {
       const BusCommand& open = trace_[k];

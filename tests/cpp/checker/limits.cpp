@@ -58,9 +58,9 @@ class Reader {
     return value;
   }
 
-  [[nodiscard]] bool is_false(std::string_view key) const {
+  [[nodiscard]] bool is(std::string_view key, std::string_view value) const {
     const auto found = values_.find(key);
-    return found != values_.end() && found->second == "false";
+    return found != values_.end() && found->second == value;
   }
 
  private:
@@ -69,6 +69,20 @@ class Reader {
   Values values_;
   std::string prefix_;
 };
+
+}  // namespace
+
+namespace {
+
+void read_ddr5(const Reader& in, Limits& limits) {
+  limits.ddr5 = true;
+  limits.ccd_l_wr = in.positive(in.is("width", "4") ? "timing.ccd_l_wr" : "timing.ccd_l_wr2");
+  limits.ppd = in.positive("timing.ppd");
+  limits.rfc_sb = in.positive("timing.rfc_sb");
+  limits.refsb_rd = in.positive("timing.refsb_rd");
+  limits.read_to_write_bubble = 4;
+  limits.refresh_slack = in.is("refresh.granularity", "2x") ? 8 : 4;
+}
 
 }  // namespace
 
@@ -95,7 +109,7 @@ Limits limits_from(std::string_view settings_text, std::string_view prefix) {
   limits.wr = in.positive("timing.wr");
   limits.rtp = in.positive("timing.rtp");
   limits.rfc = in.positive("timing.rfc");
-  limits.refi = in.is_false("refresh.enabled") ? 0 : in.positive("timing.refi");
+  limits.refi = in.is("refresh.enabled", "false") ? 0 : in.positive("timing.refi");
   limits.xp = in.positive("timing.xp");
   limits.cke = in.positive("timing.cke");
   limits.ckesr = in.positive("timing.ckesr");
@@ -104,6 +118,7 @@ Limits limits_from(std::string_view settings_text, std::string_view prefix) {
   limits.rtrs = in.count("timing.rtrs");
   constexpr std::uint64_t ddr4_2133_clock_ps = 937;
   limits.power_down_entry = limits.clock_ps < ddr4_2133_clock_ps ? 2 : 1;
+  if (in.is("standard", "DDR5")) read_ddr5(in, limits);
   limits.burst_length = in.positive("burst_length");
   limits.ranks = in.positive("ranks");
   limits.bank_groups = in.positive("bank_groups");

@@ -20,6 +20,7 @@ struct Machine {
   std::uint32_t postpone = 0;
   std::uint32_t powerdown_idle = 0;
   std::uint32_t selfrefresh_idle = 0;
+  bool same_bank = false;  ///< of DDR5: one bank of every group is refreshed at a time
   std::string mapping;
 
   [[nodiscard]] Limits limits() const {
@@ -40,8 +41,8 @@ inline std::string Machine::settings(const std::string& prefix) const {
   const auto set = [&](const char* key, const auto& value) {
     out << prefix << key << " = " << value << '\n';
   };
-  set("standard", "DDR4");
-  set("speed_bin", "DDR4-" + std::to_string(device.rate));
+  set("standard", t.ddr5 ? "DDR5" : "DDR4");
+  set("speed_bin", (t.ddr5 ? "DDR5-" : "DDR4-") + std::to_string(device.rate));
   set("clock_ps", t.clock_ps);
   set("density_gbit", device.density_gbit);
   set("width", device.width);
@@ -74,6 +75,18 @@ inline std::string Machine::settings(const std::string& prefix) const {
   set("timing.xs", t.xs);
   set("timing.dllk", t.xsdll);
   set("timing.rtrs", t.rtrs);
+  if (t.ddr5) {
+    // The one for the other width is never looked at.
+    set("timing.ccd_l_wr", device.width == 4 ? t.ccd_l_wr : 1);
+    set("timing.ccd_l_wr2", device.width == 4 ? 1 : t.ccd_l_wr);
+    set("timing.ppd", t.ppd);
+    set("timing.rfc_sb", t.rfc_sb);
+    set("timing.refsb_rd", t.refsb_rd);
+    set("subchannels", 2);
+    set("subchannel_interleave", 64);
+    set("refresh.granularity", device.fine ? "2x" : "1x");
+    set("refresh.banks", same_bank ? "same" : "all");
+  }
   set("queue.read", queue);
   set("queue.write", queue);
   set("queue.write_high", queue * 3 / 4);
@@ -89,10 +102,12 @@ inline std::string Machine::settings(const std::string& prefix) const {
 
 inline std::string Machine::description() const {
   std::ostringstream out;
-  out << "DDR4-" << device.rate << " x" << device.width << ' ' << device.density_gbit
-      << " Gbit, ranks " << ranks << (closed_page ? ", closed" : ", open") << " page, queues "
-      << queue << ", postpone " << postpone << ", power-down after " << powerdown_idle
-      << ", self refresh after " << selfrefresh_idle << ", " << mapping;
+  out << (device.ddr5() ? "DDR5-" : "DDR4-") << device.rate;
+  if (device.ddr5()) out << device.bin << (device.fine ? " 2x" : "") << (same_bank ? " REFsb" : "");
+  out << " x" << device.width << ' ' << device.density_gbit << " Gbit, ranks " << ranks
+      << (closed_page ? ", closed" : ", open") << " page, queues " << queue << ", postpone "
+      << postpone << ", power-down after " << powerdown_idle << ", self refresh after "
+      << selfrefresh_idle << ", " << mapping;
   return out.str();
 }
 
@@ -119,6 +134,25 @@ inline std::string Machine::description() const {
     m.selfrefresh_idle = draw(0, 0, 1, 500, 5000);
     m.mapping = mappings[rng.below(4)];
     machines.push_back(m);
+  }
+  return machines;
+}
+
+/// The same of DDR5: every speed bin in turn.
+[[nodiscard]] inline std::vector<Machine> random_ddr5_machines(std::size_t count,
+                                                               std::uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Machine> machines = random_machines(count, seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    Machine& m = machines[i];
+    m.device.rate = i % 2 == 0 ? 4800 : 5600;
+    m.device.bin = static_cast<char>('A' + i / 2 % 3);
+    m.device.density_gbit *= 2;
+    m.same_bank = rng.below(2) == 0;
+    m.device.fine = m.same_bank || rng.below(2) == 0;
+    m.ranks = 1 + static_cast<std::uint32_t>(rng.below(2));
+    if (m.device.width == 16 && rng.below(2) == 0) m.ranks = 4;
+    if (!m.device.fine) m.postpone /= 2;
   }
   return machines;
 }

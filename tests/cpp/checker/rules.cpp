@@ -12,7 +12,7 @@ using enum Command;
 // Chip select is low for all of these. A rank that refreshes, leaves power-down or leaves
 // self refresh takes none of them; PDE and PDX (deselect, with CKE moving) have rules of
 // their own.
-constexpr auto selected = {act, pre, prea, rd, rda, wr, wra, ref, sre};
+constexpr auto selected = {act, pre, prea, rd, rda, wr, wra, ref, refsb, sre};
 
 struct Row {
   Rule rule;
@@ -31,6 +31,7 @@ constexpr std::array<Named, rule_count> names = {{
     {Rule::time_order, "time_order"},
     {Rule::clock_edge, "clock_edge"},
     {Rule::command_bus, "command_bus"},
+    {Rule::known_command, "known_command"},
     {Rule::rank_range, "rank_range"},
     {Rule::bank_range, "bank_range"},
     {Rule::row_range, "row_range"},
@@ -53,12 +54,15 @@ constexpr std::array<Named, rule_count> names = {{
     {Rule::tWR, "tWR"},
     {Rule::RDA_tRP, "RDA_tRP"},
     {Rule::WRA_tRP, "WRA_tRP"},
+    {Rule::tWTRA, "tWTRA"},
     {Rule::AP_tRAS, "AP_tRAS"},
     {Rule::tRRD_S, "tRRD_S"},
     {Rule::tRRD_L, "tRRD_L"},
     {Rule::tFAW, "tFAW"},
     {Rule::tCCD_S, "tCCD_S"},
     {Rule::tCCD_L, "tCCD_L"},
+    {Rule::tCCD_L_WR, "tCCD_L_WR"},
+    {Rule::tPPD, "tPPD"},
     {Rule::tWTR_S, "tWTR_S"},
     {Rule::tWTR_L, "tWTR_L"},
     {Rule::tRTW, "tRTW"},
@@ -69,6 +73,10 @@ constexpr std::array<Named, rule_count> names = {{
     {Rule::WRA_tRP_REF, "WRA_tRP_REF"},
     {Rule::AP_tRAS_REF, "AP_tRAS_REF"},
     {Rule::tRFC, "tRFC"},
+    {Rule::tRFCsb, "tRFCsb"},
+    {Rule::tREFSBRD, "tREFSBRD"},
+    {Rule::tRRD_REFsb, "tRRD_REFsb"},
+    {Rule::refresh_order, "refresh_order"},
     {Rule::refresh_gap, "refresh_gap"},
     {Rule::refresh_postponed, "refresh_postponed"},
     {Rule::refresh_pulled_in, "refresh_pulled_in"},
@@ -99,6 +107,8 @@ static_assert(names_are_in_order());
 
 DistanceTable::DistanceTable(const Limits& t) {
   const std::uint64_t write_recovery = t.write_end() + t.wr;
+  const auto of_ddr4 = [&](std::uint64_t clocks) { return t.ddr5 ? 0 : clocks; };
+  const auto of_ddr5 = [&](std::uint64_t clocks) { return t.ddr5 ? clocks : 0; };
   const std::initializer_list<Row> table = {
       {Rule::tRCD, {act}, {rd, rda, wr, wra}, Scope::bank, t.rcd},
       {Rule::tRAS, {act}, {pre, prea}, Scope::bank, t.ras},
@@ -109,13 +119,16 @@ DistanceTable::DistanceTable(const Limits& t) {
       {Rule::tWR, {wr, wra}, {pre, prea}, Scope::bank, write_recovery},
       {Rule::RDA_tRP, {rda}, {act}, Scope::bank, t.rtp + t.rp},
       {Rule::WRA_tRP, {wra}, {act}, Scope::bank, write_recovery + t.rp},
+      {Rule::tWTRA, {wr}, {rda}, Scope::bank, of_ddr5(write_recovery - t.rtp)},
 
       {Rule::tRRD_S, {act}, {act}, Scope::other_group, t.rrd_s},
       {Rule::tRRD_L, {act}, {act}, Scope::group, t.rrd_l},
       {Rule::tCCD_S, {rd, rda}, {rd, rda}, Scope::other_group, t.ccd_s},
       {Rule::tCCD_S, {wr, wra}, {wr, wra}, Scope::other_group, t.ccd_s},
       {Rule::tCCD_L, {rd, rda}, {rd, rda}, Scope::group, t.ccd_l},
-      {Rule::tCCD_L, {wr, wra}, {wr, wra}, Scope::group, t.ccd_l},
+      {Rule::tCCD_L, {wr, wra}, {wr, wra}, Scope::group, of_ddr4(t.ccd_l)},
+      {Rule::tCCD_L_WR, {wr, wra}, {wr, wra}, Scope::group, of_ddr5(t.ccd_l_wr)},
+      {Rule::tPPD, {pre, prea}, {pre, prea}, Scope::rank, of_ddr5(t.ppd)},
       {Rule::tWTR_S, {wr, wra}, {rd, rda}, Scope::other_group, t.write_end() + t.wtr_s},
       {Rule::tWTR_L, {wr, wra}, {rd, rda}, Scope::group, t.write_end() + t.wtr_l},
       {Rule::tRTW, {rd, rda}, {wr, wra}, Scope::rank, t.read_to_write()},
@@ -125,24 +138,37 @@ DistanceTable::DistanceTable(const Limits& t) {
       {Rule::WRA_tRP_REF, {wra}, {ref, sre}, Scope::rank, write_recovery + t.rp},
       {Rule::tRFC, {ref}, selected, Scope::rank, t.rfc},
 
+      {Rule::tRP_REF, {pre}, {refsb}, Scope::number, t.rp},
+      {Rule::tRP_REF, {prea}, {refsb}, Scope::rank, t.rp},
+      {Rule::RDA_tRP_REF, {rda}, {refsb}, Scope::number, t.rtp + t.rp},
+      {Rule::WRA_tRP_REF, {wra}, {refsb}, Scope::number, write_recovery + t.rp},
+      {Rule::tRRD_REFsb, {act}, {refsb}, Scope::rank, of_ddr5(t.rrd_l)},
+      {Rule::tRFCsb, {refsb}, {act, pre, rd, rda, wr, wra}, Scope::number, t.rfc_sb},
+      // A PREA is for the banks under refresh as well.
+      {Rule::tRFCsb, {refsb}, {prea, ref, refsb, sre}, Scope::rank, t.rfc_sb},
+      {Rule::tREFSBRD, {refsb}, {act}, Scope::rank, t.refsb_rd},
+
       {Rule::tXP, {pdx}, selected, Scope::rank, t.xp},
-      {Rule::tCKE, {pdx}, {pde, sre}, Scope::rank, t.cke},
-      // tPD(min) = tCKE(min). Its maximum, 9 tREFI, follows from refresh_gap.
+      // DDR5 has no CKE: tXP is to power-down as well.
+      {Rule::tXP, {pdx}, {pde}, Scope::rank, of_ddr5(t.xp)},
+      {Rule::tCKE, {pdx}, {pde, sre}, Scope::rank, of_ddr4(t.cke)},
+      // tPD(min) = tCKE(min) of DDR4. Its maximum, 9 (5) tREFI, follows from refresh_gap.
       {Rule::tPD, {pde}, {pdx}, Scope::rank, t.cke},
       {Rule::tRDPDEN, {rd, rda}, {pde}, Scope::rank, t.cl + t.burst() + 1},
-      {Rule::tWRPDEN, {wr}, {pde}, Scope::rank, write_recovery},
+      {Rule::tWRPDEN, {wr}, {pde}, Scope::rank, write_recovery + (t.ddr5 ? 1 : 0)},
       {Rule::tWRAPDEN, {wra}, {pde}, Scope::rank, write_recovery + 1},
       {Rule::tACTPDEN, {act}, {pde}, Scope::rank, t.power_down_entry},
       {Rule::tPRPDEN, {pre, prea}, {pde}, Scope::rank, t.power_down_entry},
-      {Rule::tREFPDEN, {ref}, {pde}, Scope::rank, t.power_down_entry},
+      {Rule::tREFPDEN, {ref, refsb}, {pde}, Scope::rank, t.power_down_entry},
 
       {Rule::tCKESR, {sre}, {srx}, Scope::rank, t.ckesr},
       {Rule::tXS, {srx}, selected, Scope::rank, t.xs},
       // CKE stays high while self refresh is left. Whether power-down must wait longer, for
       // a REF or for the DLL, data sheets answer differently; tXS is common to them.
       {Rule::tXS, {srx}, {pde}, Scope::rank, t.xs},
-      // Commands that need a locked DLL are RD and RDA.
+      // Commands that need a locked DLL are RD and RDA; of DDR5 writes too.
       {Rule::tXSDLL, {srx}, {rd, rda}, Scope::rank, t.xsdll},
+      {Rule::tXSDLL, {srx}, {wr, wra}, Scope::rank, of_ddr5(t.xsdll)},
   };
   for (const Row& row : table) {
     if (row.clocks == 0) continue;

@@ -16,12 +16,14 @@ using sim::dram::Command;
 inline constexpr std::size_t command_count = static_cast<std::size_t>(Command::srx) + 1;
 
 /// Every requirement the checker knows, one name each, so that a violation says which.
-/// Section names are those of JESD79-4.
+/// Section names are those of JESD79-4; what DDR5 alone has is in JESD79-5.
 enum class Rule : std::uint8_t {
   // The trace and the command bus.
   time_order,   ///< times never decrease
   clock_edge,   ///< every command is on a rising clock edge
-  command_bus,  ///< one command per clock: one chip select low, one CKE action a rank
+  command_bus,  ///< one command per clock: one chip select low, one CKE action a rank; of
+                ///< DDR5, two clocks for ACT, RD and WR
+  known_command,  ///< REFSB is DDR5's
   // Addresses exist.
   rank_range,
   bank_range,
@@ -47,6 +49,7 @@ enum class Rule : std::uint8_t {
   tWR,
   RDA_tRP,  ///< RDA to ACT: the implied precharge starts tRTP after RDA
   WRA_tRP,  ///< WRA to ACT: tDAL after the data, the precharge starts tWR after them
+  tWTRA,    ///< WR to RDA: DDR5, the precharge that RDA implies comes after tWR
   AP_tRAS,  ///< ... and neither starts before tRAS is over
   // A rank's banks among each other.
   tRRD_S,
@@ -54,6 +57,8 @@ enum class Rule : std::uint8_t {
   tFAW,
   tCCD_S,
   tCCD_L,
+  tCCD_L_WR,  ///< between writes; tCCD_L_WR2 of devices that just write
+  tPPD,
   tWTR_S,
   tWTR_L,
   tRTW,  ///< RD to WR: RL + BL/2 - WL + 2 nCK
@@ -66,10 +71,14 @@ enum class Rule : std::uint8_t {
   WRA_tRP_REF,  ///< WRA to REF or SRE
   AP_tRAS_REF,  ///< ... with the precharge held back by tRAS
   tRFC,
-  refresh_gap,        ///< consecutive REF at most 9 tREFI apart
-  refresh_postponed,  ///< never more than 8 REF behind one each tREFI
-  refresh_pulled_in,  ///< never more than 8 REF ahead
-  refresh_burst,      ///< at most 16 REF within 2 tREFI
+  tRFCsb,      ///< REFSB to anything for its banks, and to any refresh
+  tREFSBRD,    ///< REFSB to ACT of another bank
+  tRRD_REFsb,  ///< ACT to REFSB: tRRD_L
+  refresh_order,      ///< no bank again before every number had its REFSB
+  refresh_gap,        ///< REF of a bank at most 9 tREFI apart (5, of DDR5 in normal mode)
+  refresh_postponed,  ///< never more than 8 (4) REF behind one each tREFI
+  refresh_pulled_in,  ///< never more than 8 (4) REF ahead
+  refresh_burst,      ///< at most 16 (8) REF within 2 tREFI
   // Power-down and self refresh.
   tXP,
   tCKE,  ///< CKE high between PDX and the next entry
@@ -115,6 +124,7 @@ enum class Scope : std::uint8_t {
   bank,         ///< same bank; PREA stands for every bank of its rank
   group,        ///< same rank and bank group
   other_group,  ///< same rank, different bank groups
+  number,       ///< same rank, banks of one number
   rank,         ///< same rank
 };
 

@@ -24,6 +24,14 @@ struct Scenario {
 /// the standard and the scenarios.
 [[nodiscard]] Limits ddr4_2666v();
 
+/// DDR5-4800B, 16 Gbit x8, two ranks, fine granularity.
+[[nodiscard]] Limits ddr5_4800b();
+
+/// Scenarios for what is DDR5's, written with the numbers of ddr5_4800b(): distances, then
+/// states and refresh.
+[[nodiscard]] std::vector<Scenario> ddr5_distance_scenarios();
+[[nodiscard]] std::vector<Scenario> ddr5_state_scenarios();
+
 /// Scenarios for rules about two commands' distance, written with the numbers of
 /// ddr4_2666v().
 [[nodiscard]] std::vector<Scenario> distance_scenarios();

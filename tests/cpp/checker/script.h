@@ -33,6 +33,9 @@ class Script {
   Script& ref(std::uint64_t clock, std::uint32_t rank = 0) {
     return add(clock, Command::ref, {0, 0, rank}, {}, {});
   }
+  Script& refsb(std::uint64_t clock, std::uint32_t bank, std::uint32_t rank = 0) {
+    return add(clock, Command::refsb, {0, bank, rank}, {}, {});
+  }
   Script& pde(std::uint64_t clock, std::uint32_t rank = 0) {
     return add(clock, Command::pde, {0, 0, rank}, {}, {});
   }

@@ -29,6 +29,8 @@ void add_bus_rules(std::vector<Scenario>& all) {
                       script().act(100, a).act(100, other).pre(150, a)));
   all.push_back(state(Rule::command_bus, "SRE with another rank's ACT, which PDE may share",
                       script().pde(100).act(100, other), script().sre(100).act(100, other)));
+  all.push_back(state(Rule::known_command, "REFSB, which is DDR5's", script().act(100, a),
+                      script().refsb(100, 0)));
   all.push_back(state(Rule::rank_range, "rank 2 of 2", script().act(100, {0, 0, 1}),
                       script().act(100, {0, 0, 2})));
   all.push_back(

@@ -18,7 +18,8 @@ struct Rank {
   std::vector<std::optional<Open>> banks;
   Cke cke = Cke::high;
   std::size_t cke_since = 0;
-  std::optional<std::size_t> left_self_refresh{};  // and no REF since
+  std::optional<std::size_t> left_self_refresh{};  // and not refreshed once since
+  std::size_t same_bank_refreshes = 0;             // since then
 };
 
 class States {
@@ -56,7 +57,7 @@ class States {
         return;
       case Command::refsb:
         demand_set_closed(at, rank);
-        rank.left_self_refresh.reset();
+        if (++rank.same_bank_refreshes == limits_.banks) rank.left_self_refresh.reset();
         return;
       case Command::pde:
         return enter(at, rank, Cke::power_down);
@@ -125,7 +126,10 @@ class States {
 
   void leave(std::size_t at, Rank& rank, Cke state) {
     if (rank.cke != state) report_.violate(Rule::exit_without_entry, at);
-    if (state == Cke::self_refresh) rank.left_self_refresh = at;
+    if (state == Cke::self_refresh) {
+      rank.left_self_refresh = at;
+      rank.same_bank_refreshes = 0;
+    }
     rank.cke = Cke::high;
   }
 
