@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "dram_fixture.h"
+#include "sim/dram/mapping.h"
 
 /// Refresh, power-down, self-refresh, and time in which nothing happens.
 namespace nearfar::sim::dram::testing {
@@ -28,6 +29,66 @@ TEST(DramRefresh, ComesEveryRefreshIntervalOfAnIdleChannel) {
   ASSERT_EQ(times.size(), 100u);
   EXPECT_LE(times[0], interval);
   for (std::size_t i = 1; i < times.size(); ++i) EXPECT_EQ(times[i] - times[i - 1], interval);
+}
+
+Config same_bank_refresh() {
+  Config config = ddr5_4800();
+  config.fine_refresh = config.same_bank_refresh = true;
+  config.timing.refi = 4687;
+  config.timing.rfc = 384;
+  return config;
+}
+
+TEST(DramRefresh, OfTheSameBankTakesTheNumbersInTurnOnceEachInterval) {
+  const Config config = same_bank_refresh();
+  const Tick interval = config.clock * config.timing.refi;
+  const auto commands = drive(config, Mode::next_event, {}, interval * 100).commands;
+  ASSERT_EQ(commands.size(), 400u);
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    EXPECT_EQ(commands[i].command, Command::refsb);
+    EXPECT_EQ(commands[i].bank, i % 4);
+    if (i < 4) continue;
+    EXPECT_EQ(commands[i].time - commands[i - 4].time, interval);
+  }
+}
+
+TEST(DramRefresh, OfTheSameBankStopsReadsOfItsBanksAlone) {
+  Config config = same_bank_refresh();
+  const Timing& t = config.timing;
+  const AddressMapping mapping(config, "mapping");
+  // Hits of one row in each bank of number 0.
+  std::vector<Arrival> reads(100'000);
+  for (std::uint32_t i = 0; i < reads.size(); ++i) {
+    const auto bank = static_cast<std::uint16_t>(i % 8 * config.banks);
+    reads[i].request.id = i;
+    reads[i].request.address = mapping.address({7, bank, 0}, i / 8 % 64 * 16);
+  }
+  const Outcome with = drive(config, Mode::next_event, reads);
+  config.refresh = false;
+  const Outcome without = drive(config, Mode::next_event, reads);
+  double stops = 0;
+  for (const CommandRecord& c : with.commands) {
+    if (c.command == Command::refsb && c.bank == 0) stops += 1;
+  }
+  EXPECT_NEAR(stops * 4, static_cast<double>(counter(with, "refreshes")), 4.0);
+  // tRTP, eight precharges, tRP, tRFCsb, tRCD, instead of tCCD_S; the other numbers' refreshes
+  // cost a slot of the command bus, which the reads leave free.
+  const double each = t.rtp + 7 * t.ppd + t.rp + t.rfc_sb + t.rcd - t.ccd_s;
+  const Tick lost = with.completions.back().time - without.completions.back().time;
+  EXPECT_NEAR(static_cast<double>(lost / config.clock) / stops, each, 0.03 * each);
+}
+
+TEST(DramRefresh, OfTheSameBankLosesLessThanOfAllBanksToRandomReads) {
+  Config config = same_bank_refresh();
+  StreamShape shape;
+  shape.count = 40'000;
+  shape.writes_percent = shape.hot_percent = shape.pause_percent = 0;
+  shape.mean_gap_ps = 100;
+  const auto reads = random_stream(config, shape, 9);
+  const Tick same = drive(config, Mode::next_event, reads).completions.back().time;
+  config.same_bank_refresh = false;
+  const Tick all = drive(config, Mode::next_event, reads).completions.back().time;
+  EXPECT_LT(same, all);
 }
 
 class Postponement : public ::testing::TestWithParam<std::uint32_t> {};

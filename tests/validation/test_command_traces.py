@@ -22,6 +22,11 @@ MACHINES = [
     ("ddr4-3200,dram.ranks=4,dram.refresh.postpone=0", "dram"),
     ("ddr4-2666,dram.powerdown.idle=16,dram.selfrefresh.idle=2000", "dram"),
     ("ddr4-2666,dram.width=16,dram.density_gbit=16", "dram"),
+    ("ddr5-4800", "dram"),
+    ("ddr5-5600,channels=2,dram.ranks=2,dram.page=closed", "dram"),
+    ("ddr5-4800,dram.width=4,dram.powerdown.idle=16,dram.selfrefresh.idle=2000", "dram"),
+    ("ddr5-4800,dram.refresh.granularity=2x,dram.refresh.banks=same", "dram"),
+    ("ddr5-5600,dram.width=16,dram.refresh.granularity=2x,dram.refresh.banks=same", "dram"),
     ("optane-100", "nvdimm.dram"),
     ("optane-100,channels=2", "nvdimm.dram"),
 ]
@@ -62,8 +67,18 @@ def test_every_command_keeps_the_standard(
     assert verdict.returncode == 0, verdict.stdout + verdict.stderr
     with commands.open() as rows:
         columns = [row["command"] for row in csv.DictReader(rows)]
-    assert {"ACT", "REF"} <= set(columns)
+    refresh = "REFSB" if "refresh.banks=same" in machine else "REF"
+    assert {"ACT", refresh} <= set(columns)
     assert sum(column.startswith(("RD", "WR")) for column in columns) > 1000
+
+
+def test_subchannels_are_channels_of_their_own_in_a_trace(tmp_path: Path) -> None:
+    write_trace(tmp_path / "trace.txt", 500)
+    commands = tmp_path / "commands.csv"
+    model = load_target("model:ddr5-4800,channels=2")
+    nearfar.replay(model, tmp_path / "trace.txt", command_trace=commands)
+    with commands.open() as rows:
+        assert {row["channel"] for row in csv.DictReader(rows)} == {"0", "1", "2", "3"}
 
 
 def test_a_command_moved_forward_is_noticed(tmp_path: Path) -> None:
