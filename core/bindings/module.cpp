@@ -4,6 +4,7 @@
 
 namespace nb = nanobind;
 
+void bind_crash(nb::module_& module);
 void bind_measure(nb::module_& module);
 void bind_probe(nb::module_& module);
 void bind_replay(nb::module_& module);
@@ -26,6 +27,7 @@ void translate_input_error(const std::exception_ptr& error, void*) {
 NB_MODULE(_core, module) {
   nb::register_exception_translator(translate_input_error);
   module.def("version", [] { return NEARFAR_VERSION; });
+  bind_crash(module);
   bind_measure(module);
 #ifdef __x86_64__
   bind_probe(module);

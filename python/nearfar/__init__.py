@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from nearfar.measure.run import measure
     from nearfar.model import Model
     from nearfar.model.load import load as load_model
-    from nearfar.results import Point, Replayed, Result, Validation
+    from nearfar.results import Crashed, Point, Replayed, Result, Validation
     from nearfar.results import load as load_result
     from nearfar.results import save as save_result
+    from nearfar.simulate.crash import crash
+    from nearfar.simulate.crash_program import CrashProgram
+    from nearfar.simulate.invariant import CrashImage
     from nearfar.simulate.replay import replay
     from nearfar.simulate.validate import ValidationInterrupted, validate
 
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chase",
+    "CrashImage",
+    "CrashProgram",
+    "Crashed",
     "InputError",
     "MeasurementInterrupted",
     "Model",
@@ -45,6 +51,7 @@ __all__ = [
     "Validation",
     "ValidationInterrupted",
     "__version__",
+    "crash",
     "load_model",
     "load_result",
     "measure",
@@ -56,6 +63,9 @@ __all__ = [
 # Public name to the module that has it, and its name there.
 _HOMES = {
     "Chase": ("nearfar.measure", "Chase"),
+    "CrashImage": ("nearfar.simulate", "CrashImage"),
+    "CrashProgram": ("nearfar.simulate", "CrashProgram"),
+    "Crashed": ("nearfar.results", "Crashed"),
     "InputError": ("nearfar.errors", "InputError"),
     "MeasurementInterrupted": ("nearfar.measure", "MeasurementInterrupted"),
     "Model": ("nearfar.model", "Model"),
@@ -67,6 +77,7 @@ _HOMES = {
     "Stream": ("nearfar.measure", "Stream"),
     "Validation": ("nearfar.results", "Validation"),
     "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
+    "crash": ("nearfar.simulate", "crash"),
     "load_model": ("nearfar.model", "load"),
     "load_result": ("nearfar.results", "load"),
     "measure": ("nearfar.measure", "measure"),

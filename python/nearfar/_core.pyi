@@ -4,7 +4,7 @@ Every function raises nearfar.errors.InputError for settings or arguments that c
 used, and KeyboardInterrupt when a signal arrives while it runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 class PointData(TypedDict):
@@ -283,3 +283,51 @@ class Replay:
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> ReplayData: ...
+
+class CrashImage:
+    """What memory holds after a crash, while the visit lasts.
+
+    A place is an address, "NAME" or "NAME+OFFSET"; what the program does not name holds zeros.
+    """
+
+    def u64(self, place: int | str) -> int: ...
+    def bytes(self, place: int | str, count: int) -> bytes: ...
+    def passed(self, label: str) -> bool: ...
+    def stores(self) -> tuple[list[int], list[int]]:
+        """Operations that store: those in the image; those that had happened and are not."""
+
+class CrashStatesData(TypedDict):
+    """What was visited."""
+
+    states: int  # no two are equal
+    exhaustive: bool  # there are no others
+    combinations: float | None  # of stores that have persisted or not; known for one thread
+
+class CrashProgram:
+    """A program of persistent operations, by the rules of x86.
+
+    An operation is its kind (0 store, 1 non-temporal store, 2 clwb, 3 clflushopt, 4 clflush,
+    5 sfence, 6 mfence, 7 await, 8 exchange, 9 compare and exchange, 10 label), its thread, its
+    address, its value (the label's number) and the value that is expected. Threads and labels
+    are numbered from 0 on.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[tuple[int, int, int, int, int]],
+        *,
+        initial: Sequence[tuple[int, int]],
+        addresses: dict[str, int],
+        labels: dict[str, int],
+    ) -> None: ...
+    def states(
+        self,
+        visit: Callable[[CrashImage], None],
+        *,
+        eadr: bool,
+        from_label: int | None,
+        to_label: int | None,
+        max_states: int,
+        seed: int,
+    ) -> CrashStatesData:
+        """Visit every state that a crash between two labels can leave, or draw `max_states`."""

@@ -21,6 +21,7 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "sim/nvdimm": ("base", "sim", "sim/dram"),
     "sim/imc": ("base", "sim", "sim/dram", "sim/nvdimm"),
     "sim/link": ("base", "sim"),
+    "sim/persistence": ("base", "sim"),
     "sim/cpu": ("base", "sim/request.h", "sim/device.h"),
     "sim/machine": ("base", "trace", "sim", "sim/*"),
     "probe": ("base",),

@@ -1,5 +1,6 @@
 """The versioned documents that tools exchange, and reading and writing their files."""
 
+from nearfar.results.crashed import Crashed, Explored, Violation
 from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
 from nearfar.results.replayed import Replayed
@@ -17,9 +18,11 @@ from nearfar.results.validation import (
 __all__ = [
     "ComparedPoint",
     "ComparedSeries",
+    "Crashed",
     "CurveFeature",
     "Document",
     "Environment",
+    "Explored",
     "Finding",
     "Histogram",
     "Mark",
@@ -33,6 +36,7 @@ __all__ = [
     "Result",
     "Target",
     "Validation",
+    "Violation",
     "check_writable",
     "load",
     "parse",

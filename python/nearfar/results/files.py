@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nearfar.errors import InputError
+from nearfar.results.crashed import Crashed
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
 from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Result
 from nearfar.results.validation import Validation
 
-Document = Result | ProbeResult | Validation | Replayed
+Document = Result | ProbeResult | Validation | Replayed | Crashed
 
 _DOCUMENTS: dict[str, type[Document]] = {
-    kind.SCHEMA: kind for kind in (Result, Validation, Replayed)
+    kind.SCHEMA: kind for kind in (Result, Validation, Replayed, Crashed)
 }
 
 

@@ -1,0 +1,195 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <variant>
+
+#include "base/error.h"
+#include "bindings/convert.h"
+#include "sim/persistence/states.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace nearfar;
+using namespace nearfar::bindings;
+namespace persistence = nearfar::sim::persistence;
+
+namespace {
+
+using Place = std::variant<std::uint64_t, std::string>;
+
+/// A program with the names its text gives to addresses and labels.
+struct NamedProgram {
+  persistence::Program program;
+  std::map<std::string, std::uint64_t> addresses;
+  std::map<std::string, std::uint32_t> labels;
+};
+
+/// What a predicate is given: the state of the moment. It outlives the moment if somebody keeps
+/// it, and then says so.
+class CrashImage {
+ public:
+  using Current = std::shared_ptr<const persistence::CrashState*>;
+
+  CrashImage(std::shared_ptr<const NamedProgram> program, Current current)
+      : program_(std::move(program)), current_(std::move(current)) {}
+
+  [[nodiscard]] std::uint64_t u64(const Place& place) const {
+    const Address address = resolve(place);
+    if (address.value() % 8 != 0) {
+      throw nb::value_error(
+          ("u64: address " + std::to_string(address.value()) + " is not a multiple of 8").c_str());
+    }
+    return word(address);
+  }
+
+  [[nodiscard]] nb::bytes bytes(const Place& place, std::uint64_t count) const {
+    const Address address = resolve(place);
+    std::string result;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Address at = address + i;
+      result += static_cast<char>(word(at.aligned_down(8)) >> at.value() % 8 * 8);
+    }
+    return nb::bytes(result.data(), result.size());
+  }
+
+  [[nodiscard]] bool passed(const std::string& label) const {
+    const auto found = program_->labels.find(label);
+    if (found == program_->labels.end()) throw nb::key_error(("no label " + label).c_str());
+    return state().passed(found->second);
+  }
+
+  /// Stores that had happened: those that are in the image, and those that are not.
+  [[nodiscard]] std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> stores() const {
+    std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> result;
+    for (std::uint32_t op = 0; op < program_->program.size(); ++op) {
+      if (!persistence::is_store(program_->program[op].kind)) continue;
+      if (state().persisted(op)) {
+        result.first.push_back(op);
+      } else if (state().happened(op)) {
+        result.second.push_back(op);
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const persistence::CrashState& state() const {
+    if (*current_ == nullptr) {
+      throw nb::value_error("a crash image can be read while the check runs, not afterwards");
+    }
+    return **current_;
+  }
+
+  [[nodiscard]] Address resolve(const Place& place) const {
+    if (const auto* number = std::get_if<std::uint64_t>(&place)) return Address(*number);
+    const auto& text = std::get<std::string>(place);
+    const std::size_t plus = text.find('+');
+    const auto found = program_->addresses.find(text.substr(0, plus));
+    if (found == program_->addresses.end()) throw nb::key_error(("no name " + text).c_str());
+    if (plus == std::string::npos) return Address(found->second);
+    char* end = nullptr;
+    const std::uint64_t offset = std::strtoull(text.c_str() + plus + 1, &end, 0);
+    if (end != text.c_str() + text.size()) throw nb::key_error(("no name " + text).c_str());
+    return Address(found->second) + offset;
+  }
+
+  /// Memory that the program does not name holds zeros.
+  [[nodiscard]] std::uint64_t word(Address address) const {
+    const auto line = program_->program.find_line(address);
+    return line ? state().words(*line)[address.value() % line_bytes / 8] : 0;
+  }
+
+  std::shared_ptr<const NamedProgram> program_;
+  Current current_;
+};
+
+/// Kind, thread, address, value, expected.
+using PackedOperation =
+    std::tuple<std::uint8_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+
+persistence::Program unpack(const std::vector<PackedOperation>& packed,
+                            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& words) {
+  std::vector<persistence::Operation> operations;
+  for (const auto& [kind, thread, address, value, expected] : packed) {
+    if (kind >= persistence::kinds) throw InputError("operation kind is not known");
+    operations.push_back(
+        {static_cast<persistence::Kind>(kind), thread, Address(address), value, expected});
+  }
+  std::vector<std::pair<Address, std::uint64_t>> initial;
+  for (const auto& [address, value] : words) initial.emplace_back(Address(address), value);
+  return {std::move(operations), initial};
+}
+
+class CrashProgram {
+ public:
+  CrashProgram(const std::vector<PackedOperation>& operations,
+               const std::vector<std::pair<std::uint64_t, std::uint64_t>>& initial,
+               std::map<std::string, std::uint64_t> addresses,
+               std::map<std::string, std::uint32_t> labels)
+      : named_(std::make_shared<NamedProgram>(
+            NamedProgram{unpack(operations, initial), std::move(addresses), std::move(labels)})) {}
+
+  nb::dict states(const nb::callable& visit, bool eadr, std::optional<std::uint32_t> from,
+                  std::optional<std::uint32_t> to, std::uint64_t max_states,
+                  std::uint64_t seed) const {
+    persistence::Question question;
+    question.eadr = eadr;
+    question.from = from;
+    question.to = to;
+    question.max_states = max_states;
+    question.seed = seed;
+    std::uint64_t polls = 0;
+    question.poll = [&] {
+      if (++polls % 1024 == 0) raise_signals();
+    };
+    const auto current = std::make_shared<const persistence::CrashState*>(nullptr);
+    const Moment moment{*current};
+    const nb::object image = nb::cast(CrashImage(named_, current), nb::rv_policy::move);
+    const auto answer =
+        persistence::visit_states(named_->program, question, [&](const auto& state) {
+          *current = &state;
+          visit(image);
+        });
+    nb::dict dict;
+    dict["states"] = answer.states;
+    dict["exhaustive"] = answer.exhaustive;
+    dict["combinations"] = answer.combinations;
+    return dict;
+  }
+
+ private:
+  /// Ends the images' time, however the visit ends.
+  struct Moment {
+    const persistence::CrashState*& current;
+    ~Moment() { current = nullptr; }
+  };
+
+  std::shared_ptr<const NamedProgram> named_;
+};
+
+}  // namespace
+
+void bind_crash(nb::module_& module) {
+  nb::class_<CrashImage>(module, "CrashImage")
+      .def("u64", &CrashImage::u64, "place"_a)
+      .def("bytes", &CrashImage::bytes, "place"_a, "count"_a)
+      .def("passed", &CrashImage::passed, "label"_a)
+      .def("stores", &CrashImage::stores);
+  nb::class_<CrashProgram>(module, "CrashProgram")
+      .def(nb::init<const std::vector<PackedOperation>&,
+                    const std::vector<std::pair<std::uint64_t, std::uint64_t>>&,
+                    std::map<std::string, std::uint64_t>, std::map<std::string, std::uint32_t>>(),
+           "operations"_a, nb::kw_only(), "initial"_a, "addresses"_a, "labels"_a)
+      .def("states", &CrashProgram::states, "visit"_a, nb::kw_only(), "eadr"_a,
+           "from_label"_a.none(), "to_label"_a.none(), "max_states"_a, "seed"_a);
+}

@@ -1,0 +1,65 @@
+#include "sim/persistence/program.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+
+namespace nearfar::sim::persistence {
+namespace {
+
+void check_address(Address address, std::uint32_t op) {
+  if (address.value() % 8 == 0) return;
+  throw InputError("operation " + std::to_string(op) + " has address " +
+                   std::to_string(address.value()) + ", expected a multiple of 8");
+}
+
+}  // namespace
+
+Program::Program(std::vector<Operation> operations,
+                 const std::vector<std::pair<Address, std::uint64_t>>& initial)
+    : operations_(std::move(operations)) {
+  for (std::uint32_t op = 0; op < size(); ++op) {
+    const Operation& operation = operations_[op];
+    if (has_address(operation.kind)) check_address(operation.address, op);
+    if (operation.thread >= threads_.size()) threads_.resize(operation.thread + 1);
+    threads_[operation.thread].push_back(op);
+    if (operation.kind == Kind::label) {
+      labels_ = std::max(labels_, static_cast<std::uint32_t>(operation.value) + 1);
+    }
+  }
+  add_lines(initial);
+}
+
+void Program::add_lines(const std::vector<std::pair<Address, std::uint64_t>>& initial) {
+  std::vector<Address> addresses;
+  for (const auto& [address, value] : initial) addresses.push_back(address);
+  for (const Operation& operation : operations_) {
+    if (has_address(operation.kind)) addresses.push_back(operation.address);
+  }
+  for (Address& address : addresses) address = address.aligned_down(line_bytes);
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  for (const Address address : addresses) lines_.push_back({address, {}, {}});
+
+  for (const auto& [address, value] : initial) {
+    lines_[*find_line(address)].initial[address.value() % line_bytes / 8] = value;
+  }
+  line_of_.resize(operations_.size());
+  for (std::uint32_t op = 0; op < size(); ++op) {
+    if (!has_address(operations_[op].kind)) continue;
+    line_of_[op] = *find_line(operations_[op].address);
+    if (is_store(operations_[op].kind)) lines_[line_of_[op]].stores.push_back(op);
+  }
+}
+
+std::optional<std::uint32_t> Program::find_line(Address address) const {
+  const Address line = address.aligned_down(line_bytes);
+  const auto found =
+      std::lower_bound(lines_.begin(), lines_.end(), line,
+                       [](const Line& known, Address wanted) { return known.address < wanted; });
+  if (found == lines_.end() || found->address != line) return std::nullopt;
+  return static_cast<std::uint32_t>(found - lines_.begin());
+}
+
+}  // namespace nearfar::sim::persistence

@@ -1,0 +1,66 @@
+"""What crashes can leave of a program, and which of that breaks its invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nearfar.results.decode import encode
+from nearfar.results.schema import Environment, Target
+
+
+@dataclass(frozen=True)
+class Violation:
+    """States that break the invariant for one reason, and the one of them that lost least.
+
+    In that state, of the stores that had happened, `lost` are not in memory; `persisted` are
+    those that follow the first lost one and yet are. `passed` are the labels the world had seen.
+    Each store is "FILE:LINE: text".
+    """
+
+    reason: str
+    states: int
+    passed: Sequence[str]
+    lost: Sequence[str]
+    persisted: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Explored:
+    """One way to look at the states: all that x86 allows, or those of a simulated run.
+
+    `states` counts those looked at; no two are equal in memory and in labels passed.
+    `combinations` is in how many ways stores can have persisted or not, where that is known.
+    """
+
+    states: int
+    exhaustive: bool
+    violating: int
+    combinations: float | None = None
+    violations: Sequence[Violation] = ()
+
+
+@dataclass(frozen=True)
+class Crashed:
+    """Crashes of a program between two points."""
+
+    SCHEMA: ClassVar[str] = "nearfar/crash/1"
+
+    target: Target
+    environment: Environment
+    program: Mapping[str, Any]
+    domain: str  # "adr" or "eadr"
+    architecture: Explored
+    machine: Explored | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether no state that was looked at breaks the invariant."""
+        looked_at = [self.architecture, *([self.machine] if self.machine else [])]
+        return all(explored.violating == 0 for explored in looked_at)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, as `json.dumps` takes them."""
+        return {"schema": self.SCHEMA, **encode(self)}

@@ -1,0 +1,200 @@
+"""What a loss of power can leave of a program, and whether an invariant holds on all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import InputError, suggestion
+from nearfar.measure.quantity import at_least
+from nearfar.measure.target import capacity, describe, environment, resolve, spec
+from nearfar.model import Model
+from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.simulate.crash_program import KINDS, CrashProgram
+from nearfar.simulate.invariant import Invariant, Predicate, load_invariant
+
+if TYPE_CHECKING:
+    from nearfar import _core
+
+MAX_STATES = 1_000_000
+SEED = 1
+
+
+def crash(
+    target: str | Model,
+    program: str | Path | CrashProgram,
+    *,
+    invariant: str | Predicate | None = None,
+    from_label: str | None = None,
+    to_label: str | None = None,
+    max_states: int = MAX_STATES,
+    seed: int = SEED,
+) -> Crashed:
+    """Look at every state that a crash between two labels can leave.
+
+    `program` is a file or a `CrashProgram`; `invariant` is "FILE.py[:FUNCTION]" or a function
+    of an image that answers True, False or a reason. Without one the states are counted.
+    Where there are more than `max_states`, so many are drawn at random instead.
+
+    Raises InputError for a program, label or predicate that cannot be used, and for a target
+    whose memory is volatile.
+    """
+    at_least("max_states", max_states, 1)
+    model = resolve(target)
+    domain = _domain(model)
+    if not isinstance(program, CrashProgram):
+        program = CrashProgram.load(program)
+    _check_capacity(program, model)
+    given = {"from": from_label, "to": to_label}
+    labels = {side: _label(program, side, name) for side, name in given.items()}
+    if isinstance(invariant, str):
+        judge: Invariant | None = load_invariant(invariant)
+    else:
+        judge = None if invariant is None else Invariant(invariant)
+    tally = _Tally(program, judge)
+    with _lines_of(program):
+        answer = _core_program(program).states(
+            tally.visit,
+            eadr=domain == "eadr",
+            from_label=labels["from"],
+            to_label=labels["to"],
+            max_states=max_states,
+            seed=seed,
+        )
+    if answer["states"] == 0:
+        raise InputError(f"{program.name}: no crash is possible between {_window(given)}")
+    return Crashed(
+        target=describe(model),
+        environment=environment(model, seed=seed),
+        program={
+            "file": program.name,
+            "operations": len(program.operations),
+            "threads": program.threads,
+            **{f"{side}_label": name for side, name in given.items() if name is not None},
+        },
+        domain=domain,
+        architecture=tally.explored(answer),
+    )
+
+
+@dataclass
+class _Reason:
+    """States that break the invariant for one reason; the stores of the best example."""
+
+    states: int = 0
+    lost: list[int] = field(default_factory=list)
+    persisted: list[int] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+
+
+class _Tally:
+    """Judges states as they come and keeps, for each reason, the one that lost least."""
+
+    def __init__(self, program: CrashProgram, invariant: Invariant | None) -> None:
+        self._program = program
+        self._invariant = invariant
+        self._reasons: dict[str, _Reason] = {}
+
+    def visit(self, image: _core.CrashImage) -> None:
+        if self._invariant is None:
+            return
+        why = self._invariant.broken(image)
+        if why is None:
+            return
+        reason = self._reasons.setdefault(why, _Reason())
+        persisted, lost = image.stores()
+        if reason.states == 0 or len(lost) < len(reason.lost):
+            reason.lost = lost
+            reason.persisted = [op for op in persisted if lost and op > lost[0]]
+            reason.passed = [name for name in self._program.labels if image.passed(name)]
+        reason.states += 1
+
+    def explored(self, answer: _core.CrashStatesData) -> Explored:
+        return Explored(
+            states=answer["states"],
+            exhaustive=answer["exhaustive"],
+            combinations=answer["combinations"],
+            violating=sum(reason.states for reason in self._reasons.values()),
+            violations=[self._violation(why, found) for why, found in self._reasons.items()],
+        )
+
+    def _violation(self, why: str, found: _Reason) -> Violation:
+        return Violation(
+            reason=why,
+            states=found.states,
+            passed=found.passed,
+            lost=[self._store(op) for op in found.lost],
+            persisted=[self._store(op) for op in found.persisted],
+        )
+
+    def _store(self, number: int) -> str:
+        operation = self._program.operations[number]
+        return f"{self._program.name}:{operation.line}: {self._program.text(operation)}"
+
+
+def _domain(model: Model) -> str:
+    if model["machine"] != "nvdimm":
+        raise InputError(
+            f"{spec(model)}: its memory is volatile (machine = {model['machine']}), so a crash "
+            "leaves nothing; expected one with non-volatile DIMMs, such as model:optane-100"
+        )
+    return str(model["imc.domain"])
+
+
+def _check_capacity(program: CrashProgram, model: Model) -> None:
+    end = capacity(model)
+    for operation in program.operations:
+        if operation.address >= end:
+            raise InputError(
+                f"{program.name}:{operation.line}: found address {operation.address:#x}, "
+                f"expected less than the memory's {end:#x}"
+            )
+
+
+def _label(program: CrashProgram, side: str, name: str | None) -> int | None:
+    if name is None:
+        return None
+    if name not in program.labels:
+        known = ", ".join(program.labels) or "none"
+        hint = suggestion(name, program.labels)
+        raise InputError(
+            f"--{side}: found no label '{name}' in {program.name}, which has {known}{hint}"
+        )
+    return program.labels[name]
+
+
+def _window(given: dict[str, str | None]) -> str:
+    return f"{given['from'] or 'the start'} and {given['to'] or 'the end'}"
+
+
+@contextlib.contextmanager
+def _lines_of(program: CrashProgram) -> Iterator[None]:
+    """Turns the core's "operation N" into the line of the program's text."""
+    try:
+        yield
+    except InputError as error:
+        found = re.match(r"operation (\d+) (.*)", str(error))
+        if found is None:
+            raise
+        operation = program.operations[int(found[1])]
+        place = f"{program.name}:{operation.line}"
+        raise InputError(f"{place}: '{program.text(operation)}' {found[2]}") from None
+
+
+def _core_program(program: CrashProgram) -> _core.CrashProgram:
+    from nearfar import _core
+
+    threads = {n: i for i, n in enumerate(sorted({o.thread for o in program.operations}))}
+    return _core.CrashProgram(
+        [
+            (KINDS.index(o.kind), threads[o.thread], o.address, o.value, o.expected)
+            for o in program.operations
+        ],
+        initial=list(program.initial.items()),
+        addresses=program.addresses,
+        labels=program.labels,
+    )
