@@ -164,6 +164,7 @@ class CrashProgram {
     dict["states"] = answer.states;
     dict["exhaustive"] = answer.exhaustive;
     dict["combinations"] = answer.combinations;
+    dict["stuck"] = answer.stuck;
     return dict;
   }
 

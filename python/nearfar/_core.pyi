@@ -302,6 +302,7 @@ class CrashStatesData(TypedDict):
     states: int  # no two are equal
     exhaustive: bool  # there are no others
     combinations: float | None  # of stores that have persisted or not; known for one thread
+    stuck: int | None  # an operation that is never passed, when no way leads to the end
 
 class CrashProgram:
     """A program of persistent operations, by the rules of x86.

@@ -45,10 +45,10 @@ void LineVersions::append_run(std::uint32_t end) {
   std::uint64_t outcomes = 1;
   for (const auto& of_word : by_word) outcomes *= too_long ? 1 : of_word.size() + 1;
   if (too_long || outcomes > most_versions) {
-    throw InputError("the non-temporal stores to line " +
-                     std::to_string(program_.lines()[line_].address.value()) +
-                     " between two fences can end in too many ways (" + std::to_string(end - end_) +
-                     " stores)");
+    throw InputError("operation " + std::to_string(stores[end_]) + " is the first of " +
+                     std::to_string(end - end_) +
+                     " non-temporal stores to one line, which can end in too many ways; expected "
+                     "a fence between them");
   }
   std::array<std::size_t, words_per_line> seen{};
   for (std::uint64_t n = 1; n < outcomes; ++n) {

@@ -1,9 +1,5 @@
 #include "sim/persistence/one_thread.h"
 
-#include <string>
-
-#include "base/error.h"
-
 namespace nearfar::sim::persistence {
 
 double OneThread::Box::size() const {
@@ -48,6 +44,7 @@ void OneThread::restart() {
   passed_.assign(program_.labels(), false);
   open_ = !question_.from;
   closed_ = false;
+  stuck_.reset();
 }
 
 void OneThread::boxes(const BoxVisitor& visit) {
@@ -60,7 +57,11 @@ void OneThread::boxes(const BoxVisitor& visit) {
 void OneThread::step(std::uint32_t op, const BoxVisitor& visit) {
   const Operation& operation = program_[op];
   const std::uint32_t line = has_address(operation.kind) ? program_.line_of(op) : 0;
-  if (operation.kind == Kind::await || operation.kind == Kind::compare_exchange) check_value(op);
+  if (waits_for_ever(op)) {
+    stuck_ = op;
+    closed_ = true;
+    return;
+  }
   if (is_store(operation.kind)) newest_[line][program_.word_of(op)] = operation.value;
   if (is_fence(operation.kind)) fence();
 
@@ -85,9 +86,6 @@ void OneThread::step(std::uint32_t op, const BoxVisitor& visit) {
       break;
   }
   let_go(op, visit);
-  if (question_.eadr && (operation.kind == Kind::store || is_locked(operation.kind))) {
-    lines_[line].settle(number_[op] + 1);
-  }
 }
 
 /// Everything before is where it has to be.
@@ -109,18 +107,22 @@ void OneThread::let_go(std::uint32_t op, const BoxVisitor& visit) {
       line.settle(first);
     }
     line.extend(opened.stores);
-    if (open_ && !closed_) visit({lines_, opened.line, op == program_.size() ? 0 : op + 1});
+    const bool start = op == program_.size();
+    if (open_ && !closed_) visit({lines_, opened.line, start ? 0 : op + 1});
+    // The line of a locked store is the first it lets go.
+    if (question_.eadr && !start && is_store(program_[op].kind)) {
+      lines_[program_.line_of(op)].settle(number_[op] + 1);
+    }
   }
 }
 
 /// A single thread reads what it wrote.
-void OneThread::check_value(std::uint32_t op) {
+bool OneThread::waits_for_ever(std::uint32_t op) const {
   const Operation& operation = program_[op];
-  const std::uint64_t wanted = operation.kind == Kind::await ? operation.value : operation.expected;
-  const std::uint64_t found = newest_[program_.line_of(op)][program_.word_of(op)];
-  if (found == wanted) return;
-  throw InputError("operation " + std::to_string(op) + " waits for ever: the word holds " +
-                   std::to_string(found));
+  if (operation.kind != Kind::await && operation.kind != Kind::compare_exchange) return false;
+  const bool await = operation.kind == Kind::await;
+  return newest_[program_.line_of(op)][program_.word_of(op)] !=
+         (await ? operation.value : operation.expected);
 }
 
 }  // namespace nearfar::sim::persistence

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/persistence/line_versions.h"
@@ -43,6 +44,8 @@ class OneThread {
   void boxes(const BoxVisitor& visit);
   /// During boxes().
   [[nodiscard]] const std::vector<bool>& passed() const { return passed_; }
+  /// After boxes(): the operation at which the program waits for ever.
+  [[nodiscard]] std::optional<std::uint32_t> stuck() const { return stuck_; }
 
  private:
   struct Flush {
@@ -54,8 +57,7 @@ class OneThread {
   void step(std::uint32_t op, const BoxVisitor& visit);
   void fence();
   void let_go(std::uint32_t op, const BoxVisitor& visit);
-  void check_value(std::uint32_t op);
-  [[nodiscard]] bool asked() const { return open_; }
+  [[nodiscard]] bool waits_for_ever(std::uint32_t op) const;
 
   const Program& program_;
   const Question& question_;
@@ -71,6 +73,7 @@ class OneThread {
   std::vector<bool> passed_;
   bool open_ = false;
   bool closed_ = false;
+  std::optional<std::uint32_t> stuck_;
 };
 
 }  // namespace nearfar::sim::persistence

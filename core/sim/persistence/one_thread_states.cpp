@@ -107,6 +107,7 @@ Answer visit_one_thread(const Program& program, const Question& question, const 
     });
   }
   answer.states = seen.size();
+  answer.stuck = thread.stuck();
   return answer;
 }
 

@@ -63,6 +63,8 @@ struct Answer {
   /// In how many ways stores can have persisted or not; several may leave the same image. Known
   /// for one thread.
   std::optional<double> combinations;
+  /// An await or compare_exchange that is never passed, when no way leads to the end.
+  std::optional<std::uint32_t> stuck;
 };
 
 using Visitor = std::function<void(const CrashState&)>;
@@ -70,8 +72,7 @@ using Visitor = std::function<void(const CrashState&)>;
 /// Visits every state that x86 allows, each once and in an order that depends on the program
 /// alone, or, where there are more than `max_states`, so many drawn at random.
 ///
-/// Throws InputError when some thread can never get past an await or compare_exchange, and when
-/// the program is larger than can be explored.
+/// Throws InputError when a line can end in too many ways to be remembered.
 Answer visit_states(const Program& program, const Question& question, const Visitor& visit);
 
 }  // namespace nearfar::sim::persistence

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <string>
 
-#include "base/error.h"
 #include "base/rng.h"
 #include "sim/persistence/explore.h"
 #include "sim/persistence/threads.h"
@@ -89,9 +87,6 @@ class Explorer {
         if (!go(here, *op, visit)) return false;
       }
     }
-    if (!ended_) {
-      throw InputError("operation " + std::to_string(stuck_) + " waits for ever");
-    }
     return true;
   }
 
@@ -117,6 +112,10 @@ class Explorer {
   }
 
   [[nodiscard]] std::uint64_t states() const { return seen_.size(); }
+  /// After explore(): where threads wait when none of the ways leads to the end.
+  [[nodiscard]] std::optional<std::uint32_t> stuck() const {
+    return ended_ ? std::nullopt : std::optional(stuck_);
+  }
 
  private:
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
@@ -204,6 +203,7 @@ Answer visit_threads(const Program& program, const Question& question, const Vis
   answer.exhaustive = explorer.explore([](const CrashState&) {});
   if (answer.exhaustive) {
     explorer.explore(visit);
+    answer.stuck = explorer.stuck();
   } else {
     explorer.wander(visit);
   }

@@ -12,7 +12,7 @@ def crash_text(crashed: Crashed) -> str:
     program = crashed.program
     head = (
         f"{crashed.target.spec}: {program['file']}, {program['operations']} operations, "
-        f"{program['threads']} threads, {crashed.domain.upper()}\n"
+        f"{_count(program['threads'], 'thread')}, {crashed.domain.upper()}\n"
     )
     return head + _explored("allowed by x86", crashed.architecture)
 
@@ -22,6 +22,8 @@ def _explored(title: str, explored: Explored) -> str:
     if explored.combinations is not None and not explored.exhaustive:
         how += f", of {explored.combinations:.3g} combinations"
     lines = [f"{title}: {explored.states} states{how}; {explored.violating} break the invariant\n"]
+    if explored.stuck is not None:
+        lines.append(f"nothing gets past {explored.stuck}\n")
     lines += [_violation(violation) for violation in explored.violations[:_SHOWN]]
     left_out = len(explored.violations) - _SHOWN
     if left_out > 0:
@@ -31,9 +33,8 @@ def _explored(title: str, explored: Explored) -> str:
 
 def _violation(violation: Violation) -> str:
     seen = ", ".join(violation.passed) or "none"
-    states = "1 state" if violation.states == 1 else f"{violation.states} states"
     lines = [
-        f"\n{violation.reason} ({states})\n",
+        f"\n{violation.reason} ({_count(violation.states, 'state')})\n",
         f"  labels passed    {seen}\n",
         *_stores("lost", violation.lost),
         *_stores("persisted later", violation.persisted),
@@ -44,3 +45,7 @@ def _violation(violation: Violation) -> str:
 def _stores(title: str, stores: object) -> list[str]:
     assert isinstance(stores, (list, tuple))
     return [f"  {title if i == 0 else '':15}  {store}\n" for i, store in enumerate(stores)]
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

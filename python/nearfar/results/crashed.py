@@ -32,12 +32,14 @@ class Explored:
 
     `states` counts those looked at; no two are equal in memory and in labels passed.
     `combinations` is in how many ways stores can have persisted or not, where that is known.
+    `stuck` is an operation that is never passed, when no way leads to the program's end.
     """
 
     states: int
     exhaustive: bool
     violating: int
     combinations: float | None = None
+    stuck: str | None = None
     violations: Sequence[Violation] = ()
 
 

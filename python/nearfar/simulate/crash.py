@@ -118,6 +118,7 @@ class _Tally:
             states=answer["states"],
             exhaustive=answer["exhaustive"],
             combinations=answer["combinations"],
+            stuck=None if answer["stuck"] is None else self._text(answer["stuck"]),
             violating=sum(reason.states for reason in self._reasons.values()),
             violations=[self._violation(why, found) for why, found in self._reasons.items()],
         )
@@ -127,11 +128,11 @@ class _Tally:
             reason=why,
             states=found.states,
             passed=found.passed,
-            lost=[self._store(op) for op in found.lost],
-            persisted=[self._store(op) for op in found.persisted],
+            lost=[self._text(op) for op in found.lost],
+            persisted=[self._text(op) for op in found.persisted],
         )
 
-    def _store(self, number: int) -> str:
+    def _text(self, number: int) -> str:
         operation = self._program.operations[number]
         return f"{self._program.name}:{operation.line}: {self._program.text(operation)}"
 
