@@ -3,14 +3,14 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <variant>
 
 #include "base/error.h"
@@ -22,6 +22,8 @@ using namespace nb::literals;
 using namespace nearfar;
 using namespace nearfar::bindings;
 namespace persistence = nearfar::sim::persistence;
+
+static_assert(std::endian::native == std::endian::little, "words cross as little-endian bytes");
 
 namespace {
 
@@ -113,27 +115,39 @@ class CrashImage {
   Current current_;
 };
 
-/// Kind, thread, address, value, expected.
-using PackedOperation =
-    std::tuple<std::uint8_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+/// `each` words an item, as little-endian bytes.
+std::vector<std::uint64_t> words_of(const nb::bytes& bytes, std::size_t each) {
+  if (bytes.size() % (8 * each) != 0) {
+    throw InputError("crash: found " + std::to_string(bytes.size()) +
+                     " bytes, expected a multiple of " + std::to_string(8 * each));
+  }
+  std::vector<std::uint64_t> words(bytes.size() / 8);
+  if (!words.empty()) std::memcpy(words.data(), bytes.c_str(), bytes.size());
+  return words;
+}
 
-persistence::Program unpack(const std::vector<PackedOperation>& packed,
-                            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& words) {
+persistence::Program unpack(const nb::bytes& operation_words, const nb::bytes& initial_words) {
   std::vector<persistence::Operation> operations;
-  for (const auto& [kind, thread, address, value, expected] : packed) {
-    if (kind >= persistence::kinds) throw InputError("operation kind is not known");
-    operations.push_back(
-        {static_cast<persistence::Kind>(kind), thread, Address(address), value, expected});
+  const std::vector<std::uint64_t> packed = words_of(operation_words, 5);
+  for (auto word = packed.begin(); word != packed.end(); word += 5) {
+    if (word[0] >= persistence::kinds || word[1] > 0xffff) {
+      throw InputError("crash: operation " + std::to_string(operations.size()) +
+                       " is of no known kind or thread");
+    }
+    operations.push_back({static_cast<persistence::Kind>(word[0]),
+                          static_cast<std::uint32_t>(word[1]), Address(word[2]), word[3], word[4]});
   }
   std::vector<std::pair<Address, std::uint64_t>> initial;
-  for (const auto& [address, value] : words) initial.emplace_back(Address(address), value);
+  const std::vector<std::uint64_t> values = words_of(initial_words, 2);
+  for (auto word = values.begin(); word != values.end(); word += 2) {
+    initial.emplace_back(Address(word[0]), word[1]);
+  }
   return {std::move(operations), initial};
 }
 
 class CrashProgram {
  public:
-  CrashProgram(const std::vector<PackedOperation>& operations,
-               const std::vector<std::pair<std::uint64_t, std::uint64_t>>& initial,
+  CrashProgram(const nb::bytes& operations, const nb::bytes& initial,
                std::map<std::string, std::uint64_t> addresses,
                std::map<std::string, std::uint32_t> labels)
       : named_(std::make_shared<NamedProgram>(
@@ -187,9 +201,8 @@ void bind_crash(nb::module_& module) {
       .def("passed", &CrashImage::passed, "label"_a)
       .def("stores", &CrashImage::stores);
   nb::class_<CrashProgram>(module, "CrashProgram")
-      .def(nb::init<const std::vector<PackedOperation>&,
-                    const std::vector<std::pair<std::uint64_t, std::uint64_t>>&,
-                    std::map<std::string, std::uint64_t>, std::map<std::string, std::uint32_t>>(),
+      .def(nb::init<const nb::bytes&, const nb::bytes&, std::map<std::string, std::uint64_t>,
+                    std::map<std::string, std::uint32_t>>(),
            "operations"_a, nb::kw_only(), "initial"_a, "addresses"_a, "labels"_a)
       .def("states", &CrashProgram::states, "visit"_a, nb::kw_only(), "eadr"_a,
            "from_label"_a.none(), "to_label"_a.none(), "max_states"_a, "seed"_a);

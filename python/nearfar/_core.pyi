@@ -307,7 +307,8 @@ class CrashStatesData(TypedDict):
 class CrashProgram:
     """A program of persistent operations, by the rules of x86.
 
-    An operation is its kind (0 store, 1 non-temporal store, 2 clwb, 3 clflushopt, 4 clflush,
+    Operations and initial words (address, value) are little-endian 64-bit words. An operation is
+    five: its kind (0 store, 1 non-temporal store, 2 clwb, 3 clflushopt, 4 clflush,
     5 sfence, 6 mfence, 7 await, 8 exchange, 9 compare and exchange, 10 label), its thread, its
     address, its value (the label's number) and the value that is expected. Threads and labels
     are numbered from 0 on.
@@ -315,9 +316,9 @@ class CrashProgram:
 
     def __init__(
         self,
-        operations: Sequence[tuple[int, int, int, int, int]],
+        operations: bytes,
         *,
-        initial: Sequence[tuple[int, int]],
+        initial: bytes,
         addresses: dict[str, int],
         labels: dict[str, int],
     ) -> None: ...

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,12 +191,18 @@ def _core_program(program: CrashProgram) -> _core.CrashProgram:
     from nearfar import _core
 
     threads = {n: i for i, n in enumerate(sorted({o.thread for o in program.operations}))}
+    operations = [
+        (KINDS.index(o.kind), threads[o.thread], o.address, o.value, o.expected)
+        for o in program.operations
+    ]
     return _core.CrashProgram(
-        [
-            (KINDS.index(o.kind), threads[o.thread], o.address, o.value, o.expected)
-            for o in program.operations
-        ],
-        initial=list(program.initial.items()),
+        _words(operations),
+        initial=_words(program.initial.items()),
         addresses=program.addresses,
         labels=program.labels,
     )
+
+
+def _words(items: Iterable[tuple[int, ...]]) -> bytes:
+    words = [word for item in items for word in item]
+    return struct.pack(f"<{len(words)}Q", *words)
