@@ -204,6 +204,36 @@ TEST(Sfence, WaitsUntilEveryStoreBeforeItIsAcknowledged) {
   EXPECT_EQ(Played(config, timed(fence)).measured.samples.front(), config.sfence);
 }
 
+TEST(Sfence, HoldsLaterStoresBackButNotTheAskingForTheirLines) {
+  const Config config = core();
+  const Script fence{step_of(Kind::sfence)};
+  const Played run(config, timed(Script{step_of(Kind::store_clwb, 0)} + fence +
+                                 Script{step_of(Kind::store_clwb, 1)} + fence +
+                                 Script{step_of(Kind::store_clwb, 2)} + fence));
+  std::vector<Tick> read, written;
+  for (const auto& entry : run.device.entries()) {
+    (entry.op == Op::read ? read : written).push_back(entry.time);
+  }
+  EXPECT_EQ(read, std::vector<Tick>(3, config.read_out));
+  const Tick fenced = config.flush_out + memory + config.flush_back + config.sfence;
+  ASSERT_EQ(written.size(), 3u);
+  EXPECT_EQ(written[1], written[0] + fenced);
+  EXPECT_EQ(written[2], written[1] + fenced);
+  EXPECT_EQ(run.measured.samples.front(), written[2] - config.flush_out + fenced);
+}
+
+TEST(Sfence, HoldsBackNonTemporalStoresButNotLoads) {
+  const Config config = core();
+  const Played run(config, Script{step_of(Kind::nt_store, 0), step_of(Kind::sfence),
+                                  step_of(Kind::load, 1), step_of(Kind::nt_store, 2)});
+  std::map<std::uint64_t, Tick> sent;
+  for (const auto& entry : run.device.entries()) {
+    sent[entry.address.block(line_bytes)] = entry.time;
+  }
+  EXPECT_EQ(sent[1], config.read_out);
+  EXPECT_EQ(sent[2], 2 * config.nt_out + memory + config.nt_back + config.sfence);
+}
+
 TEST(Mfence, WaitsForLoadsToo) {
   const Config config = core();
   const Script mfence{step_of(Kind::mfence)};

@@ -72,6 +72,8 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
         device_.fence(now);
       } else if (event.kind == Event::Kind::run) {
         run_thread(static_cast<std::uint16_t>(event.index), now);
+      } else if (event.kind == Event::Kind::commit) {
+        commit_stores(static_cast<std::uint16_t>(event.index), now);
       } else {
         const auto thread = static_cast<std::uint16_t>(event.index);
         --threads_[thread].flushes;
@@ -134,19 +136,20 @@ bool Agent::can_issue(const Thread& thread) const {
              (thread.loads_out.empty() ||
               thread.instruction + step.instructions - thread.loads_out.front() < config_.rob);
     case Step::Kind::nt_store:
-      return thread.nt_stores < config_.wc_buffers;
+      return thread.fences == 0 && thread.nt_stores < config_.wc_buffers;
     case Step::Kind::store:
     case Step::Kind::store_clwb:
       return buffer && thread.stores.size() < config_.store_queue;
     case Step::Kind::mfence:
     case Step::Kind::wait:
       if (thread.loads != 0) return false;
-      [[fallthrough]];
+      return drained(thread);
     case Step::Kind::sfence:
-      return thread.nt_stores == 0 && thread.stores.empty() && thread.unaccepted == 0;
-    case Step::Kind::table:
+      return step.timed ? drained(thread) : thread.stores.size() < config_.store_queue;
     case Step::Kind::sample_begin:
     case Step::Kind::sample_end:
+      return thread.fences == 0;
+    case Step::Kind::table:
     case Step::Kind::delay:
       return true;
   }
@@ -175,9 +178,15 @@ bool Agent::issue(std::uint16_t index) {
       if (!issue_store(index)) return false;
       break;
     case Step::Kind::sfence:
-      thread.at += config_.sfence;
+      if (drained(thread)) {
+        thread.at = max(thread.at, thread.ordered_at) + config_.sfence;
+      } else {
+        thread.stores.push_back({.kind = QueuedStore::Kind::fence});
+        ++thread.fences;
+      }
       break;
     case Step::Kind::mfence:
+      thread.at = max(thread.at, thread.ordered_at);
       events_.push(max(thread.at, now_), {Event::Kind::fence, 0});
       thread.at += config_.mfence;
       break;
@@ -187,14 +196,15 @@ bool Agent::issue(std::uint16_t index) {
       thread.at = max(thread.at, thread.table_at);
       break;
     case Step::Kind::sample_begin:
-      thread.at += config_.timer;
+      thread.at = max(thread.at, thread.ordered_at) + config_.timer;
       thread.sample_start = thread.at;
       break;
     case Step::Kind::sample_end:
-      thread.at += config_.timer;
+      thread.at = max(thread.at, thread.ordered_at) + config_.timer;
       measured_.samples.push_back(thread.at - thread.sample_start);
       break;
     case Step::Kind::wait:
+      thread.at = max(thread.at, thread.ordered_at);
       break;
     case Step::Kind::delay:
       thread.at += step.span;
@@ -232,45 +242,6 @@ bool Agent::issue_load(std::uint16_t index) {
   if (step.timed) thread.program->began(step.tag, thread.at);
   if (!step.again) count_line(index, thread.at);
   thread.at += config_.load_issue;
-  return true;
-}
-
-void Agent::issue_nt_store(std::uint16_t index) {
-  Thread& thread = threads_[index];
-  const Step& step = thread.step;
-  if (caches_) caches_->flush(step.address, false);
-  ++thread.nt_stores;
-  if (step.timed) thread.program->began(step.tag, thread.at);
-  launch({.kind = Flight::Kind::nt_store,
-          .thread = index,
-          .timed = step.timed,
-          .issued = thread.at,
-          .address = step.address,
-          .tag = step.tag},
-         config_.nt_out);
-  count_line(index, thread.at);
-  thread.at += config_.store_issue;
-}
-
-bool Agent::issue_store(std::uint16_t index) {
-  Thread& thread = threads_[index];
-  const Step& step = thread.step;
-  Flight flight{.kind = Flight::Kind::store_line,
-                .thread = index,
-                .issued = thread.at,
-                .serial = thread.first_store + thread.stores.size(),
-                .address = step.address};
-  if (!cached(step)) {
-    flight.buffered = true;
-    ++thread.buffers;
-    launch(flight, config_.read_out);
-  } else if (!ask_caches(flight, thread.at)) {
-    return false;
-  }
-  ++thread.loads;
-  thread.stores.push_back({step.address, step.kind == Step::Kind::store_clwb});
-  if (!step.again) count_line(index, thread.at);
-  thread.at += config_.store_issue;
   return true;
 }
 
@@ -370,53 +341,10 @@ void Agent::arrived(Index index, Tick now) {
   resume(flight.thread, now);
 }
 
-void Agent::commit_stores(std::uint16_t index, Tick now) {
-  Thread& thread = threads_[index];
-  while (!thread.stores.empty()) {
-    QueuedStore& store = thread.stores.front();
-    if (!store.line_here && (store.asked || !ask_again(index, now))) break;
-    if (!store.line_here) break;
-    if (store.flush && thread.flushes == config_.flush_buffers) break;
-    if (config_.cached) {
-      if (!caches_->commit(index, store.address)) {
-        // Its line has been thrown out, or another core has it.
-        store.line_here = store.asked = false;
-        continue;
-      }
-    } else if (!store.flush && !evict_if_full(index, store.address, now)) {
-      break;
-    }
-    if (store.flush) {
-      if (config_.cached) caches_->flush(store.address, config_.clwb_keeps);
-      ++thread.flushes;
-      ++thread.unaccepted;
-      launch(
-          {.kind = Flight::Kind::flush, .thread = index, .issued = now, .address = store.address},
-          config_.flush_out);
-    }
-    thread.stores.pop_front();
-    ++thread.first_store;
-  }
-  if (thread.blocked) run_thread(index, now);
-}
-
-bool Agent::evict_if_full(std::uint16_t index, Address address, Tick now) {
-  if (dirty_.size() < config_.writeback_lines) {
-    dirty_.push_back(address);
-    return true;
-  }
-  // Victims wait in the line buffers, like the lines that push them out.
-  if (threads_[index].evictions == config_.load_buffers) return false;
-  ++threads_[index].evictions;
-  if (!dirty_.empty()) std::swap(address, dirty_[rng_.below(dirty_.size())]);
-  launch({.kind = Flight::Kind::eviction, .thread = index, .issued = now, .address = address},
-         config_.flush_out);
-  return true;
-}
-
 void Agent::resume(std::uint16_t index, Tick now) {
   Thread& thread = threads_[index];
-  if (!thread.stores.empty() && !thread.stores.front().asked) {
+  if (!thread.stores.empty() &&
+      (!thread.stores.front().asked || thread.stores.front().kind == QueuedStore::Kind::fence)) {
     commit_stores(index, now);
   } else if (thread.blocked) {
     run_thread(index, now);

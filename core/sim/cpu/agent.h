@@ -23,8 +23,9 @@ namespace nearfar::sim::cpu {
 /// Steps issue in program order, each when what it needs is there: a load that passes the caches
 /// a line buffer, one that does not what the caches have for a miss, both room in the reorder
 /// buffer behind the oldest load still out; a non-temporal store a write-combining buffer; a
-/// cached store its line, in order, through the store queue; a flush a flush buffer. A fence
-/// waits for what it orders.
+/// cached store its line, in order, through the store queue; a flush a flush buffer. An mfence
+/// waits for what it orders; an sfence does so in the store queue, where it holds back what
+/// follows, but neither loads nor the asking for stores' lines.
 class Agent {
  public:
   struct Limits {
@@ -61,10 +62,10 @@ class Agent {
  private:
   using Index = std::uint32_t;
 
-  /// A store, or a store with its flush, that has not committed.
+  /// A store, a store with its flush, or an sfence, that has not committed.
   struct QueuedStore {
-    Address address;
-    bool flush;
+    enum class Kind : std::uint8_t { store, flush, fence } kind = Kind::store;
+    Address address{};
     bool line_here = false;
     bool asked = true;  ///< for its line
   };
@@ -83,6 +84,8 @@ class Agent {
     std::uint32_t flushes = 0;  ///< flush buffers in use
     std::uint32_t evictions = 0;  ///< dirty lines on their way out of the caches
     std::uint32_t unaccepted = 0;  ///< flushes that a fence has to wait for
+    std::uint32_t fences = 0;  ///< among `stores`
+    Tick ordered_at{};  ///< what follows the last sfence commits no earlier
     bool feeding = false;  ///< the load the next waiting step depends on is out
     bool socket_full = false;  ///< blocked until any core's miss is answered
     std::uint64_t instruction = 0;
@@ -109,7 +112,7 @@ class Agent {
   };
 
   struct Event {
-    enum class Kind : std::uint8_t { send, arrive, flush_free, fence, run } kind;
+    enum class Kind : std::uint8_t { send, arrive, flush_free, fence, run, commit } kind;
     Index index;
   };
 
@@ -122,6 +125,8 @@ class Agent {
   void issue_nt_store(std::uint16_t thread);
   void count_line(std::uint16_t thread, Tick at);
   void commit_stores(std::uint16_t thread, Tick now);
+  bool pass_fence(std::uint16_t thread, Tick now);
+  [[nodiscard]] static bool drained(const Thread& thread);
   [[nodiscard]] bool evict_if_full(std::uint16_t thread, Address address, Tick now);
   void open_caches();
   bool ask_caches(const Flight& flight, Tick at);
