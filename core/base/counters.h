@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,12 +9,16 @@
 namespace nearfar {
 
 /// A view of a component's statistics: plain integers that the component increments
-/// directly, registered once under the names the results use.
+/// directly, and sums that follow from them, registered once under the names the results use.
 class Counters {
  public:
   /// `value` must outlive this object.
   void add(std::string name, const std::uint64_t& value) {
-    entries_.emplace_back(std::move(name), &value);
+    entries_.push_back({std::move(name), &value, {}});
+  }
+  /// A value that is worked out when it is read, so that counting costs nothing more.
+  void add(std::string name, std::function<std::uint64_t()> value) {
+    entries_.push_back({std::move(name), nullptr, std::move(value)});
   }
 
   struct Reading {
@@ -25,12 +30,19 @@ class Counters {
   [[nodiscard]] std::vector<Reading> read() const {
     std::vector<Reading> readings;
     readings.reserve(entries_.size());
-    for (const auto& [name, value] : entries_) readings.push_back({name, *value});
+    for (const Entry& entry : entries_) {
+      readings.push_back({entry.name, entry.value != nullptr ? *entry.value : entry.derived()});
+    }
     return readings;
   }
 
  private:
-  std::vector<std::pair<std::string, const std::uint64_t*>> entries_;
+  struct Entry {
+    std::string name;
+    const std::uint64_t* value;
+    std::function<std::uint64_t()> derived;
+  };
+  std::vector<Entry> entries_;
 };
 
 }  // namespace nearfar

@@ -59,8 +59,20 @@ class Device {
   /// Which of the device's queues takes the line: 0 up to, say, the number of channels.
   [[nodiscard]] virtual std::uint32_t queue_of(Address) const { return 0; }
 
+  /// Brings statistics that are sums over time (standby energy) up to `now`, to which the
+  /// device has been advanced.
+  virtual void settle(Tick) {}
+
   /// Adds every statistic of the device; they stay valid as long as the device does.
   virtual void register_counters(Counters& counters) const = 0;
 };
+
+/// Ends a run at `now`, when nothing that anybody waits for is left: what the device does by
+/// itself until then is played, and its statistics are settled.
+inline void settle_at(Device& device, Tick now) {
+  Sink nobody;
+  device.advance(now, nobody);
+  device.settle(now);
+}
 
 }  // namespace nearfar::sim

@@ -112,15 +112,14 @@ TEST(Media, ABlockOfSmallerAccessesCostsThemAll) {
 }
 
 TEST(Media, TheBudgetPaysForReadsAndWritesAlike) {
-  MediaConfig config = config_without_budget();
-  config.static_mw = 4'000;
-  config.budget_mw = 6'000;  // 2 W for accesses: 120 ns a read, 350 ns a write
+  const MediaConfig config = config_without_budget();
+  const PowerBudget budget(2'000);  // 120 ns a read, 350 ns a write
   {
-    Media media(config, page, block);
+    Media media(config, page, block, budget);
     for (Media::Tag tag = 0; tag < 20; ++tag) media.read(tag, Address(tag * block), Tick(0));
     EXPECT_EQ(play(media).back().done, Tick(150'000) + 19 * Tick(120'000));
   }
-  Media media(config, page, block);
+  Media media(config, page, block, budget);
   for (Media::Tag tag = 0; tag < 20; ++tag) media.write(tag, Address(tag * block), Tick(0));
   EXPECT_EQ(play(media).back().done, Tick(110'000) + 19 * Tick(350'000));
 }
@@ -169,8 +168,8 @@ TEST(Media, StartsEveryAccessOnceAndKeepsEveryDistance) {
     config.write_high = static_cast<std::uint32_t>(1 + rng.below(5));
     config.write_batch = static_cast<std::uint32_t>(1 + rng.below(5));
     config.read_batch = static_cast<std::uint32_t>(1 + rng.below(70));
-    if (rng.below(2) == 0) config.budget_mw = 5'000;
-    Media media(config, page, block);
+    const bool limited = rng.below(2) == 0;
+    Media media(config, page, block, limited ? PowerBudget(5'000) : PowerBudget());
     struct Sent {
       Tick at;
       std::uint64_t partition;
@@ -196,7 +195,7 @@ TEST(Media, StartsEveryAccessOnceAndKeepsEveryDistance) {
       partition_free[asked.partition] =
           at + (access.write ? config.write_partition : config.read_partition);
       data_path_free = at + (access.write ? config.write_interval : config.read_interval);
-      if (config.budget_mw > 0) power_free = at + Tick(access.write ? 140'000 : 48'000);
+      if (limited) power_free = at + Tick(access.write ? 140'000 : 48'000);
     };
     for (Media::Tag tag = 0; tag < 3000; ++tag) {
       now += Tick(rng.below(120'000));

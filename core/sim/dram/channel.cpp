@@ -23,6 +23,10 @@ Tick Channel::advance_to_completion(Tick until, Sink& sink) {
 
 bool Channel::idle() const { return controller_->idle(); }
 
+void Channel::settle(Tick now) { controller_->settle(now); }
+
+Energy Channel::energy() const { return controller_->energy(); }
+
 void Channel::register_counters(Counters& counters, const std::string& prefix) const {
   controller_->register_counters(counters, prefix);
 }

@@ -8,6 +8,7 @@
 #include "base/tick.h"
 #include "sim/dram/command.h"
 #include "sim/dram/config.h"
+#include "sim/dram/energy.h"
 #include "sim/request.h"
 
 namespace nearfar::sim::dram {
@@ -64,6 +65,13 @@ class Channel {
 
   /// No request inside and nothing left to tell.
   [[nodiscard]] bool idle() const;
+
+  /// Brings what is summed over time, the states of the ranks and their energy, up to `now`;
+  /// otherwise as advance(), of which nothing may be left to tell by then.
+  void settle(Tick now);
+
+  /// Up to the last settle(); nothing without currents in the configuration.
+  [[nodiscard]] Energy energy() const;
 
   void register_counters(Counters& counters, const std::string& prefix) const;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/error.h"
+#include "sim/dram/energy.h"
 #include "sim/dram/mapping.h"
 
 namespace nearfar::sim::dram {
@@ -64,6 +66,52 @@ void each_timing(Standard standard, Timing& t, Visit visit) {
   visit("ppd", t.ppd);
   visit("rfc_sb", t.rfc_sb);
   visit("refsb_rd", t.refsb_rd);
+}
+
+/// The keys of the currents and where they go.
+template <typename Visit>
+void each_current(Currents& c, Visit visit) {
+  visit("idd0", c.idd0);
+  visit("idd2n", c.idd2n);
+  visit("idd2p", c.idd2p);
+  visit("idd3n", c.idd3n);
+  visit("idd3p", c.idd3p);
+  visit("idd4r", c.idd4r);
+  visit("idd4w", c.idd4w);
+  visit("idd5b", c.idd5b);
+  visit("idd6", c.idd6);
+  visit("ipp0", c.ipp0);
+  visit("ipp3n", c.ipp3n);
+  visit("ipp4r", c.ipp4r);
+  visit("ipp4w", c.ipp4w);
+  visit("ipp5b", c.ipp5b);
+  visit("ipp6", c.ipp6);
+}
+
+/// Models exported before energy was counted have no currents.
+std::optional<Currents> currents(const Settings& settings, const std::string& prefix) {
+  if (!settings.has(prefix + "energy.vdd")) return std::nullopt;
+  constexpr std::uint64_t most = 100'000'000;
+  const auto value = [&](const std::string& key) {
+    const std::uint64_t found = settings.count(prefix + key);
+    check_range(prefix + key, found, 0, most);
+    return static_cast<std::uint32_t>(found);
+  };
+  Currents currents;
+  currents.vdd_mv = value("energy.vdd");
+  currents.vpp_mv = value("energy.vpp");
+  const std::uint64_t line_bits = line_bytes * 8;
+  const std::uint64_t device_bits =
+      std::uint64_t{value("width")} * std::max(value("burst_length"), 1u);
+  check_range(prefix + "width", device_bits, 1, line_bits);
+  currents.devices = static_cast<std::uint32_t>(line_bits / device_bits);
+  each_current(currents, [&](const char* name, std::uint32_t& current) {
+    current = value(std::string("energy.") + name);
+  });
+  const double rho = settings.real(prefix + "energy.rho");
+  if (!(rho >= 0 && rho <= 1)) fail(prefix + "energy.rho", "must lie between 0 and 1");
+  currents.rho_permille = static_cast<std::uint32_t>(std::lround(rho * 1000));
+  return currents;
 }
 
 void check_timing(const Config& config, const std::string& prefix) {
@@ -160,6 +208,7 @@ void check(const Config& config, const std::string& prefix) {
     fail(prefix + "timing.refi", "leaves no time between refreshes of the same bank");
   }
   static_cast<void>(AddressMapping(config, prefix + "mapping"));
+  if (config.energy) check_energy(config, prefix);
 }
 
 Config config_from(const Settings& settings, const std::string& prefix) {
@@ -202,6 +251,7 @@ Config config_from(const Settings& settings, const std::string& prefix) {
   config.powerdown_idle = count("powerdown.idle");
   config.selfrefresh_idle = count("selfrefresh.idle");
   config.mapping = settings.name(prefix + "mapping");
+  config.energy = currents(settings, prefix);
   check(config, prefix);
   return config;
 }

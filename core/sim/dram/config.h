@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/address.h"
@@ -54,6 +55,32 @@ enum class PagePolicy : std::uint8_t {
   closed,  ///< the last queued access to a row precharges it (RDA, WRA)
 };
 
+/// The currents of one device by their JEDEC names, in uA, and its supplies. Averages over the
+/// loops that JESD79-4 defines for each; IPP3N flows whenever the device is not in self-refresh.
+struct Currents {
+  std::uint32_t vdd_mv = 0;
+  std::uint32_t vpp_mv = 0;
+  std::uint32_t devices = 0;  ///< that make a rank
+  std::uint32_t idd0 = 0;     ///< one bank activated and precharged in tRC
+  std::uint32_t idd2n = 0;    ///< standby, all banks precharged
+  std::uint32_t idd2p = 0;    ///< power-down, likewise
+  std::uint32_t idd3n = 0;    ///< standby, all banks active
+  std::uint32_t idd3p = 0;    ///< power-down, likewise
+  std::uint32_t idd4r = 0;    ///< bursts without a gap
+  std::uint32_t idd4w = 0;
+  std::uint32_t idd5b = 0;    ///< a refresh every tRFC
+  std::uint32_t idd6 = 0;     ///< self-refresh
+  std::uint32_t ipp0 = 0;
+  std::uint32_t ipp3n = 0;
+  std::uint32_t ipp4r = 0;
+  std::uint32_t ipp4w = 0;
+  std::uint32_t ipp5b = 0;
+  std::uint32_t ipp6 = 0;
+  /// Thousandths of IDD3N - IDD2N that flow as soon as one row is open; the rest grows with the
+  /// number of open rows.
+  std::uint32_t rho_permille = 1000;
+};
+
 /// One DDR4 channel or DDR5 subchannel: its devices, its controller and how addresses are
 /// spread over it. The defaults are DDR4-2666V, 8 Gbit x8 (JESD79-4C tables 24, 66, 106-110).
 struct Config {
@@ -79,6 +106,8 @@ struct Config {
   bool same_bank_refresh = false;      ///< one bank of every group at a time, of DDR5 alone
   Cycle powerdown_idle = 0;            ///< idle cycles before power-down; 0: never
   Cycle selfrefresh_idle = 0;          ///< idle cycles before self-refresh; 0: never
+
+  std::optional<Currents> energy;  ///< without them no energy is counted
 
   /// Address fields from most to least significant; see mapping.h.
   std::string mapping = "row-rank-bank-column-bank_group";

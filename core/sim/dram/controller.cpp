@@ -21,6 +21,7 @@ Channel::Controller::Controller(const Config& config, std::uint8_t channel_index
       timing_(config),
       selector_(config),
       waiting_{WaitingPorts(hold), WaitingPorts(hold)} {
+  if (config_.energy) energy_.emplace(config_);
   if (mode == Mode::every_cycle) {
     reference_ = std::make_unique<CycleReference>(config_, state_);
     next_time_ = time_of(1);
@@ -154,6 +155,7 @@ bool Channel::Controller::skip_idle(Cycle until) {
   const std::array<Cycle, 4> low_power_since = low_power_since_;
   const Tick next = next_time_;
   const ChannelCounters counters = counters_;
+  const std::array<PowerTimes, 4> power_times = power_times_;
   live_through_a_period();
   bool repeats = next_time_ - next == time_of(period);
   for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
@@ -167,6 +169,9 @@ bool Channel::Controller::skip_idle(Cycle until) {
   if (!repeats) return true;
   const Cycle periods = (horizon - now) / period;
   counters_.repeat_since(counters, periods);
+  for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) {
+    power_times_[rank].repeat_since(power_times[rank], periods);
+  }
   shift(periods * period);
   now += periods * period;
   for (std::uint32_t rank = 0; rank < config_.ranks; ++rank) plan_rank(rank, now + 1);

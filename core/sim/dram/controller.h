@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/slab.h"
@@ -12,7 +13,9 @@
 #include "sim/dram/controller_state.h"
 #include "sim/dram/cycle_reference.h"
 #include "sim/dram/device_timing.h"
+#include "sim/dram/energy.h"
 #include "sim/dram/mapping.h"
+#include "sim/dram/power_times.h"
 #include "sim/dram/selector.h"
 #include "sim/dram/waiting_ports.h"
 
@@ -33,9 +36,12 @@ class Channel::Controller {
   void advance(Tick until, Sink& sink);
   Tick advance_to_completion(Tick until, Sink& sink);
   [[nodiscard]] bool idle() const;
-  void register_counters(Counters& counters, const std::string& prefix) const {
-    counters_.register_in(counters, prefix);
+  void settle(Tick now) {
+    run_until(now);
+    settled_ = now;
   }
+  [[nodiscard]] Energy energy() const { return energy_ ? energy_->of(activity()) : Energy{}; }
+  void register_counters(Counters& counters, const std::string& prefix) const;
 
  private:
   using Entry = RequestQueue::Entry;
@@ -93,6 +99,18 @@ class Channel::Controller {
   void unblock_writes(Address address, std::uint32_t bank);
   void row_closed(std::uint32_t bank);
   void issue_for_rank(Command command, const Location& at, Cycle cycle);
+
+  // What it took (controller_energy.cpp).
+  void rank_activated(std::uint32_t rank, Cycle cycle);
+  void rank_precharged(std::uint32_t rank, Cycle cycle);
+  void row_auto_precharged(std::uint32_t rank, Cycle closes, Cycle cycle);
+  void account(Command command, std::uint32_t rank, Cycle cycle);
+  [[nodiscard]] Tick rows_open(Tick now) const;
+  [[nodiscard]] Tick accounted() const;
+  [[nodiscard]] Activity activity() const;
+  /// The auto-precharge of a column command at `cycle` begins.
+  template <Direction d>
+  [[nodiscard]] Cycle closes_at(std::uint32_t bank, Cycle cycle) const;
 
   // Finding the next command (controller.cpp).
   Tick advance_by_events(Tick until, Sink& sink);
@@ -202,6 +220,11 @@ class Channel::Controller {
   std::uint64_t arrivals_ = 0;
   std::array<Cycle, 4> low_power_since_{};
   ChannelCounters counters_;
+  std::array<PowerTimes, 4> power_times_;  ///< by rank
+  /// Of all rows ever opened, closings less openings, modulo 2^64; standby alone counts.
+  std::uint64_t row_cycles_ = 0;
+  Tick settled_;                           ///< up to when sums over time are asked for
+  std::optional<EnergyModel> energy_;
 };
 
 }  // namespace nearfar::sim::dram

@@ -61,6 +61,14 @@ template <Direction d>
   }
 }
 
+/// An auto-precharge begins when a precharge could: no sooner than tRAS after the ACT.
+template <Direction d>
+Cycle Channel::Controller::closes_at(std::uint32_t bank, Cycle cycle) const {
+  const Timing& t = config_.timing;
+  const Cycle recovered = d == Direction::read ? t.rtp : Cycle{t.cwl} + t.burst + t.wr;
+  return std::max(cycle + recovered, timing_.earliest_at_bank(Slot::pre, bank));
+}
+
 template <Direction d>
 [[gnu::always_inline]] inline void Channel::Controller::issue_column(Entry& entry, Cycle cycle,
                                                                      Tick now) {
@@ -76,7 +84,7 @@ template <Direction d>
   issue<read ? Command::rda : Command::wra>(entry, cycle);
   const std::uint32_t bank = entry.at.bank;
   state_.open_row[bank] = ControllerState::closed;
-  --state_.ranks[entry.at.rank].open_banks;
+  row_auto_precharged(entry.at.rank, closes_at<d>(bank, cycle), cycle);
   ++counters_.auto_precharges;
   finish<d>(entry, cycle, now);
   selector_.update(opposite(d), state_, bank);
@@ -90,12 +98,14 @@ template <Direction d, Command command>
   if constexpr (command == Command::act) {
     if (entry.found == RequestQueue::RowState::hit) entry.found = RequestQueue::RowState::miss;
     state_.open_row[bank] = entry.at.row;
-    ++rank.open_banks;
+    row_cycles_ -= cycle;
+    if (rank.open_banks++ == 0) rank_activated(entry.at.rank, cycle);
     ++counters_.activates;
   } else {
     entry.found = RequestQueue::RowState::conflict;
     state_.open_row[bank] = ControllerState::closed;
-    --rank.open_banks;
+    row_cycles_ += cycle;
+    if (--rank.open_banks == 0) rank_precharged(entry.at.rank, cycle);
     ++counters_.precharges;
   }
   selector_.row_issued<command>(d, state_, bank);
@@ -292,6 +302,7 @@ void Channel::Controller::issue_for_rank(Command command, const Location& at, Cy
   timing_.issue(command, at.bank, cycle);
   if (observed_) observe(command, at, 0, cycle);
   RankState& rank = state_.ranks[index];
+  account(command, index, cycle);
   state_.rules.issued(command, rank, cycle);
   switch (command) {
     case Command::prea:

@@ -48,6 +48,8 @@ class DdrtChannel {
     return pending_.in_use() == 0 && writes_ == 0 && !dimm_.notices_pending();
   }
 
+  /// As Device's.
+  void settle(Tick now) { dimm_.settle(now); }
   void register_counters(Counters& counters, const std::string& prefix) const;
   [[nodiscard]] const nvdimm::Dimm& dimm() const { return dimm_; }
 

@@ -39,6 +39,7 @@ class Link final : public Device {
   [[nodiscard]] bool idle() const override { return flights_.in_use() == 0 && memory_->idle(); }
   /// The link has one queue a direction of data, whatever lies behind it.
   [[nodiscard]] std::uint32_t queue_of(Address) const override { return 0; }
+  void settle(Tick now) override { memory_->settle(now); }
   void register_counters(Counters& counters) const override;
 
  private:

@@ -27,6 +27,7 @@ class Machine::Channel {
   /// As Device's.
   virtual Tick advance_to_completion(Tick until, Sink& sink) = 0;
   [[nodiscard]] virtual bool idle() const = 0;
+  virtual void settle(Tick now) = 0;
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
 
   Tick next = Tick::never();
@@ -66,6 +67,7 @@ class Machine::DramChannel final : public Channel {
     return sink.size() == first ? until : reached;
   }
   [[nodiscard]] bool idle() const override { return dram_.idle(); }
+  void settle(Tick now) override { dram_.settle(now); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     dram_.register_counters(counters, prefix + "dram.");
   }
@@ -107,6 +109,7 @@ class Machine::NvdimmChannel final : public Channel {
     return reached;
   }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
+  void settle(Tick now) override { channel_.settle(now); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     channel_.register_counters(counters, prefix);
   }
@@ -205,7 +208,13 @@ bool Machine::idle() const {
                      [](const auto& channel) { return channel->idle(); });
 }
 
+void Machine::settle(Tick now) {
+  for (const auto& channel : channels_) channel->settle(now);
+  settled_ps_ = now.ps();
+}
+
 void Machine::register_counters(Counters& counters) const {
+  counters.add("time_ps", settled_ps_);
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     channels_[i]->register_counters(counters, "channel." + std::to_string(i) + ".");
   }

@@ -27,6 +27,7 @@ class Machine final : public Device {
   Tick advance_to_completion(Tick until, Sink& sink) override;
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
+  void settle(Tick now) override;
   /// Counters of channel n, or of subchannel n, begin with "channel.n."
   void register_counters(Counters& counters) const override;
   [[nodiscard]] std::uint32_t queue_of(Address address) const override {
@@ -52,6 +53,7 @@ class Machine final : public Device {
   const char* dram_owner_ = "dram";
   std::vector<std::unique_ptr<Channel>> channels_;
   Tick next_ = Tick::never();
+  std::uint64_t settled_ps_ = 0;
 };
 
 }  // namespace nearfar::sim

@@ -94,8 +94,10 @@ class Bench {
     Point point;
     point.op = std::move(op);
     point.threads = programs.size();
+    settle_at(*memory_, agent_.now());
     const auto before = counters_.read();
     cpu::Agent::Measured measured = agent_.run(std::move(programs), limits, poll);
+    settle_at(*memory_, agent_.now());
     point.lines = measured.lines;
     point.elapsed = measured.elapsed;
     point.latency = std::move(measured.latency);

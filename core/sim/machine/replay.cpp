@@ -59,6 +59,7 @@ ReplayResult Replay::finish() {
   parser_.finish(records_);
   play_all();
   requester_.drain();
+  requester_.settle();
 
   const Requester::Totals& totals = requester_.totals();
   const Histogram& latency = requester_.read_latency();

@@ -51,6 +51,9 @@ class Requester {
   /// Lets time pass until nothing is in flight.
   void drain();
 
+  /// Brings the device's sums over time up to now().
+  void settle() { settle_at(device_, now_); }
+
   [[nodiscard]] const Totals& totals() const { return totals_; }
   /// Read latencies in ps, from acceptance to completion.
   [[nodiscard]] const Histogram& read_latency() const { return read_latency_; }

@@ -85,6 +85,7 @@ class Player {
       times_.done[i] = now_.ps();
     }
     drain();
+    settle_at(device_, now_);
   }
 
  private:
@@ -207,6 +208,7 @@ void play_on_core(Device& memory, const Settings& settings, const Sequence& sequ
   std::vector<std::unique_ptr<cpu::Program>> programs;
   programs.push_back(std::make_unique<Steps>(sequence, config.line_instructions, times));
   agent.run(std::move(programs), {}, poll);
+  settle_at(memory, agent.now());
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string>
 
 #include "base/error.h"
+#include "sim/dram/energy.h"
 
 namespace nearfar::sim::nvdimm {
 namespace {
@@ -54,9 +56,30 @@ MediaConfig media(const Settings& settings) {
   config.read_batch = static_cast<std::uint32_t>(settings.count("nvdimm.media.read_batch"));
   config.read_energy_pj = settings.real("nvdimm.media.read_energy");
   config.write_energy_pj = settings.real("nvdimm.media.write_energy");
-  config.budget_mw = settings.real("nvdimm.power_budget");
-  config.static_mw = settings.real("nvdimm.power_static");
   return config;
+}
+
+PowerConfig power(const Settings& settings) {
+  PowerConfig config;
+  config.budget_mw = settings.real("nvdimm.power_budget");
+  config.idle_mw = settings.real("nvdimm.power_static");
+  if (settings.has("nvdimm.energy.line")) config.line_pj = settings.real("nvdimm.energy.line");
+  return config;
+}
+
+std::string in_milliwatts(double power) {
+  return std::to_string(static_cast<std::uint64_t>(std::ceil(power))) + " mW";
+}
+
+/// Without currents of the DRAM its power is not counted at all.
+void check_power(const Config& config) {
+  if (!config.dram.energy) return;
+  const double standby = dram::EnergyModel(config.dram).most_standby_mw();
+  if (config.power.idle_mw < standby) {
+    throw InputError("model: nvdimm.power_static is " + in_milliwatts(config.power.idle_mw) +
+                     ", expected at least the standby of the DRAM on the DIMM, " +
+                     in_milliwatts(standby));
+  }
 }
 
 WearConfig wear(const Settings& settings) {
@@ -152,6 +175,19 @@ void check_levels(const Config& config) {
 
 }  // namespace
 
+double Config::access_mw() const {
+  if (power.budget_mw == 0) return 0;
+  double left = power.budget_mw - power.idle_mw;
+  if (dram.energy) left -= dram::EnergyModel(dram).refresh_mw();
+  if (left <= 0) {
+    throw InputError("model: nvdimm.power_budget is " + in_milliwatts(power.budget_mw) +
+                     ", expected more than nvdimm.power_static and the refresh of the DRAM on "
+                     "the DIMM, " +
+                     in_milliwatts(power.budget_mw - left));
+  }
+  return left;
+}
+
 Config config_from(const Settings& settings) {
   Config config;
   config.lsq.lines = static_cast<std::uint32_t>(settings.count("nvdimm.lsq.lines"));
@@ -163,11 +199,13 @@ Config config_from(const Settings& settings) {
   config.table_latency = settings.time("nvdimm.table.latency");
   config.table_entry = settings.bytes("nvdimm.table.entry");
   config.media = media(settings);
+  config.power = power(settings);
   config.wear = wear(settings);
   config.dram = dram::config_from(settings, "nvdimm.dram.");
   config.seed = settings.count("seed");
 
   check_levels(config);
+  check_power(config);
   const Bytes table = config.media.capacity / config.page() * config.table_entry;
   const Bytes kept = config.fill == Fill::none ? 0 : config.ait->entries * config.ait->entry;
   if (table + kept > config.dram.capacity()) {

@@ -43,8 +43,13 @@ struct MediaConfig {
   std::uint32_t read_batch = 0;   ///< reads that may pass a waiting write
   double read_energy_pj = 0;
   double write_energy_pj = 0;
-  double budget_mw = 0;           ///< over reads and writes; 0: no limit
-  double static_mw = 0;           ///< the part of the budget that accesses cannot use
+};
+
+/// The whole DIMM's power.
+struct PowerConfig {
+  double budget_mw = 0;  ///< on average, all in all; 0: no limit
+  double idle_mw = 0;    ///< drawn at all times, the DRAM's standby included
+  double line_pj = 0;    ///< a 64-byte line that goes into or out of the DIMM's SRAM
 };
 
 /// A family of short stalls that come after a number of writes to the DIMM.
@@ -85,6 +90,7 @@ struct Config {
   Bytes table_entry = 8;
   Tick table_latency{};  ///< of reading an entry, beyond the DRAM itself
   MediaConfig media;
+  PowerConfig power;
   WearConfig wear;
   dram::Config dram;
   std::uint64_t seed = 0;
@@ -92,6 +98,9 @@ struct Config {
   /// What one entry of the indirection table maps: an entry of the buffer before it, or what
   /// wear-levelling moves as one.
   [[nodiscard]] Bytes page() const { return ait ? ait->entry : wear.block; }
+  /// What the budget leaves for accesses: the rest goes into standing idle and into refresh of
+  /// the DRAM. 0: no limit.
+  [[nodiscard]] double access_mw() const;
 };
 
 /// Reads the keys below `nvdimm.`; throws InputError when one is missing or the values do

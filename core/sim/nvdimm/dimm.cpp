@@ -43,8 +43,13 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
       lane_free_(config.rmw_lanes),
       table_{config.table_entry},
       wear_(config.wear, config.media.capacity, config.seed + 3 + channel),
-      media_(config.media, media_page(config), config.media.access),
+      media_(config.media, media_page(config), config.media.access,
+             PowerBudget(config.access_mw())),
       dram_(config.dram, channel, log) {
+  line_power_ = media_.budget().time_for(config.power.line_pj);
+  if (config.dram.energy) {
+    dram_power_ = media_.budget().time_for(dram::EnergyModel(config.dram).most_access_pj());
+  }
   if (config.middle) {
     middle_.emplace(*config.middle, config.media.access, static_cast<Index>(sectors_.size()),
                     config.seed + middle_seed);
@@ -106,7 +111,7 @@ Tick Dimm::advance(Tick until, std::vector<Reply>& replies, Sink& notices) {
     }
     if (media_.next_event() <= now) {
       media_.advance(now, started_);
-      for (std::size_t i = 0; i < started_.size(); ++i) media_started(started_[i]);
+      for (std::size_t i = 0; i < started_.size(); ++i) media_started(started_[i], now);
       started_.clear();
     }
     while (events_.next() <= now) {
@@ -169,6 +174,7 @@ void Dimm::dram_send(std::uint64_t id, Address address, Op op, Tick now) {
   request.id = id;
   request.address = address;
   request.op = op;
+  media_.budget().draw(dram_power_, now);
   if (!dram_backlog_.empty() || !dram_.try_send(request, now).accepted) {
     dram_backlog_.push_back(request);
   } else {
@@ -210,6 +216,22 @@ void Dimm::register_counters(Counters& counters, const std::string& prefix) cons
   counters.add(prefix + "wear.migrations", migrations_done_);
   counters.add(prefix + "wear.minor_stalls", minor_stalls_);
   dram_.register_counters(counters, prefix + "dram.");
+  counters.add(prefix + "energy.sram_pj", [this] { return sram_pj(); });
+  counters.add(prefix + "energy.idle_pj", [this] { return idle_pj(); });
+}
+
+/// Lines come from the host and go to it, and come from the media and go to them.
+std::uint64_t Dimm::sram_pj() const {
+  const std::uint64_t lines = read_lines_ + write_lines_ + media_.blocks() * lines_per_block_;
+  return static_cast<std::uint64_t>(static_cast<double>(lines) * config_.power.line_pj);
+}
+
+/// The idle power, but for the DRAM's part of it, which counts for itself.
+std::uint64_t Dimm::idle_pj() const {
+  const auto milliwatts = static_cast<std::uint64_t>(config_.power.idle_mw);
+  const auto all = static_cast<unsigned __int128>(settled_.ps()) * milliwatts / 1000;
+  const dram::Energy dram = dram_.energy();
+  return static_cast<std::uint64_t>(all) - dram.standby - dram.powerdown - dram.self_refresh;
 }
 
 }  // namespace nearfar::sim::nvdimm

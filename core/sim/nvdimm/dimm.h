@@ -16,6 +16,7 @@
 #include "sim/nvdimm/load_store_queue.h"
 #include "sim/nvdimm/media.h"
 #include "sim/nvdimm/middle_buffer.h"
+#include "sim/nvdimm/power_budget.h"
 #include "sim/nvdimm/wear.h"
 #include "sim/request.h"
 
@@ -75,6 +76,11 @@ class Dimm {
   [[nodiscard]] bool reads_pending() const { return reads_.in_use() != 0; }
   /// Whether somebody still has to be told that a write is on the media.
   [[nodiscard]] bool notices_pending() const { return notices_owed_ != 0; }
+  /// As Device's.
+  void settle(Tick now) {
+    dram_.settle(now);
+    settled_ = now;
+  }
   void register_counters(Counters& counters, const std::string& prefix) const;
 
   [[nodiscard]] const WearLeveler& wear() const { return wear_; }
@@ -221,7 +227,7 @@ class Dimm {
   void ask(Index transfer, Tick now);
   void fetch_from_dram(Index transfer, Tick now);
   void dram_line_arrived(Index transfer, std::uint32_t line, Tick now);
-  void media_started(const Media::Started& started);
+  void media_started(const Media::Started& started, Tick now);
   void fetched(Index transfer, Tick now);
   void complete_at(Index sector, Tick at);
   void settle(Index sector);
@@ -243,6 +249,11 @@ class Dimm {
   bool wait_for_migration(Index transfer);
   void unlock(Index migration, Tick now);
   void move_content(Address from, Address to);
+
+  // Energy
+  void draw_lines(std::uint64_t lines, Tick now) { media_.budget().draw(lines * line_power_, now); }
+  [[nodiscard]] std::uint64_t sram_pj() const;
+  [[nodiscard]] std::uint64_t idle_pj() const;
 
   // On-DIMM DRAM
   void dram_send(std::uint64_t id, Address address, Op op, Tick now);
@@ -282,6 +293,8 @@ class Dimm {
   IndirectionTable table_;
   std::optional<IndirectionBuffer> ait_;
   WearLeveler wear_;
+  Tick line_power_{};  ///< what a line in SRAM takes out of the budget
+  Tick dram_power_{};  ///< what an access to the DRAM does, at most
   Media media_;
   dram::Channel dram_;
 
@@ -323,6 +336,7 @@ class Dimm {
   std::uint64_t minor_stalls_ = 0;
   std::uint64_t table_reads_ = 0;
   std::uint64_t table_writes_ = 0;
+  Tick settled_{};
 };
 
 }  // namespace nearfar::sim::nvdimm

@@ -80,7 +80,8 @@ void Dimm::ask(Index transfer, Tick now) {
   media_.read(transfer, wear_.translate(fetch.at), now);
 }
 
-void Dimm::media_started(const Media::Started& started) {
+void Dimm::media_started(const Media::Started& started, Tick now) {
+  draw_lines(lines_per_block_, now);
   if (started.tag == none) return;  // a migration's own traffic
   if (started.write) {
     events_.push(started.done, {Event::Kind::written, started.tag});

@@ -6,6 +6,7 @@ namespace nearfar::sim::nvdimm {
 
 void Dimm::read_arrives(Index read, Tick now) {
   ++read_lines_;
+  draw_lines(1, now);
   Read& arriving = reads_[read];
   if (!lsq_.empty() &&
       lsq_.forwards(block_of(arriving.line), line_in_block(arriving.line), arriving.data)) {
@@ -30,6 +31,7 @@ bool Dimm::answer_at_once(Index index, Tick& now, Tick until, std::vector<Reply>
   const std::uint32_t line = line_in_sector(read.line);
   if ((sectors_[sector].ready >> line & 1) == 0) return false;
   ++read_lines_;
+  draw_lines(1, now);
   ++rmw_hits_;
   rmw_.touch(slot);
   read.data = rmw_data(sector, line);

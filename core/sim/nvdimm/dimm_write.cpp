@@ -7,6 +7,7 @@ namespace nearfar::sim::nvdimm {
 
 void Dimm::write_arrives(Index arrival, Tick now) {
   ++write_lines_;
+  draw_lines(1, now);
   const Arrival arrived = arrivals_[arrival];
   arrivals_.give_back(arrival);
   const MediaNotice notice{arrived.request.id, arrived.request.address};

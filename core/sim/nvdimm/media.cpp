@@ -1,31 +1,22 @@
 #include "sim/nvdimm/media.h"
 
-#include <cmath>
-
 namespace nearfar::sim::nvdimm {
 namespace {
 
 /// Waiting accesses that the controller looks at for one that can start.
 constexpr std::size_t window = 32;
 
-/// Picoseconds in which `budget` milliwatts deliver `energy` picojoules (1 pJ / 1 mW = 1 ns).
-Tick time_for(double energy_pj, double budget_mw) {
-  return budget_mw <= 0
-             ? Tick{}
-             : Tick(static_cast<std::uint64_t>(std::llround(energy_pj / budget_mw * 1e3)));
-}
-
 }  // namespace
 
-Media::Media(const MediaConfig& config, Bytes page, Bytes block)
+Media::Media(const MediaConfig& config, Bytes page, Bytes block, const PowerBudget& budget)
     : config_(config),
+      budget_(budget),
       page_(page),
       block_(block),
       accesses_per_block_(block / config.access),
+      read_power_(budget.time_for(config.read_energy_pj)),
+      write_power_(budget.time_for(config.write_energy_pj)),
       partition_free_(config.partitions) {
-  const double dynamic_mw = config.budget_mw == 0 ? 0 : config.budget_mw - config.static_mw;
-  read_power_ = time_for(config.read_energy_pj, dynamic_mw);
-  write_power_ = time_for(config.write_energy_pj, dynamic_mw);
   reads_left_ = config.read_batch;
 }
 
@@ -45,8 +36,7 @@ void Media::write(Tag tag, Address media, Tick now) {
 }
 
 Tick Media::ready(const Access& access) const {
-  const Tick at = max(data_path_free_, partition_free_[access.partition]);
-  return config_.budget_mw == 0 ? at : max(at, power_free_);
+  return max(max(data_path_free_, partition_free_[access.partition]), budget_.paid());
 }
 
 bool Media::write_turn() const {
@@ -97,18 +87,16 @@ Media::Started Media::start(const Choice& choice) {
   Started started{.tag = access.tag, .write = choice.write, .done = at};
   if (choice.write) {
     data_path_free_ = at + n * config_.write_interval;
-    power_free_ = at + n * write_power_;
+    budget_.draw(n * write_power_, at);
     partition_free_[access.partition] = at + n * config_.write_partition;
     started.done = data_path_free_;
     write_bytes_ += block_;
-    energy_pj_ += n * static_cast<std::uint64_t>(config_.write_energy_pj);
   } else {
     data_path_free_ = at + n * config_.read_interval;
-    power_free_ = at + n * read_power_;
+    budget_.draw(n * read_power_, at);
     partition_free_[access.partition] = at + n * config_.read_partition;
     started.done = at + config_.read_latency + (n - 1) * config_.read_interval;
     read_bytes_ += block_;
-    energy_pj_ += n * static_cast<std::uint64_t>(config_.read_energy_pj);
   }
   return started;
 }
@@ -125,7 +113,12 @@ void Media::advance(Tick now, std::vector<Started>& started) {
 void Media::register_counters(Counters& counters, const std::string& prefix) const {
   counters.add(prefix + "read_bytes", read_bytes_);
   counters.add(prefix + "write_bytes", write_bytes_);
-  counters.add(prefix + "energy_pj", energy_pj_);
+  const auto energy = [this](const std::uint64_t& bytes, double each) {
+    return
+        [this, &bytes, each] { return bytes / config_.access * static_cast<std::uint64_t>(each); };
+  };
+  counters.add(prefix + "energy.read_pj", energy(read_bytes_, config_.read_energy_pj));
+  counters.add(prefix + "energy.write_pj", energy(write_bytes_, config_.write_energy_pj));
 }
 
 }  // namespace nearfar::sim::nvdimm

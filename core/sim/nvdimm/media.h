@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/nvdimm/config.h"
+#include "sim/nvdimm/power_budget.h"
 
 namespace nearfar::sim::nvdimm {
 
@@ -30,12 +31,15 @@ class Media {
     Tick done;  ///< read: the block is there; write: it is stored
   };
 
-  explicit Media(const MediaConfig& config, Bytes page, Bytes block);
+  Media(const MediaConfig& config, Bytes page, Bytes block, const PowerBudget& budget = {});
 
   /// `media` is the media address of a whole block.
   void read(Tag tag, Address media, Tick now);
   void write(Tag tag, Address media, Tick now);
   [[nodiscard]] std::size_t writes_waiting() const { return writes_.size(); }
+
+  /// What serves the media may draw from it too.
+  PowerBudget& budget() { return budget_; }
 
   /// Keeps the whole media still until `until`.
   void stall(Tick until) {
@@ -48,6 +52,9 @@ class Media {
 
   /// Starts every access that can start at `now`, in order.
   void advance(Tick now, std::vector<Started>& started);
+
+  /// Whole blocks that accesses have started for.
+  [[nodiscard]] std::uint64_t blocks() const { return (read_bytes_ + write_bytes_) / block_; }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
 
@@ -73,13 +80,13 @@ class Media {
   void reschedule(Tick now);
 
   MediaConfig config_;
+  PowerBudget budget_;
   Bytes page_;
   Bytes block_;
   std::uint64_t accesses_per_block_;
   Tick read_power_{};   ///< time in which the budget pays for one block read
   Tick write_power_{};
   Tick data_path_free_{};
-  Tick power_free_{};
   std::uint32_t writes_left_ = 0;       ///< of the writes' turn; 0: the reads' turn
   std::uint32_t reads_guaranteed_ = 0;  ///< that pass before writes can go first
   std::uint32_t reads_left_ = 0;        ///< that may pass a waiting write
@@ -90,7 +97,6 @@ class Media {
 
   std::uint64_t read_bytes_ = 0;
   std::uint64_t write_bytes_ = 0;
-  std::uint64_t energy_pj_ = 0;
 };
 
 }  // namespace nearfar::sim::nvdimm

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from nearfar.measure import energy
 from nearfar.measure.patterns import OVERWRITE_ACCESS, Contention, Overwrite, Stream
 from nearfar.measure.quantity import LINE
 from nearfar.measure.stalls import intervals, stalls
@@ -69,6 +70,7 @@ def _point(data: Data) -> Point:
         p999_ns=data["p999_ps"] / 1000 if timed else None,
         max_ns=data["max_ps"] / 1000 if timed else None,
         **_traffic(counters),
+        **energy.summary(counters),
         counters=dict(sorted(counters.items())),
     )
 
@@ -87,7 +89,6 @@ def _traffic(counters: Mapping[str, int]) -> dict[str, Any]:
         "media_write_bytes": written,
         "read_amplification": read / host_read if host_read else None,
         "write_amplification": written / host_written if host_written else None,
-        "energy_pj": _total(counters, "media.energy_pj"),
         "hits": {name: count for name, count in hits.items() if count is not None},
     }
 

@@ -31,6 +31,8 @@ class Kind(Enum):
     RATE = "rate"
     POWER = "power"
     ENERGY = "energy"
+    VOLTAGE = "voltage"
+    CURRENT = "current"
     CHOICE = "choice"
     FIELDS = "field order"
     FLAG = "flag"
@@ -44,6 +46,8 @@ DIMENSIONS: dict[Kind, Dimension] = {
     Kind.RATE: units.RATE,
     Kind.POWER: units.POWER,
     Kind.ENERGY: units.ENERGY,
+    Kind.VOLTAGE: units.VOLTAGE,
+    Kind.CURRENT: units.CURRENT,
 }
 
 
@@ -249,14 +253,28 @@ def energy(name: str, default: str, low: str, high: str, meaning: str) -> Key:
     return _quantity(Kind.ENERGY, name, default, low, high, meaning)
 
 
+def voltage(name: str, low: str, high: str, meaning: str, *, derived: str) -> Key:
+    """A voltage, kept in millivolts."""
+    limits = (units.parse(low, units.VOLTAGE), units.parse(high, units.VOLTAGE))
+    return Key(name, Kind.VOLTAGE, meaning, None, derived, *limits)
+
+
+def current(name: str, low: str, high: str, meaning: str, *, derived: str) -> Key:
+    """A current, kept in microamperes."""
+    limits = (units.parse(low, units.CURRENT), units.parse(high, units.CURRENT))
+    return Key(name, Kind.CURRENT, meaning, None, derived, *limits)
+
+
 def rate(name: str, default: str, low: str, high: str, meaning: str) -> Key:
     """A data rate, kept in megatransfers a second."""
     return _quantity(Kind.RATE, name, default, low, high, meaning)
 
 
-def real(name: str, default: float, low: float, high: float, meaning: str) -> Key:
+def real(
+    name: str, default: float | None, low: float, high: float, meaning: str, *, derived: str = ""
+) -> Key:
     """A number without a unit: a fraction, a ratio."""
-    return Key(name, Kind.REAL, meaning, default, "", low, high)
+    return Key(name, Kind.REAL, meaning, default, derived, low, high)
 
 
 def flag(name: str, default: bool, meaning: str) -> Key:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nearfar.errors import InputError
-from nearfar.model import jedec, rules
+from nearfar.model import currents, jedec, rules
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
 from nearfar.model.schema import KEYS, in_levels, of_standard, on_link, present
@@ -133,7 +133,7 @@ def _derive_dram(found: dict[str, Resolved], prefix: str) -> None:
         entry = found.get(f"{prefix}.{name}")
         return None if entry is None else entry.value
 
-    def fill(derived: Mapping[str, jedec.Derived]) -> None:
+    def fill(derived: Mapping[str, jedec.Derived | currents.Figure]) -> None:
         for name, entry in derived.items():
             full = f"{prefix}.{name}"
             found.setdefault(full, Resolved(KEYS[full], entry.value, entry.source))
@@ -144,6 +144,7 @@ def _derive_dram(found: dict[str, Resolved], prefix: str) -> None:
     fill(jedec.geometry(lookup))
     fill({"clock": jedec.clock(lookup)})
     fill({f"timing.{name}": entry for name, entry in jedec.timing(lookup).items()})
+    fill({f"energy.{name}": entry for name, entry in currents.energy(lookup).items()})
 
 
 def _derive_rest(found: dict[str, Resolved]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from nearfar.model.key import Plain
-from nearfar.model.units import BYTES, format_quantity
+from nearfar.model.units import BYTES, POWER, format_quantity
 
 Values = Mapping[str, Plain]
 
@@ -84,7 +84,22 @@ def _nvdimm(values: Values) -> Iterator[Problem]:
     budget, static = "nvdimm.power_budget", "nvdimm.power_static"
     if _number(values, budget) <= _number(values, static):
         yield Problem(budget, (static,), f"more than {static}")
+    yield from _idle_power(values, static)
     yield from _on_dimm_dram(values, page)
+
+
+def _idle_power(values: Values, static: str) -> Iterator[Problem]:
+    """What a DIMM draws at idle is not less than what the DRAM on it does."""
+    energy = "nvdimm.dram.energy"
+    devices = 64 // _number(values, "nvdimm.dram.width") * _number(values, "nvdimm.dram.ranks")
+    nanowatts = sum(
+        _number(values, f"{energy}.{supply}") * _number(values, f"{energy}.{current}")
+        for supply, current in (("vdd", "idd3n"), ("vpp", "ipp3n"))
+    )
+    standby = -(-devices * nanowatts // 10**6)  # mV uA are nW; up to whole mW
+    if _number(values, static) < standby:
+        text = f"at least {format_quantity(standby, POWER)}, the standby of nvdimm.dram"
+        yield Problem(static, (f"{energy}.idd3n",), text)
 
 
 def _buffer(values: Values, level: int, *, translates: bool) -> Iterator[Problem]:
@@ -160,6 +175,20 @@ def _dram(values: Values, prefix: str) -> Iterator[Problem]:
     cycle, parts = f"{timing}.rc", (f"{timing}.ras", f"{timing}.rp")
     if _number(values, cycle) < sum(_number(values, part) for part in parts):
         yield Problem(cycle, parts, f"at least {' + '.join(parts)}")
+    yield from _currents(values, f"{prefix}.energy")
+
+
+def _currents(values: Values, energy: str) -> Iterator[Problem]:
+    """What a command is measured with contains the standby current."""
+    for least, most in (
+        ("idd2n", "idd3n"),
+        ("idd3n", "idd4r"),
+        ("idd3n", "idd4w"),
+        ("idd2n", "idd5b"),
+    ):
+        yield from _at_most(values, f"{energy}.{least}", f"{energy}.{most}")
+    for name in ("ipp0", "ipp4r", "ipp4w", "ipp5b"):
+        yield from _at_least(values, f"{energy}.{name}", f"{energy}.ipp3n")
 
 
 def _banks(values: Values, prefix: str) -> Iterator[Problem]:

@@ -1,9 +1,9 @@
 """Quantities with units: text as people write it, whole numbers of base units inside.
 
-Base units are those of an exported model: bytes, picoseconds, milliwatts, picojoules and
-megatransfers a second. Arithmetic is exact: a quantity that is not a whole number of its
-base unit is refused rather than rounded. Only clock periods are rounded, to the picosecond,
-because a frequency such as 2.2 GHz has no exact period.
+Base units are those of an exported model: bytes, picoseconds, milliwatts, picojoules,
+millivolts, microamperes and megatransfers a second. Arithmetic is exact: a quantity that is
+not a whole number of its base unit is refused rather than rounded. Only clock periods are
+rounded, to the picosecond, because a frequency such as 2.2 GHz has no exact period.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ TIME = Dimension(
 RATE = Dimension("a data rate", "2666 MT/s", {"MT/s": 1})
 POWER = Dimension("a power", "15 W", {"mW": 1, "W": 10**3})
 ENERGY = Dimension("an energy", "12 nJ", {"pJ": 1, "nJ": 10**3, "uJ": 10**6})
+VOLTAGE = Dimension("a voltage", "1.2 V", {"mV": 1, "V": 10**3})
+CURRENT = Dimension("a current", "46 mA", {"uA": 1, "mA": 10**3, "A": 10**6})
 
 # Cycles a second. Data rates are double: two transfers a clock.
 _FREQUENCY = {"MHz": 10**6, "GHz": 10**9, "MT/s": 10**6 // 2}

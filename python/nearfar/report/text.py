@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from nearfar.results import Point, Replayed, Result, Validation
 from nearfar.results.coverage import Coverage
-from nearfar.results.wording import number, size
+from nearfar.results.wording import energy_shares, joules, number, size
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
@@ -135,11 +135,25 @@ def replay_text(replayed: Replayed) -> str:
         ("read latency p99", f"{number(replayed.read_p99_ns)} ns"),
         ("read latency p99.9", f"{number(replayed.read_p999_ns)} ns"),
         ("read latency max", f"{number(replayed.read_max_ns)} ns"),
+        *_energy(replayed),
         *((f"commands {kind}", str(count)) for kind, count in replayed.commands.items()),
     ]
     width = max(len(name) for name, _ in rows)
     head = f"{replayed.target.spec}: {replayed.trace['file']}\n"
     return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _energy(replayed: Replayed) -> list[tuple[str, str]]:
+    """What it took and what for, the largest first; nothing of a model without currents."""
+    if replayed.energy_pj is None:
+        return []
+    text = joules(replayed.energy_pj)
+    if replayed.energy_pj_per_bit is not None:
+        text += f", {number(replayed.energy_pj_per_bit)} pJ/bit"
+    if replayed.average_power_w is not None:
+        text += f", {number(replayed.average_power_w)} W"
+    parts = energy_shares(replayed.energy)
+    return [("energy", f"{text} ({parts})" if parts else text)]
 
 
 def _optional_size(value: int | str | None) -> str:
@@ -175,4 +189,6 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
     ("every (writes)", lambda p: _optional_number(p.stall_interval_writes)),
     ("read amp.", lambda p: _optional_number(p.read_amplification)),
     ("write amp.", lambda p: _optional_number(p.write_amplification)),
+    ("pJ/bit", lambda p: _optional_number(p.energy_pj_per_bit)),
+    ("W", lambda p: _optional_number(p.average_power_w)),
 )

@@ -16,7 +16,7 @@ class Replayed:
 
     `late` counts accesses that entered after their cycle, `late_max_ns` is the longest such
     wait: a sign that the trace asks for more than the memory gives. `commands` counts DRAM
-    commands by kind over all channels; `trace` says what was played and how.
+    commands by kind over all channels; energy is a point's; `trace` says what was played and how.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/replay/1"
@@ -35,6 +35,10 @@ class Replayed:
     read_max_ns: float
     late: int
     late_max_ns: float
+    energy_pj: int | None = None
+    energy_pj_per_bit: float | None = None
+    average_power_w: float | None = None
+    energy: Mapping[str, int] = field(default_factory=dict)
     commands: Mapping[str, int] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
 

@@ -68,6 +68,9 @@ class Point:
     second summed over threads; `lines` counts over all threads. The percentiles are those of
     single accesses. Amplification is bytes moved at the media over bytes the host asked for
     in that direction. `hits` counts by buffer; `counters` holds the model's raw counters.
+    `energy` is in pJ by component and what it went into, over the whole run as the counters
+    are; `energy_pj` is its sum, also given for each bit of the lines that the memory controller
+    accepted, and over time as an average power.
     An overwrite also has its wear-levelling stalls: how many, the median length, and the
     median number of writes from one to the next.
 
@@ -107,6 +110,9 @@ class Point:
     read_amplification: float | None = None
     write_amplification: float | None = None
     energy_pj: int | None = None
+    energy_pj_per_bit: float | None = None
+    average_power_w: float | None = None
+    energy: Mapping[str, int] = field(default_factory=dict)
     hits: Mapping[str, int] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from nearfar.measure import energy
 from nearfar.measure.quantity import at_least, choice
 from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
@@ -84,6 +85,7 @@ def replay(
         read_max_ns=data["max_ps"] / 1000,
         late=data["late"],
         late_max_ns=data["late_max_ps"] / 1000,
+        **energy.summary(data["counters"]),
         commands=commands(data["counters"]),
         counters=dict(sorted(data["counters"].items())),
     )

@@ -9,7 +9,7 @@ is one of them.
 # fmt: off
 # One line a key, however long: a key is added, changed and compared as a line.
 from nearfar.model.jedec import DENSITIES, SPEED_BINS, WIDTHS
-from nearfar.model.key import Key, choice, clock, count, fields, flag, size
+from nearfar.model.key import Key, choice, clock, count, current, fields, flag, real, size, voltage
 
 MAPPING_FIELDS = ("row", "rank", "bank_group", "bank", "column")
 
@@ -49,9 +49,30 @@ DDR5_TIMINGS = {
 
 # What a DDR4 channel has not, below the channel's name.
 DDR5_ONLY = frozenset(
-    ("subchannels", "subchannel_interleave", "refresh.granularity", "refresh.banks", *(f"timing.{name}" for name in DDR5_TIMINGS))
+    ("subchannels", "subchannel_interleave", "refresh.granularity", "refresh.banks", "energy.idd5c", *(f"timing.{name}" for name in DDR5_TIMINGS))
 )
 
+# By their JEDEC names; IPP is drawn from VPP, IDD from VDD.
+CURRENTS = {
+    "idd0": "One bank activated and precharged in tRC",
+    "idd2n": "Standby, all banks precharged",
+    "idd2p": "Power-down, all banks precharged",
+    "idd3n": "Standby, all banks active",
+    "idd3p": "Power-down, banks active",
+    "idd4r": "Read bursts without a gap",
+    "idd4w": "Write bursts without a gap",
+    "idd5b": "A refresh every tRFC",
+    "idd5c": "A same-bank refresh every tRFCsb",
+    "idd6": "Self-refresh",
+    "ipp0": "As idd0, on VPP",
+    "ipp3n": "Any standby or power-down, on VPP",
+    "ipp4r": "As idd4r, on VPP",
+    "ipp4w": "As idd4w, on VPP",
+    "ipp5b": "As idd5b, on VPP",
+    "ipp6": "Self-refresh, on VPP",
+}
+
+_SHEET = "data sheet table, by speed bin and width"
 _TABLE = "JEDEC table, by speed bin, density and width"
 
 
@@ -87,6 +108,13 @@ def keys(prefix: str, width: int = 8, standards: tuple[str, ...] = ("DDR4",)) ->
         count(f"{prefix}.powerdown.idle", 0, 0, 2**31, "Idle clocks until a rank enters power-down; 0 never"),
         count(f"{prefix}.selfrefresh.idle", 0, 0, 2**31, "Idle clocks until a rank enters self-refresh; 0 never"),
         fields(f"{prefix}.mapping", "row-rank-bank-column-bank_group", MAPPING_FIELDS, "Address fields, most significant first; the offset in a line lies below; column_low is the line in 256 B"),
+        voltage(f"{prefix}.energy.vdd", "100 mV", "10 V", "Supply of the devices' core and interface", derived=_SHEET),
+        voltage(f"{prefix}.energy.vpp", "0 mV", "10 V", "Supply of the devices' word lines", derived=_SHEET),
+        *(
+            current(f"{prefix}.energy.{name}", "0 uA", "10 A", f"Current of one device: {meaning}", derived=_SHEET)
+            for name, meaning in CURRENTS.items()
+        ),
+        real(f"{prefix}.energy.rho", None, 0.0, 1.0, "Share of idd3n - idd2n that flows as soon as one row is open; the rest grows with the open rows", derived=_SHEET),
     )
     if not ddr5:
         return both

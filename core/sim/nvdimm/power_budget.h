@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "base/tick.h"
+
+namespace nearfar::sim::nvdimm {
+
+/// The average power that a DIMM may draw beyond its idle power.
+///
+/// Everything drawn takes its time out of the budget. Accesses to the media wait until all that
+/// was drawn before is paid for; what serves them (SRAM, DRAM) draws when it has to, and they
+/// wait for that too. So from time 0 on the DIMM is never more than one access and what it
+/// entails ahead of its budget.
+class PowerBudget {
+ public:
+  PowerBudget() = default;  ///< without a limit
+  explicit PowerBudget(double milliwatts) : milliwatts_(milliwatts) {}
+
+  /// Time in which the budget pays for so much, no less; 1 pJ at 1 mW is 1 ns.
+  [[nodiscard]] Tick time_for(double picojoules) const {
+    if (milliwatts_ <= 0) return Tick{};
+    return Tick(static_cast<std::uint64_t>(std::ceil(picojoules / milliwatts_ * 1e3)));
+  }
+
+  /// When all that was drawn is paid for.
+  [[nodiscard]] Tick paid() const { return paid_; }
+  void draw(Tick time, Tick now) { paid_ = max(paid_, now) + time; }
+
+ private:
+  double milliwatts_ = 0;
+  Tick paid_{};
+};
+
+}  // namespace nearfar::sim::nvdimm
