@@ -35,12 +35,12 @@ class Replayed:
     read_max_ns: float
     late: int
     late_max_ns: float
+    commands: Mapping[str, int] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
     energy_pj: int | None = None
     energy_pj_per_bit: float | None = None
     average_power_w: float | None = None
     energy: Mapping[str, int] = field(default_factory=dict)
-    commands: Mapping[str, int] = field(default_factory=dict)
-    counters: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -113,6 +113,7 @@ def keys(prefix: str, width: int = 8, standards: tuple[str, ...] = ("DDR4",)) ->
         *(
             current(f"{prefix}.energy.{name}", "0 uA", "10 A", f"Current of one device: {meaning}", derived=_SHEET)
             for name, meaning in CURRENTS.items()
+            if ddr5 or name != "idd5c"
         ),
         real(f"{prefix}.energy.rho", None, 0.0, 1.0, "Share of idd3n - idd2n that flows as soon as one row is open; the rest grows with the open rows", derived=_SHEET),
     )

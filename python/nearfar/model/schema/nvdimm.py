@@ -61,7 +61,7 @@ KEYS = (
     count("nvdimm.media.write_batch", 5, 1, 4096, "Writes in a row before the reads that wait get their turn"),
     count("nvdimm.media.read_batch", 64, 1, 65536, "Reads that may pass a waiting write"),
     energy("nvdimm.media.read_energy", "286 nJ", "0 pJ", "1000 uJ", "Media read: energy of one access"),
-    energy("nvdimm.media.write_energy", "870 nJ", "0 pJ", "1000 uJ", "Media write: energy of one access"),
+    energy("nvdimm.media.write_energy", "866 nJ", "0 pJ", "1000 uJ", "Media write: energy of one access"),
     power("nvdimm.power_budget", "15 W", "1 mW", "1000 W", "Average power one DIMM may draw; media reads and writes wait for it"),
     power("nvdimm.power_static", "7 W", "0 mW", "1000 W", "Part of the budget that is drawn at idle, standby of the DRAM on the DIMM included"),
     energy("nvdimm.energy.line", "112 pJ", "0 pJ", "1 uJ", "A 64 B line moved into or out of the DIMM's SRAM: load-store queue and buffers"),
