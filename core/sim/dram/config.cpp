@@ -108,6 +108,7 @@ std::optional<Currents> currents(const Settings& settings, const std::string& pr
   each_current(currents, [&](const char* name, std::uint32_t& current) {
     current = value(std::string("energy.") + name);
   });
+  if (settings.name(prefix + "standard") == "DDR5") currents.idd5c = value("energy.idd5c");
   const double rho = settings.real(prefix + "energy.rho");
   if (!(rho >= 0 && rho <= 1)) fail(prefix + "energy.rho", "must lie between 0 and 1");
   currents.rho_permille = static_cast<std::uint32_t>(std::lround(rho * 1000));

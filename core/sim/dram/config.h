@@ -69,6 +69,7 @@ struct Currents {
   std::uint32_t idd4r = 0;    ///< bursts without a gap
   std::uint32_t idd4w = 0;
   std::uint32_t idd5b = 0;    ///< a refresh every tRFC
+  std::uint32_t idd5c = 0;    ///< a same-bank refresh every tRFCsb; DDR5 alone
   std::uint32_t idd6 = 0;     ///< self-refresh
   std::uint32_t ipp0 = 0;
   std::uint32_t ipp3n = 0;

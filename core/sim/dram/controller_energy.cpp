@@ -38,6 +38,10 @@ void Channel::Controller::account(Command command, std::uint32_t rank, Cycle cyc
       row_cycles_ += open * cycle;
       times.enter(PowerState::precharged, cycle);
       break;
+    case Command::pre:
+      row_cycles_ += cycle;
+      if (open == 1) times.enter(PowerState::precharged, cycle);
+      break;
     case Command::pde:
       row_cycles_ += open * cycle;
       times.enter(open > 0 ? PowerState::active_powerdown : PowerState::precharged_powerdown,

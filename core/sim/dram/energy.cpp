@@ -43,8 +43,12 @@ struct Device {
   [[nodiscard]] std::int64_t write() const {
     return (vdd(c.idd4w) - vdd(c.idd3n) + vpp(c.ipp4w) - vpp(c.ipp3n)) * time(config_.timing.burst);
   }
-  /// IDD5B is measured with a refresh every tRFC, all banks precharged.
+  /// IDD5B is measured with a refresh every tRFC, all banks precharged; IDD5C with a same-bank
+  /// refresh every tRFCsb, of which the data sheet has no IPP of its own.
   [[nodiscard]] std::int64_t refresh() const {
+    if (config_.same_bank_refresh) {
+      return (vdd(c.idd5c) - vdd(c.idd2n)) * time(config_.timing.rfc_sb);
+    }
     return (vdd(c.idd5b) - vdd(c.idd2n) + vpp(c.ipp5b) - vpp(c.ipp3n)) * time(config_.timing.rfc);
   }
   [[nodiscard]] std::int64_t state(PowerState state) const {
@@ -84,6 +88,7 @@ struct Device {
 EnergyModel::EnergyModel(const Config& config)
     : ranks_(config.ranks),
       rows_(config.banks_in_rank()),
+      refreshes_(config.refreshes()),
       refresh_interval_(config.refresh ? config.clock * config.timing.refi : Tick{}) {
   const Device device(config);
   const auto of_rank = [&](std::int64_t of_device) {
@@ -124,8 +129,8 @@ double EnergyModel::most_standby_mw() const {
 
 double EnergyModel::refresh_mw() const {
   if (refresh_interval_ == Tick{}) return 0;
-  return static_cast<double>(refresh_ * ranks_) / static_cast<double>(refresh_interval_.ps()) *
-         1e-6;
+  return static_cast<double>(refresh_ * refreshes_ * ranks_) /
+         static_cast<double>(refresh_interval_.ps()) * 1e-6;
 }
 
 double EnergyModel::most_access_pj() const {
@@ -143,7 +148,7 @@ void check_energy(const Config& config, const std::string& prefix) {
   at_least_standby(device.activate(), "idd0", "idd3n during tRAS, idd2n for the rest of tRC");
   at_least_standby(device.read(), "idd4r", "idd3n");
   at_least_standby(device.write(), "idd4w", "idd3n");
-  at_least_standby(device.refresh(), "idd5b", "idd2n");
+  at_least_standby(device.refresh(), config.same_bank_refresh ? "idd5c" : "idd5b", "idd2n");
 }
 
 }  // namespace nearfar::sim::dram

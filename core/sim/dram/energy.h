@@ -78,7 +78,8 @@ class EnergyModel {
   std::uint64_t row_nw_ = 0;  ///< of each open row beyond what the state draws
   std::uint32_t ranks_;
   std::uint32_t rows_;     ///< of a rank that can be open at once
-  Tick refresh_interval_;  ///< 0: never
+  std::uint32_t refreshes_;  ///< in one interval
+  Tick refresh_interval_;    ///< 0: never
 };
 
 /// Throws InputError, with `prefix` before the key's name, when an operation would draw less
