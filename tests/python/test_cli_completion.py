@@ -11,12 +11,19 @@ import pytest
 
 from nearfar.cli.commands import COMMANDS
 from nearfar.cli.main import main
+from nearfar.measure.machine import memory_nodes
 from nearfar.model import presets
 
 Capture = pytest.CaptureFixture[str]
 
 COMMAND_NAMES = {command.name for command in COMMANDS}
 VERBS = {"list", "show", "check", "schema", "export", "random"}
+
+
+HOST = {
+    *("host", "host:pages=2MiB", "host:pages=1GiB", "host:file="),
+    *(f"host:node={node}" for node in memory_nodes()),
+}
 
 
 def script(shell: str, capsys: Capture) -> str:
@@ -57,7 +64,7 @@ def bash(line: str, folder: Path, capsys: Capture) -> set[str]:
 ZSH_STUBS = """
 compdef() { }
 _describe() { local -a offered=("${(@P)2}"); print -rl -- "${(@)offered%%:*}" }
-compadd() { shift; print -rl -- "$@" }
+compadd() { [[ $1 == -S ]] && shift 2; shift; print -rl -- "$@" }
 _files() { print -rl -- *(N) }
 """
 
@@ -97,8 +104,8 @@ SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
         ("nearfar model show --js", {"--json"}),
         ("nearfar model export --out", {"--output"}),
         ("nearfar model show --json mi", {"mine.toml"}),
-        ("nearfar probe ho", {"host"}),
-        ("nearfar measure ho", {"host"}),
+        ("nearfar probe ho", HOST),
+        ("nearfar measure ho", HOST),
         ("nearfar validate ho", set()),
         ("nearfar probe --resume mi", {"mine.toml"}),
         ("nearfar compare mi", {"mine.toml"}),
@@ -111,6 +118,11 @@ def test_what_may_follow_is_offered(
 ) -> None:
     (tmp_path / "mine.toml").touch()
     assert SHELLS[shell](line, tmp_path, capsys) == offered
+
+
+def test_bash_goes_on_behind_an_equals_sign(tmp_path: Path, capsys: Capture) -> None:
+    assert bash("nearfar probe host:pages=", tmp_path, capsys) == {"2MiB", "1GiB"}
+    assert bash("nearfar probe host:fi", tmp_path, capsys) == {"file="}
 
 
 def test_no_command_is_forgotten(capsys: Capture) -> None:

@@ -90,9 +90,18 @@ def _words(action: argparse.Action) -> list[str]:
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
     if action.metavar == "TARGET":
-        host = ["host"] if "host" in (action.help or "") else []
+        host = _host_words() if "host" in (action.help or "") else []
         return [*(f"model:{name}" for name in presets()), *host]
     return presets() if action.metavar == "MODEL" else []
+
+
+def _host_words() -> list[str]:
+    """This machine's memory, and what may be chosen of it."""
+    from nearfar.measure.host import PAGES
+    from nearfar.measure.machine import memory_nodes
+
+    nodes = [f"host:node={node}" for node in memory_nodes()]
+    return ["host", *nodes, *(f"host:pages={pages}" for pages in PAGES[1:]), "host:file="]
 
 
 def _takes_file(action: argparse.Action) -> bool:
@@ -142,11 +151,14 @@ _nearfar() {
   [[ $current == -* ]] && words=$options files=""
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   [[ -n $files ]] && COMPREPLY+=($(compgen -f -- "$current"))
-  # Readline takes the text up to a colon as a word of its own.
-  if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
-    local start=${current%"${current##*:}"}
+  # Readline takes the text up to a colon or an equals sign as a word of its own.
+  if [[ $current == *[:=]* && $COMP_WORDBREAKS == *:* ]]; then
+    local start=${current%"${current##*[:=]}"}
     COMPREPLY=("${COMPREPLY[@]#"$start"}")
   fi
+  # What ends so is not complete.
+  [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace 2>/dev/null
+  return 0
 }
 
 complete -o filenames -o nosort -F _nearfar nearfar
@@ -194,7 +206,9 @@ _nearfar() {
     _describe option options && missed=0
   else
     (( $#commands )) && _describe command commands && missed=0
-    (( $#operands )) && compadd -- $operands && missed=0
+    (( $#operands )) && compadd -- ${operands:#*=} && missed=0
+    # What ends so is not complete.
+    (( ${#${(M)operands:#*=}} )) && compadd -S "" -- ${(M)operands:#*=} && missed=0
     [[ -n $files ]] && _files && missed=0
   fi
   return missed  # 1: nothing fitted, zsh may try other completers
