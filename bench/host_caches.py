@@ -1,22 +1,28 @@
 """What probing says of this machine's caches, run after run, beside what the kernel says.
 
 The kernel's sizes come from /sys and are for this table alone: no inference ever reads them.
-With --load a second process goes through memory on each processor all the while.
+With --load N so many processes of its own run beside the probe all the while: by turns one goes
+through memory and one keeps a processor busy, on whatever processor the kernel gives them, or
+with --pin on the probe's own. --keep FOLDER saves each run for `nearfar infer`.
 
-    .venv/bin/python bench/host_caches.py [--runs 5] [--full] [--load]
+    .venv/bin/python bench/host_caches.py [--runs 5] [--full] [--load N [--pin]] [--keep FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nearfar.infer.saved import findings_of
+from nearfar.measure import machine
 from nearfar.probe import host_caches
+from nearfar.results import ProbeResult, save
 from nearfar.results.findings import IDENTIFIED, Finding
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -52,11 +58,33 @@ def told_by_kernel() -> dict[str, int]:
     return truth
 
 
-def disturb() -> None:
-    """A process that goes through memory until it is ended."""
+def disturb(number: int, pin: bool) -> None:
+    """A process that goes through memory, or counts, until it is ended."""
+    if pin:
+        os.sched_setaffinity(0, {machine.processors()[0]})
     memory = bytearray(LOAD_BYTES)
+    turns = 0
     while True:
-        memory[:] = memory[LOAD_BYTES // 2 :] + memory[: LOAD_BYTES // 2]
+        if number % 2 == 0:
+            memory[:] = memory[LOAD_BYTES // 2 :] + memory[: LOAD_BYTES // 2]
+        turns += 1
+
+
+@contextlib.contextmanager
+def load(count: int, pin: bool) -> Iterator[None]:
+    """`count` disturbing processes, ended when the block ends."""
+    others = [
+        multiprocessing.Process(target=disturb, args=(number, pin), daemon=True)
+        for number in range(count)
+    ]
+    for other in others:
+        other.start()
+    try:
+        yield
+    finally:
+        for other in others:
+            other.terminate()
+            other.join()
 
 
 def cell(finding: Finding | None) -> str:
@@ -82,37 +110,38 @@ def verdict(finding: Finding | None, truth: int | None) -> str:
 
 
 def show(runs: Sequence[dict[str, Finding]]) -> None:
-    """One line a name, one column a run."""
+    """One line a name, one column a run, and how often it was right, wrong or not said."""
     truth = told_by_kernel()
     for name in NAMES:
         found = [run.get(name) for run in runs]
-        verdicts = sorted({verdict(one, truth.get(name)) for one in found} - {""})
+        counts = Counter(verdict(one, truth.get(name)) for one in found)
+        verdicts = ", ".join(f"{counts[word]} {word}" for word in sorted(counts) if word)
         kernel = truth.get(name, "")
         columns = " | ".join(cell(one) for one in found)
-        print(f"{name:18} {kernel!s:>9} | {columns} | {', '.join(verdicts)}")
+        print(f"{name:18} {kernel!s:>9} | {columns} | {verdicts}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--load", type=int, default=0, metavar="N")
+    parser.add_argument("--pin", action="store_true")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
     given = parser.parse_args()
-    others = [
-        multiprocessing.Process(target=disturb, daemon=True)
-        for _ in range(len(os.sched_getaffinity(0)) if given.load else 0)
-    ]
-    for other in others:
-        other.start()
     runs = []
-    for number in range(given.runs):
-        start = time.monotonic()
-        observations, _ = host_caches.observe(quick=not given.full)
-        runs.append({finding.name: finding for finding in findings_of(observations)})
-        took = time.monotonic() - start
-        print(f"run {number + 1}: {took:.0f} s, load {os.getloadavg()[0]:.1f}", flush=True)
-    for other in others:
-        other.terminate()
+    with load(given.load, given.pin):
+        for number in range(1, given.runs + 1):
+            start = time.monotonic()
+            observations, _ = host_caches.observe(quick=not given.full)
+            findings = findings_of(observations)
+            runs.append({finding.name: finding for finding in findings})
+            took = time.monotonic() - start
+            print(f"run {number}: {took:.0f} s, load {os.getloadavg()[0]:.1f}", flush=True)
+            if given.keep is not None:
+                given.keep.mkdir(parents=True, exist_ok=True)
+                result = ProbeResult(observations=observations, findings=findings)
+                save(result, str(given.keep / f"run{number}.json"))
     show(runs)
 
 

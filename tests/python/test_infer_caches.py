@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
 
-from nearfar.infer import caches, tlb
+from nearfar.infer import caches, caches_first, tlb
 from nearfar.infer.caches_plan import Experiment
 from nearfar.probe import host_caches
 from nearfar.probe.host_walk import Session
@@ -47,6 +49,60 @@ def test_the_first_cache_is_found_exactly(size: int, ways: int) -> None:
     assert {name: seen[f"buffer.1.{name}"].value for name in expected} == expected
 
 
+def slowed(observations: list[Observation], above: int, upto: int, ns: float) -> list[Observation]:
+    """With every walk over a region of so many bytes slower by `ns`."""
+
+    def of(one: Observation) -> Observation:
+        if one.pattern.get("order", {}).get("kind") != "dense" or one.prober != "caches":
+            return one
+        inside = above < one.pattern["order"]["params"]["lines"] * 64 <= upto
+        return replace(one, samples=[x + ns for x in one.samples or ()]) if inside else one
+
+    return [of(one) for one in observations]
+
+
+FIRST = ("buffer.1.capacity", "buffer.1.ways", "buffer.1.sets")
+
+
+def test_a_neighbour_that_takes_a_part_of_the_first_cache_does_not_hide_its_size(
+    server: list[Observation],
+) -> None:
+    seen = found(slowed(server, 40 * KIB, 48 * KIB, 0.3 * 2.5))
+    assert [seen[name].value for name in FIRST] == [48 * KIB, 12, 64]
+    assert "took a part" in seen["buffer.1.capacity"].reason
+
+
+def test_a_curve_that_misses_throughout_contradicts_the_conflicts(
+    server: list[Observation],
+) -> None:
+    seen = found(slowed(server, 40 * KIB, 48 * KIB, 2.5))
+    assert [seen[name].status for name in FIRST] == ["not_identifiable"] * 3
+    low, high = seen["buffer.1.capacity"].interval or (0, 0)
+    assert low <= 40 * KIB
+    assert high >= 48 * KIB
+
+
+def test_a_curve_and_conflicts_that_disagree_are_looked_at_again() -> None:
+    machine = NoisyMachine(SERVER, tlb=96)
+    quiet = observe(machine)
+    spoilt = slowed(quiet, 40 * KIB, 48 * KIB, 2.5)
+    assert caches_first.again(quiet, True) == []
+    wanted = caches_first.again(spoilt, True)
+    assert min(one.params["lines"] for one in wanted) * 64 > 40 * KIB
+    session = Session(machine, observations=list(spoilt))
+    session.conduct(caches.DOUBTS[:1], True, 6, math.inf)
+    assert found(session.observations)["buffer.1.capacity"].value == 48 * KIB
+
+
+def test_few_repetitions_are_enough_for_a_conflict_walk(server: list[Observation]) -> None:
+    counts: dict[str, set[int]] = {}
+    for one in server:
+        if one.samples and one.prober == "caches" and one.pattern["pages"] == "4KiB":
+            counts.setdefault(one.pattern["order"]["kind"], set()).add(len(one.samples))
+    assert counts["strided"] == {3}
+    assert min(counts["windows"]) > 5
+
+
 @pytest.mark.parametrize("line", [128])
 def test_a_line_of_another_length_is_found(line: int) -> None:
     machine = NoisyMachine((Cache(32 * KIB, 8, 1.2, line=line), Cache(MIB, 8, 4.0, line=line)))
@@ -62,7 +118,7 @@ def test_lru_and_fifo_are_told_apart(policy: str) -> None:
 @pytest.mark.parametrize(("size", "ways"), [(256 * KIB, 4), (2 * MIB, 16)])
 def test_the_second_caches_interval_holds_its_size(size: int, ways: int) -> None:
     levels = (Cache(32 * KIB, 8, 1.2), Cache(size, ways, 4.0), Cache(16 * MIB, 16, 14.0))
-    capacity = found(observe(NoisyMachine(levels, seed=5)))["buffer.2.capacity"]
+    capacity = found(observe(NoisyMachine(levels, seed=6)))["buffer.2.capacity"]
     assert capacity.interval is not None
     low, high = capacity.interval
     assert capacity.status == IDENTIFIED

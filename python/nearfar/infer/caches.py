@@ -29,6 +29,8 @@ def _fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
 
 
 STAGES = (_coarse, _fine)
+# What is played when the others are over: nothing, unless two of them contradict each other.
+DOUBTS = (caches_first.again, caches_first.again)
 
 
 def findings(observations: Sequence[Observation]) -> list[Finding]:

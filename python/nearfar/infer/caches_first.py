@@ -48,6 +48,8 @@ _EDGE = 0.2  # a conflict shows as so much more than a hit
 _KEPT = 0.85  # share of the walks up to the last fast one that are fast as well
 _AGREEING, _KEPT_STRIDES = 3, 0.6  # strides that have to agree: so many, and this share
 _FINE = 28  # points around the edge
+_FEW = 3  # repetitions of a conflict walk
+_PARTLY = 0.35  # of a miss: what a neighbour on the core adds to walks that fit
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,11 @@ def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]
         for lines in geometric(_SMALLEST, _LARGEST, steps, 8)
     ]
     counts = [*range(2, 21), *range(22, _MOST_COUNT + 1, 2)]
+    # So many walks that have to agree need few repetitions each.
     made += [
-        Experiment(PROBER, "strided", {"count": count, "stride": stride}, chunk_ns=20_000)
+        Experiment(
+            PROBER, "strided", {"count": count, "stride": stride}, chunk_ns=20_000, enough=_FEW
+        )
         for stride in _STRIDES
         for count in counts
     ]
@@ -96,6 +101,22 @@ def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     count = _FINE // 2 if quick else _FINE
     wanted = evenly(low * 7 // 8, high * 9 // 8, count, 8)
     return [Experiment(PROBER, "dense", {"lines": lines}) for lines in wanted if lines not in known]
+
+
+def again(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """The regions up to the size that conflicts give, once more, where the curve makes it smaller:
+    whoever else was on the core may have gone."""
+    del quick
+    seen = conflicts(observations)
+    curve = _curve(observations)
+    edge = plateau(curve.least) if len(curve) else None
+    if seen.ways is None or seen.period is None or edge is None:
+        return []
+    size = seen.ways * seen.period // LINE
+    if curve.x[edge.last + 1] > size:
+        return []
+    slow = curve.within(float(curve.x[edge.last + 1]), size * 9 / 8)
+    return [Experiment(PROBER, "dense", {"lines": int(lines)}) for lines in slow.x]
 
 
 def _curve(observations: Sequence[Observation]) -> Curve:
@@ -122,10 +143,34 @@ def findings(observations: Sequence[Observation]) -> tuple[FirstCache, list[Find
     sizes, fitted, step = _capacity(curve, edge, line or LINE, ways)
     evidence = [curve.ids[edge.last], curve.ids[edge.last + 1], *seen.evidence]
     by_sets = ways * period if ways is not None and period is not None else None
-    found += _size_findings(sizes, fitted, by_sets, evidence)
-    found += _way_findings(ways, period, line, by_sets, sizes, seen.evidence)
-    capacity = by_sets if by_sets is not None and sizes[0] <= by_sets <= sizes[1] else fitted
+    agreed = None if by_sets is None else _agreement(by_sets, sizes, curve, edge)
+    found += _size_findings(sizes, fitted, by_sets, agreed, evidence)
+    found += _way_findings(ways, period, line, agreed, seen.evidence)
+    capacity = by_sets if by_sets is not None and agreed is not None else fitted
     return FirstCache(line, ways, capacity, base, base + step), found
+
+
+def _agreement(by_sets: int, interval: tuple[int, int], curve: Curve, edge: Plateau) -> str | None:
+    """In what way the curve over regions agrees with the size that conflicts give; None: not.
+
+    A neighbour on the core makes a cache look smaller and never larger. What it takes away
+    slows walks that fit by a part of a miss; walks of one way too many miss throughout.
+    """
+    if interval[0] <= by_sets <= interval[1]:
+        return "what the structural model makes of the curve over regions"
+    lines = by_sets / LINE
+    beyond = curve.within(lines * 1.25, lines * 2.5)
+    slow = curve.within(float(curve.x[edge.last + 1]), lines)
+    if by_sets < interval[0] or not len(beyond) or not len(slow):
+        return None
+    miss = float(np.median(beyond.least)) - edge.level
+    most = (float(np.max(slow.least)) - edge.level) / miss
+    if most > _PARTLY:
+        return None
+    return (
+        f"the curve over regions, which from {slow.x[0] * LINE:.0f} B on is slower by up to "
+        f"{most:.0%} of a miss: whoever else used the core took a part of the cache"
+    )
 
 
 def _nothing(curve: Curve) -> list[Finding]:
@@ -210,7 +255,11 @@ def _capacity(
 
 
 def _size_findings(
-    interval: tuple[int, int], fitted: int, by_sets: int | None, evidence: Sequence[str]
+    interval: tuple[int, int],
+    fitted: int,
+    by_sets: int | None,
+    agreed: str | None,
+    evidence: Sequence[str],
 ) -> list[Finding]:
     name = "buffer.1.capacity"
     if by_sets is None:
@@ -220,11 +269,8 @@ def _size_findings(
             "no part of the address"
         )
         return [not_identifiable(name, reason, evidence, interval)]
-    if interval[0] <= by_sets <= interval[1]:
-        reason = (
-            "ways times the distance between lines of one set, and what the structural model "
-            "makes of the curve over regions"
-        )
+    if agreed is not None:
+        reason = f"ways times the distance between lines of one set, and {agreed}"
         return [identified(name, by_sets, reason, evidence)]
     low, high = min(by_sets, interval[0]), max(by_sets, interval[1])
     reason = f"conflicts between lines make it {by_sets} B and the curve over regions {fitted} B"
@@ -235,8 +281,7 @@ def _way_findings(
     ways: int | None,
     period: int | None,
     line: int | None,
-    by_sets: int | None,
-    interval: tuple[int, int],
+    agreed: str | None,
     evidence: Sequence[str],
 ) -> list[Finding]:
     names = ("buffer.1.ways", "buffer.1.sets")
@@ -245,7 +290,7 @@ def _way_findings(
             "the largest number of lines that do not conflict does not settle as the stride doubles"
         )
         return [not_identifiable(name, reason, evidence) for name in names]
-    if by_sets is None or not interval[0] <= by_sets <= interval[1]:
+    if agreed is None:
         reason = f"{ways} lines {period} B apart do not conflict, which the size contradicts"
         return [not_identifiable(name, reason, evidence) for name in names]
     reason = (

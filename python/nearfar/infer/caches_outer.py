@@ -43,6 +43,7 @@ _WAYS = (4, 6, 8, 10, 12, 16, 20, 24)
 _SLACK = 1.3  # times the least squared error: an organisation about as good as the best
 _UNEXPLAINED = 0.08  # root mean square relative error that no fit may exceed
 _UNSTEADY = 0.15  # scatter of repetitions: this level is not the walker's alone
+_SPOILT = 3.0  # times the fastest repetition: pages that lie badly cost less, others more
 _WIDEST = 3.0  # largest over smallest size that still names a cache
 _POLICIES = ("lru", "random")
 
@@ -138,7 +139,7 @@ def _capacity(level: int, curve: Curve, edge: Plateau, top: float) -> Finding:
     """A cache's size, from the ramp between two levels."""
     name = f"buffer.{level}.capacity"
     low = float(curve.x[edge.last])
-    part = curve.within(curve.x[edge.first], top)
+    part = curve.within(curve.x[edge.first], top).undisturbed(_SPOILT)
     candidates = [
         Organisation(lines // ways * ways, ways, policy, placement)
         for lines in geometric(int(low * 0.8), int(top), 24, 16)

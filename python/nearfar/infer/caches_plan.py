@@ -25,6 +25,7 @@ class Experiment:
     params: Mapping[str, Any]
     pages: str = SMALL
     chunk_ns: float = 50_000.0
+    enough: int | None = None  # repetitions, where few say as much as many; None: all there are
 
     @property
     def order(self) -> dict[str, Any]:

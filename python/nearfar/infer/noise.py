@@ -59,6 +59,11 @@ class Curve:
             tuple(self.ids[i] for i in chosen),
         )
 
+    def undisturbed(self, most: float) -> Curve:
+        """Without the repetitions that took more than `most` times the fastest of their point."""
+        kept = tuple(one[one <= most * one.min()] for one in self.samples)
+        return Curve(self.x, kept, self.ids)
+
     def resampled(self, rng: np.random.Generator, times: int, least: bool) -> Floats:
         """Medians, or the least, of repetitions drawn again with replacement: a row each time."""
         drawn = [one[rng.integers(0, len(one), (times, len(one)))] for one in self.samples]

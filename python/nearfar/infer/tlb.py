@@ -34,7 +34,7 @@ _FEWEST, _QUICK_MOST, _FULL_MOST = 8, 8192, 16384  # pages
 _EXACT_SPAN = 96  # edges no farther apart are looked at page by page
 _RISE = 0.15  # ns grow by so much of a level's cost where its entries end
 _TOLERATED = 1.15  # largest over smallest bound that still names a number
-_STEADY = 1.03  # largest over smallest number that repetitions may show
+_STEADY = 1.10  # largest over smallest number that repetitions may show
 _BARELY = 0.4  # of a miss's cost: more than noise, less than all pages missing
 _SHARE = 0.5  # of a miss's cost: a repetition above it does not fit, one below does
 

@@ -13,7 +13,7 @@ from nearfar.errors import NearfarError
 from nearfar.measure.host import Host
 
 if TYPE_CHECKING:
-    from nearfar._core import HostMemory
+    from nearfar._core import HostMemory as HostMemory  # what it can do, its stub says
 
 
 class HostCore(Protocol):

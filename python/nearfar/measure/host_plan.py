@@ -19,7 +19,7 @@ from nearfar.measure.quantity import LINE, line_holding
 from nearfar.results import Point
 
 if TYPE_CHECKING:
-    from nearfar._core import HostMemory
+    from nearfar.measure.host_core import HostMemory
 
 # A repeated walk goes on until it has so many chunks: enough for a low quantile.
 REPEATED_CHUNKS = 32

@@ -21,7 +21,7 @@ from nearfar.measure.patterns import Overwrite, Pattern
 from nearfar.results import Point, Result
 
 if TYPE_CHECKING:
-    from nearfar._core import HostMemory
+    from nearfar.measure.host_core import HostMemory
 
 Progress = Callable[[int, int], None]
 _PARTS = 100  # in which progress is told

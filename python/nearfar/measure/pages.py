@@ -17,7 +17,7 @@ from nearfar.measure.host_core import HostCore
 from nearfar.measure.quantity import LINE
 
 if TYPE_CHECKING:
-    from nearfar._core import HostMemory
+    from nearfar.measure.host_core import HostMemory
 
 PAGE = 4096
 # So many lines fit into every L1 cache, and every first-level TLB has fewer entries: what

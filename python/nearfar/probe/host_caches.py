@@ -13,8 +13,9 @@ from nearfar.results import Observation, Precondition
 
 # What the caches are inferred from includes the page-size control, so it goes first.
 _STAGES = {tlb.PROBER: tlb.STAGES, caches.PROBER: caches.STAGES}
-_QUICK = {tlb.PROBER: (6, 5.0), caches.PROBER: (6, 12.0)}  # repetitions and seconds
+_QUICK = {tlb.PROBER: (10, 5.0), caches.PROBER: (10, 15.0)}  # repetitions and seconds
 _FULL = {tlb.PROBER: (15, 12.0), caches.PROBER: (15, 90.0)}
+_DOUBTS = (6, 2.0)
 
 
 def observe(
@@ -37,6 +38,7 @@ def observe(
     for prober, stages in _STAGES.items():
         repetitions, seconds = (_QUICK if quick else _FULL)[prober]
         session.conduct(stages, quick, repetitions, seconds if hurried else math.inf)
+    session.conduct(caches.DOUBTS, quick, *_DOUBTS)
     return session.observations, session.interrupted
 
 

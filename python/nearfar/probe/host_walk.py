@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from nearfar.errors import InputError
 from nearfar.infer.caches_orders import HUGE, extent, offsets
@@ -18,7 +19,13 @@ from nearfar.measure.host import Host
 from nearfar.measure.host_core import HostCore, load_host_core
 from nearfar.results import Observation
 
+if TYPE_CHECKING:
+    from nearfar.measure.host_core import HostMemory
+
 CHUNKS = 24
+# The kernel hands pages that were given back out again at once: with some of them kept, the
+# repetitions of a walk lie on others.
+_KEPT, _KEPT_BYTES = 7, 8 << 20
 _LEAST = 3  # repetitions, however late it is
 _DECIMALS = 4  # of a ns that are kept
 
@@ -52,6 +59,7 @@ class HostWalker:
         self._host = host or Host()
         self._core = core or load_host_core()
         self._cpu = machine.processors()[0]
+        self._kept: deque[HostMemory] = deque(maxlen=_KEPT)
 
     @property
     def memory_bytes(self) -> int:
@@ -66,6 +74,8 @@ class HostWalker:
             path=self._host.file or "",
             destructive=self._host.may_destroy(),
         )
+        if memory.size() <= _KEPT_BYTES and self._host.file is None:
+            self._kept.append(memory)
         data = memory.walk(chain, chunks=CHUNKS, chunk_ns=chunk_ns, warm_passes=2, cpu=self._cpu)
         times = [ns / loads for ns, loads in zip(data["ns"], data["lines"], strict=True)]
         return Walked(
@@ -107,7 +117,13 @@ class Session:
             for repetition in range(repetitions):
                 if repetition >= _LEAST and time.monotonic() > deadline:
                     break
-                turn = [i for i in range(len(batch)) if i not in refusals]
+                turn = [
+                    i
+                    for i, experiment in enumerate(batch)
+                    if i not in refusals and repetition < (experiment.enough or repetitions)
+                ]
+                if not turn:
+                    break
                 order.shuffle(turn)
                 for done, i in enumerate(turn):
                     try:
