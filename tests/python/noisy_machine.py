@@ -42,6 +42,8 @@ class NoisyMachine:
     tlb_ns: float = 3.0
     split: bool = False  # a hypervisor maps 2 MiB pages by 4 KiB
     huge_pages: bool = True  # whether the kernel grants them
+    change_ns: float = 0.5  # what changing a line takes
+    write_back_ns: float = 0.0  # what a reader waits when a changed line leaves the first cache
     noise: float = 0.01
     outliers: float = 0.03  # share of walks that a neighbour disturbs
     seed: int = 0
@@ -52,7 +54,14 @@ class NoisyMachine:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
 
-    def walk(self, chain: Sequence[int], size: int, pages: str, chunk_ns: float) -> Walked:
+    def walk(
+        self,
+        chain: Sequence[int],
+        size: int,
+        pages: str,
+        chunk_ns: float,
+        changes: bool = False,
+    ) -> Walked:
         del chunk_ns
         assert max(chain) + 8 <= size
         if pages == "2MiB" and not self.huge_pages:
@@ -63,7 +72,15 @@ class NoisyMachine:
         whole = pages == "2MiB" and not self.split
         physical = self._place(virtual, HUGE if whole else PAGE)
         ns = self._loads(physical) + self._translate(virtual // (HUGE if whole else PAGE))
+        if changes:
+            ns += self.change_ns + self.write_back_ns * self._evicted(physical)
         return Walked(self._disturb(ns), len(chain))
+
+    def _evicted(self, physical: np.ndarray) -> float:
+        """The share of loads that throw a line out of the first cache."""
+        first, others = self.caches[0], self.memory_ns
+        others = self.caches[1].ns if len(self.caches) > 1 else others
+        return (self._loads(physical) - first.ns) / (others - first.ns)
 
     def _place(self, virtual: np.ndarray, page: int) -> np.ndarray:
         # Two pages in one frame are so rare among so many frames that nothing comes of it.

@@ -26,6 +26,7 @@ class Experiment:
     pages: str = SMALL
     chunk_ns: float = 50_000.0
     enough: int | None = None  # repetitions, where few say as much as many; None: all there are
+    changes: bool = False  # each line is changed after it was loaded
 
     @property
     def order(self) -> dict[str, Any]:
@@ -37,7 +38,11 @@ Stage = Callable[[Sequence[Observation], bool], list[Experiment]]
 
 
 def chains(
-    observations: Iterable[Observation], prober: str, kind: str, pages: str = SMALL
+    observations: Iterable[Observation],
+    prober: str,
+    kind: str,
+    pages: str = SMALL,
+    changes: bool = False,
 ) -> list[Observation]:
     """The observations of one kind of chain, those that have repetitions."""
     return [
@@ -48,6 +53,7 @@ def chains(
         and one.pattern.get("kind") == "chain"
         and one.pattern["order"]["kind"] == kind
         and one.pattern["pages"] == pages
+        and one.pattern.get("changes", False) == changes
     ]
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nearfar.infer import write_back
 from nearfar.infer.caches_first import last_below, settled
 from nearfar.infer.caches_plan import Experiment, chains, over
 from nearfar.infer.noise import Curve
@@ -82,7 +83,16 @@ def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     return made
 
 
+def changed(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """With a set known: whether what is evicted was changed."""
+    del quick
+    group = _group(observations)
+    return [] if group is None else write_back.experiments(PROBER, group.ways, group.stride)
+
+
 STAGES = (coarse, halved, fine)
+# Where lines can be changed as they are read.
+CHANGING = (changed,)
 
 
 def _experiment(
@@ -137,9 +147,7 @@ def findings(observations: Sequence[Observation]) -> list[Finding]:
         identified("near.capacity", group.ways * group.stride, capacity, group.evidence),
         about_line,
         _prefetch(observations, group, line),
-        not_identifiable(
-            "near.write_back", "the walks only load: nothing that they evict was changed", ()
-        ),
+        write_back.finding(observations, PROBER, group.ways, group.stride),
     ]
 
 

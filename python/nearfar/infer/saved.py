@@ -9,7 +9,7 @@ from nearfar.infer.curves import infer_curves
 from nearfar.results.findings import Finding, Observation
 
 # Experiments that have an inference of their own; all others are read as curves.
-_PROBED = ("sequence", "chain", "preconditions", "point", "nodes")
+_PROBED = ("sequence", "chain", "preconditions", "point", "nodes", "drop")
 # Each is given all observations: what the page-size control of `tlb` shows, `caches` rests on.
 _MEASURED = (tlb, caches, bandwidth, aist, ict, memory_mode)
 

@@ -13,7 +13,9 @@ from nearfar.errors import NearfarError
 from nearfar.measure.host import Host
 
 if TYPE_CHECKING:
-    from nearfar._core import HostMemory as HostMemory  # what it can do, its stub says
+    # What memory can do, its stub says.
+    from nearfar._core import HostMemory as HostMemory
+    from nearfar._core import WalkTimings as WalkTimings
 
 
 class HostCore(Protocol):

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from nearfar.errors import InputError
-from nearfar.infer.caches_orders import HUGE, extent, offsets
+from nearfar.infer.caches_orders import HUGE, LINE, extent, offsets
 from nearfar.infer.caches_plan import Experiment, Stage
 from nearfar.infer.noise import median_interval
 from nearfar.measure import machine
 from nearfar.measure.chunks import low_quantile
 from nearfar.measure.host import Host
-from nearfar.measure.host_core import HostCore, load_host_core
+from nearfar.measure.host_core import HostCore, load_host_core, map_memory
 from nearfar.results import Observation
 
 if TYPE_CHECKING:
-    from nearfar.measure.host_core import HostMemory
+    from nearfar.measure.host_core import HostMemory, WalkTimings
 
 CHUNKS = 24
 # The kernel hands pages that were given back out again at once: with some of them kept, the
@@ -49,7 +49,14 @@ class Walker(Protocol):
     @property
     def memory_bytes(self) -> int: ...
 
-    def walk(self, chain: Sequence[int], size: int, pages: str, chunk_ns: float) -> Walked: ...
+    def walk(
+        self,
+        chain: Sequence[int],
+        size: int,
+        pages: str,
+        chunk_ns: float,
+        changes: bool = False,
+    ) -> Walked: ...
 
 
 class HostWalker:
@@ -65,7 +72,14 @@ class HostWalker:
     def memory_bytes(self) -> int:
         return machine.free_memory(self._host.node) // 2
 
-    def walk(self, chain: Sequence[int], size: int, pages: str, chunk_ns: float) -> Walked:
+    def walk(
+        self,
+        chain: Sequence[int],
+        size: int,
+        pages: str,
+        chunk_ns: float,
+        changes: bool = False,
+    ) -> Walked:
         # Whole huge pages even on small ones, so that both lie alike in virtual memory.
         memory = self._core.HostMemory(
             -(-size // HUGE) * HUGE,
@@ -76,11 +90,28 @@ class HostWalker:
         )
         if memory.size() <= _KEPT_BYTES and self._host.file is None:
             self._kept.append(memory)
-        data = memory.walk(chain, chunks=CHUNKS, chunk_ns=chunk_ns, warm_passes=2, cpu=self._cpu)
-        times = [ns / loads for ns, loads in zip(data["ns"], data["lines"], strict=True)]
-        return Walked(
-            low_quantile(times), sum(data["lines"]), int(data["nivcsw"]), float(data["steal_ns"])
+        return _walked(
+            memory.walk(
+                chain,
+                changes=changes,
+                chunks=CHUNKS,
+                chunk_ns=chunk_ns,
+                warm_passes=2,
+                cpu=self._cpu,
+            )
         )
+
+    def drop(self, lines: int, changes: bool) -> Walked:
+        """So many lines, loaded or also changed before, thrown out of the caches: ns a line."""
+        memory = map_memory(self._core, self._host, lines * LINE)
+        return _walked(memory.drop(lines=lines, changes=changes, chunks=CHUNKS, cpu=self._cpu))
+
+
+def _walked(data: WalkTimings) -> Walked:
+    times = [ns / loads for ns, loads in zip(data["ns"], data["lines"], strict=True)]
+    return Walked(
+        low_quantile(times), sum(data["lines"]), int(data["nivcsw"]), float(data["steal_ns"])
+    )
 
 
 @dataclass
@@ -142,7 +173,9 @@ class Session:
         if size > self.walker.memory_bytes:
             raise InputError(f"{size} B are more than half of the free memory")
         chain = offsets(experiment.order, self.seed + repetition).tolist()
-        return self.walker.walk(chain, size, experiment.pages, experiment.chunk_ns)
+        return self.walker.walk(
+            chain, size, experiment.pages, experiment.chunk_ns, experiment.changes
+        )
 
     def _record(self, experiment: Experiment, walks: Sequence[Walked], refused: str | None) -> None:
         if not walks and refused is None:
@@ -152,6 +185,7 @@ class Session:
             "order": experiment.order,
             "seed": self.seed,
             "pages": experiment.pages,
+            **({"changes": True} if experiment.changes else {}),
             **({"refused": refused} if refused is not None else {}),
             "involuntary_switches": sum(walk.switches for walk in walks),
             "stolen_ns": sum(walk.stolen_ns for walk in walks),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nearfar.infer import memory_mode
+from nearfar.errors import InputError
+from nearfar.infer import memory_mode, write_back
+from nearfar.infer.noise import median_interval
 from nearfar.infer.orders import LOAD, Spread, Steps
 from nearfar.measure.host import Host
 from nearfar.model import Model
@@ -19,6 +21,8 @@ PROBER = memory_mode.PROBER
 _PASSES, _WARM = 8, 4
 _QUICK, _FULL = (4, 8.0), (9, 40.0)  # repetitions on a real machine, and seconds
 _MODEL_REPETITIONS = 1  # it says the same every time
+_CHANGING = (15, 3.0)
+_DROPPED = 64  # lines
 
 
 class DeviceWalker:
@@ -34,8 +38,17 @@ class DeviceWalker:
     def memory_bytes(self) -> int:
         return self._device.memory_bytes
 
-    def walk(self, chain: Sequence[int], size: int, pages: str, chunk_ns: float) -> Walked:
+    def walk(
+        self,
+        chain: Sequence[int],
+        size: int,
+        pages: str,
+        chunk_ns: float,
+        changes: bool = False,
+    ) -> Walked:
         del size, pages, chunk_ns
+        if changes:
+            raise InputError("a simulated device is walked by loads alone")
         operand = np.tile(np.array(chain, dtype=np.uint64), _PASSES)
         count = len(operand)
         steps = Steps(np.full(count, LOAD, np.uint8), operand, np.ones(count, dtype=np.bool_))
@@ -58,4 +71,33 @@ def observe(
     walker = HostWalker(target) if isinstance(target, Host) else target
     session = Session(walker, seed, progress=progress)
     session.conduct(memory_mode.STAGES, quick, *(_QUICK if quick else _FULL))
+    session.conduct(memory_mode.CHANGING, quick, *_CHANGING)
+    if isinstance(walker, HostWalker) and not session.interrupted:
+        session.interrupted = _drop(walker, session.observations)
     return session.observations, session.interrupted
+
+
+def _drop(walker: HostWalker, observations: list[Observation]) -> bool:
+    """Adds what throwing out clean and changed lines takes; whether Ctrl-C ended it."""
+    times: dict[bool, list[Walked]] = {False: [], True: []}
+    try:
+        for _ in range(_CHANGING[0]):
+            for changes, walks in times.items():
+                walks.append(walker.drop(_DROPPED, changes))
+    except KeyboardInterrupt:
+        return True
+    for changes, walks in times.items():
+        samples = tuple(round(walk.ns, 4) for walk in walks)
+        middle, low, high = median_interval(samples)
+        observations.append(
+            Observation(
+                id=f"{PROBER}.{write_back.DROP}.{'changed' if changes else 'clean'}",
+                prober=PROBER,
+                pattern={"kind": write_back.DROP, "changes": changes, "lines": _DROPPED},
+                accesses=sum(walk.loads for walk in walks),
+                samples=samples,
+                ns_per_access=middle,
+                interval=(low, high),
+            )
+        )
+    return False
