@@ -11,16 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from nearfar.infer.noise import Floats, by_chance
 
 _SIGMAS = 5.0  # a point so far above its plateau is no noise
 _LEAST = 0.015  # nor is anything below this share of the level a buffer's edge
 _LEVEL_SPAN = 1.9  # a plateau spans at least so much, largest over smallest region
 _LEVEL_POINTS = 3
 _HEIGHT = 3.0  # times the threshold: so much the next plateau lies higher, or it is a slope
-_SHUFFLES = 399
 _CHANCE = 0.005  # with more shuffles than this as good, there is nothing to explain
 _SETTLING = 1.05  # the first points pay for their region's fence; so much is no more than that
 
@@ -68,7 +66,7 @@ def rises(region: Floats, values: Floats) -> list[Rise]:
         below, above = np.median(values[start:edge]), np.median(values[end:stop])
         slope = region[edge - 1] < _LEVEL_SPAN * region[start]
         slope |= bool(above < below * (1 + _HEIGHT * threshold))
-        if slope or chance(values[start:stop]) > _CHANCE:
+        if slope or by_chance(values[start:stop]) > _CHANCE:
             start = edge
             continue
         found.append(Rise(float(region[edge - 1]), float(region[edge]), start, edge, end, stop))
@@ -101,21 +99,3 @@ def _levels(region: Floats, values: Floats, edge: int, threshold: float) -> int:
         if np.max(window) <= np.min(window) * (1 + threshold):
             return at
     return len(values) - 1
-
-
-def chance(values: Floats) -> float:
-    """How often shuffled values rise as clearly from a first to a second part: the null test."""
-    rng = np.random.default_rng(0)
-    real = _contrast(values[None, :])[0]
-    shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
-    return float((1 + np.sum(_contrast(shuffled) >= real)) / (1 + _SHUFFLES))
-
-
-def _contrast(rows: Floats) -> Floats:
-    """The best step of each row at any place, as a share of its variance."""
-    n = rows.shape[1]
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    below = np.cumsum(centred, axis=1)[:, :-1]
-    counts = np.arange(1, n)
-    between = np.where(below < 0, below**2, 0) * n / (counts * (n - counts))
-    return np.asarray(between.max(axis=1) / np.maximum(np.sum(centred**2, axis=1), 1e-300))
