@@ -37,7 +37,7 @@ Hierarchy::Answer Hierarchy::access(Core core, Address address, Kind kind, Waite
     ++count_.l1_hits;
     return {Answer::State::hit, Level::l1, translation + config_.l1.latency};
   }
-  const Answer answer = beyond_l1(core, line, kind, translation, waiter);
+  const Answer answer = beyond_l1(core, line, translation, waiter);
   if (answer.state == Answer::State::full) {
     // It will be asked again.
     --(kind == Kind::load ? count_.loads : count_.stores);
@@ -46,11 +46,10 @@ Hierarchy::Answer Hierarchy::access(Core core, Address address, Kind kind, Waite
   return answer;
 }
 
-Hierarchy::Answer Hierarchy::beyond_l1(Core core, Line line, Kind kind, Tick translation,
-                                       Waiter waiter) {
+Hierarchy::Answer Hierarchy::beyond_l1(Core core, Line line, Tick translation, Waiter waiter) {
   Private& at = cores_[core];
   if (const auto pending = pending_of_.find(line); pending != pending_of_.end()) {
-    return merge(core, pending_[pending->second], translation, waiter);
+    return merge(core, line, pending->second, translation, waiter);
   }
   if (at.l1_misses >= config_.l1.mshrs) return {};
   Level found = Level::l2;
@@ -58,7 +57,7 @@ Hierarchy::Answer Hierarchy::beyond_l1(Core core, Line line, Kind kind, Tick tra
     at.l2.use(slot);
     into_l1(at, line);
     ++count_.l2_hits;
-  } else if (const std::optional<bool> dirty = from_socket(core, line, kind)) {
+  } else if (const std::optional<bool> dirty = from_socket(core, line)) {
     found = Level::l3;
     install(core, line, *dirty, true);
     ++count_.l3_hits;
@@ -71,8 +70,10 @@ Hierarchy::Answer Hierarchy::beyond_l1(Core core, Line line, Kind kind, Tick tra
 }
 
 /// The line is on its way: wait along, with registers of one's own unless one has them.
-Hierarchy::Answer Hierarchy::merge(Core core, Pending& pending, Tick translation, Waiter waiter) {
+Hierarchy::Answer Hierarchy::merge(Core core, Line line, Miss miss, Tick translation,
+                                   Waiter waiter) {
   Private& at = cores_[core];
+  Pending& pending = pending_[miss];
   bool has_l1 = false;
   bool has_l2 = false;
   for (const Waiting& waiting : pending.waiting) {
@@ -87,6 +88,8 @@ Hierarchy::Answer Hierarchy::merge(Core core, Pending& pending, Tick translation
   pending.waiting.push_back(
       {.core = core, .demand = true, .l1 = !has_l1, .l2 = !has_l2, .waiter = waiter});
   ++count_.merged;
+  // A demand that finds its line on the way was asked of L2, too, unless one of L1 had been.
+  if (!has_l1) after_l1_miss(core, line, true);
   return {Answer::State::waits, Level::memory, translation};
 }
 
@@ -115,7 +118,7 @@ void Hierarchy::after_l1_miss(Core core, Line line, bool hit) {
 void Hierarchy::prefetch(Core core, Line line) {
   Private& at = cores_[core];
   if (at.l2.find(line) != Cache::none || pending_of_.contains(line)) return;
-  if (const std::optional<bool> dirty = from_socket(core, line, Kind::load)) {
+  if (const std::optional<bool> dirty = from_socket(core, line)) {
     install(core, line, *dirty, false);
     ++count_.prefetches;
     return;
@@ -225,7 +228,7 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
     at.l2.use(below);
     into_l1(at, line);
   } else {
-    const std::optional<bool> dirty = from_socket(core, line, kind);
+    const std::optional<bool> dirty = from_socket(core, line);
     if (!dirty && config_.inclusive) into_l3(core, line, false);
     install(core, line, dirty.value_or(false), true);
   }
@@ -263,34 +266,30 @@ Tick Hierarchy::read_table(Core core, Line line) {
     into_l1(at, line);
     return config_.l2.latency;
   }
-  const bool here = from_socket(core, line, Kind::load).has_value();
+  const bool here = from_socket(core, line).has_value();
   if (!here && config_.inclusive) into_l3(core, line, false);
   install(core, line, false, true);
   count_.walk_memory += here ? 0 : 1;
   return here ? config_.l3.latency : config_.table_memory;
 }
 
-/// What a core gets from the other cores or L3: nothing, or a line that is dirty or not.
-std::optional<bool> Hierarchy::from_socket(Core core, Line line, Kind kind) {
-  bool found = false;
-  bool dirty = false;
+/// What a core gets from the other cores or L3: nothing, or a line that is dirty or not. Others
+/// that have it keep it: who stores takes it from them in commit(), where somebody always gets
+/// ahead, and not here, where two cores could take a line from each other for ever.
+std::optional<bool> Hierarchy::from_socket(Core core, Line line) {
+  bool shared = false;
   for (std::size_t other = 0; other < cores_.size(); ++other) {
     if (other == core || cores_[other].l2.find(line) == Cache::none) continue;
-    found = true;
-    if (kind == Kind::store) {
-      dirty |= remove_private(cores_[other], line);
-    } else if (clean_private(cores_[other], line)) {
-      into_l3(core, line, true);
-    }
+    shared = true;
+    if (clean_private(cores_[other], line)) into_l3(core, line, true);
   }
   const Cache::Slot slot = l3_.find(line);
-  if (slot == Cache::none) return found ? std::optional(dirty) : std::nullopt;
-  const bool shared = found && kind == Kind::load;
+  if (slot == Cache::none) return shared ? std::optional(false) : std::nullopt;
   if (config_.inclusive || shared) {
     l3_.use(slot);
-    return dirty;
+    return false;
   }
-  dirty |= l3_.dirty(slot);
+  const bool dirty = l3_.dirty(slot);
   l3_.remove(slot);
   return dirty;
 }

@@ -145,11 +145,11 @@ class Hierarchy {
 
   Tick translate(Core core, Address address);
   Tick read_table(Core core, Line line);
-  Answer beyond_l1(Core core, Line line, Kind kind, Tick translation, Waiter waiter);
-  Answer merge(Core core, Pending& pending, Tick translation, Waiter waiter);
+  Answer beyond_l1(Core core, Line line, Tick translation, Waiter waiter);
+  Answer merge(Core core, Line line, Miss miss, Tick translation, Waiter waiter);
   Answer miss(Core core, Line line, Tick translation, Waiter waiter);
   void after_l1_miss(Core core, Line line, bool hit);
-  std::optional<bool> from_socket(Core core, Line line, Kind kind);
+  std::optional<bool> from_socket(Core core, Line line);
   void prefetch(Core core, Line line);
   void ask_memory(Line line, const Waiting& waiting, Tick delay);
   void install(Core core, Line line, bool dirty, bool to_l1);
