@@ -279,6 +279,7 @@ inline Config random_config(std::uint64_t seed, Standard standard = Standard::dd
       "row-rank-bank-column-bank_group", "row-bank-bank_group-rank-column",
       "rank-bank-bank_group-row-column", "row-column_high-rank-bank-bank_group-column_low",
       "column-row-bank-rank-bank_group"}[rng.below(5)];
+  config.hash = rng.below(2) == 0;
   return config;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "dram_fixture.h"
 #include "sim/dram/mapping.h"
@@ -308,6 +309,31 @@ TEST(DramMapping, EveryOrderOfFieldsIsABijection) {
       EXPECT_EQ(mapping.locate(address + 63), at);
     }
   }
+}
+
+TEST(DramMapping, AHashSpreadsAreasAnyPowerOfTwoApartOverTheBanks) {
+  Config config = ddr4_2666();
+  config.hash = true;
+  const AddressMapping mapping(config, "mapping");
+  const Bytes row_bytes = config.capacity() / config.rows;
+  for (Bytes apart = row_bytes; apart < config.capacity(); apart *= 2) {
+    EXPECT_NE(mapping.locate(Address(0)).bank, mapping.locate(Address(apart)).bank) << apart;
+  }
+  // The sixteen areas of an eighth of a GiB lie in sixteen banks, where all lay in one.
+  std::set<std::uint16_t> banks;
+  for (Bytes area = 0; area < 16; ++area) {
+    banks.insert(mapping.locate(Address(area << 27)).bank);
+  }
+  EXPECT_EQ(banks.size(), 16u);
+}
+
+TEST(DramAgreement, AHashChangesNeitherSequentialNorRandomReads) {
+  Config config = ddr4_2666();
+  config.read_queue = 32;
+  config.hash = true;
+  EXPECT_NEAR(closed_loop(config, 100'000, 64, true), 11.5, 0.2);
+  config.mapping = "row-rank-bank-bank_group-column";
+  EXPECT_NEAR(closed_loop(config, 200'000, 64, false), 14.4, 0.15);
 }
 
 }  // namespace

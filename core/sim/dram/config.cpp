@@ -252,6 +252,11 @@ Config config_from(const Settings& settings, const std::string& prefix) {
   config.powerdown_idle = count("powerdown.idle");
   config.selfrefresh_idle = count("selfrefresh.idle");
   config.mapping = settings.name(prefix + "mapping");
+  const std::string& hash = settings.has(prefix + "hash") ? settings.name(prefix + "hash") : "none";
+  if (hash != "none" && hash != "xor") {
+    fail(prefix + "hash", "is '" + hash + "'; it must be none or xor");
+  }
+  config.hash = hash == "xor";
   config.energy = currents(settings, prefix);
   check(config, prefix);
   return config;

@@ -112,6 +112,7 @@ struct Config {
 
   /// Address fields from most to least significant; see mapping.h.
   std::string mapping = "row-rank-bank-column-bank_group";
+  bool hash = false;  ///< the row's bits are mixed into the bank; see mapping.h
 
   std::uint32_t subchannels = 1;       ///< alike, of a channel; each has its own controller
   Bytes subchannel_interleave = line_bytes;  ///< on one before the next one's turn

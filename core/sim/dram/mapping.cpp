@@ -73,6 +73,7 @@ AddressMapping::AddressMapping(const Config& config, const std::string& key)
     if (!seen[n]) fail("lacks '" + std::string(names[n]) + "'");
   }
   if (powers_of_two) plain_below_ = Address(capacity_);
+  if (config.hash) hash_mask_ = config.banks_in_rank() - 1;
   row_in_ = bits_to(row, 0);
   bank_in_ = bits_to(bank, 0);
   group_in_ = bits_to(bank_group, bank_bits_);
@@ -93,13 +94,13 @@ std::uint32_t AddressMapping::column_of(Address address) const {
 
 Address AddressMapping::address(const Location& location, std::uint32_t column) const {
   const std::uint32_t burst = column / burst_length_;
-  const std::uint64_t group = (location.bank >> bank_bits_) & fields_[bank_group].mask;
-  const std::uint64_t line = location.row * fields_[row].weight +
-                             location.rank * fields_[rank].weight +
-                             group * fields_[bank_group].weight +
-                             (location.bank & fields_[bank].mask) * fields_[bank].weight +
-                             burst / low_lines_ * fields_[column_high].weight +
-                             burst % low_lines_ * fields_[column_low].weight;
+  const std::uint32_t index = location.bank ^ folded(location.row);
+  const std::uint64_t group = (index >> bank_bits_) & fields_[bank_group].mask;
+  const std::uint64_t line =
+      location.row * fields_[row].weight + location.rank * fields_[rank].weight +
+      group * fields_[bank_group].weight + (index & fields_[bank].mask) * fields_[bank].weight +
+      burst / low_lines_ * fields_[column_high].weight +
+      burst % low_lines_ * fields_[column_low].weight;
   return Address(line * line_bytes);
 }
 

@@ -23,6 +23,10 @@ struct Location {
 /// fields from most to least significant: `row`, `rank`, `bank_group`, `bank` and `column`
 /// each once, joined by '-'. `column` may be split into `column_high` and `column_low`, where
 /// `column_low` counts the four lines of 256 bytes. The offset in the line lies below.
+///
+/// With Config::hash the bank group and bank that the fields give are XORed with the row, folded
+/// to as many bits: rows that differ in one bit anywhere lie in different banks (permutation-based
+/// page interleaving, Zhang, Zhu and Zhang, MICRO 2000, with all of the row's bits for the tag's).
 class AddressMapping {
  public:
   /// Throws InputError, naming `key`, when a field is unknown, missing or repeated.
@@ -39,7 +43,12 @@ class AddressMapping {
   [[nodiscard]] Location locate_plain(Address address) const {
     const std::uint64_t line = address.value() / line_bytes;
     const std::uint64_t bank = rank_in_.of(line) | group_in_.of(line) | bank_in_.of(line);
-    return {static_cast<std::uint32_t>(row_in_.of(line)), static_cast<std::uint16_t>(bank),
+    const auto row = static_cast<std::uint32_t>(row_in_.of(line));
+    if (hash_mask_ != 0) [[unlikely]] {
+      return {row, static_cast<std::uint16_t>(bank ^ folded(row)),
+              static_cast<std::uint16_t>(bank >> rank_position_)};
+    }
+    return {row, static_cast<std::uint16_t>(bank),
             static_cast<std::uint16_t>(bank >> rank_position_)};
   }
   /// The line's column, in units of the bus width, a burst's first.
@@ -74,8 +83,16 @@ class AddressMapping {
                                std::uint32_t group_value, std::uint32_t bank_value) const {
     const std::uint32_t bank_index =
         (((rank_value << group_bits_) | group_value) << bank_bits_) | bank_value;
-    return {row_value, static_cast<std::uint16_t>(bank_index),
+    return {row_value, static_cast<std::uint16_t>(bank_index ^ folded(row_value)),
             static_cast<std::uint16_t>(rank_value)};
+  }
+  /// The row's bits in groups of as many as tell a rank's banks apart, XORed; 0 without a hash.
+  [[nodiscard]] std::uint32_t folded(std::uint64_t row) const {
+    row ^= row >> 8 * rank_position_;
+    row ^= row >> 4 * rank_position_;
+    row ^= row >> 2 * rank_position_;
+    row ^= row >> rank_position_;
+    return static_cast<std::uint32_t>(row) & hash_mask_;
   }
   [[nodiscard]] Location locate_by_division(Address address) const;
   [[nodiscard]] std::uint32_t value_by_division(Name name, std::uint64_t line) const {
@@ -88,6 +105,7 @@ class AddressMapping {
   std::uint32_t low_lines_ = 1;
   std::uint32_t group_bits_;  ///< log2 of the bank groups in a rank
   std::uint32_t bank_bits_;   ///< log2 of the banks in a bank group
+  std::uint32_t hash_mask_ = 0;  ///< the bits of a bank's number in its rank, if hashed
   std::uint32_t rank_position_;  ///< where the rank begins in a Location's bank
   std::uint32_t burst_length_;
   Bytes capacity_;

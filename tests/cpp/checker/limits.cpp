@@ -119,6 +119,7 @@ Limits limits_from(std::string_view settings_text, std::string_view prefix) {
   constexpr std::uint64_t ddr4_2133_clock_ps = 937;
   limits.power_down_entry = limits.clock_ps < ddr4_2133_clock_ps ? 2 : 1;
   if (in.is("standard", "DDR5")) read_ddr5(in, limits);
+  limits.hashed = in.is("hash", "xor");
   limits.burst_length = in.positive("burst_length");
   limits.ranks = in.positive("ranks");
   limits.bank_groups = in.positive("bank_groups");

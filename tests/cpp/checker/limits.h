@@ -55,6 +55,7 @@ struct Limits {
   /// DDR5 without fine granularity (JESD79-5, refresh operation).
   std::uint64_t refresh_slack = 8;
 
+  bool hashed = false;  ///< how addresses are spread: the row's bits are XORed into the bank
   std::uint64_t burst_length = 8;
   std::uint64_t ranks = 0;
   std::uint64_t bank_groups = 0;

@@ -22,9 +22,11 @@ struct Machine {
   std::uint32_t selfrefresh_idle = 0;
   bool same_bank = false;  ///< of DDR5: one bank of every group is refreshed at a time
   std::string mapping;
+  bool hash = false;
 
   [[nodiscard]] Limits limits() const {
     Limits limits = speed_bin(device);
+    limits.hashed = hash;
     limits.ranks = ranks;
     return limits;
   }
@@ -97,6 +99,7 @@ inline std::string Machine::settings(const std::string& prefix) const {
   set("powerdown.idle", powerdown_idle);
   set("selfrefresh.idle", selfrefresh_idle);
   set("mapping", mapping);
+  set("hash", hash ? "xor" : "none");
   return out.str();
 }
 
@@ -107,7 +110,7 @@ inline std::string Machine::description() const {
   out << " x" << device.width << ' ' << device.density_gbit << " Gbit, ranks " << ranks
       << (closed_page ? ", closed" : ", open") << " page, queues " << queue << ", postpone "
       << postpone << ", power-down after " << powerdown_idle << ", self refresh after "
-      << selfrefresh_idle << ", " << mapping;
+      << selfrefresh_idle << ", " << mapping << (hash ? ", hashed" : "");
   return out.str();
 }
 
@@ -133,6 +136,7 @@ inline std::string Machine::description() const {
     m.powerdown_idle = draw(0, 1, 1, 20, 200);
     m.selfrefresh_idle = draw(0, 0, 1, 500, 5000);
     m.mapping = mappings[rng.below(4)];
+    m.hash = rng.below(2) == 0;
     machines.push_back(m);
   }
   return machines;

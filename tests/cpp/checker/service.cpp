@@ -37,12 +37,22 @@ class Mapping {
 
   [[nodiscard]] Part part(const std::string& field, const BusCommand& access,
                           std::uint32_t row) const {
+    const std::uint64_t index =
+        (access.bank_group * limits_.banks + access.bank) ^ (limits_.hashed ? folded(row) : 0);
     if (field == "rank") return {access.rank, limits_.ranks};
-    if (field == "bank_group") return {access.bank_group, limits_.bank_groups};
-    if (field == "bank") return {access.bank, limits_.banks};
+    if (field == "bank_group") return {index / limits_.banks, limits_.bank_groups};
+    if (field == "bank") return {index % limits_.banks, limits_.banks};
     if (field == "row") return {row, limits_.rows};
     return {access.column.value_or(0) / limits_.burst_length,
             limits_.columns / limits_.burst_length};
+  }
+
+  // A row's digits to the base of the banks of a rank, XORed.
+  [[nodiscard]] std::uint64_t folded(std::uint64_t row) const {
+    const std::uint64_t banks = limits_.bank_groups * limits_.banks;
+    std::uint64_t sum = 0;
+    for (; row != 0; row /= banks) sum ^= row % banks;
+    return sum;
   }
 
   const Limits& limits_;

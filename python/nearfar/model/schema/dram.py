@@ -108,6 +108,7 @@ def keys(prefix: str, width: int = 8, standards: tuple[str, ...] = ("DDR4",)) ->
         count(f"{prefix}.powerdown.idle", 0, 0, 2**31, "Idle clocks until a rank enters power-down; 0 never"),
         count(f"{prefix}.selfrefresh.idle", 0, 0, 2**31, "Idle clocks until a rank enters self-refresh; 0 never"),
         fields(f"{prefix}.mapping", "row-rank-bank-column-bank_group", MAPPING_FIELDS, "Address fields, most significant first; the offset in a line lies below; column_low is the line in 256 B"),
+        choice(f"{prefix}.hash", "none", ("none", "xor"), "xor: the row's bits, folded, are XORed into bank group and bank (permutation-based interleaving)"),
         voltage(f"{prefix}.energy.vdd", "100 mV", "10 V", "Supply of the devices' core and interface", derived=_SHEET),
         voltage(f"{prefix}.energy.vpp", "0 mV", "10 V", "Supply of the devices' word lines", derived=_SHEET),
         *(
