@@ -186,6 +186,13 @@ def test_contention_is_a_point_for_each_delay_and_as_many_threads_as_were_asked_
     assert parse(json.loads(to_json(result))) == result
 
 
+def test_only_what_is_asked_to_be_mixed_is_mixed(host: HostStandIn) -> None:
+    brief = Effort(least=1, most=1)
+    played(Stream(op="load,load+store,store", area="1MiB"), effort=brief)
+    played(Stream(op="store", reads="70%", area="1MiB"), effort=brief)
+    assert [one["reads_percent"] for one in measurements(host)] == [0, 0, 0, 70]
+
+
 def test_a_stream_writes_a_line_of_each_value_over_the_one_held_before(host: HostStandIn) -> None:
     pattern = Stream(op="ntstore", value="0xF0,1234567812345678", held="aa", area="1MiB")
     result = played(pattern, effort=Effort(least=1, most=1))

@@ -128,7 +128,7 @@ def _stream(
             access=access,
             stride=stride if isinstance(stride, int) else 0,
             area=reach,
-            reads_percent=pattern.reads_percent(op),
+            reads_percent=pattern.reads or 0,
             fence_every=pattern.fence_every or 0,
             lines=lines,
             seed=pattern.seed,
