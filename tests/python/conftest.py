@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from nearfar.cli import main as cli
 from standin import StandIn
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from opened_page import Opened
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -52,3 +58,26 @@ def refused(nearfar: Run) -> Callable[..., str]:
 def reference() -> Path:
     """The tables that come with nearfar."""
     return Path(__file__).resolve().parents[2] / "reference"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, of which most tests know nothing."""
+    from opened_page import launched
+
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser: Browser, file: Path) -> Iterator[Opened]:
+    """The page in the `file` of the test's module."""
+    from opened_page import Opened
+
+    context = browser.new_context(
+        offline=True, viewport={"width": 1280, "height": 900}, color_scheme="light"
+    )
+    opened = Opened(context.new_page())
+    opened.page.goto(file.as_uri())
+    yield opened
+    context.close()

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import nearfar
 from nearfar.report.page import validation_page
 from nearfar.results import Validation
+from opened_page import NEEDED, EveryPage, Opened
 from standin import StandIn
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-ARGUMENTS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
@@ -42,55 +33,13 @@ def file(validation: Validation, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return path
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
-
-
-class Opened:
-    """A page, with everything it said and asked for while it was open."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("request", lambda request: self.asked.append(request.url))
-
-
-@pytest.fixture
-def opened(browser: Browser, file: Path) -> Iterator[Opened]:
-    context = browser.new_context(
-        offline=True, viewport={"width": 1280, "height": 900}, color_scheme="light"
-    )
-    opened = Opened(context.new_page())
-    opened.page.goto(file.as_uri())
-    yield opened
-    context.close()
+class TestThisPage(EveryPage):
+    """What holds for every page."""
 
 
 def ground(page: Page) -> str:
     colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return colour
-
-
-def test_it_asks_for_nothing_and_complains_about_nothing(opened: Opened, file: Path) -> None:
-    opened.page.locator("svg").first.hover()
-    opened.page.locator("#theme").click()
-    assert opened.said == []
-    assert opened.asked == [file.as_uri()]
-
-
-def test_the_file_refers_to_nothing_outside(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    references = re.findall(r"""(?:src|href|action|data)=["']?([^"'\s>]+)|url\(([^)]*)""", text)
-    for reference in (found for pair in references for found in pair if found):
-        assert reference.startswith(("#", "data:")), reference
-    assert "@import" not in text
 
 
 def test_every_series_is_drawn_as_hardware_and_as_model(
@@ -245,14 +194,6 @@ def test_text_stands_out_from_its_ground(browser: Browser, file: Path, scheme: A
     for ink in inks:
         low, high = sorted((card, ink))
         assert (high + 0.05) / (low + 0.05) >= 4.5  # WCAG 2, level AA
-    context.close()
-
-
-def test_a_phone_scrolls_down_only(browser: Browser, file: Path) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 780})
-    page = context.new_page()
-    page.goto(file.as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     context.close()
 
 

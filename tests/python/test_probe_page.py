@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import nearfar
 from nearfar.infer.curves import infer_curves
@@ -20,11 +19,11 @@ from nearfar.report.documents import page as page_of
 from nearfar.report.figures import figures, places
 from nearfar.results import Observation, ProbeResult, Target, parse
 from nearfar.results.findings import identified, not_identifiable
+from opened_page import NEEDED, EveryPage, Opened
 from standin import StandIn
 from test_infer_curves import read
-from test_page import ARGUMENTS, CHROMIUM, Opened
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +37,6 @@ def tables(folder: Path) -> ProbeResult:
     seen = [*read(*names, folder=folder), *read("sec23_wearlevel_write_gap_dist", folder=folder)]
     six = [one for one in seen if one.pattern.get("modules") != 1]
     return ProbeResult(observations=tuple(six), findings=tuple(infer_curves(six)))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -69,30 +60,8 @@ def file(probed: ProbeResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def opened(browser: Browser, file: Path) -> Iterator[Opened]:
-    context = browser.new_context(
-        offline=True, viewport={"width": 1280, "height": 900}, color_scheme="light"
-    )
-    opened = Opened(context.new_page())
-    opened.page.goto(file.as_uri())
-    yield opened
-    context.close()
-
-
-def test_it_asks_for_nothing_and_complains_about_nothing(opened: Opened, file: Path) -> None:
-    for svg in opened.page.locator("svg").all():
-        svg.hover()
-    opened.page.locator("#theme").click()
-    assert opened.said == []
-    assert opened.asked == [file.as_uri()]
-
-
-def test_the_file_refers_to_nothing_outside(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    references = re.findall(r"""(?:src|href|action|data)=["']?([^"'\s>]+)|url\(([^)]*)""", text)
-    for reference in (found for pair in references for found in pair if found):
-        assert reference.startswith(("#", "data:")), reference
+class TestThisPage(EveryPage):
+    """What holds for every page."""
 
 
 def test_every_finding_has_its_row_with_value_interval_and_reason(
@@ -180,14 +149,6 @@ def test_nothing_in_a_picture_lies_outside_or_overlaps_its_box(
         })"""
     )
     assert overlapping == []
-    context.close()
-
-
-def test_a_phone_scrolls_down_only(browser: Browser, file: Path) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 780})
-    page = context.new_page()
-    page.goto(file.as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     context.close()
 
 
