@@ -63,6 +63,11 @@ class Device {
   /// device has been advanced.
   virtual void settle(Tick) {}
 
+  /// The data that a loss of power at the last instant played would leave of a line: what the
+  /// persistence domain took last, wherever it lies; 0 when nothing was written with data, or
+  /// when memory is volatile. Costs no simulated time.
+  [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
+
   /// Adds every statistic of the device; they stay valid as long as the device does.
   virtual void register_counters(Counters& counters) const = 0;
 };

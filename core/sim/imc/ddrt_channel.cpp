@@ -60,6 +60,15 @@ bool DdrtChannel::forward_from_wpq(const Request& request, Address device, Tick 
   return false;
 }
 
+/// A line stays in the write pending queue until it has arrived at the DIMM.
+DataHandle DdrtChannel::durable(Address device) const {
+  for (std::uint32_t i = writes_; i-- > 0;) {
+    const Pending& write = wpq_[(wpq_first_ + i) % config_.wpq_lines];
+    if (write.device.block(line_bytes) == device.block(line_bytes)) return write.request.data;
+  }
+  return dimm_.durable(device);
+}
+
 void DdrtChannel::send_writes(Tick now) {
   while (unsent_ > 0 && dimm_.has_write_room()) {
     const std::uint32_t at = (wpq_first_ + writes_ - unsent_) % config_.wpq_lines;

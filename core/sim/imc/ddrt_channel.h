@@ -50,6 +50,9 @@ class DdrtChannel {
 
   /// As Device's.
   void settle(Tick now) { dimm_.settle(now); }
+  /// The data of a line that a loss of power would leave; `device` is the DIMM's address.
+  [[nodiscard]] DataHandle durable(Address device) const;
+
   void register_counters(Counters& counters, const std::string& prefix) const;
   [[nodiscard]] const nvdimm::Dimm& dimm() const { return dimm_; }
 

@@ -40,6 +40,8 @@ class Link final : public Device {
   /// The link has one queue a direction of data, whatever lies behind it.
   [[nodiscard]] std::uint32_t queue_of(Address) const override { return 0; }
   void settle(Tick now) override { memory_->settle(now); }
+  /// What is still on the link is lost.
+  [[nodiscard]] DataHandle durable(Address line) const override { return memory_->durable(line); }
   void register_counters(Counters& counters) const override;
 
  private:

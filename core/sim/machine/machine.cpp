@@ -28,6 +28,7 @@ class Machine::Channel {
   virtual Tick advance_to_completion(Tick until, Sink& sink) = 0;
   [[nodiscard]] virtual bool idle() const = 0;
   virtual void settle(Tick now) = 0;
+  [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
 
   Tick next = Tick::never();
@@ -110,6 +111,7 @@ class Machine::NvdimmChannel final : public Channel {
   }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
   void settle(Tick now) override { channel_.settle(now); }
+  [[nodiscard]] DataHandle durable(Address local) const override { return channel_.durable(local); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     channel_.register_counters(counters, prefix);
   }
@@ -211,6 +213,11 @@ bool Machine::idle() const {
 void Machine::settle(Tick now) {
   for (const auto& channel : channels_) channel->settle(now);
   settled_ps_ = now.ps();
+}
+
+DataHandle Machine::durable(Address line) const {
+  const auto place = interleave_.place(line);
+  return channels_[place.channel]->durable(place.local);
 }
 
 void Machine::register_counters(Counters& counters) const {

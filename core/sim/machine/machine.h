@@ -28,6 +28,7 @@ class Machine final : public Device {
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
   void settle(Tick now) override;
+  [[nodiscard]] DataHandle durable(Address line) const override;
   /// Counters of channel n, or of subchannel n, begin with "channel.n."
   void register_counters(Counters& counters) const override;
   [[nodiscard]] std::uint32_t queue_of(Address address) const override {

@@ -73,6 +73,10 @@ class Dimm {
   /// notice, which are appended in time order. Returns the last instant played.
   Tick advance(Tick until, std::vector<Reply>& replies, Sink& notices);
 
+  /// The newest data of a line that has arrived: from the load-store queue, a group on its way
+  /// into the RMW buffer, the RMW buffer, or the media, wherever the line lies on them.
+  [[nodiscard]] DataHandle durable(Address device) const;
+
   [[nodiscard]] bool reads_pending() const { return reads_.in_use() != 0; }
   /// Whether somebody still has to be told that a write is on the media.
   [[nodiscard]] bool notices_pending() const { return notices_owed_ != 0; }

@@ -136,6 +136,29 @@ void Dimm::store_content(const Write& write) {
   }
 }
 
+DataHandle Dimm::durable(Address device) const {
+  DataHandle data = 0;
+  if (!data_in_use_) return data;
+  if (lsq_.forwards(block_of(device), line_in_block(device), data)) return data;
+  for (auto waiting = stalled_.rbegin(); waiting != stalled_.rend(); ++waiting) {
+    if (!waiting->write) continue;
+    const WriteGroup& group = writes_[waiting->index].group;
+    if (group.block == block_of(device) && (group.lines >> line_in_block(device) & 1) != 0) {
+      return group.data[line_in_block(device)];
+    }
+  }
+  const Slot slot = rmw_.find(entry_of(device));
+  if (slot != BlockTable::none) {
+    const Index sector = sector_of(slot, device);
+    const std::uint32_t line = line_in_sector(device);
+    if ((sectors_[sector].ready >> line & 1) != 0) {
+      return rmw_data_[std::size_t{sector} * lines_per_sector_ + line];
+    }
+  }
+  const auto found = content_.find(wear_.translate(device).value() / line_bytes);
+  return found == content_.end() ? 0 : found->second;
+}
+
 void Dimm::notify(const WriteGroup& group, Tick now) {
   notices_owed_ -= static_cast<std::uint32_t>(group.notices.size());
   for (const MediaNotice& notice : group.notices) {
