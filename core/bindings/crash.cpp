@@ -11,10 +11,12 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <variant>
 
 #include "base/error.h"
 #include "bindings/convert.h"
+#include "sim/machine/crash.h"
 #include "sim/persistence/states.h"
 
 namespace nb = nanobind;
@@ -70,16 +72,20 @@ class CrashImage {
     return state().passed(found->second);
   }
 
-  /// Stores that had happened: those that are in the image, and those that are not.
+  /// Stores that are in the image, and stores that are not though they had happened or later ones
+  /// of their thread are.
   [[nodiscard]] std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> stores() const {
     std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> result;
-    for (std::uint32_t op = 0; op < program_->program.size(); ++op) {
-      if (!persistence::is_store(program_->program[op].kind)) continue;
-      if (state().persisted(op)) {
-        result.first.push_back(op);
-      } else if (state().happened(op)) {
-        result.second.push_back(op);
-      }
+    const persistence::Program& program = program_->program;
+    std::vector<std::uint32_t> last(program.threads().size());
+    for (std::uint32_t op = 0; op < program.size(); ++op) {
+      if (!persistence::is_store(program[op].kind) || !state().persisted(op)) continue;
+      result.first.push_back(op);
+      last[program[op].thread] = op;
+    }
+    for (std::uint32_t op = 0; op < program.size(); ++op) {
+      if (!persistence::is_store(program[op].kind) || state().persisted(op)) continue;
+      if (state().happened(op) || op < last[program[op].thread]) result.second.push_back(op);
     }
     return result;
   }
@@ -154,26 +160,19 @@ class CrashProgram {
             NamedProgram{unpack(operations, initial), std::move(addresses), std::move(labels)})) {}
 
   nb::dict states(const nb::callable& visit, bool eadr, std::optional<std::uint32_t> from,
-                  std::optional<std::uint32_t> to, std::uint64_t max_states,
-                  std::uint64_t seed) const {
-    persistence::Question question;
-    question.eadr = eadr;
-    question.from = from;
-    question.to = to;
-    question.max_states = max_states;
-    question.seed = seed;
-    std::uint64_t polls = 0;
-    question.poll = [&] {
-      if (++polls % 1024 == 0) raise_signals();
-    };
+                  std::optional<std::uint32_t> to, std::uint64_t max_states, std::uint64_t seed) {
+    const persistence::Question question = question_of(eadr, from, to, max_states, seed);
     const auto current = std::make_shared<const persistence::CrashState*>(nullptr);
     const Moment moment{*current};
     const nb::object image = nb::cast(CrashImage(named_, current), nb::rv_policy::move);
+    allowed_ = {};
     const auto answer =
         persistence::visit_states(named_->program, question, [&](const auto& state) {
           *current = &state;
+          allowed_.add(persistence::fingerprint(named_->program, state));
           visit(image);
         });
+    exhaustive_ = answer.exhaustive;
     nb::dict dict;
     dict["states"] = answer.states;
     dict["exhaustive"] = answer.exhaustive;
@@ -182,7 +181,41 @@ class CrashProgram {
     return dict;
   }
 
+  /// To be asked after states(), with the same question. Throws std::logic_error when the machine
+  /// does what the rules forbid.
+  std::uint64_t runs(const std::string& settings, const nb::callable& visit, bool eadr,
+                     std::optional<std::uint32_t> from, std::optional<std::uint32_t> to,
+                     std::uint32_t runs, std::uint64_t seed) const {
+    const persistence::Question question = question_of(eadr, from, to, 0, seed);
+    const auto current = std::make_shared<const persistence::CrashState*>(nullptr);
+    const Moment moment{*current};
+    const nb::object image = nb::cast(CrashImage(named_, current), nb::rv_policy::move);
+    return sim::visit_runs(
+        Settings::parse(settings), named_->program, question, runs, [&](const auto& state) {
+          if (exhaustive_ && !allowed_.has(persistence::fingerprint(named_->program, state))) {
+            throw std::logic_error("a run has left a state that x86 does not allow");
+          }
+          *current = &state;
+          visit(image);
+        });
+  }
+
  private:
+  static persistence::Question question_of(bool eadr, std::optional<std::uint32_t> from,
+                                           std::optional<std::uint32_t> to,
+                                           std::uint64_t max_states, std::uint64_t seed) {
+    persistence::Question question;
+    question.eadr = eadr;
+    question.from = from;
+    question.to = to;
+    question.max_states = max_states;
+    question.seed = seed;
+    question.poll = [polls = std::uint64_t{0}]() mutable {
+      if (++polls % 1024 == 0) raise_signals();
+    };
+    return question;
+  }
+
   /// Ends the images' time, however the visit ends.
   struct Moment {
     const persistence::CrashState*& current;
@@ -190,6 +223,8 @@ class CrashProgram {
   };
 
   std::shared_ptr<const NamedProgram> named_;
+  persistence::ImageSet allowed_;  ///< what the last states() has visited
+  bool exhaustive_ = false;  ///< and whether that was all
 };
 
 }  // namespace
@@ -205,5 +240,7 @@ void bind_crash(nb::module_& module) {
                     std::map<std::string, std::uint32_t>>(),
            "operations"_a, nb::kw_only(), "initial"_a, "addresses"_a, "labels"_a)
       .def("states", &CrashProgram::states, "visit"_a, nb::kw_only(), "eadr"_a,
-           "from_label"_a.none(), "to_label"_a.none(), "max_states"_a, "seed"_a);
+           "from_label"_a.none(), "to_label"_a.none(), "max_states"_a, "seed"_a)
+      .def("runs", &CrashProgram::runs, "settings"_a, "visit"_a, nb::kw_only(), "eadr"_a,
+           "from_label"_a.none(), "to_label"_a.none(), "runs"_a, "seed"_a);
 }

@@ -50,6 +50,7 @@ class ImageSet {
  public:
   /// False when it was there already.
   bool add(Fingerprint print) { return prints_.insert(print).second; }
+  [[nodiscard]] bool has(Fingerprint print) const { return prints_.contains(print); }
   [[nodiscard]] std::uint64_t size() const { return prints_.size(); }
 
  private:

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/persistence/image_set.h"
 #include "sim/persistence/program.h"
 
 /// What a crash can leave of a program's stores, by the rules of x86.
@@ -66,6 +67,9 @@ struct Answer {
   /// An await or compare_exchange that is never passed, when no way leads to the end.
   std::optional<std::uint32_t> stuck;
 };
+
+/// A state's image and labels.
+[[nodiscard]] Fingerprint fingerprint(const Program& program, const CrashState& state);
 
 using Visitor = std::function<void(const CrashState&)>;
 
