@@ -294,7 +294,9 @@ class CrashImage:
     def bytes(self, place: int | str, count: int) -> bytes: ...
     def passed(self, label: str) -> bool: ...
     def stores(self) -> tuple[list[int], list[int]]:
-        """Operations that store: those in the image; those that had happened and are not."""
+        """Operations that store and are in the image; that are not, and had happened or were
+        overtaken by later ones of their thread.
+        """
 
 class CrashStatesData(TypedDict):
     """What was visited."""
@@ -333,3 +335,19 @@ class CrashProgram:
         seed: int,
     ) -> CrashStatesData:
         """Visit every state that a crash between two labels can leave, or draw `max_states`."""
+
+    def runs(
+        self,
+        settings: str,
+        visit: Callable[[CrashImage], None],
+        *,
+        eadr: bool,
+        from_label: int | None,
+        to_label: int | None,
+        runs: int,
+        seed: int,
+    ) -> int:
+        """Visit the states of so many simulated runs, each once; how many there were.
+
+        After `states` with the same question: each must be one of those, if they were all.
+        """

@@ -44,6 +44,36 @@ def test_a_missing_fence_is_found_with_the_stores_that_show_it(nearfar: Run) -> 
     assert nearfar("crash", OPTANE + ",imc.domain=eadr", program, "--invariant", invariant)[0] == 0
 
 
+@pytest.mark.parametrize("name", ["append", "undo_log", "redo_log", "list_insert"])
+def test_each_example_holds_and_its_broken_twin_does_not(name: str, nearfar: Run) -> None:
+    invariant = str(EXAMPLES / f"{name}.py")
+    for program, wanted in ((f"{name}.txt", 0), (f"{name}_broken.txt", 1)):
+        command = ["crash", OPTANE, str(EXAMPLES / program), "--invariant", invariant]
+        status, out, _ = nearfar(*command, "--json", "-")
+        document = json.loads(out)
+        assert status == wanted, program
+        assert document["architecture"]["exhaustive"]
+        for violation in document["architecture"].get("violations", []):
+            assert violation["lost"], "the example shows what went wrong"
+            assert violation["persisted"]
+
+
+def test_runs_meet_some_of_the_states_and_break_what_they_break() -> None:
+    program = CrashProgram.load(EXAMPLES / "undo_log_broken.txt")
+    crashed = package.crash(OPTANE, program, invariant=str(EXAMPLES / "undo_log.py"), runs=64)
+    assert 5 < crashed.machine.states <= crashed.architecture.states
+    assert 0 < crashed.machine.violating <= crashed.architecture.violating
+    assert package.crash(OPTANE, program, runs=0).machine.states == 0
+
+
+@pytest.mark.parametrize("target", [OPTANE + ",link.kind=cxl", OPTANE + ",channels=6"])
+def test_runs_on_other_machines_stay_within_what_is_allowed(target: str) -> None:
+    program = CrashProgram.load(EXAMPLES / "list_insert_broken.txt")
+    for domain in ("adr", "eadr"):
+        crashed = package.crash(f"{target},imc.domain={domain}", program, runs=32)
+        assert 4 < crashed.machine.states <= crashed.architecture.states
+
+
 def test_the_document_reads_back_and_is_the_same_each_time(nearfar: Run) -> None:
     command = ["crash", OPTANE, str(EXAMPLES / "append_broken.txt"), "--json", "-"]
     command += ["--invariant", str(EXAMPLES / "append.py")]
@@ -96,7 +126,8 @@ def test_draws_of_one_thread_are_even() -> None:
             persisted[i] += image.u64(64 * i)
         return True
 
-    drawn = package.crash(OPTANE, program, invariant=note, max_states=2000).architecture.states
+    crashed = package.crash(OPTANE, program, invariant=note, max_states=2000, runs=0)
+    drawn = crashed.architecture.states
     assert all(0.45 < count / drawn < 0.55 for count in persisted)
 
 

@@ -7,7 +7,7 @@ import argparse
 from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.report.crash import crash_text
-from nearfar.simulate.crash import MAX_STATES, SEED, crash
+from nearfar.simulate.crash import MAX_STATES, RUNS, SEED, crash
 
 
 def add_arguments(parser: Parser) -> None:
@@ -34,7 +34,14 @@ def add_arguments(parser: Parser) -> None:
         help=f"of more, so many are drawn at random (default {MAX_STATES})",
     )
     parser.add_argument(
-        "--seed", metavar="N", type=int, default=SEED, help=f"of what is drawn (default {SEED})"
+        "--runs",
+        metavar="N",
+        type=int,
+        default=RUNS,
+        help=f"on the simulated machine, whose states are looked at too (default {RUNS})",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=int, default=SEED, help=f"of draws and runs (default {SEED})"
     )
     add_output(parser)
 
@@ -48,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
         from_label=args.from_label,
         to_label=args.to_label,
         max_states=args.max_states,
+        runs=args.runs,
         seed=args.seed,
     )
     if wants_text(args):

@@ -14,14 +14,14 @@ def crash_text(crashed: Crashed) -> str:
         f"{crashed.target.spec}: {program['file']}, {program['operations']} operations, "
         f"{_count(program['threads'], 'thread')}, {crashed.domain.upper()}\n"
     )
-    return head + _explored("allowed by x86", crashed.architecture)
+    return head + _allowed(crashed.architecture) + _met(crashed)
 
 
-def _explored(title: str, explored: Explored) -> str:
+def _allowed(explored: Explored) -> str:
     how = "" if explored.exhaustive else " drawn at random: not exhaustive"
     if explored.combinations is not None and not explored.exhaustive:
         how += f", of {explored.combinations:.3g} combinations"
-    lines = [f"{title}: {explored.states} states{how}; {explored.violating} break the invariant\n"]
+    lines = [f"allowed by x86: {explored.states} states{how}; {_broken(explored)}\n"]
     if explored.stuck is not None:
         lines.append(f"nothing gets past {explored.stuck}\n")
     lines += [_violation(violation) for violation in explored.violations[:_SHOWN]]
@@ -29,6 +29,18 @@ def _explored(title: str, explored: Explored) -> str:
     if left_out > 0:
         lines.append(f"\nand {left_out} more reasons; --json has them all\n")
     return "".join(lines)
+
+
+def _met(crashed: Crashed) -> str:
+    """The machine's states are among those allowed, so their number says enough."""
+    states, runs = _count(crashed.machine.states, "state"), _count(crashed.runs, "run")
+    after = "\n" if crashed.architecture.violations else ""
+    return f"{after}met in {runs} of the machine: {states}; {_broken(crashed.machine)}\n"
+
+
+def _broken(explored: Explored) -> str:
+    verb = "breaks" if explored.violating == 1 else "break"
+    return f"{explored.violating} {verb} the invariant"
 
 
 def _violation(violation: Violation) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nearfar.results.decode import encode
@@ -14,7 +14,8 @@ from nearfar.results.schema import Environment, Target
 class Violation:
     """States that break the invariant for one reason, and the one of them that lost least.
 
-    In that state, of the stores that had happened, `lost` are not in memory; `persisted` are
+    In that state `lost` are not in memory, though they had happened or later stores of their
+    thread are; `persisted` are
     those that follow the first lost one and yet are. `passed` are the labels the world had seen.
     Each store is "FILE:LINE: text".
     """
@@ -36,8 +37,8 @@ class Explored:
     """
 
     states: int
-    exhaustive: bool
     violating: int
+    exhaustive: bool = False
     combinations: float | None = None
     stuck: str | None = None
     violations: Sequence[Violation] = ()
@@ -45,7 +46,11 @@ class Explored:
 
 @dataclass(frozen=True)
 class Crashed:
-    """Crashes of a program between two points."""
+    """Crashes of a program between two points.
+
+    `architecture` are the states that x86 allows, `machine` those that an instant of one of
+    `runs` simulated runs would have left.
+    """
 
     SCHEMA: ClassVar[str] = "nearfar/crash/1"
 
@@ -54,14 +59,13 @@ class Crashed:
     program: Mapping[str, Any]
     domain: str  # "adr" or "eadr"
     architecture: Explored
-    machine: Explored | None = None
-    counters: Mapping[str, int] = field(default_factory=dict)
+    machine: Explored
+    runs: int
 
     @property
     def holds(self) -> bool:
         """Whether no state that was looked at breaks the invariant."""
-        looked_at = [self.architecture, *([self.machine] if self.machine else [])]
-        return all(explored.violating == 0 for explored in looked_at)
+        return self.architecture.violating == self.machine.violating == 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

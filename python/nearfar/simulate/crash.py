@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nearfar import _core
 
 MAX_STATES = 1_000_000
+RUNS = 16
 SEED = 1
 
 
@@ -33,18 +34,21 @@ def crash(
     from_label: str | None = None,
     to_label: str | None = None,
     max_states: int = MAX_STATES,
+    runs: int = RUNS,
     seed: int = SEED,
 ) -> Crashed:
     """Look at every state that a crash between two labels can leave.
 
     `program` is a file or a `CrashProgram`; `invariant` is "FILE.py[:FUNCTION]" or a function
     of an image that answers True, False or a reason. Without one the states are counted.
-    Where there are more than `max_states`, so many are drawn at random instead.
+    Where there are more than `max_states`, so many are drawn at random instead. Then the program
+    runs `runs` times on the simulated machine, and what each instant would leave is looked at.
 
     Raises InputError for a program, label or predicate that cannot be used, and for a target
     whose memory is volatile.
     """
     at_least("max_states", max_states, 1)
+    at_least("runs", runs, 0)
     model = resolve(target)
     domain = _domain(model)
     if not isinstance(program, CrashProgram):
@@ -56,18 +60,29 @@ def crash(
         judge: Invariant | None = load_invariant(invariant)
     else:
         judge = None if invariant is None else Invariant(invariant)
-    tally = _Tally(program, judge)
+    tally, machine = _Tally(program, judge), _Tally(program, judge)
+    core = _core_program(program)
+    eadr, first, last = domain == "eadr", labels["from"], labels["to"]
     with _lines_of(program):
-        answer = _core_program(program).states(
+        answer = core.states(
             tally.visit,
-            eadr=domain == "eadr",
-            from_label=labels["from"],
-            to_label=labels["to"],
+            eadr=eadr,
+            from_label=first,
+            to_label=last,
             max_states=max_states,
             seed=seed,
         )
     if answer["states"] == 0:
         raise InputError(f"{program.name}: no crash is possible between {_window(given)}")
+    run_states = core.runs(
+        model.export(),
+        machine.visit,
+        eadr=eadr,
+        from_label=first,
+        to_label=last,
+        runs=runs,
+        seed=seed,
+    )
     return Crashed(
         target=describe(model),
         environment=environment(model, seed=seed),
@@ -78,7 +93,9 @@ def crash(
             **{f"{side}_label": name for side, name in given.items() if name is not None},
         },
         domain=domain,
-        architecture=tally.explored(answer),
+        architecture=tally.explored(answer["states"], answer["exhaustive"], answer),
+        machine=machine.explored(run_states, exhaustive=False),
+        runs=runs,
     )
 
 
@@ -114,12 +131,15 @@ class _Tally:
             reason.passed = [name for name in self._program.labels if image.passed(name)]
         reason.states += 1
 
-    def explored(self, answer: _core.CrashStatesData) -> Explored:
+    def explored(
+        self, states: int, exhaustive: bool, answer: _core.CrashStatesData | None = None
+    ) -> Explored:
+        stuck = answer["stuck"] if answer else None
         return Explored(
-            states=answer["states"],
-            exhaustive=answer["exhaustive"],
-            combinations=answer["combinations"],
-            stuck=None if answer["stuck"] is None else self._text(answer["stuck"]),
+            states=states,
+            exhaustive=exhaustive,
+            combinations=answer["combinations"] if answer else None,
+            stuck=None if stuck is None else self._text(stuck),
             violating=sum(reason.states for reason in self._reasons.values()),
             violations=[self._violation(why, found) for why, found in self._reasons.items()],
         )
