@@ -33,7 +33,8 @@ Program::Program(std::vector<Operation> operations,
 
 void Program::add_lines(const std::vector<std::pair<Address, std::uint64_t>>& initial) {
   std::vector<Address> addresses;
-  for (const auto& [address, value] : initial) addresses.push_back(address);
+  addresses.reserve(initial.size() + operations_.size());
+  for (const auto& word : initial) addresses.push_back(word.first);
   for (const Operation& operation : operations_) {
     if (has_address(operation.kind)) addresses.push_back(operation.address);
   }
@@ -42,8 +43,8 @@ void Program::add_lines(const std::vector<std::pair<Address, std::uint64_t>>& in
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   for (const Address address : addresses) lines_.push_back({address, {}, {}});
 
-  for (const auto& [address, value] : initial) {
-    lines_[*find_line(address)].initial[address.value() % line_bytes / 8] = value;
+  for (const auto& word : initial) {
+    lines_[*find_line(word.first)].initial[word.first.value() % line_bytes / 8] = word.second;
   }
   line_of_.resize(operations_.size());
   for (std::uint32_t op = 0; op < size(); ++op) {
