@@ -164,6 +164,12 @@ def _domain(model: Model) -> str:
             f"{spec(model)}: its memory is volatile (machine = {model['machine']}), so a crash "
             "leaves nothing; expected one with non-volatile DIMMs, such as model:optane-100"
         )
+    near = model.values.get("near.kind")
+    if near is not None and near.value != "none":
+        raise InputError(
+            f"{spec(model)}: is in Memory Mode (near.kind = {near.value}), which keeps nothing "
+            "over a crash; expected near.kind = none"
+        )
     return str(model["imc.domain"])
 
 
