@@ -21,6 +21,13 @@ class Counters {
     entries_.push_back({std::move(name), nullptr, std::move(value)});
   }
 
+  /// Adds all of `others`, their names behind `prefix`.
+  void add_below(const std::string& prefix, const Counters& others) {
+    for (const Entry& entry : others.entries_) {
+      entries_.push_back({prefix + entry.name, entry.value, entry.derived});
+    }
+  }
+
   struct Reading {
     std::string name;
     std::uint64_t value;

@@ -91,4 +91,12 @@ void Settings::set(std::string key, std::string value) {
   values_.insert_or_assign(std::move(key), std::move(value));
 }
 
+Settings Settings::moved(std::string_view from, const std::string& to) const {
+  Settings copy = *this;
+  for (const auto& [key, value] : values_) {
+    if (key.starts_with(from)) copy.set(to + key.substr(from.size()), value);
+  }
+  return copy;
+}
+
 }  // namespace nearfar

@@ -35,6 +35,9 @@ class Settings {
 
   void set(std::string key, std::string value);
 
+  /// A copy in which every key below `from` is also there below `to`.
+  [[nodiscard]] Settings moved(std::string_view from, const std::string& to) const;
+
  private:
   std::map<std::string, std::string, std::less<>> values_;
 };

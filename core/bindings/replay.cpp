@@ -27,8 +27,12 @@ class BoundReplay {
     const Settings model = Settings::parse(settings);
     if (!command_trace.empty()) commands_.emplace(command_trace);
     sim::dram::CommandLog* log = nullptr;
-    if (commands_) log = &commands_->log_for(model.name("machine"));
-    memory_ = sim::build(model, log);
+    sim::dram::CommandLog* near_log = nullptr;
+    if (commands_) {
+      log = &commands_->log_for(model.name("machine"));
+      near_log = &commands_->log_for("near");
+    }
+    memory_ = sim::build(model, log, near_log);
     sim::Replay::Options options;
     options.pace = pace == "asap" ? sim::Pace::asap : sim::Pace::trace;
     options.outstanding = outstanding;

@@ -322,8 +322,8 @@ DDR5 = 'base = "ddr5-4800"\n'
         (
             "base = 'optane-10'",
             "m.toml:1: base: found no model 'optane-10', expected one of cxl-expander, ddr4-2400, "
-            "ddr4-2666, ddr4-2933, ddr4-3200, ddr5-4800, ddr5-5600, optane-100 or a "
-            "path to a file; did you mean optane-100?",
+            "ddr4-2666, ddr4-2933, ddr4-3200, ddr5-4800, ddr5-5600, optane-100, "
+            "optane-memory-mode or a path to a file; did you mean optane-100?",
         ),
         ("base = 3", "m.toml:1: base: found 3, expected a string"),
         ("base = './m.toml'", "m.toml:1: base: found './m.toml', which leads back to this file"),

@@ -11,14 +11,14 @@ from nearfar.errors import InputError
 from nearfar.model import Model, jedec, load, presets
 from nearfar.model.key import Kind
 from nearfar.model.resolve import BY_DEFAULT
-from nearfar.model.schema import KEYS, in_levels, of_standard, on_link, present
+from nearfar.model.schema import KEYS, in_levels, in_near, of_standard, on_link, present
 
 DDR4 = ["ddr4-2400", "ddr4-2666", "ddr4-2933", "ddr4-3200"]
 DDR5 = ["ddr5-4800", "ddr5-5600"]
 
 
 def test_the_presets_are_these() -> None:
-    assert presets() == ["cxl-expander", *DDR4, *DDR5, "optane-100"]
+    assert presets() == ["cxl-expander", *DDR4, *DDR5, "optane-100", "optane-memory-mode"]
 
 
 @pytest.mark.parametrize("name", presets())
@@ -33,6 +33,7 @@ def test_a_preset_has_every_key_of_its_machine(name: str) -> None:
         and in_levels(key, levels)
         and on_link(key, model["link.kind"])
         and of_standard(key, standard)
+        and in_near(key, model["near.kind"])
     ]
     assert list(model.values) == expected
     assert model.description

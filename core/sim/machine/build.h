@@ -9,11 +9,13 @@
 namespace nearfar::sim {
 
 /// The memory that a resolved model describes, as the processor sees it: a machine, behind a
-/// link if the model has one (`link.kind` other than none).
+/// near memory if the model has one (`near.kind`), behind a link if it has one (`link.kind`).
+/// With `link.place` far the link lies between near memory and machine.
 ///
-/// `log`, if given, receives every DRAM command and must outlive the memory. Throws InputError
-/// when the settings do not make a machine.
+/// `log`, if given, receives every DRAM command of the machine, `near_log` those of the near
+/// memory; both must outlive the memory. Throws InputError when the settings do not make one.
 [[nodiscard]] std::unique_ptr<Device> build(const Settings& settings,
-                                            dram::CommandLog* log = nullptr);
+                                            dram::CommandLog* log = nullptr,
+                                            dram::CommandLog* near_log = nullptr);
 
 }  // namespace nearfar::sim

@@ -13,7 +13,9 @@ from typing import Any
 
 from nearfar.measure.quantity import LINE
 
-_ENERGY = re.compile(r"(?:channel\.\d+\.)?(?P<component>.*?)\.?energy\.(?P<what>\w+)_pj")
+_ENERGY = re.compile(
+    r"(?P<near>near\.)?(?:channel\.\d+\.)?(?P<component>.*?)\.?energy\.(?P<what>\w+)_pj"
+)
 _REQUESTS = re.compile(r"(?:channel\.\d+\.(?:dram\.)?|)(?:reads|writes)")
 
 
@@ -23,12 +25,16 @@ def by_component(counters: Mapping[str, int]) -> dict[str, int]:
     for name, picojoules in counters.items():
         if match := _ENERGY.fullmatch(name):
             key = ".".join(part for part in (match["component"], match["what"]) if part)
+            key = (match["near"] or "") + key
             found[key] = found.get(key, 0) + picojoules
     return dict(sorted(found.items()))
 
 
 def lines_moved(counters: Mapping[str, int]) -> int:
     """64-byte lines that the memory controller accepted, reads and writes."""
+    if "near.reads" in counters:  # what moves between near and far memory is not counted again
+        names = ("reads", "writes", "direct_reads", "direct_writes")
+        return sum(counters[f"near.{name}"] for name in names)
     return sum(count for name, count in counters.items() if _REQUESTS.fullmatch(name))
 
 

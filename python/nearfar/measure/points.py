@@ -81,9 +81,11 @@ def _traffic(counters: Mapping[str, int]) -> dict[str, Any]:
         return {}
     read = _total(counters, "media.read_bytes") or 0
     written = _total(counters, "media.write_bytes") or 0
-    host_read = LINE * (_total(counters, "reads", per_channel=True) or 0)
-    host_written = LINE * (_total(counters, "writes", per_channel=True) or 0)
+    host_read = LINE * _by_host(counters, "reads")
+    host_written = LINE * _by_host(counters, "writes")
     hits = {name: _total(counters, counter) for name, counter in _HITS.items()}
+    if "near.reads" in counters:
+        hits["near"] = counters["near.read_hits"] + counters["near.write_hits"]
     return {
         "media_read_bytes": read,
         "media_write_bytes": written,
@@ -91,6 +93,13 @@ def _traffic(counters: Mapping[str, int]) -> dict[str, Any]:
         "write_amplification": written / host_written if host_written else None,
         "hits": {name: count for name, count in hits.items() if count is not None},
     }
+
+
+def _by_host(counters: Mapping[str, int], name: str) -> int:
+    """Lines that the processor read or wrote: at the near memory if there is one."""
+    if f"near.{name}" in counters:
+        return counters[f"near.{name}"] + counters[f"near.direct_{name}"]
+    return _total(counters, name, per_channel=True) or 0
 
 
 # Buffer to the counter of accesses that it served, below "channel.N." and "channel.N.dimm.".

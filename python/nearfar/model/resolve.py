@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nearfar.errors import InputError
-from nearfar.model import currents, jedec, rules
+from nearfar.model import currents, jedec, rules, rules_near
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
-from nearfar.model.schema import KEYS, in_levels, of_standard, on_link, present
+from nearfar.model.schema import KEYS, in_levels, in_near, of_standard, on_link, present
 
 BY_DEFAULT = "default of the schema"
 
@@ -36,6 +36,7 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     """
     kind = given["machine"].value if "machine" in given else KEYS["machine"].default
     link = given["link.kind"].value if "link.kind" in given else KEYS["link.kind"].default
+    near_kind = given["near.kind"].value if "near.kind" in given else KEYS["near.kind"].default
     standard = _standard(given, "dram")
     found: dict[str, Resolved] = {}
     for name, entry in given.items():
@@ -43,6 +44,11 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
             raise InputError(
                 f"{entry.place}: found {name} in a model with link.kind = 'none', expected "
                 f"link.kind = 'cxl' or 'numa', or no such key"
+            )
+        if not in_near(name, near_kind):
+            raise InputError(
+                f"{entry.place}: found {name} in a model with near.kind = 'none', expected "
+                f"near.kind = 'cache' or no such key"
             )
         if not present(name, kind):
             raise InputError(
@@ -65,6 +71,7 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
             and in_levels(name, levels)
             and on_link(name, link)
             and of_standard(name, standard)
+            and in_near(name, near_kind)
         ):
             continue
         if key.default is not None:
@@ -72,6 +79,9 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     prefix = "dram" if kind == "dram" else "nvdimm.dram"
     _check_device(given, prefix)
     _derive_dram(found, prefix)
+    if near_kind != "none":
+        _check_device(given, "near.dram")
+        _derive_dram(found, "near.dram")
     _derive_rest(found)
     _check_rules(given, found)
     return {name: found[name] for name in KEYS if name in found}
@@ -158,11 +168,14 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
         media, entries = found["nvdimm.media.capacity"], found["nvdimm.buffer.1.entries"]
         fill("capacity", media.value, "nvdimm.media.capacity")
         fill("nvdimm.buffer.1.ways", entries.value, "nvdimm.buffer.1.entries: fully associative")
+    if found["near.kind"].value != "none":
+        values = {name: entry.value for name, entry in found.items()}
+        fill("near.capacity", rules_near.near_capacity(values), "all of near.dram")
 
 
 def _check_rules(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
     values = {name: entry.value for name, entry in found.items()}
-    for problem in rules.problems(values):
+    for problem in (*rules.problems(values), *rules_near.problems(values)):
         texts = {name: found[name].text for name in (problem.key, *problem.others)}
         raise _broken(problem, given, texts)
 

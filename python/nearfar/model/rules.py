@@ -35,6 +35,8 @@ def problems(values: Values) -> Iterator[Problem]:
     else:
         yield from _dram(values, "nvdimm.dram")
         yield from _nvdimm(values)
+    if values["near.kind"] != "none":
+        yield from _dram(values, "near.dram")
     yield from _multiple(values, "capacity", "imc.interleave")
     yield from _caches(values)
 

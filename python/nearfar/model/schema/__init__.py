@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from nearfar.model.key import Key
-from nearfar.model.schema import cpu, dram, imc, link, machine, nvdimm
+from nearfar.model.schema import cpu, dram, imc, link, machine, near, nvdimm
 
 COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("machine", machine.KEYS),
     ("cpu", cpu.KEYS),
     ("link", link.KEYS),
     ("imc", imc.KEYS),
+    ("near", near.KEYS),
     ("dram", dram.KEYS),
     ("nvdimm", nvdimm.KEYS),
 )
@@ -57,6 +58,11 @@ def of_standard(name: str, standard: object) -> bool:
     """Whether a machine whose channels are of this DRAM standard has the key."""
     component, _, what = name.partition(".")
     return component != "dram" or standard == "DDR5" or what not in dram.DDR5_ONLY
+
+
+def in_near(name: str, near: object) -> bool:
+    """Whether a model with this kind of near memory (the value of `near.kind`) has the key."""
+    return near != "none" or name == "near.kind" or not name.startswith("near.")
 
 
 def in_levels(name: str, levels: int) -> bool:

@@ -7,6 +7,7 @@ from nearfar.model.key import choice, count, time
 
 KEYS = (
     choice("link.kind", "none", ("none", "cxl", "numa"), "What lies between the processor and the memory controller; the other keys of link describe either"),
+    choice("link.place", "memory", ("memory", "far"), "What lies behind the link: the whole memory, or only the far one, near memory being on the processor's side"),
     time("link.request_latency", "160 ns", "0 ps", "100 us", "From the processor to the memory controller, the link being empty"),
     time("link.response_latency", "160 ns", "0 ps", "100 us", "From the memory controller back"),
     time("link.slot", "667 ps", "1 ps", "1 us", "Time that 16 bytes take on the link; each direction has its own"),

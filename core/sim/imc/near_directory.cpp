@@ -1,0 +1,118 @@
+#include "sim/imc/near_directory.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/rng.h"
+
+namespace nearfar::sim::imc {
+namespace {
+
+/// Ways of a page: a small one wastes little when accesses are scattered.
+constexpr std::uint32_t page_ways = 16;
+constexpr std::size_t first_pages = 64;
+
+}  // namespace
+
+NearDirectory::NearDirectory(std::uint64_t sets, std::uint32_t ways, NearPolicy policy,
+                             std::uint64_t seed)
+    : sets_(sets),
+      ways_(ways),
+      page_sets_(std::max(1u, page_ways / ways)),
+      policy_(policy),
+      seed_(seed),
+      pages_(first_pages, empty),
+      places_(first_pages),
+      shift_(static_cast<std::uint32_t>(64 - std::countr_zero(first_pages))) {}
+
+std::uint32_t NearDirectory::find(std::uint64_t line) {
+  const std::size_t first = first_way(set_of(line));
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    if (ways_of_[first + way].line == line) return way;
+  }
+  return none;
+}
+
+void NearDirectory::touch(std::uint64_t line, std::uint32_t way) {
+  if (policy_ != NearPolicy::lru || ways_ == 1) return;
+  const std::size_t first = first_way(set_of(line));
+  stamps_[first + way] = ++clocks_[first / ways_];
+}
+
+NearDirectory::Victim NearDirectory::insert(std::uint64_t line) {
+  const std::uint64_t set = set_of(line);
+  const std::size_t first = first_way(set);
+  const std::uint32_t way = ways_ == 1 ? 0 : victim(set, first);
+  Way& here = ways_of_[first + way];
+  const Victim thrown{way, here.line != empty, here.line, here.dirty};
+  here = {line, 0};
+  if (ways_ > 1) stamps_[first + way] = ++clocks_[first / ways_];
+  return thrown;
+}
+
+std::uint64_t NearDirectory::mark_dirty(std::uint64_t line, std::uint32_t way,
+                                        std::uint64_t blocks) {
+  Way& here = ways_of_[first_way(set_of(line)) + way];
+  const std::uint64_t clean = blocks & ~here.dirty;
+  here.dirty |= blocks;
+  return clean;
+}
+
+std::uint32_t NearDirectory::victim(std::uint64_t set, std::size_t first) {
+  std::uint32_t oldest = 0;
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    if (ways_of_[first + way].line == empty) return way;
+    if (stamps_[first + way] < stamps_[first + oldest]) oldest = way;
+  }
+  if (policy_ != NearPolicy::random) return oldest;
+  Rng rng(seed_ ^ (set * 0x9e3779b97f4a7c15u + clocks_[first / ways_]));
+  return static_cast<std::uint32_t>(rng.below(ways_));
+}
+
+/// Where the ways of a set begin.
+std::size_t NearDirectory::first_way(std::uint64_t set) {
+  const std::uint64_t page = set / page_sets_;
+  if (page != last_page_) {
+    last_place_ = page_of(page);
+    last_page_ = page;
+  }
+  return (last_place_ * page_sets_ + set % page_sets_) * ways_;
+}
+
+std::size_t NearDirectory::page_of(std::uint64_t number) {
+  const std::size_t mask = pages_.size() - 1;
+  std::size_t at = number * 0x9e3779b97f4a7c15u >> shift_;
+  for (; pages_[at] != empty; at = (at + 1) & mask) {
+    if (pages_[at] == number) return places_[at];
+  }
+  const auto place = static_cast<std::uint32_t>(in_use_++);
+  pages_[at] = number;
+  places_[at] = place;
+  const std::size_t ways = std::size_t{page_sets_} * ways_;
+  ways_of_.resize(ways_of_.size() + ways);
+  if (ways_ > 1) {
+    stamps_.resize(ways_of_.size());
+    clocks_.resize(clocks_.size() + page_sets_);
+  }
+  if (2 * in_use_ > pages_.size()) grow();
+  return place;
+}
+
+void NearDirectory::grow() {
+  std::vector<std::uint64_t> pages(2 * pages_.size(), empty);
+  std::vector<std::uint32_t> places(pages.size());
+  --shift_;
+  const std::size_t mask = pages.size() - 1;
+  for (std::size_t from = 0; from < pages_.size(); ++from) {
+    if (pages_[from] == empty) continue;
+    std::size_t at = pages_[from] * 0x9e3779b97f4a7c15u >> shift_;
+    while (pages[at] != empty) at = (at + 1) & mask;
+    pages[at] = pages_[from];
+    places[at] = places_[from];
+  }
+  pages_ = std::move(pages);
+  places_ = std::move(places);
+}
+
+}  // namespace nearfar::sim::imc

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "sim/device.h"
+
+namespace nearfar::sim::imc {
+
+/// The way from a controller to a memory that may refuse: requests for one of its queues and
+/// one direction leave in order, each offered until it is taken.
+class Outlet {
+ public:
+  explicit Outlet(Device& memory) : memory_(memory) {}
+
+  /// Whether the memory has taken the request; if not, it will leave here at a wake.
+  bool send(Request request, Tick now) {
+    const std::uint32_t port =
+        2 * memory_.queue_of(request.address) + (request.op == Op::write ? 1 : 0);
+    if (port >= waiting_.size()) waiting_.resize(port + 1);
+    request.port = static_cast<std::uint16_t>(port);
+    auto& line = waiting_[port];
+    if (line.empty() && memory_.try_send(request, now).accepted) return true;
+    line.push_back(request);
+    return false;
+  }
+
+  /// The memory has a place for `port`: sends what waits there until it refuses, and calls
+  /// `taken(request)` for each.
+  template <typename Taken>
+  void wake(std::uint64_t port, Tick now, Taken taken) {
+    while (!waiting_[port].empty()) {
+      const Request request = waiting_[port].front();
+      if (!memory_.try_send(request, now).accepted) return;
+      waiting_[port].pop_front();
+      taken(request);
+    }
+  }
+
+ private:
+  Device& memory_;
+  std::vector<std::deque<Request>> waiting_;  ///< by port: two a queue, reads and writes
+};
+
+}  // namespace nearfar::sim::imc
