@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from host_standin import HostStandIn
 from nearfar import load_model
 from nearfar.infer import memory_mode as inference
 from nearfar.infer import write_back
+from nearfar.infer.saved import findings_of
+from nearfar.model.random_near import random_near_model
 from nearfar.probe import memory_mode
 from nearfar.probe.host_walk import HostWalker
-from nearfar.results import Observation
+from nearfar.results import Observation, ProbeResult
+from nearfar.results.files import parse, to_json
 from nearfar.results.findings import IDENTIFIED, Finding
 from noisy_machine import Cache, NoisyMachine
 
@@ -85,3 +91,62 @@ def test_a_model_says_the_same_twice() -> None:
     model = load_model("optane-100")
     once, _ = memory_mode.observe(model, quick=True)
     assert memory_mode.observe(model, quick=True)[0] == once
+
+
+def organisation(name: str, *overrides: str) -> dict[str, object]:
+    seen = found(load_model(name).override(*overrides))
+    return {name.removeprefix("near."): finding.value for name, finding in seen.items()}
+
+
+def test_the_near_memory_of_memory_mode_is_found() -> None:
+    seen = organisation("optane-memory-mode")
+    assert seen.pop("write_back") is not None
+    assert seen == {
+        "capacity": 192 << 30,
+        "line": 64,
+        "ways": 1,
+        "prefetch": "no",
+        "write": "back",
+    }
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (
+            "capacity=192MiB ways=4 line=256B policy=random prefetch=next_line",
+            {"capacity": 192 << 20, "ways": 4, "line": 256, "prefetch": "yes", "write": "back"},
+        ),
+        (
+            "capacity=5GiB ways=16 tags=data write=through policy=fifo",
+            {"capacity": 5 << 30, "ways": 16, "line": 64, "prefetch": "no", "write": "through"},
+        ),
+    ],
+)
+def test_any_organisation_of_a_near_memory_is_found(
+    overrides: str, expected: dict[str, object]
+) -> None:
+    keys = [f"near.{override}" for override in ("kind=cache", *overrides.split())]
+    seen = organisation("optane-100", *keys)
+    assert {name: seen[name] for name in expected} == expected
+
+
+def test_findings_on_a_near_memory_follow_from_the_observations_alone() -> None:
+    observations, _ = memory_mode.observe(
+        load_model("optane-100").override("near.kind=cache", "near.capacity=1MiB"), quick=True
+    )
+    findings = inference.findings(observations)
+    saved = ProbeResult(observations=observations, findings=findings)
+    again = parse(json.loads(to_json(saved)))
+    assert isinstance(again, ProbeResult)
+    assert findings_of(again.observations) == findings
+    assert {finding.status for finding in findings} == {IDENTIFIED}
+
+
+def test_a_random_near_memory_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    texts = [random_near_model(seed) for seed in range(1, 30)]
+    assert texts == [random_near_model(seed) for seed in range(1, 30)]
+    for seed, text in enumerate(texts):
+        file = tmp_path / f"{seed}.toml"
+        file.write_text(text)
+        assert load_model(file)["near.kind"] == "cache"

@@ -20,6 +20,7 @@ from nearfar.model import Model, load, load_target, presets
 from nearfar.model.document import schema_data, schema_markdown, schema_text
 from nearfar.model.file import unknown_key
 from nearfar.model.random import random_model
+from nearfar.model.random_near import random_near_model
 from nearfar.model.schema import KEYS, canonical
 from nearfar.model.units import BYTES, format_quantity
 
@@ -53,6 +54,9 @@ def add_arguments(parser: Parser) -> None:
     random = _verb(verbs, "random", "write a random plausible DIMM as a model file", _random)
     random.add_argument(
         "--seed", metavar="N", type=_seed, required=True, help="the same seed, the same DIMM"
+    )
+    random.add_argument(
+        "--near", action="store_true", help="Optane DIMMs behind a random near memory instead"
     )
     random.add_argument(
         "-o", "--output", metavar="FILE", type=output_path, default="-", help="default: - (stdout)"
@@ -189,5 +193,6 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _random(args: argparse.Namespace) -> int:
-    write_output(args.output, random_model(args.seed))
+    make = random_near_model if args.near else random_model
+    write_output(args.output, make(args.seed))
     return 0

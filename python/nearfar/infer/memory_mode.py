@@ -10,9 +10,10 @@ when one more than a set holds is among them, none is served by the near memory 
 * *Fill*: each place's neighbour is read after it. If a miss brings the neighbour too, that read is
   served though its own set is as crowded.
 
-Distances are those of the addresses that the walker sees: on a real machine a Memory Mode near
-memory of gigabytes needs physical ones. What these tests find there is the nearest cache, and on
-a simulated DIMM its first buffer; both are known, and show that the tests work.
+On a model, whose addresses are physical, `nearfar.infer.near` looks first for a near memory of any
+size. Here distances are those of the addresses that the walker sees: on a real machine a Memory
+Mode near memory of gigabytes needs physical ones. What these tests find there is the nearest
+cache, and on a simulated DIMM its first buffer; both are known, and show that the tests work.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearfar.infer import write_back
+from nearfar.infer import near, write_back
 from nearfar.infer.caches_first import last_below, settled
 from nearfar.infer.caches_plan import Experiment, chains, over
 from nearfar.infer.noise import Curve
+from nearfar.infer.study import Findings, replay
 from nearfar.results.findings import Finding, Observation, identified, not_identifiable
 
-PROBER = "memory-mode"
+PROBER = near.PROBER
 
 _STRIDES = [1 << k for k in range(7, 23)]  # 128 B to 4 MiB
 _COUNTS = (*range(2, 21), *range(22, 41, 2), 48, 56, 63, 64, 65, 72, 80, 96)
@@ -117,7 +119,11 @@ class _Group:
 
 
 def findings(observations: Sequence[Observation]) -> list[Finding]:
-    """Findings of `near.*`."""
+    """Findings of `near.*`: those of a near memory as such, else of what is nearest."""
+    found = Findings()
+    replay(near.study(found), observations)
+    if found.all():
+        return found.all()
     seen = chains(observations, PROBER, "conflict")
     if not seen:
         return []

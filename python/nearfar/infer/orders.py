@@ -228,6 +228,81 @@ def hammer(
     return _stores(base + np.tile(turn, times)[:writes])
 
 
+def circle(
+    *,
+    places: int,
+    distance: int,
+    moved: int,
+    shift: int,
+    rounds: int,
+    again: int = 0,
+    rng: np.random.Generator,
+) -> Steps:
+    """Loads of `places` that lie `distance` apart, in turn, `rounds` times and once to warm up.
+
+    The last `moved` of them are shifted. Before every round loads of other places take away
+    what the buffers of a memory behind the one in question have kept.
+    """
+    del again  # it tells a longer try from a first one
+    number = np.arange(places, dtype=np.uint64)
+    once = number * np.uint64(distance) + np.where(number >= places - moved, shift, 0).astype(
+        np.uint64
+    )
+    return _flushed([once] * (rounds + 1), np.ones(places, dtype=np.bool_), rng)
+
+
+def beside(
+    *, places: int, distance: int, beside: int, rounds: int, rng: np.random.Generator
+) -> Steps:
+    """As `circle`, and after each place, and a flush, what lies `beside` it: that is timed."""
+    number = np.arange(places, dtype=np.uint64) * np.uint64(distance)
+    pieces = [
+        piece
+        for _ in range(rounds)
+        for place in number
+        for piece in (place[None], (place + np.uint64(beside))[None])
+    ]
+    steps = _flushed(pieces, np.ones(1, dtype=np.bool_), rng)
+    # Every other load of those that are timed is a place's own.
+    timed = np.flatnonzero(steps.timed)
+    steps.timed[timed[0::2]] = False
+    return steps
+
+
+def stores(*, places: int, distance: int, stores: int, rng: np.random.Generator) -> Steps:
+    """Stores to `places` that lie `distance` apart, in turn, none waiting for the one before."""
+    del rng
+    number = np.arange(stores, dtype=np.uint64) % np.uint64(places)
+    return _stores(number * np.uint64(distance))
+
+
+_FLUSH = 400  # more than the buffers close to the media of six DIMMs have entries
+_CELL = 32 << 10  # one place of a flush in each; distances are multiples of it
+
+
+def _flushed(pieces: list[Words], timed: Mask, rng: np.random.Generator) -> Steps:
+    """Loads of each piece, and before it of places that nobody has touched.
+
+    Those lie 16 to 24 KiB beyond multiples of 32 KiB and the pieces less than 12 KiB: in other
+    sets, also the lines that a prefetch may bring. By turns of three they change their 4 KiB, so
+    that they reach as many modules as there are.
+    """
+    number = np.arange(_FLUSH * len(pieces), dtype=np.uint64)
+    half = np.uint64(16 << 10) + np.uint64(4 << 10) * (number // np.uint64(3) % np.uint64(2))
+    flush = (number * np.uint64(_CELL) + half).reshape(len(pieces), -1)
+    steps = _loads(
+        np.concatenate([part for two in zip(flush, pieces, strict=True) for part in two]),
+        _CIRCLE_PAUSE_NS,
+        rng,
+    )
+    once = np.concatenate([np.zeros(_FLUSH, dtype=np.bool_), timed])
+    steps.timed[0::2] = np.tile(once, len(pieces))
+    return steps
+
+
+_CIRCLE_PAUSE_NS = 8_000
+
+
 def _loads(operand: Words, pause_ns: int, rng: np.random.Generator) -> Steps:
     """Loads with a pause after each, so that none is in the way of the next.
 
@@ -255,4 +330,7 @@ _BUILDERS: Mapping[str, Callable[..., Steps]] = {
     "stumble": stumble,
     "rest": rest,
     "hammer": hammer,
+    "circle": circle,
+    "beside": beside,
+    "stores": stores,
 }

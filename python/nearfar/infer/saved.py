@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.infer import aist, bandwidth, caches, ict, infer, memory_mode, tlb
+from nearfar.infer import PROBERS, aist, bandwidth, caches, ict, infer, memory_mode, tlb
 from nearfar.infer.curves import infer_curves
 from nearfar.results.findings import Finding, Observation
 
@@ -16,9 +16,8 @@ _MEASURED = (tlb, caches, bandwidth, aist, ict, memory_mode)
 
 def findings_of(observations: Sequence[Observation]) -> list[Finding]:
     """Findings in the order of the probers, each name once. Nothing but the arguments is read."""
-    kinds = {one.pattern.get("kind") for one in observations}
     made = {one.prober for one in observations}
-    found = infer(observations) if "sequence" in kinds else []
+    found = infer(observations) if made & set(PROBERS) else []
     for prober in _MEASURED:
         if prober.PROBER in made:
             found += prober.findings(observations)

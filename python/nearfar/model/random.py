@@ -38,7 +38,7 @@ CAPACITY_RATIO = 4  # between the capacities of neighbouring levels, at least
 Item = TypeVar("Item")
 
 
-class _Draw:
+class Draw:
     """Draws by `Random.random` alone, the one method that is the same in every Python."""
 
     def __init__(self, seed: int) -> None:
@@ -80,7 +80,7 @@ def random_model(seed: int) -> str:
     such that a hit in one level and a hit in the next are at least 30 ns apart. What is not in
     the file has the schema's default.
     """
-    draw = _Draw(seed)
+    draw = Draw(seed)
     interleave = draw.one_of(INTERLEAVE)
     buffers = _buffers(draw, draw.one_of(LEVELS), interleave)
     values: dict[str, Plain] = {
@@ -100,7 +100,7 @@ def random_model(seed: int) -> str:
     return _text(seed, values, buffers)
 
 
-def _buffers(draw: _Draw, levels: int, interleave: int) -> list[_Buffer]:
+def _buffers(draw: Draw, levels: int, interleave: int) -> list[_Buffer]:
     """All levels anew until they fit together, so that none is drawn from a leftover range."""
     access = _default("nvdimm.media.access")
     while True:
@@ -116,7 +116,7 @@ def _buffers(draw: _Draw, levels: int, interleave: int) -> list[_Buffer]:
             return buffers
 
 
-def _one_buffer(draw: _Draw) -> _Buffer:
+def _one_buffer(draw: Draw) -> _Buffer:
     entries = draw.one_of(ROUND_ENTRIES) if draw.chance(0.5) else draw.magnitude(*ENTRIES)
     ways = draw.one_of((*WAYS, 0))
     if ways == 0:
@@ -130,7 +130,7 @@ def _one_buffer(draw: _Draw) -> _Buffer:
     return _Buffer(entries, draw.one_of(ENTRY), ways, draw.one_of(POLICIES))
 
 
-def _queues(draw: _Draw, values: dict[str, Plain]) -> None:
+def _queues(draw: Draw, values: dict[str, Plain]) -> None:
     values["nvdimm.bus.request"] = _ns(draw.between(5, 15))
     values["nvdimm.bus.grant"] = _ns(draw.between(10, 30))
     lines = draw.one_of(LSQ_LINES)
@@ -140,9 +140,7 @@ def _queues(draw: _Draw, values: dict[str, Plain]) -> None:
     values["nvdimm.lsq.latency"] = _ns(draw.between(5, 15))
 
 
-def _buffer(
-    draw: _Draw, values: dict[str, Plain], level: int, buffer: _Buffer, levels: int
-) -> None:
+def _buffer(draw: Draw, values: dict[str, Plain], level: int, buffer: _Buffer, levels: int) -> None:
     prefix = f"nvdimm.buffer.{level}"
     values[f"{prefix}.entries"] = buffer.entries
     values[f"{prefix}.entry"] = buffer.entry
@@ -158,7 +156,7 @@ def _buffer(
         values[f"{prefix}.fill"] = "none"
 
 
-def _wear(draw: _Draw, values: dict[str, Plain], largest: int) -> None:
+def _wear(draw: Draw, values: dict[str, Plain], largest: int) -> None:
     values["nvdimm.wear.block"] = draw.one_of([size for size in WEAR_BLOCK if size >= largest])
     if draw.chance(0.75):
         values["nvdimm.wear.writes"] = draw.magnitude(*WEAR_WRITES)
@@ -169,7 +167,7 @@ def _wear(draw: _Draw, values: dict[str, Plain], largest: int) -> None:
             values[f"nvdimm.wear.minor.{family}.interval"] = 0
 
 
-def _media(draw: _Draw, values: dict[str, Plain]) -> None:
+def _media(draw: Draw, values: dict[str, Plain]) -> None:
     slower = draw.between(0.8, 2.0)
     for name in ("read_latency", "read_interval", "read_partition"):
         key = f"nvdimm.media.{name}"
@@ -193,7 +191,7 @@ def _text(seed: int, values: dict[str, Plain], buffers: Sequence[_Buffer]) -> st
     sizes = ", ".join(format_quantity(buffer.capacity, BYTES) for buffer in buffers)
     lines = [
         f"# Made by `nearfar model random --seed {seed}`.",
-        f'description = "Random DIMM {seed}: {_plural(len(buffers), "level")} of {sizes}"',
+        f'description = "Random DIMM {seed}: {plural(len(buffers), "level")} of {sizes}"',
     ]
     table = ""
     for name, value in values.items():
@@ -201,13 +199,13 @@ def _text(seed: int, values: dict[str, Plain], buffers: Sequence[_Buffer]) -> st
         if above != table:
             lines += ["", f"[{above}]"]
             table = above
-        lines.append(f"{last} = {_toml(name, value)}")
+        lines.append(f"{last} = {toml(name, value)}")
     lines += ["", "[sources]", f'nvdimm = "drawn at random, seed {seed}"']
     lines.append(f'imc = "drawn at random, seed {seed}"')
     return "\n".join(lines) + "\n"
 
 
-def _toml(name: str, value: Plain) -> str:
+def toml(name: str, value: Plain) -> str:
     key = KEYS[name]
     text = key.format(value)
     return text if isinstance(value, int) and text.isdecimal() else f'"{text}"'
@@ -224,5 +222,5 @@ def _default(name: str) -> int:
     return value
 
 
-def _plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -7,19 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from nearfar.errors import InputError
-from nearfar.infer import memory_mode, write_back
+from nearfar.infer import memory_mode, near, write_back
 from nearfar.infer.noise import median_interval
 from nearfar.infer.orders import LOAD, Spread, Steps
+from nearfar.infer.study import Findings
 from nearfar.measure.host import Host
 from nearfar.model import Model
 from nearfar.probe.device import Device, ModelDevice
 from nearfar.probe.host_walk import HostWalker, Progress, Session, Walked, Walker
+from nearfar.probe.recorder import Recorder
 from nearfar.results import Observation
 
 PROBER = memory_mode.PROBER
 
 _PASSES, _WARM = 8, 4
 _QUICK, _FULL = (4, 8.0), (9, 40.0)  # repetitions on a real machine, and seconds
+_USUAL = 45  # experiments that finding a near memory takes, about
 _MODEL_REPETITIONS = 1  # it says the same every time
 _CHANGING = (15, 3.0)
 _DROPPED = 64  # lines
@@ -65,9 +68,7 @@ def observe(
 ) -> tuple[list[Observation], bool]:
     """The observations, and whether Ctrl-C ended them early."""
     if isinstance(target, Model):
-        session = Session(DeviceWalker(ModelDevice(target)), seed, progress=progress)
-        session.conduct(memory_mode.STAGES, quick, _MODEL_REPETITIONS, np.inf)
-        return session.observations, session.interrupted
+        return _observe_model(ModelDevice(target), quick, seed, progress)
     walker = HostWalker(target) if isinstance(target, Host) else target
     session = Session(walker, seed, progress=progress)
     session.conduct(memory_mode.STAGES, quick, *(_QUICK if quick else _FULL))
@@ -101,3 +102,22 @@ def _drop(walker: HostWalker, observations: list[Observation]) -> bool:
             )
         )
     return False
+
+
+def _observe_model(
+    device: Device, quick: bool, seed: int, progress: Progress | None
+) -> tuple[list[Observation], bool]:
+    """Looks for a near memory by physical addresses; without one, for what is nearest."""
+
+    def told(_: Observation) -> None:
+        if progress is not None:
+            progress(min(len(recorder.observations), _USUAL), _USUAL)
+
+    recorder = Recorder(device, quick, told)
+    found = Findings()
+    recorder.conduct(near.study(found))
+    if recorder.interrupted or found.all():
+        return recorder.observations, recorder.interrupted
+    session = Session(DeviceWalker(device), seed, recorder.observations, progress)
+    session.conduct(memory_mode.STAGES, quick, _MODEL_REPETITIONS, np.inf)
+    return session.observations, session.interrupted

@@ -130,9 +130,33 @@ def _events(times: Times, params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _circle(times: Times, params: dict[str, Any]) -> dict[str, Any]:
+    """The round that warms up, the others, and the least at each place."""
+    rounds = times.reshape(params["rounds"] + 1, -1)
+    return {
+        "first_pass": histogram(rounds[0]),
+        "histogram": histogram(rounds[1:]),
+        "positions": histogram(rounds[1:].min(axis=0)),
+    }
+
+
+def _whole(times: Times, params: dict[str, Any]) -> dict[str, Any]:
+    del params
+    return {"histogram": histogram(times)}
+
+
+def _mean(times: Times, params: dict[str, Any]) -> dict[str, Any]:
+    """The mean over the second half: queues that were empty at first do not count."""
+    del params
+    return {"ns_per_access": round(float(times[len(times) // 2 :].mean()), _DECIMALS)}
+
+
 _SUMMARIES: dict[str, Callable[[Times, dict[str, Any]], dict[str, Any]]] = {
     "walk": _passes,
     "hammer": _events,
+    "circle": _circle,
+    "beside": _whole,
+    "stores": _mean,
 }
 
 

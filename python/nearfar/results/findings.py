@@ -73,7 +73,8 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "near.line": ("B", "bytes that come and go together in the near memory"),
     "near.ways": ("", "conflicting lines that the near memory holds at once"),
     "near.prefetch": ("", "whether a miss brings neighbouring lines too"),
-    "near.write_back": ("ns", "what evicting a changed line costs over a clean one"),
+    "near.write": ("", "back or through: whether writes stay in the near memory"),
+    "near.write_back": ("ns", "what stores that evict changed lines take longer than others"),
 }
 
 _LEVEL = re.compile(r"\.\d+\.")
