@@ -44,22 +44,28 @@ void Program::add_lines(const std::vector<std::pair<Address, std::uint64_t>>& in
   for (const Address address : addresses) lines_.push_back({address, {}, {}});
 
   for (const auto& word : initial) {
-    lines_[*find_line(word.first)].initial[word.first.value() % line_bytes / 8] = word.second;
+    lines_[place_of(word.first)].initial[word.first.value() % line_bytes / 8] = word.second;
   }
   line_of_.resize(operations_.size());
   for (std::uint32_t op = 0; op < size(); ++op) {
     if (!has_address(operations_[op].kind)) continue;
-    line_of_[op] = *find_line(operations_[op].address);
+    line_of_[op] = place_of(operations_[op].address);
     if (is_store(operations_[op].kind)) lines_[line_of_[op]].stores.push_back(op);
   }
 }
 
 std::optional<std::uint32_t> Program::find_line(Address address) const {
-  const Address line = address.aligned_down(line_bytes);
+  const std::uint32_t place = place_of(address);
+  const bool known =
+      place < lines_.size() && lines_[place].address == address.aligned_down(line_bytes);
+  return known ? std::optional(place) : std::nullopt;
+}
+
+/// Where the line is among the lines, or would be.
+std::uint32_t Program::place_of(Address address) const {
   const auto found =
-      std::lower_bound(lines_.begin(), lines_.end(), line,
+      std::lower_bound(lines_.begin(), lines_.end(), address.aligned_down(line_bytes),
                        [](const Line& known, Address wanted) { return known.address < wanted; });
-  if (found == lines_.end() || found->address != line) return std::nullopt;
   return static_cast<std::uint32_t>(found - lines_.begin());
 }
 

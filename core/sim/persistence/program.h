@@ -85,6 +85,7 @@ class Program {
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
 
  private:
+  [[nodiscard]] std::uint32_t place_of(Address address) const;
   void add_lines(const std::vector<std::pair<Address, std::uint64_t>>& initial);
 
   std::vector<Operation> operations_;
