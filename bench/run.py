@@ -48,6 +48,13 @@ def optane(name: str, stream: str, footprint: int, budget: int) -> Stream:
     )
 
 
+def caches(level: str, footprint: int, budget: int) -> Stream:
+    """Loads that hit one level of the modelled processor's caches."""
+    arguments = (str(footprint),)
+    requests = (100_000, 300_000)
+    return Stream(f"{level} hit", "bench_caches", arguments, budget, requests, "optane-100")
+
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -56,6 +63,9 @@ STREAMS = [
     Stream("DDR4-2666 dependent chase", "bench_dram", ("chase",), 900),
     Stream("DDR4-2666 random read", "bench_dram", ("random",), 2000),
     Stream("DDR4-2666 random 70/30", "bench_dram", ("mixed",), 2300),
+    caches("L1", 16 * KIB, 200),
+    caches("L2", 512 * KIB, 700),
+    caches("L3", 8 * MIB, 1500),
     optane("chase, 16 KiB (RMW buffer)", "chase", 16 * KIB, 400),
     optane("chase, 1 MiB (AIT buffer)", "chase", 1 * MIB, 2500),
     optane("chase, 32 MiB (media)", "chase", 32 * MIB, 3000),

@@ -36,6 +36,9 @@ Tlb::Tlb(const TlbConfig& config, std::uint64_t seed)
 
 Tlb::Found Tlb::look_up(Address address) {
   const std::uint64_t page = address.block(page_);
+  // The page used last is its set's most recent in both levels: nothing to look up or to change.
+  if (page == last_) return Found::first;
+  last_ = page;
   if (access(first_, page)) return Found::first;
   return access(second_, page) ? Found::second : Found::walk;
 }

@@ -37,6 +37,7 @@ class Tlb {
 
  private:
   Bytes page_;
+  std::uint64_t last_ = ~std::uint64_t{0};  ///< page
   Cache first_, second_, directory_;
 };
 
