@@ -78,3 +78,18 @@ def test_components_are_summed_over_channels() -> None:
     assert lines_moved(counters) == 3
     assert summary(counters)["average_power_w"] == 1.0
     assert summary({"channel.0.reads": 4}) == {}
+
+
+def test_a_link_that_is_up_draws_the_same_whatever_it_carries() -> None:
+    """5 pJ for each of the 128 bits of a slot of 667 ps, in both directions: 1.92 W."""
+    for pattern in (Chase(region="64KiB", lines=5_000), PATTERNS[0]):
+        (point,) = nearfar.measure("model:cxl-expander", pattern).points
+        power = point.energy["link.wire"] / point.counters["time_ps"]
+        assert power == pytest.approx(2 * 128 * 5 / 667, rel=1e-3)
+
+
+def test_without_an_idle_share_a_link_costs_what_it_carries() -> None:
+    target = "model:cxl-expander,link.energy.idle=0,link.energy.bit=3pJ"
+    (point,) = nearfar.measure(target, PATTERNS[0]).points
+    slots = sum(point.counters[f"link.{way}_slots"] for way in ("request", "response"))
+    assert point.energy["link.wire"] == slots * 128 * 3

@@ -27,6 +27,8 @@ struct Config {
   /// Messages there and back before a write's data may go: another socket's memory is first
   /// asked for ownership of the line.
   std::uint32_t write_round_trips = 0;
+  double bit_pj = 0;      ///< of each bit that is sent, both ends together
+  double idle_share = 0;  ///< of that, for each bit that could have been sent and was not
 };
 
 /// Reads the keys `link.*`. Throws InputError when one is missing or impossible.

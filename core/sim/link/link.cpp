@@ -175,6 +175,16 @@ void Link::finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {
   if (--flight.parts == 0) flights_.give_back(index);
 }
 
+/// A serial link that is up sends something all the time, to keep its receivers in step.
+std::uint64_t Link::energy_pj() const {
+  constexpr std::uint64_t slot_bits = 16 * 8;
+  const std::uint64_t sent = request_slots_ + response_slots_;
+  const std::uint64_t possible = std::max(sent, 2 * (settled_ / config_.slot));
+  const double paid =
+      static_cast<double>(sent) + config_.idle_share * static_cast<double>(possible - sent);
+  return static_cast<std::uint64_t>(paid * slot_bits * config_.bit_pj);
+}
+
 void Link::register_counters(Counters& counters) const {
   counters.add("link.reads", reads_);
   counters.add("link.writes", writes_);
@@ -182,6 +192,7 @@ void Link::register_counters(Counters& counters) const {
   counters.add("link.request_slots", request_slots_);
   counters.add("link.response_slots", response_slots_);
   counters.add("link.time_ps", time_ps_);
+  if (config_.bit_pj > 0) counters.add("link.energy.wire_pj", [this] { return energy_pj(); });
   memory_->register_counters(counters);
 }
 

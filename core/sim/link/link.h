@@ -39,7 +39,10 @@ class Link final : public Device {
   [[nodiscard]] bool idle() const override { return flights_.in_use() == 0 && memory_->idle(); }
   /// The link has one queue a direction of data, whatever lies behind it.
   [[nodiscard]] std::uint32_t queue_of(Address) const override { return 0; }
-  void settle(Tick now) override { memory_->settle(now); }
+  void settle(Tick now) override {
+    memory_->settle(now);
+    settled_ = now;
+  }
   /// What is still on the link is lost.
   [[nodiscard]] DataHandle durable(Address line) const override { return memory_->durable(line); }
   void register_counters(Counters& counters) const override;
@@ -74,6 +77,7 @@ class Link final : public Device {
   void offer(std::uint32_t port, Tick now);
   void answer(const Completion& completion, Tick now, Sink& sink);
   void finish(Index index, Tick now, Completion::Kind kind, Sink& sink);
+  [[nodiscard]] std::uint64_t energy_pj() const;
 
   Config config_;
   std::unique_ptr<Device> memory_;
@@ -90,6 +94,7 @@ class Link final : public Device {
   std::uint64_t refusals_ = 0;
   std::uint64_t request_slots_ = 0;
   std::uint64_t response_slots_ = 0;
+  Tick settled_{};
   std::uint64_t time_ps_ = 0;  ///< of all finished requests, from sent to answered
 };
 

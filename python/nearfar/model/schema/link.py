@@ -3,7 +3,7 @@
 # ruff: noqa: E501
 # fmt: off
 # One line a key, however long: a key is added, changed and compared as a line.
-from nearfar.model.key import choice, count, time
+from nearfar.model.key import choice, count, energy, real, time
 
 KEYS = (
     choice("link.kind", "none", ("none", "cxl", "numa"), "What lies between the processor and the memory controller; the other keys of link describe either"),
@@ -17,5 +17,7 @@ KEYS = (
     count("link.slots.write_response", 1, 1, 64, "Slots of a write's acknowledgement"),
     count("link.credits.read", 128, 1, 65536, "Reads that the port of the memory's side holds before it has passed one on"),
     count("link.credits.write", 128, 1, 65536, "Writes likewise"),
+    energy("link.energy.bit", "5 pJ", "0 pJ", "1 nJ", "A bit sent over the link, transmitter and receiver"),
+    real("link.energy.idle", 1.0, 0.0, 1.0, "Share of that for each bit that could be sent and is not: a link that stays up sends idle symbols"),
     count("link.write_round_trips", 0, 0, 16, "Round trips before a write's data may go: another socket's line is owned first"),
 )
