@@ -9,7 +9,7 @@ from nearfar.report.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.probe import cards, environment_section
 from nearfar.results import Point, Result
-from nearfar.results.wording import number, size
+from nearfar.results.wording import energy_shares, number, size
 
 _SLOW = 20.0  # times the median: a sample worth a dot
 _MOST_LINES = 6
@@ -34,6 +34,7 @@ def measurement_body(
             (f"{len(result.points)}", "points"),
             (number(lines), "lines of 64 B"),
             (result.target.mode, result.target.spec),
+            *_energy_tiles(result.points),
         )
     )
     remark = "Interrupted: only the points that were finished."
@@ -44,6 +45,27 @@ def measurement_body(
         + environment_section(result, prefix)
     )
     return body, [figure.targets for figure in drawn]
+
+
+def _energy_tiles(points: Sequence[Point]) -> list[tuple[str, str]]:
+    """The range over the points, and what the most went into; nothing without energy."""
+    found = sorted(one.energy_pj_per_bit for one in points if one.energy_pj_per_bit is not None)
+    if not found:
+        return []
+    parts: dict[str, int] = {}
+    for point in points:
+        for name, picojoules in point.energy.items():
+            parts[name] = parts.get(name, 0) + picojoules
+    bounds = [number(found[0]), number(found[-1])]
+    text = bounds[0] if bounds[0] == bounds[1] else " to ".join(bounds)
+    return [(f"{text} pJ", f"a bit: {energy_shares(parts)}")]
+
+
+def _energy_rows(point: Point) -> list[tuple[str, str]]:
+    if point.energy_pj_per_bit is None or point.average_power_w is None:
+        return []
+    text = f"{number(point.energy_pj_per_bit)} pJ/bit, {number(point.average_power_w)} W"
+    return [("energy", text)]
 
 
 def _about(result: Result) -> str:
@@ -83,6 +105,7 @@ def _curves(
         rows = [("time", f"{number(point.ns_per_line)} ns")]
         if point.p99_ns is not None:
             rows.append(("p99", f"{number(point.p99_ns)} ns"))
+        rows += _energy_rows(point)
         low, high = point.interval_ns_per_line or (None, None)
         spot = Spot(x, point.ns_per_line, f"{axis} {size(x)}", rows, low, high)
         lines.setdefault(name, []).append(spot)
@@ -100,7 +123,7 @@ def _bandwidth(points: Sequence[Point], axis: str, place: Callable[[Point], int 
         if axis == "threads" and point.access_bytes:
             name += f", {size(point.access_bytes)}"
         label = f"{x} threads" if axis == "threads" else f"{axis} {size(x)}"
-        rows = (("bandwidth", f"{point.gb_per_s:.3f} GB/s"),)
+        rows = [("bandwidth", f"{point.gb_per_s:.3f} GB/s"), *_energy_rows(point)]
         lines.setdefault(name, []).append(Spot(x, point.gb_per_s, label, rows))
     return Figure("", "Bandwidth", axis, unit, "GB/s", _sorted(lines), ())
 
