@@ -16,6 +16,7 @@ from nearfar.model.random_near import random_near_model
 from nearfar.probe import memory_mode
 from nearfar.probe.host_walk import HostWalker
 from nearfar.results import Observation, ProbeResult
+from nearfar.results.decode import decode, encode
 from nearfar.results.files import parse, to_json
 from nearfar.results.findings import IDENTIFIED, Finding
 from noisy_machine import Cache, NoisyMachine
@@ -65,6 +66,22 @@ def test_what_a_reader_waits_for_a_changed_line_to_leave_is_found_or_said_to_be_
     assert low <= waits <= high
     assert finding.status == (IDENTIFIED if waits else "not_identifiable")
     assert waits or "while the next read waits" in finding.reason
+
+
+def test_a_cost_below_zero_is_noise_and_can_be_saved() -> None:
+    made = write_back.experiments("memory-mode", 8, 4096)
+    observations = [
+        Observation(
+            f"o{at}", "memory-mode",
+            {"kind": "chain", "order": one.order, "pages": one.pages, "changes": one.changes}, 1,
+            samples=[ns + x / 100 for x in range(5)],
+        )
+        for at, (one, ns) in enumerate(zip(made, (1.0, 2.0, 4.0, 3.0), strict=True))
+    ]  # fmt: skip
+    finding = write_back.finding(observations, "memory-mode", 8, 4096)
+    assert finding.status != IDENTIFIED
+    assert finding.interval == (0.0, 0.0)
+    assert decode(Finding, encode(finding), "saved").name == finding.name
 
 
 def test_lines_are_thrown_out_clean_and_changed_on_a_machine() -> None:

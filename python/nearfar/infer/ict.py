@@ -93,7 +93,8 @@ def _remote(observations: Sequence[Observation], seen: Sequence[Observation]) ->
     )
     bounds = (round(far[0] - near[1], 4), round(far[1] - near[0], 4))  # type: ignore[operator]
     more = round(there.ns_per_access - here.ns_per_access, 4)
-    if bounds[0] <= 0 <= bounds[1]:
+    if bounds[0] <= 0:
         reason = f"no more than noise; {reason}"
+        bounds = (0.0, max(bounds[1], 0.0))  # a distance is not negative, whatever noise says
         return not_identifiable(name, reason, [here.id, there.id], bounds)
     return identified(name, more, reason, [here.id, there.id], bounds)

@@ -64,7 +64,8 @@ def finding(observations: Sequence[Observation], prober: str, ways: int, stride:
     if low > 0 and extra > _LEAST_SHARE * read:
         return identified(NAME, round(extra, 3), about, evidence, (round(low, 3), round(high, 3)))
     reason = f"no more than noise: lines are written back while the next read waits; {about}"
-    return not_identifiable(NAME, reason, evidence, (round(low, 3), round(high, 3)))
+    # A cost is not negative, whatever noise says.
+    return not_identifiable(NAME, reason, evidence, (0.0, round(max(high, 0.0), 3)))
 
 
 def _walk(
