@@ -121,7 +121,9 @@ class _Group:
 def findings(observations: Sequence[Observation]) -> list[Finding]:
     """Findings of `near.*`: those of a near memory as such, else of what is nearest."""
     found = Findings()
-    replay(near.study(found), observations)
+    # A real machine is walked in chains alone: of what was never asked there is nothing to say.
+    if any(one.prober == PROBER and one.pattern["kind"] == "sequence" for one in observations):
+        replay(near.study(found), observations)
     if found.all():
         return found.all()
     seen = chains(observations, PROBER, "conflict")
@@ -137,10 +139,11 @@ def findings(observations: Sequence[Observation]) -> list[Finding]:
         ids = [one.id for one in seen]
         return [not_identifiable(f"near.{name}", reason, ids) for name in names]
     line, about_line = _line(observations, group)
-    if group.ways == 1 and (line or group.stride) >= _ROW:
+    if (line or group.stride) >= _ROW:
         reason = (
-            f"two places {group.stride} B apart conflict, and nearer than {line or group.stride} B "
-            "they do not: open rows of DRAM banks would do the same"
+            f"more than {group.ways} places {group.stride} B apart conflict, and none leaves the "
+            f"others' set by less than {line or group.stride} B: open rows of DRAM banks would do "
+            "the same"
         )
         names = ("capacity", "line", "ways", "prefetch", "write_back")
         return [not_identifiable(f"near.{name}", reason, group.evidence) for name in names]
