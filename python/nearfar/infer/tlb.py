@@ -131,7 +131,9 @@ def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Findi
     # share an entry) is rare: the medians, and a limit between the two.
     limit = edge.limit if cost is None else edge.level + _BARELY * cost
     last = _fitting(curve, curve.values, limit) or last
-    found = [_first_entries(curve, last, limit), *costs]
+    # What misses throughout costs all of it; less may be a neighbour's doing.
+    most = limit if cost is None else edge.level + (1 - _BARELY) * cost
+    found = [_first_entries(curve, last, limit, most), *costs]
     if cost is not None:
         found.append(_second_entries(curve, control, last, cost))
     known = _page(observations, last, edge.level, cost)
@@ -151,7 +153,8 @@ def _fitting(curve: Curve, values: Floats, limit: float) -> int | None:
     return int(curve.x[fast[-1]]) if len(fast) else None
 
 
-def _first_entries(curve: Curve, last: int, limit: float) -> Finding:
+def _first_entries(curve: Curve, last: int, limit: float, most: float) -> Finding:
+    """Entries of the first level: walks up to `limit` ns fit, up to `most` they may."""
     name = "tlb.1.entries"
     at = int(np.searchsorted(curve.x, last))
     evidence = curve.ids[at : at + 2]
@@ -166,7 +169,7 @@ def _first_entries(curve: Curve, last: int, limit: float) -> Finding:
         return not_identifiable(
             name, f"{reason}; between them nothing was measured", evidence, bounds
         )
-    fastest = _fitting(curve, curve.least, limit) or last
+    fastest = _fitting(curve, curve.least, most) or last
     low, high = min(low, last, fastest), max(high, last, fastest)
     if high > low * _STEADY:
         reason = f"{reason}; other repetitions show {low:.0f} to {high:.0f}"
