@@ -268,5 +268,10 @@ def test_volatile_memory_is_refused(write: Callable[[str, str], str], refused: R
     assert "its memory is volatile" in refused("crash", "model:cxl-expander", write("p", GOOD))
 
 
+def test_memory_mode_is_refused(write: Callable[[str, str], str], refused: Refused) -> None:
+    message = refused("crash", "model:optane-memory-mode", write("p", GOOD))
+    assert "is in Memory Mode (near.kind = cache), which keeps nothing over a crash" in message
+
+
 def test_a_missing_program_is_one_line(refused: Refused) -> None:
     assert refused("crash", OPTANE, "/no/such/p") == "/no/such/p: No such file or directory"
