@@ -229,13 +229,13 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   shape.line_instructions = core.line_instructions;
   shape.access_instructions =
       pattern.stride == 0 ? core.random_access_instructions : core.strided_access_instructions;
+  shape.update = updates(pattern.op, core);
   Programs programs;
   for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
     shape.base = Address(thread * pattern.area);
     shape.seed = settings.count("seed") + thread;
     programs.push_back(std::make_unique<cpu::StreamAccesses>(shape));
   }
-  shape.update = updates(pattern.op, core);
   // Plain stores first fill the caches with dirty lines.
   const std::uint64_t fill = pattern.op == "store" && !core.cached ? core.writeback_lines : 0;
   const std::uint64_t lines = pattern.lines == 0 ? steady_lines : pattern.lines;
