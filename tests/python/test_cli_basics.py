@@ -202,10 +202,10 @@ def test_json_goes_to_a_file_beside_the_text(tmp_path: Path, capsys: Capture) ->
         ("model show optane-100 x", "model show: found 'x' too many; usage: nearfar model show"),
         ("model show optane-100 --json", "model show: --json: expected one argument"),
         (
-            "model show optane",
-            "found no model 'optane', expected one of .*; did you mean optane-100",
+            "model show optane-10",
+            "found no model 'optane-10', expected one of .*; did you mean optane-100",
         ),
-        ("model export optane-100,channels=9", "optane-100,channels=9: found 9, expected 1 to 6"),
+        ("model export optane-100,channels=9", "optane-100,channels=9: found 9, expected 1 to 8"),
         ("model export host", "found no model 'host'"),
         ("model schema nvdim", "found unknown key 'nvdim'"),
         ("model list --json /no/such/x", "--json: /no/such/x: cannot write: No such file"),

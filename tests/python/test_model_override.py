@@ -115,7 +115,7 @@ def test_an_alias_is_the_buffer_itself(alias: str) -> None:
         ("model:optane-100,", "found '', expected 'key=value'"),
         ("model:optane-100,channels", "found 'channels', expected 'key=value'"),
         ("model:optane-100,channels=", "found '', expected a whole number"),
-        ("model:optane-100,channels=7", "optane-100,channels=7: found 7, expected 1 to 6"),
+        ("model:optane-100,channels=9", "optane-100,channels=9: found 9, expected 1 to 8"),
         ("model:optane-100,channels=1_0", "found '1_0', expected a whole number"),
         ("model:optane-100,channels=six", "found 'six', expected a whole number"),
         ("model:optane-100,chanels=6", "unknown key 'chanels'.*did you mean channels"),

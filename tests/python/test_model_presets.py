@@ -18,7 +18,8 @@ DDR5 = ["ddr5-4800", "ddr5-5600"]
 
 
 def test_the_presets_are_these() -> None:
-    assert presets() == ["cxl-expander", *DDR4, *DDR5, "optane-100", "optane-memory-mode"]
+    others = ["optane-100", "optane-200", "optane-memory-mode"]
+    assert presets() == ["aep-sample", "cxl-expander", *DDR4, *DDR5, *others]
 
 
 @pytest.mark.parametrize("name", presets())
