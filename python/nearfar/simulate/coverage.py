@@ -47,7 +47,9 @@ def coverage(tables: Tables) -> Coverage:
             compared.update(names)
             left_out.update([reason] if reason else [])
             if table.columns >= _FIGURE:
-                name = ": ".join(filter(None, (row[column] for column in _NAMES)))
+                system = row["system"].partition(": ")[0]
+                named = (system, row["metric"], row["conditions"])
+                name = ": ".join(filter(None, named))
                 value = f"{row['value']} {row['unit']}"
                 figures.append(Figure(name, value, names, reason))
         found.append(TableCoverage(table.name, len(table.rows), dict(compared), dict(left_out)))
@@ -119,6 +121,25 @@ def _plays_two(table: Table, _: Row) -> bool:
     return "other_workloads(threads,size)" in table.columns
 
 
+def _figure(system: str, metric: str) -> Callable[[Table, Row], bool]:
+    """The single figures of systems and metrics that begin so."""
+    return lambda table, row: (
+        table.columns >= _FIGURE
+        and row["system"].startswith(system)
+        and row["metric"].startswith(metric)
+    )
+
+
+def _ends(metric: str) -> Callable[[Table, Row], bool]:
+    return lambda table, row: table.columns >= _FIGURE and row["metric"].endswith(metric)
+
+
+def _ict_range(table: Table, row: Row) -> bool:
+    return _figure("ICT", "")(table, row) and "-" in row["value"] and ">=32GB" not in row["metric"]
+
+
+_FOOTPRINTS = "a range over footprints from 1 GB: its figure for 32 GB and more is compared"
+_STRUCTURE = "a property of the buffers: `nearfar probe` finds it on a model"
 _CLIENTS = ("mlc-alderlake", "mlc-lunarlake", "yarch23")
 
 REASONS: tuple[tuple[str, Callable[[Table, Row], bool]], ...] = (
@@ -134,7 +155,34 @@ REASONS: tuple[tuple[str, Callable[[Table, Row], bool]], ...] = (
     ("a client machine, whose memory no preset has", _has("host", *_CLIENTS)),
     ("latency from one core's cache to another's", _has("metric", "c2c_ns")),
     ("of local DRAM on a Sapphire Rapids, which no preset is", _has("host", "mlc-sapphirerapids")),
-    ("two workloads at once: no pattern plays them yet", _plays_two),
-    ("a chain of operations: no pattern plays it yet", _has("exec_mode", "custom")),
-    ("a single figure: not compared yet", lambda table, _: table.columns >= _FIGURE),
+    ("two workloads on the same memory at once: no pattern plays both", _plays_two),
+    (
+        "a chain of reads, or writes persisted or of another size: no pattern is one",
+        _has("exec_mode", "custom"),
+    ),
+    ("how it was measured is not said", _figure("TUM", "write bandwidth")),
+    ("of a module of 128 GB", _figure("Intel 128GB Optane 100", "")),
+    ("about another simulator", _figure("LENS", "VANS")),
+    ("about another simulator", _figure("LENS", "RMW amplification error")),
+    ("about another simulator", _figure("LENS", "gem5")),
+    ("about another simulator", _figure("LENS", "Ramulator")),
+    ("solved from the pointer chases, which are compared", _figure("LENS", "RMW buffer term")),
+    ("solved from the pointer chases, which are compared", _figure("LENS", "AIT buffer term")),
+    ("solved from the pointer chases, which are compared", _figure("LENS", "media term")),
+    ("taken from the overwrites, which are compared", _figure("LENS", "migration")),
+    (_STRUCTURE, _figure("LENS", "")),
+    ("what is divided by what is not said", _figure("NVLeak", "amplification score wpq")),
+    (_STRUCTURE, _figure("NVLeak", "")),
+    (_STRUCTURE, _figure("3 data sets", "")),
+    ("taken from the sec23 tables, which are compared", _figure("Liu et al. Sec'23", "")),
+    ("of Memory Mode, and with the cost of its fences, which is not said", _figure("KIT", "")),
+    ("of local DRAM on a Sapphire Rapids, which no preset is", _figure("SPR + CXL", "")),
+    (
+        "a range over footprints from 1 GB: its figure for 32 GB and more is compared",
+        _figure("ICT", "3DXP/DRAM"),
+    ),
+    ("a range over footprints from 1 GB: its figure for 32 GB and more is compared", _ict_range),
+    ("a bound, not a figure", _figure("ICT", "write/read random")),
+    ("a difference: its ratio is compared", _ends("remote-local latency")),
+    ("derived from a difference and a ratio rounded to 0.1", _ends("DERIVED = diff/(ratio-1)")),
 )

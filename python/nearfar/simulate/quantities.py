@@ -57,6 +57,7 @@ def _length_spread(share: int) -> Callable[[Point, Result], float]:
 _QUANTITIES: dict[str, Callable[[Point, Result], float | None]] = {
     "ns_per_line": lambda point, _: point.ns_per_line,
     "gb_per_s": lambda point, _: point.gb_per_s,
+    "peak_gb_per_s": lambda _, result: max(point.gb_per_s for point in result.points),
     "p50_ns": lambda point, _: point.p50_ns,
     "read_amplification": lambda point, _: point.read_amplification,
     "write_amplification": lambda point, _: point.write_amplification,

@@ -9,6 +9,7 @@ from functools import partial
 from nearfar.errors import InputError, suggestion
 from nearfar.model import Model
 from nearfar.simulate.datasets import (
+    aist,
     bandwidth,
     chase,
     contention,
@@ -16,10 +17,15 @@ from nearfar.simulate.datasets import (
     cxl,
     figures,
     flush,
+    ict,
     overwrite,
     perma,
+    perma_operations,
+    perma_parallel,
     placement,
+    quoted,
     random_read,
+    scores,
     wear,
 )
 from nearfar.simulate.series import Series
@@ -85,6 +91,27 @@ DATASETS = {
         Dataset("sockets", "reads and writes mixed, this socket and the other", figures.sockets),
         Dataset("perma-1dimm", "another server, 1 DIMM", partial(perma.series, machine="1dimm")),
         Dataset("perma-6dimm", "another server, 6 DIMMs", partial(perma.series, machine="6dimm")),
+        Dataset(
+            "perma-200", "the second generation, 8 DIMMs", partial(perma.series, machine="200")
+        ),
+        Dataset("parallel", "a workload beside another one in DRAM", perma_parallel.series),
+        *(
+            Dataset(
+                f"operations-{machine}",
+                "reads and updates of indexes a second",
+                partial(perma_operations.series, machine=machine),
+                "dram" if machine == "dram" else "nvdimm",
+            )
+            for machine in ("1dimm", "6dimm", "dram")
+        ),
+        Dataset("scores", "amplification scores of the buffers", scores.series),
+        Dataset("aist", "AIST: latency and bandwidth", partial(aist.series, memory="Optane")),
+        Dataset("ict", "ICT: ratios to DRAM, of persisting, of the other socket", ict.series),
+        Dataset("quoted", "single figures of studies", partial(quoted.series, machine="nvdimm")),
+        Dataset("aist-dram", "AIST's DRAM", partial(aist.series, memory="DRAM"), machine="dram"),
+        Dataset(
+            "quoted-dram", "single figures", partial(quoted.series, machine="dram"), machine="dram"
+        ),
         Dataset("dram-idle", "one access at a time", partial(figures.idle, memory="DRAM"), "dram"),
         Dataset("threads-dram", "sequential by threads", partial(figures.threads, "dram"), "dram"),
         Dataset(

@@ -8,6 +8,7 @@ device the curve is checked against laws, not against points.
 from __future__ import annotations
 
 from nearfar.measure.patterns import Chase, Stream
+from nearfar.simulate.datasets.published import figures
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
 
@@ -25,13 +26,17 @@ def device(tables: Tables) -> list[Series]:
     for table in tables.with_columns(*COLUMNS):
         for row in table.rows:
             if row["host"] == HOST and row["key"] == DEVICE:
-                points.append(_point(table, row))
+                points.append(_point(table, row, row["metric"] == "idle_latency_ns"))
+    # The same two, as the list of single figures has them.
+    for table, row in figures(tables, "SPR + CXL"):
+        if "node 1" in row["metric"]:
+            points.append(_point(table, row, "latency" in row["metric"]))
     title = "A CXL memory device"
     return [Series("cxl", title, "cxl", SOURCE, tuple(points))][: len(points)]
 
 
-def _point(table: Table, row: Row) -> HardwarePoint:
-    if row["metric"] == "idle_latency_ns":
+def _point(table: Table, row: Row, idle: bool) -> HardwarePoint:
+    if idle:
         pattern = Chase(op="load", region="256MiB", lines=16384, whole=False, fence="none")
         real = table.number(row, "value")
         job = Job(pattern, cost=16384)

@@ -31,6 +31,7 @@ COLUMNS = (
     "bandwidth_GiBps",
 )
 GIB_PER_S = (1 << 30) / 1e9  # in GB/s
+PREFETCHERS = (("cpu.prefetch.adjacent", "true"), ("cpu.prefetch.stream", "true"))
 
 OPERATIONS = {
     ("read", ""): "load",
@@ -53,9 +54,10 @@ MACHINES = {
     "1dimm": (("dimms", "1dimms"),),
     "6dimm": (("dimms", "6dimms"), ("pmem", "apache-256")),
     "dram": (("dram", "apache-256"),),
+    "200": (("pmem", "barlow-256"),),
 }
-CHANNELS = {"1dimm": 1, "6dimm": 6, "dram": 6}
-_TITLES = {"1dimm": dimms_text(1), "6dimm": dimms_text(6), "dram": "DRAM"}
+CHANNELS = {"1dimm": 1, "6dimm": 6, "dram": 6, "200": 8}
+_TITLES = {"1dimm": dimms_text(1), "6dimm": dimms_text(6), "dram": "DRAM", "200": dimms_text(8)}
 
 
 def series(tables: Tables, machine: str) -> list[Series]:
@@ -112,8 +114,8 @@ def _point(table: Table, row: Row, machine: str) -> HardwarePoint:
 
 
 def _overrides(machine: str) -> tuple[tuple[str, str], ...]:
-    channels = ("channels", str(CHANNELS[machine]))
-    return (channels,) if machine == "dram" else (channels, ("nvdimm.power_budget", "18 W"))
+    shared = (("channels", str(CHANNELS[machine])), PREFETCHERS[1])
+    return shared if machine == "dram" else (*shared, ("nvdimm.power_budget", "18 W"))
 
 
 def perma_stream(op: str, access: int, threads: int, area: int, *, random: bool) -> Stream:

@@ -1,0 +1,78 @@
+"""The twelve figures of AIST: latency and bandwidth, read-only and with write-back.
+
+A list of 64 B nodes in random order, by plain loads through pages of 4 KiB, read only (RO) or
+changed at every node (WB); processes that scan 1 GiB each, the best number of them. Six
+DIMMs interleaved, one DIMM, and six channels of DRAM. Nothing is said of the prefetchers,
+so they are on, as a server has them.
+"""
+
+from __future__ import annotations
+
+from nearfar.measure.patterns import Chase, Stream
+from nearfar.simulate.datasets.perma import PREFETCHERS
+from nearfar.simulate.datasets.published import figures
+from nearfar.simulate.series import HardwarePoint, Job, Series
+from nearfar.simulate.tables import Row, Tables
+
+SOURCE = "Hirofuchi and Takano, IEICE Transactions, 2020"
+
+_SYSTEM = "AIST"
+_OPS = {"read": "load", "write-back": "load+store", "write-back-involving": "load+store"}
+_NODES = 1 << 28  # bytes: far beyond the L3
+_SCANNED = 1 << 30
+_PROCESSES = (1, 2, 4, 8, 16, 24)
+
+
+def series(tables: Tables, memory: str) -> list[Series]:
+    """The figures of "Optane" or of "DRAM"; latencies and bandwidths apart."""
+    points: dict[str, list[HardwarePoint]] = {}
+    for table, row in figures(tables, _SYSTEM):
+        dimms = _dimms(row)
+        what = row["metric"].rpartition(" ")[2]
+        if dimms and (dimms[0] == memory) and what in ("latency", "bandwidth"):
+            job = (latency_job if what == "latency" else bandwidth_job)(_op(row), dimms[1])
+            points.setdefault(what, []).append(
+                HardwarePoint(
+                    label=f"{_op(row)}, {dimms[1]} channel{'s' if dimms[1] > 1 else ''}",
+                    real=table.number(row, "value"),
+                    unit="ns" if what == "latency" else "GB/s",
+                    job=job,
+                    quantity="ns_per_line" if what == "latency" else "peak_gb_per_s",
+                    rows=(row,),
+                )
+            )
+    name = "aist" if memory == "Optane" else "aist-dram"
+    return [
+        Series(f"{name}-{what}", f"AIST, {memory}, {what}", name, SOURCE, tuple(found))
+        for what, found in points.items()
+    ]
+
+
+def _op(row: Row) -> str:
+    return _OPS[row["metric"].rpartition(" ")[0]]
+
+
+def _dimms(row: Row) -> tuple[str, int] | None:
+    """The memory and its channels; None for what another tool or study measured."""
+    conditions = row["conditions"]
+    if conditions.startswith("DRAM interleaved"):
+        return "DRAM", 6
+    if conditions.startswith("DCPMM"):
+        return "Optane", 1 if "non-interleaved" in conditions else 6
+    return None
+
+
+def latency_job(op: str, channels: int) -> Job:
+    """Node after node, each read, or read and changed, before the next one is known."""
+    pattern = Chase(
+        op=op, region=_NODES, regions="repeat", fence="none", lines=1 << 16, whole=False
+    )
+    overrides = (("channels", str(channels)), ("cpu.page", "4 KiB"), *PREFETCHERS)
+    return Job(pattern, overrides, cost=1 << 19)
+
+
+def bandwidth_job(op: str, channels: int) -> Job:
+    """Scans by 1 to 24 processes."""
+    pattern = Stream(op=op, access=4096, threads=_PROCESSES, area=_SCANNED, lines=1 << 17)
+    overrides = (("channels", str(channels)), ("cpu.page", "4 KiB"), *PREFETCHERS)
+    return Job(pattern, overrides, cost=len(_PROCESSES) << 19)
