@@ -57,7 +57,7 @@ std::optional<Tick> Agent::found_in_caches(std::uint16_t thread, Address address
 
 void Agent::send_transfers(Tick at) {
   for (const Hierarchy::Transfer& transfer : caches_->transfers()) {
-    Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
+    const Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
                   .thread = transfer.core,
                   .issued = at,
                   .serial = transfer.miss,

@@ -116,7 +116,7 @@ void Hierarchy::after_l1_miss(Core core, Line line, bool hit) {
 
 /// Into L2, from wherever it is; dropped when that would need a register that is not free.
 void Hierarchy::prefetch(Core core, Line line) {
-  Private& at = cores_[core];
+  const Private& at = cores_[core];
   if (at.l2.find(line) != Cache::none || pending_of_.contains(line)) return;
   if (const std::optional<bool> dirty = from_socket(core, line)) {
     install(core, line, *dirty, false);
