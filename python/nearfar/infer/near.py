@@ -66,8 +66,11 @@ def study(found: Findings) -> Study[None]:
     """Finds `near.*`, or nothing at all where no large near memory is."""
     try:
         scale = yield from _scale()
-        if scale is None:
-            return
+    except MissingError:  # of another kind of probe
+        return
+    if scale is None:
+        return
+    try:
         sets = yield from _sets(scale)
         if sets is None:
             return

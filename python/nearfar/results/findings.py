@@ -74,7 +74,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "near.ways": ("", "conflicting lines that the near memory holds at once"),
     "near.prefetch": ("", "whether a miss brings neighbouring lines too"),
     "near.write": ("", "back or through: whether writes stay in the near memory"),
-    "near.write_back": ("ns", "what stores that evict changed lines take longer than others"),
+    "near.write_back": ("ns", "what a line that has to be written back when it is evicted costs"),
 }
 
 _LEVEL = re.compile(r"\.\d+\.")
