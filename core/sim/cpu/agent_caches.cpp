@@ -58,10 +58,10 @@ std::optional<Tick> Agent::found_in_caches(std::uint16_t thread, Address address
 void Agent::send_transfers(Tick at) {
   for (const Hierarchy::Transfer& transfer : caches_->transfers()) {
     const Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
-                  .thread = transfer.core,
-                  .issued = at,
-                  .serial = transfer.miss,
-                  .address = Address(transfer.line * line_bytes)};
+                        .thread = transfer.core,
+                        .issued = at,
+                        .serial = transfer.miss,
+                        .address = Address(transfer.line * line_bytes)};
     launch(flight, transfer.write ? config_.flush_out : transfer.delay + config_.read_out);
   }
   caches_->transfers().clear();

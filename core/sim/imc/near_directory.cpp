@@ -60,13 +60,14 @@ std::uint64_t NearDirectory::mark_dirty(std::uint64_t line, std::uint32_t way,
 }
 
 std::uint32_t NearDirectory::victim(std::uint64_t set, std::size_t first) {
+  const std::uint64_t clock = clocks_[first / ways_];
   std::uint32_t oldest = 0;
   for (std::uint32_t way = 0; way < ways_; ++way) {
     if (ways_of_[first + way].line == empty) return way;
     if (stamps_[first + way] < stamps_[first + oldest]) oldest = way;
   }
   if (policy_ != NearPolicy::random) return oldest;
-  Rng rng(seed_ ^ (set * 0x9e3779b97f4a7c15u + clocks_[first / ways_]));
+  Rng rng(seed_ ^ (set * 0x9e3779b97f4a7c15u + clock));
   return static_cast<std::uint32_t>(rng.below(ways_));
 }
 
