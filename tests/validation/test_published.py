@@ -78,7 +78,9 @@ def test_fenced_overwrites_of_256_bytes_write_no_more_than_the_host() -> None:
 
 def test_the_idle_latency_of_dram_agrees() -> None:
     (series,) = nearfar.validate("model:ddr4-2666", "dram-idle").series
-    assert series.worst >= 0.90, series.worst_point
+    reads = [point for point in series.points if point.label.startswith("Read")]
+    assert len(reads) == 2
+    assert all(point.accuracy >= 0.90 for point in reads), reads
 
 
 def test_the_cost_of_a_walk_does_not_depend_on_where_it_is_cut() -> None:

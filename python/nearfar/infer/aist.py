@@ -54,30 +54,18 @@ def _write_back(seen: Sequence[Observation]) -> list[Finding]:
     if changing:
         about = "every node is changed before the next is read; no write's latency; "
         return _beyond_buffers(name, changing, about)
-    single = select(seen, measured="stream", outstanding=1)
-    if not single:
-        return [not_identifiable(name, "no list was changed as it was read", ())] if seen else []
-    found = []
-    for one in select(single, op="store"):
-        assert one.ns_per_access is not None
-        low, high = one.interval or (one.ns_per_access, one.ns_per_access)
-        alone = select(single, op="load")
-        beside = f", {alone[0].ns_per_access:.1f} ns if it is only read" if alone else ""
-        reason = f"a random line fetched and changed, one at a time{beside}; not a write's latency"
-        evidence = [one.id, *(other.id for other in alone)]
-        found.append(identified(name, one.ns_per_access, reason, evidence, (low, high)))
-    return found
+    return [not_identifiable(name, "no list was changed as it was read", ())] if seen else []
 
 
 def _bandwidth(seen: Sequence[Observation]) -> list[Finding]:
     found = []
-    for ops, kind in ((("load",), "read"), ((_CHANGES, "store"), "write_back")):
+    for op, kind in (("load", "read"), (_CHANGES, "write_back")):
         scans = [
             one
             for one in select(seen, measured="stream")
             if one.pattern.get("stride_bytes") == one.pattern.get("access_bytes")
         ]
-        own = next(filter(None, (select(scans, op=op) for op in ops)), [])
+        own = select(scans, op=op)
         if own:
             found.append(greatest(f"aist.{kind}.bandwidth", own, described))
     return found

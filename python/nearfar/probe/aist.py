@@ -13,7 +13,7 @@ from nearfar.probe.points import Bounds
 
 __all__ = ["PROBER", "plan"]
 
-_REGIONS = ("1MiB", "4MiB", "16MiB", "64MiB")
+_REGIONS = ("4MiB", "64MiB", "128MiB", "256MiB")
 _HOST_REGIONS = ("4MiB", "16MiB", "64MiB", "256MiB")
 _AREA, _HOST_AREA = 256 << 20, 64 << 20
 _MOST_PROCESSES = 16
@@ -24,23 +24,13 @@ def plan(bounds: Bounds) -> list[Pattern]:
     lines = 8192 if bounds.quick else 65536
     processes = bounds.threads_up_to(8 if bounds.quick else _MOST_PROCESSES)
     area = bounds.area(_HOST_AREA if bounds.host else _AREA, max(processes))
-    made: list[Pattern] = []
-    changing = "store"
+    ops = ("load", "load+store")
     if bounds.host:
         regions = _HOST_REGIONS[: 3 if bounds.quick else 4]
-        changing = "load+store"
-        made.append(Chase(op=("load", changing), region=regions, regions="repeat"))
+        lists = Chase(op=ops, region=regions, regions="repeat")
         scanned = area // 64
     else:
-        # Whole regions, so that what a buffer keeps of the last pass plays its part.
-        made.append(Chase(op="load", region=_REGIONS, lines=lines, whole=False))
-        # One store out at a time: the line is fetched, changed, and evicts a changed one.
-        made += [
-            Stream(op=op, access="64B", stride="random", outstanding=1, area=area, lines=lines)
-            for op in ("load", "store")
-        ]
+        # A part of each list, with the caches as the whole would leave them.
+        lists = Chase(op=ops, region=_REGIONS, regions="repeat", lines=lines, whole=False)
         scanned = lines
-    scans = Stream(
-        op=("load", changing), access="4KiB", threads=processes, area=area, lines=scanned
-    )
-    return [*made, scans]
+    return [lists, Stream(op=ops, access="4KiB", threads=processes, area=area, lines=scanned)]
