@@ -116,9 +116,10 @@ DeviceTiming::DeviceTiming(const Config& config)
 template <const auto& table, std::size_t... command>
 void DeviceTiming::issue_one_of(Command which, std::uint32_t bank, Cycle cycle,
                                 std::index_sequence<command...>) {
-  using Issue = void (DeviceTiming::*)(std::uint32_t, Cycle);
-  static constexpr Issue issues[] = {&DeviceTiming::issue<table, static_cast<Command>(command)>...};
-  (this->*issues[static_cast<std::size_t>(which)])(bank, cycle);
+  const auto issue_if = [&]<Command one>() {
+    if (which == one) issue<table, one>(bank, cycle);
+  };
+  (issue_if.template operator()<static_cast<Command>(command)>(), ...);
 }
 
 void DeviceTiming::issue(Command command, std::uint32_t bank, Cycle cycle) {
