@@ -6,10 +6,10 @@
 
 #include "sim/device.h"
 
-namespace nearfar::sim::imc {
+namespace nearfar::sim {
 
-/// The way from a controller to a memory that may refuse: requests for one of its queues and
-/// one direction leave in order, each offered until it is taken.
+/// The way from a controller or a link to a memory that may refuse: requests for one of its queues
+/// and one direction leave in order, each offered until it is taken.
 class Outlet {
  public:
   explicit Outlet(Device& memory) : memory_(memory) {}
@@ -43,4 +43,4 @@ class Outlet {
   std::vector<std::deque<Request>> waiting_;  ///< by port: two a queue, reads and writes
 };
 
-}  // namespace nearfar::sim::imc
+}  // namespace nearfar::sim

@@ -6,7 +6,7 @@
 
 #include "base/tick.h"
 
-namespace nearfar::sim::imc {
+namespace nearfar::sim {
 
 /// The ports that a full queue has refused, in order of arrival.
 ///
@@ -64,4 +64,4 @@ class WaitingPorts {
   Tick held_until_{};
 };
 
-}  // namespace nearfar::sim::imc
+}  // namespace nearfar::sim

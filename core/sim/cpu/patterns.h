@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "sim/cpu/line_cache.h"
 #include "sim/cpu/program.h"
+#include "sim/cpu/table_caches.h"
 
 namespace nearfar::sim::cpu {
 

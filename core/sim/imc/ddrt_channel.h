@@ -7,7 +7,7 @@
 #include "base/counters.h"
 #include "base/event_queue.h"
 #include "base/settings.h"
-#include "sim/imc/waiting_ports.h"
+#include "sim/waiting_ports.h"
 #include "sim/nvdimm/dimm.h"
 #include "sim/request.h"
 

@@ -11,8 +11,8 @@
 #include "sim/imc/near_config.h"
 #include "sim/imc/near_counters.h"
 #include "sim/imc/near_directory.h"
-#include "sim/imc/outlet.h"
-#include "sim/imc/waiting_ports.h"
+#include "sim/outlet.h"
+#include "sim/waiting_ports.h"
 
 namespace nearfar::sim::imc {
 

@@ -1,12 +1,11 @@
 #include "sim/link/link.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace nearfar::sim::link {
 
 Link::Link(const Config& config, std::unique_ptr<Device> memory)
-    : config_(config), memory_(std::move(memory)) {
+    : config_(config), memory_(std::move(memory)), port_(*memory_) {
   gates_[0].free = config.read_credits;
   gates_[1].free = config.write_credits;
 }
@@ -14,13 +13,13 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory)
 Accept Link::try_send(const Request& request, Tick now) {
   const bool write = request.op == Op::write;
   Gate& gate = gates_[write ? 1 : 0];
-  if (!take_credit(gate, request.port, now)) {
+  if (!gate.waiting.may_enter(request.port, gate.free, now)) {
     ++refusals_;
-    if (std::find(gate.waiting.begin(), gate.waiting.end(), request.port) == gate.waiting.end()) {
-      gate.waiting.push_back(request.port);
-    }
+    gate.waiting.refuse(request.port);
+    if (gate.free > 0) events_.push(now + Tick(1), {Event::Kind::hold_lapsed, write ? 1u : 0u});
     return Accept::retry(Tick::never());
   }
+  --gate.free;
   ++(write ? writes_ : reads_);
   // Asking for ownership costs its time, and a slot out; its answers are few and short.
   const std::uint64_t trips = write ? config_.write_round_trips : 0;
@@ -36,19 +35,6 @@ Accept Link::try_send(const Request& request, Tick now) {
   return Accept::yes();
 }
 
-bool Link::take_credit(Gate& gate, std::uint16_t port, Tick now) {
-  const auto kept = gate.woken_at == now ? gate.woken.size() : 0;
-  const auto mine =
-      kept == 0 ? gate.woken.end() : std::find(gate.woken.begin(), gate.woken.end(), port);
-  if (mine != gate.woken.end()) {
-    gate.woken.erase(mine);
-  } else if (gate.free <= kept) {
-    return false;
-  }
-  --gate.free;
-  return true;
-}
-
 void Link::give_credit(bool write, Tick now, Sink& sink) {
   ++gates_[write ? 1 : 0].free;
   wake_waiting(write, now, sink);
@@ -58,17 +44,12 @@ void Link::give_credit(bool write, Tick now, Sink& sink) {
 /// that does not come has lost its turn in the next.
 void Link::wake_waiting(bool write, Tick now, Sink& sink) {
   Gate& gate = gates_[write ? 1 : 0];
-  if (gate.woken_at != now) {
-    gate.woken.clear();
-    gate.woken_at = now;
+  while (!gate.waiting.empty() && gate.free > gate.waiting.held(now)) {
+    gate.waiting.slot_freed(now, [&](std::uint16_t port) {
+      sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
+    });
   }
-  while (!gate.waiting.empty() && gate.free > gate.woken.size()) {
-    const std::uint16_t port = gate.waiting.front();
-    gate.waiting.pop_front();
-    gate.woken.push_back(port);
-    sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
-  }
-  if (!gate.waiting.empty() && !gate.woken.empty()) {
+  if (!gate.waiting.empty() && gate.waiting.held(now) > 0) {
     events_.push(now + Tick(1), {Event::Kind::hold_lapsed, write ? 1u : 0u});
   }
 }
@@ -101,7 +82,7 @@ void Link::step(Tick now, Sink& sink) {
     for (std::size_t i = 0; i < from_memory_.size(); ++i) {
       const Completion completion = from_memory_[i];
       if (completion.kind == Completion::Kind::wake) {
-        offer(static_cast<std::uint32_t>(completion.id), now);
+        port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
       } else {
         answer(completion, now, sink);
       }
@@ -132,25 +113,15 @@ void Link::step(Tick now, Sink& sink) {
 }
 
 void Link::arrive(Index index, Tick now) {
-  const Request& request = flights_[index].request;
-  const std::uint32_t port =
-      2 * memory_->queue_of(request.address) + (request.op == Op::write ? 1 : 0);
-  if (port >= port_.size()) port_.resize(port + 1);
-  port_[port].push_back(index);
-  if (port_[port].size() == 1) offer(port, now);
+  Request request = flights_[index].request;
+  request.id = index;
+  if (port_.send(request, now)) taken(request, now);
 }
 
-/// Hands on what waits at `port` until the memory refuses; then its wake comes here again.
-void Link::offer(std::uint32_t port, Tick now) {
-  auto& waiting = port_[port];
-  while (!waiting.empty()) {
-    Request request = flights_[waiting.front()].request;
-    request.id = waiting.front();
-    request.port = static_cast<std::uint16_t>(port);
-    if (!memory_->try_send(request, now).accepted) return;
-    waiting.pop_front();
-    events_.push(now + config_.response_latency, {Event::Kind::credit, port % 2});
-  }
+/// The memory has the request: its place in the port is free.
+void Link::taken(const Request& request, Tick now) {
+  events_.push(now + config_.response_latency,
+               {Event::Kind::credit, request.op == Op::write ? 1u : 0u});
 }
 
 void Link::answer(const Completion& completion, Tick now, Sink& sink) {

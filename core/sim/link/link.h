@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -9,6 +8,8 @@
 #include "base/slab.h"
 #include "sim/device.h"
 #include "sim/link/config.h"
+#include "sim/outlet.h"
+#include "sim/waiting_ports.h"
 
 namespace nearfar::sim::link {
 
@@ -60,21 +61,17 @@ class Link final : public Device {
     DataHandle data = 0;       ///< a read's answer
     std::uint32_t parts = 1;   ///< completions still to come
   };
-  /// Callers that found no credit, in order, and the credit kept for those woken in this
-  /// instant.
+  /// Credits, and the callers that found none.
   struct Gate {
     std::uint32_t free = 0;
-    std::deque<std::uint16_t> waiting;
-    std::deque<std::uint16_t> woken;
-    Tick woken_at{};
+    WaitingPorts waiting;
   };
 
-  [[nodiscard]] bool take_credit(Gate& gate, std::uint16_t port, Tick now);
   void give_credit(bool write, Tick now, Sink& sink);
   void wake_waiting(bool write, Tick now, Sink& sink);
   void step(Tick now, Sink& sink);
   void arrive(Index index, Tick now);
-  void offer(std::uint32_t port, Tick now);
+  void taken(const Request& request, Tick now);
   void answer(const Completion& completion, Tick now, Sink& sink);
   void finish(Index index, Tick now, Completion::Kind kind, Sink& sink);
   [[nodiscard]] std::uint64_t energy_pj() const;
@@ -86,7 +83,7 @@ class Link final : public Device {
   Gate gates_[2];  ///< of reads, of writes
   Tick request_free_{};
   Tick response_free_{};
-  std::vector<std::deque<Index>> port_;  ///< at the device, by the memory's port
+  Outlet port_;  ///< of the device
   Sink from_memory_;
 
   std::uint64_t reads_ = 0;
