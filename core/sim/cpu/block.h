@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace nearfar::sim::cpu {
+
+/// What an instruction asks of a core, as far as the memory system can tell.
+enum class InstructionKind : std::uint8_t {
+  plain,             ///< touches no memory
+  branch,            ///< a jump that touches no memory; a call is a store, a return a load
+  load,              ///< reads memory, and may compute with it
+  store,             ///< writes memory
+  load_store,        ///< reads and writes memory: add [m], r; movs
+  nt_load,           ///< movntdqa
+  nt_store,          ///< movnti, movntps, movntdq, maskmovdqu
+  flush,             ///< clwb: the line stays in the caches
+  flush_invalidate,  ///< clflushopt
+  flush_ordered,     ///< clflush: ordered with stores and other clflush
+  prefetch,          ///< a hint: retires without waiting for its line
+  store_fence,       ///< sfence
+  load_fence,        ///< lfence
+  full_fence,        ///< mfence, and instructions that serialise (cpuid)
+  locked,            ///< an atomic load_store: also a full fence
+  system_call,
+  pause,
+};
+
+/// Registers that carry dependences between instructions.
+using Register = std::uint8_t;
+inline constexpr Register first_general = 0;   ///< 0 to 15: rax to r15, as encoded
+inline constexpr Register first_vector = 16;   ///< 16 to 31: xmm0 to xmm15 and their upper parts
+inline constexpr Register flags_register = 32;
+inline constexpr Register other_register = 33;  ///< x87 and MMX, as one
+inline constexpr Register register_count = 34;
+inline constexpr Register no_register = 255;
+
+/// One instruction, decoded once. Unused register places hold no_register and come last.
+///
+/// The stack pointer that push, pop, call and ret move by themselves is no destination: cores
+/// follow it in the front end. A register that is set to zero by an idiom has no sources.
+struct Instruction {
+  InstructionKind kind = InstructionKind::plain;
+  /// Cycles from its operands (a load's: from its data) to its result; 0: renamed away.
+  std::uint8_t latency = 1;
+  std::uint8_t uops = 1;  ///< issue slots it takes
+  /// What the result waits for, without what the address waits for.
+  std::array<Register, 4> sources{no_register, no_register, no_register, no_register};
+  std::array<Register, 2> address_sources{no_register, no_register};
+  std::array<Register, 3> destinations{no_register, no_register, no_register};
+};
+
+/// Instructions that are executed one after the other, from the first to the last.
+struct Block {
+  std::uint64_t pc = 0;  ///< of the first
+  std::vector<Instruction> instructions;
+};
+
+/// One access that an execution of a block makes, at a virtual address. What an instruction does
+/// to adjacent bytes in one direction is one access, whatever lines it crosses. Accesses of a
+/// block come in the order of their instructions, an instruction's loads before its stores.
+struct Access {
+  std::uint64_t address = 0;
+  std::uint16_t size = 0;  ///< bytes; 0 for a flush, a prefetch: the line that holds `address`
+  std::uint16_t instruction = 0;  ///< its index in the block
+  bool store = false;
+};
+
+}  // namespace nearfar::sim::cpu
