@@ -51,6 +51,16 @@ def test_tags_among_the_data_leave_less_room() -> None:
     assert capacity + capacity // 8 <= 8 * GIB < capacity + capacity // 8 + 256
 
 
+def test_near_dram_is_ddr4_or_ddr5() -> None:
+    ddr4, ddr5 = (
+        load_target(f"model:optane-100,near.kind=cache,near.dram.speed_bin={bin_}")
+        for bin_ in ("DDR4-2666V", "DDR5-4800B,near.dram.density_gbit=16")
+    )
+    assert "near.dram.subchannels" not in ddr4.values
+    assert ddr5["near.dram.subchannels"] == 2
+    assert ddr5["near.capacity"] == 16 * GIB
+
+
 MODE = "model:optane-memory-mode,"
 
 
@@ -71,6 +81,7 @@ MODE = "model:optane-memory-mode,"
         (MODE + "near.line=4KiB,imc.interleave=1KiB", "a divisor of imc.interleave"),
         (MODE + "near.inclusive=false,near.prefetch=next_line", "keeps nothing it reads"),
         (MODE + "near.dram.timing.rc=1", "near.dram.timing.ras + near.dram.timing.rp"),
+        (MODE + "near.dram.refresh.banks=same", "in a DDR4 channel, expected a speed bin of DDR5"),
         (MODE + "near.dram.sped_bin=x", "did you mean near.dram.speed_bin?"),
         ("model:cxl-expander,link.place=far", "expected memory, there being no near memory"),
     ],

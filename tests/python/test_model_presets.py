@@ -11,7 +11,15 @@ from nearfar.errors import InputError
 from nearfar.model import Model, jedec, load, presets
 from nearfar.model.key import Kind
 from nearfar.model.resolve import BY_DEFAULT
-from nearfar.model.schema import KEYS, in_levels, in_near, of_standard, on_link, present
+from nearfar.model.schema import (
+    DRAM_CHANNELS,
+    KEYS,
+    in_levels,
+    in_near,
+    of_standard,
+    on_link,
+    present,
+)
 
 DDR4 = ["ddr4-2400", "ddr4-2666", "ddr4-2933", "ddr4-3200"]
 DDR5 = ["ddr5-4800", "ddr5-5600"]
@@ -19,21 +27,22 @@ DDR5 = ["ddr5-4800", "ddr5-5600"]
 
 def test_the_presets_are_these() -> None:
     others = ["optane-100", "optane-200", "optane-memory-mode"]
-    assert presets() == ["aep-sample", "cxl-expander", *DDR4, *DDR5, *others]
+    assert presets() == ["aep-sample", "cxl-expander", "cxl-hybrid", *DDR4, *DDR5, *others]
 
 
 @pytest.mark.parametrize("name", presets())
 def test_a_preset_has_every_key_of_its_machine(name: str) -> None:
     model = load(name)
     levels = int(model["nvdimm.levels"]) if model["machine"] == "nvdimm" else 0
-    standard = model["dram.standard"] if model["machine"] == "dram" else None
+    standards = {prefix: model.values.get(f"{prefix}.standard") for prefix in DRAM_CHANNELS}
+    names = {prefix: entry and entry.value for prefix, entry in standards.items()}
     expected = [
         key
         for key in KEYS
         if present(key, model["machine"])
         and in_levels(key, levels)
         and on_link(key, model["link.kind"])
-        and of_standard(key, standard)
+        and of_standard(key, names)
         and in_near(key, model["near.kind"])
     ]
     assert list(model.values) == expected

@@ -68,6 +68,9 @@ NearConfig near_config_from(const Settings& settings) {
       one_of<bool>(settings, "near.prefetch", {{"none", false}, {"next_line", true}});
   config.app_direct = settings.bytes("near.app_direct");
   config.latency = settings.time("near.latency");
+  if (settings.has("near.dram.subchannels")) {
+    config.subchannels = in_range(settings, "dram.subchannels", 1, 2);
+  }
   config.reads = in_range(settings, "queue.read", 1, 4096);
   config.writes = in_range(settings, "queue.write", 1, 4096);
   config.seed = settings.count("seed");

@@ -38,6 +38,7 @@ struct NearConfig {
   bool prefetch_next = false;
   Bytes app_direct = 0;      ///< at the end of the address space: not cached
   Tick latency{};            ///< of the controller, between a look-up's data and its outcome
+  std::uint32_t subchannels = 1;  ///< of a near channel, which have one controller together
   std::uint32_t reads = 0;   ///< that a channel's controller works on at once
   std::uint32_t writes = 0;
   std::uint64_t seed = 0;

@@ -34,7 +34,8 @@ NearMemory::NearMemory(const NearConfig& config, std::unique_ptr<Device> near,
   check(config, near_->capacity(), far_->capacity());
   cached_bytes_ = far_->capacity() - config.app_direct;
   if (config.tags == NearTags::data) tag_lines_ = (config.ways + 7) / 8;
-  const std::uint32_t queues = near_->queue_of(Address(near_->capacity() - line_bytes)) + 1;
+  const std::uint32_t queues =
+      (near_->queue_of(Address(near_->capacity() - line_bytes)) + 1) / config.subchannels;
   gates_.resize(std::size_t{2} * queues);
   for (std::size_t i = 0; i < gates_.size(); ++i) {
     gates_[i].size = i % 2 == 0 ? config.reads : config.writes;
@@ -51,7 +52,7 @@ Accept NearMemory::try_send(const Request& request, Tick now) {
   const std::uint64_t line = request.address.value() / config_.line;
   const std::uint64_t set = directory_.set_of(line);
   const bool write = request.op == Op::write;
-  const std::uint32_t queue = near_->queue_of(Address(set * config_.line * config_.ways));
+  const std::uint32_t queue = near_channel(set);
   const std::uint32_t number = 2 * queue + (write ? 1 : 0);
   Gate& gate = gates_[number];
   if (!gate.waiting.may_enter(request.port, gate.size - gate.used, now)) {
@@ -262,8 +263,7 @@ bool NearMemory::idle() const {
 std::uint32_t NearMemory::queue_of(Address address) const {
   const auto near_queues = static_cast<std::uint32_t>(gates_.size() / 2);
   if (!cached(address)) return near_queues + far_->queue_of(address);
-  const std::uint64_t set = directory_.set_of(address.value() / config_.line);
-  return near_->queue_of(Address(set * config_.line * config_.ways));
+  return near_channel(directory_.set_of(address.value() / config_.line));
 }
 
 void NearMemory::settle(Tick now) {

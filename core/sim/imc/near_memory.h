@@ -134,6 +134,10 @@ class NearMemory final : public Device {
 
   // near_memory.cpp: the outside, time and places.
   [[nodiscard]] bool cached(Address address) const { return address.value() < cached_bytes_; }
+  /// The set's, which is where its first line is.
+  [[nodiscard]] std::uint32_t near_channel(std::uint64_t set) const {
+    return near_->queue_of(Address(set * config_.line * config_.ways)) / config_.subchannels;
+  }
   Accept send_direct(const Request& request, Tick now);
   Accept refuse(std::uint32_t gate, std::uint16_t port, Tick now);
   Tick run(Tick until, Sink& sink, bool to_completion);
@@ -192,7 +196,7 @@ class NearMemory final : public Device {
   EventQueue<Event> events_;
   Slab<Flight> flights_;
   Slab<Notice> notices_;
-  std::vector<Gate> gates_;     ///< two a near queue: of reads, of writes
+  std::vector<Gate> gates_;     ///< two a near channel: of reads, of writes
   std::vector<Index> chains_;   ///< flights by set, in order of arrival
   std::uint32_t chain_shift_ = 0;
   std::uint32_t prefetches_ = 0;      ///< on their way

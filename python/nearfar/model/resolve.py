@@ -9,7 +9,16 @@ from nearfar.errors import InputError
 from nearfar.model import currents, jedec, rules, rules_near
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
-from nearfar.model.schema import KEYS, in_levels, in_near, of_standard, on_link, present
+from nearfar.model.schema import (
+    DRAM_CHANNELS,
+    KEYS,
+    channel_of,
+    in_levels,
+    in_near,
+    of_standard,
+    on_link,
+    present,
+)
 
 BY_DEFAULT = "default of the schema"
 
@@ -37,7 +46,7 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     kind = given["machine"].value if "machine" in given else KEYS["machine"].default
     link = given["link.kind"].value if "link.kind" in given else KEYS["link.kind"].default
     near_kind = given["near.kind"].value if "near.kind" in given else KEYS["near.kind"].default
-    standard = _standard(given, "dram")
+    standards = {prefix: _standard(given, prefix) for prefix in DRAM_CHANNELS}
     found: dict[str, Resolved] = {}
     for name, entry in given.items():
         if not on_link(name, link):
@@ -55,7 +64,8 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
                 f"{entry.place}: found {name} in a machine of kind '{kind}', expected machine = "
                 f"'{name.partition('.')[0]}' or no such key"
             )
-        if not of_standard(name, standard):
+        if not of_standard(name, standards):
+            standard = standards[str(channel_of(name))]
             raise InputError(
                 f"{entry.place}: found {name} in a {standard} channel, expected a speed bin of "
                 f"DDR5 or no such key"
@@ -70,7 +80,7 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
             present(name, kind)
             and in_levels(name, levels)
             and on_link(name, link)
-            and of_standard(name, standard)
+            and of_standard(name, standards)
             and in_near(name, near_kind)
         ):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from nearfar.model.key import Key
@@ -18,6 +19,9 @@ COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 )
 
 KEYS = MappingProxyType({key.name: key for _, keys in COMPONENTS for key in keys})
+
+# Below which prefixes a channel of either DRAM standard is described.
+DRAM_CHANNELS = ("dram", "near.dram")
 
 # Short names of the buffers of a DIMM of two levels, as the literature on Optane calls them.
 ALIASES = MappingProxyType({"nvdimm.rmw": "nvdimm.buffer.1", "nvdimm.ait": "nvdimm.buffer.2"})
@@ -54,10 +58,17 @@ def on_link(name: str, link: object) -> bool:
     return link != "none" or name == "link.kind" or not name.startswith("link.")
 
 
-def of_standard(name: str, standard: object) -> bool:
-    """Whether a machine whose channels are of this DRAM standard has the key."""
-    component, _, what = name.partition(".")
-    return component != "dram" or standard == "DDR5" or what not in dram.DDR5_ONLY
+def channel_of(name: str) -> str | None:
+    """The DRAM channel that the key describes, of those that may be DDR4 or DDR5."""
+    return next((prefix for prefix in DRAM_CHANNELS if name.startswith(f"{prefix}.")), None)
+
+
+def of_standard(name: str, standards: Mapping[str, object]) -> bool:
+    """Whether a machine whose channels are of these DRAM standards has the key."""
+    channel = channel_of(name)
+    if channel is None or standards[channel] == "DDR5":
+        return True
+    return name.removeprefix(f"{channel}.") not in dram.DDR5_ONLY
 
 
 def in_near(name: str, near: object) -> bool:

@@ -24,5 +24,5 @@ KEYS = (
     time("near.latency", "2 ns", "0 ps", "10 us", "From a look-up's data to its outcome in the controller"),
     count("near.queue.read", 64, 1, 4096, "Reads that the controller of a near channel works on at once, misses until their line is filled"),
     count("near.queue.write", 64, 1, 4096, "Writes likewise"),
-    *dram.keys("near.dram"),
+    *dram.keys("near.dram", standards=("DDR4", "DDR5")),
 )
