@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "sim/cpu/cache.h"
 #include "sim/cpu/config.h"
@@ -12,9 +12,11 @@ namespace nearfar::sim::cpu {
 /// found, each with LRU replacement and in one slice.
 class TableCaches {
  public:
-  explicit TableCaches(const Config& config)
-      : levels_{Level(config.caches.l1), Level(config.caches.l2), Level(config.caches.l3)},
-        memory_(config.caches.table_memory) {}
+  explicit TableCaches(const Config& config) : memory_(config.caches.table_memory) {
+    for (const CacheConfig& level : {config.caches.l1, config.caches.l2, config.caches.l3}) {
+      if (level.size != 0) levels_.emplace_back(level);
+    }
+  }
 
   /// The latency of reading the table's entry `index`, 8 bytes each.
   Tick read(std::uint64_t index) {
@@ -50,7 +52,7 @@ class TableCaches {
     Cache lines;
   };
 
-  std::array<Level, 3> levels_;
+  std::vector<Level> levels_;  ///< nearest first; a core may have none
   Tick memory_;
 };
 
