@@ -50,7 +50,7 @@ test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
 	@scripts/need gtest chromium? zsh? fish?
 	@$(call build,release)
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
 
 .PHONY: sanitize
 sanitize: test-asan test-tsan ## the C++ tests under the address, undefined-behaviour and thread sanitizers

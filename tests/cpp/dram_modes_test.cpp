@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "dram_fixture.h"
+#include "effort.h"
 
 namespace nearfar::sim::dram::testing {
 namespace {
@@ -127,13 +128,13 @@ TEST_P(RandomMachine, TheSameStreamLaterGivesTheSameLater) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Standards, RandomMachine,
-                         ::testing::Combine(::testing::Values(Standard::ddr4, Standard::ddr5),
-                                            ::testing::Range<std::uint64_t>(0, 24)),
-                         [](const auto& info) {
-                           return title(std::get<0>(info.param)) + "_" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Standards, RandomMachine,
+    ::testing::Combine(::testing::Values(Standard::ddr4, Standard::ddr5),
+                       ::testing::Range<std::uint64_t>(0, sim::testing::cases(24))),
+    [](const auto& info) {
+      return title(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
+    });
 
 }  // namespace
 }  // namespace nearfar::sim::dram::testing

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "effort.h"
 #include "machine_laws.h"
 #include "sim/imc/interleave.h"
 #include "sim/machine/machine.h"
@@ -88,8 +89,7 @@ TEST_P(RandomMachine, DoesAllTheSameALittleLaterWhenStartedLater) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomMachine,
-                         ::testing::Range(std::uint64_t{1}, std::uint64_t{21}));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMachine, ::testing::Range(std::uint64_t{1}, 1 + cases(20)));
 
 /// FNV-1a over 64-bit words.
 class Hash {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "effort.h"
 #include "machine_laws.h"
 #include "near_fixture.h"
 #include "sim/machine/build.h"
@@ -217,7 +218,7 @@ TEST_P(RandomNear, MakesJustTheAccessesItCounts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomNear, ::testing::Range(std::uint64_t{1}, std::uint64_t{11}));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomNear, ::testing::Range(std::uint64_t{1}, 1 + cases(10)));
 
 }  // namespace
 }  // namespace nearfar::sim::testing
