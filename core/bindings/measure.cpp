@@ -84,8 +84,8 @@ nb::dict overwrite(const std::string& settings, Bytes region, std::uint64_t writ
 
 nb::dict stream(const std::string& settings, const std::string& op, Bytes access, Bytes stride,
                 std::uint32_t threads, Bytes area, std::uint32_t reads_percent,
-                std::uint32_t outstanding, Bytes fence_every, const std::string& agent,
-                std::uint64_t lines, std::uint64_t seed) {
+                std::uint32_t outstanding, Bytes fence_every, const std::string& fence,
+                const std::string& agent, std::uint64_t lines, std::uint64_t seed) {
   sim::StreamPattern pattern;
   pattern.op = op;
   pattern.access = access;
@@ -94,6 +94,7 @@ nb::dict stream(const std::string& settings, const std::string& op, Bytes access
   pattern.area = area;
   pattern.reads_percent = reads_percent;
   pattern.fence_every = fence_every;
+  pattern.fence_kind = fence_kind(fence);
   pattern.lines = lines;
   pattern.agent = agent_choice(agent, outstanding);
   return to_dict(sim::measure(settings_of(settings, seed), pattern, raise_signals));
@@ -123,8 +124,8 @@ void bind_measure(nb::module_& module) {
   module.def("overwrite", overwrite, "settings"_a, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
              "fence_kind"_a, "seed"_a);
   module.def("stream", stream, "settings"_a, nb::kw_only(), "op"_a, "access"_a, "stride"_a,
-             "threads"_a, "area"_a, "reads_percent"_a, "outstanding"_a, "fence_every"_a, "agent"_a,
-             "lines"_a, "seed"_a);
+             "threads"_a, "area"_a, "reads_percent"_a, "outstanding"_a, "fence_every"_a,
+             "fence_kind"_a, "agent"_a, "lines"_a, "seed"_a);
   module.def("contention", contention, "settings"_a, nb::kw_only(), "other"_a, "area"_a, "reads"_a,
              "seed"_a, "threads"_a = 1, "delay_ps"_a = 0);
 }

@@ -110,8 +110,8 @@ nb::dict host_overwrite(const Memory& memory, Bytes region, std::uint64_t writes
 
 nb::dict host_stream(const Memory& memory, const std::string& op, Bytes access, Bytes stride,
                      Bytes area, std::uint32_t reads_percent, Bytes fence_every,
-                     std::uint64_t lines, std::uint64_t seed, const std::vector<int>& cpus,
-                     const nb::bytes& value, const nb::bytes& held) {
+                     const std::string& fence_kind, std::uint64_t lines, std::uint64_t seed,
+                     const std::vector<int>& cpus, const nb::bytes& value, const nb::bytes& held) {
   StreamRequest request;
   request.op = parse_op(op, Isa::host());
   request.access = access;
@@ -119,6 +119,7 @@ nb::dict host_stream(const Memory& memory, const std::string& op, Bytes access, 
   request.area = area;
   request.reads_percent = reads_percent;
   request.fence_every = fence_every;
+  request.fence = parse_fence(fence_kind);
   request.value = line_value(value);
   request.held = line_value(held);
   request.lines = lines;
@@ -207,7 +208,7 @@ void bind_probe(nb::module_& module) {
       .def("overwrite", host_overwrite, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
            "fence_kind"_a, "cpu"_a)
       .def("stream", host_stream, nb::kw_only(), "op"_a, "access"_a, "stride"_a, "area"_a,
-           "reads_percent"_a, "fence_every"_a, "lines"_a, "seed"_a, "cpus"_a,
+           "reads_percent"_a, "fence_every"_a, "fence_kind"_a, "lines"_a, "seed"_a, "cpus"_a,
            "value"_a = nb::bytes("", 0), "held"_a = nb::bytes("", 0))
       .def("contention", host_contention, nb::kw_only(), "other"_a, "area"_a, "reads"_a,
            "delay_ns"_a, "seed"_a, "cpus"_a)

@@ -205,7 +205,7 @@ void run_scattered(const Accesses& accesses, AccessState& state, std::uint64_t c
     since_fence += own.access;
     if (since_fence >= own.fence_every) {
       since_fence = 0;
-      fence(Fence::sfence);
+      fence(own.fence);
     }
   }
   state.done += count;

@@ -36,7 +36,8 @@ struct Accesses {
   Bytes access = line_bytes;
   Bytes stride = 0;  ///< 0: random
   std::uint32_t reads_percent = 100;
-  Bytes fence_every = 0;  ///< bytes between sfences; 0: none
+  Bytes fence_every = 0;  ///< bytes between fences; 0: none
+  Fence fence = Fence::sfence;
   const std::byte* value = nullptr;  ///< the line that stores write; nullptr: they count
 };
 

@@ -21,6 +21,7 @@ std::vector<Chunk> stream_thread(std::byte* base, const StreamRequest& request,
                           .stride = request.stride,
                           .reads_percent = request.reads_percent,
                           .fence_every = request.fence_every,
+                          .fence = request.fence,
                           .value = request.value ? request.value->bytes.data() : nullptr};
   AccessState state;
   state.random = request.seed + member.index();

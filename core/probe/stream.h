@@ -22,6 +22,7 @@ struct StreamRequest {
   Bytes area = 0;  ///< a thread's
   std::uint32_t reads_percent = 0;  ///< loads among the accesses of a storing `op`
   Bytes fence_every = 0;
+  Fence fence = Fence::sfence;
   std::optional<LineValue> value{};  ///< that stores write; none: they count
   std::optional<LineValue> held{};   ///< that every line holds before
   std::uint64_t lines = 0;  ///< of one thread

@@ -65,6 +65,7 @@ def test_a_pattern_survives_going_to_another_process() -> None:
         (lambda: Stream(reads="101%"), "reads: found '101%', expected 0% to 100%"),
         (lambda: Stream(reads="most"), "reads: found 'most', expected 0% to 100%"),
         (lambda: Stream(fence_every=32), "fence-every: 32 B is not a multiple of 64 B"),
+        (lambda: Stream(fence_kind="mfence"), "fence-kind: without fence-every there is no fence"),
         (lambda: Stream(agent="nobody"), "agent: unknown 'nobody', expected one of core, none"),
     ],
 )
@@ -280,3 +281,15 @@ def test_intervals_and_their_variation() -> None:
     assert variation([20, 20, 20]) == 0
     assert variation([10, 30]) == pytest.approx(200**0.5 / 20)
     assert variation([7]) == 0
+
+
+def test_an_mfence_keeps_the_next_line_waiting_and_an_sfence_does_not() -> None:
+    def ns_per_line(kind: str) -> float:
+        pattern = Stream(
+            op="store+clwb", access=64, stride="random", fence_every=64, fence_kind=kind, lines=4096
+        )
+        (point,) = nearfar.measure("model:optane-100,channels=6", pattern).points
+        return point.ns_per_line
+
+    idle_read = 300  # ns at least: the line comes in first
+    assert ns_per_line("mfence") > ns_per_line("sfence") + idle_read

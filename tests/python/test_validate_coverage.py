@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from nearfar.measure import Chase, Stream
+from nearfar.measure import Stream
 from nearfar.model import load
 from nearfar.simulate.coverage import UNEXPLAINED, coverage
 from nearfar.simulate.datasets import DATASETS, kind_of
@@ -108,12 +108,13 @@ def test_groups_that_share_no_dimm_are_run_once_and_multiplied(
     assert point.simulated({(point.job, "gb_per_s"): 2.0}) == 2.0 * point.scale
 
 
-def test_fenced_loads_wait_for_each_access(tmp_path: Path) -> None:
+def test_an_mfence_follows_each_access_on_the_days_that_show_one(tmp_path: Path) -> None:
     row = "0,Load,12,256,6010,2019-04-17\n0,Load,6,256,11495,2019-04-12\n"
     free, fenced = points("placement", table(tmp_path, PLACED + row))
     assert isinstance(free.job.pattern, Stream)
-    assert isinstance(fenced.job.pattern, Chase)
-    assert fenced.job.pattern.block == 256
+    assert free.job.pattern.fence_every is None
+    assert isinstance(fenced.job.pattern, Stream)
+    assert (fenced.job.pattern.fence_every, fenced.job.pattern.fence) == (256, "mfence")
 
 
 # Walks

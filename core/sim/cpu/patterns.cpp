@@ -176,7 +176,7 @@ bool StreamAccesses::next(Step& step) {
   }
   if (shape_.fence_every != 0 && since_fence_ >= shape_.fence_every) {
     since_fence_ = 0;
-    step = fence_step(FenceKind::sfence);
+    step = fence_step(shape_.fence_kind);
     return true;
   }
   step.kind = shape_.op;

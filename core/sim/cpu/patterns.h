@@ -129,7 +129,8 @@ struct StreamShape {
   Step::Kind op = Step::Kind::load;
   bool update = false;                ///< each line is loaded, then stored to
   std::uint32_t reads_percent = 100;  ///< below 100: loads among accesses of `op`
-  Bytes fence_every = 0;              ///< bytes between sfences; 0: none
+  Bytes fence_every = 0;              ///< bytes between fences; 0: none
+  FenceKind fence_kind = FenceKind::sfence;
   Tick pause{};                       ///< after each access
   std::uint32_t line_instructions = 0;
   std::uint32_t access_instructions = 0;

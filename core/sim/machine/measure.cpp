@@ -226,6 +226,7 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   shape.op = kind_of(pattern.op);
   shape.reads_percent = pattern.reads_percent;
   shape.fence_every = pattern.fence_every;
+  shape.fence_kind = pattern.fence_kind;
   shape.line_instructions = core.line_instructions;
   shape.access_instructions =
       pattern.stride == 0 ? core.random_access_instructions : core.strided_access_instructions;

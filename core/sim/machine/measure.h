@@ -71,6 +71,7 @@ struct StreamPattern {
   Bytes area = 0;  ///< a thread's
   std::uint32_t reads_percent = 0;
   Bytes fence_every = 0;
+  cpu::FenceKind fence_kind = cpu::FenceKind::sfence;
   std::uint64_t lines = 0;  ///< of all threads; 0: enough for a steady figure
   AgentChoice agent;
 };

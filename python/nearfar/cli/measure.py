@@ -137,6 +137,7 @@ def _add_stream(parser: Parser) -> None:
         "--reads", metavar="PERCENT", help="mix: this share loads, the rest does OP"
     )
     parser.add_argument("--fence-every", metavar="SIZE", help="bytes between fences; default none")
+    _add_fence_kind(parser, "sfence")
     parser.add_argument(
         "--value",
         metavar="HEX[,HEX...]",
@@ -172,9 +173,9 @@ def _contention(args: argparse.Namespace) -> Pattern:
     return Contention(**_given(args, Contention))
 
 
-def _add_fence_kind(parser: Parser) -> None:
+def _add_fence_kind(parser: Parser, default: str = "mfence") -> None:
     parser.add_argument(
-        "--fence-kind", metavar="mfence|sfence|cpuid", help="default mfence; cpuid on a host"
+        "--fence-kind", metavar="mfence|sfence|cpuid", help=f"default {default}; cpuid on a host"
     )
 
 

@@ -47,6 +47,7 @@ class Core(Protocol):
         reads_percent: int,
         outstanding: int,
         fence_every: int,
+        fence_kind: str,
         agent: str,
         lines: int,
         seed: int,

@@ -130,6 +130,7 @@ def _stream(
             area=reach,
             reads_percent=pattern.reads or 0,
             fence_every=pattern.fence_every or 0,
+            fence_kind=pattern.fence,
             lines=lines,
             seed=pattern.seed,
             cpus=list(cpus),

@@ -139,6 +139,7 @@ class Stream:
     reads: fields.Percent = fields.Percent(None)
     outstanding: fields.OptionalCount = fields.OptionalCount(None)
     fence_every: fields.OptionalSize = fields.OptionalSize(None)
+    fence_kind: fields.OptionalName = fields.OptionalName(None, FENCES)  # None: sfence
     agent: fields.Name = fields.Name("core", AGENTS)
     lines: fields.OptionalCount = fields.OptionalCount(None)
     seed: fields.Count = fields.Count(1, least=0)
@@ -150,6 +151,8 @@ class Stream:
     def __post_init__(self) -> None:
         if self.value is not None and set(self.op) <= {"load", "ntload", "load+clflushopt"}:
             raise InputError(f"value: {', '.join(self.op)} writes nothing")
+        if self.fence_kind is not None and self.fence_every is None:
+            raise InputError("fence-kind: without fence-every there is no fence")
         for access in self.access:
             for stride in self.strides_for(access):
                 if isinstance(stride, int) and stride < access:
@@ -172,6 +175,11 @@ class Stream:
         if self.reads is not None:
             return self.reads
         return 100 if op in ("load", "ntload", "load+store") else 0
+
+    @property
+    def fence(self) -> str:
+        """Which fence stands every `fence_every` bytes."""
+        return self.fence_kind or "sfence"
 
     def footprint(self, threads: int) -> int:
         """Bytes of memory that a point with so many threads reaches."""

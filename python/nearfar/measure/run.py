@@ -124,7 +124,7 @@ def check_for_model(pattern: Pattern) -> None:
     for op in (ops,) if isinstance(ops, str) else ops:
         if op in HOST_OPS:
             raise InputError(f"op: {op} is for host targets; models write back by store+clwb")
-    if isinstance(pattern, (Chase, Overwrite)) and pattern.fence_kind == HOST_FENCE:
+    if isinstance(pattern, (Chase, Overwrite, Stream)) and pattern.fence_kind == HOST_FENCE:
         raise InputError(
             f"fence-kind: {HOST_FENCE} is for host targets; models have mfence, sfence"
         )
@@ -270,6 +270,7 @@ def _stream_piece(
             reads_percent=pattern.reads_percent(op),
             outstanding=pattern.outstanding or 0,
             fence_every=pattern.fence_every or 0,
+            fence_kind=pattern.fence,
             agent=pattern.agent,
             lines=pattern.lines_for(access, threads),
             seed=pattern.seed,
