@@ -12,7 +12,7 @@ STAMPS := $(VENV)/.stamps
 CMAKE ?= $(BIN)/cmake
 CTEST ?= $(BIN)/ctest
 
-cpp_sources := $(shell find core cmake CMakeLists.txt -name '*.cpp' -o -name '*.h' -o -name '*.cmake' -o -name CMakeLists.txt)
+cpp_sources := $(shell find core cmake CMakeLists.txt -name '*.cpp' -o -name '*.c' -o -name '*.h' -o -name '*.cmake' -o -name CMakeLists.txt)
 demo_page := nearfar-demo.html
 
 # Configures and builds one preset (or some targets of it), showing only what the compiler has to say.
@@ -61,16 +61,17 @@ test-asan: $(STAMPS)/build
 	@$(call build,asan)
 	@$(call run-tests,asan)
 
-# A machine is one thread by design: only the kernels that measure real memory use several.
-threaded = core/probe
-threads_elsewhere = $(shell grep -rlE '^.include <(thread|mutex|atomic|future|condition_variable|pthread\.h)>' core | grep -v '^$(threaded)/')
+# A machine is one thread by design. The kernels that measure real memory use several, and the
+# front end has those of the program that it is told of.
+threaded = core/probe|core/frontend
+threads_elsewhere = $(shell grep -rlE '^.include <(thread|mutex|atomic|future|condition_variable|pthread\.h)>' core | grep -vE '^($(threaded))/')
 
 .PHONY: test-tsan
 test-tsan: $(STAMPS)/build
 	@scripts/need gtest
 	@[[ -z "$(threads_elsewhere)" ]] || { echo "Makefile: $(threads_elsewhere): threads outside $(threaded), which test-tsan does not run"; exit 1; }
-	@$(call build,tsan,$(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/probe_*_test.cpp)))
-	@$(call run-tests,tsan,--tests-regex '^probe_')
+	@$(call build,tsan,$(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/probe_*_test.cpp tests/cpp/frontend_gate_test.cpp)))
+	@$(call run-tests,tsan,--tests-regex '^(probe|frontend_gate)_')
 
 .PHONY: test-package
 test-package: $(STAMPS)/venv ## what `pip install .` leaves works without the checkout
@@ -129,6 +130,7 @@ $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pypro
 
 # Editable: Python is used where it lies, so only C++ makes this run again.
 $(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
+	@scripts/need zydis? qemu?
 	@echo "Building nearfar (C++ core and command)"
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install -q --disable-pip-version-check \
 	  --no-build-isolation --config-settings=build-dir=build/python --editable .

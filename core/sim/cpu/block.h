@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,6 +27,7 @@ enum class InstructionKind : std::uint8_t {
   system_call,
   pause,
 };
+inline constexpr std::size_t instruction_kinds = 17;
 
 /// Registers that carry dependences between instructions.
 using Register = std::uint8_t;

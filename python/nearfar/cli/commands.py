@@ -38,6 +38,7 @@ COMMANDS = (
     Command("measure", "measure", "one microbenchmark on a model: latency, bandwidth, tails"),
     Command("validate", "validate", "a model against published hardware measurements"),
     Command("replay", "replay", "a memory trace through a model"),
+    Command("run", "run", "a real program on a simulated machine"),
     Command("crash", "crash", "what a loss of power can leave of a program, and whether it holds"),
     Command("infer", "infer", "what is inside a device, from saved measurements alone"),
     Command("compare", "compare", "two results side by side, and what differs beyond noise"),

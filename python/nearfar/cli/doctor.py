@@ -18,10 +18,11 @@ from importlib.metadata import PackageNotFoundError, version
 from nearfar import resources
 from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
-from nearfar.errors import NearfarError
+from nearfar.errors import InputError, NearfarError
 from nearfar.measure import preconditions
 from nearfar.model import load, presets
 from nearfar.results import Precondition
+from nearfar.simulate.program_qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
 
@@ -118,6 +119,24 @@ def zstandard() -> Finding:
         return Finding("zstandard", OPTIONAL, "not installed", effect, "pip install zstandard")
 
 
+def qemu() -> Finding:
+    """What runs real programs: QEMU's user mode, able to load the plug-in built for it."""
+    effect = "run needs it: real programs on a simulated machine"
+    try:
+        front = front_end()
+    except InputError as error:
+        mend = GET_QEMU if shutil.which(QEMU) is None else GET_PLUGIN
+        return Finding(
+            "qemu",
+            OPTIONAL,
+            str(error),
+            effect,
+            "" if folder().is_dir() and shutil.which(QEMU) else mend,
+        )
+    found = f"{front.version} at {front.qemu}, plug-in interface {front.interface}"
+    return Finding("qemu", OK, found, effect)
+
+
 def processors() -> Finding:
     """How many processes can work at once."""
     count = len(os.sched_getaffinity(0))
@@ -142,7 +161,7 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, processors, chromium, valgrind,
+    python, core, models, reference, zstandard, qemu, processors, chromium, valgrind,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from nearfar.cli.options import output_path, write_output
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.documents import page
-from nearfar.results import Crashed, Replayed, load
+from nearfar.results import Crashed, Ran, Replayed, load
 
 
 def add_arguments(parser: Parser) -> None:
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     documents = []
     for path in args.results:
         document = load(path)
-        if isinstance(document, (Replayed, Crashed)):
+        if isinstance(document, (Replayed, Crashed, Ran)):
             raise InputError(
                 f"{path}: found schema {document.SCHEMA}: a page shows probes, measurements and "
                 "validations"

@@ -3,6 +3,7 @@
 from nearfar.results.crashed import Crashed, Explored, Violation
 from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
+from nearfar.results.ran import Ran, RanProcess
 from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Environment, Point, Precondition, Result, Target
 from nearfar.results.validation import (
@@ -32,6 +33,8 @@ __all__ = [
     "Point",
     "Precondition",
     "ProbeResult",
+    "Ran",
+    "RanProcess",
     "Replayed",
     "Result",
     "Target",

@@ -13,14 +13,15 @@ from nearfar.errors import InputError
 from nearfar.results.crashed import Crashed
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
+from nearfar.results.ran import Ran
 from nearfar.results.replayed import Replayed
 from nearfar.results.schema import Result
 from nearfar.results.validation import Validation
 
-Document = Result | ProbeResult | Validation | Replayed | Crashed
+Document = Result | ProbeResult | Validation | Replayed | Crashed | Ran
 
 _DOCUMENTS: dict[str, type[Document]] = {
-    kind.SCHEMA: kind for kind in (Result, Validation, Replayed, Crashed)
+    kind.SCHEMA: kind for kind in (Result, Validation, Replayed, Crashed, Ran)
 }
 
 

@@ -1,0 +1,269 @@
+#include "frontend/qemu/decode.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <array>
+
+#include "frontend/qemu/latency.h"
+
+namespace nearfar::frontend::qemu {
+namespace {
+
+using sim::cpu::Instruction;
+using sim::cpu::InstructionKind;
+using sim::cpu::Register;
+using namespace sim::cpu;
+
+struct Parsed {
+  ZydisDecodedInstruction head;
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+
+  [[nodiscard]] std::span<const ZydisDecodedOperand> all() const {
+    return std::span(operands).first(head.operand_count);
+  }
+};
+
+Register register_of(ZydisRegister reg) {
+  if (reg == ZYDIS_REGISTER_RFLAGS || reg == ZYDIS_REGISTER_EFLAGS) return flags_register;
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  const ZydisRegister known = whole == ZYDIS_REGISTER_NONE ? reg : whole;
+  const auto id = static_cast<Register>(ZydisRegisterGetId(known) & 0x1F);
+  switch (ZydisRegisterGetClass(known)) {
+    case ZYDIS_REGCLASS_GPR64:
+      return static_cast<Register>(first_general + (id & 15));
+    case ZYDIS_REGCLASS_XMM:
+    case ZYDIS_REGCLASS_YMM:
+    case ZYDIS_REGCLASS_ZMM:
+      return static_cast<Register>(first_vector + (id & 15));
+    case ZYDIS_REGCLASS_X87:
+    case ZYDIS_REGCLASS_MMX:
+      return other_register;
+    default:
+      return no_register;
+  }
+}
+
+template <std::size_t size>
+void add(std::array<Register, size>& to, Register reg) {
+  for (Register& place : to) {
+    if (place == reg) return;
+    if (place == no_register) {
+      place = reg;
+      return;
+    }
+  }
+}
+
+bool hidden_stack_pointer(const ZydisDecodedOperand& operand) {
+  return operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+         operand.type == ZYDIS_OPERAND_TYPE_REGISTER && operand.reg.value == ZYDIS_REGISTER_RSP;
+}
+
+void read_operand(const ZydisDecodedOperand& operand, Decoded& out) {
+  Instruction& to = out.instruction;
+  const bool reads = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+  const bool writes = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && !hidden_stack_pointer(operand)) {
+    const Register reg = register_of(operand.reg.value);
+    if (reads) add(to.sources, reg);
+    if (writes) add(to.destinations, reg);
+  }
+  if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
+  const bool computes = operand.mem.type == ZYDIS_MEMOP_TYPE_AGEN;
+  for (const ZydisRegister part : {operand.mem.base, operand.mem.index}) {
+    const Register reg = register_of(part);
+    if (reg == no_register) continue;
+    // A gather's index is a vector: one of the things that its loads' addresses wait for.
+    if (computes) {
+      add(to.sources, reg);
+    } else {
+      add(to.address_sources, reg);
+    }
+  }
+  if (computes) return;
+  out.reads |= reads;
+  out.writes |= writes;
+}
+
+bool is_register_pair(const Parsed& parsed, std::size_t a, std::size_t b) {
+  return parsed.head.operand_count_visible > std::max(a, b) &&
+         parsed.operands[a].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+         parsed.operands[b].type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+/// Whether the instruction clears its destination, whatever was in it.
+bool is_zero_idiom(const Parsed& parsed) {
+  switch (parsed.head.mnemonic) {
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_XORPD:
+      return is_register_pair(parsed, 0, 1) &&
+             parsed.operands[0].reg.value == parsed.operands[1].reg.value;
+    case ZYDIS_MNEMONIC_VPXOR:
+    case ZYDIS_MNEMONIC_VXORPS:
+    case ZYDIS_MNEMONIC_VXORPD:
+      return is_register_pair(parsed, 1, 2) &&
+             parsed.operands[1].reg.value == parsed.operands[2].reg.value;
+    default:
+      return false;
+  }
+}
+
+/// Whether renaming alone does it.
+bool is_eliminated_move(const Parsed& parsed) {
+  switch (parsed.head.mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_MOVAPS:
+    case ZYDIS_MNEMONIC_MOVAPD:
+    case ZYDIS_MNEMONIC_MOVDQA:
+    case ZYDIS_MNEMONIC_MOVDQU:
+    case ZYDIS_MNEMONIC_VMOVAPS:
+    case ZYDIS_MNEMONIC_VMOVAPD:
+    case ZYDIS_MNEMONIC_VMOVDQA:
+    case ZYDIS_MNEMONIC_VMOVDQU:
+      return is_register_pair(parsed, 0, 1) && parsed.operands[0].size >= 32 &&
+             ZydisRegisterGetClass(parsed.operands[1].reg.value) != ZYDIS_REGCLASS_SEGMENT;
+    default:
+      return false;
+  }
+}
+
+InstructionKind memory_kind(const Decoded& decoded, InstructionKind otherwise) {
+  if (decoded.reads && decoded.writes) return InstructionKind::load_store;
+  if (decoded.reads) return InstructionKind::load;
+  return decoded.writes ? InstructionKind::store : otherwise;
+}
+
+InstructionKind kind_of(const Parsed& parsed, const Decoded& decoded) {
+  switch (parsed.head.mnemonic) {
+    case ZYDIS_MNEMONIC_CLWB:
+      return InstructionKind::flush;
+    case ZYDIS_MNEMONIC_CLFLUSHOPT:
+      return InstructionKind::flush_invalidate;
+    case ZYDIS_MNEMONIC_CLFLUSH:
+      return InstructionKind::flush_ordered;
+    case ZYDIS_MNEMONIC_SFENCE:
+      return InstructionKind::store_fence;
+    case ZYDIS_MNEMONIC_LFENCE:
+      return InstructionKind::load_fence;
+    case ZYDIS_MNEMONIC_MFENCE:
+    case ZYDIS_MNEMONIC_CPUID:
+    case ZYDIS_MNEMONIC_SERIALIZE:
+      return InstructionKind::full_fence;
+    case ZYDIS_MNEMONIC_PAUSE:
+      return InstructionKind::pause;
+    case ZYDIS_MNEMONIC_SYSCALL:
+      return InstructionKind::system_call;
+    case ZYDIS_MNEMONIC_MOVNTDQA:
+    case ZYDIS_MNEMONIC_VMOVNTDQA:
+      return InstructionKind::nt_load;
+    case ZYDIS_MNEMONIC_MOVNTI:
+    case ZYDIS_MNEMONIC_MOVNTQ:
+    case ZYDIS_MNEMONIC_MOVNTPS:
+    case ZYDIS_MNEMONIC_MOVNTPD:
+    case ZYDIS_MNEMONIC_MOVNTDQ:
+    case ZYDIS_MNEMONIC_VMOVNTPS:
+    case ZYDIS_MNEMONIC_VMOVNTPD:
+    case ZYDIS_MNEMONIC_VMOVNTDQ:
+    case ZYDIS_MNEMONIC_MASKMOVDQU:
+    case ZYDIS_MNEMONIC_VMASKMOVDQU:
+    case ZYDIS_MNEMONIC_MASKMOVQ:
+      return InstructionKind::nt_store;
+    case ZYDIS_MNEMONIC_PREFETCHT0:
+    case ZYDIS_MNEMONIC_PREFETCHT1:
+    case ZYDIS_MNEMONIC_PREFETCHT2:
+    case ZYDIS_MNEMONIC_PREFETCHNTA:
+    case ZYDIS_MNEMONIC_PREFETCHW:
+      return InstructionKind::prefetch;
+    case ZYDIS_MNEMONIC_NOP:
+      return InstructionKind::plain;
+    default:
+      break;
+  }
+  const bool atomic = (parsed.head.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
+                      parsed.head.mnemonic == ZYDIS_MNEMONIC_XCHG;
+  if (atomic && decoded.writes) return InstructionKind::locked;
+  switch (parsed.head.meta.category) {
+    case ZYDIS_CATEGORY_COND_BR:
+    case ZYDIS_CATEGORY_UNCOND_BR:
+    case ZYDIS_CATEGORY_CALL:
+    case ZYDIS_CATEGORY_RET:
+      return memory_kind(decoded, InstructionKind::branch);
+    default:
+      return memory_kind(decoded, InstructionKind::plain);
+  }
+}
+
+bool names_a_line(InstructionKind kind) {
+  return kind == InstructionKind::flush || kind == InstructionKind::flush_invalidate ||
+         kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
+}
+
+AddressForm address_form(const Parsed& parsed, std::uint64_t pc) {
+  for (const ZydisDecodedOperand& operand : parsed.all()) {
+    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
+    const auto& memory = operand.mem;
+    AddressForm form{
+        .base = register_of(memory.base),
+        .index = register_of(memory.index),
+        .scale = std::max<std::uint8_t>(memory.scale, 1),
+        .displacement = memory.disp.has_displacement ? memory.disp.value : 0,
+        .known = memory.segment != ZYDIS_REGISTER_FS && memory.segment != ZYDIS_REGISTER_GS};
+    if (memory.base == ZYDIS_REGISTER_RIP) {
+      form.displacement += static_cast<std::int64_t>(pc + parsed.head.length);
+    }
+    return form;
+  }
+  return {};
+}
+
+void set_cost(const Parsed& parsed, Decoded& out) {
+  const char* name = ZydisMnemonicGetString(parsed.head.mnemonic);
+  const Cost cost = cost_of(name == nullptr ? "" : name, parsed.head.operand_width);
+  out.instruction.latency = cost.latency;
+  out.instruction.uops = cost.uops;
+  // What changes memory in place takes one slot for the load with its operation, one for the
+  // store; an atomic one about eight more than that for its lock (uops.info, lock add).
+  if (out.instruction.kind == InstructionKind::load_store) out.instruction.uops = 2;
+  if (out.instruction.kind == InstructionKind::locked) out.instruction.uops = 8;
+  if (is_eliminated_move(parsed)) out.instruction.latency = 0;
+  if (is_zero_idiom(parsed)) {
+    out.instruction.latency = 0;
+    out.instruction.sources.fill(no_register);
+  }
+}
+
+}  // namespace
+
+Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
+  static const ZydisDecoder decoder = [] {
+    ZydisDecoder made;
+    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return made;
+  }();
+  Decoded out;
+  // In 64-bit code the byte 62 begins nothing else; prefixes before it are not allowed.
+  out.evex = !bytes.empty() && bytes[0] == 0x62;
+  Parsed parsed;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &parsed.head,
+                                           parsed.operands.data()))) {
+    return out;
+  }
+  if (parsed.head.mnemonic != ZYDIS_MNEMONIC_NOP) {
+    for (const ZydisDecodedOperand& operand : parsed.all()) read_operand(operand, out);
+  }
+  out.instruction.kind = kind_of(parsed, out);
+  if (names_a_line(out.instruction.kind)) out.address = address_form(parsed, pc);
+  set_cost(parsed, out);
+  out.repeats = parsed.head.meta.category == ZYDIS_CATEGORY_STRINGOP &&
+                (parsed.head.attributes &
+                 (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+  out.counter =
+      parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSC || parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSCP;
+  return out;
+}
+
+}  // namespace nearfar::frontend::qemu

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "sim/cpu/block.h"
+
+namespace nearfar::frontend::qemu {
+
+/// Where a flush finds its line: base + index * scale + displacement.
+struct AddressForm {
+  sim::cpu::Register base = sim::cpu::no_register;
+  sim::cpu::Register index = sim::cpu::no_register;
+  std::uint8_t scale = 1;
+  std::int64_t displacement = 0;  ///< with the next instruction's address where that is the base
+  bool known = false;             ///< false if a segment's base is part of it
+};
+
+struct Decoded {
+  sim::cpu::Instruction instruction;
+  AddressForm address;    ///< of a flush or prefetch
+  bool reads = false;     ///< memory
+  bool writes = false;    ///< memory
+  bool repeats = false;   ///< a string instruction with a rep prefix
+  bool counter = false;   ///< rdtsc or rdtscp, which tell host time
+  bool evex = false;      ///< AVX-512's encoding, which QEMU does not have
+};
+
+/// What the bytes of one instruction at `pc` mean; an unknown one is plain. QEMU gives what it
+/// has read: of an instruction it does not know, perhaps the first bytes alone.
+[[nodiscard]] Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc);
+
+}  // namespace nearfar::frontend::qemu

@@ -1,0 +1,252 @@
+// The plug-in that QEMU loads: tells the simulated machine what the guest executes.
+//
+// The process is one for all of QEMU's threads and forks, and QEMU's callbacks carry no pointer
+// to it: it is this library's one global.
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#if NEARFAR_QEMU_API == 1
+#include "frontend/qemu/abi_v1.h"
+#else
+#include "frontend/qemu/abi_v4.h"
+#endif
+#include "frontend/qemu/process.h"
+#include "frontend/qemu/system_calls.h"
+#include "frontend/qemu/translated.h"
+
+#define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace nearfar::frontend::qemu {
+namespace {
+
+using sim::cpu::InstructionKind;
+
+struct Plugin {
+  explicit Plugin(std::unique_ptr<Process> made) : process(std::move(made)), calls(*process) {}
+
+  std::unique_ptr<Process> process;
+  SystemCalls calls;
+  Blocks blocks;
+};
+
+Plugin* plugin = nullptr;  // as long as the process lives: QEMU may call until its very end
+
+void* as_data(std::size_t index) { return reinterpret_cast<void*>(index); }
+std::uint16_t as_index(void* data) {
+  return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(data));
+}
+
+void on_block(unsigned, void* data) {
+  Thread& thread = plugin->process->thread();
+  if (thread.recorder.full()) plugin->process->drain(thread);
+  thread.recorder.begin(*static_cast<const Translated*>(data));
+}
+
+void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) {
+  plugin->process->thread().recorder.access(address, 1u << qemu_plugin_mem_size_shift(info),
+                                            as_index(data), qemu_plugin_mem_is_store(info));
+}
+
+std::optional<std::uint64_t> address_of(const AddressForm& form) {
+  if (!form.known) return std::nullopt;
+  auto address = static_cast<std::uint64_t>(form.displacement);
+  if (form.base != sim::cpu::no_register) {
+    const auto base = general_register(form.base);
+    if (!base) return std::nullopt;
+    address += *base;
+  }
+  if (form.index != sim::cpu::no_register) {
+    const auto index = general_register(form.index);
+    if (!index) return std::nullopt;
+    address += *index * form.scale;
+  }
+  return address;
+}
+
+/// A flush or prefetch: QEMU does nothing for it, so no access tells its address.
+void on_line(unsigned, void* data) {
+  Thread& thread = plugin->process->thread();
+  const Translated* block = thread.recorder.current();
+  const std::uint16_t index = as_index(data);
+  if (block == nullptr || index >= block->addresses.size()) return;
+  const bool flush = block->block.instructions[index].kind != InstructionKind::prefetch;
+  if (const auto address = address_of(block->addresses[index])) {
+    thread.recorder.line(*address, index);
+  } else if (flush && thread.told.next < thread.told.end) {
+    thread.recorder.line(thread.told.next, index);
+    thread.told.next += line_bytes;
+    ++thread.fresh.flushes_told;
+  } else if (flush) {
+    ++thread.fresh.flushes_unresolved;
+  }
+}
+
+struct Instruction {
+  qemu_plugin_insn* handle;
+  Decoded decoded;
+};
+
+std::vector<Instruction> decode_all(const qemu_plugin_tb* tb, std::vector<std::uint8_t>& key) {
+  std::vector<Instruction> out;
+  std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
+  for (std::size_t i = 0; i < sizeof pc; ++i) key.push_back(static_cast<std::uint8_t>(pc >> 8 * i));
+  for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
+    qemu_plugin_insn* handle = qemu_plugin_tb_get_insn(tb, i);
+    std::array<std::uint8_t, 16> bytes{};
+    const std::size_t size = copy_bytes(handle, bytes.data(), bytes.size());
+    key.insert(key.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    out.push_back({handle, decode(std::span(bytes).first(size), pc)});
+    if (out.back().decoded.evex) plugin->process->note_avx512(pc);
+    pc += qemu_plugin_insn_size(handle);
+  }
+  return out;
+}
+
+bool names_a_line(InstructionKind kind) {
+  return kind == InstructionKind::flush || kind == InstructionKind::flush_invalidate ||
+         kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
+}
+
+Translated translate(std::uint64_t pc, const std::vector<Instruction>& instructions) {
+  Translated out;
+  out.block.pc = pc;
+  bool has_lines = false;
+  for (const Instruction& instruction : instructions) {
+    out.block.instructions.push_back(instruction.decoded.instruction);
+    out.counters_read += instruction.decoded.counter ? 1 : 0;
+    has_lines |= names_a_line(instruction.decoded.instruction.kind);
+  }
+  if (has_lines) {
+    for (const Instruction& instruction : instructions) {
+      out.addresses.push_back(instruction.decoded.address);
+    }
+  }
+  out.ends_repeating = !instructions.empty() && instructions.back().decoded.repeats;
+  for (std::size_t i = 0; i + 1 < instructions.size(); ++i) {
+    pc += qemu_plugin_insn_size(instructions[i].handle);
+  }
+  out.last_pc = pc;
+  return out;
+}
+
+void on_translation(std::uint64_t, qemu_plugin_tb* tb) {
+  std::vector<std::uint8_t> key;
+  const std::vector<Instruction> instructions = decode_all(tb, key);
+  const Translated& block =
+      plugin->blocks.get(key, [&] { return translate(qemu_plugin_tb_vaddr(tb), instructions); });
+  qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
+                                       const_cast<Translated*>(&block));
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const Decoded& decoded = instructions[i].decoded;
+    if (names_a_line(decoded.instruction.kind)) {
+      qemu_plugin_register_vcpu_insn_exec_cb(instructions[i].handle, on_line, reading_registers,
+                                             as_data(i));
+    } else if (decoded.reads || decoded.writes) {
+      qemu_plugin_register_vcpu_mem_cb(instructions[i].handle, on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                       QEMU_PLUGIN_MEM_RW, as_data(i));
+    }
+  }
+}
+
+void on_system_call(std::uint64_t, unsigned, std::int64_t number, std::uint64_t a, std::uint64_t b,
+                    std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f,
+                    std::uint64_t, std::uint64_t) {
+  plugin->calls.enter({number, {a, b, c, d, e, f}});
+}
+
+void on_system_call_return(std::uint64_t, unsigned, std::int64_t, std::int64_t result) {
+  plugin->calls.exit(result);
+}
+
+void on_exit(std::uint64_t, void*) { plugin->process->write_result(true); }
+
+/// The value of `name=value` among the plug-in's arguments.
+std::string_view argument(std::span<char*> arguments, std::string_view name) {
+  for (const std::string_view text : arguments) {
+    if (text.starts_with(name) && text.substr(name.size()).starts_with("=")) {
+      return text.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+std::uint64_t number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// Without whom nobody would read the result.
+void end_with(std::uint64_t supervisor) {
+  if (supervisor == static_cast<std::uint64_t>(getppid())) prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+bool deadly(int signal) {
+  struct sigaction action{};
+  if (signal == SIGKILL) return true;
+  if (signal == 0 || sigaction(signal, nullptr, &action) != 0) return false;
+  const bool ignored = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
+                       signal == SIGWINCH || signal == SIGSTOP || signal == SIGTSTP ||
+                       signal == SIGTTIN || signal == SIGTTOU;
+  return action.sa_handler == SIG_DFL && !ignored;
+}
+
+}  // namespace
+}  // namespace nearfar::frontend::qemu
+
+using namespace nearfar::frontend::qemu;
+
+NEARFAR_EXPORT int qemu_plugin_version;
+int qemu_plugin_version = interface_version;
+
+NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info, int argc,
+                                       char** argv) {
+  const std::span arguments(argv, static_cast<std::size_t>(argc));
+  try {
+    if (std::string_view(info->target_name) != "x86_64" || info->system_emulation) {
+      throw nearfar::InputError("expected QEMU's user mode for x86_64");
+    }
+    plugin =
+        new Plugin(std::make_unique<Process>(std::string(argument(arguments, "run")),
+                                             nearfar::Tick(number(argument(arguments, "start"))),
+                                             number(argument(arguments, "number"))));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "nearfar: %s\n", error.what());
+    return 1;
+  }
+  end_with(plugin->process->options().count("supervisor"));
+  qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+  qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
+  qemu_plugin_register_atexit_cb(id, on_exit, nullptr);
+  pthread_atfork([] { plugin->process->before_fork(); },
+                 [] { plugin->process->after_fork_in_parent(); },
+                 [] { plugin->process->after_fork_in_child(); });
+  return 0;
+}
+
+/// In place of the C library's, by which QEMU 7.2 ends itself when a signal ends the guest: its
+/// interface tells plug-ins nothing of that, and what was measured would be lost.
+NEARFAR_EXPORT int kill(pid_t process, int signal) noexcept {
+  if (plugin != nullptr && process == getpid() && deadly(signal)) {
+    plugin->process->write_result(true, signal);
+  }
+  return static_cast<int>(syscall(SYS_kill, process, signal));
+}

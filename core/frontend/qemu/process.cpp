@@ -1,0 +1,230 @@
+#include "frontend/qemu/process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "base/error.h"
+
+namespace nearfar::frontend::qemu {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(path + ": cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void report(const Counts& counts, std::ostream& out) {
+  using enum sim::cpu::InstructionKind;
+  out << "count.instructions = " << counts.instructions << "\n"
+      << "count.loads = " << counts.loads << "\n"
+      << "count.stores = " << counts.stores << "\n"
+      << "count.load_bytes = " << counts.load_bytes << "\n"
+      << "count.store_bytes = " << counts.store_bytes << "\n"
+      << "count.nt_loads = " << counts.of(nt_load) << "\n"
+      << "count.nt_stores = " << counts.of(nt_store) << "\n"
+      << "count.atomics = " << counts.of(locked) << "\n"
+      << "count.clwb = " << counts.of(flush) << "\n"
+      << "count.clflushopt = " << counts.of(flush_invalidate) << "\n"
+      << "count.clflush = " << counts.of(flush_ordered) << "\n"
+      << "count.flushes_unresolved = " << counts.flushes_unresolved << "\n"
+      << "count.flushes_told = " << counts.flushes_told << "\n"
+      << "count.store_fences = " << counts.of(store_fence) << "\n"
+      << "count.load_fences = " << counts.of(load_fence) << "\n"
+      << "count.full_fences = " << counts.of(full_fence) << "\n"
+      << "count.prefetches = " << counts.of(prefetch) << "\n"
+      << "count.pauses = " << counts.of(pause) << "\n"
+      << "count.system_calls = " << counts.system_calls << "\n"
+      << "count.counters_read = " << counts.counters_read << "\n";
+}
+
+}  // namespace
+
+thread_local Thread* Process::current = nullptr;
+
+Process::Process(std::string folder, Tick start, std::uint64_t number)
+    : folder_(std::move(folder)),
+      options_(Settings::parse(read_file(folder_ + "/options"))),
+      number_(number),
+      regions_only_(options_.flag("regions_only")),
+      gate_(options_.time("quantum")),
+      engine_(make_engine()),
+      start_(start) {}
+
+std::unique_ptr<Engine> Process::make_engine() const {
+  return make_counting_engine(options_.time("period"));
+}
+
+Thread& Process::attach() {
+  const std::lock_guard lock(mutex_);
+  // Guest threads begin when their creator's clock shows the same: no later than all others.
+  const Tick slowest = gate_.slowest();
+  const Tick at = slowest.is_never() ? start_ : slowest;
+  Thread& thread = threads_.emplace_back();
+  thread.engine = engine_->add_thread(at);
+  thread.gate = gate_.join(at);
+  thread.began = at;
+  return *(current = &thread);
+}
+
+void Process::drain(Thread& thread) {
+  std::unique_lock lock(mutex_);
+  simulate(thread);
+  gate_.stay(lock, thread.gate, engine_->now(thread.engine));
+  // Looking at the clock each time would cost more than counting does.
+  if (++drains_ % 1024 != 0) return;
+  if (std::chrono::steady_clock::now() - written_ > std::chrono::milliseconds(500)) {
+    write_locked(false, 0, {});
+  }
+}
+
+void Process::simulate(Thread& thread) try {
+  const bool watching = watched();
+  thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
+    if (watching) {
+      thread.counts.add(run, accesses);
+      engine_->run(thread.engine, run.block->block, accesses);
+    } else if (!run.goes_on) {
+      engine_->skip(thread.engine, run.block->block.instructions.size());
+    }
+  });
+  if (watching) thread.counts += thread.fresh;
+  thread.fresh = {};
+} catch (const std::exception& error) {
+  fail(error.what());
+}
+
+void Process::fail(const std::string& why) {
+  write_locked(true, 0, why);
+  // Neither QEMU nor the guest can go on, and no exception may cross QEMU's code.
+  _exit(125);
+}
+
+void Process::leave(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  ++thread.fresh.system_calls;
+  simulate(thread);
+  gate_.leave(thread.gate, engine_->now(thread.engine));
+}
+
+void Process::come(Thread& thread, Tick until, bool blocked) {
+  const std::lock_guard lock(mutex_);
+  const Tick before = engine_->now(thread.engine);
+  if (blocked) until = max(until, gate_.woken());
+  if (until > before) {
+    engine_->wait(thread.engine, until);
+    thread.idle += engine_->now(thread.engine) - before;
+  }
+  gate_.come(thread.gate, engine_->now(thread.engine));
+}
+
+void Process::end_thread(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  simulate(thread);
+  gate_.leave(thread.gate, engine_->now(thread.engine));
+  engine_->end_thread(thread.engine);
+  current = nullptr;
+}
+
+Tick Process::now(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  return engine_->now(thread.engine);
+}
+
+Tick Process::busy(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  return engine_->now(thread.engine) - thread.began - thread.idle;
+}
+
+Tick Process::busy() {
+  const std::lock_guard lock(mutex_);
+  Tick sum{};
+  for (const Thread& thread : threads_) {
+    sum += engine_->now(thread.engine) - thread.began - thread.idle;
+  }
+  return sum;
+}
+
+void Process::begin_region() {
+  const std::lock_guard lock(mutex_);
+  ++regions_;
+  ++regions_begun_;
+}
+
+void Process::end_region() {
+  const std::lock_guard lock(mutex_);
+  regions_ = std::max(regions_ - 1, 0);
+}
+
+void Process::note_avx512(std::uint64_t pc) {
+  const std::lock_guard lock(mutex_);
+  if (avx512_pc_ == 0) avx512_pc_ = pc;
+}
+
+void Process::note_native(const std::string& program) {
+  const std::lock_guard lock(mutex_);
+  native_ = program;
+  ++natives_;
+}
+
+void Process::write_result(bool final, int signal) {
+  const std::lock_guard lock(mutex_);
+  if (current != nullptr) simulate(*current);
+  write_locked(final, signal, {});
+}
+
+void Process::write_locked(bool final, int signal, const std::string& error) {
+  written_ = std::chrono::steady_clock::now();
+  Counts sum;
+  Tick end = start_;
+  for (const Thread& thread : threads_) {
+    sum += thread.counts;
+    end = max(end, engine_->now(thread.engine));
+  }
+  const std::string name = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(number_);
+  {
+    std::ofstream out(name + ".part", std::ios::binary | std::ios::trunc);
+    out << "process = " << getpid() << "\nnumber = " << number_
+        << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
+        << "\nthreads = " << threads_.size() << "\nstart = " << start_.ps()
+        << "\nend = " << end.ps() << "\nregions = " << regions_begun_ << "\navx512 = " << avx512_pc_
+        << "\nnatives = " << natives_ << "\n";
+    if (!native_.empty()) out << "native = " << native_ << "\n";
+    if (!error.empty()) out << "error = " << error << "\n";
+    report(sum, out);
+    engine_->report(out);
+  }
+  if (final) std::ofstream(folder_ + "/" + std::to_string(getpid()) + ".end") << end.ps() << "\n";
+  if (std::rename((name + ".part").c_str(), (name + ".result").c_str()) != 0) {
+    std::remove((name + ".part").c_str());
+  }
+}
+
+void Process::before_fork() { mutex_.lock(); }
+void Process::after_fork_in_parent() { mutex_.unlock(); }
+
+void Process::after_fork_in_child() {
+  mutex_.unlock();
+  const Tick at = current == nullptr ? start_ : engine_->now(current->engine);
+  start_ = at;
+  number_ = 0;
+  natives_ = 0;
+  native_.clear();
+  engine_ = make_engine();
+  gate_.restart();
+  // The threads of the parent are not here; theirs is the memory that this one's record is in.
+  const bool had_thread = current != nullptr;
+  threads_.clear();
+  current = nullptr;
+  if (had_thread) gate_.leave(attach().gate, at);
+}
+
+}  // namespace nearfar::frontend::qemu

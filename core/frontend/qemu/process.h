@@ -1,0 +1,112 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/settings.h"
+#include "base/tick.h"
+#include "frontend/qemu/counts.h"
+#include "frontend/qemu/engine.h"
+#include "frontend/qemu/gate.h"
+#include "frontend/qemu/recorder.h"
+
+namespace nearfar::frontend::qemu {
+
+/// Consecutive lines that the guest library says the next flush instructions will flush.
+struct ToldLines {
+  std::uint64_t next = 0;
+  std::uint64_t end = 0;
+};
+
+/// One thread of the guest. Only its own host thread touches it, but for what the lock guards.
+struct Thread {
+  Recorder recorder;
+  Counts fresh;  ///< counted since the last drain
+  ToldLines told;
+  Counts counts;  ///< guarded
+  Engine::Thread engine = 0;
+  Gate::Member gate = 0;
+  Tick began{};
+  Tick idle{};  ///< spent waiting since then
+};
+
+/// The guest's process: its threads, the simulated machine and the result.
+class Process {
+ public:
+  /// `folder` is where `nearfar run` put the options and awaits results; `start` is the
+  /// simulated time at which this program begins, `number` how many programs the same process
+  /// executed before.
+  Process(std::string folder, Tick start, std::uint64_t number);
+
+  [[nodiscard]] const Settings& options() const { return options_; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] std::uint64_t number() const { return number_; }
+
+  /// The calling thread.
+  [[nodiscard]] Thread& thread() { return current != nullptr ? *current : attach(); }
+
+  /// Gives what the thread has done to the machine.
+  void drain(Thread& thread);
+
+  /// The thread enters a system call, and comes back at `until` or later; one that was `blocked`
+  /// not before whoever woke it.
+  void leave(Thread& thread);
+  void come(Thread& thread, Tick until, bool blocked);
+  void end_thread(Thread& thread);
+
+  [[nodiscard]] Tick now(Thread& thread);
+  /// How long the thread, or all of them together, have been doing something.
+  [[nodiscard]] Tick busy(Thread& thread);
+  [[nodiscard]] Tick busy();
+
+  void begin_region();
+  void end_region();
+
+  /// Facts that are stated with the result: QEMU met an AVX-512 instruction; a program was
+  /// executed without being seen.
+  void note_avx512(std::uint64_t pc);
+  void note_native(const std::string& program);
+
+  /// Writes the result as it is. `signal` is what ends the program, if one does.
+  void write_result(bool final, int signal = 0);
+
+  /// fork(): hold still meanwhile; then go on as a process of its own, with an empty machine.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  Thread& attach();
+  void simulate(Thread& thread);
+  [[noreturn]] void fail(const std::string& why);
+  [[nodiscard]] std::unique_ptr<Engine> make_engine() const;
+  void write_locked(bool final, int signal, const std::string& error);
+  [[nodiscard]] bool watched() const { return !regions_only_ || regions_ > 0; }
+
+  // The host thread's guest thread. In the initial thread-local block: a call for each access
+  // would cost as much as the callback.
+  static thread_local Thread* current __attribute__((tls_model("initial-exec")));
+
+  std::string folder_;
+  Settings options_;
+  std::uint64_t number_;
+  bool regions_only_;
+  std::mutex mutex_;
+  Gate gate_;
+  std::unique_ptr<Engine> engine_;
+  std::deque<Thread> threads_;
+  Tick start_;
+  int regions_ = 0;
+  std::uint64_t regions_begun_ = 0;
+  std::uint64_t avx512_pc_ = 0;
+  std::string native_;
+  std::uint64_t natives_ = 0;
+  std::uint64_t drains_ = 0;
+  std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace nearfar::frontend::qemu

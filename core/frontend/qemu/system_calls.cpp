@@ -1,0 +1,176 @@
+#include "frontend/qemu/system_calls.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/times.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/address.h"
+#include "frontend/guest/nearfar_requests.h"
+#include "frontend/qemu/execute.h"
+#include "frontend/qemu/guest_memory.h"
+
+namespace nearfar::frontend::qemu {
+
+thread_local SystemCalls::Pending SystemCalls::pending;
+
+SystemCalls::SystemCalls(Process& process)
+    : process_(process),
+      time_(process.options().count("realtime_ns"), process.options().count("monotonic_ns")) {}
+
+void SystemCalls::enter(const SystemCall& call) {
+  Thread& thread = process_.thread();
+  process_.leave(thread);
+  pending = {.call = call, .wait = wait_of(call)};
+  switch (call.number) {
+    case NEARFAR_SYSTEM_CALL:
+      request(thread, call);
+      break;
+    case SYS_execve:
+      execute(thread, call);
+      break;
+    case SYS_exit:
+      process_.end_thread(thread);
+      break;
+    default:
+      prepare_wait(thread);
+  }
+}
+
+void SystemCalls::exit(std::int64_t result) {
+  Thread& thread = process_.thread();
+  if (pending.moved) write_guest(pending.moved_at, pending.original);
+  Tick until{};
+  if (pending.limited && result == pending.wait.over) until = pending.until;
+  const bool waited_for = pending.call.number == SYS_wait4 || pending.call.number == SYS_waitid;
+  if (waited_for && result > 0) until = end_of_child(result);
+  process_.come(thread, until, pending.wait.may_block);
+  if (result < 0) return;
+  switch (pending.call.number) {
+    case SYS_clock_gettime:
+    case SYS_gettimeofday:
+      tell_time(thread);
+      break;
+    case SYS_getrusage:
+    case SYS_times:
+      tell_usage(thread);
+      break;
+    default:
+      break;
+  }
+}
+
+void SystemCalls::request(Thread& thread, const SystemCall& call) {
+  switch (call.arguments[0]) {
+    case NEARFAR_HELLO:
+      write_guest(call.arguments[1], std::uint64_t{NEARFAR_PROTOCOL});
+      break;
+    case NEARFAR_REGION_BEGIN:
+      process_.begin_region();
+      break;
+    case NEARFAR_REGION_END:
+      process_.end_region();
+      break;
+    case NEARFAR_FLUSHING:
+      thread.told = {call.arguments[1] / line_bytes * line_bytes,
+                     call.arguments[1] + call.arguments[2]};
+      break;
+    case NEARFAR_FLUSHED:
+      thread.told = {};
+      break;
+    default:
+      break;
+  }
+}
+
+void SystemCalls::execute(Thread& thread, const SystemCall& call) {
+  auto path = read_text(call.arguments[0]);
+  auto arguments = read_texts(call.arguments[1]);
+  auto environment = read_texts(call.arguments[2]);
+  if (!path || !arguments || !environment) return;  // the kernel says EFAULT
+  Execution execution{std::move(*path), std::move(*arguments), std::move(*environment)};
+  const std::string named = execution.path;
+  switch (resolve(execution)) {
+    case Executable::none:
+      return;
+    case Executable::foreign:
+      process_.note_native(named);
+      process_.write_result(true);
+      return;
+    case Executable::seen:
+      break;
+  }
+  process_.write_result(true);
+  // From here on this process is another program's, unless the kernel refuses.
+  qemu::execute(under_qemu(execution, process_.options(), process_.folder(), process_.now(thread),
+                           process_.number() + 1));
+}
+
+void SystemCalls::prepare_wait(Thread& thread) {
+  const auto limit = limit_ns(pending.wait, pending.call);
+  if (!limit) return;
+  const Tick now = process_.now(thread);
+  pending.limited = true;
+  if (!pending.wait.absolute) {
+    pending.until = now + GuestTime::ticks(*limit);
+    return;
+  }
+  pending.until = time_.when(pending.wait.realtime, *limit);
+  const std::uint64_t at = pending.call.arguments[pending.wait.argument] + pending.wait.offset;
+  const auto original = read_guest<timespec>(at);
+  if (!original) return;
+  const std::int64_t shown = static_cast<std::int64_t>(*limit) + time_.host_ahead_ns(now);
+  pending.original = *original;
+  pending.moved_at = at;
+  pending.moved =
+      write_guest(at, GuestTime::as_timespec(shown < 1 ? 1 : static_cast<std::uint64_t>(shown)));
+}
+
+void SystemCalls::tell_time(Thread& thread) {
+  const auto& arguments = pending.call.arguments;
+  const Tick now = process_.now(thread);
+  if (pending.call.number == SYS_gettimeofday) {
+    if (arguments[0] != 0) {
+      write_guest(arguments[0], GuestTime::as_timeval(*time_.at(CLOCK_REALTIME, now)));
+    }
+    return;
+  }
+  const auto clock = static_cast<clockid_t>(arguments[0]);
+  auto shown = time_.at(clock, now);
+  if (clock == CLOCK_PROCESS_CPUTIME_ID) shown = process_.busy().ps() / 1000;
+  if (clock == CLOCK_THREAD_CPUTIME_ID) shown = process_.busy(thread).ps() / 1000;
+  if (shown) write_guest(arguments[1], GuestTime::as_timespec(*shown));
+}
+
+void SystemCalls::tell_usage(Thread& thread) {
+  const auto& arguments = pending.call.arguments;
+  if (pending.call.number == SYS_times) {
+    auto told = read_guest<tms>(arguments[0]);
+    if (!told) return;
+    const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    told->tms_utime = static_cast<clock_t>(process_.busy().ps() / (1'000'000'000'000 / per_second));
+    told->tms_stime = 0;
+    write_guest(arguments[0], *told);
+    return;
+  }
+  const auto who = static_cast<int>(arguments[0]);
+  if (who != RUSAGE_SELF && who != RUSAGE_THREAD) return;
+  auto told = read_guest<rusage>(arguments[1]);
+  if (!told) return;
+  const Tick busy = who == RUSAGE_SELF ? process_.busy() : process_.busy(thread);
+  told->ru_utime = GuestTime::as_timeval(busy.ps() / 1000);
+  told->ru_stime = {};
+  write_guest(arguments[1], *told);
+}
+
+Tick SystemCalls::end_of_child(std::int64_t child) const {
+  std::ifstream file(process_.folder() + "/" + std::to_string(child) + ".end");
+  std::uint64_t ps = 0;
+  file >> ps;
+  return Tick(ps);
+}
+
+}  // namespace nearfar::frontend::qemu

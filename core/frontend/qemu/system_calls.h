@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "frontend/qemu/process.h"
+#include "frontend/qemu/waits.h"
+
+namespace nearfar::frontend::qemu {
+
+/// Follows the guest's system calls. Clocks tell simulated time: what the kernel wrote is
+/// overwritten. Who waits for a time waits as long by the real clock, and its own clock goes on
+/// by what it waited for: other processes and threads get the time that the program gives them.
+class SystemCalls {
+ public:
+  explicit SystemCalls(Process& process);
+
+  void enter(const SystemCall& call);
+  void exit(std::int64_t result);
+
+ private:
+  /// What a thread's call will need when it comes back.
+  struct Pending {
+    SystemCall call;
+    Wait wait;
+    Tick until{};          ///< when the time waited for is over
+    bool limited = false;  ///< it waits for a time
+    bool moved = false;    ///< the reading in the guest's memory was changed
+    std::uint64_t moved_at = 0;
+    timespec original{};
+  };
+
+  void request(Thread& thread, const SystemCall& call);
+  void execute(Thread& thread, const SystemCall& call);
+  void prepare_wait(Thread& thread);
+  void tell_time(Thread& thread);
+  void tell_usage(Thread& thread);
+  [[nodiscard]] Tick end_of_child(std::int64_t child) const;
+
+  static thread_local Pending pending;
+
+  Process& process_;
+  GuestTime time_;
+};
+
+}  // namespace nearfar::frontend::qemu

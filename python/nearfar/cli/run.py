@@ -1,0 +1,67 @@
+"""`nearfar run TARGET -- PROGRAM ARGUMENT...`: a real program on a simulated machine.
+
+The program's streams are the command's, so the report goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from nearfar.cli.options import add_output, add_target, complain, emit, write_json
+from nearfar.cli.parser import Parser
+from nearfar.report.run import run_text
+from nearfar.simulate.program import CORES
+from nearfar.simulate.program import run as run_program
+from nearfar.simulate.program_qemu import QEMU, include_folder
+
+
+class _PrintInclude(argparse.Action):
+    """As --version: prints, and nothing else happens."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        emit(f"{include_folder()}\n")
+        parser.exit()
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TARGET, PROGRAM and the options."""
+    add_target(parser)
+    parser.add_argument(
+        "program", metavar="PROGRAM", nargs="+", help="with its arguments, behind --"
+    )
+    parser.add_argument(
+        "--core",
+        choices=CORES,
+        default="count",
+        help="what executes: count (default) counts, an instruction a cycle, no memory simulated",
+    )
+    parser.add_argument(
+        "--roi",
+        action="store_true",
+        help="only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END of nearfar.h",
+    )
+    parser.add_argument(
+        "--qemu", metavar="PROGRAM", default=QEMU, help=f"QEMU's user mode (default {QEMU})"
+    )
+    parser.add_argument(
+        "--include",
+        action=_PrintInclude,
+        nargs=0,
+        help="print the folder of nearfar.h, for the compiler's -I, and do nothing else",
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the program; its exit status is the command's."""
+    sys.stdout.flush()
+    ran = run_program(
+        args.target, args.program, core=args.core, regions_only=args.roi, qemu=args.qemu
+    )
+    if not args.quiet:
+        sys.stderr.write(run_text(ran))
+        for note in ran.notes:
+            complain(note)
+    write_json(args, ran.to_dict())
+    return ran.exit_code

@@ -1,0 +1,187 @@
+"""A real program on a simulated machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nearfar.errors import InputError, NearfarError
+from nearfar.measure.quantity import choice
+from nearfar.measure.target import describe, environment, resolve
+from nearfar.model import Model
+from nearfar.results.ran import Ran, RanProcess
+from nearfar.simulate.program_elf import Command, command
+from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
+from nearfar.simulate.program_start import Ended, run_to_end
+
+CORES = ("count",)
+
+# Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
+# byte at a time, and libraries that do not find them copy with vector instructions instead.
+_PROCESSOR = "max,-erms"
+_QUANTUM_PS = 1_000_000
+
+
+def run(
+    target: str | Model,
+    words: Sequence[str],
+    *,
+    core: str = "count",
+    regions_only: bool = False,
+    qemu: str = QEMU,
+) -> Ran:
+    """Run a program, `words` as a shell would, on a model; its streams are this process's.
+
+    `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END.
+
+    Raises InputError for a program that cannot be run and for a front end that is not there;
+    NearfarError when the simulation fails.
+    """
+    choice("core", core, CORES)
+    model = resolve(target)
+    program = command(words)
+    with_qemu = front_end(qemu)
+    with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
+        _write_options(Path(folder), model, with_qemu, regions_only)
+        ended = run_to_end(*_start(program, with_qemu, folder))
+        parts = _parts(Path(folder))
+    return _ran(model, program, words, core, with_qemu, ended, parts)
+
+
+def _write_options(folder: Path, model: Model, front: FrontEnd, regions_only: bool) -> None:
+    options = {
+        "plugin": front.plugin,
+        "guest": front.guest,
+        "qemu": front.qemu,
+        "processor": _PROCESSOR,
+        "supervisor": os.getpid(),
+        "period": int(model["cpu.clock"]),
+        "quantum": _QUANTUM_PS,
+        "regions_only": str(regions_only).lower(),
+        "realtime_ns": time.time_ns(),
+        "monotonic_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+    }
+    text = "".join(f"{name} = {value}\n" for name, value in options.items())
+    (folder / "options").write_text(text, encoding="utf-8")
+
+
+def _start(
+    program: Command, front: FrontEnd, folder: str
+) -> tuple[str, list[str], Mapping[str, str]]:
+    """The command that runs the program in QEMU. The plug-in does the same for its children."""
+    arguments = [front.qemu, "-cpu", _PROCESSOR, "-plugin", f"{front.plugin},run={folder}"]
+    theirs = {name: text for name, text in os.environ.items() if name.startswith("LD_")}
+    preloaded = theirs.pop("LD_PRELOAD", "")
+    theirs["LD_PRELOAD"] = ":".join(filter(None, (front.guest, preloaded)))
+    for name, text in theirs.items():
+        arguments += ["-E", f"{name}={text}"]
+    arguments += ["-0", program.arguments[0], program.file, *program.arguments[1:]]
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("LD_")}
+    return front.qemu, arguments, {**ours, "LD_PRELOAD": front.plugin}
+
+
+def _parts(folder: Path) -> list[dict[str, str]]:
+    """What each program in each process left, in order of their beginnings."""
+    parts = []
+    for file in folder.glob("*.result"):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        parts.append(dict(line.split(" = ", 1) for line in lines if " = " in line))
+    return sorted(parts, key=lambda part: (int(part["start"]), int(part["process"])))
+
+
+def _ran(
+    model: Model,
+    program: Command,
+    words: Sequence[str],
+    core: str,
+    front: FrontEnd,
+    ended: Ended,
+    parts: Sequence[Mapping[str, str]],
+) -> Ran:
+    for part in parts:
+        if "error" in part:
+            raise NearfarError(f"{words[0]}: the simulation ended: {part['error']}")
+    _check_avx512(words[0], ended, parts)
+    if not parts:
+        how = f"status {ended.exit_code}"
+        raise NearfarError(f"{words[0]}: QEMU ended with {how} before the program began")
+    numbers = {pid: i for i, pid in enumerate(dict.fromkeys(part["process"] for part in parts))}
+    processes = [_process(part, numbers[part["process"]]) for part in parts]
+    names = processes[0].counts
+    return Ran(
+        target=describe(model),
+        environment=environment(model, seed=int(model["seed"])),
+        program={"file": program.file, "arguments": list(words)},
+        core=core,
+        exit_code=ended.exit_code,
+        elapsed_ns=max(process.end_ns for process in processes),
+        counts={name: sum(p.counts[name] for p in processes) for name in names},
+        processes=processes,
+        notes=_notes(program, front, ended, parts),
+        qemu=front.version,
+        interrupted=ended.interrupted,
+    )
+
+
+def _process(part: Mapping[str, str], number: int) -> RanProcess:
+    prefix = "count."
+    return RanProcess(
+        process=number,
+        threads=int(part["threads"]),
+        start_ns=int(part["start"]) / 1000,
+        end_ns=int(part["end"]) / 1000,
+        counts={
+            name.removeprefix(prefix): int(value)
+            for name, value in part.items()
+            if name.startswith(prefix)
+        },
+        finished=part["final"] == "true",
+    )
+
+
+def _check_avx512(name: str, ended: Ended, parts: Sequence[Mapping[str, str]]) -> None:
+    places = [int(part["avx512"]) for part in parts if int(part["avx512"])]
+    if places and ended.signal == signal.SIGILL:
+        raise InputError(
+            f"{name}: uses AVX-512 (at {places[0]:#x}), which QEMU does not have; build it without "
+            "(-mno-avx512f), or let it ask the processor what it can do"
+        )
+
+
+def _notes(
+    program: Command, front: FrontEnd, ended: Ended, parts: Sequence[Mapping[str, str]]
+) -> list[str]:
+    def total(name: str) -> int:
+        return sum(int(part[name]) for part in parts)
+
+    notes = []
+    if ended.signal is not None:
+        notes.append(f"the program was ended by {signal.Signals(ended.signal).name}")
+    if any(part["final"] != "true" for part in parts):
+        notes.append("a process was killed: its figures are from up to half a second before")
+    unresolved = total("count.flushes_unresolved")
+    if unresolved:
+        notes.append(
+            f"{unresolved} flush instructions had no effect: QEMU {front.version} does not tell "
+            "their addresses, and no libpmem function did (QEMU 9.2 or newer tells them)"
+        )
+    # The dynamic linker reads it five times to time itself.
+    if total("count.counters_read") > 5 * len(parts):
+        notes.append(
+            f"the program read the processor's cycle counter {total('count.counters_read')} times; "
+            "it counts real time, unlike the clocks"
+        )
+    natives = total("natives")
+    if natives:
+        names = ", ".join(sorted({part["native"] for part in parts if "native" in part}))
+        notes.append(f"{natives} programs ran unseen, not being for x86-64: {names}")
+    if not program.dynamic:
+        notes.append(
+            "the program is linked statically: time() tells real time, and libpmem's flushes "
+            "cannot be told"
+        )
+    return notes
