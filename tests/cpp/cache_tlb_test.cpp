@@ -27,7 +27,7 @@ struct Round {
   Round(Tlb& tlb, std::uint64_t pages, Bytes page) {
     for (int times = 0; times < 2; ++times) {
       for (std::uint64_t i = 0; i < pages; ++i) {
-        const Tlb::Found found = tlb.look_up(Address(i * page));
+        const Tlb::Found found = tlb.look_up(Address(i * page), tlb.huge());
         if (times == 0) continue;
         first += found == Tlb::Found::first ? 1 : 0;
         second += found == Tlb::Found::second ? 1 : 0;
@@ -54,29 +54,28 @@ TEST(Tlb, ReachesAsManyPagesAsItHasEntries) {
 
 TEST(Tlb, IsOneEntryForAllOfAPage) {
   Tlb tlb(config_of(Tlb::huge_page), 1);
-  EXPECT_EQ(tlb.look_up(Address(5)), Tlb::Found::walk);
-  EXPECT_EQ(tlb.look_up(Address(Tlb::huge_page - 1)), Tlb::Found::first);
-  EXPECT_EQ(tlb.look_up(Address(Tlb::huge_page)), Tlb::Found::walk);
+  EXPECT_EQ(tlb.look_up(Address(5), true), Tlb::Found::walk);
+  EXPECT_EQ(tlb.look_up(Address(Tlb::huge_page - 1), true), Tlb::Found::first);
+  EXPECT_EQ(tlb.look_up(Address(Tlb::huge_page), true), Tlb::Found::walk);
 }
 
 TEST(Tlb, ReadsTheDirectoryOnlyForSmallPagesWhoseEntryItHasForgotten) {
   Tlb huge(config_of(Tlb::huge_page), 1);
-  EXPECT_FALSE(huge.reads_directory(Address(0)));
+  EXPECT_FALSE(huge.reads_directory(Address(0), true));
   Tlb small(config_of(Tlb::small_page), 1);
-  EXPECT_TRUE(small.reads_directory(Address(0)));
-  EXPECT_FALSE(small.reads_directory(Address(Tlb::huge_page - 1)));
+  EXPECT_TRUE(small.reads_directory(Address(0), false));
+  EXPECT_FALSE(small.reads_directory(Address(Tlb::huge_page - 1), false));
   for (std::uint64_t i = 1; i <= 32; ++i) {
-    EXPECT_TRUE(small.reads_directory(Address(i * Tlb::huge_page)));
+    EXPECT_TRUE(small.reads_directory(Address(i * Tlb::huge_page), false));
   }
-  EXPECT_TRUE(small.reads_directory(Address(0)));
+  EXPECT_TRUE(small.reads_directory(Address(0), false));
 }
 
 TEST(Tlb, HasEightEntriesInALineOfTheTables) {
-  const Tlb tlb(config_of(Tlb::small_page), 1);
   std::set<Line> entries, directories;
   for (std::uint64_t page = 0; page < 4'096; ++page) {
     const Address address(page * Tlb::small_page);
-    entries.insert(tlb.entry_line(address));
+    entries.insert(Tlb::entry_line(address, false));
     directories.insert(Tlb::directory_line(address));
   }
   EXPECT_EQ(entries.size(), 512u);

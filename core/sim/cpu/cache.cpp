@@ -1,11 +1,14 @@
 #include "sim/cpu/cache.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace nearfar::sim::cpu {
 
 Cache::Cache(const CacheConfig& config, std::uint64_t seed)
     : ways_(config.ways),
+      way_bits_(std::has_single_bit(ways_) ? static_cast<std::uint32_t>(std::countr_zero(ways_))
+                                           : 32),
       slices_(config.slices),
       sets_of_slice_(config.size / line_bytes / config.ways / config.slices),
       set_mask_((sets_of_slice_ & (sets_of_slice_ - 1)) == 0 ? sets_of_slice_ - 1 : 0),

@@ -39,8 +39,18 @@ class Cache {
     return none;
   }
 
+  [[nodiscard]] bool holds(Slot slot, Line line) const {
+    return (tags_[slot] ^ tag_of(line)) <= dirty_bit;
+  }
+
   /// The line there was used.
-  void use(Slot slot) { replacement_.hit(slot / ways_, slot % ways_); }
+  void use(Slot slot) {
+    if (way_bits_ < 32) {
+      replacement_.hit(slot >> way_bits_, slot & (ways_ - 1));
+    } else {
+      replacement_.hit(slot / ways_, slot % ways_);
+    }
+  }
 
   /// Brings in a line that is not here; a full set loses one.
   std::optional<Victim> insert(Line line, bool dirty);
@@ -72,6 +82,7 @@ class Cache {
   [[nodiscard]] std::uint64_t slice_of(Line line) const;
 
   std::uint32_t ways_;
+  std::uint32_t way_bits_;  ///< 32: the ways are no power of two
   std::uint64_t slices_;
   std::uint64_t sets_of_slice_;
   std::uint64_t set_mask_;  ///< 0: not a power of two

@@ -26,11 +26,11 @@ Tick Hierarchy::latency(Level level) const {
   return Tick{};
 }
 
-Hierarchy::Answer Hierarchy::access(Core core, Address address, Kind kind, Waiter waiter) {
+Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Waiter waiter) {
   Private& at = cores_[core];
-  const Line line = address.block(line_bytes);
+  const Line line = place.physical.block(line_bytes);
   const std::uint64_t hits_before = count_.tlb_hits;
-  const Tick translation = translate(core, address);
+  const Tick translation = translate(core, place.virtual_address, place.huge);
   ++(kind == Kind::load ? count_.loads : count_.stores);
   if (const Cache::Slot slot = at.l1.find(line); slot != Cache::none) {
     at.l1.use(slot);
@@ -221,7 +221,7 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
   Private& at = cores_[core];
   const Line line = address.block(line_bytes);
   warming_ = true;
-  translate(core, address);
+  translate(core, address, at.tlb.huge());
   if (const Cache::Slot slot = at.l1.find(line); slot != Cache::none) {
     at.l1.use(slot);
   } else if (const Cache::Slot below = at.l2.find(line); below != Cache::none) {
@@ -236,9 +236,9 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
   warming_ = false;
 }
 
-Tick Hierarchy::translate(Core core, Address address) {
+Tick Hierarchy::translate(Core core, Address address, bool huge) {
   Private& at = cores_[core];
-  const Tlb::Found found = at.tlb.look_up(address);
+  const Tlb::Found found = at.tlb.look_up(address, huge);
   if (found == Tlb::Found::first) {
     ++count_.tlb_hits;
     return Tick{};
@@ -249,8 +249,10 @@ Tick Hierarchy::translate(Core core, Address address) {
     return taken;
   }
   ++count_.walks;
-  if (at.tlb.reads_directory(address)) taken += read_table(core, Tlb::directory_line(address));
-  return taken + read_table(core, at.tlb.entry_line(address));
+  if (at.tlb.reads_directory(address, huge)) {
+    taken += read_table(core, Tlb::directory_line(address));
+  }
+  return taken + read_table(core, Tlb::entry_line(address, huge));
 }
 
 /// A page walk's read of a table, through the caches; the tables lie in a memory that always

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +13,13 @@
 #include "sim/cpu/tlb.h"
 
 namespace nearfar::sim::cpu {
+
+/// Where an access goes: caches and memory know physical addresses, translation virtual ones.
+struct Place {
+  Address physical;
+  Address virtual_address;
+  bool huge = false;  ///< in a page of 2 MiB
+};
 
 /// The caches of a socket: L1D and L2 of each core, an L3 that all share, TLBs, prefetchers, and
 /// the registers (MSHRs) in which misses wait for memory. It knows states, not data: a line is
@@ -64,7 +72,42 @@ class Hierarchy {
 
   /// A core's access to the line at `address`. A store asks for the line to write to; it is
   /// dirty only after commit().
-  Answer access(Core core, Address address, Kind kind, Waiter waiter);
+  Answer access(Core core, const Place& place, Kind kind, Waiter waiter);
+  /// In the model's pages, which lie in memory as they do in the program.
+  Answer access(Core core, Address address, Kind kind, Waiter waiter) {
+    return access(core, Place{address, address, cores_[core].tlb.huge()}, kind, waiter);
+  }
+
+  /// The way of most accesses: whether the line is in L1, and its page in the first-level TLB.
+  /// If so that was an access, which took the L1's latency; if not, nothing has happened. For a
+  /// store the line has to be the core's own and dirty: then the store may take effect, too.
+  bool quick(Core core, const Place& place, Kind kind) {
+    Private& at = cores_[core];
+    const Line line = place.physical.value() / line_bytes;
+    Remembered& remembered = at.remembered[line % std::size(at.remembered)];
+    if (remembered.line != line || !at.l1.holds(remembered.slot, line)) {
+      const Cache::Slot slot = at.l1.find(line);
+      if (slot == Cache::none) return false;
+      remembered = {line, slot};
+    }
+    if (kind == Kind::store && !at.l1.dirty(remembered.slot)) return false;
+    if (!at.tlb.hit_first(place.virtual_address, place.huge)) return false;
+    at.l1.use(remembered.slot);
+    ++count_.tlb_hits;
+    ++count_.l1_hits;
+    ++(kind == Kind::load ? count_.loads : count_.stores);
+    return true;
+  }
+
+  /// Whether a store of the core may take effect as things are: its line is dirty in its L1.
+  [[nodiscard]] bool owned(Core core, Address address) const {
+    const Private& at = cores_[core];
+    const Line line = address.value() / line_bytes;
+    const Remembered& remembered = at.remembered[line % std::size(at.remembered)];
+    Cache::Slot slot = remembered.slot;
+    if (remembered.line != line || !at.l1.holds(slot, line)) slot = at.l1.find(line);
+    return slot != Cache::none && at.l1.dirty(slot);
+  }
 
   /// A hit beyond L1 has brought its data.
   void release(Core core) { --cores_[core].l1_misses; }
@@ -108,6 +151,11 @@ class Hierarchy {
   [[nodiscard]] const Cache& l3() const { return l3_; }
 
  private:
+  /// Where in L1 a line was found last: saves the search, and is never believed.
+  struct Remembered {
+    Line line = ~Line{0};
+    Cache::Slot slot = 0;
+  };
   struct Private {
     Private(const HierarchyConfig& config, std::uint64_t seed)
         : l1(config.l1, seed),
@@ -117,6 +165,7 @@ class Hierarchy {
     Cache l1, l2;
     Tlb tlb;
     Prefetcher prefetcher;
+    Remembered remembered[512];
     std::uint32_t l1_misses = 0;  ///< registers in use
     std::uint32_t l2_misses = 0;
     std::uint32_t writebacks = 0;  ///< sent and not accepted
@@ -143,7 +192,7 @@ class Hierarchy {
     std::uint64_t tlb_hits = 0, tlb2_hits = 0, walks = 0, walk_memory = 0;
   };
 
-  Tick translate(Core core, Address address);
+  Tick translate(Core core, Address address, bool huge);
   Tick read_table(Core core, Line line);
   Answer beyond_l1(Core core, Line line, Tick translation, Waiter waiter);
   Answer merge(Core core, Line line, Miss miss, Tick translation, Waiter waiter);

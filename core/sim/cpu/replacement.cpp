@@ -24,23 +24,24 @@ Policy policy_of(const std::string& name, const std::string& key) {
 Replacement::Replacement(Policy policy, std::uint64_t sets, std::uint32_t ways, std::uint64_t seed)
     : policy_(policy), ways_(ways), rng_(seed) {
   if (policy == Policy::lru) state_.resize(sets * ways);
-  if (policy == Policy::plru) state_.resize(sets);
+  if (policy == Policy::plru) {
+    state_.resize(sets);
+    for (std::uint32_t way = 0; way < ways; ++way) path_.push_back(path_to(way, ways));
+  }
   if (policy == Policy::qlru) ages_.resize(sets * ways, newcomer);
 }
 
-void Replacement::hit(std::uint64_t set, std::uint32_t way) {
+void Replacement::hit_others(std::uint64_t set, std::uint32_t way) {
   switch (policy_) {
     case Policy::lru:
       state_[set * ways_ + way] = ++clock_;
-      break;
-    case Policy::plru:
-      point_away(set, way);
       break;
     case Policy::qlru: {
       std::uint8_t& age = ages_[set * ways_ + way];
       age = age >= 2 ? 1 : 0;
       break;
     }
+    case Policy::plru:
     case Policy::random:
       break;
   }
@@ -79,13 +80,14 @@ std::uint32_t Replacement::victim(std::uint64_t set) {
 }
 
 /// The nodes of the tree are numbered as a heap's, from 1; a bit says which child is older.
-void Replacement::point_away(std::uint64_t set, std::uint32_t way) {
-  std::uint64_t tree = state_[set];
-  for (std::uint32_t node = way + ways_; node > 1; node /= 2) {
+Replacement::Path Replacement::path_to(std::uint32_t way, std::uint32_t ways) {
+  Path path;
+  for (std::uint32_t node = way + ways; node > 1; node /= 2) {
     const std::uint64_t parent = std::uint64_t{1} << (node / 2);
-    tree = (node & 1) != 0 ? tree & ~parent : tree | parent;
+    path.all |= parent;
+    if ((node & 1) == 0) path.away |= parent;
   }
-  state_[set] = tree;
+  return path;
 }
 
 }  // namespace nearfar::sim::cpu

@@ -28,17 +28,32 @@ class Replacement {
  public:
   Replacement(Policy policy, std::uint64_t sets, std::uint32_t ways, std::uint64_t seed);
 
-  void hit(std::uint64_t set, std::uint32_t way);
+  void hit(std::uint64_t set, std::uint32_t way) {
+    if (policy_ == Policy::plru) {
+      state_[set] = (state_[set] & ~path_[way].all) | path_[way].away;
+    } else {
+      hit_others(set, way);
+    }
+  }
   void filled(std::uint64_t set, std::uint32_t way);
   /// The way that a new line takes in a full set.
   [[nodiscard]] std::uint32_t victim(std::uint64_t set);
 
  private:
-  void point_away(std::uint64_t set, std::uint32_t way);
+  /// The nodes of the tree between the root and a way, and those of them that point away from it
+  /// when they point to the upper half.
+  struct Path {
+    std::uint64_t all = 0;
+    std::uint64_t away = 0;
+  };
+
+  void hit_others(std::uint64_t set, std::uint32_t way);
+  [[nodiscard]] static Path path_to(std::uint32_t way, std::uint32_t ways);
 
   Policy policy_;
   std::uint32_t ways_;
   std::vector<std::uint64_t> state_;  ///< lru: time of the last use, a way; plru: the tree, a set
+  std::vector<Path> path_;  ///< plru, a way of any set
   std::vector<std::uint8_t> ages_;  ///< qlru, a way
   std::uint64_t clock_ = 0;
   Rng rng_;

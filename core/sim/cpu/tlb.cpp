@@ -29,27 +29,39 @@ bool access(Cache& buffer, std::uint64_t page) {
 }  // namespace
 
 Tlb::Tlb(const TlbConfig& config, std::uint64_t seed)
-    : page_(config.page),
-      first_(buffer(huge() ? config.huge_entries : config.entries, config.ways), seed),
+    : huge_(config.page > small_page),
+      first_small_(buffer(config.entries, config.ways), seed),
+      first_huge_(buffer(config.huge_entries, config.ways), seed),
       second_(buffer(config.second_entries, config.second_ways), seed),
       directory_(buffer(config.directory_entries, config.directory_entries), seed) {}
 
-Tlb::Found Tlb::look_up(Address address) {
-  const std::uint64_t page = address.block(page_);
+Tlb::Found Tlb::look_up(Address address, bool huge) {
+  const std::uint64_t page = page_of(address, huge);
   // The page used last is its set's most recent in both levels: nothing to look up or to change.
   if (page == last_) return Found::first;
   last_ = page;
-  if (access(first_, page)) return Found::first;
+  if (access(huge ? first_huge_ : first_small_, page)) return Found::first;
   return access(second_, page) ? Found::second : Found::walk;
 }
 
-bool Tlb::reads_directory(Address address) {
-  return !huge() && !access(directory_, address.block(huge_page));
+bool Tlb::hit_first(Address address, bool huge) {
+  const std::uint64_t page = page_of(address, huge);
+  if (page == last_) return true;
+  Cache& first = huge ? first_huge_ : first_small_;
+  const Cache::Slot slot = first.find(page);
+  if (slot == Cache::none) return false;
+  first.use(slot);
+  last_ = page;
+  return true;
 }
 
-Line Tlb::entry_line(Address address) const {
-  return huge() ? directory_line(address)
-                : tables + address.block(page_) * entry_bytes / line_bytes;
+bool Tlb::reads_directory(Address address, bool huge) {
+  return !huge && !access(directory_, address.block(huge_page));
+}
+
+Line Tlb::entry_line(Address address, bool huge) {
+  return huge ? directory_line(address)
+              : tables + address.block(small_page) * entry_bytes / line_bytes;
 }
 
 Line Tlb::directory_line(Address address) {

@@ -15,19 +15,23 @@ class Tlb {
 
   Tlb(const TlbConfig& config, std::uint64_t seed);
 
-  /// Looks `address` up in both levels; afterwards it is in both.
-  Found look_up(Address address);
+  /// Looks the page of `address` up in both levels; afterwards it is in both.
+  Found look_up(Address address, bool huge);
+
+  /// Whether the first level has the page; if so it was used, if not nothing has changed.
+  bool hit_first(Address address, bool huge);
 
   /// After a miss: whether the walker has to read the page directory's entry as well. It
   /// remembers those of the last few 2 MiB; what lies above them it is taken to know, for an
   /// entry there maps 1 GiB.
-  bool reads_directory(Address address);
+  bool reads_directory(Address address, bool huge);
 
-  [[nodiscard]] bool huge() const { return page_ > small_page; }
+  /// Of the model's pages, where nobody says otherwise.
+  [[nodiscard]] bool huge() const { return huge_; }
 
   /// The lines of memory in which the entries lie, outside of the device: the tables are kept
   /// in another memory.
-  [[nodiscard]] Line entry_line(Address address) const;
+  [[nodiscard]] static Line entry_line(Address address, bool huge);
   [[nodiscard]] static Line directory_line(Address address);
 
   static constexpr Bytes small_page = 4096;
@@ -36,9 +40,20 @@ class Tlb {
   static constexpr Line tables = Line{1} << 56;
 
  private:
-  Bytes page_;
+  /// A page's name in the buffers. Both sizes share the second level, where the numbers of those
+  /// that are not the model's own size are set apart.
+  [[nodiscard]] std::uint64_t page_of(Address address, bool huge) const {
+    const std::uint64_t page = address.value() >> (huge ? huge_bits : small_bits);
+    return huge == huge_ ? page : page | other_size;
+  }
+
+  static constexpr unsigned small_bits = 12;
+  static constexpr unsigned huge_bits = 21;
+  static constexpr std::uint64_t other_size = std::uint64_t{1} << 60;
+
+  bool huge_;
   std::uint64_t last_ = ~std::uint64_t{0};  ///< page
-  Cache first_, second_, directory_;
+  Cache first_small_, first_huge_, second_, directory_;
 };
 
 }  // namespace nearfar::sim::cpu
