@@ -1,0 +1,209 @@
+#include "sim/cpu/socket.h"
+
+#include <stdexcept>
+
+namespace nearfar::sim::cpu {
+
+Socket::Socket(Device& device, const Config& config, std::uint64_t seed)
+    : device_(device),
+      config_(config),
+      uncore_(device, config.reorder_reads, config.reorder_writes, seed),
+      caches_(config.caches, seed) {}
+
+Socket::Core Socket::attach(Client& client) {
+  clients_.push_back(&client);
+  lacks_.push_back(Lacks::nothing);
+  caches_.add_cores(clients_.size());
+  return static_cast<Core>(clients_.size() - 1);
+}
+
+Hierarchy::Answer Socket::access(Core core, const Place& place, Hierarchy::Kind kind,
+                                 Waiter waiter) {
+  const Slab<Asker>::Index asker = askers_.take({.core = core, .waiter = waiter});
+  const Hierarchy::Answer answer = caches_.access(core, place, kind, asker);
+  send_transfers(now_);
+  if (answer.state == Hierarchy::Answer::State::waits) return answer;
+  askers_.give_back(asker);
+  if (answer.state == Hierarchy::Answer::State::full) {
+    lacks_[core] =
+        answer.level == Hierarchy::Level::l3 ? Lacks::socket_register : Lacks::own_register;
+  } else if (answer.level != Hierarchy::Level::l1) {
+    events_.push(now_ + answer.latency, {Event::Kind::release, core, 0});
+  }
+  return answer;
+}
+
+void Socket::call_at(Tick time, Core core, Waiter token) {
+  events_.push(max(time, now_), {Event::Kind::due, core, token});
+}
+
+void Socket::nt_store(Core core, Address line, Tick at) {
+  const Tick issued = max(at, now_);
+  launch({.kind = Flight::Kind::nt_store, .core = core, .issued = issued, .address = line},
+         issued + config_.nt_out);
+}
+
+void Socket::flush(Core core, Address line) {
+  launch({.kind = Flight::Kind::flush, .core = core, .issued = now_, .address = line},
+         now_ + config_.flush_out);
+}
+
+void Socket::fence(Tick at) { events_.push(max(at, now_), {Event::Kind::fence, 0, 0}); }
+
+void Socket::move_line(Address line, bool write, std::uint64_t id, Tick at) {
+  launch({.kind = write ? Flight::Kind::move_write : Flight::Kind::move_read,
+          .issued = at,
+          .id = id,
+          .address = line},
+         max(at, now_));
+}
+
+void Socket::launch(const Flight& flight, Tick at) {
+  events_.push(at, {Event::Kind::send, flight.core, flights_.take(flight)});
+}
+
+void Socket::send_transfers(Tick at) {
+  for (const Hierarchy::Transfer& transfer : caches_.transfers()) {
+    const Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
+                        .core = transfer.core,
+                        .issued = at,
+                        .id = transfer.miss,
+                        .address = Address(transfer.line * line_bytes)};
+    launch(flight, at + (transfer.write ? config_.flush_out : transfer.delay + config_.read_out));
+  }
+  caches_.transfers().clear();
+}
+
+bool Socket::step(Tick until) {
+  if (until <= now_ && events_.next() > now_) return false;
+  const Tick bound = max(now_, min(events_.next(), until));
+  const Tick reached = device_.advance_to_completion(bound, sink_);
+  if (reached.is_never()) throw std::logic_error("the memory has forgotten a request");
+  now_ = reached;
+  bool happened = !sink_.empty();
+  for (std::size_t i = 0; i < sink_.size(); ++i) {
+    const Completion completion = sink_[i];
+    if (completion.kind == Completion::Kind::wake) {
+      uncore_.wake(static_cast<std::uint16_t>(completion.id), now_);
+    } else if (completion.kind == Completion::Kind::done) {
+      accepted(static_cast<std::uint32_t>(completion.id));
+    }
+  }
+  sink_.clear();
+  while (events_.next() <= now_) {
+    handle(events_.pop());
+    happened = true;
+  }
+  return happened;
+}
+
+void Socket::handle(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::send: {
+      const Flight& flight = flights_[event.index];
+      Request request;
+      request.id = event.index;
+      request.address = flight.address;
+      request.op = flight.kind == Flight::Kind::fill || flight.kind == Flight::Kind::move_read
+                       ? Op::read
+                       : Op::write;
+      if (watch_ && flight.kind < Flight::Kind::move_read) {
+        watch_(flight.address, request.op == Op::write, now_);
+      }
+      uncore_.send(request, flight.core, now_);
+      break;
+    }
+    case Event::Kind::arrive:
+      arrived(event.index);
+      break;
+    case Event::Kind::due:
+      clients_[event.core]->due(event.index, now_);
+      break;
+    case Event::Kind::release:
+      caches_.release(event.core);
+      retry(event.core);
+      break;
+    case Event::Kind::flush_free:
+      clients_[event.core]->flush_freed(now_);
+      break;
+    case Event::Kind::fence:
+      device_.fence(now_);
+      break;
+  }
+}
+
+void Socket::accepted(std::uint32_t index) {
+  Tick back{};
+  switch (flights_[index].kind) {
+    case Flight::Kind::fill:
+      back = config_.read_back;
+      break;
+    case Flight::Kind::nt_store:
+      back = config_.nt_back;
+      break;
+    case Flight::Kind::flush:
+      back = config_.flush_back;
+      break;
+    case Flight::Kind::eviction:
+    case Flight::Kind::move_read:
+    case Flight::Kind::move_write:
+      break;
+  }
+  if (back == Tick{}) {
+    arrived(index);
+  } else {
+    events_.push(now_ + back, {Event::Kind::arrive, flights_[index].core, index});
+  }
+}
+
+void Socket::arrived(std::uint32_t index) {
+  const Flight flight = flights_[index];
+  flights_.give_back(index);
+  switch (flight.kind) {
+    case Flight::Kind::fill:
+      fill(flight);
+      break;
+    case Flight::Kind::eviction:
+      caches_.written(flight.core);
+      retry(flight.core);
+      break;
+    case Flight::Kind::nt_store:
+      clients_[flight.core]->nt_stored(now_);
+      break;
+    case Flight::Kind::flush: {
+      const Tick free = flight.issued + config_.flush_occupancy;
+      clients_[flight.core]->flushed(now_);
+      events_.push(max(free, now_), {Event::Kind::flush_free, flight.core, 0});
+      break;
+    }
+    case Flight::Kind::move_read:
+    case Flight::Kind::move_write:
+      moved_(flight.id, now_);
+      break;
+  }
+}
+
+void Socket::fill(const Flight& flight) {
+  woken_.clear();
+  caches_.filled(static_cast<Hierarchy::Miss>(flight.id), woken_);
+  send_transfers(now_);
+  // Who is woken asks for what comes after, but fills nothing: `woken_` stays as it is.
+  for (std::size_t i = 0; i < woken_.size(); ++i) {
+    const Asker asker = askers_[woken_[i]];
+    askers_.give_back(woken_[i]);
+    clients_[asker.core]->arrived(asker.waiter, now_);
+    retry(asker.core);
+  }
+  retry(flight.core);
+  for (std::size_t core = 0; core < lacks_.size(); ++core) {
+    if (lacks_[core] == Lacks::socket_register) retry(static_cast<Core>(core));
+  }
+}
+
+void Socket::retry(Core core) {
+  if (lacks_[core] == Lacks::nothing) return;
+  lacks_[core] = Lacks::nothing;
+  clients_[core]->retry(now_);
+}
+
+}  // namespace nearfar::sim::cpu

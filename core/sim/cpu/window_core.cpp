@@ -1,0 +1,290 @@
+#include "sim/cpu/window_core.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace nearfar::sim::cpu {
+
+WindowCore::WindowCore(Socket& socket, const CoreConfig& config, PageMap& pages)
+    : Core(socket, config, pages),
+      slot_time_(fine(config.period) / config.width),
+      period_(fine(config.period)),
+      l1_latency_(fine(socket.config().caches.l1.latency)),
+      forward_(fine(config.forward)),
+      ports_(config.period),
+      stores_(socket, core_, config, counts_),
+      predictor_(config.branch_targets),
+      // Instructions that have retired are asked about for as long as they may hold up another.
+      rob_(std::bit_ceil(std::size_t{config.rob} * 2)),
+      rob_mask_(rob_.size() - 1),
+      loads_(std::bit_ceil(std::size_t{config.loads} + 1)),
+      load_mask_(loads_.size() - 1) {}
+
+bool WindowCore::play(const Block& block, std::span<const Access> accesses) {
+  if (!entered_ && !enter(block)) return false;
+  for (; next_instruction_ < block.instructions.size(); ++next_instruction_) {
+    std::size_t end = next_access_;
+    while (end < accesses.size() && accesses[end].instruction == next_instruction_) ++end;
+    if (!issue(block.instructions[next_instruction_],
+               accesses.subspan(next_access_, end - next_access_))) {
+      return false;
+    }
+    next_access_ = end;
+    ++counts_.instructions;
+  }
+  branch_ = last_value_;
+  next_instruction_ = next_access_ = 0;
+  entered_ = false;
+  return true;
+}
+
+/// False until it is known where the block before ended, if that was guessed wrong.
+bool WindowCore::enter(const Block& block) {
+  if (!guessed_) {
+    guessed_ = true;
+    ++counts_.branches;
+    wrong_guess_ = !predictor_.follow(block.pc);
+    if (wrong_guess_) ++counts_.mispredicted;
+  }
+  if (wrong_guess_) {
+    if (!known(branch_)) return false;
+    put_off(branch_ + fine(config_.branch_penalty), Cause::branch);
+  }
+  guessed_ = false;
+  entered_ = true;
+  return true;
+}
+
+void WindowCore::put_off(Fine until, Cause cause) {
+  if (until <= dispatch_) return;
+  dispatch_ = until;
+  delay_ = cause;
+}
+
+bool WindowCore::issue(const Instruction& instruction, std::span<const Access> accesses) {
+  if (accesses.empty() && instruction.kind <= InstructionKind::branch) {
+    return issue_pieces(instruction, accesses);
+  }
+  if (instruction.kind >= InstructionKind::flush && instruction.kind != InstructionKind::prefetch) {
+    return issue_ordering(instruction, accesses);
+  }
+  const bool whole =
+      accesses.empty() ||
+      (accesses.size() == 1 && accesses[0].address % line_bytes + accesses[0].size <= line_bytes);
+  if (whole) return issue_pieces(instruction, accesses);
+  if (!cut_) cut(accesses);
+  const bool done =
+      pieces_.size() <= 4 ? issue_pieces(instruction, pieces_) : issue_string(instruction);
+  if (done) cut_ = false;
+  return done;
+}
+
+/// Into the lines they touch.
+void WindowCore::cut(std::span<const Access> accesses) {
+  pieces_.clear();
+  for (Access rest : accesses) {
+    while (true) {
+      const auto room = static_cast<std::uint16_t>(line_bytes - rest.address % line_bytes);
+      Access piece = rest;
+      piece.size = std::min(rest.size, room);
+      pieces_.push_back(piece);
+      if (piece.size == rest.size) break;
+      rest.address += piece.size;
+      rest.size = static_cast<std::uint16_t>(rest.size - piece.size);
+    }
+  }
+  next_piece_ = 0;
+  cut_ = true;
+}
+
+/// Many accesses of one instruction (a string instruction, a gather): an operation each.
+bool WindowCore::issue_string(const Instruction& instruction) {
+  Instruction one = instruction;
+  one.uops = 1;
+  for (; next_piece_ < pieces_.size(); ++next_piece_) {
+    if (!issue_pieces(one, std::span(pieces_).subspan(next_piece_, 1))) return false;
+  }
+  return true;
+}
+
+bool WindowCore::issue_pieces(const Instruction& instruction, std::span<const Access> pieces) {
+  std::uint32_t loads = 0;
+  for (const Access& piece : pieces) loads += piece.store ? 0 : 1;
+  const auto stores = static_cast<std::uint32_t>(pieces.size()) - loads;
+  const bool prefetch = instruction.kind == InstructionKind::prefetch;
+  if (!dispatch(instruction.uops, prefetch ? 0 : loads, stores)) return false;
+
+  Fine latest = start_;
+  for (const Register source : instruction.sources) latest = std::max(latest, values_[source]);
+  const StoreBuffer::Number first_store = stores_.next();
+  std::array<Fine, 4> loaded{};
+  std::size_t count = 0;
+  for (const Access& piece : pieces) {
+    if (piece.store) {
+      Fine address = start_;
+      for (const Register source : instruction.address_sources) {
+        address = std::max(address, values_[source]);
+      }
+      store(instruction, piece, address);
+      latest = std::max(latest, address);
+    } else {
+      loaded[count] = load(instruction, piece);
+      if (!prefetch) latest = std::max(latest, loaded[count++]);
+    }
+  }
+  if (known(latest)) {
+    const Fine value = execute(operation_of(instruction), latest);
+    for (StoreBuffer::Number n = first_store; n != stores_.next(); ++n) stores_.set_data(n, value);
+    finish(instruction, value, count != 0 ? Cause::l1 : Cause::base);
+    return true;
+  }
+  Inputs inputs;
+  inputs.add(start_);
+  for (const Register source : instruction.sources) inputs.add(values_[source]);
+  for (std::size_t i = 0; i < count; ++i) inputs.add(loaded[i]);
+  if (stores != 0) {
+    for (const Register source : instruction.address_sources) inputs.add(values_[source]);
+  }
+  later_result(instruction, inputs, first_store);
+  return true;
+}
+
+/// Room for an instruction: in the reorder buffer, behind the loads before it, behind the stores.
+bool WindowCore::dispatch(std::uint32_t slots, std::uint32_t loads, std::uint32_t stores) {
+  Fine at = dispatch_;
+  if (tail_ + slots > config_.rob) {
+    const Position before = tail_ + slots - 1 - config_.rob;
+    if (before >= head_) return false;
+    at = std::max(at, slot(before).time);
+  }
+  if (loads != 0 && load_count_ + loads > config_.loads) {
+    const Position before = loads_[(load_count_ + loads - 1 - config_.loads) & load_mask_];
+    if (before >= head_) return false;
+    if (before + rob_.size() >= tail_ + slots) at = std::max(at, slot(before).time);
+  }
+  delayed_by_ = delay_;
+  if (stores != 0) {
+    const Fine without = at;
+    if (!stores_.room(stores, at)) return false;
+    if (at != without) delayed_by_ = Cause::store_queue;
+  }
+  delay_ = Cause::base;
+  start_ = at;
+  dispatch_ = at + slots * slot_time_;
+  for (std::uint32_t i = 0; i < slots; ++i) slot(tail_++) = {};
+  return true;
+}
+
+Fine WindowCore::load(const Instruction& instruction, const Access& piece) {
+  Fine address = start_;
+  for (const Register source : instruction.address_sources) {
+    address = std::max(address, values_[source]);
+  }
+  const Place place = place_of(piece.address);
+  const bool prefetch = instruction.kind == InstructionKind::prefetch;
+  ++counts_.loads;
+  if (!prefetch) loads_[load_count_++ & load_mask_] = instruction.uops == 0 ? tail_ : tail_ - 1;
+  Fine data = 0;
+  const bool forwarded = stores_.forwards(piece.address, known(address) ? address : start_, data);
+  if (forwarded) ++counts_.forwarded;
+  if (known(address) && known(data)) {
+    if (forwarded) return std::max(address, data) + forward_;
+    const Fine at = ports_.take(address, Ports::load);
+    if (socket_.caches().quick(core_, place, Hierarchy::Kind::load)) return at + l1_latency_;
+    return asked_load(place, at, prefetch);
+  }
+  Inputs inputs;
+  inputs.add(start_);
+  for (const Register source : instruction.address_sources) inputs.add(values_[source]);
+  if (forwarded) inputs.add(data);
+  return later_load(place, inputs, forwarded ? Node::Kind::forward : Node::Kind::load, prefetch);
+}
+
+void WindowCore::store(const Instruction& instruction, const Access& piece, Fine address) {
+  const bool past_caches = instruction.kind == InstructionKind::nt_store;
+  const StoreBuffer::Number number =
+      stores_.push(past_caches ? StoreBuffer::Kind::nt_store : StoreBuffer::Kind::store,
+                   place_of(piece.address), piece.size, tail_ - 1);
+  ++counts_.stores;
+  if (past_caches) return;
+  if (known(address)) {
+    stores_.ask(number, address);
+    return;
+  }
+  Inputs inputs;
+  inputs.add(start_);
+  for (const Register source : instruction.address_sources) inputs.add(values_[source]);
+  later_ask(number, inputs);
+}
+
+/// Which ports take an instruction's operation follows from what it computes with and how long
+/// that takes: general registers one cycle on any, longer on port 1 (multiply); vector registers
+/// one cycle on 0, 1 and 5, longer on 0 and 1 (floating point). Division is on port 0, which it
+/// does not hold.
+WindowCore::Operation WindowCore::operation_of(const Instruction& instruction) {
+  constexpr std::uint8_t division = 10;
+  Operation operation{.latency = instruction.latency};
+  const bool vector =
+      instruction.destinations[0] >= first_vector && instruction.destinations[0] < flags_register;
+  if (instruction.uops == 0 || instruction.latency == 0) {
+    operation.latency = 0;
+  } else if (instruction.kind == InstructionKind::branch) {
+    operation.ports = Ports::p6;
+  } else if (instruction.latency >= division) {
+    operation.ports = Ports::p0;
+  } else if (instruction.latency == 1) {
+    operation.ports = vector ? Ports::p0 | Ports::p1 | Ports::p5 : Ports::any_alu;
+  } else {
+    operation.ports = vector ? Ports::p0 | Ports::p1 : Ports::p1;
+  }
+  if (instruction.kind == InstructionKind::store || instruction.kind == InstructionKind::nt_store) {
+    operation = {.ports = 0, .latency = 0, .stores = true};
+  } else if (instruction.kind == InstructionKind::load_store ||
+             instruction.kind == InstructionKind::locked) {
+    operation.stores = true;
+  }
+  return operation;
+}
+
+Fine WindowCore::execute(const Operation& operation, Fine at) {
+  if (operation.ports != 0) at = ports_.take(at, operation.ports) + operation.latency * period_;
+  if (operation.stores) at = ports_.take(at, Ports::store) + period_;
+  return at;
+}
+
+void WindowCore::finish(const Instruction& instruction, Fine value, Cause cause) {
+  for (const Register destination : instruction.destinations) values_[destination] = value;
+  values_[no_register] = 0;
+  last_value_ = value;
+  if (instruction.uops == 0) return;
+  Slot& here = slot(tail_ - 1);
+  here.time = value;
+  here.cause = delayed_by_ != Cause::base ? delayed_by_ : cause;
+  retire();
+}
+
+void WindowCore::retire() {
+  while (head_ != tail_) {
+    Slot& first = slot(head_);
+    if (!known(first.time)) return;
+    retire_next(first);
+  }
+}
+
+void WindowCore::retire_next(Slot& first) {
+  const Fine earliest = retired_ + slot_time_;
+  counts_.stack[static_cast<std::size_t>(Cause::base)] += slot_time_;
+  if (first.time > earliest) {
+    const Fine gap = first.time - earliest;
+    const Fine walk = std::min(gap, first.walk);
+    counts_.stack[static_cast<std::size_t>(Cause::tlb)] += walk;
+    counts_.stack[static_cast<std::size_t>(first.cause)] += gap - walk;
+  } else {
+    first.time = earliest;
+  }
+  retired_ = first.time;
+  const Position position = head_++;
+  stores_.retired(position, retired_);
+}
+
+}  // namespace nearfar::sim::cpu

@@ -1,0 +1,106 @@
+#include "sim/cpu/window_core.h"
+
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "core_fixture.h"
+
+/// The window core against what its parameters say in closed form.
+namespace nearfar::sim::cpu {
+namespace {
+
+using testing::alu;
+using testing::Code;
+using testing::CoreMachine;
+using testing::instruction;
+using testing::mov_load;
+using testing::mov_store;
+using Kind = InstructionKind;
+
+/// Loads that each touch a line of their own, far apart; dependent on one another or not.
+std::vector<Code> misses(std::uint64_t count, bool dependent) {
+  std::vector<Code> codes(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    codes[i].block.pc = 0x1000;
+    codes[i].add(dependent ? mov_load({.destinations = {1}, .address = {1}})
+                           : mov_load({.destinations = {1}, .address = {2}}));
+    codes[i].access((i + 16) * 4096, false);
+  }
+  return codes;
+}
+
+Tick time_of(CoreMachine& machine, const std::vector<Code>& codes) {
+  if (machine.cores().size() == 0) {
+    machine.cores().add();
+    // The predictor learns that the block follows itself.
+    Code same;
+    same.block.pc = codes.front().block.pc;
+    machine.repeat(same.add(alu({})), 64);
+  }
+  const Tick begin = machine.finish();
+  for (const Code& code : codes) machine.cores().feed(0, code.block, code.accesses);
+  return machine.finish() - begin;
+}
+
+TEST(WindowCore, WaitsForEachLoadOfADependentChain) {
+  CoreMachine machine;
+  const double each = static_cast<double>(time_of(machine, misses(400, true)).ps()) / 400;
+  EXPECT_NEAR(each, static_cast<double>(machine.miss().ps()), 0.02 * each);
+}
+
+TEST(WindowCore, OverlapsIndependentMissesUpToTheMissRegisters) {
+  for (const std::uint32_t registers : {1u, 4u, 10u, 16u}) {
+    CoreMachine machine;
+    machine.config.caches.l1.mshrs = registers;
+    const double each = static_cast<double>(time_of(machine, misses(1600, false)).ps()) / 1600;
+    const double expected = static_cast<double>(machine.miss().ps()) / registers;
+    EXPECT_NEAR(each, expected, 0.02 * expected) << registers;
+  }
+}
+
+TEST(WindowCore, OverlapsOnlyMissesThatTheReorderBufferHolds) {
+  // Each miss comes with 55 instructions: of 224, four are in the reorder buffer at once.
+  CoreMachine machine;
+  std::vector<Code> codes = misses(400, false);
+  for (Code& code : codes) {
+    for (int i = 0; i < 55; ++i) code.add(alu({.destinations = {3}}));
+  }
+  const double each = static_cast<double>(time_of(machine, codes).ps()) / 400;
+  const double expected = static_cast<double>(machine.miss().ps()) / 4;
+  EXPECT_NEAR(each, expected, 0.05 * expected);
+}
+
+TEST(WindowCore, OverlapsOnlyAsManyLoadsAsItsQueueHolds) {
+  CoreMachine machine;
+  machine.core.loads = 6;
+  const double each = static_cast<double>(time_of(machine, misses(1200, false)).ps()) / 1200;
+  const double expected = static_cast<double>(machine.miss().ps()) / 6;
+  EXPECT_NEAR(each, expected, 0.02 * expected);
+}
+
+TEST(WindowCore, HitsTakeTheirLevelsLatencyOnAChain) {
+  const struct {
+    std::uint64_t lines;
+    bool l2;
+  } levels[] = {{32, false}, {160, true}};
+  for (const auto& level : levels) {
+    CoreMachine machine;
+    std::vector<Code> codes(level.lines);
+    for (std::uint64_t i = 0; i < level.lines; ++i) {
+      codes[i].add(mov_load({.destinations = {1}, .address = {1}})).access(i * 64, false);
+    }
+    machine.cores().add();
+    for (int i = 0; i < 3; ++i) time_of(machine, codes);
+    const Tick each((time_of(machine, codes)).ps() / level.lines);
+    const Tick expected =
+        level.l2 ? machine.config.caches.l2.latency : machine.config.caches.l1.latency;
+    EXPECT_NEAR(static_cast<double>(each.ps()), static_cast<double>(expected.ps()),
+                0.02 * static_cast<double>(expected.ps()));
+  }
+}
+
+}  // namespace
+}  // namespace nearfar::sim::cpu
