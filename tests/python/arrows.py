@@ -25,6 +25,7 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "sim/cpu": ("base", "sim/request.h", "sim/device.h"),
     "sim/machine": ("base", "trace", "sim", "sim/*"),
     "probe": ("base",),
+    "policy": ("base",),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
     "bindings": ("base", "trace", "sim", "sim/*", "probe"),
 }

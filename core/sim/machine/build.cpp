@@ -18,16 +18,16 @@ std::unique_ptr<Device> behind_link(const Settings& settings, std::unique_ptr<De
   return std::make_unique<link::Link>(link::config_from(settings), std::move(memory));
 }
 
-/// The near memory's DRAM is a machine like any other, described below `near.`.
-std::unique_ptr<Device> near_dram(const Settings& settings, dram::CommandLog* log) {
+}  // namespace
+
+/// A machine like any other, described below `near.`.
+std::unique_ptr<Device> build_near_dram(const Settings& settings, dram::CommandLog* log) {
   Settings own = settings.moved("near.dram.", "dram.");
   own.set("machine", "dram");
   own.set("channels", settings.name("near.channels"));
   own.set("imc.interleave", settings.name("near.interleave"));
   return std::make_unique<Machine>(own, log);
 }
-
-}  // namespace
 
 std::unique_ptr<Device> build(const Settings& settings, dram::CommandLog* log,
                               dram::CommandLog* near_log) {
@@ -36,9 +36,9 @@ std::unique_ptr<Device> build(const Settings& settings, dram::CommandLog* log,
   const bool far_link =
       linked && settings.has("link.place") && settings.name("link.place") == "far";
   if (far_link) memory = behind_link(settings, std::move(memory));
-  if (has(settings, "near")) {
-    memory = std::make_unique<imc::NearMemory>(imc::near_config_from(settings),
-                                               near_dram(settings, near_log), std::move(memory));
+  if (has(settings, "near") && settings.name("near.kind") == "cache") {
+    memory = std::make_unique<imc::NearMemory>(
+        imc::near_config_from(settings), build_near_dram(settings, near_log), std::move(memory));
   }
   if (linked && !far_link) memory = behind_link(settings, std::move(memory));
   return memory;

@@ -165,7 +165,7 @@ def _domain(model: Model) -> str:
             "leaves nothing; expected one with non-volatile DIMMs, such as model:optane-100"
         )
     near = model.values.get("near.kind")
-    if near is not None and near.value != "none":
+    if near is not None and near.value == "cache":
         raise InputError(
             f"{spec(model)}: is in Memory Mode (near.kind = {near.value}), which keeps nothing "
             "over a crash; expected near.kind = none"

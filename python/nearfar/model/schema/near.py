@@ -7,7 +7,7 @@ from nearfar.model.key import choice, count, flag, size, time
 from nearfar.model.schema import dram
 
 KEYS = (
-    choice("near.kind", "none", ("none", "cache"), "What lies in front of the memory: nothing, or DRAM as a cache in the memory controller; the other keys of near describe it"),
+    choice("near.kind", "none", ("none", "cache", "tier"), "What near memory is: none, DRAM as a cache in the memory controller in front of the memory, or DRAM beside it in which pages of programs may be placed; the other keys of near describe it"),
     count("near.channels", 1, 1, 6, "Channels of near DRAM, interleaved"),
     size("near.interleave", "4 KiB", "64 B", "1 GiB", "Bytes on one near channel before the next channel's turn", power_of_two=True),
     size("near.capacity", None, "64 B", "24 TiB", "Data that near memory holds, over all its channels", derived="all of the near DRAM, less its tags if they lie among the data"),

@@ -1,0 +1,134 @@
+#include "frontend/program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace nearfar::frontend {
+namespace {
+
+Bytes near_bytes(const sim::Tiers& memory, const Program::Options& options) {
+  const Bytes all = memory.near_capacity();
+  const bool needs_near = options.placement != Placement::far;
+  if (needs_near && all == 0) {
+    throw InputError(
+        "run.place: the model has no near memory; set near.kind=tier and near.dram, "
+        "or expected far");
+  }
+  if (options.near_bytes > all) {
+    throw InputError("run.near: " + std::to_string(options.near_bytes) +
+                     " B are more than the near memory of " + std::to_string(all) + " B");
+  }
+  return options.near_bytes == 0 ? all : options.near_bytes;
+}
+
+AddressSpace::Options space_options(const Program::Options& options, Bytes near_bytes) {
+  AddressSpace::Options made{.placement = options.placement, .huge_pages = options.huge_pages};
+  if (options.placement == Placement::policy) {
+    if (options.huge_pages) {
+      throw InputError("run.pages: policies move pages of 4 KiB; expected small, found huge");
+    }
+    made.policy = policy::make_policy(options.policy, {.near_pages = near_bytes / Frames::small,
+                                                       .interval = options.interval,
+                                                       .pairs = options.pairs});
+  }
+  return made;
+}
+
+std::uint64_t seed_of(const Settings& settings) {
+  return settings.has("seed") ? settings.count("seed") : 1;
+}
+
+}  // namespace
+
+Program::Options Program::Options::from(const Settings& settings) {
+  Options options;
+  if (settings.has("run.place")) {
+    const std::string& place = settings.name("run.place");
+    constexpr std::string_view policy_prefix = "policy:";
+    if (place == "near") {
+      options.placement = Placement::near;
+    } else if (place == "interleave") {
+      options.placement = Placement::interleave;
+    } else if (place.starts_with(policy_prefix)) {
+      options.placement = Placement::policy;
+      options.policy = place.substr(policy_prefix.size());
+    } else if (place != "far") {
+      throw InputError("run.place: '" + place +
+                       "' is not known, expected near, far, interleave or policy:NAME");
+    }
+  }
+  if (settings.has("run.near")) options.near_bytes = settings.bytes("run.near");
+  if (settings.has("run.pages")) {
+    const std::string& pages = settings.name("run.pages");
+    if (pages != "small" && pages != "huge") {
+      throw InputError("run.pages: '" + pages + "' is not known, expected small or huge");
+    }
+    options.huge_pages = pages == "huge";
+  }
+  if (settings.has("run.interval")) options.interval = settings.time("run.interval");
+  if (settings.has("run.pairs")) options.pairs = settings.count("run.pairs");
+  return options;
+}
+
+Program::Program(const Settings& settings, const Options& options)
+    : memory_(sim::Tiers::build(settings)),
+      space_(near_bytes(*memory_, options), memory_->capacity() - memory_->near_capacity(),
+             space_options(options, near_bytes(*memory_, options))),
+      socket_(*memory_, sim::cpu::Config::from(settings), seed_of(settings)),
+      cores_(socket_, sim::cpu::CoreConfig::from(settings), space_),
+      mover_(socket_) {
+  Counters caches;
+  socket_.caches().register_counters(caches);
+  counters_.add_below("cache.", caches);
+  Counters memory;
+  memory_->register_counters(memory);
+  counters_.add_below("memory.", memory);
+  socket_.watch([this](Address line, bool write, Tick at) {
+    traffic_.add((space_.is_near(line) ? 0 : 2) + (write ? 1 : 0), at);
+    touched_.push_back({.line = line, .write = write, .at = at});
+  });
+  cores_.after_each([this] { after_step(); });
+}
+
+/// Pages are moved between events, not within one.
+void Program::after_step() {
+  if (touched_.empty()) return;
+  copies_.clear();
+  for (const Touch& touch : touched_) space_.touched(touch.line, touch.write, touch.at, copies_);
+  touched_.clear();
+  for (const AddressSpace::Copy& copy : copies_) mover_.copy(copy.from, copy.to, copy.bytes);
+}
+
+Program::Thread Program::thread_started(Tick at) { return cores_.add(at); }
+
+void Program::run(Thread thread, const sim::cpu::Block& block,
+                  std::span<const sim::cpu::Access> accesses) {
+  cores_.feed(thread, block, accesses);
+  if (cores_.size() != 1) cores_.play();
+}
+
+void Program::flush_range(Thread thread, Address address, Bytes bytes) {
+  cores_.flush(thread, address, bytes, true);
+  cores_.play();
+}
+
+void Program::left(Thread thread) {
+  cores_.leave(thread);
+  cores_.play();
+}
+
+void Program::came_back(Thread thread, Tick at) { cores_.come_back(thread, at); }
+
+void Program::wait(Thread thread, Tick until) {
+  cores_.catch_up(thread);
+  cores_.come_back(thread, until);
+}
+
+Tick Program::now(Thread thread) {
+  cores_.catch_up(thread);
+  return cores_.clock(thread);
+}
+
+}  // namespace nearfar::frontend

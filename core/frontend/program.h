@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/settings.h"
+#include "frontend/mover.h"
+#include "frontend/space.h"
+#include "frontend/time_series.h"
+#include "sim/cpu/cores.h"
+#include "sim/machine/tiers.h"
+
+namespace nearfar::frontend {
+
+/// A program that runs on a simulated machine: what whoever executes it (the QEMU plug-in, a
+/// replayed trace) tells of what it does, and asks of its time. Calls come one at a time.
+///
+///     Program program(settings, Program::Options::from(settings));
+///     const Program::Thread thread = program.thread_started();
+///     program.run(thread, block, accesses);          // again and again
+///     ...  program.now(thread)                       // what the program's clock shows
+///     program.report(out);
+///
+/// Every thread has its own core. run() plays what can be played and keeps the rest until the
+/// other threads have got as far: a thread whose `ahead()` is true should be held until it is
+/// not. One that does not run (in a system call, waiting, ended) has to say so with left(), or
+/// all the others wait for it.
+class Program {
+ public:
+  using Thread = sim::cpu::Cores::Thread;
+
+  /// How the program's memory is laid out.
+  struct Options {
+    Placement placement = Placement::far;
+    std::string policy;     ///< with Placement::policy: static, fifo, lru, hot-cold
+    Bytes near_bytes = 0;   ///< of near memory the program may use; 0: all of it
+    bool huge_pages = false;
+    Tick interval{1'000'000'000};  ///< between a policy's decisions
+    std::uint64_t pairs = 256;     ///< pages it exchanges at most
+
+    /// From the keys `run.place` (near, far, interleave or policy:NAME), `run.near`, `run.pages`
+    /// (small, huge), `run.interval`, `run.pairs`, all of which may be missing.
+    [[nodiscard]] static Options from(const Settings& settings);
+  };
+
+  /// Throws InputError when model and options do not fit together.
+  Program(const Settings& settings, const Options& options);
+
+  /// A thread that begins at `at`, or now if that is past.
+  Thread thread_started(Tick at = Tick{});
+  void thread_ended(Thread thread) { left(thread); }
+
+  /// What the thread has executed. `block` has to stay where it is for as long as the program.
+  /// Throws InputError when memory runs out.
+  void run(Thread thread, const sim::cpu::Block& block, std::span<const sim::cpu::Access> accesses);
+  /// Writes lines back as so many clwb would: for flushes whose addresses are known by range.
+  void flush_range(Thread thread, Address address, Bytes bytes);
+
+  /// The thread is in the kernel, or gone: nobody waits for it.
+  void left(Thread thread);
+  /// And runs again, no earlier than `at` or where the threads that run have got.
+  void came_back(Thread thread, Tick at = Tick{});
+  /// The thread does nothing until then.
+  void wait(Thread thread, Tick until);
+
+  void mapped(Address address, Bytes bytes, Mapping kind) { space_.mapped(address, bytes, kind); }
+  void unmapped(Address address, Bytes bytes) { space_.unmapped(address, bytes); }
+  void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes) {
+    space_.remapped(from, from_bytes, to, to_bytes);
+  }
+
+  /// More than a quantum's worth of the thread's instructions waits for other threads.
+  [[nodiscard]] bool ahead(Thread thread) const { return cores_.ahead(thread); }
+  /// About where the thread is: cheap, and changes nothing.
+  [[nodiscard]] Tick clock(Thread thread) const { return cores_.clock(thread); }
+  /// When all that the thread has executed is done, as a clock would show that it reads. As far as
+  /// it is known, if that takes input of other threads that is not here yet.
+  Tick now(Thread thread);
+
+  /// What is reported begins here; and ends here, if it does before the program.
+  void roi_begin();
+  void roi_end();
+
+  /// Statistics, one `name = value` a line, in whole numbers of base units.
+  void report(std::ostream& out);
+
+ private:
+  /// Sums that only grow, at some time: what happened since is their difference.
+  struct Baseline {
+    Tick at{};
+    std::vector<Counters::Reading> counters;
+  };
+
+  void after_step();
+  void write_counters(std::ostream& out);
+  void write_threads(std::ostream& out) const;
+  void write_traffic(std::ostream& out) const;
+  void write_pages(std::ostream& out) const;
+  [[nodiscard]] Tick end() const;
+
+  std::unique_ptr<sim::Tiers> memory_;
+  AddressSpace space_;
+  sim::cpu::Socket socket_;
+  sim::cpu::Cores cores_;
+  Mover mover_;
+  Counters counters_;
+  Baseline baseline_;
+  std::string frozen_;  ///< the report of a region of interest that has ended
+
+  struct Touch {
+    Address line;
+    bool write = false;
+    Tick at{};
+  };
+  std::vector<Touch> touched_;
+  std::vector<AddressSpace::Copy> copies_;
+  static constexpr std::size_t series = 4;
+  TimeSeries<series> traffic_;  ///< lines: near read, near written, far read, far written
+};
+
+}  // namespace nearfar::frontend

@@ -1,0 +1,229 @@
+#include "frontend/space.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace nearfar::frontend {
+namespace {
+
+constexpr std::uint64_t down(std::uint64_t address, Bytes size) { return address - address % size; }
+constexpr std::uint64_t up(std::uint64_t address, Bytes size) {
+  return down(address + size - 1, size);
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(Bytes near_bytes, Bytes far_bytes, Options options)
+    : options_(std::move(options)),
+      near_(Address(0), near_bytes),
+      far_(Address(near_bytes), far_bytes) {}
+
+sim::cpu::PageMap::Frame AddressSpace::frame_of(Address address) {
+  // The page that begins last before the address, if it reaches that far.
+  if (auto found = pages_.upper_bound(address.value()); found != pages_.begin()) {
+    --found;
+    const Page& page = found->second;
+    const Bytes size = page.huge ? Frames::huge : Frames::small;
+    if (address.value() - found->first < size) return {page.frame, page.huge};
+  }
+  std::uint64_t begin = 0;
+  const Region* const region = region_of(address.value(), begin);
+  if (region == nullptr) ++unknown_pages_;
+  const bool persistent = region != nullptr && region->kind == Mapping::persistent;
+  const std::uint64_t huge_page = down(address.value(), Frames::huge);
+  const bool huge = options_.huge_pages && region != nullptr && begin <= huge_page &&
+                    region->end - huge_page >= Frames::huge;
+  const std::uint64_t page = huge ? huge_page : down(address.value(), Frames::small);
+  // A huge page takes the place of small ones that its mapping had before it grew.
+  if (huge) {
+    auto inside = pages_.lower_bound(page);
+    while (inside != pages_.end() && inside->first < page + Frames::huge) {
+      auto next = std::next(inside);
+      forget(inside);
+      inside = next;
+    }
+  }
+  const Page placed = place(page, huge, persistent);
+  pages_.emplace(page, placed);
+  return {placed.frame, placed.huge};
+}
+
+AddressSpace::Page AddressSpace::place(std::uint64_t page, bool huge, bool persistent) {
+  Tier tier = Tier::far;
+  if (!persistent) {
+    switch (options_.placement) {
+      case Placement::near:
+        tier = Tier::near;
+        break;
+      case Placement::far:
+        break;
+      case Placement::interleave:
+        tier = placed_++ % 2 == 0 ? Tier::near : Tier::far;
+        break;
+      case Placement::policy:
+        tier = options_.policy->place(page / Frames::small);
+        break;
+    }
+  }
+  std::optional<Address> frame = frames(tier).take(huge);
+  if (!frame && !persistent) {
+    frame = frames(tier == Tier::near ? Tier::far : Tier::near).take(huge);
+  }
+  if (!frame) {
+    throw InputError("the program needs more memory than the model has: " +
+                     std::to_string(near_.in_use() + far_.in_use()) +
+                     " B are in use; give the model a larger capacity");
+  }
+  page_at_.insert_or_assign(frame->value(), page);
+  return {.frame = *frame, .huge = huge, .persistent = persistent};
+}
+
+const AddressSpace::Region* AddressSpace::region_of(std::uint64_t address,
+                                                    std::uint64_t& begin) const {
+  auto found = regions_.upper_bound(address);
+  if (found == regions_.begin()) return nullptr;
+  --found;
+  begin = found->first;
+  return address < found->second.end ? &found->second : nullptr;
+}
+
+void AddressSpace::mapped(Address address, Bytes bytes, Mapping kind) {
+  if (bytes == 0) return;
+  std::uint64_t begin = down(address.value(), Frames::small);
+  std::uint64_t end = up(address.value() + bytes, Frames::small);
+  unmapped(Address(begin), end - begin);
+  // What grows at its end is one mapping, in which huge pages find room.
+  const auto join = [&](std::uint64_t at, bool before) {
+    std::uint64_t first = 0;
+    const Region* const other = region_of(at, first);
+    if (other == nullptr || other->kind != kind) return;
+    if (before) {
+      begin = first;
+    } else {
+      end = other->end;
+    }
+    regions_.erase(first);
+  };
+  if (begin != 0) join(begin - 1, true);
+  join(end, false);
+  regions_.insert_or_assign(begin, Region{.end = end, .kind = kind});
+}
+
+void AddressSpace::cut_regions(std::uint64_t begin, std::uint64_t end) {
+  auto at = regions_.upper_bound(begin);
+  if (at != regions_.begin()) --at;
+  while (at != regions_.end() && at->first < end) {
+    const std::uint64_t first = at->first;
+    const Region region = at->second;
+    if (region.end <= begin) {
+      ++at;
+      continue;
+    }
+    at = regions_.erase(at);
+    if (first < begin) regions_.emplace(first, Region{.end = begin, .kind = region.kind});
+    if (region.end > end) at = regions_.emplace(end, region).first;
+  }
+}
+
+void AddressSpace::unmapped(Address address, Bytes bytes) {
+  const std::uint64_t begin = down(address.value(), Frames::small);
+  const std::uint64_t end = up(address.value() + bytes, Frames::small);
+  cut_regions(begin, end);
+  auto page = pages_.lower_bound(begin);
+  while (page != pages_.end() && page->first < end) {
+    const auto next = std::next(page);
+    if (page->first + (page->second.huge ? Frames::huge : Frames::small) <= end) forget(page);
+    page = next;
+  }
+}
+
+void AddressSpace::forget(std::map<std::uint64_t, Page>::iterator page) {
+  const Page& gone = page->second;
+  if (options_.policy && !gone.persistent) options_.policy->removed(page->first / Frames::small);
+  page_at_.erase(gone.frame.value());
+  (is_near(gone.frame) ? near_ : far_).give_back(gone.frame, gone.huge);
+  pages_.erase(page);
+  ++generation_;
+}
+
+void AddressSpace::remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes) {
+  std::uint64_t begin = 0;
+  const Region* const region = region_of(from.value(), begin);
+  const Mapping kind = region != nullptr ? region->kind : Mapping::memory;
+  std::vector<std::pair<std::uint64_t, Page>> moved;
+  const Bytes kept = from_bytes < to_bytes ? from_bytes : to_bytes;
+  for (auto page = pages_.lower_bound(from.value());
+       page != pages_.end() && page->first - from.value() < kept;) {
+    // Policies know pages by their addresses: to them it is another page.
+    const std::uint64_t there = page->first - from.value() + to.value();
+    const bool aligned = !page->second.huge || there % Frames::huge == 0;
+    if (!options_.policy && aligned) {
+      moved.emplace_back(there, page->second);
+      page = pages_.erase(page);
+    } else {
+      ++page;
+    }
+  }
+  unmapped(from, from_bytes);
+  mapped(to, to_bytes, kind);
+  for (const auto& [there, page] : moved) {
+    pages_.emplace(there, page);
+    page_at_.insert_or_assign(page.frame.value(), there);
+  }
+  ++generation_;
+}
+
+void AddressSpace::touched(Address line, bool write, Tick now, std::vector<Copy>& copies) {
+  auto owner = page_at_.find(down(line.value(), Frames::small));
+  if (owner == page_at_.end()) owner = page_at_.find(down(line.value(), Frames::huge));
+  if (owner == page_at_.end()) return;  // the page has gone while the line was on its way
+  const std::uint64_t address = owner->second;
+  Page& page = pages_.at(address);
+  ++(write ? page.writes : page.reads);
+  if (!options_.policy || page.persistent) return;
+  wanted_.clear();
+  options_.policy->accessed(address / Frames::small, write, now, wanted_);
+  for (const policy::Move& move : wanted_) this->move(move, copies);
+}
+
+/// Both pages of an exchange are read, then written: a buffer holds them in between.
+void AddressSpace::move(const policy::Move& move, std::vector<Copy>& copies) {
+  const std::uint64_t in = move.in * Frames::small;
+  const auto found = pages_.find(in);
+  if (found == pages_.end() || is_near(found->second.frame)) return;
+  if (move.out != policy::Move::nobody) {
+    const std::uint64_t out = move.out * Frames::small;
+    const auto other = pages_.find(out);
+    if (other == pages_.end() || !is_near(other->second.frame)) return;
+    const Address near = other->second.frame;
+    const Address far = found->second.frame;
+    relocate(out, far, copies);
+    relocate(in, near, copies);
+    return;
+  }
+  const std::optional<Address> frame = near_.take(false);
+  if (!frame) return;
+  const Address far = found->second.frame;
+  page_at_.erase(far.value());
+  far_.give_back(far, false);
+  relocate(in, *frame, copies);
+}
+
+void AddressSpace::relocate(std::uint64_t page, Address to, std::vector<Copy>& copies) {
+  Page& moved = pages_.at(page);
+  copies.push_back({.from = moved.frame, .to = to, .bytes = Frames::small});
+  moved.frame = to;
+  page_at_.insert_or_assign(to.value(), page);
+  ++moves_;
+  ++generation_;
+}
+
+void AddressSpace::forget_counts() {
+  for (auto& [address, page] : pages_) page.reads = page.writes = 0;
+  moves_ = 0;
+}
+
+}  // namespace nearfar::frontend

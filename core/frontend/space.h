@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/address.h"
+#include "frontend/frames.h"
+#include "policy/policy.h"
+#include "sim/cpu/core.h"
+
+namespace nearfar::frontend {
+
+using policy::Tier;
+
+/// Where pages go that nobody moves.
+enum class Placement : std::uint8_t { near, far, interleave, policy };
+
+/// What lies behind a range of a program's addresses.
+enum class Mapping : std::uint8_t {
+  memory,      ///< placed as the user says
+  persistent,  ///< a file below the persistent directory: always in far memory
+};
+
+/// The page table of a program that runs on a machine of two tiers. A page is placed when it is
+/// first touched, and keeps its frame until it is unmapped or moved. A tier that is full sends its
+/// pages to the other one, but persistent pages, which have no other.
+class AddressSpace final : public sim::cpu::PageMap {
+ public:
+  struct Options {
+    Placement placement = Placement::far;
+    bool huge_pages = false;  ///< 2 MiB pages wherever a mapping holds a whole one
+    std::unique_ptr<policy::Policy> policy{};  ///< with Placement::policy
+  };
+  /// A page as it lies in memory.
+  struct Page {
+    Address frame;
+    bool huge = false;
+    bool persistent = false;
+    std::uint64_t reads = 0;  ///< lines that memory was asked for
+    std::uint64_t writes = 0;
+  };
+  /// What has to be copied, because a page moved.
+  struct Copy {
+    Address from, to;
+    Bytes bytes = 0;
+  };
+
+  AddressSpace(Bytes near_bytes, Bytes far_bytes, Options options);
+
+  Frame frame_of(Address address) override;
+
+  void mapped(Address address, Bytes bytes, Mapping kind);
+  /// Frames of pages that lie wholly in the range are free again.
+  void unmapped(Address address, Bytes bytes);
+  /// The pages go along (mremap).
+  void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes);
+
+  /// Memory was asked for a line: counts it, and tells the policy. Appends what that makes move;
+  /// the page table shows it already.
+  void touched(Address line, bool write, Tick now, std::vector<Copy>& copies);
+
+  [[nodiscard]] bool is_near(Address physical) const { return near_.contains(physical); }
+  [[nodiscard]] Bytes in_use(Tier tier) const {
+    return (tier == Tier::near ? near_ : far_).in_use();
+  }
+  /// By address in the program.
+  [[nodiscard]] const std::map<std::uint64_t, Page>& pages() const { return pages_; }
+  void forget_counts();
+
+  /// Touched where nothing had been mapped that anybody knew of.
+  [[nodiscard]] std::uint64_t unknown_pages() const { return unknown_pages_; }
+  [[nodiscard]] std::uint64_t moves() const { return moves_; }
+
+ private:
+  struct Region {
+    std::uint64_t end = 0;
+    Mapping kind = Mapping::memory;
+  };
+
+  [[nodiscard]] const Region* region_of(std::uint64_t address, std::uint64_t& begin) const;
+  [[nodiscard]] Frames& frames(Tier tier) { return tier == Tier::near ? near_ : far_; }
+  Page place(std::uint64_t page, bool huge, bool persistent);
+  void forget(std::map<std::uint64_t, Page>::iterator page);
+  void cut_regions(std::uint64_t begin, std::uint64_t end);
+  void move(const policy::Move& move, std::vector<Copy>& copies);
+  void relocate(std::uint64_t page, Address to, std::vector<Copy>& copies);
+
+  Options options_;
+  Frames near_, far_;
+  std::map<std::uint64_t, Region> regions_;  ///< by first address
+  std::map<std::uint64_t, Page> pages_;
+  std::unordered_map<std::uint64_t, std::uint64_t> page_at_;  ///< by frame; asked, never walked
+  std::vector<policy::Move> wanted_;
+  std::uint64_t placed_ = 0;
+  std::uint64_t unknown_pages_ = 0;
+  std::uint64_t moves_ = 0;
+};
+
+}  // namespace nearfar::frontend
