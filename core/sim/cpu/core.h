@@ -112,7 +112,7 @@ class Core : public Socket::Client {
   /// A program's address in memory.
   Place place_of(std::uint64_t address) {
     const std::uint64_t page = address >> page_bits;
-    Known& known = known_[page % known_pages];
+    const Known& known = known_[page % known_pages];
     if (known.page != page || generation_ != pages_.generation()) return look_up(address);
     return {Address(address + known.offset), Address(address), known.huge};
   }

@@ -134,7 +134,7 @@ void Cores::forget_played(Running& thread) {
 }
 
 bool Cores::catch_up(Thread index) {
-  Running& thread = threads_[index];
+  const Running& thread = threads_[index];
   while (!caught_up(index)) {
     play();
     if (caught_up(index)) return true;

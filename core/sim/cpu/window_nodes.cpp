@@ -48,7 +48,7 @@ WindowCore::Index WindowCore::new_node(const Node& node, const Inputs& inputs) {
 
 /// All that the node waits for is known.
 void WindowCore::ready(Index index) {
-  Node& node = nodes_[index];
+  const Node& node = nodes_[index];
   switch (node.kind) {
     case Node::Kind::load: {
       const Fine at = ports_.take(node.time, Ports::load);

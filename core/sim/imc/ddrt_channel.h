@@ -7,9 +7,9 @@
 #include "base/counters.h"
 #include "base/event_queue.h"
 #include "base/settings.h"
-#include "sim/waiting_ports.h"
 #include "sim/nvdimm/dimm.h"
 #include "sim/request.h"
+#include "sim/waiting_ports.h"
 
 namespace nearfar::sim::imc {
 
