@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/event_lanes.h"
 #include "base/rng.h"
 #include "base/slab.h"
 
@@ -53,6 +54,41 @@ TEST(EventQueue, AgreesWithAStableSortWhateverIsPushedBetween) {
       }
     }
   }
+}
+
+TEST(EventLanes, SayWhatAnEventQueueSays) {
+  Rng rng(11);
+  EventQueue<std::uint32_t> queue;
+  EventLanes<std::uint32_t, 3> events;
+  std::uint64_t last[3] = {};
+  std::uint32_t number = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    if (queue.empty() || rng.below(2) == 0) {
+      const std::size_t lane = rng.below(3);
+      last[lane] += rng.below(3);
+      queue.push(Tick(last[lane]), number);
+      events.push(lane, Tick(last[lane]), number++);
+    } else {
+      ASSERT_EQ(events.next(), queue.next());
+      ASSERT_EQ(events.pop().payload, queue.pop());
+    }
+  }
+}
+
+TEST(EventLanes, KeepTheEventsOfALaneThatSleeps) {
+  EventLanes<int, 2> events;
+  events.sleep(1);
+  events.push(1, Tick(10), 1);
+  events.push(1, Tick(20), 2);
+  events.push(1, Tick(30), 3);
+  events.push(0, Tick(25), 4);
+  EXPECT_EQ(events.next(), Tick(25));
+  EXPECT_EQ(events.take(1, Tick(15)), 1u);
+  events.wake(1);
+  EXPECT_EQ(events.pop().payload, 2);
+  EXPECT_EQ(events.pop().payload, 4);
+  events.sleep(1);
+  EXPECT_TRUE(events.next().is_never());
 }
 
 TEST(Slab, KeepsWhatIsInUseAndTakesNoMemoryForWhatWasGivenBack) {

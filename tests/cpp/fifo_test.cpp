@@ -1,4 +1,4 @@
-#include "sim/dram/fifo.h"
+#include "base/fifo.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/dram/fifo.h"
+#include "base/fifo.h"
 #include "sim/request.h"
 
 namespace nearfar::sim::dram {

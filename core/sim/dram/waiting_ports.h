@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/fifo.h"
 #include "sim/dram/config.h"
-#include "sim/dram/fifo.h"
 
 namespace nearfar::sim::dram {
 

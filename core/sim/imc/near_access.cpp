@@ -97,7 +97,7 @@ void NearMemory::probed(Index index, Tick now, Sink& sink) {
   if (config_.latency == Tick{}) {
     looked_up(index, now, sink);
   } else {
-    events_.push(now + config_.latency, {Event::Kind::looked_up, index});
+    events_.push(was_looked_up, now + config_.latency, index);
   }
 }
 
@@ -246,6 +246,7 @@ void NearMemory::send(Role role, Index index, std::uint32_t block, Address addre
   request.tell_media = notice != 0 || role == Role::claim;
   request.data = data;
   const bool taken = (purpose.far ? to_far_ : to_near_).send(request, now);
+  if (purpose.far) far_next_ = far_->next_event();
   if (!taken || purpose.awaited) ++flights_[index].pending;
 }
 

@@ -45,6 +45,7 @@ NearMemory::NearMemory(const NearConfig& config, std::unique_ptr<Device> near,
   const std::uint32_t chains = std::bit_ceil(2 * flights);
   chains_.assign(chains, nobody);
   chain_shift_ = static_cast<std::uint32_t>(64 - std::countr_zero(chains));
+  far_next_ = far_->next_event();
 }
 
 Accept NearMemory::try_send(const Request& request, Tick now) {
@@ -73,7 +74,7 @@ Accept NearMemory::try_send(const Request& request, Tick now) {
   flight.pending = 1;  // the look-up
   if (write) {
     ++flight.pending;
-    events_.push(now, {Event::Kind::accepted, index});
+    events_.push(accepted, now, index);
   }
   enter(index, now);
   return Accept::yes();
@@ -83,7 +84,7 @@ Accept NearMemory::refuse(std::uint32_t gate, std::uint16_t port, Tick now) {
   ++counters_.refusals;
   gates_[gate].waiting.refuse(port);
   if (gates_[gate].used < gates_[gate].size) {
-    events_.push(now + Tick(1), {Event::Kind::hold_lapsed, gate});
+    events_.push(hold_lapsed, now + Tick(1), gate);
   }
   return Accept::retry(Tick::never());
 }
@@ -99,6 +100,7 @@ Accept NearMemory::send_direct(const Request& request, Tick now) {
   passed.id = Tag{Role::direct, 0, index, 0}.id();
   passed.port = direct_port(request.port, far_ports);
   const Accept answer = far_->try_send(passed, now);
+  far_next_ = far_->next_event();
   if (!answer.accepted) {
     flights_.give_back(index);
     return answer;
@@ -119,6 +121,7 @@ void NearMemory::finish_direct(Index index, const Completion& completion, Sink& 
 void NearMemory::fence(Tick now) {
   near_->fence(now);
   far_->fence(now);
+  far_next_ = far_->next_event();
 }
 
 void NearMemory::advance(Tick until, Sink& sink) { run(until, sink, false); }
@@ -131,7 +134,7 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
   while (!until.is_never() || !idle()) {
     const Tick near = near_->next_event();
-    const Tick far = far_->next_event();
+    const Tick far = far_next_;
     const Tick own = events_.next();
     Tick now = min(near, min(far, own));
     if (now > until || now.is_never()) break;
@@ -149,8 +152,12 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
         from_far(from_far_[i], now, sink);
       }
       from_far_.clear();
+      far_next_ = far_->next_event();
     } else {
-      while (events_.next() == now) handle(events_.pop(), now, sink);
+      while (events_.next() == now) {
+        const auto [lane, index] = events_.pop();
+        handle(lane, index, now, sink);
+      }
     }
     // The rest of this instant has its turn before anybody is told.
     if (to_completion && sink.size() != before) until = now;
@@ -224,19 +231,19 @@ void NearMemory::tell_arrival(Index notice, Tick now, Sink& sink) {
   notices_.give_back(notice - 1);
 }
 
-void NearMemory::handle(const Event& event, Tick now, Sink& sink) {
-  switch (event.kind) {
-    case Event::Kind::accepted: {
-      const Request& request = flights_[event.index].request;
+void NearMemory::handle(std::size_t lane, Index index, Tick now, Sink& sink) {
+  switch (lane) {
+    case accepted: {
+      const Request& request = flights_[index].request;
       sink.push_back({now, request.id, request.address, Completion::Kind::done, request.data});
-      over(event.index, now, sink);
+      over(index, now, sink);
       break;
     }
-    case Event::Kind::looked_up:
-      looked_up(event.index, now, sink);
+    case was_looked_up:
+      looked_up(index, now, sink);
       break;
-    case Event::Kind::hold_lapsed:
-      wake_waiting(event.index, now, sink);
+    default:
+      wake_waiting(index, now, sink);
       break;
   }
 }
@@ -251,13 +258,13 @@ void NearMemory::wake_waiting(std::uint32_t number, Tick now, Sink& sink) {
     });
   }
   if (!gate.waiting.empty() && gate.waiting.held(now) > 0) {
-    events_.push(now + Tick(1), {Event::Kind::hold_lapsed, number});
+    events_.push(hold_lapsed, now + Tick(1), number);
   }
 }
 
 bool NearMemory::idle() const {
-  return flights_.in_use() == 0 && notices_.in_use() == 0 && events_.empty() && near_->idle() &&
-         far_->idle();
+  return flights_.in_use() == 0 && notices_.in_use() == 0 && events_.next().is_never() &&
+         near_->idle() && far_->idle();
 }
 
 std::uint32_t NearMemory::queue_of(Address address) const {
@@ -269,6 +276,7 @@ std::uint32_t NearMemory::queue_of(Address address) const {
 void NearMemory::settle(Tick now) {
   near_->settle(now);
   far_->settle(now);
+  far_next_ = far_->next_event();
 }
 
 void NearMemory::register_counters(Counters& counters) const {

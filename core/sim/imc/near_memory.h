@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/event_queue.h"
+#include "base/event_lanes.h"
 #include "base/slab.h"
 #include "sim/device.h"
 #include "sim/imc/near_config.h"
@@ -51,7 +51,7 @@ class NearMemory final : public Device {
   Accept try_send(const Request& request, Tick now) override;
   void fence(Tick now) override;
   [[nodiscard]] Tick next_event() const override {
-    return min(min(near_->next_event(), far_->next_event()), events_.next());
+    return min(min(near_->next_event(), far_next_), events_.next());
   }
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;
@@ -95,10 +95,8 @@ class NearMemory final : public Device {
     bool awaited;  ///< the request waits until the data are where they go, not until it is taken
     std::uint64_t NearCounters::* counter;
   };
-  struct Event {
-    enum class Kind : std::uint8_t { accepted, looked_up, hold_lapsed } kind;
-    Index index;  ///< of the flight; hold_lapsed: of the gate
-  };
+  /// What happens here, each kind in time order; the payload is a flight, or a gate.
+  enum Lane : std::size_t { accepted, was_looked_up, hold_lapsed, lanes };
   enum class Case : std::uint8_t { waiting, read_hit, write_hit, read_miss, write_miss, direct };
 
   /// A request that was taken, or a line on its way in by prefetch.
@@ -141,7 +139,7 @@ class NearMemory final : public Device {
   Accept send_direct(const Request& request, Tick now);
   Accept refuse(std::uint32_t gate, std::uint16_t port, Tick now);
   Tick run(Tick until, Sink& sink, bool to_completion);
-  void handle(const Event& event, Tick now, Sink& sink);
+  void handle(std::size_t lane, Index index, Tick now, Sink& sink);
   void wake_waiting(std::uint32_t gate, Tick now, Sink& sink);
   void from_near(const Completion& completion, Tick now, Sink& sink);
   void from_far(const Completion& completion, Tick now, Sink& sink);
@@ -193,7 +191,8 @@ class NearMemory final : public Device {
   NearDirectory directory_;
   Outlet to_near_;
   Outlet to_far_;
-  EventQueue<Event> events_;
+  EventLanes<Index, lanes> events_;
+  Tick far_next_{};  ///< the far memory's next event, asked for after whatever may change it
   Slab<Flight> flights_;
   Slab<Notice> notices_;
   std::vector<Gate> gates_;     ///< two a near channel: of reads, of writes

@@ -8,15 +8,19 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory)
     : config_(config), memory_(std::move(memory)), port_(*memory_) {
   gates_[0].free = config.read_credits;
   gates_[1].free = config.write_credits;
+  events_.sleep(credit);
+  events_.sleep(credit + 1);
 }
 
 Accept Link::try_send(const Request& request, Tick now) {
   const bool write = request.op == Op::write;
   Gate& gate = gates_[write ? 1 : 0];
+  collect_credits(write);
   if (!gate.waiting.may_enter(request.port, gate.free, now)) {
     ++refusals_;
     gate.waiting.refuse(request.port);
-    if (gate.free > 0) events_.push(now + Tick(1), {Event::Kind::hold_lapsed, write ? 1u : 0u});
+    if (gate.free > 0) events_.push(hold_lapsed + write, now + Tick(1), 0);
+    events_.wake(credit + write);
     return Accept::retry(Tick::never());
   }
   --gate.free;
@@ -31,13 +35,13 @@ Accept Link::try_send(const Request& request, Tick now) {
                        trips * (config_.request_latency + config_.response_latency);
   const Index flight =
       flights_.take({.request = request, .sent = now, .parts = request.tell_media ? 2u : 1u});
-  events_.push(arrival, {Event::Kind::arrive, flight});
+  events_.push(arrive + write, arrival, flight);
   return Accept::yes();
 }
 
-void Link::give_credit(bool write, Tick now, Sink& sink) {
-  ++gates_[write ? 1 : 0].free;
-  wake_waiting(write, now, sink);
+/// Credits that have come back while nobody waited for one.
+void Link::collect_credits(bool write) {
+  gates_[write ? 1 : 0].free += events_.take(credit + write, played_);
 }
 
 /// Wakes as many ports as there are credits that nobody else was woken for in this instant. One
@@ -49,70 +53,85 @@ void Link::wake_waiting(bool write, Tick now, Sink& sink) {
       sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
     });
   }
-  if (!gate.waiting.empty() && gate.waiting.held(now) > 0) {
-    events_.push(now + Tick(1), {Event::Kind::hold_lapsed, write ? 1u : 0u});
+  if (gate.waiting.empty()) {
+    events_.sleep(credit + write);
+  } else if (gate.waiting.held(now) > 0) {
+    events_.push(hold_lapsed + write, now + Tick(1), 0);
   }
 }
 
-void Link::fence(Tick now) { events_.push(now + config_.request_latency, {Event::Kind::fence, 0}); }
+void Link::fence(Tick now) { events_.push(fenced, now + config_.request_latency, 0); }
 
-void Link::advance(Tick until, Sink& sink) {
-  if (until.is_never()) {
-    // The memory may refresh itself for ever.
-    while (!idle()) step(next_event(), sink);
-    return;
-  }
-  for (Tick next = next_event(); next <= until; next = next_event()) {
-    step(next, sink);
-  }
-}
+void Link::advance(Tick until, Sink& sink) { run(until, sink, false); }
 
-Tick Link::advance_to_completion(Tick until, Sink& sink) {
+Tick Link::advance_to_completion(Tick until, Sink& sink) { return run(until, sink, true); }
+
+/// The memory runs by itself as far as nothing happens on the link. At equal times it comes first.
+Tick Link::run(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
-  for (Tick next = next_event(); next <= until && !next.is_never(); next = next_event()) {
-    step(next, sink);
-    if (sink.size() != before) return next;
+  // The memory may refresh itself for ever.
+  while (!until.is_never() || !idle()) {
+    const Tick own = events_.next();
+    const Tick memory = memory_->next_event();
+    Tick now = min(own, memory);
+    if (now > until || now.is_never()) break;
+    if (memory == now) {
+      memory_->advance_to_completion(min(until, own), from_memory_);
+      if (from_memory_.empty()) continue;
+      now = from_memory(sink);
+    }
+    while (events_.next() == now) {
+      const auto [lane, index] = events_.pop();
+      handle(lane, index, now, sink);
+    }
+    played_ = now;
+    if (to_completion && sink.size() != before) return now;
   }
+  if (!until.is_never()) played_ = until;
   return until;
 }
 
-void Link::step(Tick now, Sink& sink) {
-  if (memory_->next_event() <= now) {
-    memory_->advance(now, from_memory_);
-    for (std::size_t i = 0; i < from_memory_.size(); ++i) {
-      const Completion completion = from_memory_[i];
-      if (completion.kind == Completion::Kind::wake) {
-        port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
-      } else {
-        answer(completion, now, sink);
-      }
+/// Passes on what the memory said in one instant, which it returns.
+Tick Link::from_memory(Sink& sink) {
+  const Tick now = from_memory_.front().time;
+  for (std::size_t i = 0; i < from_memory_.size(); ++i) {
+    const Completion completion = from_memory_[i];
+    if (completion.kind == Completion::Kind::wake) {
+      port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
+    } else {
+      answer(completion, now, sink);
     }
-    from_memory_.clear();
   }
-  while (events_.next() <= now) {
-    const Event event = events_.pop();
-    switch (event.kind) {
-      case Event::Kind::arrive:
-        arrive(event.index, now);
-        break;
-      case Event::Kind::answer:
-        time_ps_ += (now - flights_[event.index].sent).ps();
-        finish(event.index, now, Completion::Kind::done, sink);
-        break;
-      case Event::Kind::credit:
-        give_credit(event.index != 0, now, sink);
-        break;
-      case Event::Kind::hold_lapsed:
-        wake_waiting(event.index != 0, now, sink);
-        break;
-      case Event::Kind::fence:
-        memory_->fence(now);
-        break;
-    }
+  from_memory_.clear();
+  return now;
+}
+
+void Link::handle(std::size_t lane, Index index, Tick now, Sink& sink) {
+  switch (lane) {
+    case arrive:
+    case arrive + 1:
+      offer(index, now);
+      break;
+    case credit:
+    case credit + 1:
+      ++gates_[lane - credit].free;
+      wake_waiting(lane != credit, now, sink);
+      break;
+    case hold_lapsed:
+    case hold_lapsed + 1:
+      wake_waiting(lane != hold_lapsed, now, sink);
+      break;
+    case answered:
+      time_ps_ += (now - flights_[index].sent).ps();
+      finish(index, now, Completion::Kind::done, sink);
+      break;
+    default:
+      memory_->fence(now);
+      break;
   }
 }
 
-void Link::arrive(Index index, Tick now) {
+void Link::offer(Index index, Tick now) {
   Request request = flights_[index].request;
   request.id = index;
   if (port_.send(request, now)) taken(request, now);
@@ -120,8 +139,7 @@ void Link::arrive(Index index, Tick now) {
 
 /// The memory has the request: its place in the port is free.
 void Link::taken(const Request& request, Tick now) {
-  events_.push(now + config_.response_latency,
-               {Event::Kind::credit, request.op == Op::write ? 1u : 0u});
+  events_.push(credit + (request.op == Op::write), now + config_.response_latency, 0);
 }
 
 void Link::answer(const Completion& completion, Tick now, Sink& sink) {
@@ -136,7 +154,7 @@ void Link::answer(const Completion& completion, Tick now, Sink& sink) {
       flight.request.op == Op::write ? config_.write_response_slots : config_.read_response_slots;
   response_slots_ += slots;
   response_free_ = max(response_free_, now) + slots * config_.slot;
-  events_.push(response_free_ + config_.response_latency, {Event::Kind::answer, index});
+  events_.push(answered, response_free_ + config_.response_latency, index);
 }
 
 void Link::finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/event_queue.h"
+#include "base/event_lanes.h"
 #include "base/slab.h"
 #include "sim/device.h"
 #include "sim/link/config.h"
@@ -51,15 +51,14 @@ class Link final : public Device {
  private:
   using Index = std::uint32_t;
 
-  struct Event {
-    enum class Kind : std::uint8_t { arrive, answer, credit, hold_lapsed, fence } kind;
-    Index index;  ///< of the flight; credit, hold_lapsed: 1 for writes, 0 for reads
-  };
+  /// What happens on the link, each kind in time order; the payload is a flight, if one is meant.
+  /// Those of reads and writes lie side by side, as in arrive + write.
+  enum Lane : std::size_t { arrive = 0, credit = 2, hold_lapsed = 4, answered = 6, fenced, lanes };
   struct Flight {
     Request request;  ///< the caller's
     Tick sent{};
-    DataHandle data = 0;       ///< a read's answer
-    std::uint32_t parts = 1;   ///< completions still to come
+    DataHandle data = 0;  ///< a read's answer
+    std::uint32_t parts = 1;  ///< completions still to come
   };
   /// Credits, and the callers that found none.
   struct Gate {
@@ -67,10 +66,12 @@ class Link final : public Device {
     WaitingPorts waiting;
   };
 
-  void give_credit(bool write, Tick now, Sink& sink);
+  void collect_credits(bool write);
   void wake_waiting(bool write, Tick now, Sink& sink);
-  void step(Tick now, Sink& sink);
-  void arrive(Index index, Tick now);
+  Tick run(Tick until, Sink& sink, bool to_completion);
+  Tick from_memory(Sink& sink);
+  void handle(std::size_t lane, Index index, Tick now, Sink& sink);
+  void offer(Index index, Tick now);
   void taken(const Request& request, Tick now);
   void answer(const Completion& completion, Tick now, Sink& sink);
   void finish(Index index, Tick now, Completion::Kind kind, Sink& sink);
@@ -78,7 +79,8 @@ class Link final : public Device {
 
   Config config_;
   std::unique_ptr<Device> memory_;
-  EventQueue<Event> events_;
+  EventLanes<Index, lanes> events_;
+  Tick played_{};  ///< everything up to then has happened
   Slab<Flight> flights_;
   Gate gates_[2];  ///< of reads, of writes
   Tick request_free_{};

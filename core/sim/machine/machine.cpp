@@ -189,7 +189,34 @@ Tick Machine::advance_to_completion(Tick until, Sink& sink) {
     next_ = channels_.front()->next;
     return reached == end ? until : reached;
   }
-  return Device::advance_to_completion(until, sink);
+  const std::size_t before = sink.size();
+  while (next_ <= until && !next_.is_never()) {
+    const auto [first, others] = earliest();
+    if (first->next < others) {
+      // Nothing happens elsewhere until then, and channels know nothing of each other.
+      const Tick end = min(min(until, last_instant), others - Tick(1));
+      const Tick reached = first->advance_to_completion(end, sink);
+      next_ = min(first->next, others);
+      if (sink.size() != before) return reached;
+    } else {
+      const Tick now = next_;
+      advance(now, sink);
+      if (sink.size() != before) return now;
+    }
+  }
+  return until;
+}
+
+Machine::Turn Machine::earliest() const {
+  Turn turn{channels_.front().get()};
+  for (auto at = channels_.begin() + 1; at != channels_.end(); ++at) {
+    if ((*at)->next < turn.channel->next) {
+      turn = {at->get(), turn.channel->next};
+    } else {
+      turn.others = min(turn.others, (*at)->next);
+    }
+  }
+  return turn;
 }
 
 void Machine::fence(Tick now) {

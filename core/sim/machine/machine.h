@@ -47,7 +47,14 @@ class Machine final : public Device {
   class DramChannel;
   class NvdimmChannel;
 
+  /// The channel in which something happens next, and when that is in one of the others.
+  struct Turn {
+    Channel* channel;
+    Tick others = Tick::never();
+  };
+
   void refresh_next();
+  [[nodiscard]] Turn earliest() const;
 
   imc::Interleave interleave_;
   Bytes capacity_ = 0;

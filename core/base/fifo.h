@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace nearfar::sim::dram {
+namespace nearfar {
 
 /// A first-in first-out queue in a ring that only ever grows, so a steady simulation
 /// allocates nothing.
@@ -61,4 +61,4 @@ class Fifo {
   T* end_ = ring_.data();  ///< where the next goes; a place of the ring is always free
 };
 
-}  // namespace nearfar::sim::dram
+}  // namespace nearfar

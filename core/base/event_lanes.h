@@ -1,0 +1,112 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fifo.h"
+#include "base/tick.h"
+
+namespace nearfar {
+
+/// An event queue for events of a few kinds, each of which is pushed in time order: a first-in
+/// first-out lane a kind, and no heap. Events come out by time, and equal times in the order in
+/// which they were pushed, so it says what an EventQueue would.
+///
+/// A lane can be asleep: its events are kept, but are not due until it wakes.
+template <typename Payload, std::size_t lanes>
+class EventLanes {
+ public:
+  struct Due {
+    std::size_t lane;
+    Payload payload;
+  };
+
+  /// When the first event is due; Tick::never() if none is.
+  [[nodiscard]] Tick next() const { return heads_[first_].time; }
+
+  /// `time` is not before that of the lane's last event.
+  void push(std::size_t lane, Tick time, Payload payload) {
+    const Entry entry{time, sequence_++, payload};
+    if (entries_[lane].empty() && awake_[lane]) set_head(lane, entry);
+    entries_[lane].push(entry);
+  }
+
+  /// The first event that is due, of which there must be one.
+  Due pop() {
+    const std::size_t lane = first_;
+    const Payload payload = entries_[lane].front().payload;
+    drop(lane);
+    return {lane, payload};
+  }
+
+  void wake(std::size_t lane) {
+    if (awake_[lane]) return;
+    awake_[lane] = true;
+    if (!entries_[lane].empty()) set_head(lane, entries_[lane].front());
+  }
+
+  void sleep(std::size_t lane) {
+    awake_[lane] = false;
+    heads_[lane] = {};
+    find_first();
+  }
+
+  /// Takes events up to and including `until` from a lane, due or not; how many there were.
+  std::uint32_t take(std::size_t lane, Tick until) {
+    std::uint32_t taken = 0;
+    for (; !entries_[lane].empty() && entries_[lane].front().time <= until; ++taken) drop(lane);
+    return taken;
+  }
+
+ private:
+  struct Entry {
+    Tick time;
+    std::uint64_t sequence = 0;
+    Payload payload{};
+  };
+  struct Head {
+    Tick time = Tick::never();
+    std::uint64_t sequence = 0;
+
+    [[nodiscard]] bool before(const Head& other) const {
+      return time != other.time ? time < other.time : sequence < other.sequence;
+    }
+  };
+
+  void set_head(std::size_t lane, const Entry& entry) {
+    heads_[lane] = {entry.time, entry.sequence};
+    if (heads_[lane].before(heads_[first_])) first_ = lane;
+  }
+
+  void drop(std::size_t lane) {
+    entries_[lane].pop();
+    if (!awake_[lane]) return;
+    heads_[lane] = {};
+    if (!entries_[lane].empty()) {
+      heads_[lane] = {entries_[lane].front().time, entries_[lane].front().sequence};
+    }
+    find_first();
+  }
+
+  void find_first() {
+    first_ = 0;
+    for (std::size_t lane = 1; lane < lanes; ++lane) {
+      if (heads_[lane].before(heads_[first_])) first_ = lane;
+    }
+  }
+
+  [[nodiscard]] static constexpr std::array<bool, lanes> all_awake() {
+    std::array<bool, lanes> awake{};
+    awake.fill(true);
+    return awake;
+  }
+
+  std::array<Fifo<Entry>, lanes> entries_;
+  std::array<Head, lanes> heads_;  ///< of lanes that are awake
+  std::array<bool, lanes> awake_ = all_awake();
+  std::size_t first_ = 0;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace nearfar
