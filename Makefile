@@ -88,6 +88,11 @@ bench: install ## one table: host instructions and time a request, simulated ban
 	@$(call build,release)
 	@$(BIN)/python bench/run.py
 
+.PHONY: bench-energy
+bench-energy: install ## energy of DRAM in simple patterns beside what follows from its data sheet by hand
+	@$(call build,release)
+	@$(BIN)/python bench/energy.py
+
 .PHONY: bench-host
 bench-host: install ## nearfar's figures of this machine beside those of lmbench and of plain loops
 	@$(call build,release)

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/settings.h"
-#include "sim/machine/machine.h"
+#include "sim/machine/build.h"
 #include "streams.h"
 
 namespace {
@@ -25,8 +25,8 @@ int run(const std::string& path, const std::string& name, nearfar::Bytes footpri
                  static_cast<unsigned long long>(footprint));
     return 2;
   }
-  nearfar::sim::Machine machine(nearfar::Settings::parse(text));
-  nearfar::bench::print(nearfar::bench::play(machine, stream, requests));
+  const auto memory = nearfar::sim::build(nearfar::Settings::parse(text));
+  nearfar::bench::print(nearfar::bench::play(*memory, stream, requests));
   return 0;
 }
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +34,9 @@ class Stream:
     budget: int  # host instructions a request that must not be exceeded
     requests: tuple[int, int] = (20_000, 100_000)
     model: str = ""  # a model to export; its file becomes the driver's first argument
+    beside: Stream | None = None  # the device alone: the budget is `factor` of its cost and `more`
+    factor: float = 1.0
+    more: int = 0
 
 
 def optane(name: str, stream: str, footprint: int, budget: int) -> Stream:
@@ -55,6 +58,38 @@ def caches(level: str, footprint: int, budget: int) -> Stream:
     return Stream(f"{level} hit", "bench_caches", arguments, budget, requests, "optane-100")
 
 
+def machine(name: str, model: str, stream: str, footprint: int) -> Stream:
+    """A stream on any model, driven at its memory controller."""
+    arguments = (stream, str(footprint))
+    return Stream(name, "bench_machine", arguments, 0, requests=(40_000, 120_000), model=model)
+
+
+def against(alone: Stream, name: str, model: str, factor: float = 1.0, more: int = 0) -> Stream:
+    """The same stream with something in front of the device, and what that may cost."""
+    return replace(alone, name=name, model=model, beside=alone, factor=factor, more=more)
+
+
+def near_memory(stream: str) -> list[Stream]:
+    """Hits in a near memory of which all is in use beside its DRAM alone, misses beside Optane."""
+    near = "optane-100,near.kind=cache,near.capacity=1MiB"
+    dram = "ddr4-2666,dram.mapping=row-rank-bank-column-bank_group,dram.hash=none"
+    name = "Memory Mode {}, {}".format
+    hit = machine(name("hit: DDR4 alone", stream), f"{dram},dram.queue.read=64", stream, 256 * KIB)
+    miss = machine(name("miss: Optane alone", stream), "optane-100", stream, 64 * MIB)
+    return [
+        hit,
+        against(hit, name("hit", stream), near, factor=1.5),
+        miss,
+        against(miss, name("miss", stream), near, factor=3),
+    ]
+
+
+def cxl(stream: str) -> list[Stream]:
+    """DDR5 with a CXL link in front."""
+    alone = machine(f"CXL: DDR5 alone, {stream}", "ddr5-4800", stream, 64 * MIB)
+    return [alone, against(alone, f"CXL, {stream}", "cxl-expander", more=300)]
+
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -69,6 +104,10 @@ STREAMS = [
     optane("chase, 16 KiB (RMW buffer)", "chase", 16 * KIB, 400),
     optane("chase, 1 MiB (AIT buffer)", "chase", 1 * MIB, 2500),
     optane("chase, 32 MiB (media)", "chase", 32 * MIB, 3000),
+    *near_memory("chase"),
+    *near_memory("random"),
+    *cxl("random"),
+    *cxl("sequential"),
 ]
 
 
@@ -85,9 +124,9 @@ class Cost:
 @functools.cache
 def settings_file(model: str) -> str:
     """The exported model, as the C++ core reads it."""
-    path = DRIVERS / f"{model}.settings"
+    path = DRIVERS / f"{re.sub('[^a-z0-9.-]+', '_', model)}.settings"
     nearfar = [sys.executable, "-m", "nearfar"]
-    subprocess.run([*nearfar, "model", "export", model, "-o", str(path)], check=True)
+    subprocess.run([*nearfar, "model", "export", f"model:{model}", "-o", str(path)], check=True)
     return str(path)
 
 
@@ -127,13 +166,18 @@ def fastest(stream: Stream, requests: int) -> tuple[float, list[int]]:
     return best, [int(word) for word in printed.split()]
 
 
+@functools.cache
+def instructions_a_request(stream: Stream) -> float:
+    few, many = stream.requests
+    return (instructions(stream, many) - instructions(stream, few)) / (many - few)
+
+
 def cost(stream: Stream) -> Cost:
     few, many = stream.requests
-    extra = many - few
     short, _ = fastest(stream, few)
     long, (requests, elapsed_ps, reads, latency_ps) = fastest(stream, TIMED_FACTOR * many)
     return Cost(
-        instructions=(instructions(stream, many) - instructions(stream, few)) / extra,
+        instructions=instructions_a_request(stream),
         nanoseconds=(long - short) * 1e9 / (TIMED_FACTOR * many - few),
         gb_per_s=requests * 64 * 1e3 / elapsed_ps,
         read_latency_ns=latency_ps / max(reads, 1) / 1e3,
@@ -152,18 +196,21 @@ def main() -> int:
         if wanted not in stream.name:
             continue
         found = cost(stream)
+        budget = stream.budget
+        if stream.beside is not None:
+            budget = round(stream.factor * instructions_a_request(stream.beside) + stream.more)
         print(
             line.format(
                 stream.name,
                 f"{found.instructions:,.0f}",
-                f"{stream.budget:,}",
+                f"{budget:,}" if budget else "",
                 f"{found.nanoseconds:.1f}",
                 f"{found.gb_per_s:.2f}",
                 f"{found.read_latency_ns:.1f}",
             ),
             flush=True,
         )
-        if found.instructions > stream.budget:
+        if budget and found.instructions > budget:
             over.append(stream.name)
     for name in over:
         print(f"over budget: {name}", file=sys.stderr)

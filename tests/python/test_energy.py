@@ -93,3 +93,42 @@ def test_without_an_idle_share_a_link_costs_what_it_carries() -> None:
     (point,) = nearfar.measure(target, PATTERNS[0]).points
     slots = sum(point.counters[f"link.{way}_slots"] for way in ("request", "response"))
     assert point.energy["link.wire"] == slots * 128 * 3
+
+
+def burst_pj(model: nearfar.Model, dram: str, standard_devices: int) -> float:
+    """A read burst, from the data sheet: what it draws beyond standby, for as long as it takes."""
+
+    def of(name: str) -> float:
+        return float(str(model[f"{dram}.energy.{name}"]))
+
+    microwatts = of("vdd") * (of("idd4r") - of("idd3n")) + of("vpp") * (of("ipp4r") - of("ipp3n"))
+    clocks = int(model[f"{dram}.burst_length"]) // 2
+    return standard_devices * microwatts / 1e6 * clocks * int(model[f"{dram}.clock"]) / 1e3
+
+
+def test_a_miss_pays_for_near_memory_the_way_there_and_far_memory() -> None:
+    """DDR4, eight devices a rank, in front of a link to DDR5, four devices a subchannel."""
+    model = nearfar.load_model("cxl-expander").override(
+        "near.kind=cache", "near.capacity=256KiB", "link.place=far", "link.energy.idle=0",
+        "link.energy.bit=3pJ",
+    )  # fmt: skip
+    pattern = Stream(
+        op="ntload", agent="none", stride="random", access=64, outstanding=8, area="1GiB",
+        lines=2000,
+    )  # fmt: skip
+    (point,) = nearfar.measure(model, pattern).points
+    count = point.counters
+    assert count["near.fetches"] == count["near.read_misses"] > 0.99 * count["near.reads"]
+    assert count["link.reads"] == count["near.fetches"]
+    assert point.energy["link.wire"] == 6 * 128 * 3 * count["near.fetches"]
+    near_reads = count["near.channel.0.dram.read_bursts"]
+    assert count["near.channel.0.dram.energy.read_pj"] == pytest.approx(
+        near_reads * burst_pj(model, "near.dram", 8), rel=1e-6
+    )
+    for half in (0, 1):
+        assert count[f"channel.{half}.dram.energy.read_pj"] == pytest.approx(
+            count[f"channel.{half}.dram.read_bursts"] * burst_pj(model, "dram", 4), rel=1e-6
+        )
+    forwarded = count["near.channel.0.dram.forwarded_reads"]  # from a fill that still waits
+    assert near_reads + forwarded == count["near.probes"]
+    assert sum(count[f"channel.{half}.dram.reads"] for half in (0, 1)) == count["near.fetches"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from nearfar import measure
 from nearfar.errors import InputError
 from nearfar.measure.core import load_core
+from nearfar.measure.patterns import Stream
 from nearfar.model import load, load_target
+from nearfar.results.schema import Point
 
 GIB = 1 << 30
 
@@ -98,6 +102,60 @@ def test_a_model_file_is_told_its_line(tmp_path: Path) -> None:
     file.write_text('base = "optane-100"\n[near]\nkind = "cache"\ncapacity = "9 GiB"\n')
     with pytest.raises(InputError, match=r"m\.toml:4: .*at most the near DRAM \(8 GiB\)"):
         load(str(file))
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("model:optane-memory-mode,near.channels=0", "near.channels=0: found 0, expected 1 to 6"),
+        ("model:optane-memory-mode,near.kind=none", "in a model with near.kind = 'none'"),
+        ("model:optane-100,near.kind=cache,capacity=4GiB", "of far memory that it caches"),
+        ("model:cxl-expander,link.kind=none", "in a model with link.kind = 'none'"),
+        ("model:cxl-hybrid,near.kind=none", "in a model with near.kind = 'none'"),
+    ],
+)
+def test_memory_that_is_not_there_ends_the_command(
+    refused: Callable[..., str], target: str, expected: str
+) -> None:
+    assert expected in refused("measure", target, "chase", "--region", "4KiB")
+
+
+def at_random(target: str, outstanding: int, op: str = "ntload") -> Point:
+    """Single lines of a GiB, sent to the memory without a core in between."""
+    pattern = Stream(
+        op=op, agent="none", stride="random", access=64, outstanding=outstanding, area=1 << 30,
+        lines=4000,
+    )  # fmt: skip
+    return measure(target, pattern).points[0]
+
+
+FAR = "model:optane-100,near.kind=cache,near.capacity=1MiB"
+
+
+@pytest.mark.parametrize("dram", ["", ",near.dram.speed_bin=DDR5-4800B,near.dram.density_gbit=16"])
+def test_throughput_times_latency_is_what_is_outstanding(dram: str) -> None:
+    point = at_random(FAR + dram, 16)
+    mean_ns = point.counters["near.read_time_ps"] / point.counters["near.reads"] / 1e3
+    assert point.gb_per_s / 64 * mean_ns == pytest.approx(16, rel=0.03)
+
+
+def test_a_full_near_memory_refuses_and_keeps_the_pace_of_its_places() -> None:
+    """Four places: a read holds one from the look-up to the fill, whatever waits outside."""
+    held = at_random(f"{FAR},near.queue.read=4", 4)
+    waiting = at_random(f"{FAR},near.queue.read=4", 32)
+    assert held.counters["near.refusals"] == 0
+    assert waiting.counters["near.refusals"] > 0
+    assert waiting.counters["near.reads"] == held.counters["near.reads"]
+    assert waiting.gb_per_s == pytest.approx(held.gb_per_s, rel=0.05)
+
+
+def test_a_slow_far_memory_holds_the_writes_of_near_memory_back() -> None:
+    """Every write throws a dirty line out, so writes go at the pace of the media: 110 ns each."""
+    small = "model:optane-100,near.kind=cache,near.capacity=4KiB,near.queue.write=8"
+    point = at_random(small, 32, op="ntstore")
+    assert point.counters["near.refusals"] > 0
+    assert point.counters["near.write_backs"] > 0.98 * point.counters["near.writes"]
+    assert 64 / point.gb_per_s == pytest.approx(110, rel=0.2)
 
 
 def latency_ns(target: str, regions: str) -> float:
