@@ -80,6 +80,16 @@ TEST(Decode, LeavesOutWhatRenamingAndTheStackEngineDo) {
   EXPECT_EQ(push.kind, store);
 }
 
+TEST(Decode, AddsNothingToALoadThatOnlyLoads) {
+  EXPECT_EQ(decoded({0x48, 0x8b, 0x03}).instruction.latency, 0);  // mov rax, [rbx]
+  EXPECT_EQ(decoded({0x48, 0x0f, 0xb6, 0x03}).instruction.latency, 0);  // movzx rax, [rbx]
+  EXPECT_EQ(decoded({0xc5, 0xfe, 0x6f, 0x03}).instruction.latency, 0);  // vmovdqu ymm0, [rbx]
+  EXPECT_EQ(decoded({0x66, 0x0f, 0x38, 0x2a, 0x03}).instruction.latency, 0);  // movntdqa
+  EXPECT_EQ(decoded({0x58}).instruction.latency, 0);  // pop rax
+  EXPECT_EQ(decoded({0x48, 0x03, 0x03}).instruction.latency, 1);  // add rax, [rbx]
+  EXPECT_EQ(decoded({0x48, 0x0f, 0xaf, 0x03}).instruction.latency, 3);  // imul rax, [rbx]
+}
+
 TEST(Decode, FindsTheAddressOfAFlush) {
   const AddressForm form = decoded({0x66, 0x0f, 0xae, 0x74, 0x8b, 0x40}).address;  // [rbx+rcx*4+64]
   EXPECT_TRUE(form.known);

@@ -13,7 +13,7 @@ namespace {
 
 TEST(Gate, HoldsTheFastThreadUntilTheSlowOneHasCome) {
   std::mutex mutex;
-  Gate gate(Tick(10));
+  Gate gate;
   std::array<Tick, 2> at{};
   const std::array members{gate.join(Tick()), gate.join(Tick())};
   Tick widest{};
@@ -21,7 +21,8 @@ TEST(Gate, HoldsTheFastThreadUntilTheSlowOneHasCome) {
     for (int i = 0; i < 2000; ++i) {
       std::unique_lock lock(mutex);
       at[me] += Tick(1);
-      gate.stay(lock, members[me], at[me]);
+      gate.stay(lock, members[me], at[me],
+                [&](Tick slowest) { return at[me] > slowest + Tick(10); });
       widest = max(widest, max(at[0], at[1]) - min(at[0], at[1]));
     }
     const std::lock_guard lock(mutex);
@@ -38,7 +39,7 @@ TEST(Gate, HoldsTheFastThreadUntilTheSlowOneHasCome) {
 }
 
 TEST(Gate, KnowsTheSlowestOfThoseInside) {
-  Gate gate(Tick(10));
+  Gate gate;
   const Gate::Member a = gate.join(Tick(5));
   const Gate::Member b = gate.join(Tick(7));
   EXPECT_EQ(gate.slowest(), Tick(5));
@@ -54,12 +55,12 @@ TEST(Gate, KnowsTheSlowestOfThoseInside) {
 
 TEST(Gate, LetsAThreadGoOnAloneWhenAllOthersAreAway) {
   std::mutex mutex;
-  Gate gate(Tick(10));
+  Gate gate;
   const Gate::Member a = gate.join(Tick());
   const Gate::Member b = gate.join(Tick());
   gate.leave(b, Tick());
   std::unique_lock lock(mutex);
-  gate.stay(lock, a, Tick(1'000'000));
+  gate.stay(lock, a, Tick(1'000'000), [](Tick slowest) { return slowest != Tick(1'000'000); });
   EXPECT_EQ(gate.slowest(), Tick(1'000'000));
 }
 

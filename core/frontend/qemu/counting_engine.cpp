@@ -7,7 +7,7 @@ namespace {
 
 class CountingEngine final : public Engine {
  public:
-  explicit CountingEngine(Tick period) : period_(period) {}
+  CountingEngine(Tick period, Tick quantum) : period_(period), quantum_(quantum) {}
 
   Thread add_thread(Tick at) override {
     clocks_.push_back(at);
@@ -21,19 +21,25 @@ class CountingEngine final : public Engine {
   void skip(Thread thread, std::uint64_t instructions) override {
     clocks_[thread] += period_ * instructions;
   }
-  void wait(Thread thread, Tick until) override { clocks_[thread] = max(clocks_[thread], until); }
-  [[nodiscard]] Tick now(Thread thread) const override { return clocks_[thread]; }
+  void leave(Thread) override {}
+  void come_back(Thread thread, Tick at) override { clocks_[thread] = max(clocks_[thread], at); }
+  [[nodiscard]] Tick now(Thread thread) override { return clocks_[thread]; }
+  [[nodiscard]] Tick clock(Thread thread) const override { return clocks_[thread]; }
+  [[nodiscard]] bool ahead(Thread thread, Tick slowest) const override {
+    return clocks_[thread] > slowest + quantum_;
+  }
   void report(std::ostream&) override {}
 
  private:
   Tick period_;
+  Tick quantum_;
   std::vector<Tick> clocks_;
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_counting_engine(Tick period) {
-  return std::make_unique<CountingEngine>(period);
+std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum) {
+  return std::make_unique<CountingEngine>(period, quantum);
 }
 
 }  // namespace nearfar::frontend::qemu

@@ -197,6 +197,20 @@ InstructionKind kind_of(const Parsed& parsed, const Decoded& decoded) {
   }
 }
 
+/// Whether a load's data are its result, with nothing computed from them.
+bool only_loads(const Parsed& parsed) {
+  switch (parsed.head.meta.category) {
+    case ZYDIS_CATEGORY_DATAXFER:
+    case ZYDIS_CATEGORY_POP:
+    case ZYDIS_CATEGORY_RET:
+    case ZYDIS_CATEGORY_CALL:
+    case ZYDIS_CATEGORY_UNCOND_BR:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool names_a_line(InstructionKind kind) {
   return kind == InstructionKind::flush || kind == InstructionKind::flush_invalidate ||
          kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
@@ -229,7 +243,9 @@ void set_cost(const Parsed& parsed, Decoded& out) {
   // store; an atomic one about eight more than that for its lock (uops.info, lock add).
   if (out.instruction.kind == InstructionKind::load_store) out.instruction.uops = 2;
   if (out.instruction.kind == InstructionKind::locked) out.instruction.uops = 8;
-  if (is_eliminated_move(parsed)) out.instruction.latency = 0;
+  const bool loads = out.instruction.kind == InstructionKind::load ||
+                     out.instruction.kind == InstructionKind::nt_load;
+  if ((loads && only_loads(parsed)) || is_eliminated_move(parsed)) out.instruction.latency = 0;
   if (is_zero_idiom(parsed)) {
     out.instruction.latency = 0;
     out.instruction.sources.fill(no_register);

@@ -4,9 +4,11 @@
 #include <memory>
 #include <ostream>
 #include <span>
-#include <string>
 
+#include "base/address.h"
+#include "base/settings.h"
 #include "base/tick.h"
+#include "frontend/space.h"
 #include "sim/cpu/block.h"
 
 namespace nearfar::frontend::qemu {
@@ -17,23 +19,48 @@ class Engine {
  public:
   using Thread = std::uint32_t;
 
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
   /// A thread that begins at `at`.
   virtual Thread add_thread(Tick at) = 0;
   virtual void end_thread(Thread thread) = 0;
+  /// `block` stays where it is.
   virtual void run(Thread thread, const sim::cpu::Block& block,
                    std::span<const sim::cpu::Access> accesses) = 0;
   /// So many instructions pass that are not to be simulated.
   virtual void skip(Thread thread, std::uint64_t instructions) = 0;
-  /// The thread does nothing until then; a time that is past changes nothing.
-  virtual void wait(Thread thread, Tick until) = 0;
-  [[nodiscard]] virtual Tick now(Thread thread) const = 0;
+  /// The thread is in the kernel; and back, no earlier than `at`.
+  virtual void leave(Thread thread) = 0;
+  virtual void come_back(Thread thread, Tick at) = 0;
+  /// What the thread's clock shows.
+  [[nodiscard]] virtual Tick now(Thread thread) = 0;
+  /// About the same, for those who only compare.
+  [[nodiscard]] virtual Tick clock(Thread thread) const = 0;
+  /// Whether the thread should be held until the others, of whom the slowest is at `slowest`,
+  /// have come.
+  [[nodiscard]] virtual bool ahead(Thread thread, Tick slowest) const = 0;
+
+  virtual void mapped(Address, Bytes, Mapping) {}
+  virtual void unmapped(Address, Bytes) {}
+  virtual void remapped(Address, Bytes, Address, Bytes) {}
+  /// The kernel writes back what the caches hold of a persistent file (msync).
+  virtual void flush_range(Thread, Address, Bytes) {}
+
+  /// The report is of what lies in between.
+  virtual void begin_region() {}
+  virtual void end_region() {}
   /// Statistics, one `name = value` a line.
   virtual void report(std::ostream& out) = 0;
 };
 
 /// Simulates no memory: an instruction takes a cycle of `period`.
-[[nodiscard]] std::unique_ptr<Engine> make_counting_engine(Tick period);
+[[nodiscard]] std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum);
+
+/// The machine that a resolved model describes, with the keys `run.*` of a Program. Throws
+/// InputError when they do not go together.
+[[nodiscard]] std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period);
 
 }  // namespace nearfar::frontend::qemu

@@ -12,7 +12,8 @@
 
 namespace nearfar::frontend::qemu {
 
-/// Keeps the clocks of threads that run side by side within a quantum of each other.
+/// Holds threads that run side by side while they are too far ahead of each other in simulated
+/// time.
 ///
 /// All calls but stay() are made with the lock held that stay() takes. A thread in a system call
 /// is out. QEMU sometimes stops one thread until all others have returned to it (to change code,
@@ -20,8 +21,6 @@ namespace nearfar::frontend::qemu {
 class Gate {
  public:
   using Member = std::size_t;
-
-  explicit Gate(Tick quantum) : quantum_(quantum) {}
 
   [[nodiscard]] Member join(Tick at) {
     clocks_.push_back({at, true});
@@ -59,17 +58,16 @@ class Gate {
     return least;
   }
 
-  /// `member` has reached `at`; waits while that is too far ahead of the slowest thread.
-  void stay(std::unique_lock<std::mutex>& lock, Member member, Tick at) {
+  /// `member` has reached `at`; waits while `ahead(slowest())` says so.
+  template <typename Ahead>
+  void stay(std::unique_lock<std::mutex>& lock, Member member, Tick at, const Ahead& ahead) {
     if (clocks_.size() == 1) return;
     clocks_[member].at = at;
     if (waiting_ > 0) {
       ++moves_;
       moved_->notify_all();
     }
-    while (true) {
-      const Tick slowest_now = slowest();
-      if (at <= slowest_now + quantum_) return;
+    while (ahead(slowest())) {
       ++waiting_;
       const std::uint64_t seen = moves_;
       const bool moved = moved_->wait_for(lock, patience, [&] { return moves_ != seen; });
@@ -86,7 +84,6 @@ class Gate {
     bool in;
   };
 
-  Tick quantum_;
   std::vector<Clock> clocks_;
   std::unique_ptr<std::condition_variable> moved_ = std::make_unique<std::condition_variable>();
   Tick last_left_{};

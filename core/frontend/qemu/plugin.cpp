@@ -12,8 +12,8 @@
 #include <array>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -228,7 +228,8 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
                                              nearfar::Tick(number(argument(arguments, "start"))),
                                              number(argument(arguments, "number"))));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "nearfar: %s\n", error.what());
+    // `nearfar run` says it, and QEMU that the plug-in does not want to begin.
+    std::ofstream(std::string(argument(arguments, "run")) + "/refused") << error.what() << '\n';
     return 1;
   }
   end_with(plugin->process->options().count("supervisor"));

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -55,12 +54,19 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
       options_(Settings::parse(read_file(folder_ + "/options"))),
       number_(number),
       regions_only_(options_.flag("regions_only")),
-      gate_(options_.time("quantum")),
       engine_(make_engine()),
       start_(start) {}
 
 std::unique_ptr<Engine> Process::make_engine() const {
-  return make_counting_engine(options_.time("period"));
+  const Tick period = options_.time("period");
+  if (options_.name("core") == "count") {
+    return make_counting_engine(period, options_.time("quantum"));
+  }
+  auto engine = make_program_engine(Settings::parse(read_file(folder_ + "/model")), period);
+  for (const Range& range : persistent_) {
+    engine->mapped(range.begin, range.bytes, Mapping::persistent);
+  }
+  return engine;
 }
 
 Thread& Process::attach() {
@@ -78,7 +84,8 @@ Thread& Process::attach() {
 void Process::drain(Thread& thread) {
   std::unique_lock lock(mutex_);
   simulate(thread);
-  gate_.stay(lock, thread.gate, engine_->now(thread.engine));
+  gate_.stay(lock, thread.gate, engine_->clock(thread.engine),
+             [&](Tick slowest) { return engine_->ahead(thread.engine, slowest); });
   // Looking at the clock each time would cost more than counting does.
   if (++drains_ % 1024 != 0) return;
   if (std::chrono::steady_clock::now() - written_ > std::chrono::milliseconds(500)) {
@@ -88,14 +95,16 @@ void Process::drain(Thread& thread) {
 
 void Process::simulate(Thread& thread) try {
   const bool watching = watched();
+  std::uint64_t skipped = 0;
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
     if (watching) {
       thread.counts.add(run, accesses);
       engine_->run(thread.engine, run.block->block, accesses);
     } else if (!run.goes_on) {
-      engine_->skip(thread.engine, run.block->block.instructions.size());
+      skipped += run.block->block.instructions.size();
     }
   });
+  if (skipped != 0) engine_->skip(thread.engine, skipped);
   if (watching) thread.counts += thread.fresh;
   thread.fresh = {};
 } catch (const std::exception& error) {
@@ -112,25 +121,25 @@ void Process::leave(Thread& thread) {
   const std::lock_guard lock(mutex_);
   ++thread.fresh.system_calls;
   simulate(thread);
-  gate_.leave(thread.gate, engine_->now(thread.engine));
+  engine_->leave(thread.engine);
+  gate_.leave(thread.gate, engine_->clock(thread.engine));
 }
 
 void Process::come(Thread& thread, Tick until, bool blocked) {
   const std::lock_guard lock(mutex_);
   const Tick before = engine_->now(thread.engine);
   if (blocked) until = max(until, gate_.woken());
-  if (until > before) {
-    engine_->wait(thread.engine, until);
-    thread.idle += engine_->now(thread.engine) - before;
-  }
-  gate_.come(thread.gate, engine_->now(thread.engine));
+  engine_->come_back(thread.engine, max(before, until));
+  const Tick after = engine_->clock(thread.engine);
+  if (after > before) thread.idle += after - before;
+  gate_.come(thread.gate, after);
 }
 
 void Process::end_thread(Thread& thread) {
   const std::lock_guard lock(mutex_);
   simulate(thread);
-  gate_.leave(thread.gate, engine_->now(thread.engine));
   engine_->end_thread(thread.engine);
+  gate_.leave(thread.gate, engine_->clock(thread.engine));
   current = nullptr;
 }
 
@@ -148,20 +157,53 @@ Tick Process::busy() {
   const std::lock_guard lock(mutex_);
   Tick sum{};
   for (const Thread& thread : threads_) {
-    sum += engine_->now(thread.engine) - thread.began - thread.idle;
+    sum += engine_->clock(thread.engine) - thread.began - thread.idle;
   }
   return sum;
 }
 
 void Process::begin_region() {
   const std::lock_guard lock(mutex_);
-  ++regions_;
   ++regions_begun_;
+  if (++regions_ == 1 && regions_only_) engine_->begin_region();
 }
 
 void Process::end_region() {
   const std::lock_guard lock(mutex_);
-  regions_ = std::max(regions_ - 1, 0);
+  if (regions_ == 0) return;
+  if (--regions_ == 0 && regions_only_) engine_->end_region();
+}
+
+void Process::mapped(std::uint64_t address, std::uint64_t bytes, bool persistent) {
+  const std::lock_guard lock(mutex_);
+  if (persistent) persistent_.push_back({Address(address), bytes});
+  engine_->mapped(Address(address), bytes, persistent ? Mapping::persistent : Mapping::memory);
+}
+
+void Process::unmapped(std::uint64_t address, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(persistent_, [&](const Range& range) {
+    return range.begin.value() >= address && range.begin.value() + range.bytes <= address + bytes;
+  });
+  engine_->unmapped(Address(address), bytes);
+}
+
+void Process::remapped(std::uint64_t from, std::uint64_t from_bytes, std::uint64_t to,
+                       std::uint64_t to_bytes) {
+  const std::lock_guard lock(mutex_);
+  for (Range& range : persistent_) {
+    if (range.begin == Address(from)) range = {Address(to), to_bytes};
+  }
+  engine_->remapped(Address(from), from_bytes, Address(to), to_bytes);
+}
+
+void Process::synchronised(Thread& thread, std::uint64_t address, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for (const Range& range : persistent_) {
+    if (range.begin.value() <= address && address < range.begin.value() + range.bytes) {
+      engine_->flush_range(thread.engine, Address(address), bytes);
+    }
+  }
 }
 
 void Process::note_avx512(std::uint64_t pc) {
@@ -187,7 +229,7 @@ void Process::write_locked(bool final, int signal, const std::string& error) {
   Tick end = start_;
   for (const Thread& thread : threads_) {
     sum += thread.counts;
-    end = max(end, engine_->now(thread.engine));
+    end = max(end, engine_->clock(thread.engine));
   }
   const std::string name = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(number_);
   {
@@ -200,7 +242,8 @@ void Process::write_locked(bool final, int signal, const std::string& error) {
     if (!native_.empty()) out << "native = " << native_ << "\n";
     if (!error.empty()) out << "error = " << error << "\n";
     report(sum, out);
-    engine_->report(out);
+    // The report lets the memory come to rest, which a run that goes on must not notice.
+    if (final && error.empty()) engine_->report(out);
   }
   if (final) std::ofstream(folder_ + "/" + std::to_string(getpid()) + ".end") << end.ps() << "\n";
   if (std::rename((name + ".part").c_str(), (name + ".result").c_str()) != 0) {
@@ -213,7 +256,7 @@ void Process::after_fork_in_parent() { mutex_.unlock(); }
 
 void Process::after_fork_in_child() {
   mutex_.unlock();
-  const Tick at = current == nullptr ? start_ : engine_->now(current->engine);
+  const Tick at = current == nullptr ? start_ : engine_->clock(current->engine);
   start_ = at;
   number_ = 0;
   natives_ = 0;
@@ -224,7 +267,10 @@ void Process::after_fork_in_child() {
   const bool had_thread = current != nullptr;
   threads_.clear();
   current = nullptr;
-  if (had_thread) gate_.leave(attach().gate, at);
+  if (!had_thread) return;
+  const Thread& thread = attach();
+  engine_->leave(thread.engine);
+  gate_.leave(thread.gate, at);
 }
 
 }  // namespace nearfar::frontend::qemu

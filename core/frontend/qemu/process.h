@@ -6,7 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "base/address.h"
 #include "base/settings.h"
 #include "base/tick.h"
 #include "frontend/qemu/counts.h"
@@ -63,6 +65,14 @@ class Process {
   [[nodiscard]] Tick busy(Thread& thread);
   [[nodiscard]] Tick busy();
 
+  /// The guest's memory changes. A file in the persistent directory is written back by
+  /// synchronised().
+  void mapped(std::uint64_t address, std::uint64_t bytes, bool persistent);
+  void unmapped(std::uint64_t address, std::uint64_t bytes);
+  void remapped(std::uint64_t from, std::uint64_t from_bytes, std::uint64_t to,
+                std::uint64_t to_bytes);
+  void synchronised(Thread& thread, std::uint64_t address, std::uint64_t bytes);
+
   void begin_region();
   void end_region();
 
@@ -80,6 +90,11 @@ class Process {
   void after_fork_in_child();
 
  private:
+  struct Range {
+    Address begin;
+    Bytes bytes = 0;
+  };
+
   Thread& attach();
   void simulate(Thread& thread);
   [[noreturn]] void fail(const std::string& why);
@@ -97,6 +112,7 @@ class Process {
   bool regions_only_;
   std::mutex mutex_;
   Gate gate_;
+  std::vector<Range> persistent_;  ///< outlives the engine, which a fork replaces
   std::unique_ptr<Engine> engine_;
   std::deque<Thread> threads_;
   Tick start_;

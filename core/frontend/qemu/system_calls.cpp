@@ -1,12 +1,15 @@
 #include "frontend/qemu/system_calls.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/times.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/address.h"
 #include "frontend/guest/nearfar_requests.h"
@@ -19,7 +22,10 @@ thread_local SystemCalls::Pending SystemCalls::pending;
 
 SystemCalls::SystemCalls(Process& process)
     : process_(process),
-      time_(process.options().count("realtime_ns"), process.options().count("monotonic_ns")) {}
+      time_(process.options().count("realtime_ns"), process.options().count("monotonic_ns")) {
+  if (process.options().has("persistent"))
+    persistent_folder_ = process.options().name("persistent");
+}
 
 void SystemCalls::enter(const SystemCall& call) {
   Thread& thread = process_.thread();
@@ -59,7 +65,7 @@ void SystemCalls::exit(std::int64_t result) {
       tell_usage(thread);
       break;
     default:
-      break;
+      follow_memory(thread, static_cast<std::uint64_t>(result));
   }
 }
 
@@ -127,6 +133,35 @@ void SystemCalls::prepare_wait(Thread& thread) {
   pending.moved_at = at;
   pending.moved =
       write_guest(at, GuestTime::as_timespec(shown < 1 ? 1 : static_cast<std::uint64_t>(shown)));
+}
+
+void SystemCalls::follow_memory(Thread& thread, std::uint64_t result) {
+  const auto& arguments = pending.call.arguments;
+  switch (pending.call.number) {
+    case SYS_mmap:
+      process_.mapped(result, arguments[1], is_persistent(arguments[3], arguments[4]));
+      break;
+    case SYS_munmap:
+      process_.unmapped(arguments[0], arguments[1]);
+      break;
+    case SYS_mremap:
+      process_.remapped(arguments[0], arguments[1], result, arguments[2]);
+      break;
+    case SYS_msync:
+      process_.synchronised(thread, arguments[0], arguments[1]);
+      break;
+    default:
+      break;
+  }
+}
+
+bool SystemCalls::is_persistent(std::uint64_t flags, std::uint64_t file) const {
+  if (persistent_folder_.empty() || (flags & MAP_ANONYMOUS) != 0) return false;
+  std::array<char, 4096> path{};
+  const std::string link = "/proc/self/fd/" + std::to_string(static_cast<int>(file));
+  const ssize_t length = readlink(link.c_str(), path.data(), path.size());
+  return length > 0 && std::string_view(path.data(), static_cast<std::size_t>(length))
+                           .starts_with(persistent_folder_);
 }
 
 void SystemCalls::tell_time(Thread& thread) {

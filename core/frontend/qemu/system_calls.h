@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "frontend/qemu/process.h"
 #include "frontend/qemu/waits.h"
@@ -34,12 +35,15 @@ class SystemCalls {
   void prepare_wait(Thread& thread);
   void tell_time(Thread& thread);
   void tell_usage(Thread& thread);
+  void follow_memory(Thread& thread, std::uint64_t result);
+  [[nodiscard]] bool is_persistent(std::uint64_t flags, std::uint64_t file) const;
   [[nodiscard]] Tick end_of_child(std::int64_t child) const;
 
   static thread_local Pending pending;
 
   Process& process_;
   GuestTime time_;
+  std::string persistent_folder_;  ///< with a slash at its end; empty: none
 };
 
 }  // namespace nearfar::frontend::qemu

@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nearfar.cli.options import add_output, add_target, complain, emit, write_json
+from nearfar.cli.options import add_output, add_target, complain, emit, quantity, write_json
 from nearfar.cli.parser import Parser
+from nearfar.model.units import BYTES
 from nearfar.report.run import run_text
-from nearfar.simulate.program import CORES
+from nearfar.simulate.program import CORES, PAGES, POLICIES
 from nearfar.simulate.program import run as run_program
 from nearfar.simulate.program_qemu import QEMU, include_folder
 
@@ -33,8 +34,22 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--core",
         choices=CORES,
-        default="count",
-        help="what executes: count (default) counts, an instruction a cycle, no memory simulated",
+        help="what executes: a window of instructions, or one after the other (default: the "
+        "model's cpu.core.kind); count simulates no memory, an instruction a cycle",
+    )
+    parser.add_argument(
+        "--place",
+        metavar="WHERE",
+        default="far",
+        help="where pages lie: near, far (default), interleave or policy:NAME, NAME one of "
+        + ", ".join(POLICIES),
+    )
+    parser.add_argument(
+        "--near", metavar="SIZE", type=quantity(BYTES), help="of near memory at most so much"
+    )
+    parser.add_argument("--pages", choices=PAGES, default="small", help="4 KiB (default) or 2 MiB")
+    parser.add_argument(
+        "--pmem", metavar="DIR", help="files below DIR that the program maps are persistent: far"
     )
     parser.add_argument(
         "--roi",
@@ -57,7 +72,15 @@ def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
     ran = run_program(
-        args.target, args.program, core=args.core, regions_only=args.roi, qemu=args.qemu
+        args.target,
+        args.program,
+        core=args.core,
+        place=args.place,
+        pages=args.pages,
+        near_bytes=args.near,
+        persistent=args.pmem,
+        regions_only=args.roi,
+        qemu=args.qemu,
     )
     if not args.quiet:
         sys.stderr.write(run_text(ran))

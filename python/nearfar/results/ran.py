@@ -12,13 +12,18 @@ from nearfar.results.schema import Environment, Target
 
 @dataclass(frozen=True)
 class RanProcess:
-    """One program in one process, from its execution to its end or the next one's."""
+    """One program in one process, from its execution to its end or the next one's.
+
+    `machine` holds the figures of its simulated machine: time and where it went for each thread
+    and in all, caches, memory by tier, traffic over time, the hottest pages.
+    """
 
     process: int  # counted from 0, in order of their beginnings; stays through executions
     threads: int
     start_ns: float  # simulated, from the beginning of the run
     end_ns: float
     counts: Mapping[str, int]
+    machine: Mapping[str, int | str] = field(default_factory=dict)
     finished: bool = True  # if not, the counts are from shortly before its end
 
 
@@ -43,7 +48,6 @@ class Ran:
     notes: Sequence[str] = ()
     qemu: str = ""
     interrupted: bool = False
-    counters: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -18,11 +18,16 @@ from nearfar.simulate.program_elf import Command, command
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
 
-CORES = ("count",)
+CORES = ("window", "simple", "count")
+PLACES = ("near", "far", "interleave")
+_POLICY = "policy:"
+POLICIES = ("static", "fifo", "lru", "hot-cold")
+PAGES = ("small", "huge")
 
 # Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
 # byte at a time, and libraries that do not find them copy with vector instructions instead.
 _PROCESSOR = "max,-erms"
+_MACHINE = "machine."  # what its figures begin with in a process's result
 _QUANTUM_PS = 1_000_000
 
 
@@ -30,41 +35,93 @@ def run(
     target: str | Model,
     words: Sequence[str],
     *,
-    core: str = "count",
+    core: str | None = None,
+    place: str = "far",
+    pages: str = "small",
+    near_bytes: int | None = None,
+    persistent: str | None = None,
     regions_only: bool = False,
     qemu: str = QEMU,
 ) -> Ran:
     """Run a program, `words` as a shell would, on a model; its streams are this process's.
 
-    `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END.
+    `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
+    `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
+    `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
+    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END.
 
     Raises InputError for a program that cannot be run and for a front end that is not there;
     NearfarError when the simulation fails.
     """
-    choice("core", core, CORES)
     model = resolve(target)
+    core = str(model["cpu.core.kind"]) if core is None else core
+    choice("core", core, CORES)
+    choice("pages", pages, PAGES)
+    _check_place(place)
+    memory = {"place": place, "pages": pages}
+    if near_bytes is not None:
+        memory["near"] = str(near_bytes)
+    if core != "count":
+        model = model.override({"cpu.core.kind": core})
     program = command(words)
     with_qemu = front_end(qemu)
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
-        _write_options(Path(folder), model, with_qemu, regions_only)
+        _write_model(Path(folder), model, memory)
+        _write_options(Path(folder), model, with_qemu, core, persistent, regions_only)
         ended = run_to_end(*_start(program, with_qemu, folder))
         parts = _parts(Path(folder))
+        _check_refused(Path(folder))
     return _ran(model, program, words, core, with_qemu, ended, parts)
 
 
-def _write_options(folder: Path, model: Model, front: FrontEnd, regions_only: bool) -> None:
+def _check_place(place: str) -> None:
+    if place.startswith(_POLICY):
+        choice("policy", place.removeprefix(_POLICY), POLICIES)
+    elif place not in PLACES:
+        known = ", ".join((*PLACES, *(_POLICY + name for name in POLICIES)))
+        raise InputError(f"place: found {place}, expected one of {known}")
+
+
+def _write_model(folder: Path, model: Model, memory: Mapping[str, str]) -> None:
+    """The machine, with how it is used."""
+    used = "".join(f"run.{name} = {value}\n" for name, value in memory.items())
+    (folder / "model").write_text(model.export() + used, encoding="utf-8")
+
+
+def _check_refused(folder: Path) -> None:
+    """The plug-in says by a file that it does not want to begin."""
+    file = folder / "refused"
+    if file.exists():
+        raise InputError(file.read_text(encoding="utf-8").strip())
+
+
+def _write_options(
+    folder: Path,
+    model: Model,
+    front: FrontEnd,
+    core: str,
+    persistent: str | None,
+    regions_only: bool,
+) -> None:
     options = {
         "plugin": front.plugin,
         "guest": front.guest,
         "qemu": front.qemu,
         "processor": _PROCESSOR,
         "supervisor": os.getpid(),
+        "core": core,
         "period": int(model["cpu.clock"]),
         "quantum": _QUANTUM_PS,
         "regions_only": str(regions_only).lower(),
         "realtime_ns": time.time_ns(),
         "monotonic_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
     }
+    if persistent is not None:
+        if not Path(persistent).is_dir():
+            raise InputError(
+                f"pmem: {persistent}: found no such folder, expected that of the files"
+            )
+        options["persistent"] = f"{Path(persistent).resolve()}/"
     text = "".join(f"{name} = {value}\n" for name, value in options.items())
     (folder / "options").write_text(text, encoding="utf-8")
 
@@ -140,7 +197,17 @@ def _process(part: Mapping[str, str], number: int) -> RanProcess:
             if name.startswith(prefix)
         },
         finished=part["final"] == "true",
+        machine={
+            name.removeprefix(_MACHINE): _figure(value)
+            for name, value in part.items()
+            if name.startswith(_MACHINE)
+        },
     )
+
+
+def _figure(text: str) -> int | str:
+    """A number; a row of several stays as it is written."""
+    return int(text) if text.isdecimal() else text
 
 
 def _check_avx512(name: str, ended: Ended, parts: Sequence[Mapping[str, str]]) -> None:

@@ -1,0 +1,60 @@
+#include <sstream>
+#include <string>
+
+#include "frontend/program.h"
+#include "frontend/qemu/engine.h"
+
+namespace nearfar::frontend::qemu {
+namespace {
+
+class ProgramEngine final : public Engine {
+ public:
+  ProgramEngine(const Settings& settings, Tick period)
+      : program_(settings, Program::Options::from(settings)), period_(period) {}
+
+  Thread add_thread(Tick at) override { return program_.thread_started(at); }
+  void end_thread(Thread thread) override { program_.thread_ended(thread); }
+  void run(Thread thread, const sim::cpu::Block& block,
+           std::span<const sim::cpu::Access> accesses) override {
+    program_.run(thread, block, accesses);
+  }
+  void skip(Thread thread, std::uint64_t instructions) override {
+    program_.wait(thread, program_.clock(thread) + period_ * instructions);
+  }
+  void leave(Thread thread) override { program_.left(thread); }
+  void come_back(Thread thread, Tick at) override { program_.came_back(thread, at); }
+  [[nodiscard]] Tick now(Thread thread) override { return program_.now(thread); }
+  [[nodiscard]] Tick clock(Thread thread) const override { return program_.clock(thread); }
+  [[nodiscard]] bool ahead(Thread thread, Tick) const override { return program_.ahead(thread); }
+
+  void mapped(Address address, Bytes bytes, Mapping kind) override {
+    program_.mapped(address, bytes, kind);
+  }
+  void unmapped(Address address, Bytes bytes) override { program_.unmapped(address, bytes); }
+  void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes) override {
+    program_.remapped(from, from_bytes, to, to_bytes);
+  }
+  void flush_range(Thread thread, Address address, Bytes bytes) override {
+    program_.flush_range(thread, address, bytes);
+  }
+
+  void begin_region() override { program_.roi_begin(); }
+  void end_region() override { program_.roi_end(); }
+  void report(std::ostream& out) override {
+    std::stringstream text;
+    program_.report(text);
+    for (std::string line; std::getline(text, line);) out << "machine." << line << '\n';
+  }
+
+ private:
+  Program program_;
+  Tick period_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period) {
+  return std::make_unique<ProgramEngine>(settings, period);
+}
+
+}  // namespace nearfar::frontend::qemu
