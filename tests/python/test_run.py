@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,20 +54,17 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 def simulated(
     *words: str | Path, options: tuple[str, ...] = ()
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """Run a program; what it printed, and the JSON behind it on a pipe of its own."""
-    read, write = os.pipe()
-    process = subprocess.run(
-        [*NEARFAR, *options, "--quiet", "--json", f"/dev/fd/{write}", "--", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        pass_fds=(write,),
-    )
-    os.close(write)
-    with os.fdopen(read) as stream:
-        text = stream.read()
-    return process, json.loads(text) if text else {}
+    """Run a program; what it printed, and the JSON behind it in a file of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "ran.json"
+        process = subprocess.run(
+            [*NEARFAR, *options, "--quiet", "--json", str(out), "--", *map(str, words)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        return process, json.loads(out.read_text()) if out.exists() else {}
 
 
 # A loop of known counts, far above what a program does before and behind it; called with how

@@ -7,7 +7,7 @@
  */
 #define NEARFAR_SYSTEM_CALL 0x4e460L
 
-enum nearfar_request {
+enum {
   NEARFAR_HELLO = 1,       /* address of a 64-bit word: becomes NEARFAR_PROTOCOL */
   NEARFAR_REGION_BEGIN,    /* of interest */
   NEARFAR_REGION_END,

@@ -9,6 +9,8 @@
 
 extern "C" {
 
+// NOLINTBEGIN(readability-identifier-naming): names as QEMU's documentation has them.
+
 // What the plug-in defines.
 struct qemu_info_t {
   const char* target_name;
@@ -22,13 +24,15 @@ struct qemu_info_t {
     int max_vcpus;
   } system;
 };
-extern int qemu_plugin_version;
+extern __attribute__((visibility("default"))) int qemu_plugin_version;
 int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info, int argc, char** argv);
 
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_CB_RW_REGS };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+
+// NOLINTEND(readability-identifier-naming)
 
 using qemu_plugin_udata_cb_t = void (*)(std::uint64_t id, void* data);
 using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned vcpu, void* data);

@@ -14,7 +14,7 @@
 extern "C" {
 
 struct qemu_plugin_register;
-struct qemu_plugin_reg_descriptor {
+struct qemu_plugin_reg_descriptor {  // NOLINT(readability-identifier-naming)
   qemu_plugin_register* handle;
   const char* name;
   const char* feature;

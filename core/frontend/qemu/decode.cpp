@@ -243,9 +243,9 @@ void set_cost(const Parsed& parsed, Decoded& out) {
   // store; an atomic one about eight more than that for its lock (uops.info, lock add).
   if (out.instruction.kind == InstructionKind::load_store) out.instruction.uops = 2;
   if (out.instruction.kind == InstructionKind::locked) out.instruction.uops = 8;
-  const bool loads = out.instruction.kind == InstructionKind::load ||
-                     out.instruction.kind == InstructionKind::nt_load;
-  if ((loads && only_loads(parsed)) || is_eliminated_move(parsed)) out.instruction.latency = 0;
+  const bool moves = out.instruction.kind == InstructionKind::nt_load ||
+                     (out.instruction.kind == InstructionKind::load && only_loads(parsed));
+  if (moves || is_eliminated_move(parsed)) out.instruction.latency = 0;
   if (is_zero_idiom(parsed)) {
     out.instruction.latency = 0;
     out.instruction.sources.fill(no_register);

@@ -44,7 +44,8 @@ std::string preloaded(const std::vector<std::string>& environment, const std::st
     if (!entry.starts_with(preload)) continue;
     const std::string theirs = entry.substr(preload.size());
     if (theirs.empty()) break;
-    return theirs.starts_with(library) ? theirs : library + ":" + theirs;
+    if (theirs.starts_with(library)) return theirs;
+    return std::string(library).append(":").append(theirs);
   }
   return library;
 }

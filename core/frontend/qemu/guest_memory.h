@@ -14,11 +14,15 @@ namespace nearfar::frontend::qemu {
 // The guest's memory, which QEMU maps at the same addresses. The guest may pass any address to a
 // system call: what cannot be read or written is an answer here, and no fault.
 
+inline void* guest_pointer(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 template <typename T>
 [[nodiscard]] std::optional<T> read_guest(std::uint64_t address) {
   T value{};
   const iovec to{&value, sizeof value};
-  const iovec from{reinterpret_cast<void*>(address), sizeof value};
+  const iovec from{guest_pointer(address), sizeof value};
   if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof value) return std::nullopt;
   return value;
 }
@@ -26,7 +30,7 @@ template <typename T>
 template <typename T>
 bool write_guest(std::uint64_t address, T value) {
   const iovec from{&value, sizeof value};
-  const iovec to{reinterpret_cast<void*>(address), sizeof value};
+  const iovec to{guest_pointer(address), sizeof value};
   return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof value;
 }
 
@@ -40,7 +44,7 @@ bool write_guest(std::uint64_t address, T value) {
     // Not across a page's end: the next page may be unmapped.
     const std::size_t size = page - address % page;
     const iovec to{piece.data(), size};
-    const iovec from{reinterpret_cast<void*>(address), size};
+    const iovec from{guest_pointer(address), size};
     if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != static_cast<ssize_t>(size)) break;
     for (std::size_t i = 0; i < size; ++i) {
       if (piece[i] == '\0') return text;

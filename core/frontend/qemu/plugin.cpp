@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -48,7 +49,9 @@ struct Plugin {
 
 Plugin* plugin = nullptr;  // as long as the process lives: QEMU may call until its very end
 
-void* as_data(std::size_t index) { return reinterpret_cast<void*>(index); }
+void* as_data(std::size_t index) {
+  return reinterpret_cast<void*>(index);  // NOLINT(performance-no-int-to-ptr)
+}
 std::uint16_t as_index(void* data) {
   return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(data));
 }
@@ -213,7 +216,6 @@ bool deadly(int signal) {
 
 using namespace nearfar::frontend::qemu;
 
-NEARFAR_EXPORT int qemu_plugin_version;
 int qemu_plugin_version = interface_version;
 
 NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info, int argc,
@@ -223,10 +225,10 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
     if (std::string_view(info->target_name) != "x86_64" || info->system_emulation) {
       throw nearfar::InputError("expected QEMU's user mode for x86_64");
     }
-    plugin =
-        new Plugin(std::make_unique<Process>(std::string(argument(arguments, "run")),
+    auto process = std::make_unique<Process>(std::string(argument(arguments, "run")),
                                              nearfar::Tick(number(argument(arguments, "start"))),
-                                             number(argument(arguments, "number"))));
+                                             number(argument(arguments, "number")));
+    plugin = std::make_unique<Plugin>(std::move(process)).release();
   } catch (const std::exception& error) {
     // `nearfar run` says it, and QEMU that the plug-in does not want to begin.
     std::ofstream(std::string(argument(arguments, "run")) + "/refused") << error.what() << '\n';

@@ -14,7 +14,7 @@ namespace nearfar::frontend::qemu {
 namespace {
 
 std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  const std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError(path + ": cannot be read");
   std::ostringstream text;
   text << in.rdbuf();
