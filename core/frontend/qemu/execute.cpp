@@ -42,7 +42,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 std::string preloaded(const std::vector<std::string>& environment, const std::string& library) {
   for (const std::string& entry : environment) {
     if (!entry.starts_with(preload)) continue;
-    const std::string theirs = entry.substr(preload.size());
+    std::string theirs = entry.substr(preload.size());
     if (theirs.empty()) break;
     if (theirs.starts_with(library)) return theirs;
     return std::string(library).append(":").append(theirs);
