@@ -52,6 +52,18 @@ class Histogram {
     return end < max_ ? end : max_;
   }
 
+  /// Calls `visit(highest, count)` for the ranges that hold values, from the lowest up, with the
+  /// highest value of each: every power of two is cut into 2^`bits` of them, at most 2^7.
+  template <typename Visit>
+  void each(unsigned bits, const Visit& visit) const {
+    const std::size_t joined = std::size_t{1} << (linear_bits - bits);
+    for (std::size_t first = 0; first < bucket_count; first += joined) {
+      std::uint64_t count = 0;
+      for (std::size_t i = first; i < first + joined; ++i) count += buckets_[i];
+      if (count != 0) visit(upper_end(first + joined - 1), count);
+    }
+  }
+
  private:
   static constexpr unsigned linear_bits = 7;  // 2^7 buckets in every power of two
   static constexpr std::size_t bucket_count = static_cast<std::size_t>(64 - linear_bits + 1)

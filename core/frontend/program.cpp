@@ -86,7 +86,9 @@ Program::Program(const Settings& settings, const Options& options)
   memory_->register_counters(memory);
   counters_.add_below("memory.", memory);
   socket_.watch([this](Address line, bool write, Tick at) {
-    traffic_.add((space_.is_near(line) ? 0 : 2) + (write ? 1 : 0), at);
+    const bool near = space_.is_near(line);
+    traffic_.add((near ? 0 : 2) + (write ? 1 : 0), at);
+    if (write && !near) far_writes_.add(line);
     touched_.push_back({.line = line, .write = write, .at = at});
   });
   cores_.after_each([this] { after_step(); });
@@ -94,14 +96,36 @@ Program::Program(const Settings& settings, const Options& options)
 
 /// Pages are moved between events, not within one.
 void Program::after_step() {
+  if (socket_.now() >= activity_.due()) look_at_all();
   if (touched_.empty()) return;
   copies_.clear();
-  for (const Touch& touch : touched_) space_.touched(touch.line, touch.write, touch.at, copies_);
+  for (const Touch& touch : touched_) {
+    const std::uint64_t before = space_.moves();
+    space_.touched(touch.line, touch.write, touch.at, copies_);
+    if (space_.moves() != before) traffic_.add(4, touch.at, space_.moves() - before);
+  }
   touched_.clear();
   for (const AddressSpace::Copy& copy : copies_) mover_.copy(copy.from, copy.to, copy.bytes);
 }
 
-Program::Thread Program::thread_started(Tick at) { return cores_.add(at); }
+Program::Thread Program::thread_started(Tick at) {
+  if (cores_.size() == 0) {
+    sim::settle_at(*memory_, at);
+    begin(at);
+  }
+  const Thread thread = cores_.add(at);
+  activity_.add(cores_.clock(thread));
+  return thread;
+}
+
+void Program::look(Thread thread) {
+  activity_.look(thread, cores_.clock(thread), cores_.core(thread).counts());
+}
+
+void Program::look_at_all() {
+  for (Thread thread = 0; thread < cores_.size(); ++thread) look(thread);
+  activity_.looked(socket_.now());
+}
 
 void Program::run(Thread thread, const sim::cpu::Block& block,
                   std::span<const sim::cpu::Access> accesses) {
@@ -117,13 +141,18 @@ void Program::flush_range(Thread thread, Address address, Bytes bytes) {
 void Program::left(Thread thread) {
   cores_.leave(thread);
   cores_.play();
+  look(thread);
 }
 
-void Program::came_back(Thread thread, Tick at) { cores_.come_back(thread, at); }
+void Program::came_back(Thread thread, Tick at) {
+  cores_.come_back(thread, at);
+  activity_.idle(thread, cores_.clock(thread));
+}
 
 void Program::wait(Thread thread, Tick until) {
   cores_.catch_up(thread);
-  cores_.come_back(thread, until);
+  look(thread);
+  came_back(thread, until);
 }
 
 Tick Program::now(Thread thread) {

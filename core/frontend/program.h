@@ -9,6 +9,8 @@
 
 #include "base/counters.h"
 #include "base/settings.h"
+#include "frontend/activity.h"
+#include "frontend/block_writes.h"
 #include "frontend/mover.h"
 #include "frontend/space.h"
 #include "frontend/time_series.h"
@@ -96,11 +98,18 @@ class Program {
     std::vector<Counters::Reading> counters;
   };
 
+  void begin(Tick at);
   void after_step();
+  void look(Thread thread);
+  void look_at_all();
   void write_counters(std::ostream& out);
   void write_threads(std::ostream& out) const;
-  void write_traffic(std::ostream& out) const;
+  void write_tiers(std::ostream& out) const;
+  void write_over_time(std::ostream& out) const;
+  void write_page(std::ostream& out, std::uint64_t address, const AddressSpace::Page& page) const;
   void write_pages(std::ostream& out) const;
+  void write_map(std::ostream& out) const;
+  void write_wear(std::ostream& out) const;
   [[nodiscard]] Tick end() const;
 
   std::unique_ptr<sim::Tiers> memory_;
@@ -119,8 +128,11 @@ class Program {
   };
   std::vector<Touch> touched_;
   std::vector<AddressSpace::Copy> copies_;
-  static constexpr std::size_t series = 4;
-  TimeSeries<series> traffic_;  ///< lines: near read, near written, far read, far written
+  /// Lines of near memory read and written, then of far memory; and pages moved.
+  static constexpr std::size_t traffic_kinds = 5;
+  TimeSeries<traffic_kinds> traffic_;
+  Activity activity_;
+  BlockWrites far_writes_;
 };
 
 }  // namespace nearfar::frontend

@@ -2,6 +2,8 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "base/histogram.h"
 #include "frontend/program.h"
@@ -44,9 +46,21 @@ void write_latency(std::ostream& out, const Histogram& latency) {
       << "load_latency.p99_ps = " << latency.quantile(99, 100) << '\n'
       << "load_latency.p999_ps = " << latency.quantile(999, 1000) << '\n'
       << "load_latency.max_ps = " << latency.max() << '\n';
+  // A picture needs no finer ones; the quantiles above come from ranges a sixteenth as wide.
+  constexpr unsigned eighths = 3;
+  latency.each(eighths, [&](std::uint64_t highest, std::uint64_t count) {
+    out << "load_latency.upto." << highest << " = " << count << '\n';
+  });
 }
 
 }  // namespace
+
+/// Time and sums begin at `at`, with the memory as it is.
+void Program::begin(Tick at) {
+  baseline_ = {.at = at, .counters = counters_.read()};
+  traffic_.restart(at);
+  activity_.restart(at);
+}
 
 void Program::roi_begin() {
   for (Thread thread = 0; thread < cores_.size(); ++thread) cores_.catch_up(thread);
@@ -54,9 +68,9 @@ void Program::roi_begin() {
   cores_.forget_counts();
   space_.forget_counts();
   mover_.forget_counts();
+  far_writes_.forget();
   memory_->settle(socket_.now());
-  baseline_ = {.at = end(), .counters = counters_.read()};
-  traffic_.restart(baseline_.at);
+  begin(end());
 }
 
 void Program::roi_end() {
@@ -80,13 +94,19 @@ void Program::report(std::ostream& out) {
   // What is under way in the memory ends; the caches keep what they hold.
   while (socket_.busy()) socket_.step(Tick::never());
   after_step();
+  look_at_all();
   const Tick at = end();
   sim::settle_at(*memory_, at);
-  out << "time_ps = " << (at - baseline_.at).ps() << '\n' << "threads = " << cores_.size() << '\n';
+  out << "begin_ps = " << baseline_.at.ps() << '\n'
+      << "time_ps = " << (at - baseline_.at).ps() << '\n'
+      << "threads = " << cores_.size() << '\n';
   write_threads(out);
   write_counters(out);
-  write_traffic(out);
+  write_tiers(out);
+  write_over_time(out);
   write_pages(out);
+  write_map(out);
+  write_wear(out);
 }
 
 void Program::write_threads(std::ostream& out) const {
@@ -108,45 +128,41 @@ void Program::write_counters(std::ostream& out) {
   }
 }
 
-void Program::write_traffic(std::ostream& out) const {
+void Program::write_tiers(std::ostream& out) const {
   out << "moved.pages = " << space_.moves() << '\n'
       << "moved.lines = " << mover_.lines() << '\n'
       << "near.used_bytes = " << space_.in_use(Tier::near) << '\n'
       << "far.used_bytes = " << space_.in_use(Tier::far) << '\n'
-      << "pages.unknown = " << space_.unknown_pages() << '\n'
-      << "traffic.bucket_ps = " << traffic_.width().ps() << '\n';
-  for (std::size_t i = 0; i < traffic_.buckets().size(); ++i) {
-    const auto& lines = traffic_.buckets()[i];
-    out << "traffic." << i << " = " << lines[0] << ' ' << lines[1] << ' ' << lines[2] << ' '
-        << lines[3] << '\n';
-  }
+      << "pages.unknown = " << space_.unknown_pages() << '\n';
 }
 
-/// The pages that memory was asked for most, hottest first: tier, lines read, lines written.
-void Program::write_pages(std::ostream& out) const {
-  constexpr std::size_t most = 1000;
-  struct Hot {
-    std::uint64_t address = 0;
-    const AddressSpace::Page* page = nullptr;
+/// A line for each bucket: traffic, pages moved, instructions, picoseconds by cause; and one for
+/// each thread with its instructions by bucket.
+void Program::write_over_time(std::ostream& out) const {
+  auto traffic = traffic_;
+  auto activity = activity_.all();
+  const Tick width = max(traffic.width(), activity.width());
+  traffic.widen(width);
+  activity.widen(width);
+  out << "over_time.bucket_ps = " << width.ps() << '\n';
+  const std::size_t buckets = std::max(traffic.buckets().size(), activity.buckets().size());
+  const auto write = [&](const auto& series, std::size_t bucket) {
+    using Counts = typename std::decay_t<decltype(series.buckets())>::value_type;
+    const Counts counts = bucket < series.buckets().size() ? series.buckets()[bucket] : Counts{};
+    for (const std::uint64_t count : counts) out << ' ' << count;
   };
-  std::vector<Hot> hot;
-  for (const auto& [address, page] : space_.pages()) {
-    if (page.reads + page.writes != 0) hot.push_back({address, &page});
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    out << "over_time." << bucket << " =";
+    write(traffic, bucket);
+    write(activity, bucket);
+    out << '\n';
   }
-  out << "pages.placed = " << space_.pages().size() << '\n'
-      << "pages.touched = " << hot.size() << '\n';
-  const std::size_t shown = std::min(most, hot.size());
-  std::partial_sort(hot.begin(), hot.begin() + static_cast<std::ptrdiff_t>(shown), hot.end(),
-                    [](const Hot& a, const Hot& b) {
-                      const std::uint64_t of_a = a.page->reads + a.page->writes;
-                      const std::uint64_t of_b = b.page->reads + b.page->writes;
-                      return of_a != of_b ? of_a > of_b : a.address < b.address;
-                    });
-  for (std::size_t i = 0; i < shown; ++i) {
-    out << "page." << std::hex << hot[i].address << std::dec << " = "
-        << (space_.is_near(hot[i].page->frame) ? "near " : "far ")
-        << (hot[i].page->huge ? "huge " : "small ") << hot[i].page->reads << ' '
-        << hot[i].page->writes << '\n';
+  for (Thread thread = 0; thread < cores_.size(); ++thread) {
+    auto instructions = activity_.instructions(thread);
+    instructions.widen(width);
+    out << "thread." << thread << ".over_time =";
+    for (std::size_t bucket = 0; bucket < buckets; ++bucket) write(instructions, bucket);
+    out << '\n';
   }
 }
 

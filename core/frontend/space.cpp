@@ -143,6 +143,7 @@ void AddressSpace::unmapped(Address address, Bytes bytes) {
 void AddressSpace::forget(std::map<std::uint64_t, Page>::iterator page) {
   const Page& gone = page->second;
   if (options_.policy && !gone.persistent) options_.policy->removed(page->first / Frames::small);
+  gone_lines_ += gone.reads + gone.writes;
   page_at_.erase(gone.frame.value());
   (is_near(gone.frame) ? near_ : far_).give_back(gone.frame, gone.huge);
   pages_.erase(page);
@@ -224,6 +225,7 @@ void AddressSpace::relocate(std::uint64_t page, Address to, std::vector<Copy>& c
 void AddressSpace::forget_counts() {
   for (auto& [address, page] : pages_) page.reads = page.writes = 0;
   moves_ = 0;
+  gone_lines_ = 0;
 }
 
 }  // namespace nearfar::frontend

@@ -74,6 +74,8 @@ class AddressSpace final : public sim::cpu::PageMap {
   /// Touched where nothing had been mapped that anybody knew of.
   [[nodiscard]] std::uint64_t unknown_pages() const { return unknown_pages_; }
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  /// That memory was asked for of pages that are there no more.
+  [[nodiscard]] std::uint64_t gone_lines() const { return gone_lines_; }
 
  private:
   struct Region {
@@ -98,6 +100,7 @@ class AddressSpace final : public sim::cpu::PageMap {
   std::uint64_t placed_ = 0;
   std::uint64_t unknown_pages_ = 0;
   std::uint64_t moves_ = 0;
+  std::uint64_t gone_lines_ = 0;
 };
 
 }  // namespace nearfar::frontend

@@ -10,30 +10,55 @@
 namespace nearfar::frontend {
 
 /// Counts over time, in at most so many buckets: when time outgrows them, neighbours are added up
-/// and each is twice as long.
+/// and each is twice as long. What happened before time begins is in the first.
 template <std::size_t kinds>
 class TimeSeries {
  public:
   using Counts = std::array<std::uint64_t, kinds>;
 
-  void add(std::size_t kind, Tick at, std::uint64_t count = 1) {
-    if (at < begin_) return;
-    while ((at - begin_) / width_ >= most) fold();
-    const auto bucket = static_cast<std::size_t>((at - begin_) / width_);
-    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
-    buckets_[bucket][kind] += count;
+  explicit TimeSeries(Tick begin = Tick{}) : begin_(begin) {}
+
+  void add(std::size_t kind, Tick at, std::uint64_t count = 1) { bucket_of(at)[kind] += count; }
+
+  /// What came evenly between `from` and `to`: every bucket gets its share, and all of it is
+  /// given.
+  void spread(std::size_t kind, Tick from, Tick to, std::uint64_t count) {
+    from = max(from, begin_);
+    if (count == 0) return;
+    if (to <= from) return add(kind, to, count);
+    (void)bucket_of(to - Tick(1));  // no bucket becomes longer from here on
+    std::uint64_t given = 0;
+    for (Tick at = from; at < to;) {
+      const Tick until = min(to, begin_ + width_ * ((at - begin_) / width_ + 1));
+      const auto product = static_cast<unsigned __int128>(count) * (until - from).ps();
+      const auto due = static_cast<std::uint64_t>(product / (to - from).ps());
+      bucket_of(at)[kind] += due - given;
+      given = due;
+      at = until;
+    }
+  }
+
+  /// Makes its buckets as long as those of a series that has outgrown more of them.
+  void widen(Tick width) {
+    while (width_ < width) fold();
   }
 
   /// Forgets everything; time begins at `begin`.
   void restart(Tick begin) { *this = TimeSeries(begin); }
-
-  explicit TimeSeries(Tick begin = Tick{}) : begin_(begin) {}
 
   [[nodiscard]] Tick width() const { return width_; }
   [[nodiscard]] const std::vector<Counts>& buckets() const { return buckets_; }
 
  private:
   static constexpr std::uint64_t most = 256;
+
+  Counts& bucket_of(Tick at) {
+    const Tick since = at < begin_ ? Tick{} : at - begin_;
+    while (since / width_ >= most) fold();
+    const auto bucket = static_cast<std::size_t>(since / width_);
+    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+    return buckets_[bucket];
+  }
 
   void fold() {
     for (std::size_t i = 0; i < buckets_.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -24,6 +25,17 @@ TEST(Histogram, IsExactBelow256) {
   for (std::uint64_t rank = 1; rank <= 256; ++rank) {
     EXPECT_EQ(histogram.quantile(rank, 256), rank - 1);
   }
+}
+
+TEST(Histogram, TellsEveryRangeThatHoldsValues) {
+  Histogram histogram;
+  for (const std::uint64_t value : {0, 15, 16, 1000, 1023, 1024}) histogram.add(value);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  histogram.each(
+      3, [&](std::uint64_t highest, std::uint64_t count) { seen.emplace_back(highest, count); });
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected = {
+      {15, 2}, {31, 1}, {1023, 2}, {1151, 1}};
+  EXPECT_EQ(seen, expected);
 }
 
 TEST(Histogram, NeverUnderstatesAndOverstatesByLessThanOnePart128) {
