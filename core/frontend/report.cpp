@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "frontend/activity.h"
 #include "frontend/program.h"
+#include "frontend/time_series.h"
 
 /// What a program's run came to, as text.
 namespace nearfar::frontend {

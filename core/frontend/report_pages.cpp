@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/block_writes.h"
 #include "frontend/program.h"
 
 /// What a program did to its pages, as text: which are hot, and where they lie.

@@ -358,3 +358,37 @@ def test_a_qemu_that_will_not_do_is_refused(refused: Callable[..., str], compile
     for version, why in (("9.1.0", "not supported"), ("", "does not say its version")):
         text = f'#include <stdio.h>\nint main(void) {{ puts("version {version}"); return 0; }}'
         assert why in said(str(compiled(f"qemu-{version}", text)))
+
+
+def test_every_line_of_memory_is_found_again_over_time_by_page_and_by_area(
+    compiled: Compile,
+) -> None:
+    program = compiled(
+        "walks",
+        "#include <pthread.h>\n#include <stdlib.h>\n"
+        "static void* walk(void* area) {\n"
+        "  for (long i = 0; i < 1 << 20; i += 64) ((volatile char*)area)[i] += 1;\n"
+        "  return NULL; }\n"
+        "int main(void) { pthread_t t; char* a = malloc(2 << 20);\n"
+        "  pthread_create(&t, NULL, walk, a); walk(a + (1 << 20));\n"
+        "  pthread_join(t, NULL); return a[0] != 1; }",
+    )
+    process, data = simulated(program)
+    assert process.returncode == 0
+    ran = parse(data)
+    assert isinstance(ran, Ran)
+    machine = ran.processes[0].machine
+    assert machine is not None
+    over, memory = machine.over_time, machine.memory
+    assert sum(over.instructions) == machine.core.counts["instructions"]
+    for thread in machine.threads:
+        assert sum(thread.instructions_over_time) == thread.counts["instructions"]
+    # Each sum of picoseconds is rounded by itself.
+    for cause, parts in over.stack_ps.items():
+        assert abs(sum(parts) - machine.core.stack_ps[cause]) <= len(machine.threads)
+    lines = [*over.near_reads, *over.near_writes, *over.far_reads, *over.far_writes]
+    assert sum(lines) >= 2 * (1 << 20) // 64
+    assert memory.hot_pages.sums[-1] + memory.gone_lines == sum(lines)
+    by_area = sum(sum(area.reads) + sum(area.writes) for area in memory.areas)
+    assert by_area == memory.hot_pages.sums[-1]
+    assert sum(count for _, count in machine.load_latency.buckets) == machine.load_latency.count

@@ -11,7 +11,8 @@ from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.comparison import comparison_text
-from nearfar.results import Finding, ProbeResult, Result, load
+from nearfar.results import Finding, ProbeResult, Ran, Result, load
+from nearfar.results.compared_runs import run_samples
 from nearfar.results.comparison import (
     Sample,
     Side,
@@ -23,7 +24,7 @@ from nearfar.results.comparison import (
 
 def add_arguments(parser: Parser) -> None:
     """Declare both sides."""
-    about = "what probe, infer or measure saved, or a CSV table"
+    about = "what probe, infer, measure or run saved, or a CSV table"
     parser.add_argument("a", metavar="A", help=about)
     parser.add_argument("b", metavar="B", help="the other: after, or the model")
     parser.add_argument("--all", action="store_true", help="show points within noise too")
@@ -53,7 +54,11 @@ def _read(path: str) -> tuple[Side, Sequence[Finding], Sequence[Sample]]:
     if isinstance(document, Result):
         found = [point_sample(point) for point in document.points]
         return Side(name, document.target), (), [one for one in found if one is not None]
-    raise InputError(f"{path}: found schema {document.SCHEMA}, expected {Result.SCHEMA}")
+    if isinstance(document, Ran):
+        return Side(name, document.target), (), run_samples(document)
+    raise InputError(
+        f"{path}: found schema {document.SCHEMA}, expected {Result.SCHEMA} or {Ran.SCHEMA}"
+    )
 
 
 def _chase(document: object) -> bool:

@@ -69,13 +69,13 @@ def _point(data: Data) -> Point:
         p99_ns=data["p99_ps"] / 1000 if timed else None,
         p999_ns=data["p999_ps"] / 1000 if timed else None,
         max_ns=data["max_ps"] / 1000 if timed else None,
-        **_traffic(counters),
+        **traffic(counters),
         **energy.summary(counters),
         counters=dict(sorted(counters.items())),
     )
 
 
-def _traffic(counters: Mapping[str, int]) -> dict[str, Any]:
+def traffic(counters: Mapping[str, int]) -> dict[str, Any]:
     """What moved, over all channels: nothing of it where there is no media (a DRAM machine)."""
     if _total(counters, "media.read_bytes") is None:
         return {}

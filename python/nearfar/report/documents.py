@@ -9,9 +9,10 @@ from nearfar.report.frame import BAR, Target, frame
 from nearfar.report.measurement import measurement_body, measurement_title
 from nearfar.report.page import validation_body, validation_page, validation_title
 from nearfar.report.probe import probe_body, probe_title
-from nearfar.results import ProbeResult, Result, Validation
+from nearfar.report.program import program_body, program_title
+from nearfar.results import ProbeResult, Ran, Result, Validation
 
-Shown = Validation | ProbeResult | Result
+Shown = Validation | ProbeResult | Result | Ran
 
 
 def page(documents: Sequence[Shown]) -> str:
@@ -45,6 +46,8 @@ def _title(document: Shown) -> str:
         return validation_title(document)
     if isinstance(document, ProbeResult):
         return probe_title(document)
+    if isinstance(document, Ran):
+        return program_title(document)
     return measurement_title(document)
 
 
@@ -53,4 +56,6 @@ def _body(document: Shown, prefix: str, first: int) -> tuple[str, list[list[Targ
         return validation_body(document, prefix, first)
     if isinstance(document, ProbeResult):
         return probe_body(document, prefix, first)
+    if isinstance(document, Ran):
+        return program_body(document, prefix, first)
     return measurement_body(document, prefix, first)

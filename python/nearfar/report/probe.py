@@ -11,7 +11,7 @@ from nearfar.report.figure import Figure, draw
 from nearfar.report.figures import figures, places
 from nearfar.report.findings import brief, interval, value
 from nearfar.report.frame import Target, facts, notes, tiles
-from nearfar.results import Environment, Finding, Precondition, ProbeResult, Result
+from nearfar.results import Environment, Finding, Precondition, ProbeResult, Ran, Result
 from nearfar.results.findings import IDENTIFIED, NAMES
 from nearfar.results.wording import number
 
@@ -178,7 +178,7 @@ def _point_table(figure: Figure) -> str:
     )
 
 
-def environment_section(result: Result | ProbeResult, prefix: str) -> str:
+def environment_section(result: Result | ProbeResult | Ran, prefix: str) -> str:
     """What could have influenced the numbers: every fact that the file has."""
     pairs = []
     if result.target is not None:

@@ -1,8 +1,14 @@
-"""What a program did on a simulated machine, as text."""
+"""What a program did on a simulated machine, as text: where the time went comes first."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from nearfar.report.text import table
+from nearfar.results import totals
+from nearfar.results.machine import Machine
 from nearfar.results.ran import Ran
+from nearfar.results.wording import energy_shares, joules, number, size
 
 # Counts worth a line even in a short report, and how they are called there.
 _SHOWN = (
@@ -21,32 +27,165 @@ _SHOWN = (
 
 
 def run_text(ran: Ran) -> str:
-    """What ran, for how long, and what it executed; kinds that did not occur are left out."""
+    """What ran, where its time went, what memory did for it, and what it executed."""
     threads = sum(process.threads for process in ran.processes)
     state = "interrupted" if ran.interrupted else f"status {ran.exit_code}"
-    lines = [
+    machines = [machine for _, machine in totals.simulated(ran)]
+    head = (
         f"{ran.program['file']} on {ran.target.spec}, core {ran.core}: {state}, "
-        f"{_span(ran.elapsed_ns)} simulated",
-        f"{_count(len(ran.processes), 'program')} in "
-        f"{_count(len({p.process for p in ran.processes}), 'process', 'processes')}, "
-        f"{_count(threads, 'thread')}",
+        f"{span(ran.elapsed_ns)} simulated\n"
+        f"{count(len(ran.processes), 'program')} in "
+        f"{count(len({p.process for p in ran.processes}), 'process', 'processes')}, "
+        f"{count(threads, 'thread')}\n"
+    )
+    return head + _machines(machines) + _executed(ran)
+
+
+def _machines(machines: Sequence[Machine]) -> str:
+    if not machines or not totals.instructions(machines):
+        return ""
+    return "\n".join(
+        part
+        for part in ("", _stack(machines), _memory(machines), _facts(machines), "")
+        if part or part == ""
+    )
+
+
+def _stack(machines: Sequence[Machine]) -> str:
+    """Cycles an instruction by cause; causes of less than half a per mille are left out."""
+    instructions = totals.instructions(machines)
+    cycles = totals.cycles(machines)
+    everything = sum(cycles.values())
+    rows = [
+        (
+            totals.CAUSES.get(cause, cause),
+            f"{spent / instructions:.3f}",
+            _percent(spent, everything),
+        )
+        for cause, spent in sorted(cycles.items(), key=lambda item: -item[1])
+        if spent >= 0.0005 * everything
     ]
-    width = max(len(name) for _, name in _SHOWN)
+    rows.append(("all", f"{everything / instructions:.3f}", ""))
+    return table(("where the time went", "cycles/instruction", ""), rows, "<>>")
+
+
+def _memory(machines: Sequence[Machine]) -> str:
+    moved = totals.moved(machines)
+    if not moved:
+        return ""
+    seconds = sum(one.time_ns for one in machines)
+    rows = []
+    for one in moved:
+        bytes_ = sum(getattr(m.memory, f"{one.tier}_bytes") for m in machines)
+        rows.append(
+            (
+                one.tier,
+                size(one.read),
+                size(one.written),
+                f"{(one.read + one.written) / seconds:.3f}",
+                size(bytes_),
+            )
+        )
+    return table(("memory", "read", "written", "GB/s", "in use"), rows, "<>>>>")
+
+
+def _facts(machines: Sequence[Machine]) -> str:
+    rows = [
+        *_latency(machines),
+        *_hits(machines),
+        *_amplification(machines),
+        *_energy(machines),
+        *_hot(machines),
+    ]
+    width = max((len(name) for name, _ in rows), default=0)
+    return "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _latency(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    found = totals.latency(machines)
+    if not found.count:
+        return []
+    parts = (
+        ("p50", found.p50_ns),
+        ("p90", found.p90_ns),
+        ("p99", found.p99_ns),
+        ("p99.9", found.p999_ns),
+        ("max", found.max_ns),
+    )
+    text = ", ".join(f"{name} {span(ns)}" for name, ns in parts)
+    return [("loads beyond L1", text)]
+
+
+def _hits(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    found = totals.hits(machines)
+    text = ", ".join(f"{name} {_percent(*pair)}" for name, pair in found.items())
+    return [("hits", text)] if text else []
+
+
+def _amplification(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    """Of the busiest process: amplifications cannot be added."""
+    main = machines[0]
+    if main.media_read_bytes is None or main.media_write_bytes is None:
+        return []
+    parts = [
+        f"{size(bytes_)} {what}" + (f" ({number(ratio)} times)" if ratio is not None else "")
+        for what, bytes_, ratio in (
+            ("read", main.media_read_bytes, main.read_amplification),
+            ("written", main.media_write_bytes, main.write_amplification),
+        )
+    ]
+    return [("media", ", ".join(parts))]
+
+
+def _energy(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    parts = totals.energy(machines)
+    if not parts:
+        return []
+    watts = sum(parts.values()) / sum(one.time_ns * 1000 for one in machines)
+    text = f"{joules(sum(parts.values()))}, {number(watts)} W"
+    return [("energy", f"{text} ({energy_shares(parts)})")]
+
+
+def _hot(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    """Of the busiest process."""
+    memory = machines[0].memory
+    rows = []
+    for name, what, verb in (
+        ("hot_pages", "pages", "take"),
+        ("written_blocks", "written blocks of 256 B", "take"),
+    ):
+        most, all_, share = totals.needed_for(getattr(memory, name), 0.5)
+        if all_:
+            title = "hot pages" if name == "hot_pages" else "wear"
+            rows.append((title, f"{most} of {all_} {what} {verb} {100 * share:.0f} %"))
+    if memory.pages_moved:
+        rows.append(("pages moved", f"{memory.pages_moved:,}"))
+    return rows
+
+
+def _executed(ran: Ran) -> str:
+    """Kinds that did not occur are left out."""
+    rows = []
     for key, name in _SHOWN:
-        count = ran.counts.get(key, 0)
-        if count:
-            size = ran.counts.get(f"{key[:-1]}_bytes")
-            moved = "" if size is None else f"  {size:,} bytes"
-            lines.append(f"  {name:{width}}  {count:>15,}{moved}")
-    return "\n".join(lines) + "\n"
+        executed = ran.counts.get(key, 0)
+        if executed:
+            bytes_ = ran.counts.get(f"{key[:-1]}_bytes")
+            rows.append((name, f"{executed:,}", "" if bytes_ is None else f"{bytes_:,} bytes"))
+    return table(("executed", "", ""), rows, "<>>")
 
 
-def _span(ns: float) -> str:
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.4g} {unit}"
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def span(ns: float) -> str:
+    """A time in the unit that keeps it above 1."""
+    for unit, length in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= length:
+            return f"{ns / length:.4g} {unit}"
     return f"{ns:.4g} ns"
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
+def count(many: int, one: str, more: str | None = None) -> str:
+    """A number and what it counts."""
+    return f"{many} {one}" if many == 1 else f"{many} {more or one + 's'}"

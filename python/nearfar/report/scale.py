@@ -81,6 +81,17 @@ _DIGITS: tuple[tuple[float, ...], ...] = (
 )
 
 
+def linear_ticks(low: float, high: float, wanted: int) -> list[Tick]:
+    """Multiples of a round step that lie inside: about `wanted`, never many more."""
+    rough = (high - low) / wanted
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * digit for digit in (1, 2, 5, 10) if power * digit >= rough * 0.999)
+    return [
+        Tick(n * step, number(n * step))
+        for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
+
+
 def binary_ticks(low: float, high: float) -> list[Tick]:
     """Powers of two with sizes as labels, every fourth power when there are many."""
     powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nearfar.results.decode import encode
+from nearfar.results.machine import Machine
 from nearfar.results.schema import Environment, Target
 
 
@@ -14,8 +15,8 @@ from nearfar.results.schema import Environment, Target
 class RanProcess:
     """One program in one process, from its execution to its end or the next one's.
 
-    `machine` holds the figures of its simulated machine: time and where it went for each thread
-    and in all, caches, memory by tier, traffic over time, the hottest pages.
+    `machine` is what its simulated machine counted; there is none with the core "count", nor of
+    a process that was killed.
     """
 
     process: int  # counted from 0, in order of their beginnings; stays through executions
@@ -23,7 +24,7 @@ class RanProcess:
     start_ns: float  # simulated, from the beginning of the run
     end_ns: float
     counts: Mapping[str, int]
-    machine: Mapping[str, int | str] = field(default_factory=dict)
+    machine: Machine | None = None
     finished: bool = True  # if not, the counts are from shortly before its end
 
 

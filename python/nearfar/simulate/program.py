@@ -15,6 +15,7 @@ from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results.ran import Ran, RanProcess
 from nearfar.simulate.program_elf import Command, command
+from nearfar.simulate.program_machine import machine
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
 
@@ -167,7 +168,8 @@ def _ran(
         how = f"status {ended.exit_code}"
         raise NearfarError(f"{words[0]}: QEMU ended with {how} before the program began")
     numbers = {pid: i for i, pid in enumerate(dict.fromkeys(part["process"] for part in parts))}
-    processes = [_process(part, numbers[part["process"]]) for part in parts]
+    period = int(model["cpu.clock"])
+    processes = [_process(part, numbers[part["process"]], period) for part in parts]
     names = processes[0].counts
     return Ran(
         target=describe(model),
@@ -184,8 +186,13 @@ def _ran(
     )
 
 
-def _process(part: Mapping[str, str], number: int) -> RanProcess:
+def _process(part: Mapping[str, str], number: int, period: int) -> RanProcess:
     prefix = "count."
+    figures = {
+        name.removeprefix(_MACHINE): value
+        for name, value in part.items()
+        if name.startswith(_MACHINE)
+    }
     return RanProcess(
         process=number,
         threads=int(part["threads"]),
@@ -197,17 +204,8 @@ def _process(part: Mapping[str, str], number: int) -> RanProcess:
             if name.startswith(prefix)
         },
         finished=part["final"] == "true",
-        machine={
-            name.removeprefix(_MACHINE): _figure(value)
-            for name, value in part.items()
-            if name.startswith(_MACHINE)
-        },
+        machine=machine(figures, period) if figures else None,
     )
-
-
-def _figure(text: str) -> int | str:
-    """A number; a row of several stays as it is written."""
-    return int(text) if text.isdecimal() else text
 
 
 def _check_avx512(name: str, ended: Ended, parts: Sequence[Mapping[str, str]]) -> None:

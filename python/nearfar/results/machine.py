@@ -1,0 +1,142 @@
+"""What the simulated machine of a program counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class CoreTime:
+    """A core's sums, or those of all: `stack_ps` has its time by what it went to.
+
+    `instructions_over_time` goes with the machine's buckets; only single threads have it.
+    """
+
+    counts: Mapping[str, int]
+    stack_ps: Mapping[str, int]
+    instructions_over_time: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class LoadLatency:
+    """Of loads that L1 did not have, from their asking to their data.
+
+    `buckets` are pairs of a range's highest latency in ps and the loads in it; eight ranges
+    share a power of two. The percentiles come from finer ones.
+    """
+
+    count: int
+    mean_ns: float
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    p999_ns: float
+    max_ns: float
+    buckets: Sequence[Sequence[int]] = ()
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """Sums of buckets of equal length, the first from the beginning of what is reported.
+
+    Traffic is in lines of 64 B that caches and cores asked memory for, or sent to it;
+    `stack_ps` sums threads.
+    """
+
+    bucket_ns: float
+    near_reads: Sequence[int]
+    near_writes: Sequence[int]
+    far_reads: Sequence[int]
+    far_writes: Sequence[int]
+    pages_moved: Sequence[int]
+    instructions: Sequence[int]
+    stack_ps: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page and the lines that memory was asked for of it. `kind` says what it belongs to."""
+
+    address: int
+    tier: str
+    bytes: int
+    kind: str
+    reads: int
+    writes: int
+
+
+@dataclass(frozen=True)
+class Area:
+    """Pages near each other, from `address` on in cells of `cell_bytes`.
+
+    `near_bytes` and `far_bytes` say where the cell's pages lie.
+    """
+
+    address: int
+    cell_bytes: int
+    kind: str
+    reads: Sequence[int]
+    writes: Sequence[int]
+    near_bytes: Sequence[int]
+    far_bytes: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Concentration:
+    """What the `most[i]` of a kind with the most take together: `sums[i]`.
+
+    `most` goes 1, 2, 4... up to all of them.
+    """
+
+    most: Sequence[int] = ()
+    sums: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where pages lie, how often they moved, and which are hot.
+
+    `pages` are the hottest, hottest first; `areas` all that were asked for, by address;
+    `gone_lines` were asked for of pages that had been unmapped at the end.
+    `written_blocks` are blocks of 256 B of far memory, a DIMM's unit of wear.
+    """
+
+    near_bytes: int
+    far_bytes: int
+    pages_moved: int
+    lines_moved: int
+    gone_lines: int
+    pages: Sequence[Page]
+    areas: Sequence[Area]
+    hot_pages: Concentration
+    written_blocks: Concentration
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Everything of one process. Amplification and energy are a point's, over both tiers.
+
+    `hits` are pairs of hits and accesses by what was asked: caches, TLBs, DRAM rows and the
+    buffers on DIMMs. `period_ps` is a core's cycle. `begin_ns` is where what is reported begins,
+    in simulated time from the run's beginning: the process's start or its region of interest.
+    """
+
+    begin_ns: float
+    time_ns: float
+    period_ps: int
+    core: CoreTime
+    threads: Sequence[CoreTime]
+    load_latency: LoadLatency
+    over_time: OverTime
+    memory: Memory
+    hits: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    media_read_bytes: int | None = None
+    media_write_bytes: int | None = None
+    read_amplification: float | None = None
+    write_amplification: float | None = None
+    energy_pj: int | None = None
+    energy_pj_per_bit: float | None = None
+    average_power_w: float | None = None
+    energy: Mapping[str, int] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
