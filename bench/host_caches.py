@@ -21,19 +21,19 @@ from pathlib import Path
 
 from nearfar.infer.saved import findings_of
 from nearfar.measure import machine
-from nearfar.probe import host_caches
+from nearfar.probe import caches
 from nearfar.results import ProbeResult, save
 from nearfar.results.findings import IDENTIFIED, Finding
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 NAMES = (
-    "buffer.1.entry",
-    "buffer.1.capacity",
-    "buffer.1.ways",
-    "buffer.1.policy",
-    "buffer.2.capacity",
-    "buffer.2.ways",
-    "buffer.3.capacity",
+    "cache.1.entry",
+    "cache.1.capacity",
+    "cache.1.ways",
+    "cache.1.policy",
+    "cache.2.capacity",
+    "cache.2.ways",
+    "cache.3.capacity",
     "tlb.1.entries",
     "tlb.2.entries",
     "tlb.page",
@@ -52,9 +52,9 @@ def told_by_kernel() -> dict[str, int]:
         if fields["type"] == "Instruction":
             continue
         level = fields["level"]
-        truth[f"buffer.{level}.capacity"] = int(fields["size"].removesuffix("K")) * 1024
-        truth[f"buffer.{level}.ways"] = int(fields["ways_of_associativity"])
-        truth[f"buffer.{level}.entry"] = int(fields["coherency_line_size"])
+        truth[f"cache.{level}.capacity"] = int(fields["size"].removesuffix("K")) * 1024
+        truth[f"cache.{level}.ways"] = int(fields["ways_of_associativity"])
+        truth[f"cache.{level}.entry"] = int(fields["coherency_line_size"])
     return truth
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     with load(given.load, given.pin):
         for number in range(1, given.runs + 1):
             start = time.monotonic()
-            observations, _ = host_caches.observe(quick=not given.full)
+            observations, _ = caches.observe(quick=not given.full)
             findings = findings_of(observations)
             runs.append({finding.name: finding for finding in findings})
             took = time.monotonic() - start

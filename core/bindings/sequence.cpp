@@ -33,7 +33,7 @@ nb::bytes bytes_of(const std::vector<std::uint64_t>& words) {
 }
 
 nb::dict sequence(const std::string& settings, const nb::bytes& steps, std::uint32_t outstanding,
-                  const std::string& agent, std::uint64_t seed) {
+                  const std::string& agent, std::uint64_t seed, std::uint64_t untimed) {
   if (agent != "core" && agent != "none") {
     throw InputError("agent '" + agent + "' is not known, expected core or none");
   }
@@ -41,6 +41,7 @@ nb::dict sequence(const std::string& settings, const nb::bytes& steps, std::uint
   sequence.steps = words_of(steps);
   sequence.core = agent == "core";
   sequence.outstanding = outstanding;
+  sequence.untimed = untimed;
   const sim::SequenceTimes times = sim::play(settings_of(settings, seed), sequence, raise_signals);
   nb::dict dict;
   dict["issued_ps"] = bytes_of(times.issued);
@@ -54,5 +55,5 @@ nb::dict sequence(const std::string& settings, const nb::bytes& steps, std::uint
 
 void bind_sequence(nb::module_& module) {
   module.def("sequence", sequence, "settings"_a, nb::kw_only(), "steps"_a, "outstanding"_a,
-             "agent"_a, "seed"_a);
+             "agent"_a, "seed"_a, "untimed"_a = 0);
 }

@@ -95,14 +95,15 @@ def overwrite(
     settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
 ) -> OverwriteData: ...
 def sequence(
-    settings: str, *, steps: bytes, outstanding: int, agent: str, seed: int
+    settings: str, *, steps: bytes, outstanding: int, agent: str, seed: int, untimed: int = 0
 ) -> SequenceData:
     """Play a list of steps on a fresh machine.
 
     `steps` are little-endian 64-bit words: an operation in the top byte, an operand in the 56
     bits below. 0 loads the 64-byte line at an address, 1 stores it non-temporally, 2 is an
     mfence, 3 an sfence, 4 waits until everything before has completed, 5 does nothing for so
-    many ps.
+    many ps, 6 loads the line at an address through the core's caches. The first `untimed` steps,
+    cached loads all of them, take no time: they leave the caches and TLBs as a walk leaves them.
 
     agent "none": accesses go straight to the memory controller, in order, as soon as fewer
     than `outstanding` are in flight; 1 makes a dependent chain. Fences wait for all of them.

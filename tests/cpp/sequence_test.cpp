@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "machine_fixture.h"
+#include "sim/cpu/config.h"
 
 namespace nearfar::sim {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using Kind = Sequence::Kind;
 
 constexpr std::uint64_t load(Bytes address) { return Sequence::pack(Kind::load, address); }
+constexpr std::uint64_t cached(Bytes address) { return Sequence::pack(Kind::cached_load, address); }
 constexpr std::uint64_t store(Bytes address) { return Sequence::pack(Kind::nt_store, address); }
 constexpr std::uint64_t delay(std::uint64_t ps) { return Sequence::pack(Kind::delay, ps); }
 constexpr std::uint64_t mfence = Sequence::pack(Kind::mfence);
@@ -178,6 +180,35 @@ TEST(Sequence, ACoresThirteenthStoreWaitsForAWriteCombiningBuffer) {
   EXPECT_EQ(found.issued[12], found.done[0] + 95'000);
 }
 
+TEST(Sequence, ACoresCachedLoadLeavesItsLineInTheCaches) {
+  const auto found = times({cached(0), cached(0), load(0)}, 1, true);
+  EXPECT_EQ(found.done[1] - found.issued[1],
+            cpu::Config::from(testing::optane()).caches.l1.latency.ps());
+  EXPECT_EQ(found.done[2] - found.issued[2], found.done[1] - found.issued[1]);
+}
+
+TEST(Sequence, UntimedLoadsTakeNoTimeAndLeaveTheirLines) {
+  Sequence sequence;
+  sequence.steps = {cached(0), cached(64), cached(0), cached(4096)};
+  sequence.core = true;
+  sequence.untimed = 2;
+  const auto found = play(testing::optane(), sequence);
+  EXPECT_EQ(found.issued[2], 0u);
+  EXPECT_EQ(found.done[1], 0u);
+  EXPECT_LT(found.done[2], 10'000u) << "a hit";
+  EXPECT_GT(found.done[3] - found.issued[3], 200'000u) << "a miss";
+
+  const auto without = play(testing::optane({{"cpu.caches", "false"}}), sequence);
+  EXPECT_EQ(without.done[1], 0u);
+  EXPECT_GT(without.done[2], 200'000u) << "there was nothing to leave a line in";
+
+  sequence.untimed = 5;
+  EXPECT_THROW((void)play(testing::optane(), sequence), InputError);
+  sequence.steps[1] = load(64);
+  sequence.untimed = 2;
+  EXPECT_THROW((void)play(testing::optane(), sequence), InputError);
+}
+
 TEST(Sequence, AnAddressWithinALineMeansTheLine) {
   const auto found = times({load(4096), load(4096 + 63)}, 1);
   const auto aligned = times({load(4096), load(4096)}, 1);
@@ -193,7 +224,8 @@ TEST(Sequence, NothingToPlayTakesNoTime) {
 TEST(Sequence, RefusesWhatNoMachineCanDo) {
   EXPECT_EQ(refusal({load(0), Sequence::pack(Kind::load, 1 << 30)}),
             "sequence: step 1 has address 1073741824, beyond the memory of 1073741824 B");
-  EXPECT_EQ(refusal({std::uint64_t{6} << 56}), "sequence: step 0 has operation 6, expected 0 to 5");
+  EXPECT_EQ(refusal({std::uint64_t{7} << 56}), "sequence: step 0 has operation 7, expected 0 to 6");
+  EXPECT_EQ(refusal({cached(0)}), "sequence: step 0 is a cached load, which needs the agent core");
   EXPECT_EQ(refusal(std::vector<std::uint64_t>(200, delay((std::uint64_t{1} << 56) - 1))),
             "sequence: step 128 brings the delays to more than 106 days");
 }

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nearfar.errors import InputError
-from nearfar.probe.host_walk import Walked
+from nearfar.infer.caches_plan import Experiment
+from nearfar.probe.walk import Walked
 
 PAGE, HUGE = 4096, 2 << 20
 LONG = 2000  # loads
@@ -54,25 +55,18 @@ class NoisyMachine:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
 
-    def walk(
-        self,
-        chain: Sequence[int],
-        size: int,
-        pages: str,
-        chunk_ns: float,
-        changes: bool = False,
-    ) -> Walked:
-        del chunk_ns
-        assert max(chain) + 8 <= size
+    def walk(self, chain: np.ndarray, asked: Experiment) -> Walked:
+        assert int(chain.max()) + 8 <= asked.extent
+        pages = asked.pages
         if pages == "2MiB" and not self.huge_pages:
             raise InputError("pages: the kernel granted no 2 MiB pages")
         self.walks += 1
-        virtual = np.array(chain, dtype=np.int64)
+        virtual = chain.astype(np.int64)
         assert np.all(np.diff(np.sort(virtual))), "a chain passes a word once"
         whole = pages == "2MiB" and not self.split
         physical = self._place(virtual, HUGE if whole else PAGE)
         ns = self._loads(physical) + self._translate(virtual // (HUGE if whole else PAGE))
-        if changes:
+        if asked.changes:
             ns += self.change_ns + self.write_back_ns * self._evicted(physical)
         return Walked(self._disturb(ns), len(chain))
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from nearfar.infer import caches, caches_first, tlb
+from nearfar.infer import caches, tlb
 from nearfar.infer.caches_plan import Experiment
-from nearfar.probe import host_caches
-from nearfar.probe.host_walk import Session
+from nearfar.probe.caches import observe_calm
+from nearfar.probe.walk import Session
 from nearfar.results import Observation, Precondition
 from nearfar.results.decode import decode, encode
 from nearfar.results.findings import IDENTIFIED, Finding
@@ -25,9 +25,7 @@ SERVER = (Cache(48 * KIB, 12, 1.0), Cache(1 * MIB, 16, 3.5), Cache(8 * MIB, 16, 
 
 
 def observe(machine: NoisyMachine, judged: tuple[Precondition, ...] = BARE) -> list[Observation]:
-    observations, interrupted = host_caches.observe(
-        quick=True, walker=machine, judged=judged, hurried=False
-    )
+    observations, interrupted = observe_calm(machine, quick=True, repetitions=10, judged=judged)
     assert not interrupted
     return observations
 
@@ -46,7 +44,7 @@ def test_the_first_cache_is_found_exactly(size: int, ways: int) -> None:
     machine = NoisyMachine((Cache(size, ways, 1.2), Cache(512 * KIB, 8, 4.0)), seed=ways)
     seen = found(observe(machine))
     expected = {"capacity": size, "ways": ways, "sets": size // 64 // ways, "entry": 64}
-    assert {name: seen[f"buffer.1.{name}"].value for name in expected} == expected
+    assert {name: seen[f"cache.1.{name}"].value for name in expected} == expected
 
 
 def slowed(observations: list[Observation], above: int, upto: int, ns: float) -> list[Observation]:
@@ -61,7 +59,7 @@ def slowed(observations: list[Observation], above: int, upto: int, ns: float) ->
     return [of(one) for one in observations]
 
 
-FIRST = ("buffer.1.capacity", "buffer.1.ways", "buffer.1.sets")
+FIRST = ("cache.1.capacity", "cache.1.ways", "cache.1.sets")
 
 
 def test_a_neighbour_that_takes_a_part_of_the_first_cache_does_not_hide_its_size(
@@ -69,7 +67,7 @@ def test_a_neighbour_that_takes_a_part_of_the_first_cache_does_not_hide_its_size
 ) -> None:
     seen = found(slowed(server, 40 * KIB, 48 * KIB, 0.3 * 2.5))
     assert [seen[name].value for name in FIRST] == [48 * KIB, 12, 64]
-    assert "took a part" in seen["buffer.1.capacity"].reason
+    assert "took a part" in seen["cache.1.capacity"].reason
 
 
 def test_a_curve_that_misses_throughout_contradicts_the_conflicts(
@@ -77,7 +75,7 @@ def test_a_curve_that_misses_throughout_contradicts_the_conflicts(
 ) -> None:
     seen = found(slowed(server, 40 * KIB, 48 * KIB, 2.5))
     assert [seen[name].status for name in FIRST] == ["not_identifiable"] * 3
-    low, high = seen["buffer.1.capacity"].interval or (0, 0)
+    low, high = seen["cache.1.capacity"].interval or (0, 0)
     assert low <= 40 * KIB
     assert high >= 48 * KIB
 
@@ -86,17 +84,17 @@ def test_a_curve_and_conflicts_that_disagree_are_looked_at_again() -> None:
     machine = NoisyMachine(SERVER, tlb=96)
     quiet = observe(machine)
     spoilt = slowed(quiet, 40 * KIB, 48 * KIB, 2.5)
-    assert caches_first.again(quiet, True) == []
-    wanted = caches_first.again(spoilt, True)
+    assert caches.DOUBTS[0](quiet, True) == []
+    wanted = caches.DOUBTS[0](spoilt, True)
     assert min(one.params["lines"] for one in wanted) * 64 > 40 * KIB
     session = Session(machine, observations=list(spoilt))
     session.conduct(caches.DOUBTS[:1], True, 6, math.inf)
-    assert found(session.observations)["buffer.1.capacity"].value == 48 * KIB
+    assert found(session.observations)["cache.1.capacity"].value == 48 * KIB
 
 
-def test_few_repetitions_are_enough_for_a_conflict_walk(server: list[Observation]) -> None:
+def test_few_repetitions_are_enough_for_a_conflict_walk() -> None:
     counts: dict[str, set[int]] = {}
-    for one in server:
+    for one in observe(NoisyMachine(SERVER, tlb=96, huge_pages=False)):
         if one.samples and one.prober == "caches" and one.pattern["pages"] == "4KiB":
             counts.setdefault(one.pattern["order"]["kind"], set()).add(len(one.samples))
     assert counts["strided"] == {3}
@@ -106,19 +104,19 @@ def test_few_repetitions_are_enough_for_a_conflict_walk(server: list[Observation
 @pytest.mark.parametrize("line", [128])
 def test_a_line_of_another_length_is_found(line: int) -> None:
     machine = NoisyMachine((Cache(32 * KIB, 8, 1.2, line=line), Cache(MIB, 8, 4.0, line=line)))
-    assert found(observe(machine))["buffer.1.entry"].value == line
+    assert found(observe(machine))["cache.1.entry"].value == line
 
 
 @pytest.mark.parametrize("policy", ["lru", "fifo"])
 def test_lru_and_fifo_are_told_apart(policy: str) -> None:
     machine = NoisyMachine((Cache(32 * KIB, 8, 1.0, policy), Cache(MIB, 16, 4.0)), seed=3)
-    assert found(observe(machine))["buffer.1.policy"].value == policy
+    assert found(observe(machine))["cache.1.policy"].value == policy
 
 
 @pytest.mark.parametrize(("size", "ways"), [(256 * KIB, 4), (2 * MIB, 16)])
 def test_the_second_caches_interval_holds_its_size(size: int, ways: int) -> None:
     levels = (Cache(32 * KIB, 8, 1.2), Cache(size, ways, 4.0), Cache(16 * MIB, 16, 14.0))
-    capacity = found(observe(NoisyMachine(levels, seed=6)))["buffer.2.capacity"]
+    capacity = found(observe(NoisyMachine(levels, seed=6)))["cache.2.capacity"]
     assert capacity.interval is not None
     low, high = capacity.interval
     assert capacity.status == IDENTIFIED
@@ -145,33 +143,33 @@ def test_a_cache_that_ends_first_is_not_taken_for_a_tlb() -> None:
 def test_whole_pages_tell_the_second_caches_ways(server: list[Observation]) -> None:
     seen = found(server)
     assert seen["tlb.page"].value == 2 * MIB
-    low, high = seen["buffer.2.ways"].interval or (0, 0)
+    low, high = seen["cache.2.ways"].interval or (0, 0)
     assert low <= 16 <= high
 
 
 def test_split_pages_are_seen_and_refused() -> None:
     seen = found(observe(NoisyMachine(SERVER, tlb=96, split=True)))
     assert seen["tlb.page"].value == 4096
-    assert seen["buffer.2.ways"].status != IDENTIFIED
-    assert "split" in seen["buffer.2.ways"].reason
+    assert seen["cache.2.ways"].status != IDENTIFIED
+    assert "split" in seen["cache.2.ways"].reason
 
 
 def test_pages_that_are_not_granted_are_a_reason() -> None:
     seen = found(observe(NoisyMachine(SERVER, tlb=96, huge_pages=False)))
     assert seen["tlb.page"].status != IDENTIFIED
-    assert "granted no 2 MiB pages" in seen["buffer.2.ways"].reason
+    assert "granted no 2 MiB pages" in seen["cache.2.ways"].reason
 
 
 def test_a_shared_last_cache_is_not_given_a_size() -> None:
     machine = NoisyMachine(SERVER, memory_bytes=32 * MIB)
-    seen = found(observe(machine, GUEST))["buffer.3.capacity"]
+    seen = found(observe(machine, GUEST))["cache.3.capacity"]
     assert seen.status != IDENTIFIED
     assert "a virtual machine" in seen.reason
 
 
 def test_a_last_cache_of_ones_own_is_found() -> None:
     machine = NoisyMachine(SERVER, memory_bytes=64 * MIB)
-    seen = found(observe(machine))["buffer.3.capacity"]
+    seen = found(observe(machine))["cache.3.capacity"]
     assert seen.interval is not None
     assert seen.interval[0] <= 8 * MIB <= seen.interval[1]
 

@@ -267,12 +267,11 @@ def test_no_structure_gives_no_diagram() -> None:
 
 def test_the_tlb_of_a_machine_stands_before_its_caches() -> None:
     picture = diagram(
-        [identified("tlb.1.entries", 96, "", []), identified("buffer.1.capacity", 49152, "", [])],
-        level="Cache",
+        [identified("tlb.1.entries", 96, "", []), identified("cache.1.capacity", 49152, "", [])]
     )
     label = re.search(r'aria-label="([^"]*)"', picture)
     assert label is not None
-    assert label[1].index("TLB") < label[1].index("Cache 1")
+    assert label[1].index("TLB") < label[1].index("L1")
 
 
 def test_an_interrupted_probe_without_observations_still_has_a_page() -> None:

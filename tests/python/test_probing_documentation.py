@@ -9,7 +9,9 @@ from nearfar.infer.cases import CASES
 from nearfar.infer.orders import _BUILDERS
 from nearfar.results.findings import NAMES
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "probing.md").read_text(encoding="utf-8")
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (_DOCS / "probing.md").read_text(encoding="utf-8")
+HOST_PAGE = (_DOCS / "probing-host.md").read_text(encoding="utf-8")
 
 
 def test_every_case_that_no_probe_can_tell_is_published_in_its_words() -> None:
@@ -25,6 +27,11 @@ def test_every_kind_of_experiment_is_described() -> None:
 
 def test_every_finding_of_a_models_probe_is_listed() -> None:
     section = PAGE.partition("## Findings")[2].partition("\n## ")[0]
-    others = re.compile(r"(tlb|bandwidth|aist|ict|near)\.")
+    others = re.compile(r"(cache|tlb|bandwidth|aist|ict|near)\.")
     names = [name for name in NAMES if not others.match(name)]
     assert [name for name in names if f"`{name}`" not in section] == []
+
+
+def test_every_finding_of_a_processors_caches_is_listed() -> None:
+    names = [name for name in NAMES if name.startswith(("cache.", "tlb."))]
+    assert [name for name in names if f"`{name}`" not in HOST_PAGE] == []

@@ -25,6 +25,10 @@ Address line_of(std::uint64_t step) {
 
 void check(const Sequence& sequence, Bytes capacity) {
   std::uint64_t delays = 0;
+  if (sequence.untimed > sequence.steps.size()) {
+    throw InputError("sequence: " + std::to_string(sequence.untimed) + " untimed steps of " +
+                     std::to_string(sequence.steps.size()));
+  }
   for (std::size_t i = 0; i < sequence.steps.size(); ++i) {
     const std::uint64_t step = sequence.steps[i];
     const std::uint64_t operand = Sequence::operand_of(step);
@@ -33,9 +37,17 @@ void check(const Sequence& sequence, Bytes capacity) {
       throw InputError(here() + "has operation " + std::to_string(step >> Sequence::operand_bits) +
                        ", expected 0 to " + std::to_string(Sequence::kinds - 1));
     }
-    switch (Sequence::kind_of(step)) {
+    const Kind kind = Sequence::kind_of(step);
+    if (i < sequence.untimed && kind != Kind::cached_load) {
+      throw InputError(here() + "is untimed, expected a cached load");
+    }
+    if (kind == Kind::cached_load && !sequence.core) {
+      throw InputError(here() + "is a cached load, which needs the agent core");
+    }
+    switch (kind) {
       case Kind::load:
       case Kind::nt_store:
+      case Kind::cached_load:
         if (operand >= capacity) {
           throw InputError(here() + "has address " + std::to_string(operand) +
                            ", beyond the memory of " + std::to_string(capacity) + " B");
@@ -146,11 +158,13 @@ class Player {
 /// The steps as a core's program.
 class Steps final : public cpu::Program {
  public:
-  Steps(const Sequence& sequence, std::uint32_t line_instructions, SequenceTimes& times)
+  Steps(const Sequence& sequence, const cpu::Config& config, SequenceTimes& times)
       : sequence_(sequence),
-        line_instructions_(line_instructions),
+        line_instructions_(config.line_instructions),
         dependent_(sequence.outstanding == 1),
-        times_(times) {}
+        times_(times),
+        // Without caches there is nothing that they could leave behind.
+        at_(config.cached ? 0 : sequence.untimed) {}
 
   bool next(cpu::Step& step) override {
     if (at_ == sequence_.steps.size()) return false;
@@ -160,7 +174,9 @@ class Steps final : public cpu::Program {
     step.tag = at_++;
     switch (Sequence::kind_of(word)) {
       case Kind::load:
-        step.kind = cpu::Step::Kind::nt_load;
+      case Kind::cached_load:
+        step.kind = Sequence::kind_of(word) == Kind::load ? cpu::Step::Kind::nt_load
+                                                          : cpu::Step::Kind::load;
         step.address = line_of(word);
         step.instructions = line_instructions_;
         step.waits = step.feeds = dependent_;
@@ -195,7 +211,7 @@ class Steps final : public cpu::Program {
   std::uint32_t line_instructions_;
   bool dependent_;
   SequenceTimes& times_;
-  std::size_t at_ = 0;
+  std::size_t at_;
 };
 
 void play_on_core(Device& memory, const Settings& settings, const Sequence& sequence,
@@ -206,8 +222,8 @@ void play_on_core(Device& memory, const Settings& settings, const Sequence& sequ
   }
   cpu::Agent agent(memory, config, settings.count("seed"));
   std::vector<std::unique_ptr<cpu::Program>> programs;
-  programs.push_back(std::make_unique<Steps>(sequence, config.line_instructions, times));
-  agent.run(std::move(programs), {}, poll);
+  programs.push_back(std::make_unique<Steps>(sequence, config, times));
+  agent.run(std::move(programs), {.untimed = sequence.untimed}, poll);
   settle_at(memory, agent.now());
 }
 

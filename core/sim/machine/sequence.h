@@ -15,14 +15,15 @@ namespace nearfar::sim {
 /// A step is one word: its kind in the top byte, an operand in the 56 bits below.
 struct Sequence {
   enum class Kind : std::uint8_t {
-    load,      ///< of the line at the operand, an address
+    load,      ///< past the caches, of the line at the operand, an address
     nt_store,  ///< of the line at the operand, an address
     mfence,
     sfence,
     wait,   ///< until everything before it has completed
     delay,  ///< nothing for so many picoseconds
+    cached_load,  ///< through the core's caches, of the line at the operand, an address
   };
-  static constexpr std::uint64_t kinds = 6;
+  static constexpr std::uint64_t kinds = 7;
   static constexpr std::uint32_t operand_bits = 56;
 
   [[nodiscard]] static constexpr std::uint64_t pack(Kind kind, std::uint64_t operand = 0) {
@@ -42,12 +43,15 @@ struct Sequence {
   /// and stores have the write-combining buffers to themselves. 0: as many as there is room for.
   bool core = false;
   std::uint32_t outstanding = 1;
+  /// So many of the first steps, all of them cached loads, take no time and only leave their
+  /// lines and translations behind: what a walk finds that goes round and round.
+  std::uint64_t untimed = 0;
 };
 
-/// When each step began and was done, in ps. A load or store begins when it is first offered to
-/// the memory (by a core: when it has its buffer) and a load is done when its data are there,
-/// a store when the ADR domain has accepted it. Everything else begins when the steps before it
-/// have begun, and is done when the next may begin.
+/// When each step began and was done, in ps; 0 for those that take no time. A load or store begins
+/// when it is first offered to the memory (by a core: when it has its buffer) and a load is done
+/// when its data are there, a store when the ADR domain has accepted it. Everything else begins
+/// when the steps before it have begun, and is done when the next may begin.
 struct SequenceTimes {
   std::vector<std::uint64_t> issued;
   std::vector<std::uint64_t> done;
@@ -56,7 +60,8 @@ struct SequenceTimes {
 };
 
 /// Plays `sequence` on a machine built for it. Throws InputError, before anything is played,
-/// for a step of no known kind, an address beyond the memory, or delays of more than 106 days.
+/// for a step of no known kind, an address beyond the memory, delays of more than 106 days, a
+/// cached load without a core, or an untimed step that is none.
 [[nodiscard]] SequenceTimes play(const Settings& settings, const Sequence& sequence,
                                  const std::function<void()>& poll = {});
 

@@ -20,6 +20,7 @@ from nearfar.model import Model, load, load_target, presets
 from nearfar.model.document import schema_data, schema_markdown, schema_text
 from nearfar.model.file import unknown_key
 from nearfar.model.random import random_model
+from nearfar.model.random_cpu import random_cpu_model
 from nearfar.model.random_near import random_near_model
 from nearfar.model.schema import KEYS, canonical
 from nearfar.model.units import BYTES, format_quantity
@@ -55,8 +56,12 @@ def add_arguments(parser: Parser) -> None:
     random.add_argument(
         "--seed", metavar="N", type=_seed, required=True, help="the same seed, the same DIMM"
     )
-    random.add_argument(
+    other = random.add_mutually_exclusive_group()
+    other.add_argument(
         "--near", action="store_true", help="Optane DIMMs behind a random near memory instead"
+    )
+    other.add_argument(
+        "--cpu", action="store_true", help="Optane DIMMs behind a random processor instead"
     )
     random.add_argument(
         "-o", "--output", metavar="FILE", type=output_path, default="-", help="default: - (stdout)"
@@ -193,6 +198,8 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _random(args: argparse.Namespace) -> int:
-    make = random_near_model if args.near else random_model
+    make = random_model
+    if args.near or args.cpu:
+        make = random_near_model if args.near else random_cpu_model
     write_output(args.output, make(args.seed))
     return 0

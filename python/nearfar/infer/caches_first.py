@@ -2,6 +2,7 @@
 
 Its index lies within a page on every processor whose first cache is looked up while the
 address is still being translated, so page placement plays no part and the very sets are known.
+Where 2 MiB pages are whole the walks go through those, and no TLB plays a part either.
 
 * *Line*: at each of many places, one load and at once another d bytes beyond. The second is
   served by the first cache exactly when both lie in one line.
@@ -46,9 +47,12 @@ _SMALLEST, _LARGEST = 32, 8192  # lines: regions of 2 KiB to 512 KiB
 _CONTRAST = 0.15  # a second load beyond the line is slower by so much
 _EDGE = 0.2  # a conflict shows as so much more than a hit
 _KEPT = 0.85  # share of the walks up to the last fast one that are fast as well
-_AGREEING, _KEPT_STRIDES = 3, 0.6  # strides that have to agree: so many, and this share
+AGREEING, _KEPT_STRIDES = 3, 0.6  # strides that have to agree: so many, and this share
 _FINE = 28  # points around the edge
 _FEW = 3  # repetitions of a conflict walk
+_POLICIES = ("lru", "plru", "qlru", "random")
+_SHARE_FAST = 10  # of all conflict walks the tenth that is fastest
+_SILENT, _ANY = 0.001, 0.01  # they differ by less: then any walk that is slower by more conflicts
 _PARTLY = 0.35  # of a miss: what a neighbour on the core adds to walks that fit
 
 
@@ -66,23 +70,27 @@ class FirstCache:
 # ---- Experiments -------------------------------------------------------------------------
 
 
-def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+def coarse(pages: str, quick: bool) -> list[Experiment]:
     """Everything that can be asked without knowing anything."""
-    del observations
     steps = 3 if quick else 4
     made = [
         Experiment(PROBER, "twins", {"places": _PLACES, "spacing": _SPACING, "distance": distance})
         for distance in _DISTANCES
     ]
     made += [
-        Experiment(PROBER, "dense", {"lines": lines})
+        Experiment(PROBER, "dense", {"lines": lines}, pages=pages)
         for lines in geometric(_SMALLEST, _LARGEST, steps, 8)
     ]
     counts = [*range(2, 21), *range(22, _MOST_COUNT + 1, 2)]
     # So many walks that have to agree need few repetitions each.
     made += [
         Experiment(
-            PROBER, "strided", {"count": count, "stride": stride}, chunk_ns=20_000, enough=_FEW
+            PROBER,
+            "strided",
+            {"count": count, "stride": stride},
+            pages=pages,
+            chunk_ns=20_000,
+            enough=_FEW,
         )
         for stride in _STRIDES
         for count in counts
@@ -90,9 +98,9 @@ def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]
     return made
 
 
-def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+def fine(observations: Sequence[Observation], pages: str, quick: bool) -> list[Experiment]:
     """More regions around the edge of the first cache."""
-    curve = _curve(observations)
+    curve = _curve(observations, pages)
     edge = plateau(curve.least) if len(curve) else None
     if edge is None:
         return []
@@ -100,15 +108,14 @@ def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     known = set(curve.x.tolist())
     count = _FINE // 2 if quick else _FINE
     wanted = evenly(low * 7 // 8, high * 9 // 8, count, 8)
-    return [Experiment(PROBER, "dense", {"lines": lines}) for lines in wanted if lines not in known]
+    return [_walk(lines, pages) for lines in wanted if lines not in known]
 
 
-def again(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+def again(observations: Sequence[Observation], pages: str) -> list[Experiment]:
     """The regions up to the size that conflicts give, once more, where the curve makes it smaller:
     whoever else was on the core may have gone."""
-    del quick
-    seen = conflicts(observations)
-    curve = _curve(observations)
+    seen = conflicts(observations, pages)
+    curve = _curve(observations, pages)
     edge = plateau(curve.least) if len(curve) else None
     if seen.ways is None or seen.period is None or edge is None:
         return []
@@ -116,22 +123,26 @@ def again(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     if curve.x[edge.last + 1] > size:
         return []
     slow = curve.within(float(curve.x[edge.last + 1]), size * 9 / 8)
-    return [Experiment(PROBER, "dense", {"lines": int(lines)}) for lines in slow.x]
+    return [_walk(int(lines), pages) for lines in slow.x]
 
 
-def _curve(observations: Sequence[Observation]) -> Curve:
-    return over(chains(observations, PROBER, "dense"), "lines")
+def _walk(lines: int, pages: str) -> Experiment:
+    return Experiment(PROBER, "dense", {"lines": lines}, pages=pages)
+
+
+def _curve(observations: Sequence[Observation], pages: str) -> Curve:
+    return over(chains(observations, PROBER, "dense", pages), "lines")
 
 
 # ---- Findings ----------------------------------------------------------------------------
 
 
-def findings(observations: Sequence[Observation]) -> tuple[FirstCache, list[Finding]]:
-    """Findings of `buffer.1.*`."""
+def findings(observations: Sequence[Observation], pages: str) -> tuple[FirstCache, list[Finding]]:
+    """Findings of `cache.1.*`."""
     line, found = _line(observations)
-    seen = conflicts(observations)
+    seen = conflicts(observations, pages)
     ways, period = seen.ways, seen.period
-    curve = _curve(observations)
+    curve = _curve(observations, pages)
     if len(curve) < 8:
         return FirstCache(line, ways), found
     edge = plateau(curve.least)
@@ -156,7 +167,8 @@ def _agreement(by_sets: int, interval: tuple[int, int], curve: Curve, edge: Plat
     A neighbour on the core makes a cache look smaller and never larger. What it takes away
     slows walks that fit by a part of a miss; walks of one way too many miss throughout.
     """
-    if interval[0] <= by_sets <= interval[1]:
+    between = curve.x[edge.last] <= by_sets / LINE < curve.x[edge.last + 1]
+    if interval[0] <= by_sets <= interval[1] or between:
         return "what the structural model makes of the curve over regions"
     lines = by_sets / LINE
     beyond = curve.within(lines * 1.25, lines * 2.5)
@@ -179,12 +191,12 @@ def _nothing(curve: Curve) -> list[Finding]:
         "long, or no more unequally than noise does"
     )
     names = ("capacity", "ways", "sets", "latency")
-    return [not_identifiable(f"buffer.1.{name}", reason, curve.ids) for name in names]
+    return [not_identifiable(f"cache.1.{name}", reason, curve.ids) for name in names]
 
 
 def _line(observations: Sequence[Observation]) -> tuple[int | None, list[Finding]]:
     curve = over(chains(observations, PROBER, "twins"), "distance")
-    name = "buffer.1.entry"
+    name = "cache.1.entry"
     if len(curve) < 4:
         return None, []
     # Where pages meet in sets of the next cache both loads are slow; some repetitions have none.
@@ -218,7 +230,7 @@ def _hit(curve: Curve, edge: Plateau) -> Finding:
     value, low, high = median_interval(samples)
     reason = f"median of walks over up to {curve.x[edge.last] * LINE:.0f} B"
     return identified(
-        "buffer.1.latency",
+        "cache.1.latency",
         round(value, 3),
         reason,
         curve.ids[edge.first : edge.last + 1],
@@ -236,7 +248,7 @@ def _capacity(
         Organisation(sets * number, number, policy)
         for number in ([ways] if ways is not None else range(1, _MOST_COUNT))
         for sets in (1 << k for k in range(2, 13))
-        for policy in ("lru", "random")
+        for policy in _POLICIES
         if last * 0.85 <= sets * number <= first * 1.05
     ]
     # An odd number of sets is no cache anyone built, but a region of any size is a hypothesis
@@ -244,7 +256,7 @@ def _capacity(
     sizes += [
         Organisation(lines, ways or 8, policy)
         for lines in range(int(last * 0.85) // 8 * 8, int(first * 1.05), 8)
-        for policy in ("lru", "random")
+        for policy in _POLICIES
     ]
     fitter = Fitter(near.x * LINE / line, sizes)
     fit = fitter.fit(near.least)
@@ -261,7 +273,7 @@ def _size_findings(
     agreed: str | None,
     evidence: Sequence[str],
 ) -> list[Finding]:
-    name = "buffer.1.capacity"
+    name = "cache.1.capacity"
     if by_sets is None:
         reason = (
             f"the curve over regions makes it {fitted} B, but conflicts between lines, which "
@@ -284,7 +296,7 @@ def _way_findings(
     agreed: str | None,
     evidence: Sequence[str],
 ) -> list[Finding]:
-    names = ("buffer.1.ways", "buffer.1.sets")
+    names = ("cache.1.ways", "cache.1.sets")
     if ways is None or period is None:
         reason = (
             "the largest number of lines that do not conflict does not settle as the stride doubles"
@@ -313,15 +325,16 @@ class Conflicts:
     evidence: tuple[str, ...] = ()
 
 
-def conflicts(observations: Sequence[Observation]) -> Conflicts:
+def conflicts(observations: Sequence[Observation], pages: str) -> Conflicts:
     """Ways, the distance between lines of one set, and the walks that show it."""
     edges: dict[int, tuple[int, list[str]]] = {}
-    seen = chains(observations, PROBER, "strided")
-    for stride in sorted({int(one.pattern["order"]["params"]["stride"]) for one in seen}):
+    seen = chains(observations, PROBER, "strided", pages)
+    limit = exact_limit(seen)
+    for stride in _STRIDES:  # at larger ones only the second cache was asked
         curve = over(
             [one for one in seen if one.pattern["order"]["params"]["stride"] == stride], "count"
         )
-        last = last_below(curve)
+        last = last_below(curve, limit)
         if last is not None:
             edges[stride] = (int(curve.x[last]), [curve.ids[last], curve.ids[last + 1]])
     period = settled(edges)
@@ -337,18 +350,32 @@ def conflicts(observations: Sequence[Observation]) -> Conflicts:
     return Conflicts(ways, period, (*evidence, *half[1]))
 
 
+def exact_limit(seen: Sequence[Observation]) -> float | None:
+    """What a walk without conflicts takes at most, where nothing is noisy: a full set that replaces
+    at random makes few loads slow. None where times differ: noise decides there."""
+    values = np.sort([min(one.samples or ()) for one in seen])
+    fast = values[: len(values) // _SHARE_FAST]
+    if len(fast) < AGREEING or fast[-1] > fast[0] * (1 + _SILENT):
+        return None
+    return float(fast[0]) * (1 + _ANY)
+
+
 def settled(edges: dict[int, tuple[int, list[str]]]) -> int | None:
     """The first stride from which on the largest fast number stays the same, but for strides at
     which a disturbance made the last of the lines slow."""
     strides = sorted(edges)
     votes = Counter(number for number, _ in edges.values())
     ways = max(votes, key=lambda number: (votes[number], number), default=0)
-    if votes[ways] < _AGREEING:
+    if votes[ways] < AGREEING:
         return None
     first = next(stride for stride in strides if edges[stride][0] == ways)
     later = [edges[stride][0] for stride in strides if stride >= first]
     agreeing = sum(number == ways for number in later)
-    return first if max(later) == ways and agreeing >= _KEPT_STRIDES * len(later) else None
+    # At large strides another structure of fewer ways may be in the way, of all alike.
+    together = all(number == ways for number in later[:AGREEING])
+    if max(later) != ways or not (together or agreeing >= _KEPT_STRIDES * len(later)):
+        return None
+    return first
 
 
 def last_below(curve: Curve, limit: float | None = None) -> int | None:

@@ -3,7 +3,8 @@
 A region is walked again and again, every line once a round. Lines fall into sets, and a set with
 no more lines than ways keeps them all. What happens in a fuller set depends on the
 replacement: under LRU and FIFO every one of its lines is gone when its turn comes; under random
-replacement a line survives each of the set's misses of a round with chance 1 - 1/ways.
+replacement a line survives each of the set's misses of a round with chance 1 - 1/ways; what the
+approximations to LRU keep is replayed.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.infer.caches_replace import POLICIES
 from nearfar.infer.noise import Floats
 
 CONTIGUOUS = "contiguous"  # lines fall into the sets in turn
 RANDOM = "random"  # pages lie anywhere, or the set is a hash of the address
+_LOST = 1.5  # times its ways: approximations to LRU keep hardly anything either
 _STEPS = 60  # halvings that solve for a miss share
 _FAR_OFF = 5.0  # times the median residual
-_EXACT = 0.002  # relative residual that is none
+_NEAR = 0.01  # relative residual that any model may have
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Organisation:
 
     lines: int
     ways: int
-    policy: str  # "lru" (FIFO alike) or "random"
+    policy: str  # of `caches_replace`; FIFO is like LRU here
     placement: str = CONTIGUOUS
 
 
@@ -39,8 +42,10 @@ def set_miss(occupancy: int, ways: int, policy: str) -> float:
     """The share of a set's loads that miss when it is walked with so many lines."""
     if occupancy <= ways:
         return 0.0
-    if policy == "lru":
+    if policy == "lru" or (policy != "random" and occupancy > _LOST * ways):
         return 1.0
+    if policy != "random":
+        return POLICIES[policy](list(range(occupancy)), ways, np.random.default_rng(0))
     low, high = 0.0, 1.0
     survival = 1.0 - 1.0 / ways
     # m = 1 - survival^(occupancy m) has one root above zero: the right side is concave in m.
@@ -115,7 +120,7 @@ class Fitter:
         everything = np.ones(len(values))
         first = self._fit(values, everything)
         off = np.abs(values - first.curve(self._shares)) / values
-        kept = np.where(off <= _FAR_OFF * max(float(np.median(off)), _EXACT), 1.0, 0.0)
+        kept = np.where(off <= _FAR_OFF * max(float(np.median(off)), _NEAR), 1.0, 0.0)
         return self._fit(values, kept)
 
     def _fit(self, values: Floats, kept: Floats) -> Fit:

@@ -50,10 +50,26 @@ def strided(*, count: int, stride: int, rng: np.random.Generator) -> Offsets:
     return rng.permutation(count) * stride
 
 
+def groups(
+    *, count: int, stride: int, groups: int, apart: int, rng: np.random.Generator
+) -> Offsets:
+    """`count` lines a stride apart, and `groups` of such, `apart` from each other.
+
+    Where `apart` is the distance between lines of one set of the first cache, all meet there,
+    and in the second only those of a group do.
+    """
+    lines = np.arange(count)[:, None] * stride + np.arange(groups)[None, :] * apart
+    return rng.permutation(lines.ravel())
+
+
 def pages(*, count: int, rng: np.random.Generator) -> Offsets:
-    """One line of each page, each at another place of its page, so that they share no set."""
+    """One line of each page, each at another place of its page, so that they share no set.
+
+    Every 64 pages the places move on by one: in pages that lie one behind the other, so many
+    lines fall into all sets of a larger cache alike, too.
+    """
     chosen = rng.permutation(count)
-    return chosen * PAGE + chosen * LINE % PAGE
+    return chosen * PAGE + (chosen + chosen * LINE // PAGE) * LINE % PAGE
 
 
 def twins(*, places: int, spacing: int, distance: int, rng: np.random.Generator) -> Offsets:
@@ -96,6 +112,7 @@ _BUILDERS: Mapping[str, Callable[..., Offsets]] = {
     "dense": dense,
     "windows": windows,
     "strided": strided,
+    "groups": groups,
     "pages": pages,
     "twins": twins,
     "visits": visits,
@@ -108,7 +125,7 @@ def extent(order: Mapping[str, Any]) -> int:
     params = order["params"]
     if order["kind"] in ("dense", "windows"):
         return int(params["lines"]) * LINE
-    if order["kind"] in ("strided", "visits"):
+    if order["kind"] in ("strided", "groups", "visits"):
         return int(params["count"]) * int(params["stride"])
     if order["kind"] == "conflict":
         farthest = int(params["count"]) * int(params["stride"]) + int(params["shift"])

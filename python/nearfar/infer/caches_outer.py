@@ -30,7 +30,13 @@ from nearfar.infer.noise import (
     plateau,
     resamples,
 )
-from nearfar.results.findings import Finding, Observation, identified, not_identifiable
+from nearfar.results.findings import (
+    IDENTIFIED,
+    Finding,
+    Observation,
+    identified,
+    not_identifiable,
+)
 
 WINDOW = 2048  # lines: 32 pages
 _FIRST, _QUICK_LAST, _FULL_LAST = 512, 1 << 19, 1 << 21  # lines: 32 KiB, 32 MiB, 128 MiB
@@ -40,12 +46,15 @@ _BEYOND_FIRST = 1.4  # times its size: nothing of a region is left in the first 
 _RAMP_SPAN, _RAMP_RISE = 1.45, 0.12  # level again: within 12 % over half an octave
 _RAMP_END = 2.6  # times the last region on the plateau: the ramp is over, up to a few per cent
 _WAYS = (4, 6, 8, 10, 12, 16, 20, 24)
+_LEAST_ERROR = 0.015  # root mean square: a walk is timed in parts, which are not all alike
 _SLACK = 1.3  # times the least squared error: an organisation about as good as the best
 _UNEXPLAINED = 0.08  # root mean square relative error that no fit may exceed
 _UNSTEADY = 0.15  # scatter of repetitions: this level is not the walker's alone
 _SPOILT = 3.0  # times the fastest repetition: pages that lie badly cost less, others more
 _WIDEST = 3.0  # largest over smallest size that still names a cache
-_POLICIES = ("lru", "random")
+_POLICIES = ("lru", "plru", "qlru", "random")
+_POOR = 9.0  # times the least squared error of any policy: this one is not the cache's
+_AGREES = 1.1  # times the interval's ends: what conflicts may make of the size
 
 
 def coarse(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
@@ -65,6 +74,24 @@ def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     low, high = int(curve.x[edge.last]), int(curve.x[edge.last] * 4)
     known = set(curve.x.tolist())
     wanted = geometric(low, high, 6 if quick else 10, 256)
+    return [_walk(lines) for lines in wanted if lines not in known]
+
+
+def exact(observations: Sequence[Observation], first: FirstCache, quick: bool) -> list[Experiment]:
+    """More regions on the ramp behind the third cache."""
+    curve = _curve(observations)
+    if len(curve) < 8 or first.capacity is None:
+        return []
+    second = plateau(curve.values, _start(curve, first.capacity / LINE))
+    if second is None:
+        return []
+    start = int(np.searchsorted(curve.x, _top(curve, second)))
+    edge = plateau(curve.values, start, least_rise=_RAMP_RISE) if start < len(curve) else None
+    if edge is None:
+        return []
+    known = set(curve.x.tolist())
+    low, high = int(curve.x[edge.last]), int(curve.x[edge.last] * 4)
+    wanted = geometric(low, min(high, int(curve.x[-1])), 3 if quick else 6, WINDOW)
     return [_walk(lines) for lines in wanted if lines not in known]
 
 
@@ -91,11 +118,15 @@ def _start(curve: Curve, first_lines: float) -> int:
 
 
 def findings(
-    observations: Sequence[Observation], first: FirstCache, shared: str | None
+    observations: Sequence[Observation],
+    first: FirstCache,
+    by_sets: int | None,
+    shared: str | None,
 ) -> list[Finding]:
-    """Findings of `buffer.2.*` and `buffer.3.*`.
+    """Findings of `cache.2.*` and `cache.3.*`.
 
-    `shared` says why the last cache is not this machine's alone, None where it is.
+    `by_sets` is what conflicts make the size of the second, if they say. `shared` says why the
+    last cache is not this machine's alone, None where it is.
     """
     curve = _curve(observations)
     if len(curve) < 8 or first.capacity is None:
@@ -104,10 +135,23 @@ def findings(
     edge = plateau(curve.values, start)
     if edge is None or by_chance(around(curve, edge)) > CHANCE:
         reason = "beyond the first cache all regions take equally long, up to noise"
-        return [not_identifiable("buffer.2.capacity", reason, curve.ids[start:])]
+        return [not_identifiable("cache.2.capacity", reason, curve.ids[start:])]
     top = _top(curve, edge)
-    found = [_latency(2, curve, edge), _capacity(2, curve, edge, top)]
-    return found + _third(curve, top, shared)
+    second = _agreed(_capacity(2, curve, edge, top), by_sets)
+    return [_latency(2, curve, edge), second, *_third(curve, top, second, shared)]
+
+
+def _agreed(fitted: Finding, by_sets: int | None) -> Finding:
+    """The size that conflicts give, where the curve over regions agrees."""
+    if fitted.interval is None or by_sets is None:
+        return fitted
+    low, high = fitted.interval
+    if not low / _AGREES <= by_sets <= high * _AGREES:
+        reason = f"conflicts between lines make it {by_sets} B, and {fitted.reason} otherwise"
+        bounds = (min(low, by_sets), max(high, by_sets))
+        return not_identifiable(fitted.name, reason, fitted.evidence, bounds)
+    reason = f"ways times the distance between lines of one set; {fitted.reason}"
+    return identified(fitted.name, by_sets, reason, fitted.evidence)
 
 
 def _top(curve: Curve, edge: Plateau) -> float:
@@ -127,7 +171,7 @@ def _latency(level: int, curve: Curve, edge: Plateau) -> Finding:
     )
     evidence = curve.ids[edge.first : edge.last + 1]
     return identified(
-        f"buffer.{level}.latency",
+        f"cache.{level}.latency",
         round(value, 3),
         reason,
         evidence,
@@ -137,13 +181,22 @@ def _latency(level: int, curve: Curve, edge: Plateau) -> Finding:
 
 def _capacity(level: int, curve: Curve, edge: Plateau, top: float) -> Finding:
     """A cache's size, from the ramp between two levels."""
-    name = f"buffer.{level}.capacity"
+    name = f"cache.{level}.capacity"
     low = float(curve.x[edge.last])
     part = curve.within(curve.x[edge.first], top).undisturbed(_SPOILT)
     candidates = [
         Organisation(lines // ways * ways, ways, policy, placement)
         for lines in geometric(int(low * 0.8), int(top), 24, 16)
         for ways in _WAYS
+        for policy in _POLICIES
+        for placement in (CONTIGUOUS, RANDOM)
+    ]
+    # What is built: sets by powers of two, which the steps above may miss.
+    candidates += [
+        Organisation(ways << k, ways, policy, placement)
+        for ways in _WAYS
+        for k in range(2, 20)
+        if low * 0.8 <= ways << k <= top
         for policy in _POLICIES
         for placement in (CONTIGUOUS, RANDOM)
     ]
@@ -161,33 +214,36 @@ def _capacity(level: int, curve: Curve, edge: Plateau, top: float) -> Finding:
         return not_identifiable(name, reason, part.ids, (bottom * LINE, top * LINE))
     value = round((bottom * top) ** 0.5) * LINE
     reason = (
-        f"caches of {_WAYS[0]} to {_WAYS[-1]} ways explain the curve to {error:.1%}; strict LRU "
-        "makes it larger, random replacement smaller, and what is built lies between"
+        f"caches of {_WAYS[0]} to {_WAYS[-1]} ways, with the replacement that suits each, explain "
+        f"the curve to {error:.1%}"
     )
     return identified(name, value, reason, part.ids, (bottom * LINE, top * LINE))
 
 
 def _span(candidates: Sequence[Organisation], fits: Sequence[Floats]) -> tuple[float, float]:
-    """Least and largest size over both policies, each by what suits it best, and over resamples.
-
-    What processors do (pseudo-LRU, re-reference prediction) lies between LRU and random.
-    """
+    """Least and largest size over all policies that explain the curve, each by what suits it
+    best, and over resamples."""
     sizes = np.array([one.lines for one in candidates], dtype=np.float64)
-    placement = [one.placement for one in candidates]
-    best = placement[int(np.argmin(fits[0]))]
+    best = candidates[int(np.argmin(fits[0]))].placement
+    placed = np.array([one.placement == best for one in candidates])
+    suits = [
+        placed & np.array([one.policy == policy for one in candidates]) for policy in _POLICIES
+    ]
     bottoms, tops = [], []
     for squares in fits:
+        poor = max(_POOR * float(np.min(squares[placed])), _LEAST_ERROR**2)
         good: list[float] = []
-        for policy in _POLICIES:
-            own = np.array([one.policy == policy and one.placement == best for one in candidates])
-            good += sizes[own & (squares <= _SLACK * np.min(squares[own]))].tolist()
+        for own in suits:
+            least = float(np.min(squares[own]))
+            if least <= poor:
+                good += sizes[own & (squares <= max(_SLACK * least, _LEAST_ERROR**2))].tolist()
         bottoms.append(min(good))
         tops.append(max(good))
     return interval(bottoms)[0], interval(tops)[1]
 
 
-def _third(curve: Curve, after: float, shared: str | None) -> list[Finding]:
-    name = "buffer.3.capacity"
+def _third(curve: Curve, after: float, second: Finding, shared: str | None) -> list[Finding]:
+    name = "cache.3.capacity"
     start = int(np.searchsorted(curve.x, after))
     edge = plateau(curve.values, start, least_rise=_RAMP_RISE) if start < len(curve) else None
     if edge is None:
@@ -208,7 +264,36 @@ def _third(curve: Curve, after: float, shared: str | None) -> list[Finding]:
     if end is None:
         reason = "the curve does not become level again behind this cache"
         return [*found, not_identifiable(name, reason, evidence, bounds)]
-    return [*found, _capacity(3, curve, edge, _top(curve, edge))]
+    return [
+        *found,
+        _beyond_second(_capacity(3, curve, edge, _top(curve, edge)), curve, edge, second),
+    ]
+
+
+def _beyond_second(third: Finding, curve: Curve, edge: Plateau, second: Finding) -> Finding:
+    """The size of a cache that another one stands in front of, as what regions allow.
+
+    What leaves the second cache may go to the third, and leave that when it is asked for: then
+    regions fit that both hold together, and the third sees other loads than the structural model
+    thinks. But it is no larger than a region half of whose loads reach the memory.
+    """
+    if third.status != IDENTIFIED or third.interval is None or second.interval is None:
+        return third
+    last = float(curve.x[edge.last])
+    ramp = curve.within(last, float(curve.x[-1]))
+    half = (edge.level + float(ramp.values[-1])) / 2
+    slow = ramp.x[ramp.values >= half]
+    fits = min(third.interval[0], last * LINE)
+    low = max(fits - second.interval[1], fits / 2)
+    high = max(third.interval[1], float(slow[0]) * LINE)
+    reason = (
+        f"{third.reason}; or less by what the second holds, if it has no copies of that, and no "
+        f"more than {slow[0] * LINE:.0f} B, where half of the loads miss"
+    )
+    if high > _WIDEST * low:
+        return not_identifiable(third.name, reason, third.evidence, (low, high))
+    value = round((low * high) ** 0.5 / LINE) * LINE
+    return identified(third.name, value, reason, third.evidence, (low, high))
 
 
 def _worst_scatter(curve: Curve, start: int) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nearfar.infer.caches_orders import extent
 from nearfar.infer.noise import Curve, curve
 from nearfar.results.findings import Observation
 
@@ -26,11 +27,21 @@ class Experiment:
     pages: str = SMALL
     chunk_ns: float = 50_000.0
     enough: int | None = None  # repetitions, where few say as much as many; None: all there are
+    orders: int = 1  # repetitions that are wanted even where nothing is noisy, each for its order
     changes: bool = False  # each line is changed after it was loaded
 
     @property
     def order(self) -> dict[str, Any]:
         return {"kind": self.kind, "params": dict(self.params)}
+
+    @property
+    def extent(self) -> int:
+        """Bytes of memory that the chain needs."""
+        return extent(self.order)
+
+    def wanted(self, repetitions: int) -> int:
+        """How often to walk it, where most things are walked so many times."""
+        return max(self.orders, min(repetitions, self.enough or repetitions))
 
 
 # What to do next, given what has been seen; the flag is for a quick probe.

@@ -137,8 +137,9 @@ def level_again(x: Floats, values: Floats, start: int, span: float, rise: float)
 def by_chance(values: Floats) -> float:
     """How often shuffled points step up as clearly as these do: the null test."""
     rng = np.random.default_rng(0)
-    real = _contrast(values[None, :])[0]
-    shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
+    logs = np.log(values)  # or the beginning of the next level outweighs this one's edge
+    real = _contrast(logs[None, :])[0]
+    shuffled = rng.permuted(np.tile(logs, (_SHUFFLES, 1)), axis=1)
     return float((1 + np.sum(_contrast(shuffled) >= real)) / (1 + _SHUFFLES))
 
 

@@ -20,6 +20,7 @@ from nearfar.infer.noise import (
     CHANCE,
     Curve,
     Floats,
+    Plateau,
     around,
     by_chance,
     interval,
@@ -37,6 +38,13 @@ _TOLERATED = 1.15  # largest over smallest bound that still names a number
 _STEADY = 1.10  # largest over smallest number that repetitions may show
 _BARELY = 0.4  # of a miss's cost: more than noise, less than all pages missing
 _SHARE = 0.5  # of a miss's cost: a repetition above it does not fit, one below does
+_SILENT = 0.001  # spread of times that have no noise: then any rise beyond _ANY is a miss
+_ANY = 0.01
+_EXACT = 0.002  # and of two such costs one
+_MOSTLY = 0.8  # share of the walks up to the last one that fits that do so
+_CLOSER = 24  # walks across the second level's edge at a time
+_SECOND = "tlb.2.entries"
+_OVER = (1.5, 4.0)  # times what the second level holds: hardly anything is found there
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,10 @@ def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     edge = plateau(curve.values, least_rise=_RISE) if len(curve) else None
     if edge is None:
         return []
-    low, high = int(curve.x[edge.last]), int(curve.x[edge.last + 1])
+    last = edge.last
+    if _silent(curve, edge):
+        last = int(np.flatnonzero(curve.values <= edge.level * (1 + _ANY))[-1])
+    low, high = int(curve.x[last]), int(curve.x[last + 1])
     known = set(curve.x.tolist())
     wanted = evenly(low, high, _EXACT_SPAN if not quick else _EXACT_SPAN // 2)
     return [
@@ -83,12 +94,31 @@ def fine(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
     ]
 
 
-def exact(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
-    """Once more, where the first level is so large that the second look had gaps."""
-    return fine(observations, quick)
+def closer(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+    """Page by page where the first level ends, and closer to where the second does."""
+    return fine(observations, quick) + _second_level(observations)
 
 
-STAGES = (coarse, fine, exact)
+def _second_level(observations: Sequence[Observation]) -> list[Experiment]:
+    """Walks between the last that always fits the second level and the first that never does, if
+    nothing between them was measured: then all repetitions agree, and more walks tell more."""
+    found = [one for one in findings(observations) if one.name == _SECOND and one.interval]
+    if not found or found[0].interval is None:
+        return []
+    low, high = (int(one) for one in found[0].interval)
+    curve = _pages(observations, SMALL)
+    if high <= low or len(curve.within(low + 1, high)):
+        return []
+    return [
+        Experiment(PROBER, "pages", {"count": count}, pages=pages)
+        for count in evenly(low, high + 1, _CLOSER)
+        if low < count <= high
+        for pages in (SMALL, HUGE)
+    ]
+
+
+# Twice: where the first level is large, the first closer look leaves gaps.
+STAGES = (coarse, closer, closer)
 
 
 def _pages(observations: Sequence[Observation], pages: str) -> Curve:
@@ -106,6 +136,11 @@ def findings(observations: Sequence[Observation]) -> list[Finding]:
 def translation(observations: Sequence[Observation]) -> Translation:
     """What other inferences need to know."""
     return _infer(observations)[0]
+
+
+def pages(observations: Sequence[Observation]) -> str:
+    """The pages to walk through so that translation costs nothing, if there are such."""
+    return HUGE if translation(observations).whole else SMALL
 
 
 def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Finding]]:
@@ -126,18 +161,32 @@ def _infer(observations: Sequence[Observation]) -> tuple[Translation, list[Findi
     if beside is not None and beside > edge.limit:
         reason = f"{first} lines side by side are slow as well: a cache ends here, not the TLB"
         return Translation(), [not_identifiable("tlb.1.entries", reason, evidence)]
-    cost, costs = _cost(curve, control, last, edge.level)
+    cost, _ = _cost(curve, control, last, edge.level)
     # Neighbours of a busy machine add less than a miss, and luck (pages that lie side by side may
     # share an entry) is rare: the medians, and a limit between the two.
     limit = edge.limit if cost is None else edge.level + _BARELY * cost
-    last = _fitting(curve, curve.values, limit) or last
     # What misses throughout costs all of it; less may be a neighbour's doing.
     most = limit if cost is None else edge.level + (1 - _BARELY) * cost
-    found = [_first_entries(curve, last, limit, most), *costs]
+    silent = _silent(curve, edge)
+    if silent:
+        limit = most = edge.level * (1 + _ANY)
+    last = _fitting(curve, curve.values, limit) or last
+    found = [_first_entries(curve, last, limit, most)]
+    known = _page(observations, control, last, cost)
+    if known.whole:  # the very same lines without translation: nothing is a better control
+        control = _pages(observations, HUGE)
+    cost, costs = _cost(curve, control, last, edge.level)
+    found += costs
     if cost is not None:
-        found.append(_second_entries(curve, control, last, cost))
-    known = _page(observations, last, edge.level, cost)
+        found += _second_level_findings(curve, control, last, silent)
     return known, found + _page_findings(known)
+
+
+def _silent(curve: Curve, edge: Plateau) -> bool:
+    """Whether the first half of a plateau, up to the next octave, shows no noise at all."""
+    half = curve.within(0, float(curve.x[edge.last]) / 2).samples
+    every = np.concatenate(half) if half else np.array([0.0, 1.0])
+    return bool(np.ptp(every) <= _SILENT * np.median(every))
 
 
 def _at(control: Curve, x: float) -> float | None:
@@ -203,43 +252,65 @@ def _extra(curve: Curve, control: Curve, values: Floats) -> Floats:
     return values - np.interp(curve.x, control.x, control.least)
 
 
-def _second_entries(curve: Curve, control: Curve, last: int, cost: float) -> Finding:
+def _second_level_findings(curve: Curve, control: Curve, last: int, silent: bool) -> list[Finding]:
     """Bounds: the largest number of pages that ever fits, and the smallest that never does.
 
     The tables that a miss walks lie in the caches, and where they lie differs from allocation
     to allocation, so repetitions disagree over a wide range and a single edge would be luck.
+    Where nothing is noisy, that the tables are in the way of a few walks that fit can be seen.
     """
-    name = "tlb.2.entries"
+    name = _SECOND
     beyond = curve.within(last * 1.3, float(curve.x[-1]))
     if len(beyond) < 3:
-        return not_identifiable(name, "too few walks go beyond the first level", beyond.ids)
-    limit = cost * (1 + _SHARE)
+        return [not_identifiable(name, "too few walks go beyond the first level", beyond.ids)]
     base = np.interp(beyond.x, control.x, control.least)
-    always = [bool(np.all(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
-    ever = [bool(np.any(one - b <= limit)) for one, b in zip(beyond.samples, base, strict=True)]
-    if all(ever):
+    extra = [one - b for one, b in zip(beyond.samples, base, strict=True)]
+    cost = min(float(np.min(one)) for one in extra)
+    limit = cost * (1 + (_EXACT if silent else _SHARE))
+    always = np.array([bool(np.all(one <= limit)) for one in extra])
+    ever = np.array([bool(np.any(one <= limit)) for one in extra])
+    if ever.all():
         reason = f"{beyond.x[-1]:.0f} pages are translated for {cost:.2f} ns each as well"
-        return not_identifiable(name, reason, beyond.ids)
-    fits = max((i for i, yes in enumerate(always) if yes and all(always[: i + 1])), default=0)
+        return [not_identifiable(name, reason, beyond.ids)]
+    least = _MOSTLY if silent else 1.0
+    kept = [i for i, yes in enumerate(always) if yes and always[: i + 1].mean() >= least]
+    fits = max(kept, default=0)
     never = max((i + 1 for i, yes in enumerate(ever) if yes), default=0)
     if never >= len(beyond):
         reason = "the largest walks are served in some repetitions and not in others"
-        return not_identifiable(name, reason, beyond.ids)
-    low, high = float(beyond.x[fits]), float(beyond.x[never])
+        return [not_identifiable(name, reason, beyond.ids)]
+    low, high = float(beyond.x[fits]), float(beyond.x[never]) - 1
     evidence = beyond.ids[fits : never + 1]
+    walk = _walk(beyond, extra, high)
     if high <= low * _TOLERATED:
         value = round((low * high) ** 0.5)
-        reason = f"{low:.0f} pages always fit, {high:.0f} never do"
-        return identified(name, value, reason, evidence, (low, high))
+        reason = f"{low:.0f} pages always fit, {high + 1:.0f} never do"
+        return [identified(name, value, reason, evidence, (low, high)), *walk]
     reason = (
-        f"{low:.0f} pages fit in every repetition and {high:.0f} in none; between them it "
+        f"{low:.0f} pages fit in every repetition and {high + 1:.0f} in none; between them it "
         "depends on where pages and their tables lie"
     )
-    return not_identifiable(name, reason, evidence, (low, high))
+    return [not_identifiable(name, reason, evidence, (low, high)), *walk]
+
+
+def _walk(beyond: Curve, extra: Sequence[Floats], second: float) -> list[Finding]:
+    """What translation costs that no level has. The tables lie in the caches, among the data: the
+    more pages, the farther out, so that there is no one number."""
+    far = [i for i, x in enumerate(beyond.x) if _OVER[0] * second <= x <= _OVER[1] * second]
+    if not far:
+        return []
+    costs = [float(np.median(extra[i])) for i in far]
+    reason = (
+        f"one line in each of {beyond.x[far[0]]:.0f} to {beyond.x[far[-1]]:.0f} pages, over the "
+        "same lines or as many without translation"
+    )
+    bounds = (round(min(costs), 3), round(max(costs), 3))
+    value = round(float(np.median(costs)), 3)
+    return [identified("tlb.walk", value, reason, [beyond.ids[i] for i in far], bounds)]
 
 
 def _page(
-    observations: Sequence[Observation], entries: int, level: float, cost: float | None
+    observations: Sequence[Observation], control: Curve, entries: int, cost: float | None
 ) -> Translation:
     """Whether pages asked for as 2 MiB are translated as such."""
     huge = _pages(observations, HUGE)
@@ -254,9 +325,10 @@ def _page(
     beyond = huge.within(entries * 1.3, entries * 4)
     if len(beyond) < 2:
         return Translation(entries, None, "too few walks go far beyond the first level", huge.ids)
-    slow = beyond.least > level + cost * _SHARE
+    extra = _extra(beyond, control, beyond.least)
+    slow = extra > cost * _SHARE
     lines = f"{beyond.x[0]:.0f} to {beyond.x[-1]:.0f} lines 4 KiB apart in 2 MiB pages"
-    times = f"{beyond.least.min():.2f} to {beyond.least.max():.2f} ns, {level:.2f} at no cost"
+    times = f"{extra.min():.2f} to {extra.max():.2f} ns more than as many lines side by side"
     if not slow.any():
         return Translation(entries, True, f"{lines} cost no translation: {times}", beyond.ids)
     if slow.all():

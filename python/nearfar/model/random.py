@@ -6,7 +6,7 @@ queues, interleaving and wear levelling that differ from any preset's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
@@ -189,9 +189,24 @@ _ON_DIMM_DRAM = 4 * GIB  # four devices of the default's 8 Gbit, 16 bits wide
 
 def _text(seed: int, values: dict[str, Plain], buffers: Sequence[_Buffer]) -> str:
     sizes = ", ".join(format_quantity(buffer.capacity, BYTES) for buffer in buffers)
+    description = f"Random DIMM {seed}: {plural(len(buffers), 'level')} of {sizes}"
+    return document("", seed, description, values, ("nvdimm", "imc"))
+
+
+def document(
+    option: str,
+    seed: int,
+    description: str,
+    values: Mapping[str, Plain],
+    drawn: Sequence[str],
+    base: str | None = None,
+) -> str:
+    """The text of a model file that `nearfar model random` makes with `option`: its values by
+    tables, and that those below each of `drawn` are."""
     lines = [
-        f"# Made by `nearfar model random --seed {seed}`.",
-        f'description = "Random DIMM {seed}: {plural(len(buffers), "level")} of {sizes}"',
+        f"# Made by `nearfar model random {option}--seed {seed}`.",
+        f'description = "{description}"',
+        *([f'base = "{base}"'] if base is not None else []),
     ]
     table = ""
     for name, value in values.items():
@@ -200,15 +215,15 @@ def _text(seed: int, values: dict[str, Plain], buffers: Sequence[_Buffer]) -> st
             lines += ["", f"[{above}]"]
             table = above
         lines.append(f"{last} = {toml(name, value)}")
-    lines += ["", "[sources]", f'nvdimm = "drawn at random, seed {seed}"']
-    lines.append(f'imc = "drawn at random, seed {seed}"')
+    lines += ["", "[sources]", *(f'{name} = "drawn at random, seed {seed}"' for name in drawn)]
     return "\n".join(lines) + "\n"
 
 
 def toml(name: str, value: Plain) -> str:
     key = KEYS[name]
     text = key.format(value)
-    return text if isinstance(value, int) and text.isdecimal() else f'"{text}"'
+    plain = isinstance(value, bool) or (isinstance(value, int) and text.isdecimal())
+    return text if plain else f'"{text}"'
 
 
 def _ns(nanoseconds: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.model.key import Plain
-from nearfar.model.random import GIB, KIB, Draw, plural, toml
+from nearfar.model.random import GIB, KIB, Draw, document, plural
 from nearfar.model.units import BYTES, format_quantity
 
 LINE = tuple(64 << i for i in range(7))  # 64 B to 4 KiB
@@ -43,18 +43,7 @@ def random_near_model(seed: int) -> str:
         "near.dirty": draw.one_of(("line", "sector")),
         "near.prefetch": draw.one_of(("none", "next_line")),
     }
-    lines = [
-        f"# Made by `nearfar model random --near --seed {seed}`.",
-        f'description = "Random near memory {seed}: {format_quantity(capacity, BYTES)}, '
-        f'{plural(ways, "way")}"',
-        'base = "optane-100"',
-    ]
-    table = ""
-    for name, value in values.items():
-        above, _, last = name.rpartition(".")
-        if above != table:
-            lines += ["", f"[{above}]"]
-            table = above
-        lines.append(f"{last} = {toml(name, value)}")
-    lines += ["", "[sources]", f'near = "drawn at random, seed {seed}"']
-    return "\n".join(lines) + "\n"
+    description = (
+        f"Random near memory {seed}: {format_quantity(capacity, BYTES)}, {plural(ways, 'way')}"
+    )
+    return document("--near ", seed, description, values, ("near",), base="optane-100")

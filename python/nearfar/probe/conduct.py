@@ -21,7 +21,8 @@ from nearfar.measure.host import Host
 from nearfar.measure.host_core import load_host_core
 from nearfar.measure.target import describe, environment
 from nearfar.model import Model
-from nearfar.probe import aist, bandwidth, host_caches, ict, memory_mode, points
+from nearfar.probe import aist, bandwidth, ict, memory_mode, points
+from nearfar.probe.caches import observe as observe_caches
 from nearfar.probe.device import ModelDevice
 from nearfar.probe.recorder import Recorder
 from nearfar.probe.resume import answered
@@ -193,9 +194,8 @@ def _sequence_share(counts: dict[str, int], now: str, probers: Sequence[str]) ->
 
 
 def _caches(asked: _Asked) -> tuple[list[Observation], bool]:
-    assert isinstance(asked.target, Host)
     told = _batches(asked, 5)
-    return host_caches.observe(asked.target, quick=asked.quick, seed=_SEED, progress=told)
+    return observe_caches(asked.target, quick=asked.quick, seed=_SEED, progress=told)
 
 
 def _memory_mode(asked: _Asked) -> tuple[list[Observation], bool]:
@@ -237,6 +237,7 @@ def _ict(asked: _Asked) -> tuple[list[Observation], bool]:
 _STAGES = (
     _Stage(PROBERS, (Model,), _sequences, 2.5),
     _Stage((tlb.PROBER, caches.PROBER), (Host,), _caches, 15.0, together=True),
+    _Stage((tlb.PROBER, caches.PROBER), (Model,), _caches, 3.0, together=True),
     _Stage(
         (bandwidth_inference.PROBER,),
         (Model, Host),

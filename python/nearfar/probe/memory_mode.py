@@ -2,61 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
-import numpy as np
-
-from nearfar.errors import InputError
 from nearfar.infer import memory_mode, near, write_back
 from nearfar.infer.noise import median_interval
-from nearfar.infer.orders import LOAD, Spread, Steps
 from nearfar.infer.study import Findings
 from nearfar.measure.host import Host
 from nearfar.model import Model
 from nearfar.probe.device import Device, ModelDevice
-from nearfar.probe.host_walk import HostWalker, Progress, Session, Walked, Walker
+from nearfar.probe.host_walk import HostWalker
+from nearfar.probe.model_walk import DeviceWalker
 from nearfar.probe.recorder import Recorder
+from nearfar.probe.walk import Progress, Session, Walked, Walker
 from nearfar.results import Observation
 
 PROBER = memory_mode.PROBER
 
-_PASSES, _WARM = 8, 4
 _QUICK, _FULL = (4, 8.0), (9, 40.0)  # repetitions on a real machine, and seconds
 _USUAL = 45  # experiments that finding a near memory takes, about
 _MODEL_REPETITIONS = 1  # it says the same every time
 _CHANGING = (15, 3.0)
 _DROPPED = 64  # lines
-
-
-class DeviceWalker:
-    """A chain on a device, one load after the other: the mean once it is warm.
-
-    A device is asked at its memory controller, so no processor's cache is in the way.
-    """
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-
-    @property
-    def memory_bytes(self) -> int:
-        return self._device.memory_bytes
-
-    def walk(
-        self,
-        chain: Sequence[int],
-        size: int,
-        pages: str,
-        chunk_ns: float,
-        changes: bool = False,
-    ) -> Walked:
-        del size, pages, chunk_ns
-        if changes:
-            raise InputError("a simulated device is walked by loads alone")
-        operand = np.tile(np.array(chain, dtype=np.uint64), _PASSES)
-        count = len(operand)
-        steps = Steps(np.full(count, LOAD, np.uint8), operand, np.ones(count, dtype=np.bool_))
-        times = self._device.play(steps, Spread(), 1).reshape(_PASSES, -1)
-        return Walked(float(times[_WARM:].mean()), count)
 
 
 def observe(
@@ -119,5 +85,5 @@ def _observe_model(
     if recorder.interrupted or found.all():
         return recorder.observations, recorder.interrupted
     session = Session(DeviceWalker(device), seed, recorder.observations, progress)
-    session.conduct(memory_mode.STAGES, quick, _MODEL_REPETITIONS, np.inf)
+    session.conduct(memory_mode.STAGES, quick, _MODEL_REPETITIONS, math.inf)
     return session.observations, session.interrupted

@@ -83,15 +83,16 @@ class _Known:
         return [(word, self.text(name, show), name)] if name in self else []
 
 
-def diagram(findings: Sequence[Finding], prefix: str = "", level: str = "Buffer") -> str:
-    """The SVG; empty where there is no structure to show. `level` is what a buffer is called."""
+def diagram(findings: Sequence[Finding], prefix: str = "") -> str:
+    """The SVG; empty where there is no structure to show."""
     known = _Known(findings)
-    queues, levels = _queues(known), _buffers(known, level)
-    if not levels and not queues:
-        return ""
+    queues, levels = _queues(known), _levels(known, "buffer", "Buffer ")
     translation = _translation(known)
+    front = [*([translation] if translation is not None else []), *_caches(known)]
+    if not levels and not queues and not front:
+        return ""
     layout = _Layout(
-        front=[translation] if translation is not None else [],
+        front=front,
         waiting=[part for part in queues if part.name == _PENDING],
         combining=[part for part in queues if part.name != _PENDING],
         levels=levels,
@@ -111,6 +112,11 @@ def _translation(known: _Known) -> _Part | None:
     return _Part("TLB", lines) if lines else None
 
 
+def _caches(known: _Known) -> list[_Part]:
+    """The processor's, which every access passes next."""
+    return _levels(known, "cache", "L")
+
+
 def _queues(known: _Known) -> list[_Part]:
     parts = []
     for name, title in (("wpq", _PENDING), ("lsq", "Load-store queue")):
@@ -126,11 +132,12 @@ def _queues(known: _Known) -> list[_Part]:
     return parts
 
 
-def _buffers(known: _Known, level: str) -> list[_Part]:
+def _levels(known: _Known, names: str, title: str) -> list[_Part]:
+    """The parts that findings of these names describe, from the host on."""
     parts: list[_Part] = []
-    while f"buffer.{len(parts) + 1}.capacity" in known or f"buffer.{len(parts) + 1}.ways" in known:
-        prefix = f"buffer.{len(parts) + 1}"
-        part = _Part(f"{level} {len(parts) + 1}")
+    while any(f"{names}.{len(parts) + 1}.{what}" in known for what in ("capacity", "ways")):
+        prefix = f"{names}.{len(parts) + 1}"
+        part = _Part(f"{title}{len(parts) + 1}")
         part.lines += known.line("capacity", f"{prefix}.capacity")
         part.lines += known.line("entry", f"{prefix}.entry")
         part.lines += known.line("ways", f"{prefix}.ways")

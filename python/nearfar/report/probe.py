@@ -72,9 +72,7 @@ def _lead(result: ProbeResult) -> str:
 
 
 def _structure(result: ProbeResult, prefix: str) -> str:
-    kind = result.target.kind if result.target is not None else ""
-    level = "Cache" if kind == "host" else "Buffer"
-    picture = diagram(result.findings, f"{prefix}finding-", level)
+    picture = diagram(result.findings, f"{prefix}finding-")
     if not picture:
         return ""
     return (
