@@ -41,6 +41,7 @@ class Frames {
   }
 
   [[nodiscard]] bool contains(Address frame) const { return frame >= first_ && frame < end_; }
+  [[nodiscard]] Bytes capacity() const { return end_ - first_; }
   [[nodiscard]] Bytes in_use() const { return taken_small_ * small + taken_huge_ * huge; }
 
  private:

@@ -4,12 +4,18 @@
 #include <utility>
 
 #include "base/error.h"
+#include "frontend/frames.h"
 
 namespace nearfar::frontend {
 namespace {
 
-Bytes near_bytes(const sim::Tiers& memory, const Program::Options& options) {
-  const Bytes all = memory.near_capacity();
+/// What the program may use of near memory.
+Bytes near_bytes(const sim::Tiers& memory, const Settings& settings,
+                 const Program::Options& options) {
+  Bytes all = memory.near_capacity();
+  if (all != 0 && settings.has("near.capacity")) {
+    all = std::min(all, settings.bytes("near.capacity"));
+  }
   const bool needs_near = options.placement != Placement::far;
   if (needs_near && all == 0) {
     throw InputError(
@@ -23,17 +29,23 @@ Bytes near_bytes(const sim::Tiers& memory, const Program::Options& options) {
   return options.near_bytes == 0 ? all : options.near_bytes;
 }
 
-AddressSpace::Options space_options(const Program::Options& options, Bytes near_bytes) {
+AddressSpace make_space(const sim::Tiers& memory, const Settings& settings,
+                        const Program::Options& options) {
+  const Bytes near = near_bytes(memory, settings, options);
   AddressSpace::Options made{.placement = options.placement, .huge_pages = options.huge_pages};
   if (options.placement == Placement::policy) {
-    if (options.huge_pages) {
-      throw InputError("run.pages: policies move pages of 4 KiB; expected small, found huge");
+    const Bytes page = options.huge_pages ? Frames::huge : Frames::small;
+    if (near < page) {
+      throw InputError("run.near: expected at least a page of " + std::to_string(page) +
+                       " B for a policy, found " + std::to_string(near) + " B");
     }
-    made.policy = policy::make_policy(options.policy, {.near_pages = near_bytes / Frames::small,
-                                                       .interval = options.interval,
-                                                       .pairs = options.pairs});
+    made.policy = policy::make_policy(
+        options.policy,
+        {.near_pages = near / page, .interval = options.interval, .pairs = options.pairs});
   }
-  return made;
+  return {Frames(Address(0), near),
+          Frames(Address(memory.near_capacity()), memory.capacity() - memory.near_capacity()),
+          std::move(made)};
 }
 
 std::uint64_t seed_of(const Settings& settings) {
@@ -74,8 +86,7 @@ Program::Options Program::Options::from(const Settings& settings) {
 
 Program::Program(const Settings& settings, const Options& options)
     : memory_(sim::Tiers::build(settings)),
-      space_(near_bytes(*memory_, options), memory_->capacity() - memory_->near_capacity(),
-             space_options(options, near_bytes(*memory_, options))),
+      space_(make_space(*memory_, settings, options)),
       socket_(*memory_, sim::cpu::Config::from(settings), seed_of(settings)),
       cores_(socket_, sim::cpu::CoreConfig::from(settings), space_),
       mover_(socket_) {

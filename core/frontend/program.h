@@ -88,7 +88,8 @@ class Program {
   void roi_begin();
   void roi_end();
 
-  /// Statistics, one `name = value` a line, in whole numbers of base units.
+  /// Statistics, when all that is under way is done: one `name = value` a line, in whole numbers of
+  /// base units.
   void report(std::ostream& out);
 
  private:

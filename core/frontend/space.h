@@ -27,7 +27,11 @@ enum class Mapping : std::uint8_t {
 
 /// The page table of a program that runs on a machine of two tiers. A page is placed when it is
 /// first touched, and keeps its frame until it is unmapped or moved. A tier that is full sends its
-/// pages to the other one, but persistent pages, which have no other.
+/// pages to the other one, but those that stay in far memory.
+///
+/// Where a policy moves huge pages, they are all there is: what is not mapped wholly takes one as
+/// well, so that everything that moves has one size. Only where a persistent file has a part of
+/// the 2 MiB pages are small, and stay in far memory.
 class AddressSpace final : public sim::cpu::PageMap {
  public:
   struct Options {
@@ -40,6 +44,7 @@ class AddressSpace final : public sim::cpu::PageMap {
     Address frame;
     bool huge = false;
     bool persistent = false;
+    bool stays = false;  ///< in far memory: persistent, or among what is
     std::uint64_t reads = 0;  ///< lines that memory was asked for
     std::uint64_t writes = 0;
   };
@@ -49,7 +54,7 @@ class AddressSpace final : public sim::cpu::PageMap {
     Bytes bytes = 0;
   };
 
-  AddressSpace(Bytes near_bytes, Bytes far_bytes, Options options);
+  AddressSpace(const Frames& near, const Frames& far, Options options);
 
   Frame frame_of(Address address) override;
 
@@ -83,10 +88,22 @@ class AddressSpace final : public sim::cpu::PageMap {
     Mapping kind = Mapping::memory;
   };
 
+  using Pages = std::map<std::uint64_t, Page>;
+
+  [[nodiscard]] static Bytes size_of(const Page& page) {
+    return page.huge ? Frames::huge : Frames::small;
+  }
+  /// What the policy counts by.
+  [[nodiscard]] Bytes unit() const { return options_.huge_pages ? Frames::huge : Frames::small; }
   [[nodiscard]] const Region* region_of(std::uint64_t address, std::uint64_t& begin) const;
+  /// Whether anything there is mapped, or anything of a kind.
+  [[nodiscard]] bool any_mapped(std::uint64_t begin, std::uint64_t end) const;
+  [[nodiscard]] bool any_mapped(std::uint64_t begin, std::uint64_t end, Mapping kind) const;
   [[nodiscard]] Frames& frames(Tier tier) { return tier == Tier::near ? near_ : far_; }
-  Page place(std::uint64_t page, bool huge, bool persistent);
-  void forget(std::map<std::uint64_t, Page>::iterator page);
+  Page place(std::uint64_t page, bool huge, bool stays);
+  /// Forgets the pages that begin in a range.
+  void forget_from(std::uint64_t begin, std::uint64_t end);
+  void forget(Pages::iterator page);
   void cut_regions(std::uint64_t begin, std::uint64_t end);
   void move(const policy::Move& move, std::vector<Copy>& copies);
   void relocate(std::uint64_t page, Address to, std::vector<Copy>& copies);
@@ -94,7 +111,7 @@ class AddressSpace final : public sim::cpu::PageMap {
   Options options_;
   Frames near_, far_;
   std::map<std::uint64_t, Region> regions_;  ///< by first address
-  std::map<std::uint64_t, Page> pages_;
+  Pages pages_;
   std::unordered_map<std::uint64_t, std::uint64_t> page_at_;  ///< by frame; asked, never walked
   std::vector<policy::Move> wanted_;
   std::uint64_t placed_ = 0;

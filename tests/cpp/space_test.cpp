@@ -1,0 +1,229 @@
+#include "frontend/space.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+namespace nearfar::frontend {
+namespace {
+
+constexpr Bytes kib = 1024, mib = 1024 * kib;
+constexpr Bytes near_bytes = 8 * mib, far_bytes = 16 * mib;
+
+/// Near memory is larger than what may be used of it.
+AddressSpace make(Bytes near, AddressSpace::Options options) {
+  return {Frames(Address(0), near), Frames(Address(64 * mib), far_bytes), std::move(options)};
+}
+
+AddressSpace make(Placement placement, bool huge = false) {
+  return make(near_bytes, {.placement = placement, .huge_pages = huge});
+}
+
+AddressSpace make(const char* policy, std::uint64_t near_pages, bool huge = false) {
+  return make(near_pages * (huge ? Frames::huge : Frames::small),
+              {.placement = Placement::policy,
+               .huge_pages = huge,
+               .policy = policy::make_policy(
+                   policy, {.near_pages = near_pages, .interval = Tick(1000), .pairs = 2})});
+}
+
+TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
+  AddressSpace space = make(Placement::far);
+  space.mapped(Address(mib), mib, Mapping::memory);
+  std::set<Address> frames;
+  for (Bytes at = 0; at < mib; at += 1000) {
+    const auto frame = space.frame_of(Address(mib + at));
+    EXPECT_FALSE(frame.huge);
+    EXPECT_EQ(space.frame_of(Address(mib + at)).frame, frame.frame);
+    frames.insert(frame.frame);
+  }
+  EXPECT_EQ(frames.size(), mib / Frames::small);
+  EXPECT_EQ(space.in_use(Tier::far), mib);
+  EXPECT_EQ(space.in_use(Tier::near), 0u);
+}
+
+TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
+  for (const Placement placement : {Placement::near, Placement::interleave}) {
+    AddressSpace space = make(placement);
+    space.mapped(Address(0x10000), 0x10000, Mapping::persistent);
+    for (Bytes at = 0; at < 0x10000; at += Frames::small) {
+      EXPECT_FALSE(space.is_near(space.frame_of(Address(0x10000 + at)).frame));
+    }
+  }
+}
+
+TEST(AddressSpace, InterleavesPageByPage) {
+  AddressSpace space = make(Placement::interleave);
+  space.mapped(Address(0), mib, Mapping::memory);
+  for (Bytes at = 0; at < mib; at += Frames::small) space.frame_of(Address(at));
+  EXPECT_EQ(space.in_use(Tier::near), mib / 2);
+  EXPECT_EQ(space.in_use(Tier::far), mib / 2);
+}
+
+TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
+  AddressSpace space = make(Placement::near);
+  space.mapped(Address(0), 64 * mib, Mapping::memory);
+  for (Bytes at = 0; at < near_bytes + far_bytes; at += Frames::small) space.frame_of(Address(at));
+  EXPECT_EQ(space.in_use(Tier::near), near_bytes);
+  EXPECT_EQ(space.in_use(Tier::far), far_bytes);
+  EXPECT_THROW(space.frame_of(Address(near_bytes + far_bytes)), InputError);
+}
+
+TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
+  AddressSpace space = make(Placement::far, true);
+  space.mapped(Address(mib), 4 * mib, Mapping::memory);  // 1 to 5 MiB: 2 to 4 is whole
+  EXPECT_FALSE(space.frame_of(Address(mib)).huge);
+  EXPECT_TRUE(space.frame_of(Address(2 * mib + 5)).huge);
+  EXPECT_EQ(space.frame_of(Address(4 * mib - 1)).frame, space.frame_of(Address(2 * mib)).frame);
+  EXPECT_FALSE(space.frame_of(Address(4 * mib)).huge);
+  EXPECT_EQ(space.frame_of(Address(2 * mib)).frame.value() % Frames::huge, 0u);
+}
+
+TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
+  AddressSpace space = make(Placement::far);
+  const std::uint64_t before = space.generation();
+  for (int times = 0; times < 20; ++times) {
+    space.mapped(Address(0), 4 * mib, Mapping::memory);
+    for (Bytes at = 0; at < 4 * mib; at += Frames::small) space.frame_of(Address(at));
+    space.unmapped(Address(0), 4 * mib);
+  }
+  EXPECT_EQ(space.in_use(Tier::far), 0u);
+  EXPECT_NE(space.generation(), before);
+  space.frame_of(Address(0));
+  EXPECT_EQ(space.unknown_pages(), 1u);
+}
+
+TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
+  AddressSpace space = make(Placement::far);
+  space.mapped(Address(0), 3 * Frames::small, Mapping::persistent);
+  space.unmapped(Address(Frames::small), Frames::small);
+  for (Bytes at = 0; at < 3 * Frames::small; at += Frames::small) space.frame_of(Address(at));
+  EXPECT_EQ(space.unknown_pages(), 1u);
+}
+
+TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
+  AddressSpace space = make(Placement::far);
+  space.mapped(Address(mib), 2 * Frames::small, Mapping::memory);
+  const Address first = space.frame_of(Address(mib)).frame;
+  const Address second = space.frame_of(Address(mib + Frames::small)).frame;
+  space.remapped(Address(mib), 2 * Frames::small, Address(4 * mib), 4 * Frames::small);
+  EXPECT_EQ(space.frame_of(Address(4 * mib)).frame, first);
+  EXPECT_EQ(space.frame_of(Address(4 * mib + Frames::small)).frame, second);
+  space.frame_of(Address(4 * mib + 3 * Frames::small));
+  EXPECT_EQ(space.unknown_pages(), 0u);
+  EXPECT_EQ(space.in_use(Tier::far), 3 * Frames::small);
+}
+
+TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
+  AddressSpace space = make("lru", 2);
+  space.mapped(Address(0), mib, Mapping::memory);
+  const Address near0 = space.frame_of(Address(0)).frame;
+  space.frame_of(Address(Frames::small));
+  const Address far = space.frame_of(Address(2 * Frames::small)).frame;
+  ASSERT_TRUE(space.is_near(near0));
+  ASSERT_FALSE(space.is_near(far));
+  std::vector<AddressSpace::Copy> copies;
+  space.touched(far + 64, false, Tick{}, copies);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(space.frame_of(Address(2 * Frames::small)).frame, near0);
+  EXPECT_EQ(space.frame_of(Address(0)).frame, far);
+  EXPECT_EQ(copies[0].from, near0);
+  EXPECT_EQ(copies[0].to, far);
+  EXPECT_EQ(space.pages().at(2 * Frames::small).reads, 1u);
+  // It is near now: nothing moves.
+  copies.clear();
+  space.touched(near0, true, Tick{}, copies);
+  EXPECT_TRUE(copies.empty());
+  EXPECT_EQ(space.pages().at(2 * Frames::small).writes, 1u);
+}
+
+TEST(AddressSpace, MovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
+  AddressSpace space = make("lru", 1, true);
+  space.mapped(Address(mib), 5 * mib, Mapping::memory);  // 1 to 6 MiB: from 0 on three pages
+  space.mapped(Address(8 * mib), Frames::small, Mapping::persistent);
+  space.mapped(Address(8 * mib + Frames::small), mib, Mapping::memory);
+  const auto first = space.frame_of(Address(mib));
+  const auto second = space.frame_of(Address(3 * mib));
+  EXPECT_TRUE(first.huge && second.huge);
+  EXPECT_TRUE(space.is_near(first.frame));
+  const auto beside = space.frame_of(Address(8 * mib + Frames::small));
+  EXPECT_FALSE(beside.huge || space.is_near(beside.frame));
+  std::vector<AddressSpace::Copy> copies;
+  space.touched(beside.frame, false, Tick{}, copies);
+  EXPECT_TRUE(copies.empty());
+  space.touched(second.frame + mib, false, Tick{}, copies);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].bytes, Frames::huge);
+  EXPECT_EQ(space.frame_of(Address(3 * mib)).frame, first.frame);
+  EXPECT_EQ(space.frame_of(Address(mib)).frame, second.frame);
+  // A file that comes to lie in a huge page makes small ones of it.
+  space.mapped(Address(3 * mib), Frames::small, Mapping::persistent);
+  EXPECT_FALSE(space.frame_of(Address(2 * mib)).huge);
+  space.unmapped(Address(0), 16 * mib);
+  EXPECT_EQ(space.in_use(Tier::near) + space.in_use(Tier::far), 0u);
+}
+
+/// No two pages in a frame, none in the wrong tier, and the tiers count what is there.
+void expect_conserved(const AddressSpace& space, const Frames& near, const std::string& what) {
+  Bytes used[2] = {};
+  std::uint64_t end = 0;
+  std::map<std::uint64_t, Bytes> frames;
+  for (const auto& [address, page] : space.pages()) {
+    const Bytes size = page.huge ? Frames::huge : Frames::small;
+    ASSERT_GE(address, end) << what;
+    end = address + size;
+    used[space.is_near(page.frame) ? 0 : 1] += size;
+    ASSERT_TRUE(frames.emplace(page.frame.value(), size).second) << what;
+    ASSERT_FALSE(page.stays && space.is_near(page.frame)) << what;
+  }
+  end = 0;
+  for (const auto& [frame, size] : frames) {
+    ASSERT_GE(frame, end) << what;
+    end = frame + size;
+  }
+  ASSERT_EQ(space.in_use(Tier::near), used[0]) << what;
+  ASSERT_EQ(space.in_use(Tier::far), used[1]) << what;
+  ASSERT_LE(used[0], near.capacity()) << what;
+}
+
+TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
+  for (const char* policy : {"static", "fifo", "lru", "hot-cold"}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const bool huge = seed % 2 == 0;
+      const std::uint64_t places = seed % 5;
+      AddressSpace space = make(policy, places, huge);
+      const Frames near(Address(0), places * (huge ? Frames::huge : Frames::small));
+      Rng rng(seed);
+      std::vector<AddressSpace::Copy> copies;
+      const Bytes range = huge ? 12 * mib : 40 * Frames::small;
+      for (int i = 0; i < 3000; ++i) {
+        const Address at(rng.below(range));
+        const std::uint64_t dice = rng.below(100);
+        if (dice < 2) {
+          space.mapped(at, 1 + rng.below(range / 8),
+                       dice == 0 ? Mapping::persistent : Mapping::memory);
+        } else if (dice < 3) {
+          space.unmapped(at, 1 + rng.below(range / 8));
+        } else {
+          const Address line = space.frame_of(at).frame;
+          space.touched(line, dice % 2 == 0, Tick(10 * static_cast<std::uint64_t>(i)), copies);
+        }
+        if (i % 50 == 0) expect_conserved(space, near, policy + std::to_string(seed));
+      }
+      Bytes moved = 0;
+      for (const AddressSpace::Copy& copy : copies) moved += copy.bytes;
+      EXPECT_EQ(moved, space.moves() * (huge ? Frames::huge : Frames::small));
+      EXPECT_EQ(space.moves() != 0, places != 0 && std::string(policy) != "static") << policy;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nearfar::frontend
