@@ -15,6 +15,8 @@ Cores::Thread Cores::add(Tick at) {
     running.core = std::make_unique<WindowCore>(socket_, config_, pages_);
   }
   running.core->skip_to(max(at, socket_.now()));
+  running.pace = config_.period.ps() / config_.width;
+  running.paced_at = running.core->clock();
   threads_.push_back(std::move(running));
   return static_cast<Thread>(threads_.size() - 1);
 }
@@ -45,11 +47,13 @@ void Cores::flush(Thread thread, Address address, Bytes bytes, bool keep) {
 void Cores::leave(Thread thread) { threads_[thread].runs = false; }
 
 void Cores::come_back(Thread thread, Tick at) {
-  threads_[thread].runs = true;
-  threads_[thread].core->skip_to(max(at, socket_.now()));
+  Running& running = threads_[thread];
+  running.runs = true;
+  running.core->skip_to(max(at, socket_.now()));
+  // Being elsewhere is no pace.
+  running.paced_at = running.core->clock();
+  running.paced = 0;
 }
-
-std::uint64_t Cores::limit() const { return config_.quantum / config_.period * config_.width; }
 
 Tick Cores::clock(Thread thread) const {
   const Running& running = threads_[thread];
@@ -79,9 +83,11 @@ void Cores::play() {
   }
 }
 
-/// Events that nobody waits for happen, too, when their time has long come.
+/// Events that nobody waits for happen, too, when their time has long come. The quantum has no say
+/// in it: it is how much waits for other threads, and changes no time.
 void Cores::keep_up(const Running& thread) {
-  while (socket_.busy() && socket_.now() + config_.quantum < thread.core->clock()) {
+  constexpr Tick long_ago(1'000'000);
+  while (socket_.busy() && socket_.now() + long_ago < thread.core->clock()) {
     step(thread.core->clock());
   }
 }
@@ -104,10 +110,21 @@ bool Cores::play_one(Running& thread) {
       return false;
     }
     thread.waiting -= input.block->instructions.size();
+    follow_pace(thread, input.block->instructions.size());
   }
   ++thread.input_at;
   forget_played(thread);
   return true;
+}
+
+void Cores::follow_pace(Running& thread, std::uint64_t instructions) {
+  constexpr std::uint64_t enough = 64;
+  thread.paced += instructions;
+  if (thread.paced < enough) return;
+  const Tick now = thread.core->clock();
+  thread.pace = (now - thread.paced_at).ps() / thread.paced;
+  thread.paced_at = now;
+  thread.paced = 0;
 }
 
 bool Cores::play_flush(Running& thread, Input& flush) {

@@ -44,8 +44,11 @@ class Cores {
   /// Plays what can be played.
   void play();
 
-  /// Whether more than a quantum's worth of the thread's blocks waits here.
-  [[nodiscard]] bool ahead(Thread thread) const { return threads_[thread].waiting > limit(); }
+  /// Whether more than a quantum's worth of the thread's blocks waits here, at its latest pace.
+  [[nodiscard]] bool ahead(Thread thread) const {
+    const Running& running = threads_[thread];
+    return running.waiting > always_fed && running.waiting * running.pace > config_.quantum.ps();
+  }
   /// Whether everything that was fed has retired.
   [[nodiscard]] bool caught_up(Thread thread) const {
     const Running& running = threads_[thread];
@@ -75,14 +78,21 @@ class Cores {
     std::vector<Access> accesses;
     std::size_t input_at = 0;
     std::uint64_t waiting = 0;  ///< instructions in `input`
+    std::uint64_t pace = 0;     ///< ps an instruction, of the latest
+    Tick paced_at{};            ///< where the core was when that was found
+    std::uint64_t paced = 0;    ///< instructions since
     bool runs = true;
     bool blocked = false;
   };
 
-  [[nodiscard]] std::uint64_t limit() const;
+  /// So few instructions may wait however slow they are: handing over to another thread after
+  /// each would cost the host more than it is worth.
+  static constexpr std::uint64_t always_fed = 100;
+
   [[nodiscard]] Running* behind();
   bool play_one(Running& thread);
   bool play_flush(Running& thread, Input& flush);
+  static void follow_pace(Running& thread, std::uint64_t instructions);
   void forget_played(Running& thread);
   void keep_up(const Running& thread);
   bool step(Tick until);

@@ -32,18 +32,44 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
   const std::uint64_t hits_before = count_.tlb_hits;
   const Tick translation = translate(core, place.virtual_address, place.huge);
   ++(kind == Kind::load ? count_.loads : count_.stores);
-  if (const Cache::Slot slot = at.l1.find(line); slot != Cache::none) {
+  const Cache::Slot slot = at.l1.find(line);
+  const bool others = kind == Kind::store && elsewhere(core, line);
+  if (slot != Cache::none && !others) {
     at.l1.use(slot);
     ++count_.l1_hits;
     return {Answer::State::hit, Level::l1, translation + config_.l1.latency};
   }
-  const Answer answer = beyond_l1(core, line, translation, waiter);
+  const bool here = slot != Cache::none || at.l2.find(line) != Cache::none;
+  const Answer answer = others && here ? upgrade(core, line, translation)
+                                       : beyond_l1(core, line, translation, waiter);
   if (answer.state == Answer::State::full) {
     // It will be asked again.
     --(kind == Kind::load ? count_.loads : count_.stores);
     count_.tlb_hits = hits_before;
   }
   return answer;
+}
+
+bool Hierarchy::elsewhere(Core core, Line line) const {
+  for (std::size_t other = 0; other < cores_.size(); ++other) {
+    if (other != core && cores_[other].l2.find(line) != Cache::none) return true;
+  }
+  return false;
+}
+
+/// A store's line is in the core's caches, and in others': it has to ask for it all the same.
+Hierarchy::Answer Hierarchy::upgrade(Core core, Line line, Tick translation) {
+  Private& at = cores_[core];
+  if (at.l1_misses >= config_.l1.mshrs) return {};
+  ++at.l1_misses;
+  ++count_.upgrades;
+  if (const Cache::Slot slot = at.l1.find(line); slot != Cache::none) {
+    at.l1.use(slot);
+  } else {
+    at.l2.use(at.l2.find(line));
+    into_l1(at, line);
+  }
+  return {Answer::State::hit, Level::l3, translation + config_.l3.latency};
 }
 
 Hierarchy::Answer Hierarchy::beyond_l1(Core core, Line line, Tick translation, Waiter waiter) {
@@ -367,6 +393,7 @@ void Hierarchy::register_counters(Counters& counters) const {
   counters.add("l3.hits", count_.l3_hits);
   counters.add("misses", count_.misses);
   counters.add("merged", count_.merged);
+  counters.add("upgrades", count_.upgrades);
   counters.add("writebacks", count_.writebacks);
   counters.add("flushes", count_.flushes);
   counters.add("prefetches", count_.prefetches);

@@ -39,7 +39,8 @@ struct Place {
 ///   gives a line up when a core takes it, as Skylake's and its successors' does; an inclusive
 ///   one has every line, and takes it from the cores when it loses it.
 /// * A line that a core stores to leaves every other core (MESI without the bus: E and S are
-///   one state, told apart by looking).
+///   one state, told apart by looking). Asking the others takes as long as an L3 hit, whether
+///   they have the line's data or give up a copy.
 class Hierarchy {
  public:
   enum class Kind : std::uint8_t { load, store };
@@ -107,6 +108,11 @@ class Hierarchy {
     Cache::Slot slot = remembered.slot;
     if (remembered.line != line || !at.l1.holds(slot, line)) slot = at.l1.find(line);
     return slot != Cache::none && at.l1.dirty(slot);
+  }
+
+  /// Whether another core has the line, too: then a store has to ask for it first.
+  [[nodiscard]] bool elsewhere(Core core, Address address) const {
+    return elsewhere(core, address.value() / line_bytes);
   }
 
   /// A hit beyond L1 has brought its data.
@@ -187,6 +193,7 @@ class Hierarchy {
   struct Count {
     std::uint64_t loads = 0, stores = 0;
     std::uint64_t l1_hits = 0, l2_hits = 0, l3_hits = 0, misses = 0, merged = 0;
+    std::uint64_t upgrades = 0;  ///< stores that had to ask for a line that was here
     std::uint64_t writebacks = 0, flushes = 0;
     std::uint64_t prefetches = 0;
     std::uint64_t tlb_hits = 0, tlb2_hits = 0, walks = 0, walk_memory = 0;
@@ -194,6 +201,8 @@ class Hierarchy {
 
   Tick translate(Core core, Address address, bool huge);
   Tick read_table(Core core, Line line);
+  [[nodiscard]] bool elsewhere(Core core, Line line) const;
+  Answer upgrade(Core core, Line line, Tick translation);
   Answer beyond_l1(Core core, Line line, Tick translation, Waiter waiter);
   Answer merge(Core core, Line line, Miss miss, Tick translation, Waiter waiter);
   Answer miss(Core core, Line line, Tick translation, Waiter waiter);

@@ -38,6 +38,7 @@ void StoreBuffer::access(Number number) {
     refused_.push_back(number);
   } else if (answer.state == Hierarchy::Answer::State::hit) {
     store.here = true;
+    store.owns = answer.level >= Hierarchy::Level::l3;
     store.line_at = fine(socket_.now() + answer.latency);
     drain();
   }
@@ -83,11 +84,14 @@ bool StoreBuffer::commit(Number number, Fine at) {
 bool StoreBuffer::commit_store(Number number, Fine at) {
   Entry& store = entry(number);
   if (!store.here && store.asked) return false;
-  if (store.here && socket_.caches().owned(core_, store.place.physical)) return true;
+  Hierarchy& caches = socket_.caches();
+  const Address line = store.place.physical;
+  if (store.here && caches.owned(core_, line)) return true;
   if (later(at)) return false;
-  if (store.here && socket_.caches().commit(core_, store.place.physical)) return true;
+  const bool mine = store.here && (store.owns || !caches.elsewhere(core_, line));
+  if (mine && caches.commit(core_, line)) return true;
   // Its line has been thrown out, or another core has it.
-  store.here = false;
+  store.here = store.owns = false;
   store.line_at = 0;
   access(number);
   return false;
@@ -161,7 +165,7 @@ bool StoreBuffer::later(Fine at) {
 
 void StoreBuffer::arrived(Waiter waiter, Tick now) {
   Entry& store = entry(waiter & ~is_mine);
-  store.here = true;
+  store.here = store.owns = true;
   store.line_at = fine(now);
   drain();
 }

@@ -103,6 +103,7 @@ class StoreBuffer {
     Kind kind = Kind::store;
     bool asked = false;
     bool here = false;
+    bool owns = false;  ///< all others have been asked to give the line up
   };
   struct Latest {
     std::uint64_t granule = ~std::uint64_t{0};

@@ -1,0 +1,327 @@
+#include "sim/cpu/cores.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "core_fixture.h"
+
+/// Several threads before one L3, and what their times may depend on.
+namespace nearfar::sim::cpu {
+namespace {
+
+using testing::alu;
+using testing::Code;
+using testing::CoreMachine;
+using testing::instruction;
+using testing::mov_load;
+using testing::mov_store;
+using Kind = InstructionKind;
+
+/// A random program: arithmetic, loads and stores of a few hundred lines, dependences at random,
+/// flushes, fences and non-temporal stores here and there.
+std::vector<Code> random_program(std::uint64_t seed, std::size_t blocks) {
+  Rng rng(seed);
+  std::vector<Code> codes(blocks);
+  const auto any = [&] { return static_cast<int>(rng.below(6)); };
+  for (Code& code : codes) {
+    code.block.pc = 0x1000 + 64 * rng.below(12);
+    for (std::uint64_t n = 1 + rng.below(10); n > 0; --n) {
+      const std::uint64_t address = 64 * rng.below(600) + 8 * rng.below(8);
+      const std::uint64_t dice = rng.below(100);
+      if (dice < 45) {
+        code.add(alu({.sources = {any(), any()}, .destinations = {any()}},
+                     static_cast<std::uint8_t>(rng.below(5))));
+      } else if (dice < 75) {
+        code.add(mov_load({.destinations = {any()}, .address = {any()}}));
+        code.access(address, false, static_cast<std::uint16_t>(8 + 8 * rng.below(4)));
+      } else if (dice < 90) {
+        code.add(mov_store({.sources = {any()}, .address = {any()}})).access(address, true);
+      } else if (dice < 93) {
+        code.add(instruction(Kind::nt_store, 1, {.sources = {any()}})).access(address, true);
+      } else if (dice < 96) {
+        code.add(instruction(Kind::flush, 1)).access(address, false, 0);
+      } else if (dice < 97) {
+        code.add(instruction(Kind::prefetch, 1, {.address = {any()}})).access(address, false, 0);
+      } else if (dice < 98) {
+        code.add(instruction(Kind::store_fence, 1));
+      } else if (dice < 99) {
+        code.add(instruction(Kind::full_fence, 1));
+      } else {
+        code.add(instruction(Kind::locked, 18, {.sources = {any()}, .destinations = {any()}}, 4));
+        code.access(address, false).access(address, true);
+      }
+    }
+  }
+  return codes;
+}
+
+struct Played {
+  std::vector<Tick> clocks;
+  std::vector<MockDevice::Entry> entries;
+  std::vector<std::array<Fine, causes>> stacks;
+  friend bool operator==(const Played&, const Played&) = default;
+};
+
+/// Plays a program a thread; how much of it is fed at a time, and to whom, `feeder` says.
+Played play(const std::vector<std::vector<Code>>& programs, CoreConfig::Kind kind,
+            std::uint64_t feeder, Tick quantum = Tick(1'000'000)) {
+  CoreMachine machine(kind);
+  machine.core.quantum = quantum;
+  machine.pages.huge = false;
+  Cores& cores = machine.cores();
+  Rng rng(feeder);
+  std::vector<std::size_t> at(programs.size());
+  for (std::size_t i = 0; i < programs.size(); ++i) cores.add();
+  for (std::size_t left = programs.size(); left > 0;) {
+    const auto thread = static_cast<Cores::Thread>(rng.below(programs.size()));
+    const auto& program = programs[thread];
+    if (at[thread] == program.size()) continue;
+    for (std::uint64_t n = 1 + rng.below(50); n > 0 && !cores.ahead(thread); --n) {
+      const Code& code = program[at[thread]++];
+      cores.feed(thread, code.block, code.accesses);
+      if (rng.below(3) == 0) cores.play();
+      if (at[thread] < program.size()) continue;
+      cores.leave(thread);
+      --left;
+      break;
+    }
+  }
+  cores.play();
+  Played played;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const auto thread = static_cast<Cores::Thread>(i);
+    cores.catch_up(thread);
+    played.clocks.push_back(cores.clock(thread));
+    played.stacks.push_back(machine.counts(thread).stack);
+  }
+  EXPECT_FALSE(machine.device.time_went_back());
+  played.entries = machine.device.entries();
+  return played;
+}
+
+TEST(Cores, DoNotDependOnHowAThreadIsFed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
+      const std::vector<std::vector<Code>> program{random_program(seed, 400)};
+      EXPECT_EQ(play(program, kind, 1), play(program, kind, 2)) << seed;
+    }
+  }
+}
+
+TEST(Cores, DoNotDependOnWhichThreadIsFedFirst) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    std::vector<std::vector<Code>> programs;
+    for (std::uint64_t i = 0; i < 3; ++i) programs.push_back(random_program(seed * 10 + i, 200));
+    const Played first = play(programs, CoreConfig::Kind::window, 1);
+    EXPECT_EQ(first, play(programs, CoreConfig::Kind::window, 2)) << seed;
+    EXPECT_EQ(first, play(programs, CoreConfig::Kind::window, 3)) << seed;
+  }
+}
+
+TEST(Cores, DoNotDependOnTheQuantum) {
+  std::vector<std::vector<Code>> programs;
+  for (std::uint64_t i = 0; i < 3; ++i) programs.push_back(random_program(90 + i, 200));
+  const Played first = play(programs, CoreConfig::Kind::window, 1, Tick(10'000));
+  EXPECT_EQ(first, play(programs, CoreConfig::Kind::window, 1, Tick(1'000'000)));
+  EXPECT_EQ(first, play(programs, CoreConfig::Kind::window, 1, Tick(100'000'000)));
+}
+
+TEST(Cores, AccountForAllTheirTime) {
+  const std::vector<std::vector<Code>> program{random_program(4, 500)};
+  for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
+    const Played played = play(program, kind, 1);
+    Fine sum = 0;
+    for (const Fine part : played.stacks[0]) sum += part;
+    EXPECT_LE(coarse(sum), played.clocks[0]);
+    EXPECT_GT(coarse(sum), Tick(played.clocks[0].ps() * 99 / 100));
+  }
+}
+
+TEST(Cores, HoldAThreadThatIsAQuantumAhead) {
+  CoreMachine machine;
+  machine.cores().add();
+  machine.cores().add();
+  Code code;
+  code.add(alu({}));
+  // One is played, while the other thread is no further; and 1 us waits, 4 in 500 ps.
+  machine.repeat(code, 8001);
+  machine.cores().play();
+  EXPECT_FALSE(machine.cores().ahead(0));
+  machine.repeat(code, 1);
+  machine.cores().play();
+  EXPECT_TRUE(machine.cores().ahead(0));
+  EXPECT_EQ(machine.counts(0).instructions, 1u);
+  // The other one waits in the kernel: nobody waits for it.
+  machine.cores().leave(1);
+  machine.cores().play();
+  EXPECT_FALSE(machine.cores().ahead(0));
+  EXPECT_EQ(machine.counts(0).instructions, 8002u);
+}
+
+TEST(Cores, LetAThreadSpinUntilAnotherHasWritten) {
+  CoreMachine machine;
+  Cores& cores = machine.cores();
+  cores.add();
+  cores.add();
+  Code spin;
+  spin.add(mov_load({.destinations = {1}, .address = {2}})).access(0, false);
+  Code work;
+  work.add(alu({.sources = {1}, .destinations = {1}}, 20));
+  Code write;
+  write.add(mov_store({.sources = {1}, .address = {2}})).access(0, true);
+  // As programs run that are executed while they are simulated: whoever is ahead is held.
+  int left = 10'000;
+  std::uint64_t spins = 0;
+  while (left > 0) {
+    if (!cores.ahead(1) && --left > 0) {
+      cores.feed(1, work.block, work.accesses);
+    }
+    if (left == 0) cores.feed(1, write.block, write.accesses);
+    for (int n = 0; n < 100 && !cores.ahead(0); ++n, ++spins) {
+      cores.feed(0, spin.block, spin.accesses);
+    }
+    cores.play();
+  }
+  cores.leave(1);
+  cores.leave(0);
+  cores.play();
+  const Tick wrote = machine.finish(1);
+  const Tick saw = machine.finish(0);
+  // It spun for as long as the other worked, give or take what each may be ahead: a quantum, or a
+  // hundred instructions of 10 ns and those that the reorder buffer holds.
+  const Tick ahead = machine.core.quantum + (100 + machine.core.rob) * Tick(10'000);
+  EXPECT_GT(wrote, Tick(9'999 * 10'000));
+  EXPECT_LT(wrote, saw + ahead);
+  EXPECT_LT(saw, wrote + ahead);
+  EXPECT_GT(spins, 50'000u);
+}
+
+TEST(Cores, PassALineThatBothWriteFromOneToTheOther) {
+  CoreMachine machine;
+  Cores& cores = machine.cores();
+  for (int i = 0; i < 2; ++i) {
+    cores.add();
+    cores.leave(static_cast<Cores::Thread>(i));
+  }
+  Code load;
+  load.add(mov_load({.destinations = {1}, .address = {1}})).access(0, false);
+  Code store;
+  store.add(mov_store({.sources = {1}, .address = {2}})).access(0, true);
+  store.add(instruction(Kind::full_fence, 1));
+  Tick at{};
+  const auto take = [&](Cores::Thread thread, const Code& code) {
+    cores.come_back(thread, at);
+    cores.leave(thread);
+    cores.feed(thread, code.block, code.accesses);
+    const Tick begin = at;
+    at = machine.finish(thread);
+    return at - begin;
+  };
+  const Tick asking = machine.config.caches.l3.latency;
+  const Tick few_cycles(5 * 500);
+  for (int round = 0; round < 10; ++round) {
+    for (Cores::Thread thread = 0; thread < 2; ++thread) {
+      const Tick loaded = take(thread, load);
+      const Tick stored = take(thread, store) - machine.config.mfence;
+      if (round == 0) continue;
+      // The load finds it with the other core; the store asks that one to give it up.
+      EXPECT_GE(loaded, asking);
+      EXPECT_LT(loaded, asking + few_cycles);
+      EXPECT_GE(stored, asking);
+      EXPECT_LT(stored, asking + few_cycles);
+    }
+  }
+  // A store to a line of one's own takes no asking.
+  EXPECT_LT(take(1, store) - machine.config.mfence, few_cycles);
+  EXPECT_EQ(machine.device.entries().size(), 1u);
+}
+
+/// Two threads that count, each in a word of its own.
+Tick count_apart(std::uint64_t bytes_apart) {
+  CoreMachine machine;
+  Code add[2];
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    machine.cores().add();
+    add[i].add(instruction(Kind::locked, 18, {.sources = {1}, .destinations = {1}}, 4));
+    add[i].access(i * bytes_apart, false).access(i * bytes_apart, true);
+  }
+  for (int n = 0; n < 500; ++n) {
+    for (Cores::Thread i = 0; i < 2; ++i) {
+      machine.cores().feed(i, add[i].block, add[i].accesses);
+    }
+  }
+  for (Cores::Thread i = 0; i < 2; ++i) machine.cores().leave(i);
+  machine.cores().play();
+  return max(machine.finish(0), machine.finish(1));
+}
+
+TEST(Cores, AreSlowOnWordsOfOneLineAndFastOnLinesOfTheirOwn) {
+  const Tick shared = count_apart(8);
+  const Tick apart = count_apart(64);
+  EXPECT_GT(shared, apart + 500 * CoreMachine().config.caches.l3.latency);
+  EXPECT_EQ(apart, count_apart(4096));
+}
+
+/// The time a load takes of threads that each chase through so many lines, in L3 for the most part.
+double chase(std::size_t threads, std::uint64_t lines) {
+  CoreMachine machine;
+  Cores& cores = machine.cores();
+  std::vector<std::vector<Code>> codes(threads);
+  Rng rng(1);
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    cores.add();
+    for (std::uint64_t n = 0; n < 4 * lines; ++n) {
+      // 17 is odd, and the lines are a power of two: every line comes once a round.
+      const std::uint64_t line = thread * lines + (n * 17 + n / lines) % lines;
+      codes[thread].emplace_back().add(mov_load({.destinations = {1}, .address = {1}}));
+      codes[thread].back().access(line * 64, false);
+    }
+  }
+  const auto round = [&](std::size_t first, std::size_t last) {
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      for (std::size_t n = first; n < last; ++n) {
+        const Code& code = codes[thread][n];
+        cores.feed(static_cast<Cores::Thread>(thread), code.block, code.accesses);
+      }
+    }
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      cores.leave(static_cast<Cores::Thread>(thread));
+    }
+    return machine.finish();
+  };
+  const Tick begin = round(0, 2 * lines);
+  return static_cast<double>((round(2 * lines, 4 * lines) - begin).ps()) /
+         static_cast<double>(2 * lines);
+}
+
+TEST(Cores, ContendForTheL3TheyShare) {
+  // 64 KiB each, of which L2 holds 16 and L3 66.
+  const auto l3 = static_cast<double>(CoreMachine().config.caches.l3.latency.ps());
+  const double alone = chase(1, 1024);
+  EXPECT_LT(alone, 1.1 * l3);
+  EXPECT_GT(chase(2, 1024), 2 * alone);
+  // 32 KiB each are no trouble.
+  EXPECT_LT(chase(2, 512), 1.1 * l3);
+}
+
+TEST(SimpleCore, TakesACycleAnInstructionAndItsMisses) {
+  CoreMachine machine(CoreConfig::Kind::simple);
+  machine.cores().add();
+  std::vector<Code> codes(200);
+  for (std::uint64_t i = 0; i < codes.size(); ++i) {
+    for (int n = 0; n < 9; ++n) codes[i].add(alu({}, 3));
+    codes[i].add(mov_load({.destinations = {1}})).access((i + 64) * 4096, false);
+  }
+  const Tick begin = machine.finish();
+  for (const Code& code : codes) machine.cores().feed(0, code.block, code.accesses);
+  const double each = static_cast<double>((machine.finish() - begin).ps()) / 200;
+  const double expected = static_cast<double>(machine.miss().ps() + 10 * 500);
+  EXPECT_NEAR(each, expected, 0.02 * expected);
+}
+
+}  // namespace
+}  // namespace nearfar::sim::cpu
