@@ -90,6 +90,13 @@ def cxl(stream: str) -> list[Stream]:
     return [alone, against(alone, f"CXL, {stream}", "cxl-expander", more=300)]
 
 
+def core(name: str, program: str, footprint: int, budget: int) -> Stream:
+    """Instructions of a small program on the window core of a DDR4 machine."""
+    arguments = (program, str(footprint))
+    requests = (200_000, 600_000)
+    return Stream(f"core, {name}", "bench_core", arguments, budget, requests, "ddr4-2666")
+
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -101,6 +108,9 @@ STREAMS = [
     caches("L1", 16 * KIB, 200),
     caches("L2", 512 * KIB, 700),
     caches("L3", 8 * MIB, 1500),
+    core("loop in L1", "loop", 16 * KIB, 150),
+    core("loop in L2", "loop", 512 * KIB, 400),
+    core("random misses", "chase", 256 * MIB, 2500),
     optane("chase, 16 KiB (RMW buffer)", "chase", 16 * KIB, 400),
     optane("chase, 1 MiB (AIT buffer)", "chase", 1 * MIB, 2500),
     optane("chase, 32 MiB (media)", "chase", 32 * MIB, 3000),
