@@ -96,7 +96,7 @@ TEST(Program, ReportsWhatItDid) {
   EXPECT_EQ(number(values, "cache.tlb.walks"), 256u);
   EXPECT_EQ(number(values, "pages.touched"), 256u);
   EXPECT_EQ(number(values, "pages.placed"), 256u);
-  EXPECT_EQ(values.at("page.10000000000"), "far small 64 0");
+  EXPECT_EQ(values.at("page." + std::to_string(base)), "far small memory 64 0");
   EXPECT_EQ(number(values, "load_latency.count"), 16384u);
   EXPECT_EQ(number(values, "memory.far.channel.0.reads"), 16384u);
   std::uint64_t stack = 0;
