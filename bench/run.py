@@ -97,6 +97,11 @@ def core(name: str, program: str, footprint: int, budget: int) -> Stream:
     return Stream(f"core, {name}", "bench_core", arguments, budget, requests, "ddr4-2666")
 
 
+def trace(name: str, threads: int, budget: int) -> Stream:
+    """Records of a trace in our own format, read and not played."""
+    return Stream(f"trace read, {name}", "bench_trace", (str(threads),), budget)
+
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -111,6 +116,8 @@ STREAMS = [
     core("loop in L1", "loop", 16 * KIB, 150),
     core("loop in L2", "loop", 512 * KIB, 400),
     core("random misses", "chase", 256 * MIB, 2500),
+    trace("one thread", 1, 160),
+    trace("four threads", 4, 230),
     optane("chase, 16 KiB (RMW buffer)", "chase", 16 * KIB, 400),
     optane("chase, 1 MiB (AIT buffer)", "chase", 1 * MIB, 2500),
     optane("chase, 32 MiB (media)", "chase", 32 * MIB, 3000),

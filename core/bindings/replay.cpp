@@ -23,6 +23,7 @@ class BoundReplay {
  public:
   BoundReplay(const std::string& settings, const std::string& name, const std::string& format,
               const std::string& pace, std::uint32_t outstanding, std::uint64_t clock_ps,
+              bool trace_clock, std::uint64_t skip, std::uint64_t warm, std::uint64_t run,
               const std::string& command_trace) {
     const Settings model = Settings::parse(settings);
     if (!command_trace.empty()) commands_.emplace(command_trace);
@@ -37,13 +38,19 @@ class BoundReplay {
     options.pace = pace == "asap" ? sim::Pace::asap : sim::Pace::trace;
     options.outstanding = outstanding;
     options.clock = Tick(clock_ps);
-    replay_.emplace(*memory_, trace::Parser(name, format_of(format)), options);
+    options.trace_clock = trace_clock;
+    options.window = {.skip = skip, .warm = warm, .run = run};
+    replay_.emplace(*memory_, trace::make_reader(name, format), options);
   }
 
   void feed(const nb::bytes& data) {
     replay_->feed({data.c_str(), data.size()});
     raise_signals();
   }
+
+  [[nodiscard]] bool done() const { return replay_->done(); }
+
+  [[nodiscard]] std::string format() const { return std::string(replay_->format_name()); }
 
   nb::dict finish() {
     const sim::ReplayResult result = replay_->finish();
@@ -52,6 +59,7 @@ class BoundReplay {
     dict["requests"] = result.requests;
     dict["reads"] = result.reads;
     dict["writes"] = result.writes;
+    dict["fences"] = result.fences;
     dict["elapsed_ps"] = result.elapsed.ps();
     dict["gb_per_s"] = result.gb_per_s();
     dict["p50_ps"] = result.read_p50.ps();
@@ -60,19 +68,12 @@ class BoundReplay {
     dict["max_ps"] = result.read_max.ps();
     dict["late"] = result.late;
     dict["late_max_ps"] = result.late_max.ps();
-    dict["format"] = std::string(replay_->format()->name);
+    dict["format"] = format();
     dict["counters"] = bindings::to_dict(result.counters);
     return dict;
   }
 
  private:
-  static const trace::Format* format_of(const std::string& name) {
-    if (name == "auto") return nullptr;
-    const trace::Format* format = trace::find_format(name);
-    if (format == nullptr) throw InputError("trace format '" + name + "' is not known");
-    return format;
-  }
-
   std::optional<sim::CommandTrace> commands_;
   std::unique_ptr<sim::Device> memory_;
   std::optional<sim::Replay> replay_;
@@ -83,9 +84,12 @@ class BoundReplay {
 void bind_replay(nb::module_& module) {
   nb::class_<BoundReplay>(module, "Replay")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&,
-                    std::uint32_t, std::uint64_t, const std::string&>(),
+                    std::uint32_t, std::uint64_t, bool, std::uint64_t, std::uint64_t, std::uint64_t,
+                    const std::string&>(),
            "settings"_a, nb::kw_only(), "name"_a, "format"_a, "pace"_a, "outstanding"_a,
-           "clock_ps"_a, "command_trace"_a)
+           "clock_ps"_a, "trace_clock"_a, "skip"_a, "warm"_a, "run"_a, "command_trace"_a)
       .def("feed", &BoundReplay::feed, "data"_a)
+      .def("done", &BoundReplay::done)
+      .def("format", &BoundReplay::format)
       .def("finish", &BoundReplay::finish);
 }

@@ -49,6 +49,9 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 const Format dramsim3 = {
     .name = "dramsim3",
     .syntax = "ADDRESS READ|WRITE CYCLE",
+    .timing = {.absolute = true},
+    .timed = true,
+    .sized = false,
     .read = read,
     .write = write,
 };

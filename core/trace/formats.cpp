@@ -5,8 +5,8 @@
 namespace nearfar::trace {
 
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 4> all = {&ramulator, &ramulator_cpu, &dramsim3,
-                                                       &vans};
+  static constexpr std::array<const Format*, 5> all = {&ramulator, &ramulator_cpu, &dramsim3, &vans,
+                                                       &lackey};
   return all;
 }
 

@@ -6,26 +6,6 @@
 namespace nearfar::trace {
 namespace {
 
-constexpr std::size_t quoted_bytes = 60;
-
-/// `text` fit for a one-line message: cut to a readable length, other bytes than printable
-/// ASCII as \xNN.
-std::string quoted(std::string_view text) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string result = "'";
-  for (const char c : text.substr(0, quoted_bytes)) {
-    if (c >= ' ' && c <= '~') {
-      result += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  result += '\'';
-  if (text.size() > quoted_bytes) result += "...";
-  return result;
-}
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -56,7 +36,7 @@ void Parser::feed(std::string_view chunk, std::vector<Record>& out) {
     const std::string_view piece = chunk.substr(0, newline);
     if (partial_.size() + piece.size() > max_line_bytes) {
       ++state_.line;
-      partial_ += piece.substr(0, quoted_bytes + 1);
+      partial_ += piece.substr(0, 1024);  // more than a message quotes
       refuse(partial_, "a line of at most " + std::to_string(max_line_bytes) + " bytes");
     }
     if (newline == std::string_view::npos) {
@@ -80,7 +60,7 @@ void Parser::finish(std::vector<Record>& out) {
     partial_.clear();
   }
   if (any_) return;
-  throw InputError(name_ + ": found no access in it, expected " +
+  throw InputError(name() + ": found no access in it, expected " +
                    (format_ == nullptr ? every_syntax() : syntax_of(*format_)));
 }
 
@@ -90,8 +70,9 @@ void Parser::read_line(std::string_view line, std::vector<Record>& out) {
   line = trimmed(line);
   if (line.empty() || line.front() == '#') return;
   if (format_ == nullptr) detect(line);
+  const std::size_t before = out.size();
   if (!format_->read(line, state_, out)) refuse(line, syntax_of(*format_));
-  any_ = true;
+  any_ = any_ || out.size() > before;
 }
 
 void Parser::detect(std::string_view line) {
@@ -109,10 +90,6 @@ void Parser::detect(std::string_view line) {
 void Parser::refuse(std::string_view line, std::string_view expected) const {
   throw InputError(place(state_.line) + "found " + quoted(line) + ", expected " +
                    std::string(expected));
-}
-
-std::string Parser::place(std::uint64_t line) const {
-  return name_ + ":" + std::to_string(line) + ": ";
 }
 
 }  // namespace nearfar::trace

@@ -69,6 +69,9 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 const Format ramulator = {
     .name = "ramulator",
     .syntax = "LD|ST|R|W ADDRESS [SIZE]",
+    .timing = {},
+    .timed = false,
+    .sized = true,
     .read = read,
     .write = write,
 };

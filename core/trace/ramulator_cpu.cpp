@@ -64,6 +64,9 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 const Format ramulator_cpu = {
     .name = "ramulator-cpu",
     .syntax = "BUBBLES READ-ADDRESS [WRITE-ADDRESS]",
+    .timing = {},
+    .timed = true,
+    .sized = false,
     .read = read,
     .write = write,
 };

@@ -75,6 +75,9 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 const Format vans = {
     .name = "vans",
     .syntax = "ADDRESS [R|W|C][:IDLE]",
+    .timing = {},
+    .timed = true,
+    .sized = false,
     .read = read,
     .write = write,
 };

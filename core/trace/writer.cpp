@@ -4,7 +4,12 @@
 
 namespace nearfar::trace {
 
-void Writer::put(const Record& record, std::string& out) {
+void refuse_record(const Record& record, std::string_view syntax, std::string_view format) {
+  throw InputError("the access of line " + std::to_string(record.line) + " cannot be written as '" +
+                   std::string(syntax) + "' (" + std::string(format) + "); choose another format");
+}
+
+void TextWriter::put(const Record& record, std::string& out) {
   if (record.absolute) {
     moment_.gap = record.cycles > moment_.cycle ? record.cycles - moment_.cycle : 0;
     moment_.cycle = record.cycles;
@@ -12,10 +17,9 @@ void Writer::put(const Record& record, std::string& out) {
     moment_.gap = record.cycles;
     moment_.cycle += record.cycles;
   }
-  if (!format_.write(record, moment_, text_)) {
-    throw InputError("the access of line " + std::to_string(record.line) +
-                     " cannot be written as '" + std::string(format_.syntax) + "' (" +
-                     std::string(format_.name) + "); choose another format");
+  const bool in_text = record.access == Access::read || record.access == Access::write;
+  if (!in_text || !format_.write(record, moment_, text_)) {
+    refuse_record(record, format_.syntax, format_.name);
   }
   moment_.first = false;
 
@@ -25,7 +29,7 @@ void Writer::put(const Record& record, std::string& out) {
   text_.erase(0, open + 1);
 }
 
-void Writer::finish(std::string& out) {
+void TextWriter::finish(std::string& out) {
   if (moment_.first) return;
   out.append(text_).append("\n");
   text_.clear();

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from nearfar.simulate.crash_program import CrashProgram
     from nearfar.simulate.invariant import CrashImage
     from nearfar.simulate.replay import replay
+    from nearfar.simulate.trace import convert as convert_trace
+    from nearfar.simulate.trace import trace_info
     from nearfar.simulate.validate import ValidationInterrupted, validate
 
     __version__: str
@@ -51,12 +53,14 @@ __all__ = [
     "Validation",
     "ValidationInterrupted",
     "__version__",
+    "convert_trace",
     "crash",
     "load_model",
     "load_result",
     "measure",
     "replay",
     "save_result",
+    "trace_info",
     "validate",
 ]
 
@@ -77,12 +81,14 @@ _HOMES = {
     "Stream": ("nearfar.measure", "Stream"),
     "Validation": ("nearfar.results", "Validation"),
     "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
+    "convert_trace": ("nearfar.simulate.trace", "convert"),
     "crash": ("nearfar.simulate", "crash"),
     "load_model": ("nearfar.model", "load"),
     "load_result": ("nearfar.results", "load"),
     "measure": ("nearfar.measure", "measure"),
     "replay": ("nearfar.simulate", "replay"),
     "save_result": ("nearfar.results", "save"),
+    "trace_info": ("nearfar.simulate.trace", "trace_info"),
     "validate": ("nearfar.simulate", "validate"),
 }
 

@@ -48,6 +48,7 @@ class ReplayData(TypedDict):
     requests: int
     reads: int
     writes: int
+    fences: int
     elapsed_ps: int
     gb_per_s: float
     p50_ps: int
@@ -282,9 +283,15 @@ class Replay:
         pace: str,
         outstanding: int,
         clock_ps: int,
+        trace_clock: bool,  # a trace that says its clock itself is right
+        skip: int,
+        warm: int,
+        run: int,  # 0: all that is left
         command_trace: str,
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
+    def done(self) -> bool: ...  # the rest need not be fed
+    def format(self) -> str: ...
     def finish(self) -> ReplayData: ...
 
 class CrashImage:
@@ -354,3 +361,53 @@ class CrashProgram:
 
         After `states` with the same question: each must be one of those, if they were all.
         """
+
+class TraceData(TypedDict):
+    """What a trace holds."""
+
+    format: str
+    header: str  # the line that a trace of our own format begins with
+    kind: str
+    counts: str  # what `length` is in
+    clock_ps: int  # of its cycles; 0: the format does not say
+    records: int
+    operations: dict[str, int]
+    threads: dict[str, int]  # records by thread
+    lowest_address: int
+    highest_address: int
+    lines: int
+    pages: int
+    accesses: int
+    sequential: int
+    length: int
+    hottest_pages: list[dict[str, int]]
+
+class TraceSummary:
+    """A trace fed piece by piece, and what is in it."""
+
+    def __init__(self, *, name: str, format: str) -> None: ...
+    def feed(self, data: bytes) -> None: ...
+    def finish(self) -> None: ...
+    def format(self) -> str: ...
+    def result(self) -> TraceData: ...
+
+class TraceConverter:
+    """A trace fed piece by piece, and what it is in another format."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        source: str,
+        to: str,
+        skip: int,
+        run: int,
+        clock_ps: int,
+        command: str,
+    ) -> None: ...
+    def feed(self, data: bytes) -> bytes: ...
+    def finish(self) -> bytes: ...
+    def done(self) -> bool: ...
+    def format(self) -> str: ...
+    def records(self) -> int: ...
+    def left_out(self) -> int: ...  # fences and flushes that the other format has no words for

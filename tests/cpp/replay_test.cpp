@@ -25,7 +25,7 @@ constexpr Tick cycle{1'000};
 
 ReplayResult play(Device& device, std::string_view text, Replay::Options options) {
   options.clock = cycle;
-  Replay replay(device, trace::Parser("t"), options);
+  Replay replay(device, trace::make_reader("t", "auto"), options);
   replay.feed(text);
   return replay.finish();
 }
@@ -75,7 +75,7 @@ TEST(ReplayPaced, AccessesEnterAtTheirCycle) {
 
 TEST(ReplayPaced, TheClockIsTheCallersChoice) {
   MockDevice device;
-  Replay replay(device, trace::Parser("t"), {.clock = Tick(750)});
+  Replay replay(device, trace::make_reader("t", "auto"), {.clock = Tick(750)});
   replay.feed("0x40 READ 7\n");
   static_cast<void>(replay.finish());
   EXPECT_EQ(device.entries()[0].time, Tick(7 * 750));
@@ -252,7 +252,7 @@ TEST(Replay, TheFirstBadLineIsToldHoweverTheTraceIsCut) {
   const std::string text = "LD 0x40\nLD 0x1000\nnonsense\n";
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     MockDevice device({.capacity = 4096});
-    Replay replay(device, trace::Parser("t"), {.clock = cycle});
+    Replay replay(device, trace::make_reader("t", "auto"), {.clock = cycle});
     try {
       replay.feed(std::string_view(text).substr(0, cut));
       replay.feed(std::string_view(text).substr(cut));
@@ -265,14 +265,14 @@ TEST(Replay, TheFirstBadLineIsToldHoweverTheTraceIsCut) {
 
 TEST(Replay, AClockOfNoLengthIsAnInputError) {
   MockDevice device;
-  EXPECT_THROW(Replay(device, trace::Parser("t"), {}), InputError);
+  EXPECT_THROW(Replay(device, trace::make_reader("t", "auto"), {}), InputError);
 }
 
 TEST(Replay, MeasuresTheSameHoweverTheTraceIsCut) {
   const std::string text = random_reads(500, 3);
   const auto outcome = [&](std::size_t piece) {
     MockDevice device({.latency = 90 * cycle, .slots = 5});
-    Replay replay(device, trace::Parser("t"), {.outstanding = 4, .clock = cycle});
+    Replay replay(device, trace::make_reader("t", "auto"), {.outstanding = 4, .clock = cycle});
     for (std::size_t at = 0; at < text.size(); at += piece) {
       replay.feed(std::string_view(text).substr(at, piece));
     }

@@ -17,6 +17,7 @@ constexpr std::string_view seeds[] = {
     "3 20734016\n8 20841280 20841280\n0 0x40\n",
     "0x1000 READ 10\n2040 WRITE 12\n0xABC read 13\n0x40 P_MEM_RD 15\n0x100 BOFF 18\n",
     "0x240 R\n0x3c0 W\n0x140 C\n00000380\n0x2c0 R:100\n0x200 W 7\n",
+    "==7== Lackey\nI  0400,3\n L 1ffe,8\nI  0403,5\n S 2000,16\n M 2040,4\n",
     "# comment\r\n\r\n\t LD 0x40\r\n",
 };
 

@@ -55,7 +55,7 @@ inline void check_trace_parser(std::string_view text) {
     for (const char c : whole.error) require(c >= ' ' && c <= '~', "printable message", text);
     if (format == nullptr || !whole.error.empty()) continue;
 
-    trace::Writer writer(*format);
+    trace::TextWriter writer(*format);
     std::string written;
     for (const trace::Record& record : whole.records) writer.put(record, written);
     writer.finish(written);

@@ -160,10 +160,16 @@ def test_the_stub_has_the_keys_that_the_core_returns() -> None:
         pace="asap",
         outstanding=1,
         clock_ps=750,
+        trace_clock=False,
+        skip=0,
+        warm=0,
+        run=0,
         command_trace="",
     )
     replay.feed(b"LD 0x0\n")
     assert set(replay.finish()) == stub_keys("ReplayData")
+    summary = _core.TraceSummary(name="t", format="ramulator")
+    assert set(summary.result()) == stub_keys("TraceData")
 
 
 def test_the_versions_of_the_two_halves_agree() -> None:

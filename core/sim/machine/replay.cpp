@@ -31,24 +31,26 @@ double ReplayResult::gb_per_s() const {
   return static_cast<double>(requests * line_bytes) / elapsed.ns();
 }
 
-Replay::Replay(Device& device, trace::Parser parser, const Options& options)
+Replay::Replay(Device& device, std::unique_ptr<trace::Reader> reader, const Options& options)
     : device_(device),
-      parser_(std::move(parser)),
+      reader_(std::move(reader)),
       options_(options),
       capacity_(device.capacity()),
-      max_cycles_(options.clock == Tick{} ? 0 : latest / options.clock),
-      requester_(device, {.outstanding = options.outstanding, .tell_media = options.tell_media}) {
+      requester_(device, {.outstanding = options.outstanding, .tell_media = options.tell_media}),
+      window_(options.window),
+      pages_(capacity_) {
   if (options.clock == Tick{}) throw InputError("the trace's clock period must be above 0 ps");
 }
 
 void Replay::feed(std::string_view chunk) {
-  while (!chunk.empty()) {
+  while (!chunk.empty() && !done_) {
     const std::string_view piece = chunk.substr(0, piece_bytes);
     chunk.remove_prefix(piece.size());
     try {
-      parser_.feed(piece, records_);
+      reader_->feed(piece, records_);
     } catch (const InputError&) {
       play_all();  // an address beyond memory on an earlier line is the error to report
+      if (done_) return;
       throw;
     }
     play_all();
@@ -56,66 +58,155 @@ void Replay::feed(std::string_view chunk) {
 }
 
 ReplayResult Replay::finish() {
-  parser_.finish(records_);
-  play_all();
+  if (!done_) {
+    reader_->finish(records_);
+    play_all();
+  }
+  if (!counting_) {
+    throw InputError(
+        reader_->name() + ": found the end of the trace after " +
+        std::to_string(window_.position()) +
+        (timing_.counts == trace::Counts::instructions ? " instructions" : " records") +
+        ", expected more than the " + std::to_string(options_.window.skip + options_.window.warm) +
+        " to skip and to warm up with");
+  }
   requester_.drain();
   requester_.settle();
 
   const Requester::Totals& totals = requester_.totals();
   const Histogram& latency = requester_.read_latency();
-  ReplayResult result{
+  return {
       .requests = totals.requests(),
       .reads = totals.reads(),
       .writes = totals.writes(),
+      .fences = fence_count_,
       .media_writes = totals.media_writes,
-      .elapsed = totals.last_done - first_due_.value_or(totals.last_done),
+      .elapsed = first_due_ ? totals.last_done - *first_due_ : Tick{},
       .read_p50 = Tick(latency.quantile(1, 2)),
       .read_p99 = Tick(latency.quantile(99, 100)),
       .read_p999 = Tick(latency.quantile(999, 1000)),
       .read_max = Tick(latency.max()),
       .late = late_,
       .late_max = late_max_,
-      .counters = {},
+      .counters = read_counters(),
   };
+}
+
+/// The device's counters since counting began.
+std::vector<Counters::Reading> Replay::read_counters() const {
   Counters counters;
   device_.register_counters(counters);
-  result.counters = counters.read();
-  return result;
+  std::vector<Counters::Reading> readings = counters.read();
+  for (std::size_t i = 0; i < before_.size(); ++i) readings[i].value -= before_[i].value;
+  return readings;
 }
 
 void Replay::play_all() {
-  for (const trace::Record& record : records_) play(record);
+  if (!records_.empty() && !begun_) begin();
+  for (const trace::Record& record : records_) {
+    play(record);
+    if (done_) break;
+  }
   records_.clear();
 }
 
-void Replay::play(const trace::Record& record) {
-  check_capacity(record);
-  const bool paced = options_.pace == Pace::trace;
-  const Tick due = paced ? due_time(record) : requester_.now();
-  if (!first_due_) first_due_ = due;
-  requester_.advance_to(due);
+/// With the first record the trace as a whole is known.
+void Replay::begin() {
+  begun_ = true;
+  timing_ = reader_->timing();
+  if (options_.trace_clock && timing_.clock_ps != 0) options_.clock = Tick(timing_.clock_ps);
+  max_cycles_ = latest / options_.clock;
+}
 
+void Replay::play(trace::Record record) {
+  const trace::Part part = window_.place(record, timing_.counts);
+  if (part == trace::Part::skipped) return;
+  if (part == trace::Part::beyond) {
+    done_ = true;
+    return;
+  }
+  if (part == trace::Part::counted && !counting_) count_from_here();
+
+  Timeline& timeline = timeline_of(record.thread);
+  wait_for_fence(record.thread, timeline);
+  const bool paced = options_.pace == Pace::trace;
+  const Tick due = paced ? due_time(record, timeline) : requester_.now();
+  requester_.advance_to(due);
+  if (trace::is_fence(record.access)) {
+    ++fence_count_;
+    if (record.thread >= fences_.size()) fences_.resize(record.thread + std::size_t{1});
+    fences_[record.thread] = record.access;
+  } else if (record.access != trace::Access::flush || timing_.kind == trace::Kind::memory) {
+    if (!first_due_) first_due_ = due;
+    play_lines(record, due);
+  }
+  timeline.last_entry = requester_.now();
+  for (const std::uint64_t id : blocking_) requester_.wait_for(id);
+  blocking_.clear();
+  timeline.unblocked = requester_.now();
+}
+
+void Replay::play_lines(const trace::Record& record, Tick due) {
+  const bool program = timing_.kind == trace::Kind::program;
+  if (!program) check_capacity(record);
+  requester_.use_port(record.thread);
   const Op op = record.access == trace::Access::read ? Op::read : Op::write;
-  const Address end = record.address + record.size;
-  for (Address line = record.address.aligned_down(line_bytes); line < end;
-       line = line + line_bytes) {
-    const std::uint64_t id = requester_.send(line, op);
-    if (paced && requester_.now() > due) {
+  const Address first = record.address.aligned_down(line_bytes);
+  const std::uint64_t lines = (record.address - first + record.size - 1) / line_bytes + 1;
+  for (std::uint64_t i = 0; i < lines; ++i) {
+    const Address line = first + i * line_bytes;
+    const std::uint64_t id = requester_.send(program ? place(record, line) : line, op);
+    if (options_.pace == Pace::trace && requester_.now() > due) {
       ++late_;
       late_max_ = max(late_max_, requester_.now() - due);
     }
     if (record.blocks) blocking_.push_back(id);
   }
-  last_entry_ = requester_.now();
-  for (const std::uint64_t id : blocking_) requester_.wait_for(id);
-  blocking_.clear();
-  unblocked_ = requester_.now();
+}
+
+/// Warming up is over: what it asked for is let finish, so that nothing of it is counted.
+void Replay::count_from_here() {
+  counting_ = true;
+  if (options_.window.warm == 0) return;
+  requester_.drain();
+  requester_.settle();
+  before_ = read_counters();
+  requester_.forget();
+  first_due_.reset();
+  fence_count_ = 0;
+  late_ = 0;
+  late_max_ = {};
+}
+
+Replay::Timeline& Replay::timeline_of(std::uint16_t thread) {
+  const std::size_t index = timing_.counts == trace::Counts::instructions ? thread : 0;
+  if (index >= timelines_.size()) timelines_.resize(index + 1);
+  Timeline& timeline = timelines_[index];
+  if (!timeline.begun) timeline = {true, requester_.now(), requester_.now()};
+  return timeline;
+}
+
+/// The fence before this record of the thread, if there was one. Others go on meanwhile.
+void Replay::wait_for_fence(std::uint16_t thread, Timeline& timeline) {
+  if (thread >= fences_.size() || !trace::is_fence(fences_[thread])) return;
+  const bool full = fences_[thread] == trace::Access::full_fence;
+  fences_[thread] = trace::Access::read;
+  requester_.wait_for_port(thread, full);
+  if (full) device_.fence(requester_.now());
+  timeline.unblocked = max(timeline.unblocked, requester_.now());
+}
+
+Address Replay::place(const trace::Record& record, Address line) {
+  if (const auto placed = pages_.place(line)) return *placed;
+  throw InputError(reader_->place(record.line) + "found a page more than the " +
+                   std::to_string(capacity_ / FirstTouch::page_bytes) +
+                   " that the memory has, expected a program that fits");
 }
 
 void Replay::check_capacity(const trace::Record& record) const {
   const std::uint64_t address = record.address.value();
   if (address < capacity_ && record.size <= capacity_ - address) return;
-  throw InputError(parser_.place(record.line) + "found " +
+  throw InputError(reader_->place(record.line) + "found " +
                    (record.size == 1 ? "" : std::to_string(record.size) + " bytes at ") +
                    "address " + hex(address) + ", expected one below " + hex(capacity_) +
                    ", the memory's capacity");
@@ -124,13 +215,13 @@ void Replay::check_capacity(const trace::Record& record) const {
 /// A cycle since the access before counts from when that really entered, as in the
 /// simulators these formats are from: while one waits, their clocks stop reading the trace.
 /// Nothing is due before the access that blocks it has completed.
-Tick Replay::due_time(const trace::Record& record) const {
+Tick Replay::due_time(const trace::Record& record, const Timeline& timeline) const {
   if (record.cycles <= max_cycles_) {
     const Tick span = options_.clock * record.cycles;
-    const Tick due = record.absolute ? span : max(last_entry_ + span, unblocked_);
+    const Tick due = record.absolute ? span : max(timeline.last_entry + span, timeline.unblocked);
     if (due <= latest) return due;
   }
-  throw InputError(parser_.place(record.line) + "found a time " + std::to_string(record.cycles) +
+  throw InputError(reader_->place(record.line) + "found a time " + std::to_string(record.cycles) +
                    " cycles of " + std::to_string(options_.clock.ps()) +
                    " ps away, expected the trace to end within 106 days");
 }

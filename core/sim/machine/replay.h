@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -8,8 +9,10 @@
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/device.h"
+#include "sim/machine/first_touch.h"
 #include "sim/machine/requester.h"
-#include "trace/parser.h"
+#include "trace/reader.h"
+#include "trace/window.h"
 
 namespace nearfar::sim {
 
@@ -25,6 +28,7 @@ struct ReplayResult {
   std::uint64_t requests = 0;  ///< lines of 64 bytes, which is what memory is asked for
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
+  std::uint64_t fences = 0;
   std::uint64_t media_writes = 0;  ///< with Options::tell_media: writes seen on the media
   Tick elapsed;                    ///< from the first request's due time to the last completion
   /// Read latency, from acceptance by the memory to the data. Quantiles are less than
@@ -40,50 +44,81 @@ struct ReplayResult {
   [[nodiscard]] double gb_per_s() const;
 };
 
-/// Plays a text trace on a device. Accesses are split into the lines they touch, which
+/// Plays a trace on a device. Accesses are split into the lines they touch, which
 /// enter together. The trace may come in pieces cut anywhere; memory does not grow with
-/// its length.
+/// its length, but for a program's with the pages it touches.
+///
+/// A thread of the trace is a port of the device. Flushes of a memory trace and writes past the
+/// caches are writes; a flush in a program's trace asks for nothing, as the program's stores are
+/// played as writes already. A fence holds up its thread's next record.
 class Replay {
  public:
   struct Options {
     Pace pace = Pace::trace;
     std::uint32_t outstanding = 0;  ///< requests in flight at most; 0: what the device takes
-    Tick clock{};                   ///< period of the trace's cycles, > 0
+    Tick clock{};                   ///< period of the trace's cycles or instructions, > 0
+    bool trace_clock = false;       ///< a trace that says its clock itself is right
+    trace::Window window{};
     bool tell_media = false;        ///< follow every write to the media
   };
 
   /// `device` must outlive the replay, and time must not have passed in it.
-  Replay(Device& device, trace::Parser parser, const Options& options);
+  Replay(Device& device, std::unique_ptr<trace::Reader> reader, const Options& options);
 
   /// Plays the accesses of the lines that are complete with `chunk`. Throws InputError
   /// "NAME:LINE: ..." for a line that cannot be read, an address beyond the device's
   /// capacity, and a cycle beyond 106 days of simulated time.
   void feed(std::string_view chunk);
 
+  /// True when the end of the window has been reached: the rest of the trace need not be fed.
+  [[nodiscard]] bool done() const { return done_; }
+
   /// Plays what is left and waits until everything has completed. Throws as feed() does,
-  /// and InputError for a trace without any access.
+  /// and InputError for a trace without any access, or none in the window.
   [[nodiscard]] ReplayResult finish();
 
-  /// The format of the trace; nullptr before it is known.
-  [[nodiscard]] const trace::Format* format() const { return parser_.format(); }
+  /// The name of the trace's format; empty before it is known.
+  [[nodiscard]] std::string_view format_name() const { return reader_->format_name(); }
 
  private:
-  void play(const trace::Record& record);
+  /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
+  struct Timeline {
+    bool begun = false;
+    Tick last_entry;
+    Tick unblocked;  // last_entry, or later when that access blocked or a fence was waited for
+  };
+
+  void begin();
+  void play(trace::Record record);
   void play_all();
+  void play_lines(const trace::Record& record, Tick due);
+  void count_from_here();
   void check_capacity(const trace::Record& record) const;
-  [[nodiscard]] Tick due_time(const trace::Record& record) const;
+  [[nodiscard]] Address place(const trace::Record& record, Address line);
+  [[nodiscard]] Timeline& timeline_of(std::uint16_t thread);
+  void wait_for_fence(std::uint16_t thread, Timeline& timeline);
+  [[nodiscard]] Tick due_time(const trace::Record& record, const Timeline& timeline) const;
+  [[nodiscard]] std::vector<Counters::Reading> read_counters() const;
 
   Device& device_;
-  trace::Parser parser_;
+  std::unique_ptr<trace::Reader> reader_;
   Options options_;
   Bytes capacity_;
-  std::uint64_t max_cycles_;
+  std::uint64_t max_cycles_ = 0;
   Requester requester_;
+  trace::Windowing window_;
+  trace::Timing timing_;
+  bool begun_ = false;
+  bool counting_ = false;
+  bool done_ = false;
+  FirstTouch pages_;
+  std::vector<Counters::Reading> before_;  // the counters when counting began
   std::vector<trace::Record> records_;
   std::vector<std::uint64_t> blocking_;  // requests of the access that blocks
   std::optional<Tick> first_due_;
-  Tick last_entry_;
-  Tick unblocked_;  // last_entry_, or later when that access blocked
+  std::vector<Timeline> timelines_;
+  std::vector<trace::Access> fences_;  // by thread, one that its next record waits for, or read
+  std::uint64_t fence_count_ = 0;
   std::uint64_t late_ = 0;
   Tick late_max_;
 };

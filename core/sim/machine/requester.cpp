@@ -47,6 +47,7 @@ std::uint64_t Requester::send(Address address, Op op) {
   flight.address = request_.address = address;
   flight.sent = now_;
   flight.op = request_.op = op;
+  flight.port = request_.port;
   flight.awaited = awaits_[index(op)];
   request_.tell_media = (flight.awaited & await_media) != 0;
   ++waiting_;
@@ -59,6 +60,13 @@ std::uint64_t Requester::send(Address address, Op op) {
 void Requester::wait_for(std::uint64_t id) {
   const Flight& flight = flights_[static_cast<std::uint32_t>(id)];
   while (flight.id == id && (flight.awaited & await_done) != 0) step();
+}
+
+void Requester::wait_for_port(std::uint16_t port, bool reads) {
+  for (std::size_t slot = 0; slot < flights_.size(); ++slot) {
+    const Flight& flight = flights_[slot];
+    if (flight.port == port && (reads || flight.op == Op::write)) wait_for(flight.id);
+  }
 }
 
 void Requester::drain() {

@@ -9,7 +9,8 @@
 
 namespace nearfar::sim {
 
-/// Sends lines to a device through one port, in order, and accounts for every one.
+/// Sends lines to a device in order, and accounts for every one. What one port is refused holds
+/// up what the others would send.
 ///
 /// Time passes only in here: in advance_to(), and wherever the sender has to wait, for a
 /// place among the outstanding requests, for a device that refused, for one request.
@@ -45,8 +46,14 @@ class Requester {
   /// Returns the request's id.
   std::uint64_t send(Address address, Op op);
 
+  /// From here on through that port.
+  void use_port(std::uint16_t port) { request_.port = port; }
+
   /// Lets time pass until that request has completed.
   void wait_for(std::uint64_t id);
+
+  /// Lets time pass until the writes sent through that port have completed; `reads`: these too.
+  void wait_for_port(std::uint16_t port, bool reads);
 
   /// Lets time pass until nothing is in flight.
   void drain();
@@ -55,6 +62,12 @@ class Requester {
   void settle() { settle_at(device_, now_); }
 
   [[nodiscard]] const Totals& totals() const { return totals_; }
+  /// Starts counting anew. Nothing may be in flight.
+  void forget() {
+    totals_ = {};
+    read_latency_ = {};
+  }
+
   /// Read latencies in ps, from acceptance to completion.
   [[nodiscard]] const Histogram& read_latency() const { return read_latency_; }
 
@@ -66,6 +79,7 @@ class Requester {
     Address address;
     Tick sent;
     std::uint32_t next_free = no_slot;
+    std::uint16_t port = 0;
     std::uint8_t awaited = 0;  // of await_done and await_media
     Op op = Op::read;
   };

@@ -17,13 +17,14 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.model.units import CLOCK
 from nearfar.report.text import replay_text
-from nearfar.simulate.replay import FORMATS, PACES, replay
+from nearfar.simulate.replay import PACES, replay
+from nearfar.simulate.trace import FORMATS
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET, TRACE and the options."""
     add_target(parser)
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip or zstandard")
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
     parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
     parser.add_argument(
         "--pace",
@@ -36,8 +37,15 @@ def add_arguments(parser: Parser) -> None:
         "--clock",
         metavar="CLOCK",
         type=quantity(CLOCK),
-        help="of the trace's cycles, such as 2666MT/s; default: the model's memory clock",
+        help="of the trace's cycles, such as 2666MT/s; default: as the trace says, or the model's "
+        "memory clock",
     )
+    for name, about in (
+        ("skip", "leave out the first N records (instructions, where the trace counts them)"),
+        ("warm", "play the next N without counting them"),
+        ("run", "count N; default: all that are left"),
+    ):
+        parser.add_argument(f"--{name}", metavar="N", type=int, help=about)
     parser.add_argument(
         "--command-trace",
         metavar="FILE",
@@ -57,6 +65,9 @@ def run(args: argparse.Namespace) -> int:
             pace=args.pace,
             outstanding=args.outstanding,
             clock_ps=args.clock,
+            skip=args.skip or 0,
+            warm=args.warm or 0,
+            run=args.run,
             command_trace=args.command_trace,
             progress=progress,
         )

@@ -129,6 +129,7 @@ def replay_text(replayed: Replayed) -> str:
     """What a trace did, one figure a line."""
     rows = [
         ("requests", str(replayed.requests)),
+        *([("fences", str(replayed.fences))] if replayed.fences else []),
         ("elapsed", f"{number(replayed.elapsed_ps / 1000)} ns"),
         ("bandwidth", f"{replayed.gb_per_s:.3f} GB/s"),
         ("read latency p50", f"{number(replayed.read_p50_ns)} ns"),

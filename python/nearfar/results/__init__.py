@@ -1,7 +1,16 @@
 """The versioned documents that tools exchange, and reading and writing their files."""
 
 from nearfar.results.crashed import Crashed, Explored, Violation
-from nearfar.results.files import Document, check_writable, load, parse, save, to_json, write_text
+from nearfar.results.files import (
+    Document,
+    check_writable,
+    load,
+    parse,
+    replacing,
+    save,
+    to_json,
+    write_text,
+)
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
 from nearfar.results.ran import Ran, RanProcess
 from nearfar.results.replayed import Replayed
@@ -43,6 +52,7 @@ __all__ = [
     "check_writable",
     "load",
     "parse",
+    "replacing",
     "save",
     "to_json",
     "write_text",

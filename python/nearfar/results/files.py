@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from nearfar.errors import InputError
 from nearfar.results.crashed import Crashed
@@ -63,18 +64,28 @@ def to_json(document: Document) -> str:
 
 def write_text(path: str | Path, text: str) -> None:
     """Replace `path` by a file holding `text`, through a temporary file in the same folder."""
+    with replacing(path) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes the file `path` when the block ends well.
+
+    Until then, and whatever goes wrong, `path` stays as it was.
+    """
     path = Path(path)
-    if _is_stream(path):
-        # A pipe or a terminal (/dev/stdout) has no old content to protect.
-        with _named(path), path.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-        return
     with _named(path):
+        if _is_stream(path):
+            # A pipe or a terminal (/dev/stdout) has no old content to protect.
+            with path.open("wb") as stream:
+                yield stream
+            return
         target = path.resolve()
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             # mkstemp makes private files; a result gets what open() would have given it.

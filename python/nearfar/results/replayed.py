@@ -41,6 +41,7 @@ class Replayed:
     energy_pj_per_bit: float | None = None
     average_power_w: float | None = None
     energy: Mapping[str, int] = field(default_factory=dict)
+    fences: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -12,9 +12,9 @@ from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import Replayed, check_writable
-from nearfar.simulate.unpack import pieces
+from nearfar.simulate.trace import FORMATS
+from nearfar.simulate.unpack import exact_end, pieces
 
-FORMATS = ("auto", "ramulator", "ramulator-cpu", "dramsim3", "vans")
 PACES = ("trace", "asap")
 
 
@@ -22,6 +22,8 @@ class Player(Protocol):
     """What replaying needs of the core; `_core.Replay` has it."""
 
     def feed(self, data: bytes) -> None: ...
+    def done(self) -> bool: ...
+    def format(self) -> str: ...
     def finish(self) -> Mapping[str, Any]: ...
 
 
@@ -37,15 +39,20 @@ def replay(
     pace: str = "trace",
     outstanding: int | None = None,
     clock_ps: int | None = None,
+    skip: int = 0,
+    warm: int = 0,
+    run: int | None = None,
     command_trace: str | Path | None = None,
     progress: Progress | None = None,
     player: PlayerFactory | None = None,
 ) -> Replayed:
-    """Play the trace file `trace` on a model; plain, gzip or zstandard.
+    """Play the trace file `trace` on a model; plain, or packed with gzip, zstandard or xz.
 
     `pace="trace"` sends each access at its cycle, "asap" as fast as `outstanding` requests
-    in flight allow. `clock_ps` is the period of the trace's cycles; None: the model's
-    memory clock. `progress` is told bytes of the file, done and in all.
+    in flight allow. `clock_ps` is the period of the trace's cycles; None: what the trace says,
+    or else the model's memory clock. `skip` records are not played, `warm` after them are played
+    but not counted, `run` are counted (None: all that are left); where the trace counts
+    instructions, so do these. `progress` is told bytes of the file, done and in all.
 
     Raises InputError for a file or a line that cannot be read, and for an address beyond the
     model's memory.
@@ -54,6 +61,7 @@ def replay(
     choice("pace", pace, PACES)
     if outstanding is not None:
         at_least("outstanding", outstanding, 1)
+    check_window(skip, warm, run)
     if command_trace is not None:
         check_writable(command_trace)
     model = resolve(target)
@@ -65,18 +73,37 @@ def replay(
         pace=pace,
         outstanding=outstanding or 0,
         clock_ps=_memory_clock(model) if clock_ps is None else clock_ps,
+        trace_clock=clock_ps is None,
+        skip=skip,
+        warm=warm,
+        run=run or 0,
         command_trace="" if command_trace is None else str(command_trace),
     )
-    for piece in pieces(trace, progress):
-        running.feed(piece)
+    with exact_end(running):
+        for piece in pieces(trace, progress):
+            running.feed(piece)
+            if running.done():
+                break
     data = running.finish()
     return Replayed(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
-        trace=_played(trace, data["format"], pace, outstanding, clock_ps),
+        trace=_played(
+            trace,
+            data["format"],
+            pace,
+            {
+                "outstanding": outstanding,
+                "clock_ps": clock_ps,
+                "skip": skip or None,
+                "warm": warm or None,
+                "run": run,
+            },
+        ),
         requests=data["requests"],
         reads=data["reads"],
         writes=data["writes"],
+        fences=data["fences"],
         elapsed_ps=data["elapsed_ps"],
         gb_per_s=data["gb_per_s"],
         read_p50_ns=data["p50_ps"] / 1000,
@@ -115,10 +142,17 @@ def commands(counters: Mapping[str, int]) -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count}
 
 
+def check_window(skip: int, warm: int, run: int | None) -> None:
+    """Raise InputError unless these can be parts of a trace."""
+    at_least("skip", skip, 0)
+    at_least("warm", warm, 0)
+    if run is not None:
+        at_least("run", run, 1)
+
+
 def _played(
-    trace: str | Path, format: str, pace: str, outstanding: int | None, clock_ps: int | None
+    trace: str | Path, format: str, pace: str, optional: Mapping[str, int | None]
 ) -> dict[str, Any]:
-    optional = {"outstanding": outstanding, "clock_ps": clock_ps}
     given = {name: value for name, value in optional.items() if value is not None}
     return {"file": Path(trace).name, "format": format, "pace": pace, **given}
 

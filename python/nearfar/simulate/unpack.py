@@ -6,11 +6,12 @@ file, and a file that ends early is an error with its name, never a silently sho
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from nearfar.errors import InputError
 from nearfar.measure.run import Progress
@@ -19,10 +20,35 @@ PIECE = 1 << 20  # bytes
 
 _GZIP = b"\x1f\x8b"
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
+_XZ = b"\xfd7zXZ\x00"
+
+
+class TruncatedError(InputError):
+    """A packed file that ends before its content does."""
+
+
+class TraceReader(Protocol):
+    """The part of the core's readers of traces that is asked when a file ends early."""
+
+    def format(self) -> str: ...
+    def finish(self) -> Any: ...
+
+
+@contextlib.contextmanager
+def exact_end(reader: TraceReader) -> Iterator[None]:
+    """Around feeding `reader` the pieces of a file: a trace of our own format that was cut off
+    is told with the number of its records that can be read.
+    """
+    try:
+        yield
+    except TruncatedError:
+        if reader.format() == "nearfar":
+            reader.finish()
+        raise
 
 
 class _Unpacker(Protocol):
-    """The common part of zlib's and zstandard's decompression objects."""
+    """The common part of the decompression objects of zlib, zstandard and lzma."""
 
     @property
     def eof(self) -> bool: ...
@@ -56,6 +82,8 @@ def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
         yield from _stream(path, file, start, "gzip")
     elif start.startswith(_ZSTANDARD):
         yield from _stream(path, file, start, "zstandard")
+    elif start.startswith(_XZ):
+        yield from _stream(path, file, start, "xz")
     else:
         yield start
         while piece := file.read(PIECE):
@@ -63,7 +91,7 @@ def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Iterator[bytes]:
-    """Both packings allow several members one after another; each must be whole."""
+    """All packings allow several members one after another; each must be whole."""
     unpacker = _unpacker(packing)
     piece = start
     empty = True
@@ -82,7 +110,7 @@ def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Ite
         else:
             piece = file.read(PIECE)
     if not unpacker.eof:
-        raise InputError(f"{path}: truncated {packing} file")
+        raise TruncatedError(f"{path}: truncated {packing} file")
     if empty:
         raise InputError(f"{path}: {packing} file without content, expected a trace")
 
@@ -90,6 +118,10 @@ def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Ite
 def _unpacker(packing: str) -> _Unpacker:
     if packing == "gzip":
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    if packing == "xz":
+        import lzma
+
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ)
     import zstandard
 
     return zstandard.ZstdDecompressor().decompressobj()

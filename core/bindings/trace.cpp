@@ -1,0 +1,170 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/convert.h"
+#include "trace/converter.h"
+#include "trace/reader.h"
+#include "trace/summary.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace nearfar;
+using namespace nearfar::bindings;
+
+namespace {
+
+nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
+class BoundSummary {
+ public:
+  BoundSummary(const std::string& name, const std::string& format)
+      : reader_(trace::make_reader(name, format)) {}
+
+  void feed(const nb::bytes& data) {
+    constexpr std::size_t piece_bytes = 64 * 1024;
+    std::string_view rest(data.c_str(), data.size());
+    while (!rest.empty()) {
+      const std::string_view piece = rest.substr(0, piece_bytes);
+      rest.remove_prefix(piece.size());
+      try {
+        reader_->feed(piece, records_);
+      } catch (...) {
+        add_all();
+        throw;
+      }
+      add_all();
+    }
+    raise_signals();
+  }
+
+  void finish() {
+    reader_->finish(records_);
+    add_all();
+  }
+
+  [[nodiscard]] std::string format() const { return std::string(reader_->format_name()); }
+
+  nb::dict result() const {
+    const trace::Timing timing = reader_->timing();
+    nb::dict dict;
+    dict["format"] = format();
+    dict["header"] = reader_->header();
+    dict["kind"] = timing.kind == trace::Kind::memory ? "memory" : "program";
+    dict["counts"] = timing.counts == trace::Counts::cycles ? "cycles" : "instructions";
+    dict["clock_ps"] = timing.clock_ps;
+    dict["records"] = summary_.records();
+    dict["operations"] = operations();
+    dict["threads"] = threads();
+    dict["lowest_address"] = summary_.lowest().value();
+    dict["highest_address"] = summary_.highest().value();
+    dict["lines"] = summary_.lines();
+    dict["pages"] = summary_.pages();
+    dict["accesses"] = summary_.accesses();
+    dict["sequential"] = summary_.sequential();
+    dict["length"] = summary_.length();
+    dict["hottest_pages"] = hottest();
+    return dict;
+  }
+
+ private:
+  void add_all() {
+    const trace::Timing timing = reader_->timing();
+    for (const trace::Record& record : records_) summary_.add(record, timing);
+    records_.clear();
+  }
+
+  nb::dict operations() const {
+    constexpr const char* names[] = {"read",  "write",       "nt_write",
+                                     "flush", "store_fence", "full_fence"};
+    static_assert(std::size(names) == trace::access_kinds);
+    nb::dict dict;
+    for (std::size_t i = 0; i < trace::access_kinds; ++i) {
+      dict[names[i]] = summary_.count(static_cast<trace::Access>(i));
+    }
+    return dict;
+  }
+
+  nb::dict threads() const {
+    nb::dict dict;
+    const auto& counts = summary_.by_thread();
+    for (std::size_t thread = 0; thread < counts.size(); ++thread) {
+      if (counts[thread] != 0) dict[std::to_string(thread).c_str()] = counts[thread];
+    }
+    return dict;
+  }
+
+  nb::list hottest() const {
+    constexpr std::size_t shown = 10;
+    nb::list list;
+    for (const auto& page : summary_.hottest(shown)) {
+      nb::dict dict;
+      dict["address"] = page.address.value();
+      dict["accesses"] = page.accesses;
+      list.append(dict);
+    }
+    return list;
+  }
+
+  std::unique_ptr<trace::Reader> reader_;
+  std::vector<trace::Record> records_;
+  trace::Summary summary_;
+};
+
+class BoundConverter {
+ public:
+  BoundConverter(const std::string& name, const std::string& from, const std::string& to,
+                 std::uint64_t skip, std::uint64_t run, std::uint64_t clock_ps,
+                 const std::string& command)
+      : converter_(trace::make_reader(name, from), {.to = to,
+                                                    .window = {.skip = skip, .warm = 0, .run = run},
+                                                    .clock_ps = clock_ps,
+                                                    .command = command,
+                                                    .creator = "nearfar " NEARFAR_VERSION}) {}
+
+  nb::bytes feed(const nb::bytes& data) {
+    std::string out;
+    converter_.feed({data.c_str(), data.size()}, out);
+    raise_signals();
+    return to_bytes(out);
+  }
+
+  nb::bytes finish() {
+    std::string out;
+    converter_.finish(out);
+    return to_bytes(out);
+  }
+
+  [[nodiscard]] bool done() const { return converter_.done(); }
+  [[nodiscard]] std::uint64_t records() const { return converter_.records(); }
+  [[nodiscard]] std::uint64_t left_out() const { return converter_.left_out(); }
+  [[nodiscard]] std::string format() const { return std::string(converter_.from()); }
+
+ private:
+  trace::Converter converter_;
+};
+
+}  // namespace
+
+void bind_trace(nb::module_& module) {
+  nb::class_<BoundSummary>(module, "TraceSummary")
+      .def(nb::init<const std::string&, const std::string&>(), nb::kw_only(), "name"_a, "format"_a)
+      .def("feed", &BoundSummary::feed, "data"_a)
+      .def("finish", &BoundSummary::finish)
+      .def("format", &BoundSummary::format)
+      .def("result", &BoundSummary::result);
+  nb::class_<BoundConverter>(module, "TraceConverter")
+      .def(nb::init<const std::string&, const std::string&, const std::string&, std::uint64_t,
+                    std::uint64_t, std::uint64_t, const std::string&>(),
+           nb::kw_only(), "name"_a, "source"_a, "to"_a, "skip"_a, "run"_a, "clock_ps"_a,
+           "command"_a)
+      .def("feed", &BoundConverter::feed, "data"_a)
+      .def("finish", &BoundConverter::finish)
+      .def("done", &BoundConverter::done)
+      .def("records", &BoundConverter::records)
+      .def("left_out", &BoundConverter::left_out)
+      .def("format", &BoundConverter::format);
+}

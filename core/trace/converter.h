@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/header.h"
+#include "trace/reader.h"
+#include "trace/window.h"
+#include "trace/writer.h"
+
+namespace nearfar::trace {
+
+/// Turns a trace into one of another format, or into a part of itself.
+///
+/// Only our own format has all operations. For others an NT write is a write, and so is a flush of
+/// a trace of memory, which it reaches as one; fences, and flushes of a program, whose stores are
+/// there already, are left out and counted. Formats without sizes get an access for each line.
+/// Whatever else the other format cannot say is an InputError.
+class Converter {
+ public:
+  struct Options {
+    std::string to{};
+    Window window{};  ///< its `warm` counts as skipped
+    /// Of the cycles (or instructions) of whichever trace does not say itself; 0: as they are.
+    std::uint64_t clock_ps = 0;
+    std::string command{};  ///< for the header of our own format
+    std::string creator{};
+  };
+
+  Converter(std::unique_ptr<Reader> reader, Options options);
+
+  /// Appends to `out` what the records that are complete with `chunk` become.
+  void feed(std::string_view chunk, std::string& out);
+
+  /// True when the end of the window has been reached: the rest need not be fed.
+  [[nodiscard]] bool done() const { return done_; }
+
+  /// Throws InputError for a trace that holds nothing in the window.
+  void finish(std::string& out);
+
+  [[nodiscard]] std::string_view from() const { return reader_->format_name(); }
+  /// Records written; and of those in the window, the ones that had no place.
+  [[nodiscard]] std::uint64_t records() const { return records_; }
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  void begin();
+  [[nodiscard]] std::unique_ptr<Writer> make_writer() const;
+  void write_all(std::string& out);
+  void write_simply(Record record, std::string& out);
+  void write_lines(const Record& record, std::string& out);
+  void put(const Record& record, std::string& out);
+  [[nodiscard]] std::uint64_t rescaled(std::uint64_t cycles, bool absolute);
+  [[nodiscard]] Header own_header() const;
+  [[noreturn]] void refuse_clock(const std::string& found) const;
+
+  std::unique_ptr<Reader> reader_;
+  Options options_;
+  const Format* text_;  // the target, if it is one of text
+  Windowing window_;
+  Timing timing_;  // of the trace read
+  bool done_ = false;
+  std::uint64_t records_ = 0;
+  std::uint64_t left_out_ = 0;
+  std::vector<Record> read_;
+  std::unique_ptr<Writer> writer_;  // with the first record, when times are known
+
+  std::uint64_t to_clock_ps_ = 0;  // of the cycles written, where they are others than those read
+  std::uint64_t pending_ = 0;  // the gaps of records that were left out
+  unsigned __int128 read_ps_ = 0;  // relative times so far, and how many cycles were written for it
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace nearfar::trace

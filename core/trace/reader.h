@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/record.h"
+
+namespace nearfar::trace {
+
+/// Reads a trace that arrives in pieces, cut anywhere, whatever its format. Memory does not
+/// grow with the length of the trace. After an InputError a reader is of no further use.
+class Reader {
+ public:
+  explicit Reader(std::string name) : name_(std::move(name)) {}
+  virtual ~Reader() = default;
+
+  /// Appends the records that are complete with `chunk` to `out`. Throws InputError
+  /// "NAME:LINE: found ..., expected ..." for what is not of the format; the records before it
+  /// have been appended.
+  virtual void feed(std::string_view chunk, std::vector<Record>& out) = 0;
+
+  /// The end of the trace: appends what only that completes. Throws InputError when the trace
+  /// holds no record at all, or says itself that there should be more.
+  virtual void finish(std::vector<Record>& out) = 0;
+
+  /// The name of the format; empty before it is known, which it is with the first record.
+  [[nodiscard]] virtual std::string_view format_name() const = 0;
+
+  /// Known with the first record.
+  [[nodiscard]] virtual Timing timing() const { return {}; }
+
+  /// How messages about the record with that `Record::line` begin: "NAME:LINE: ".
+  [[nodiscard]] virtual std::string place(std::uint64_t line) const {
+    return name_ + ":" + std::to_string(line) + ": ";
+  }
+
+  /// A line of text that the trace has about itself; empty when there is none.
+  [[nodiscard]] virtual std::string header() const { return {}; }
+
+  /// What messages call the trace.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+/// A reader of the format of that name, "auto" for one that tells it by the first bytes.
+/// `name` is what messages call the trace. Throws InputError for a name that is no format's.
+[[nodiscard]] std::unique_ptr<Reader> make_reader(std::string name, std::string_view format);
+
+/// The names of all formats, for messages and choices: those of text first.
+[[nodiscard]] const std::vector<std::string_view>& format_names();
+
+/// `text` fit for a one-line message: in quotes, cut to a readable length, other bytes than
+/// printable ASCII as \xNN.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+}  // namespace nearfar::trace
