@@ -96,13 +96,42 @@ Program::Program(const Settings& settings, const Options& options)
   Counters memory;
   memory_->register_counters(memory);
   counters_.add_below("memory.", memory);
-  socket_.watch([this](Address line, bool write, Tick at) {
+  using Core = sim::cpu::Socket::Core;
+  socket_.watch([this](sim::cpu::Socket::Traffic what, Core core, Address line, Tick at) {
+    sent(what, core, line, at);
+  });
+  socket_.watch_fences([this](Core core, bool full, Tick at) {
+    const auto kind = full ? trace::Access::full_fence : trace::Access::store_fence;
+    if (trace_) trace_->add(core, kind, {}, at, executed(core));
+  });
+  cores_.after_each([this] { after_step(); });
+}
+
+void Program::sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address line, Tick at) {
+  using Traffic = sim::cpu::Socket::Traffic;
+  const bool moves = what == Traffic::move_read || what == Traffic::move_write;
+  const bool write = what != Traffic::fill && what != Traffic::move_read;
+  if (!moves) {
     const bool near = space_.is_near(line);
     traffic_.add((near ? 0 : 2) + (write ? 1 : 0), at);
     if (write && !near) far_writes_.add(line);
     touched_.push_back({.line = line, .write = write, .at = at});
-  });
-  cores_.after_each([this] { after_step(); });
+  }
+  if (!trace_) return;
+  const auto access = !write                      ? trace::Access::read
+                      : what == Traffic::nt_store ? trace::Access::nt_write
+                      : what == Traffic::flush    ? trace::Access::flush
+                                                  : trace::Access::write;
+  if (moves) {
+    trace_->add(moving_thread, access, line, at, 0);
+  } else {
+    trace_->add(core, access, line, at, executed(core));
+  }
+}
+
+/// Every thread has a core of its own, of the same number.
+std::uint64_t Program::executed(std::uint16_t core) const {
+  return cores_.core(core).counts().instructions;
 }
 
 /// Pages are moved between events, not within one.

@@ -14,6 +14,7 @@
 #include "frontend/mover.h"
 #include "frontend/space.h"
 #include "frontend/time_series.h"
+#include "frontend/trace_recorder.h"
 #include "sim/cpu/cores.h"
 #include "sim/machine/tiers.h"
 
@@ -52,6 +53,15 @@ class Program {
 
   /// Throws InputError when model and options do not fit together.
   Program(const Settings& settings, const Options& options);
+
+  /// Writes down what reaches memory from here on: lines and fences of every thread, and as those
+  /// of `moving_thread` lines of pages that move. The recorder's Take may throw; that ends run().
+  void record(std::unique_ptr<TraceRecorder> recorder) { trace_ = std::move(recorder); }
+  /// Hands over what has been recorded so far.
+  void flush_trace() {
+    if (trace_) trace_->flush();
+  }
+  static constexpr std::uint16_t moving_thread = 0xffff;
 
   /// A thread that begins at `at`, or now if that is past.
   Thread thread_started(Tick at = Tick{});
@@ -100,6 +110,8 @@ class Program {
   };
 
   void begin(Tick at);
+  void sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address line, Tick at);
+  [[nodiscard]] std::uint64_t executed(std::uint16_t core) const;
   void after_step();
   void look(Thread thread);
   void look_at_all();
@@ -118,6 +130,7 @@ class Program {
   sim::cpu::Socket socket_;
   sim::cpu::Cores cores_;
   Mover mover_;
+  std::unique_ptr<TraceRecorder> trace_;
   Counters counters_;
   Baseline baseline_;
   std::string frozen_;  ///< the report of a region of interest that has ended

@@ -68,6 +68,7 @@ void Program::roi_begin() {
   for (Thread thread = 0; thread < cores_.size(); ++thread) cores_.catch_up(thread);
   frozen_.clear();
   cores_.forget_counts();
+  if (trace_) trace_->restart();
   space_.forget_counts();
   mover_.forget_counts();
   far_writes_.forget();

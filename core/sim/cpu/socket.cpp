@@ -39,19 +39,22 @@ void Socket::call_at(Tick time, Core core, Waiter token) {
 
 void Socket::nt_store(Core core, Address line, Tick at) {
   const Tick issued = max(at, now_);
-  launch({.kind = Flight::Kind::nt_store, .core = core, .issued = issued, .address = line},
+  launch({.kind = Traffic::nt_store, .core = core, .issued = issued, .address = line},
          issued + config_.nt_out);
 }
 
 void Socket::flush(Core core, Address line) {
-  launch({.kind = Flight::Kind::flush, .core = core, .issued = now_, .address = line},
+  launch({.kind = Traffic::flush, .core = core, .issued = now_, .address = line},
          now_ + config_.flush_out);
 }
 
-void Socket::fence(Tick at) { events_.push(max(at, now_), {Event::Kind::fence, 0, 0}); }
+void Socket::fence(Core core, bool full, Tick at) {
+  if (fence_watch_) fence_watch_(core, full, now_);
+  if (full) events_.push(max(at, now_), {Event::Kind::fence, core, 0});
+}
 
 void Socket::move_line(Address line, bool write, std::uint64_t id, Tick at) {
-  launch({.kind = write ? Flight::Kind::move_write : Flight::Kind::move_read,
+  launch({.kind = write ? Traffic::move_write : Traffic::move_read,
           .issued = at,
           .id = id,
           .address = line},
@@ -64,7 +67,7 @@ void Socket::launch(const Flight& flight, Tick at) {
 
 void Socket::send_transfers(Tick at) {
   for (const Hierarchy::Transfer& transfer : caches_.transfers()) {
-    const Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
+    const Flight flight{.kind = transfer.write ? Traffic::eviction : Traffic::fill,
                         .core = transfer.core,
                         .issued = at,
                         .id = transfer.miss,
@@ -104,12 +107,9 @@ void Socket::handle(const Event& event) {
       Request request;
       request.id = event.index;
       request.address = flight.address;
-      request.op = flight.kind == Flight::Kind::fill || flight.kind == Flight::Kind::move_read
-                       ? Op::read
-                       : Op::write;
-      if (watch_ && flight.kind < Flight::Kind::move_read) {
-        watch_(flight.address, request.op == Op::write, now_);
-      }
+      request.op =
+          flight.kind == Traffic::fill || flight.kind == Traffic::move_read ? Op::read : Op::write;
+      if (watch_) watch_(flight.kind, flight.core, flight.address, now_);
       uncore_.send(request, flight.core, now_);
       break;
     }
@@ -135,18 +135,18 @@ void Socket::handle(const Event& event) {
 void Socket::accepted(std::uint32_t index) {
   Tick back{};
   switch (flights_[index].kind) {
-    case Flight::Kind::fill:
+    case Traffic::fill:
       back = config_.read_back;
       break;
-    case Flight::Kind::nt_store:
+    case Traffic::nt_store:
       back = config_.nt_back;
       break;
-    case Flight::Kind::flush:
+    case Traffic::flush:
       back = config_.flush_back;
       break;
-    case Flight::Kind::eviction:
-    case Flight::Kind::move_read:
-    case Flight::Kind::move_write:
+    case Traffic::eviction:
+    case Traffic::move_read:
+    case Traffic::move_write:
       break;
   }
   if (back == Tick{}) {
@@ -160,24 +160,24 @@ void Socket::arrived(std::uint32_t index) {
   const Flight flight = flights_[index];
   flights_.give_back(index);
   switch (flight.kind) {
-    case Flight::Kind::fill:
+    case Traffic::fill:
       fill(flight);
       break;
-    case Flight::Kind::eviction:
+    case Traffic::eviction:
       caches_.written(flight.core);
       retry(flight.core);
       break;
-    case Flight::Kind::nt_store:
+    case Traffic::nt_store:
       clients_[flight.core]->nt_stored(now_);
       break;
-    case Flight::Kind::flush: {
+    case Traffic::flush: {
       const Tick free = flight.issued + config_.flush_occupancy;
       clients_[flight.core]->flushed(now_);
       events_.push(max(free, now_), {Event::Kind::flush_free, flight.core, 0});
       break;
     }
-    case Flight::Kind::move_read:
-    case Flight::Kind::move_write:
+    case Traffic::move_read:
+    case Traffic::move_write:
       moved_(flight.id, now_);
       break;
   }

@@ -42,8 +42,19 @@ class Socket {
     virtual void flush_freed(Tick now) = 0;
   };
 
-  /// Is told of every line that a core's caches and buffers ask of memory, or send to it.
-  using Watch = std::function<void(Address line, bool write, Tick at)>;
+  /// What goes from a core to memory, and why.
+  enum class Traffic : std::uint8_t {
+    fill,
+    eviction,
+    nt_store,
+    flush,
+    move_read,   ///< of a page that moves, for no core
+    move_write,
+  };
+  /// Is told of every line, when it has left the core.
+  using Watch = std::function<void(Traffic what, Core core, Address line, Tick at)>;
+  /// And of every fence, when what the core sent before has been accepted.
+  using FenceWatch = std::function<void(Core core, bool full, Tick at)>;
 
   Socket(Device& device, const Config& config, std::uint64_t seed);
 
@@ -63,7 +74,7 @@ class Socket {
   void nt_store(Core core, Address line, Tick at);
   /// Writes a line back that the caches have given up.
   void flush(Core core, Address line);
-  void fence(Tick at);
+  void fence(Core core, bool full, Tick at);
   /// A line that is read or written past the caches, for whoever moves pages; `done` is called
   /// with `id`.
   void move_line(Address line, bool write, std::uint64_t id, Tick at);
@@ -71,6 +82,7 @@ class Socket {
     moved_ = std::move(moved);
   }
   void watch(Watch watch) { watch_ = std::move(watch); }
+  void watch_fences(FenceWatch watch) { fence_watch_ = std::move(watch); }
 
   /// Whether anything has been asked for that has not happened.
   [[nodiscard]] bool busy() const { return flights_.in_use() != 0 || !events_.empty(); }
@@ -81,8 +93,7 @@ class Socket {
 
  private:
   struct Flight {
-    enum class Kind : std::uint8_t { fill, eviction, nt_store, flush, move_read, move_write };
-    Kind kind = Kind::fill;
+    Traffic kind = Traffic::fill;
     Core core = 0;
     Tick issued{};
     std::uint64_t id = 0;  ///< of the miss, of the moved line
@@ -120,6 +131,7 @@ class Socket {
   std::vector<Waiter> woken_;
   std::function<void(std::uint64_t, Tick)> moved_;
   Watch watch_;
+  FenceWatch fence_watch_;
   Sink sink_;
   Tick now_{};
 };

@@ -148,7 +148,7 @@ bool StoreBuffer::commit_fence(const Entry& fence, Fine at) {
   if (nt_sent_ != 0 || unaccepted_ != 0) return false;
   const bool full = fence.kind == Kind::full_fence;
   ordered_at_ = at + fine(full ? socket_.config().mfence : socket_.config().sfence);
-  if (full) socket_.fence(coarse(at));
+  socket_.fence(core_, full, coarse(at));
   return true;
 }
 
