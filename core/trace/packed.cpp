@@ -198,12 +198,29 @@ inline bool PackedReader::decode(Place& place, std::uint8_t tag, bool absolute, 
   return true;
 }
 
+/// Goes on with another thread, if that is what the record at `place` says and it is one whose
+/// last address has a place in the table.
+inline bool PackedReader::switched(Place& place) {
+  std::uint64_t thread = 0;
+  const char* at = place.at + 1;
+  if (static_cast<std::uint8_t>(*place.at) != control_code || !read_varint(at, thread) ||
+      thread >= threads_.size()) {
+    return false;
+  }
+  threads_[place.thread] = place.last;
+  place.thread = static_cast<std::uint16_t>(thread);
+  place.last = threads_[thread];
+  place.at = at;
+  return true;
+}
+
 /// Decodes the records that begin before `last`. This is what reading a trace costs: a few tens of
 /// instructions a record, because it is done in registers and on an array that stays in the cache.
 const char* PackedReader::decode_run(const char* at, const char* last, std::vector<Record>& out) {
   std::array<Record, 64> records;
   const bool absolute = header_.timing.absolute;
   while (at < last) {
+    if (ended_) refuse("data after the end", "nothing");
     std::size_t count = 0;
     bool good = true;
     bool plain = true;
@@ -211,8 +228,11 @@ const char* PackedReader::decode_run(const char* at, const char* last, std::vect
     place.at = at;
     while (place.at < last && count < records.size()) {
       const auto tag = static_cast<std::uint8_t>(*place.at);
-      plain = (tag & operation_mask) != control_code && !ended_;
-      if (!plain) break;
+      if ((tag & operation_mask) == control_code) {
+        if (switched(place)) continue;
+        plain = false;
+        break;
+      }
       ++place.at;
       good = decode(place, tag, absolute, records[count]);
       if (!good) break;
@@ -228,7 +248,6 @@ const char* PackedReader::decode_run(const char* at, const char* last, std::vect
 
 /// Decodes a record that says how to read those that follow.
 const char* PackedReader::control(const char* at) {
-  if (ended_) refuse("data after the end", "nothing");
   const auto tag = static_cast<std::uint8_t>(*at++);
   const std::uint64_t code = tag >> gap_shift;
   if (code > end_of_trace || (tag & whole_line) != 0) {

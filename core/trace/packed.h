@@ -84,6 +84,7 @@ class PackedReader final : public Reader {
   };
 
   static bool decode(Place& place, std::uint8_t tag, bool absolute, Record& record);
+  bool switched(Place& place);
   const char* decode_run(const char* at, const char* last, std::vector<Record>& out);
   const char* control(const char* at);
   const char* read_header(const char* at, const char* end);

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 namespace nearfar::trace {
@@ -32,28 +30,37 @@ inline void append_varint(std::string& out, std::uint64_t value) {
   return false;
 }
 
-/// Reads a varint behind whose first byte there are max_varint_bytes, if only of padding, and
-/// moves `at` behind it. False when it is longer than 64 bits.
-[[nodiscard]] inline bool read_varint(const char*& at, std::uint64_t& value) {
-  const auto first = static_cast<unsigned char>(*at);
-  if (first < 0x80) {
-    ++at;
-    value = first;
+/// Reads a varint that is known to end before max_varint_bytes or to have as many bytes there,
+/// and moves `at` behind it. False when it is longer than 64 bits.
+///
+/// Every byte takes the bit away that said that it would come.
+[[nodiscard, gnu::always_inline]] inline bool read_varint(const char*& at, std::uint64_t& value) {
+  const auto byte = [](char c) { return std::uint64_t{static_cast<unsigned char>(c)}; };
+  std::uint64_t next = byte(at[0]);
+  value = next;
+  if (next < 0x80) {
+    at += 1;
     return true;
   }
-  if constexpr (std::endian::native != std::endian::little) return read_long_varint(at, value);
-  // Up to eight bytes at once: those up to the first whose high bit is clear, each of which then
-  // gives up that bit to its neighbours.
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  const std::uint64_t ends = ~word & 0x8080'8080'8080'8080;
-  if (ends == 0) return read_long_varint(at, value);
-  word &= ends ^ (ends - 1);
-  word = (word & 0x007f'007f'007f'007f) | (word & 0x7f00'7f00'7f00'7f00) >> 1;
-  word = (word & 0x0000'3fff'0000'3fff) | (word & 0x3fff'0000'3fff'0000) >> 2;
-  value = (word & 0x0000'0000'0fff'ffff) | (word & 0x0fff'ffff'0000'0000) >> 4;
-  at += (std::countr_zero(ends) + 1) / 8;
-  return true;
+  next = byte(at[1]);
+  value += (next - 1) << 7;
+  if (next < 0x80) {
+    at += 2;
+    return true;
+  }
+  next = byte(at[2]);
+  value += (next - 1) << 14;
+  if (next < 0x80) {
+    at += 3;
+    return true;
+  }
+  next = byte(at[3]);
+  value += (next - 1) << 21;
+  if (next < 0x80) {
+    at += 4;
+    return true;
+  }
+  return read_long_varint(at, value);
 }
 
 /// The difference of two numbers modulo 2^64, small for a small one of either sign.
