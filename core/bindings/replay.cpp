@@ -10,6 +10,7 @@
 #include "bindings/convert.h"
 #include "sim/machine/build.h"
 #include "sim/machine/command_trace.h"
+#include "sim/machine/tiers.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,7 +34,8 @@ class BoundReplay {
       log = &commands_->log_for(model.name("machine"));
       near_log = &commands_->log_for("near");
     }
-    memory_ = sim::build(model, log, near_log);
+    const bool tiers = model.has("near.kind") && model.name("near.kind") == "tier";
+    memory_ = tiers ? sim::Tiers::build(model, log, near_log) : sim::build(model, log, near_log);
     sim::Replay::Options options;
     options.pace = pace == "asap" ? sim::Pace::asap : sim::Pace::trace;
     options.outstanding = outstanding;

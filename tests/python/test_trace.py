@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
 import re
 import resource
 import subprocess
@@ -130,6 +131,21 @@ def test_a_part_that_is_not_there_is_an_error(refused: Callable[..., str], trace
     )
     assert "skip: found -1" in refused("replay", DRAM, trace, "--skip", "-1")
     assert "run: found 0" in refused("replay", DRAM, trace, "--run", "0")
+
+
+def test_near_memory_lies_before_far_memory(tmp_path: Path) -> None:
+    model = nearfar.load_model("optane-100").override({"near.kind": "tier", "near.channels": 1})
+    shape = ("ranks", "bank_groups", "banks", "rows", "columns")
+    near = 8 * math.prod(int(model[f"near.dram.{name}"]) for name in shape)
+    path = tmp_path / "t.vans"
+    path.write_text("".join(f"{near * (i % 2) + 4096 * i:#x} R:500\n" for i in range(400)))
+    replayed = nearfar.replay(model, path)
+    reads = {"near": 0, "far": 0}
+    for name, count in replayed.counters.items():
+        if found := re.fullmatch(r"(near|far)\.channel\.\d+\.(dram\.)?reads", name):
+            reads[found[1]] += count
+    assert reads == {"near": 200, "far": 200}
+    assert replayed.energy_pj_per_bit is not None
 
 
 # What a trace holds

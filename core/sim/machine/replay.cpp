@@ -149,19 +149,25 @@ void Replay::play(trace::Record record) {
 void Replay::play_lines(const trace::Record& record, Tick due) {
   const bool program = timing_.kind == trace::Kind::program;
   if (!program) check_capacity(record);
-  requester_.use_port(record.thread);
   const Op op = record.access == trace::Access::read ? Op::read : Op::write;
   const Address first = record.address.aligned_down(line_bytes);
   const std::uint64_t lines = (record.address - first + record.size - 1) / line_bytes + 1;
   for (std::uint64_t i = 0; i < lines; ++i) {
     const Address line = first + i * line_bytes;
-    const std::uint64_t id = requester_.send(program ? place(record, line) : line, op);
+    const Address at = program ? place(record, line) : line;
+    requester_.use_port(port_of(at, op), record.thread);
+    const std::uint64_t id = requester_.send(at, op);
     if (options_.pace == Pace::trace && requester_.now() > due) {
       ++late_;
       late_max_ = max(late_max_, requester_.now() - due);
     }
     if (record.blocks) blocking_.push_back(id);
   }
+}
+
+/// A queue has one for reads and one for writes, as that of cores (see Tiers).
+std::uint16_t Replay::port_of(Address line, Op op) const {
+  return static_cast<std::uint16_t>(2 * device_.queue_of(line) + (op == Op::write ? 1 : 0));
 }
 
 /// Warming up is over: what it asked for is let finish, so that nothing of it is counted.
@@ -191,7 +197,7 @@ void Replay::wait_for_fence(std::uint16_t thread, Timeline& timeline) {
   if (thread >= fences_.size() || !trace::is_fence(fences_[thread])) return;
   const bool full = fences_[thread] == trace::Access::full_fence;
   fences_[thread] = trace::Access::read;
-  requester_.wait_for_port(thread, full);
+  requester_.wait_for_thread(thread, full);
   if (full) device_.fence(requester_.now());
   timeline.unblocked = max(timeline.unblocked, requester_.now());
 }

@@ -48,7 +48,7 @@ struct ReplayResult {
 /// enter together. The trace may come in pieces cut anywhere; memory does not grow with
 /// its length, but for a program's with the pages it touches.
 ///
-/// A thread of the trace is a port of the device. Flushes of a memory trace and writes past the
+/// Flushes of a memory trace and writes past the
 /// caches are writes; a flush in a program's trace asks for nothing, as the program's stores are
 /// played as writes already. A fence holds up its thread's next record.
 class Replay {
@@ -92,6 +92,7 @@ class Replay {
   void play(trace::Record record);
   void play_all();
   void play_lines(const trace::Record& record, Tick due);
+  [[nodiscard]] std::uint16_t port_of(Address line, Op op) const;
   void count_from_here();
   void check_capacity(const trace::Record& record) const;
   [[nodiscard]] Address place(const trace::Record& record, Address line);

@@ -47,7 +47,7 @@ std::uint64_t Requester::send(Address address, Op op) {
   flight.address = request_.address = address;
   flight.sent = now_;
   flight.op = request_.op = op;
-  flight.port = request_.port;
+  flight.thread = thread_;
   flight.awaited = awaits_[index(op)];
   request_.tell_media = (flight.awaited & await_media) != 0;
   ++waiting_;
@@ -62,10 +62,10 @@ void Requester::wait_for(std::uint64_t id) {
   while (flight.id == id && (flight.awaited & await_done) != 0) step();
 }
 
-void Requester::wait_for_port(std::uint16_t port, bool reads) {
+void Requester::wait_for_thread(std::uint16_t thread, bool reads) {
   for (std::size_t slot = 0; slot < flights_.size(); ++slot) {
     const Flight& flight = flights_[slot];
-    if (flight.port == port && (reads || flight.op == Op::write)) wait_for(flight.id);
+    if (flight.thread == thread && (reads || flight.op == Op::write)) wait_for(flight.id);
   }
 }
 

@@ -46,14 +46,17 @@ class Requester {
   /// Returns the request's id.
   std::uint64_t send(Address address, Op op);
 
-  /// From here on through that port.
-  void use_port(std::uint16_t port) { request_.port = port; }
+  /// From here on through that port, on behalf of that thread.
+  void use_port(std::uint16_t port, std::uint16_t thread) {
+    request_.port = port;
+    thread_ = thread;
+  }
 
   /// Lets time pass until that request has completed.
   void wait_for(std::uint64_t id);
 
-  /// Lets time pass until the writes sent through that port have completed; `reads`: these too.
-  void wait_for_port(std::uint16_t port, bool reads);
+  /// Lets time pass until the writes sent for that thread have completed; `reads`: these too.
+  void wait_for_thread(std::uint16_t thread, bool reads);
 
   /// Lets time pass until nothing is in flight.
   void drain();
@@ -79,7 +82,7 @@ class Requester {
     Address address;
     Tick sent;
     std::uint32_t next_free = no_slot;
-    std::uint16_t port = 0;
+    std::uint16_t thread = 0;
     std::uint8_t awaited = 0;  // of await_done and await_media
     Op op = Op::read;
   };
@@ -99,6 +102,7 @@ class Requester {
   std::uint64_t limit_;
   std::array<std::uint8_t, 2> awaits_ = {await_done, await_done};  // by operation
   Request request_;                                                // the last one sent
+  std::uint16_t thread_ = 0;                                       // and for whom
   Tick now_;
   bool woken_ = false;
   std::uint64_t serial_ = 0;

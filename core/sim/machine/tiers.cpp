@@ -25,9 +25,11 @@ Tiers::Tiers(std::unique_ptr<Device> near, std::unique_ptr<Device> far)
       far_(std::move(far)),
       near_bytes_(near_ ? near_->capacity() : Bytes{0}) {}
 
-std::unique_ptr<Tiers> Tiers::build(const Settings& settings) {
+std::unique_ptr<Tiers> Tiers::build(const Settings& settings, dram::CommandLog* log,
+                                    dram::CommandLog* near_log) {
   const bool near = settings.has("near.kind") && settings.name("near.kind") == "tier";
-  return std::make_unique<Tiers>(near ? build_near_dram(settings) : nullptr, sim::build(settings));
+  return std::make_unique<Tiers>(near ? build_near_dram(settings, near_log) : nullptr,
+                                 sim::build(settings, log));
 }
 
 Accept Tiers::try_send(const Request& request, Tick now) {

@@ -6,6 +6,7 @@
 
 #include "base/settings.h"
 #include "sim/device.h"
+#include "sim/dram/command.h"
 
 namespace nearfar::sim {
 
@@ -18,7 +19,9 @@ class Tiers final : public Device {
 
   /// The memory that a resolved model describes, with the near tier it may have
   /// (`near.kind = tier`). Throws as build() does.
-  [[nodiscard]] static std::unique_ptr<Tiers> build(const Settings& settings);
+  [[nodiscard]] static std::unique_ptr<Tiers> build(const Settings& settings,
+                                                    dram::CommandLog* log = nullptr,
+                                                    dram::CommandLog* near_log = nullptr);
 
   [[nodiscard]] Bytes near_capacity() const { return near_bytes_; }
   [[nodiscard]] bool is_near(Address address) const { return address.value() < near_bytes_; }

@@ -14,9 +14,9 @@ from typing import Any
 from nearfar.measure.quantity import LINE
 
 _ENERGY = re.compile(
-    r"(?P<near>near\.)?(?:channel\.\d+\.)?(?P<component>.*?)\.?energy\.(?P<what>\w+)_pj"
+    r"(?:far\.)?(?P<near>near\.)?(?:channel\.\d+\.)?(?P<component>.*?)\.?energy\.(?P<what>\w+)_pj"
 )
-_REQUESTS = re.compile(r"(?:channel\.\d+\.(?:dram\.)?|)(?:reads|writes)")
+_REQUESTS = re.compile(r"(?:(?:near|far)\.)?(?:channel\.\d+\.(?:dram\.)?|)(?:reads|writes)")
 
 
 def by_component(counters: Mapping[str, int]) -> dict[str, int]:
@@ -45,7 +45,7 @@ def summary(counters: Mapping[str, int]) -> dict[str, Any]:
         return {}
     total = sum(parts.values())
     bits = lines_moved(counters) * LINE * 8
-    time_ps = counters.get("time_ps", 0)
+    time_ps = counters.get("time_ps", counters.get("far.time_ps", 0))
     return {
         "energy_pj": total,
         "energy": parts,
