@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nearfar.cli import main as cli
+from nearfar.errors import InputError
+from nearfar.simulate.program_qemu import front_end, include_folder
 from standin import StandIn
 
 if TYPE_CHECKING:
@@ -17,6 +21,19 @@ if TYPE_CHECKING:
     from opened_page import Opened
 
 Run = Callable[..., tuple[int, str, str]]
+Compile = Callable[..., Path]
+
+
+def _front_end_missing() -> str | None:
+    try:
+        front_end()
+    except InputError as error:
+        return str(error)
+    return None if shutil.which("gcc") else "no gcc"
+
+
+_MISSING = _front_end_missing()
+needs_front_end = pytest.mark.skipif(_MISSING is not None, reason=str(_MISSING))
 
 
 @pytest.fixture
@@ -81,3 +98,19 @@ def opened(browser: Browser, file: Path) -> Iterator[Opened]:
     opened.page.goto(file.as_uri())
     yield opened
     context.close()
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Compiles C text to a program."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def compile_(name: str, text: str, *options: str) -> Path:
+        source = folder / f"{name}.c"
+        source.write_text(text)
+        program = folder / name
+        command = ["gcc", "-O1", "-pthread", f"-I{include_folder()}"]
+        subprocess.run([*command, "-o", program, source, *options], check=True)
+        return program
+
+    return compile_

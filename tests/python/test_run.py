@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,40 +14,14 @@ from typing import Any
 
 import pytest
 
-from nearfar.errors import InputError
+from conftest import Compile, needs_front_end
 from nearfar.results import Ran, parse
-from nearfar.simulate.program_qemu import front_end, include_folder
+from nearfar.simulate.program_qemu import front_end
 
-Compile = Callable[..., Path]
 NEARFAR = [sys.executable, "-m", "nearfar", "run", "model:ddr4-2666"]
 
 
-def _front_end_missing() -> str | None:
-    try:
-        front_end()
-    except InputError as error:
-        return str(error)
-    return None if shutil.which("gcc") else "no gcc"
-
-
-_MISSING = _front_end_missing()
-pytestmark = pytest.mark.skipif(_MISSING is not None, reason=str(_MISSING))
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Compiles C text to a program."""
-    folder = tmp_path_factory.mktemp("programs")
-
-    def compile_(name: str, text: str, *options: str) -> Path:
-        source = folder / f"{name}.c"
-        source.write_text(text)
-        program = folder / name
-        command = ["gcc", "-O1", "-pthread", f"-I{include_folder()}"]
-        subprocess.run([*command, "-o", program, source, *options], check=True)
-        return program
-
-    return compile_
+pytestmark = needs_front_end
 
 
 def simulated(

@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "base/tick.h"
 #include "frontend/space.h"
+#include "frontend/trace_recorder.h"
 #include "sim/cpu/block.h"
 
 namespace nearfar::frontend::qemu {
@@ -52,6 +53,8 @@ class Engine {
   /// The report is of what lies in between.
   virtual void begin_region() {}
   virtual void end_region() {}
+  /// Hands over what has been recorded of the trace, if there is one.
+  virtual void flush_trace() {}
   /// Statistics, one `name = value` a line.
   virtual void report(std::ostream& out) = 0;
 };
@@ -60,7 +63,8 @@ class Engine {
 [[nodiscard]] std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum);
 
 /// The machine that a resolved model describes, with the keys `run.*` of a Program. Throws
-/// InputError when they do not go together.
-[[nodiscard]] std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period);
+/// InputError when they do not go together. With a `trace`, what reaches memory is recorded.
+[[nodiscard]] std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period,
+                                                          std::unique_ptr<TraceRecorder> trace);
 
 }  // namespace nearfar::frontend::qemu

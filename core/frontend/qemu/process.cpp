@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "frontend/qemu/trace_socket.h"
 
 namespace nearfar::frontend::qemu {
 namespace {
@@ -62,11 +63,25 @@ std::unique_ptr<Engine> Process::make_engine() const {
   if (options_.name("core") == "count") {
     return make_counting_engine(period, options_.time("quantum"));
   }
-  auto engine = make_program_engine(Settings::parse(read_file(folder_ + "/model")), period);
+  auto engine =
+      make_program_engine(Settings::parse(read_file(folder_ + "/model")), period, make_recorder());
   for (const Range& range : persistent_) {
     engine->mapped(range.begin, range.bytes, Mapping::persistent);
   }
   return engine;
+}
+
+/// None unless a trace is wanted.
+std::unique_ptr<TraceRecorder> Process::make_recorder() const {
+  if (!options_.has("trace")) return nullptr;
+  const Gaps gaps = options_.name("trace_gaps") == "time" ? Gaps::time : Gaps::instructions;
+  trace::Header header{.target = options_.name("trace_target"),
+                       .command = options_.name("trace_command"),
+                       .creator = options_.name("trace_creator")};
+  const TraceSocket socket(options_.name("trace"), number_);
+  return std::make_unique<TraceRecorder>(
+      gaps, options_.time("period"), std::move(header),
+      [socket](std::string_view piece, std::uint64_t records) { socket.send(piece, records); });
 }
 
 Thread& Process::attach() {
@@ -111,7 +126,15 @@ void Process::simulate(Thread& thread) try {
   fail(error.what());
 }
 
+std::string Process::flush_trace() try {
+  engine_->flush_trace();
+  return {};
+} catch (const std::exception& error) {
+  return error.what();
+}
+
 void Process::fail(const std::string& why) {
+  flush_trace();  // what there is; if nobody takes it that may be why
   write_locked(true, 0, why);
   // Neither QEMU nor the guest can go on, and no exception may cross QEMU's code.
   _exit(125);
@@ -220,7 +243,7 @@ void Process::note_native(const std::string& program) {
 void Process::write_result(bool final, int signal) {
   const std::lock_guard lock(mutex_);
   if (current != nullptr) simulate(*current);
-  write_locked(final, signal, {});
+  write_locked(final, signal, final ? flush_trace() : std::string());
 }
 
 void Process::write_locked(bool final, int signal, const std::string& error) {

@@ -97,8 +97,11 @@ class Process {
 
   Thread& attach();
   void simulate(Thread& thread);
+  /// Why the rest of the trace could not be handed over; nothing if it was.
+  std::string flush_trace();
   [[noreturn]] void fail(const std::string& why);
   [[nodiscard]] std::unique_ptr<Engine> make_engine() const;
+  [[nodiscard]] std::unique_ptr<TraceRecorder> make_recorder() const;
   void write_locked(bool final, int signal, const std::string& error);
   [[nodiscard]] bool watched() const { return !regions_only_ || regions_ > 0; }
 

@@ -1,5 +1,6 @@
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "frontend/program.h"
 #include "frontend/qemu/engine.h"
@@ -9,8 +10,10 @@ namespace {
 
 class ProgramEngine final : public Engine {
  public:
-  ProgramEngine(const Settings& settings, Tick period)
-      : program_(settings, Program::Options::from(settings)), period_(period) {}
+  ProgramEngine(const Settings& settings, Tick period, std::unique_ptr<TraceRecorder> trace)
+      : program_(settings, Program::Options::from(settings)), period_(period) {
+    if (trace) program_.record(std::move(trace));
+  }
 
   Thread add_thread(Tick at) override { return program_.thread_started(at); }
   void end_thread(Thread thread) override { program_.thread_ended(thread); }
@@ -40,6 +43,7 @@ class ProgramEngine final : public Engine {
 
   void begin_region() override { program_.roi_begin(); }
   void end_region() override { program_.roi_end(); }
+  void flush_trace() override { program_.flush_trace(); }
   void report(std::ostream& out) override {
     std::stringstream text;
     program_.report(text);
@@ -53,8 +57,9 @@ class ProgramEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period) {
-  return std::make_unique<ProgramEngine>(settings, period);
+std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period,
+                                            std::unique_ptr<TraceRecorder> trace) {
+  return std::make_unique<ProgramEngine>(settings, period, std::move(trace));
 }
 
 }  // namespace nearfar::frontend::qemu

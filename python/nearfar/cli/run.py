@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from nearfar.cli.options import add_output, add_target, complain, emit, quantity, write_json
 from nearfar.cli.parser import Parser
@@ -25,8 +26,8 @@ class _PrintInclude(argparse.Action):
         parser.exit()
 
 
-def add_arguments(parser: Parser) -> None:
-    """Declare TARGET, PROGRAM and the options."""
+def add_program(parser: Parser) -> None:
+    """Declare TARGET, PROGRAM and how it is run."""
     add_target(parser)
     parser.add_argument(
         "program", metavar="PROGRAM", nargs="+", help="with its arguments, behind --"
@@ -59,6 +60,24 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--qemu", metavar="PROGRAM", default=QEMU, help=f"QEMU's user mode (default {QEMU})"
     )
+
+
+def program_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What add_program() declared, as the functions that run programs take it."""
+    return {
+        "core": args.core,
+        "place": args.place,
+        "pages": args.pages,
+        "near_bytes": args.near,
+        "persistent": args.pmem,
+        "regions_only": args.roi,
+        "qemu": args.qemu,
+    }
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TARGET, PROGRAM and the options."""
+    add_program(parser)
     parser.add_argument(
         "--include",
         action=_PrintInclude,
@@ -71,17 +90,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
-    ran = run_program(
-        args.target,
-        args.program,
-        core=args.core,
-        place=args.place,
-        pages=args.pages,
-        near_bytes=args.near,
-        persistent=args.pmem,
-        regions_only=args.roi,
-        qemu=args.qemu,
-    )
+    ran = run_program(args.target, args.program, **program_options(args))
     if not args.quiet:
         sys.stderr.write(run_text(ran))
         for note in ran.notes:

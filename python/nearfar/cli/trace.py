@@ -8,6 +8,7 @@ import importlib
 from nearfar.cli.parser import Parser
 
 VERBS = {
+    "record": "run a program on a model, and keep what reaches memory",
     "info": "what a trace holds: operations, threads, addresses, hottest pages",
     "convert": "write a trace, or a part of it, in another format",
 }

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import signal
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from nearfar import __version__
 from nearfar.errors import InputError, NearfarError
 from nearfar.measure.quantity import choice
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
+from nearfar.results import check_writable
 from nearfar.results.ran import Ran, RanProcess
 from nearfar.simulate.program_elf import Command, command
 from nearfar.simulate.program_machine import machine
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
+from nearfar.simulate.recording import RecordedTrace, Recording
 
 CORES = ("window", "simple", "count")
 PLACES = ("near", "far", "interleave")
@@ -30,6 +36,7 @@ PAGES = ("small", "huge")
 _PROCESSOR = "max,-erms"
 _MACHINE = "machine."  # what its figures begin with in a process's result
 _QUANTUM_PS = 1_000_000
+_COMMAND_CHARACTERS = 2000  # in a trace's header
 
 
 def run(
@@ -43,13 +50,15 @@ def run(
     persistent: str | None = None,
     regions_only: bool = False,
     qemu: str = QEMU,
+    recording: Recording | None = None,
 ) -> Ran:
     """Run a program, `words` as a shell would, on a model; its streams are this process's.
 
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
     `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
     `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
-    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END.
+    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. What reaches
+    memory goes to `recording`, whose files are whole when it is finished.
 
     Raises InputError for a program that cannot be run and for a front end that is not there;
     NearfarError when the simulation fails.
@@ -68,11 +77,63 @@ def run(
     with_qemu = front_end(qemu)
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
         _write_model(Path(folder), model, memory)
-        _write_options(Path(folder), model, with_qemu, core, persistent, regions_only)
-        ended = run_to_end(*_start(program, with_qemu, folder))
+        with _recorded(recording, folder, model, words) as trace:
+            _write_options(Path(folder), model, with_qemu, core, persistent, regions_only, trace)
+            ended = run_to_end(*_start(program, with_qemu, folder))
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
     return _ran(model, program, words, core, with_qemu, ended, parts)
+
+
+def record(
+    target: str | Model,
+    words: Sequence[str],
+    output: str | Path,
+    *,
+    gaps: str = "time",
+    core: str | None = None,
+    **options: Any,
+) -> tuple[Ran, list[RecordedTrace]]:
+    """Run a program as `run` does, with its options, and write what reaches memory to `output`.
+
+    The trace is nearfar's own, its `gaps` are the "time" at which memory was asked or the
+    "instructions" that the thread executed since its last record. Programs besides the first,
+    children and what they execute, have traces NAME-2, NAME-3 and so on.
+
+    Raises as `run` does, and NearfarError for a disk that is full; what was recorded is kept.
+    """
+    if core == "count":
+        raise InputError("core: found count, which simulates no memory; expected window or simple")
+    check_writable(output)
+    recording = Recording(output, gaps=gaps)
+    try:
+        ran = run(target, words, core=core, recording=recording, **options)
+    except NearfarError:
+        recording.finish()  # says it if the disk was why
+        raise
+    traces = recording.finish()
+    if not traces:
+        raise NearfarError(f"{words[0]}: nothing of it reached memory, so there is no trace")
+    return ran, traces
+
+
+@contextlib.contextmanager
+def _recorded(
+    recording: Recording | None, folder: str, model: Model, words: Sequence[str]
+) -> Iterator[Mapping[str, str]]:
+    """What tells the plug-in to record."""
+    if recording is None:
+        yield {}
+        return
+    command = shlex.join(words)[:_COMMAND_CHARACTERS]
+    with recording.listening(folder) as name:
+        yield {
+            "trace": name,
+            "trace_gaps": recording.gaps,
+            "trace_target": describe(model).spec,
+            "trace_command": "".join(c if c.isprintable() else "?" for c in command),
+            "trace_creator": f"nearfar {__version__}",
+        }
 
 
 def _check_place(place: str) -> None:
@@ -103,8 +164,10 @@ def _write_options(
     core: str,
     persistent: str | None,
     regions_only: bool,
+    trace: Mapping[str, str],
 ) -> None:
     options = {
+        **trace,
         "plugin": front.plugin,
         "guest": front.guest,
         "qemu": front.qemu,

@@ -18,11 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError
+from nearfar.measure.quantity import choice
 
 _ABOUT = struct.Struct("=QQQ")  # process, its program, records so far
 _STORED = b"k"
 _PATH_BYTES = 107  # of a socket's name, which the kernel limits
 _END = b"\x16"  # the tag of the record that ends a trace
+
+
+# What the gaps of a trace are: times at which memory was asked, or instructions of the thread.
+GAPS = ("time", "instructions")
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,9 @@ class Recording:
     on those of further processes and of programs that they execute.
     """
 
-    def __init__(self, output: str | Path) -> None:
+    def __init__(self, output: str | Path, *, gaps: str = "time") -> None:
+        choice("gaps", gaps, GAPS)
+        self.gaps = gaps
         self._output = Path(output)
         self._files: dict[tuple[int, int], _TraceFile] = {}
         self._failure: tuple[_TraceFile, OSError] | None = None  # the first
