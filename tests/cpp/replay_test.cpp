@@ -64,7 +64,7 @@ TEST(ReplayPaced, AccessesEnterAtTheirCycle) {
   const auto result = play_paced(device, "0x40 READ 10\n0x80 WRITE 10\n0xc0 READ 500\n");
   EXPECT_EQ(device.entries(),
             (std::vector<MockDevice::Entry>{{10 * cycle, Address(0x40), Op::read, 0},
-                                            {10 * cycle, Address(0x80), Op::write, 0},
+                                            {10 * cycle, Address(0x80), Op::write, 1},
                                             {500 * cycle, Address(0xc0), Op::read, 0}}));
   EXPECT_EQ(result.requests, 3u);
   EXPECT_EQ(result.reads, 2u);
