@@ -51,11 +51,12 @@ def test_json_has_the_fields_that_others_build_on(nearfar: Run) -> None:
 
 
 def test_two_validations_are_equal_byte_for_byte_however_many_processes(
-    nearfar: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nearfar: Run, tmp_path: Path
 ) -> None:
-    for processes in (1, 3):
-        monkeypatch.setattr(os, "cpu_count", lambda n=processes: n)
-        nearfar("validate", MODEL, *SMALL, "--json", tmp_path / f"{processes}", "--quiet")
+    for jobs in (1, 3):
+        nearfar(
+            "validate", MODEL, *SMALL, "--jobs", jobs, "--json", tmp_path / f"{jobs}", "--quiet"
+        )
     assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
 
 
@@ -77,6 +78,7 @@ def test_a_page_of_a_saved_validation_is_the_page_of_the_run(nearfar: Run, tmp_p
         (("validate", MODEL, "--html", "/no/such/folder/p.html"), "/no/such/folder/p.html"),
         (("validate", "model:ddr4-2666", "--against", "demo"), "nothing in demo fits a dram"),
         (("validate", MODEL, "--json"), "--json"),
+        (("validate", MODEL, "--jobs", "0"), "jobs: found 0, expected at least 1"),
         (("report", "/no/such/file.json", "-o", "-"), "/no/such/file.json"),
         (("report", "x.json"), "-o"),
     ],

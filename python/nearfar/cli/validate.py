@@ -41,6 +41,12 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="ten points of each curve")
     parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="model runs at a time, default one for each processor; the result is the same",
+    )
+    parser.add_argument(
         "--html", metavar="FILE", type=output_path, help="also write a page with the curves"
     )
     add_output(parser)
@@ -58,7 +64,13 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("validate: expected a TARGET, such as model:optane-100, or --list")
     try:
         with ProgressBar("validating", quiet=args.quiet) as progress:
-            validation = validate(args.target, args.against, quick=args.quick, progress=progress)
+            validation = validate(
+                args.target,
+                args.against,
+                quick=args.quick,
+                progress=progress,
+                processes=args.jobs,
+            )
     except ValidationInterrupted as stopped:
         _report(args, stopped.validation)
         raise

@@ -53,8 +53,11 @@ def validate(
 
     `against` names datasets or groups of them ("demo", "all"); a folder among the names has
     the tables to read instead of those that come with nearfar. `quick` takes a subset of
-    each curve. Raises InputError, and ValidationInterrupted on Ctrl-C.
+    each curve. So many `processes` run the model, by default one for each processor; the result
+    does not depend on it. Raises InputError, and ValidationInterrupted on Ctrl-C.
     """
+    if processes is not None and processes < 1:
+        raise InputError(f"jobs: found {processes}, expected at least 1")
     model = resolve(target)
     names, series = select(against, kind_of(model))
     if quick:
