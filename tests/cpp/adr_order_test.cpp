@@ -211,6 +211,7 @@ struct Power {
     cpu::Config core = cpu::Config::from(optane());
     core.load_buffers = static_cast<std::uint32_t>(1 + rng.below(16));
     core.wc_buffers = static_cast<std::uint32_t>(1 + rng.below(12));
+    core.store_lines = static_cast<std::uint32_t>(1 + rng.below(9));
     core.store_queue = static_cast<std::uint32_t>(1 + rng.below(56));
     core.flush_buffers = static_cast<std::uint32_t>(1 + rng.below(4));
     core.reorder_reads = static_cast<std::uint32_t>(rng.below(9));

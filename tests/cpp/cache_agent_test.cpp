@@ -215,9 +215,9 @@ TEST(Prefetchers, FetchWhatTheySayAndNothingWhenOff) {
     upward.back().waits = upward.back().feeds = true;
   }
   const Played stream(config, {upward});
-  // Two lines teach it the direction; it stops at the page's end, so each is read once.
+  // Nine lines teach it the direction; it stops at the page's end, so each is read once.
   EXPECT_EQ(stream.entered(Op::read), 64u);
-  EXPECT_EQ(stream.counters.at("prefetches"), 61u);
+  EXPECT_EQ(stream.counters.at("prefetches"), 55u);
   EXPECT_LT(stream.now, 20 * (config.read_out + memory + config.read_back));
 }
 

@@ -283,13 +283,48 @@ def test_intervals_and_their_variation() -> None:
     assert variation([7]) == 0
 
 
-def test_an_mfence_keeps_the_next_line_waiting_and_an_sfence_does_not() -> None:
-    def ns_per_line(kind: str) -> float:
-        pattern = Stream(
-            op="store+clwb", access=64, stride="random", fence_every=64, fence_kind=kind, lines=4096
-        )
-        (point,) = nearfar.measure("model:optane-100,channels=6", pattern).points
-        return point.ns_per_line
+def fenced_stores_ns(kind: str, lines_ahead: int = 64) -> float:
+    pattern = Stream(
+        op="store+clwb", access=64, stride="random", fence_every=64, fence_kind=kind, lines=4096
+    )
+    target = f"{MODEL},channels=6,cpu.fence.lines_ahead={lines_ahead}"
+    (point,) = nearfar.measure(target, pattern).points
+    return point.ns_per_line
 
-    idle_read = 300  # ns at least: the line comes in first
-    assert ns_per_line("mfence") > ns_per_line("sfence") + idle_read
+
+def test_what_keeps_the_next_store_from_asking_for_its_line() -> None:
+    with_the_read = fenced_stores_ns("sfence") + 300  # ns, an idle read at least
+    assert fenced_stores_ns("mfence") > with_the_read
+    assert fenced_stores_ns("sfence", lines_ahead=0) > with_the_read
+
+
+def test_past_one_sfence_two_stores_fetch_at_a_time() -> None:
+    one, two = (fenced_stores_ns("sfence", lines_ahead=n) for n in (0, 1))
+    assert two == pytest.approx(one / 2, rel=0.05)
+
+
+def plain_stores(threads: int = 1, **keys: str | int) -> float:
+    pattern = Stream(op="store", access=64, stride="random", lines=4096, threads=threads)
+    overrides = "".join(f",{key.replace('_', '.', 1)}={value}" for key, value in keys.items())
+    (point,) = nearfar.measure(f"{MODEL},channels=6{overrides}", pattern).points
+    return point.gb_per_s
+
+
+def test_cached_stores_wait_for_so_many_lines_at_once() -> None:
+    assert plain_stores(cpu_store_lines=2) == pytest.approx(
+        2 * plain_stores(cpu_store_lines=1), rel=0.1
+    )
+
+
+def test_a_second_thread_of_a_core_halves_what_the_first_one_has() -> None:
+    alone, beside = (plain_stores(2, cpu_cores=cores, cpu_store_lines=2) for cores in (2, 1))
+    assert beside == pytest.approx(alone / 2, rel=0.1)
+
+
+def test_a_line_that_the_adjacent_line_prefetcher_brings_counts_among_a_stores() -> None:
+    target = f"{MODEL},channels=6,cpu.store_lines=4,cpu.prefetch.adjacent="
+    pattern = Stream(op="store", access=64, stride="random", lines=4096)
+    off, on = (
+        nearfar.measure(f"{target}{flag}", pattern).points[0].gb_per_s for flag in ("false", "true")
+    )
+    assert on == pytest.approx(off / 2, rel=0.1)

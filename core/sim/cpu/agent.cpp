@@ -1,5 +1,6 @@
 #include "sim/cpu/agent.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -36,6 +37,8 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
   for (std::size_t i = 0; i < programs.size(); ++i) {
     threads_[i].program = std::move(programs[i]);
     threads_[i].at = threads_[i].table_at = now_;
+    threads_[i].core = static_cast<std::uint16_t>(i % config_.cores);
+    threads_[i].share = share_of(threads_[i].core);
   }
   caches_.reset();
   if (limits.untimed != 0 && config_.cached) warm_caches(limits.untimed);
@@ -60,12 +63,7 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
     while (events_.next() <= now) {
       const Event event = events_.pop();
       if (event.kind == Event::Kind::send) {
-        const Flight& flight = flights_[event.index];
-        Request request;
-        request.id = event.index;
-        request.address = flight.address;
-        request.op = flight.reads() ? Op::read : Op::write;
-        uncore_.send(request, flight.thread, now);
+        send(event.index, now);
       } else if (event.kind == Event::Kind::arrive) {
         arrived(event.index, now);
       } else if (event.kind == Event::Kind::fence) {
@@ -90,6 +88,22 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
   measured_.lines = lines_ - limits.warm_lines;
   measured_.elapsed = end - warm_at_;
   return std::move(measured_);
+}
+
+void Agent::send(Index index, Tick now) {
+  const Flight& flight = flights_[index];
+  const std::uint16_t core = threads_[flight.thread].core;
+  if (flight.kind == Flight::Kind::fill && uncore_.reads_wait(flight.address) &&
+      caches_->drop(static_cast<Hierarchy::Miss>(flight.serial))) {
+    flights_.give_back(index);
+    resume_core(core, now);
+    return;
+  }
+  Request request;
+  request.id = index;
+  request.address = flight.address;
+  request.op = flight.reads() ? Op::read : Op::write;
+  uncore_.send(request, core, now);
 }
 
 void Agent::run_thread(std::uint16_t index, Tick now) {
@@ -128,24 +142,25 @@ void Agent::run_thread(std::uint16_t index, Tick now) {
 bool Agent::can_issue(const Thread& thread) const {
   const Step& step = thread.step;
   if (step.waits && thread.feeding) return false;
-  const bool buffer = cached(step) || thread.buffers < config_.load_buffers;
+  const bool buffer = cached(step) || thread.buffers < thread.share.load_buffers;
   switch (step.kind) {
     case Step::Kind::load:
     case Step::Kind::nt_load:
       return buffer &&
              (thread.loads_out.empty() ||
-              thread.instruction + step.instructions - thread.loads_out.front() < config_.rob);
+              thread.instruction + step.instructions - thread.loads_out.front() < thread.share.rob);
     case Step::Kind::nt_store:
-      return thread.fences == 0 && thread.nt_stores < config_.wc_buffers;
+      return thread.fences == 0 && thread.nt_stores < thread.share.wc_buffers;
     case Step::Kind::store:
     case Step::Kind::store_clwb:
-      return buffer && thread.stores.size() < config_.store_queue;
+      return buffer && thread.stores.size() < thread.share.store_queue &&
+             may_ask_for_line(thread) && thread.fences <= config_.fence_lines_ahead;
     case Step::Kind::mfence:
     case Step::Kind::wait:
       if (thread.loads != 0) return false;
       return drained(thread);
     case Step::Kind::sfence:
-      return step.timed ? drained(thread) : thread.stores.size() < config_.store_queue;
+      return step.timed ? drained(thread) : thread.stores.size() < thread.share.store_queue;
     case Step::Kind::sample_begin:
     case Step::Kind::sample_end:
       return thread.fences == 0;
@@ -154,6 +169,12 @@ bool Agent::can_issue(const Thread& thread) const {
       return true;
   }
   return true;
+}
+
+/// Whether the lines that a cached store brings in have room beside those on their way.
+bool Agent::may_ask_for_line(const Thread& thread) const {
+  if (thread.step.again || thread.store_lines == 0) return true;
+  return thread.store_lines + lines_of_store() <= thread.share.store_lines;
 }
 
 bool Agent::cached(const Step& step) const {
@@ -291,7 +312,7 @@ void Agent::arrived(Index index, Tick now) {
   flights_.give_back(index);
   Thread& thread = threads_[flight.thread];
   if (flight.buffered) --thread.buffers;
-  if (flight.release) caches_->release(flight.thread);
+  if (flight.release) caches_->release(thread.core);
   switch (flight.kind) {
     case Flight::Kind::load:
       if (lines_ >= limits_.warm_lines && (limits_.leader_lines == 0 || flight.thread == 0)) {
@@ -308,8 +329,10 @@ void Agent::arrived(Index index, Tick now) {
       break;
     case Flight::Kind::store_line:
       --thread.loads;
+      thread.store_lines -= flight.store_lines;
       thread.stores[flight.serial - thread.first_store].line_here = true;
       commit_stores(flight.thread, now);
+      if (flight.release) resume_core(thread.core, now);
       return;
     case Flight::Kind::nt_store:
       --thread.nt_stores;
@@ -328,7 +351,11 @@ void Agent::arrived(Index index, Tick now) {
     }
     case Flight::Kind::eviction:
       if (config_.cached) {
-        caches_->written(flight.thread);
+        caches_->written(thread.core);
+        for (std::size_t i = thread.core; i < threads_.size(); i += config_.cores) {
+          commit_stores(static_cast<std::uint16_t>(i), now);
+        }
+        return;
       } else {
         --thread.evictions;
       }
@@ -338,7 +365,31 @@ void Agent::arrived(Index index, Tick now) {
       fill(flight, now);
       return;
   }
-  resume(flight.thread, now);
+  if (flight.release) {
+    resume_core(thread.core, now);
+  } else {
+    resume(flight.thread, now);
+  }
+}
+
+/// A miss register of the core is free: any of its threads may have waited for it.
+void Agent::resume_core(std::uint16_t core, Tick now) {
+  for (std::size_t i = core; i < threads_.size(); i += config_.cores) {
+    resume(static_cast<std::uint16_t>(i), now);
+  }
+}
+
+/// Queues and buffers are divided evenly among a core's threads.
+Agent::Share Agent::share_of(std::size_t core) const {
+  const auto threads =
+      static_cast<std::uint32_t>((threads_.size() - core + config_.cores - 1) / config_.cores);
+  const auto part = [threads](std::uint32_t all) { return std::max(1u, all / threads); };
+  return {.load_buffers = part(config_.load_buffers),
+          .wc_buffers = part(config_.wc_buffers),
+          .store_lines = part(config_.store_lines),
+          .store_queue = part(config_.store_queue),
+          .flush_buffers = part(config_.flush_buffers),
+          .rob = part(config_.rob)};
 }
 
 void Agent::resume(std::uint16_t index, Tick now) {

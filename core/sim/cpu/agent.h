@@ -18,7 +18,8 @@
 
 namespace nearfar::sim::cpu {
 
-/// Plays programs on a device as cores would, one thread a core.
+/// Plays programs on a device as cores would, one thread a core; further threads are second
+/// threads of the cores, whose caches they share and whose buffers and queues they divide.
 ///
 /// Steps issue in program order, each when what it needs is there: a load that passes the caches
 /// a line buffer, one that does not what the caches have for a miss, both room in the reorder
@@ -70,7 +71,19 @@ class Agent {
     bool asked = true;  ///< for its line
   };
 
+  /// A thread's part of its core, in what a core has of each.
+  struct Share {
+    std::uint32_t load_buffers = 0;
+    std::uint32_t wc_buffers = 0;
+    std::uint32_t store_lines = 0;
+    std::uint32_t store_queue = 0;
+    std::uint32_t flush_buffers = 0;
+    std::uint32_t rob = 0;
+  };
+
   struct Thread {
+    std::uint16_t core = 0;
+    Share share;
     std::unique_ptr<Program> program;
     Step step;
     bool has_step = false;
@@ -81,6 +94,8 @@ class Agent {
     std::uint32_t loads = 0;  ///< out; and lines that stores wait for
     std::uint32_t buffers = 0;  ///< line buffers in use
     std::uint32_t nt_stores = 0;  ///< write-combining buffers in use
+    std::uint32_t store_lines =
+        0;  ///< that cached stores have asked memory for, neighbours included
     std::uint32_t flushes = 0;  ///< flush buffers in use
     std::uint32_t evictions = 0;  ///< dirty lines on their way out of the caches
     std::uint32_t unaccepted = 0;  ///< flushes that a fence has to wait for
@@ -98,11 +113,12 @@ class Agent {
 
   struct Flight {
     enum class Kind : std::uint8_t { load, store_line, fill, nt_store, flush, eviction } kind{};
-    std::uint16_t thread = 0;
+    std::uint16_t thread = 0;  ///< of fills and evictions any of the core's
     bool feeds = false;
     bool timed = false;
     bool buffered = false;  ///< holds a line buffer
     bool release = false;  ///< hit beyond L1: holds a register of L1
+    std::uint8_t store_lines = 0;  ///< asked of memory for the store: counted in the thread's
     Tick issued{};
     std::uint64_t serial = 0;  ///< of the load, of the store that needs the line, of the miss
     Address address;
@@ -119,6 +135,11 @@ class Agent {
   void run_thread(std::uint16_t thread, Tick now);
   [[nodiscard]] bool can_issue(const Thread& thread) const;
   [[nodiscard]] bool cached(const Step& step) const;
+  [[nodiscard]] bool may_ask_for_line(const Thread& thread) const;
+  /// With the one that the adjacent-line prefetcher brings along.
+  [[nodiscard]] std::uint8_t lines_of_store() const {
+    return config_.cached && config_.caches.prefetch.adjacent ? 2 : 1;
+  }
   bool issue(std::uint16_t thread);
   bool issue_load(std::uint16_t thread);
   bool issue_store(std::uint16_t thread);
@@ -137,9 +158,12 @@ class Agent {
   void warm_caches(std::uint64_t lines);
   bool warm_line(std::uint16_t thread);
   void launch(const Flight& flight, Tick out);
+  void send(Index flight, Tick now);
   void accepted(Index flight, Tick now);
   void arrived(Index flight, Tick now);
   void resume(std::uint16_t thread, Tick now);
+  void resume_core(std::uint16_t core, Tick now);
+  [[nodiscard]] Share share_of(std::size_t core) const;
 
   Device& device_;
   Config config_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/cpu/agent.h"
 
 /// The agent's way through the caches.
@@ -6,7 +8,7 @@ namespace nearfar::sim::cpu {
 /// They are made when first used, for their tags take a few MiB.
 void Agent::open_caches() {
   if (!caches_) caches_ = std::make_unique<Hierarchy>(config_.caches, caches_seed_);
-  caches_->add_cores(threads_.size());
+  caches_->add_cores(std::min<std::size_t>(threads_.size(), config_.cores));
 }
 
 /// Looks a load, or the line that a store needs, up. False if it has to be tried again, when
@@ -15,7 +17,7 @@ bool Agent::ask_caches(const Flight& flight, Tick at) {
   open_caches();
   const Index index = flights_.take(flight);
   const Hierarchy::Answer answer = caches_->access(
-      flight.thread, flight.address,
+      threads_[flight.thread].core, flight.address,
       flight.kind == Flight::Kind::load ? Hierarchy::Kind::load : Hierarchy::Kind::store, index);
   send_transfers(at);
   switch (answer.state) {
@@ -28,6 +30,10 @@ bool Agent::ask_caches(const Flight& flight, Tick at) {
       events_.push(at + answer.latency, {Event::Kind::arrive, index});
       break;
     case Hierarchy::Answer::State::waits:
+      if (answer.asked && flight.kind == Flight::Kind::store_line) {
+        flights_[index].store_lines = lines_of_store();
+        threads_[flight.thread].store_lines += flights_[index].store_lines;
+      }
       break;
   }
   return true;
@@ -51,7 +57,7 @@ bool Agent::ask_again(std::uint16_t index, Tick now) {
 /// How long an uncached load takes that finds its line in the caches.
 std::optional<Tick> Agent::found_in_caches(std::uint16_t thread, Address address) const {
   if (!caches_) return std::nullopt;
-  const std::optional<Hierarchy::Level> level = caches_->where(thread, address);
+  const std::optional<Hierarchy::Level> level = caches_->where(threads_[thread].core, address);
   return level ? std::optional(caches_->latency(*level)) : std::nullopt;
 }
 
@@ -73,7 +79,7 @@ void Agent::fill(const Flight& flight, Tick now) {
   send_transfers(now);
   // What is woken issues what comes after it, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) arrived(woken_[i], now);
-  resume(flight.thread, now);
+  resume_core(flight.thread, now);
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     if (!threads_[i].socket_full) continue;
     threads_[i].socket_full = false;
@@ -100,7 +106,7 @@ bool Agent::warm_line(std::uint16_t thread) {
   Step step;
   while (threads_[thread].program->next(step)) {
     if (!cached(step)) continue;
-    caches_->warm(thread, step.address,
+    caches_->warm(threads_[thread].core, step.address,
                   step.kind == Step::Kind::load ? Hierarchy::Kind::load : Hierarchy::Kind::store);
     if (step.kind == Step::Kind::store_clwb) caches_->flush(step.address, config_.clwb_keeps);
     if (!step.again) return true;

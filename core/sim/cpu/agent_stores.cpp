@@ -35,6 +35,8 @@ bool Agent::issue_store(std::uint16_t index) {
                 .address = step.address};
   if (!cached(step)) {
     flight.buffered = true;
+    flight.store_lines = 1;
+    ++thread.store_lines;
     ++thread.buffers;
     launch(flight, config_.read_out);
   } else if (!ask_caches(flight, thread.at)) {
@@ -60,9 +62,9 @@ void Agent::commit_stores(std::uint16_t index, Tick now) {
     const bool flush = store.kind == QueuedStore::Kind::flush;
     if (!store.line_here && (store.asked || !ask_again(index, now))) break;
     if (!store.line_here) break;
-    if (flush && thread.flushes == config_.flush_buffers) break;
+    if (flush && thread.flushes == thread.share.flush_buffers) break;
     if (config_.cached) {
-      if (!caches_->commit(index, store.address)) {
+      if (!caches_->commit(thread.core, store.address)) {
         // Its line has been thrown out, or another core has it.
         store.line_here = store.asked = false;
         continue;
@@ -103,7 +105,7 @@ bool Agent::evict_if_full(std::uint16_t index, Address address, Tick now) {
     return true;
   }
   // Victims wait in the line buffers, like the lines that push them out.
-  if (threads_[index].evictions == config_.load_buffers) return false;
+  if (threads_[index].evictions == threads_[index].share.load_buffers) return false;
   ++threads_[index].evictions;
   if (!dirty_.empty()) std::swap(address, dirty_[rng_.below(dirty_.size())]);
   launch({.kind = Flight::Kind::eviction, .thread = index, .issued = now, .address = address},

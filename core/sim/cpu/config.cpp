@@ -61,8 +61,10 @@ HierarchyConfig hierarchy(const Settings& settings) {
 Config Config::from(const Settings& settings) {
   const auto count = [&](const char* key) { return number(settings, key); };
   Config config;
+  config.cores = count("cpu.cores");
   config.load_buffers = count("cpu.load_buffers");
   config.wc_buffers = count("cpu.wc_buffers");
+  config.store_lines = count("cpu.store_lines");
   config.store_queue = count("cpu.store_queue");
   config.flush_buffers = count("cpu.flush_buffers");
   config.rob = count("cpu.rob");
@@ -76,6 +78,7 @@ Config Config::from(const Settings& settings) {
   config.flush_back = settings.time("cpu.path.flush_back");
   config.flush_occupancy = settings.time("cpu.path.flush_occupancy");
   config.sfence = settings.time("cpu.fence.sfence");
+  config.fence_lines_ahead = count("cpu.fence.lines_ahead");
   config.mfence = settings.time("cpu.fence.mfence");
   config.timer = settings.time("cpu.timer");
   config.line_instructions = count("cpu.instructions.line");
@@ -92,8 +95,11 @@ Config Config::from(const Settings& settings) {
 
 Config Config::none(std::uint32_t outstanding) {
   Config config;
+  config.cores = 1u << 16;
   config.load_buffers = outstanding;
   config.wc_buffers = outstanding;
+  config.store_lines = outstanding;
+  config.fence_lines_ahead = outstanding;
   config.store_queue = outstanding;
   config.flush_buffers = outstanding;
   config.rob = ~std::uint32_t{0};

@@ -50,8 +50,10 @@ struct HierarchyConfig {
 /// The request agent: what of a core decides how it loads memory. Not a core model: no
 /// instruction is executed, but the limits that a core puts on its memory traffic are here.
 struct Config {
+  std::uint32_t cores = 0;          ///< threads beyond are second threads of theirs
   std::uint32_t load_buffers = 0;   ///< lines a core waits for at once (loads and RFOs)
   std::uint32_t wc_buffers = 0;     ///< write-combining buffers: NT stores in flight
+  std::uint32_t store_lines = 0;    ///< lines that cached stores wait for at once
   std::uint32_t store_queue = 0;    ///< stores and flushes not yet committed
   std::uint32_t flush_buffers = 0;  ///< cache-line write-backs (clwb) in flight
   std::uint32_t rob = 0;            ///< reorder buffer, in instructions
@@ -66,6 +68,7 @@ struct Config {
   Tick flush_back{};                ///< acceptance to what a fence waits for
   Tick flush_occupancy{};           ///< a flush buffer is taken at least this long
   Tick sfence{};
+  std::uint32_t fence_lines_ahead = 0;  ///< sfences past which stores still ask for their lines
   Tick mfence{};
   Tick timer{};                     ///< reading the clock, with its own fence
 

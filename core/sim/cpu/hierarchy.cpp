@@ -130,18 +130,20 @@ Hierarchy::Answer Hierarchy::miss(Core core, Line line, Tick translation, Waiter
              translation);
   ++count_.misses;
   after_l1_miss(core, line, false);
-  return {Answer::State::waits, Level::memory, translation};
+  return {Answer::State::waits, Level::memory, translation, true};
 }
 
 void Hierarchy::after_l1_miss(Core core, Line line, bool hit) {
   if (!config_.prefetch.adjacent && !config_.prefetch.stream) return;
   wanted_.clear();
   cores_[core].prefetcher.observe(line, hit, wanted_);
-  for (const Line next : wanted_) prefetch(core, next);
+  for (const Line next : wanted_) {
+    prefetch(core, next, config_.prefetch.adjacent && !hit && next == (line ^ 1));
+  }
 }
 
 /// Into L2, from wherever it is; dropped when that would need a register that is not free.
-void Hierarchy::prefetch(Core core, Line line) {
+void Hierarchy::prefetch(Core core, Line line, bool adjacent) {
   const Private& at = cores_[core];
   if (at.l2.find(line) != Cache::none || pending_of_.contains(line)) return;
   if (const std::optional<bool> dirty = from_socket(core, line)) {
@@ -153,7 +155,8 @@ void Hierarchy::prefetch(Core core, Line line) {
       pending_.in_use() >= config_.l3.mshrs) {
     return;
   }
-  ask_memory(line, {.core = core, .demand = false, .l1 = false, .l2 = true}, Tick{});
+  ask_memory(line, {.core = core, .demand = false, .l1 = false, .l2 = true, .waits = !adjacent},
+             Tick{});
   ++count_.prefetches;
 }
 
@@ -181,6 +184,17 @@ void Hierarchy::filled(Miss miss, std::vector<Waiter>& woken) {
     woken.push_back(waiting.waiter);
   }
   pending_.give_back(miss);
+}
+
+bool Hierarchy::drop(Miss miss) {
+  const Pending& pending = pending_[miss];
+  for (const Waiting& waiting : pending.waiting) {
+    if (waiting.waits) return false;
+  }
+  for (const Waiting& waiting : pending.waiting) --cores_[waiting.core].l2_misses;
+  pending_of_.erase(pending.line);
+  pending_.give_back(miss);
+  return true;
 }
 
 bool Hierarchy::commit(Core core, Address address) {
@@ -257,6 +271,9 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
     const std::optional<bool> dirty = from_socket(core, line);
     if (!dirty && config_.inclusive) into_l3(core, line, false);
     install(core, line, dirty.value_or(false), true);
+    if (config_.prefetch.adjacent && at.l2.find(line ^ 1) == Cache::none) {
+      install(core, line ^ 1, from_socket(core, line ^ 1).value_or(false), false);
+    }
   }
   if (kind == Kind::store) commit(core, address);
   warming_ = false;

@@ -58,6 +58,7 @@ class Hierarchy {
     State state = State::full;
     Level level = Level::l1;  ///< where it hit, or whose registers are all in use
     Tick latency{};
+    bool asked = false;  ///< waits for a line that memory was asked for now
   };
 
   /// A line to be read from memory, or written to it.
@@ -121,6 +122,9 @@ class Hierarchy {
   /// Memory has answered a read; appends the waiting ids in order of their asking.
   void filled(Miss miss, std::vector<Waiter>& woken);
 
+  /// Gives up a read of an adjacent line; false if anything else asked for it.
+  bool drop(Miss miss);
+
   /// Memory has accepted one of the core's writes.
   void written(Core core) { --cores_[core].writebacks; }
 
@@ -183,6 +187,7 @@ class Hierarchy {
     bool demand = true;  ///< not a prefetch: goes into L1, and `waiter` is told
     bool l1 = false;
     bool l2 = false;
+    bool waits = true;  ///< not the adjacent line: that is dropped when memory is busy
     Waiter waiter = 0;
   };
   struct Pending {
@@ -208,7 +213,7 @@ class Hierarchy {
   Answer miss(Core core, Line line, Tick translation, Waiter waiter);
   void after_l1_miss(Core core, Line line, bool hit);
   std::optional<bool> from_socket(Core core, Line line);
-  void prefetch(Core core, Line line);
+  void prefetch(Core core, Line line, bool adjacent);
   void ask_memory(Line line, const Waiting& waiting, Tick delay);
   void install(Core core, Line line, bool dirty, bool to_l1);
   static void into_l1(Private& at, Line line);

@@ -104,6 +104,13 @@ void Socket::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::send: {
       const Flight& flight = flights_[event.index];
+      if (flight.kind == Traffic::fill && uncore_.reads_wait(flight.address) &&
+          caches_.drop(static_cast<Hierarchy::Miss>(flight.id))) {
+        const Core core = flight.core;
+        flights_.give_back(event.index);
+        retry(core);
+        break;
+      }
       Request request;
       request.id = event.index;
       request.address = flight.address;

@@ -25,6 +25,12 @@ class Uncore {
   /// Takes a request of `core`; it will reach the device, now or later.
   void send(Request request, std::uint16_t core, Tick now);
 
+  /// Whether lines already wait for the queue of a read at `address`.
+  [[nodiscard]] bool reads_wait(Address address) const {
+    const std::uint32_t port = 2 * device_.queue_of(address);
+    return port < waiting_.size() && !waiting_[port].cores.empty();
+  }
+
   /// The device has a place for `port`.
   void wake(std::uint16_t port, Tick now);
 

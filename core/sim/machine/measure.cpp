@@ -66,6 +66,7 @@ cpu::Config core_config(const Settings& settings, const AgentChoice& choice,
   if (choice.outstanding != 0) {
     config.load_buffers = std::min(config.load_buffers, choice.outstanding);
     config.wc_buffers = std::min(config.wc_buffers, choice.outstanding);
+    config.store_lines = std::min(config.store_lines, choice.outstanding);
     config.caches.l1.mshrs = std::min(config.caches.l1.mshrs, choice.outstanding);
   }
   return config;

@@ -9,8 +9,10 @@ _POLICIES = ("lru", "plru", "qlru", "random")
 
 KEYS = (
     clock("cpu.clock", "2.2 GHz", "Core clock; informative, every path below is a time"),
-    count("cpu.load_buffers", 16, 1, 1024, "Lines a core waits for at once: loads that miss, and lines that cached stores bring in"),
+    count("cpu.cores", 24, 1, 1024, "Cores of the socket; further threads of a pattern are second threads of theirs and share what a core has"),
+    count("cpu.load_buffers", 16, 1, 1024, "Lines a core waits for at once: loads that miss; without cpu.caches also the lines that cached stores bring in"),
     count("cpu.wc_buffers", 12, 1, 1024, "Write-combining buffers of a core: non-temporal stores in flight"),
+    count("cpu.store_lines", 9, 1, 1024, "Lines that a core's cached stores wait for at once, those that the adjacent-line prefetcher brings along included"),
     count("cpu.store_queue", 56, 1, 4096, "Store queue: stores and flushes that have not committed"),
     count("cpu.flush_buffers", 4, 1, 1024, "Cache-line write-backs (clwb) of a core in flight"),
     count("cpu.rob", 224, 1, 65536, "Reorder buffer, in instructions: none issues that far behind the oldest load still out"),
@@ -24,6 +26,7 @@ KEYS = (
     time("cpu.path.flush_back", "32 ns", "0 ps", "10 us", "clwb: from its acceptance there to what a fence waits for"),
     time("cpu.path.flush_occupancy", "218 ns", "0 ps", "10 us", "clwb: a flush buffer is taken for at least so long"),
     time("cpu.fence.sfence", "10 ns", "0 ps", "10 us", "What an sfence costs beyond waiting until earlier stores are accepted"),
+    count("cpu.fence.lines_ahead", 64, 0, 4096, "Sfences in the store queue past which a cached store still asks for its line; past more it waits"),
     time("cpu.fence.mfence", "20 ns", "0 ps", "10 us", "What an mfence costs beyond waiting until earlier loads and stores are done"),
     time("cpu.timer", "14 ns", "0 ps", "1 us", "Reading the clock (rdtscp with its fence)"),
     count("cpu.instructions.line", 4, 0, 1024, "Instructions of the measuring loops for each line"),

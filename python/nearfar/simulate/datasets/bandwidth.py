@@ -32,6 +32,11 @@ OPERATIONS = {
 }
 AREA = 2 << 30  # of each thread
 
+# What the study calls stores with clwb at random places of six DIMMs was on one day plain stores:
+# at every access size and number of threads its rate is that of plain stores on other days, to 3 %,
+# and it writes blocks three to four times, where flushed lines combine.
+_PLAIN_STORES = ("Store+Flush", "2019-04-04")
+
 # Per thread, at least; a thread of 24 gets enough to see every queue full.
 LINES_PER_THREAD = 4096
 LINES = 65536
@@ -47,7 +52,7 @@ def series(tables: Tables, dimms: int) -> list[Series]:
                 continue
             op = OPERATIONS[row["operation"]]
             job = stream_job(
-                op,
+                _played(row),
                 access=table.whole(row, "access_size_B"),
                 stride=table.whole(row, "stride_B"),
                 threads=table.whole(row, "threads"),
@@ -116,6 +121,11 @@ def stream_job(op: str, *, access: int, stride: int, threads: int, dimms: int) -
         lines=max(LINES, LINES_PER_THREAD * threads, 4 * threads * access // LINE),
     )
     return Job(pattern, (("channels", str(dimms)),), cost=pattern.lines_for(access, threads))
+
+
+def _played(row: Row) -> str:
+    measured = (row["operation"], row.get("date"))
+    return "store" if measured == _PLAIN_STORES else OPERATIONS[row["operation"]]
 
 
 def _wanted(table: Table, row: Row, dimms: int) -> bool:

@@ -32,6 +32,9 @@ COLUMNS = (
 )
 GIB_PER_S = (1 << 30) / 1e9  # in GB/s
 PREFETCHERS = (("cpu.prefetch.adjacent", "true"), ("cpu.prefetch.stream", "true"))
+# Store, clwb and sfence to random lines take 219 ns on the DIMMs and 125 ns on DRAM, which is as
+# if two of them were under way at a time: a store's line is fetched behind one sfence, not more.
+CASCADE_LAKE = (*PREFETCHERS, ("cpu.fence.lines_ahead", "1"), ("cpu.cores", "18"))
 
 OPERATIONS = {
     ("read", ""): "load",
@@ -103,7 +106,7 @@ def _point(table: Table, row: Row, machine: str) -> HardwarePoint:
         unit="GB/s",
         job=Job(
             pattern,
-            _overrides(machine),
+            server(machine),
             cost=pattern.lines_for(access, threads),
         ),
         quantity="gb_per_s",
@@ -113,8 +116,9 @@ def _point(table: Table, row: Row, machine: str) -> HardwarePoint:
     )
 
 
-def _overrides(machine: str) -> tuple[tuple[str, str], ...]:
-    shared = (("channels", str(CHANNELS[machine])), PREFETCHERS[1])
+def server(machine: str) -> tuple[tuple[str, str], ...]:
+    core = PREFETCHERS if machine == "200" else CASCADE_LAKE
+    shared = (("channels", str(CHANNELS[machine])), *core)
     return shared if machine == "dram" else (*shared, ("nvdimm.power_budget", "18 W"))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from nearfar.results.wording import size
-from nearfar.simulate.datasets.perma import CHANNELS, MACHINES, SOURCE, perma_stream
+from nearfar.simulate.datasets.perma import MACHINES, SOURCE, perma_stream, server
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
 
@@ -43,18 +43,25 @@ def series(tables: Tables, machine: str) -> list[Series]:
     ]
 
 
+# An address is the remainder of a random number by the range: a 64-bit division of some 36
+# micro-operations and a call for each operation. Two are under way at a time: 209 ns each on six
+# DIMMs, where one takes 430, and 63 ns on DRAM, where one takes 138.
+_INSTRUCTIONS = ("cpu.instructions.random", "120")
+_LONGEST = 512  # bytes read, whatever is asked for: 1 KiB takes no longer
+
+
 def _point(table: Table, row: Row, machine: str, op: str, access: int) -> HardwarePoint:
     threads = table.whole(row, "threads")
+    access = min(access, _LONGEST)
     area = table.whole(row, "memory_range_B") // threads // access * access
     pattern = perma_stream(op, access, threads, area, random=True)
-    power = () if machine == "dram" else (("nvdimm.power_budget", "18 W"),)
     return HardwarePoint(
         label=f"{row['benchmark']}, {size(access)}, {threads} thread{'s' if threads > 1 else ''}",
         real=table.number(row, "ops_per_s") * access / 1e9,
         unit="GB/s",
         job=Job(
             pattern,
-            (("channels", str(CHANNELS[machine])), *power),
+            (*server(machine), _INSTRUCTIONS),
             cost=pattern.lines_for(access, threads),
         ),
         quantity="gb_per_s",

@@ -16,6 +16,7 @@ from nearfar.simulate.datasets.perma import (
     OPERATIONS,
     SOURCE,
     perma_stream,
+    server,
 )
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.tables import Row, Table, Tables
@@ -26,7 +27,6 @@ COLUMNS = ("family", "system", "workload", "exec_mode", "bandwidth_GiBps", OTHER
 _CHANNELS = {("dimms", "1dimms"): 1, ("dimms", "6dimms"): 6, ("pmem", "apache-256"): 6}
 _ON_DIMMS = ("pmem_log", "pmem_scan")
 _IN_DRAM = ("dram_index", "dram_aggregation")
-_DRAM = (("channels", "6"),)
 _RANGE = 10 << 30
 
 
@@ -57,7 +57,7 @@ def _point(table: Table, row: Row, dimms: int) -> HardwarePoint:
     area = _RANGE // threads // access * access
     pattern = perma_stream(op, access, threads, area, random=row["exec_mode"] == "random")
     on_dimms = row["workload"] in _ON_DIMMS
-    overrides = (("channels", str(dimms)), ("nvdimm.power_budget", "18 W")) if on_dimms else _DRAM
+    overrides = server(f"{dimms}dimm" if on_dimms else "dram")
     ((other, (others, _)),) = json.loads(row[OTHERS]).items()
     return HardwarePoint(
         label=f"{size(access)}, {threads} threads beside {others} of {other}",
