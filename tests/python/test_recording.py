@@ -50,12 +50,12 @@ def test_pieces_become_a_trace_that_is_whole(tmp_path: Path) -> None:
 def test_every_program_of_every_process_has_its_own(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "t.nft")
     with recording.listening(str(tmp_path)) as name:
+        send(name, HEADER + 3 * RECORD, 3, process=8)  # a child, which ends before its parent
         send(name, HEADER + RECORD, 1)
-        send(name, HEADER + 2 * RECORD, 2, process=8)
-        send(name, HEADER + 3 * RECORD, 3, program=1)
+        send(name, HEADER + 4 * RECORD, 4, program=1)
         send(name, RECORD, 2)
     files = {Path(made.file).name: made.records for made in recording.finish()}
-    assert files == {"t.nft": 2, "t-2.nft": 2, "t-3.nft": 3}
+    assert files == {"t.nft": 2, "t-2.nft": 4, "t-3.nft": 3}
     assert recorded(tmp_path / "t-3.nft") == (3, "")
 
 

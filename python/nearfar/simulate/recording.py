@@ -39,8 +39,8 @@ class RecordedTrace:
 
 
 class Recording:
-    """Traces that are being recorded: `output` that of the first program, and NAME-2, NAME-3 and so
-    on those of further processes and of programs that they execute.
+    """Traces that are being recorded: `output` that of the program, and NAME-2, NAME-3 and so on
+    those of its children and of what they execute, in order of their process ids.
     """
 
     def __init__(self, output: str | Path, *, gaps: str = "time") -> None:
@@ -73,16 +73,17 @@ class Recording:
 
         Raises NearfarError when not all could be stored; what could be is there.
         """
-        for file in self._files.values():
+        files = [file for _, file in sorted(self._files.items())]
+        for number, file in enumerate(files, 1):
             try:
-                file.finish()
+                file.finish(self._name(number))
             except OSError as error:
                 self._fail(file, error)
         if self._failure is not None:
             lost, why = self._failure
             kept = f"the first {lost.records}" if lost.records else "no"
             raise NearfarError(f"{lost.path}: {why.strerror}; {kept} records are kept")
-        return [RecordedTrace(str(file.path), file.records) for file in self._files.values()]
+        return [RecordedTrace(str(file.path), file.records) for file in files]
 
     @property
     def failed(self) -> bool:
@@ -119,21 +120,24 @@ class Recording:
     def _file(self, process: int, program: int) -> _TraceFile:
         key = (process, program)
         if key not in self._files:
-            number = len(self._files) + 1
-            name = self._output.stem + (f"-{number}" if number > 1 else "")
-            self._files[key] = _TraceFile(self._output.with_name(name + self._output.suffix))
+            part = f"{self._output.name}.{process}-{program}.part"
+            self._files[key] = _TraceFile(self._output.with_name(part))
         return self._files[key]
+
+    def _name(self, number: int) -> Path:
+        name = self._output.stem + (f"-{number}" if number > 1 else "")
+        return self._output.with_name(name + self._output.suffix)
 
 
 class _TraceFile:
-    """A trace that grows by whole frames, under a name of its own until it is whole."""
+    """A trace that grows by whole frames, as the file `part` until it is whole."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, part: Path) -> None:
         import zstandard
 
-        self.path = path
+        self.path = part
         self.records = 0
-        self._part = path.with_name(path.name + ".part")
+        self._part = part
         self._packer = zstandard.ZstdCompressor(write_checksum=True)
         self._ends = [(0, 0)]  # of every frame: where in the file, and how many records so far
         self._stream = -1
@@ -144,10 +148,11 @@ class _TraceFile:
         self._append(piece, records)
         self.records = records
 
-    def finish(self) -> None:
-        """Ends the trace and gives it its name. On a disk without room for the end, the last frame
+    def finish(self, path: Path) -> None:
+        """Ends the trace and names it `path`. On a disk without room for the end, the last frame
         makes some.
         """
+        self.path = path
         if self._stream < 0:
             return
         try:
