@@ -158,8 +158,10 @@ Program::Thread Program::thread_started(Tick at) {
   return thread;
 }
 
+/// What waits to be played has not been counted, and takes no time here either.
 void Program::look(Thread thread) {
-  activity_.look(thread, cores_.clock(thread), cores_.core(thread).counts());
+  const sim::cpu::Core& core = cores_.core(thread);
+  activity_.look(thread, core.retired(), core.counts());
 }
 
 void Program::look_at_all() {
@@ -185,13 +187,13 @@ void Program::left(Thread thread) {
 }
 
 void Program::came_back(Thread thread, Tick at) {
+  look(thread);
   cores_.come_back(thread, at);
-  activity_.idle(thread, cores_.clock(thread));
+  activity_.idle(thread, cores_.core(thread).clock());
 }
 
 void Program::wait(Thread thread, Tick until) {
   cores_.catch_up(thread);
-  look(thread);
   came_back(thread, until);
 }
 

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,11 @@ using Pages = std::map<std::uint64_t, AddressSpace::Page>;
 Bytes size_of(const AddressSpace::Page& page) { return page.huge ? Frames::huge : Frames::small; }
 
 std::uint64_t lines_of(const AddressSpace::Page& page) { return page.reads + page.writes; }
+
+const char* name_of(std::optional<Mapping> kind) {
+  constexpr const char* names[] = {"memory", "heap", "stack", "file", "persistent"};
+  return kind ? names[static_cast<std::size_t>(*kind)] : "other";
+}
 
 /// What the hottest 1, 2, 4... take together, up to all: how far accesses are concentrated.
 void write_hottest(std::ostream& out, std::string_view name, std::vector<std::uint64_t> counts) {
@@ -41,7 +47,7 @@ struct Area {
 
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  bool persistent = false;
+  std::optional<Mapping> kind{};
   std::uint64_t lines = 0;
 
   [[nodiscard]] Bytes cell() const {
@@ -52,12 +58,13 @@ struct Area {
 };
 
 /// The areas with the most accesses, by address.
-std::vector<Area> areas_of(const Pages& pages) {
+std::vector<Area> areas_of(const AddressSpace& space) {
   std::vector<Area> areas;
-  for (const auto& [address, page] : pages) {
-    const bool apart = areas.empty() || address - areas.back().end > Area::gap ||
-                       areas.back().persistent != page.persistent;
-    if (apart) areas.push_back({.begin = address, .persistent = page.persistent});
+  for (const auto& [address, page] : space.pages()) {
+    const std::optional<Mapping> kind = space.kind_of(address);
+    const bool apart =
+        areas.empty() || address - areas.back().end > Area::gap || areas.back().kind != kind;
+    if (apart) areas.push_back({.begin = address, .kind = kind});
     areas.back().end = address + size_of(page);
     areas.back().lines += lines_of(page);
   }
@@ -80,8 +87,8 @@ struct Cell {
 void Program::write_page(std::ostream& out, std::uint64_t address,
                          const AddressSpace::Page& page) const {
   out << "page." << address << " = " << (space_.is_near(page.frame) ? "near " : "far ")
-      << (page.huge ? "huge " : "small ") << (page.persistent ? "persistent " : "memory ")
-      << page.reads << ' ' << page.writes << '\n';
+      << (page.huge ? "huge " : "small ") << name_of(space_.kind_of(address)) << ' ' << page.reads
+      << ' ' << page.writes << '\n';
 }
 
 void Program::write_pages(std::ostream& out) const {
@@ -109,7 +116,7 @@ void Program::write_pages(std::ostream& out) const {
 
 /// For each cell of an area: lines read, lines written, bytes in near and in far memory.
 void Program::write_map(std::ostream& out) const {
-  for (const Area& area : areas_of(space_.pages())) {
+  for (const Area& area : areas_of(space_)) {
     const Bytes size = area.cell();
     std::vector<Cell> cells((area.end - area.begin + size - 1) / size);
     for (auto page = space_.pages().lower_bound(area.begin);
@@ -119,7 +126,7 @@ void Program::write_map(std::ostream& out) const {
       cell.writes += page->second.writes;
       (space_.is_near(page->second.frame) ? cell.near : cell.far) += size_of(page->second);
     }
-    out << "map." << area.begin << " = " << size << (area.persistent ? " persistent" : " memory");
+    out << "map." << area.begin << " = " << size << ' ' << name_of(area.kind);
     for (const Cell& cell : cells) {
       out << ' ' << cell.reads << ' ' << cell.writes << ' ' << cell.near << ' ' << cell.far;
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -20,8 +21,12 @@ using policy::Tier;
 enum class Placement : std::uint8_t { near, far, interleave, policy };
 
 /// What lies behind a range of a program's addresses.
+/// All but persistent memory is placed as the user says.
 enum class Mapping : std::uint8_t {
-  memory,      ///< placed as the user says
+  memory,      ///< without a name
+  heap,        ///< what brk gave
+  stack,
+  file,        ///< the program, a library, a file
   persistent,  ///< a file below the persistent directory: always in far memory
 };
 
@@ -76,6 +81,12 @@ class AddressSpace final : public sim::cpu::PageMap {
   [[nodiscard]] const std::map<std::uint64_t, Page>& pages() const { return pages_; }
   void forget_counts();
 
+  /// What a page belongs to; nothing where nothing had been mapped that anybody knew of.
+  [[nodiscard]] std::optional<Mapping> kind_of(std::uint64_t page) const {
+    std::uint64_t begin = 0;
+    const Region* const region = region_of(page, begin);
+    return region == nullptr ? std::nullopt : std::optional(region->kind);
+  }
   /// Touched where nothing had been mapped that anybody knew of.
   [[nodiscard]] std::uint64_t unknown_pages() const { return unknown_pages_; }
   [[nodiscard]] std::uint64_t moves() const { return moves_; }

@@ -81,6 +81,22 @@ TEST(WindowCore, OverlapsOnlyAsManyLoadsAsItsQueueHolds) {
   EXPECT_NEAR(each, expected, 0.02 * expected);
 }
 
+TEST(WindowCore, TimeElsewhereIsNotTheProgramsTime) {
+  CoreMachine machine;
+  const Cores::Thread thread = machine.cores().add(Tick(5'000'000));
+  Code code;
+  code.add(alu({.destinations = {1}}));
+  machine.repeat(code, 4000);
+  const Tick first = machine.finish();
+  machine.cores().leave(thread);
+  machine.cores().come_back(thread, Tick(9'000'000));
+  machine.repeat(code, 4000);
+  const Tick second = machine.finish();
+  Fine spent = 0;
+  for (const Fine part : machine.counts().stack) spent += part;
+  EXPECT_EQ(coarse(spent), first - Tick(5'000'000) + (second - Tick(9'000'000)));
+}
+
 TEST(WindowCore, HitsTakeTheirLevelsLatencyOnAChain) {
   const struct {
     std::uint64_t lines;

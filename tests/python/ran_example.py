@@ -114,8 +114,8 @@ def example(name: str = "kv-store") -> Ran:
         elapsed_ns=4000.0,
         counts=counts,
         processes=(
-            RanProcess(0, 1, 0.0, 400.0, {"instructions": 100}),
-            RanProcess(1, 2, 500.0, 4000.0, counts, example_machine()),
+            RanProcess("/bin/sh", 0, 1, 0.0, 400.0, {"instructions": 100}),
+            RanProcess(name, 1, 2, 500.0, 4000.0, counts, example_machine()),
         ),
         notes=("a remark",),
         qemu="7.2",

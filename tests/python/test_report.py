@@ -13,7 +13,7 @@ import nearfar
 from nearfar import Chase, Overwrite
 from nearfar.cli.progress import ProgressBar, duration
 from nearfar.report.chart import draw
-from nearfar.report.scale import LogScale, binary_ticks, decimal_ticks, log_span
+from nearfar.report.scale import LogScale, binary_ticks, decimal_ticks, linear_ticks, log_span
 from nearfar.report.text import result_text, table, validation_text
 from nearfar.results import ComparedPoint, ComparedSeries
 from nearfar.results.wording import number, size
@@ -110,6 +110,16 @@ def test_ticks_lie_inside_and_can_be_read(low: float, span: float) -> None:
         float(tick.label.replace(" ", "")) == pytest.approx(tick.at, rel=1e-3, abs=1e-6)
         for tick in ticks
     )
+
+
+@given(some.floats(0, 1e6), some.floats(1e-3, 1e6), some.integers(3, 10))
+def test_ticks_of_a_linear_axis_are_multiples_of_a_round_step(
+    low: float, span: float, wanted: int
+) -> None:
+    ticks = [tick.at for tick in linear_ticks(low, low + span, wanted)]
+    assert wanted / 2.6 - 1 <= len(ticks) <= wanted + 1
+    slack = 1e-6 * (low + span)
+    assert all(low - slack <= at <= low + span + slack for at in ticks)
 
 
 @given(some.integers(6, 30), some.integers(2, 24))

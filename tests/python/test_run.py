@@ -362,6 +362,12 @@ def test_every_line_of_memory_is_found_again_over_time_by_page_and_by_area(
     lines = [*over.near_reads, *over.near_writes, *over.far_reads, *over.far_writes]
     assert sum(lines) >= 2 * (1 << 20) // 64
     assert memory.hot_pages.sums[-1] + memory.gone_lines == sum(lines)
+    by_kind: dict[str, int] = {}
+    for area in memory.areas:
+        found = sum(area.reads) + sum(area.writes)
+        by_kind[area.kind] = by_kind.get(area.kind, 0) + found
+    assert {"memory", "heap", "stack", "file"} >= set(by_kind) >= {"memory", "stack", "file"}
+    assert by_kind["memory"] >= 2 * (1 << 20) // 64
     by_area = sum(sum(area.reads) + sum(area.writes) for area in memory.areas)
     assert by_area == memory.hot_pages.sums[-1]
     assert sum(count for _, count in machine.load_latency.buckets) == machine.load_latency.count

@@ -131,6 +131,18 @@ class TestThisPage(EveryPage):
         for (_, width), expected in zip(widths, cycles, strict=True):
             assert width == pytest.approx(unit * expected, abs=0.2)
 
+    def test_there_is_a_cell_for_every_place_that_was_asked_and_a_bar_for_every_range(
+        self, opened: Opened
+    ) -> None:
+        machine = example_machine()
+        asked = [n for area in machine.memory.areas for n in (*area.reads, *area.writes) if n]
+        for title, expected in (
+            ("Hot pages", len(asked)),
+            ("Loads that L1 did not have", len(machine.load_latency.buckets)),
+        ):
+            card = opened.page.locator("article").filter(has=opened.page.get_by_text(title))
+            assert card.locator("rect.fill").count() == expected, title
+
     def test_every_picture_can_be_read_with_the_keys(self, opened: Opened) -> None:
         page = opened.page
         pictures = page.locator(".chart svg")

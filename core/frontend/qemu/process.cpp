@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "frontend/qemu/loaded.h"
 #include "frontend/qemu/trace_socket.h"
 
 namespace nearfar::frontend::qemu {
@@ -20,6 +22,18 @@ std::string read_file(const std::string& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+/// As it was called: QEMU's own command line has that behind `-0`. What would end a line of the
+/// result is left out.
+std::string called_as() {
+  std::ifstream line("/proc/self/cmdline", std::ios::binary);
+  std::string word;
+  while (std::getline(line, word, '\0') && word != "-0") {
+  }
+  if (!std::getline(line, word, '\0')) return "?";
+  std::erase_if(word, [](unsigned char c) { return std::iscntrl(c) != 0; });
+  return word;
 }
 
 void report(const Counts& counts, std::ostream& out) {
@@ -54,6 +68,7 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
     : folder_(std::move(folder)),
       options_(Settings::parse(read_file(folder_ + "/options"))),
       number_(number),
+      called_(called_as()),
       regions_only_(options_.flag("regions_only")),
       engine_(make_engine()),
       start_(start) {}
@@ -63,12 +78,20 @@ std::unique_ptr<Engine> Process::make_engine() const {
   if (options_.name("core") == "count") {
     return make_counting_engine(period, options_.time("quantum"));
   }
-  auto engine =
-      make_program_engine(Settings::parse(read_file(folder_ + "/model")), period, make_recorder());
-  for (const Range& range : persistent_) {
-    engine->mapped(range.begin, range.bytes, Mapping::persistent);
+  return make_program_engine(Settings::parse(read_file(folder_ + "/model")), period,
+                             make_recorder());
+}
+
+/// What the program found in its memory, or what a fork has left it.
+void Process::tell_loaded() {
+  std::ifstream maps("/proc/self/maps");
+  for (const Loaded& range : loaded_ranges(maps)) {
+    engine_->mapped(range.begin, range.bytes, range.kind);
   }
-  return engine;
+  if (heap_.bytes != 0) engine_->mapped(heap_.begin, heap_.bytes, Mapping::heap);
+  for (const Range& range : persistent_) {
+    engine_->mapped(range.begin, range.bytes, Mapping::persistent);
+  }
 }
 
 /// None unless a trace is wanted.
@@ -89,6 +112,7 @@ Thread& Process::attach() {
   // Guest threads begin when their creator's clock shows the same: no later than all others.
   const Tick slowest = gate_.slowest();
   const Tick at = slowest.is_never() ? start_ : slowest;
+  if (threads_.empty()) tell_loaded();
   Thread& thread = threads_.emplace_back();
   thread.engine = engine_->add_thread(at);
   thread.gate = gate_.join(at);
@@ -197,10 +221,22 @@ void Process::end_region() {
   if (--regions_ == 0 && regions_only_) engine_->end_region();
 }
 
-void Process::mapped(std::uint64_t address, std::uint64_t bytes, bool persistent) {
+void Process::mapped(std::uint64_t address, std::uint64_t bytes, Mapping kind) {
   const std::lock_guard lock(mutex_);
-  if (persistent) persistent_.push_back({Address(address), bytes});
-  engine_->mapped(Address(address), bytes, persistent ? Mapping::persistent : Mapping::memory);
+  if (kind == Mapping::persistent) persistent_.push_back({Address(address), bytes});
+  engine_->mapped(Address(address), bytes, kind);
+}
+
+void Process::heap_ends(std::uint64_t end) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t before = heap_.begin.value() + heap_.bytes;
+  if (before == 0) {  // the first call asks where it begins
+    heap_.begin = Address(end);
+  } else if (end >= heap_.begin.value()) {
+    heap_.bytes = end - heap_.begin.value();
+    if (end > before) engine_->mapped(Address(before), end - before, Mapping::heap);
+    if (end < before) engine_->unmapped(Address(end), before - end);
+  }
 }
 
 void Process::unmapped(std::uint64_t address, std::uint64_t bytes) {
@@ -257,7 +293,7 @@ void Process::write_locked(bool final, int signal, const std::string& error) {
   const std::string name = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(number_);
   {
     std::ofstream out(name + ".part", std::ios::binary | std::ios::trunc);
-    out << "process = " << getpid() << "\nnumber = " << number_
+    out << "called = " << called_ << "\nprocess = " << getpid() << "\nnumber = " << number_
         << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
         << "\nthreads = " << threads_.size() << "\nstart = " << start_.ps()
         << "\nend = " << end.ps() << "\nregions = " << regions_begun_ << "\navx512 = " << avx512_pc_

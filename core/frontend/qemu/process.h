@@ -67,10 +67,12 @@ class Process {
 
   /// The guest's memory changes. A file in the persistent directory is written back by
   /// synchronised().
-  void mapped(std::uint64_t address, std::uint64_t bytes, bool persistent);
+  void mapped(std::uint64_t address, std::uint64_t bytes, Mapping kind);
   void unmapped(std::uint64_t address, std::uint64_t bytes);
   void remapped(std::uint64_t from, std::uint64_t from_bytes, std::uint64_t to,
                 std::uint64_t to_bytes);
+  /// brk: the heap goes on to there.
+  void heap_ends(std::uint64_t end);
   void synchronised(Thread& thread, std::uint64_t address, std::uint64_t bytes);
 
   void begin_region();
@@ -96,6 +98,7 @@ class Process {
   };
 
   Thread& attach();
+  void tell_loaded();
   void simulate(Thread& thread);
   /// Why the rest of the trace could not be handed over; nothing if it was.
   std::string flush_trace();
@@ -112,10 +115,12 @@ class Process {
   std::string folder_;
   Settings options_;
   std::uint64_t number_;
+  std::string called_;
   bool regions_only_;
   std::mutex mutex_;
   Gate gate_;
   std::vector<Range> persistent_;  ///< outlives the engine, which a fork replaces
+  Range heap_;
   std::unique_ptr<Engine> engine_;
   std::deque<Thread> threads_;
   Tick start_;

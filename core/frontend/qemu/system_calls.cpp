@@ -139,7 +139,10 @@ void SystemCalls::follow_memory(Thread& thread, std::uint64_t result) {
   const auto& arguments = pending.call.arguments;
   switch (pending.call.number) {
     case SYS_mmap:
-      process_.mapped(result, arguments[1], is_persistent(arguments[3], arguments[4]));
+      process_.mapped(result, arguments[1], kind_of(arguments[3], arguments[4]));
+      break;
+    case SYS_brk:
+      process_.heap_ends(result);
       break;
     case SYS_munmap:
       process_.unmapped(arguments[0], arguments[1]);
@@ -155,8 +158,14 @@ void SystemCalls::follow_memory(Thread& thread, std::uint64_t result) {
   }
 }
 
-bool SystemCalls::is_persistent(std::uint64_t flags, std::uint64_t file) const {
-  if (persistent_folder_.empty() || (flags & MAP_ANONYMOUS) != 0) return false;
+Mapping SystemCalls::kind_of(std::uint64_t flags, std::uint64_t file) const {
+  if ((flags & MAP_STACK) != 0) return Mapping::stack;
+  if ((flags & MAP_ANONYMOUS) != 0) return Mapping::memory;
+  return is_persistent(file) ? Mapping::persistent : Mapping::file;
+}
+
+bool SystemCalls::is_persistent(std::uint64_t file) const {
+  if (persistent_folder_.empty()) return false;
   std::array<char, 4096> path{};
   const std::string link = "/proc/self/fd/" + std::to_string(static_cast<int>(file));
   const ssize_t length = readlink(link.c_str(), path.data(), path.size());

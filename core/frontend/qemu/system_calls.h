@@ -36,7 +36,8 @@ class SystemCalls {
   void tell_time(Thread& thread);
   void tell_usage(Thread& thread);
   void follow_memory(Thread& thread, std::uint64_t result);
-  [[nodiscard]] bool is_persistent(std::uint64_t flags, std::uint64_t file) const;
+  [[nodiscard]] Mapping kind_of(std::uint64_t flags, std::uint64_t file) const;
+  [[nodiscard]] bool is_persistent(std::uint64_t file) const;
   [[nodiscard]] Tick end_of_child(std::int64_t child) const;
 
   static thread_local Pending pending;

@@ -9,9 +9,19 @@ import argparse
 import sys
 from typing import Any
 
-from nearfar.cli.options import add_output, add_target, complain, emit, quantity, write_json
+from nearfar.cli.options import (
+    add_output,
+    add_target,
+    complain,
+    emit,
+    output_path,
+    quantity,
+    write_json,
+    write_output,
+)
 from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES
+from nearfar.report.documents import page
 from nearfar.report.run import run_text
 from nearfar.simulate.program import CORES, PAGES, POLICIES
 from nearfar.simulate.program import run as run_program
@@ -84,6 +94,9 @@ def add_arguments(parser: Parser) -> None:
         nargs=0,
         help="print the folder of nearfar.h, for the compiler's -I, and do nothing else",
     )
+    parser.add_argument(
+        "--html", metavar="FILE", type=output_path, help="also write a page with pictures"
+    )
     add_output(parser)
 
 
@@ -96,4 +109,6 @@ def run(args: argparse.Namespace) -> int:
         for note in ran.notes:
             complain(note)
     write_json(args, ran.to_dict())
+    if args.html is not None:
+        write_output(args.html, page([ran]))
     return ran.exit_code

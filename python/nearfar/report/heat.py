@@ -16,6 +16,13 @@ _ROW, _STRIP = 44, 14
 _CELLS = 64
 _MOST = 16  # rows
 _READS, _WRITES = 0, 1  # colours
+_KINDS = {
+    "memory": "anonymous memory",
+    "heap": "heap",
+    "stack": "stack",
+    "file": "program and files",
+    "persistent": "persistent memory",
+}
 
 
 def heat_map(memory: Memory) -> Picture | None:
@@ -66,7 +73,12 @@ def _row(area: Area, top: float, most: int, targets: list[Target]) -> str:
     near = sum(area.near_bytes)
     where = f", {100 * near / bytes_:.0f} % near" if near else ""
     drawn = [
-        svg.text(f"{area.kind}, {size(bytes_)}{where}", 0, top + _STRIP, class_="row-name"),
+        svg.text(
+            f"{_KINDS.get(area.kind, area.kind)}, {size(bytes_)}{where}",
+            0,
+            top + _STRIP,
+            class_="row-name",
+        ),
         svg.text(f"{area.address:#x}", 0, top + 2 * _STRIP, class_="small"),
     ]
     width = (_WIDTH - _LEFT - _RIGHT) / _CELLS

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
+from pathlib import PurePath
 from typing import Any
 
-from nearfar.results import Ran
+from nearfar.results import Ran, totals
 from nearfar.results.machine import Machine
 from nearfar.results.ran import RanProcess
 from nearfar.results.totals import CAUSES, LINE
@@ -35,15 +36,14 @@ def perfetto_text(ran: Ran) -> str:
 
 def events_of(ran: Ran) -> list[Event]:
     """All of them; names of processes and threads come first."""
-    return [
-        event for at, process in enumerate(ran.processes) for event in _process(ran, at, process)
-    ]
+    # The format takes 0 for the idle process.
+    numbered = enumerate(ran.processes, start=1)
+    return [event for pid, process in numbered for event in _process(pid, process)]
 
 
-def _process(ran: Ran, at: int, process: RanProcess) -> Iterator[Event]:
-    pid = at + 1  # the format takes 0 for the idle process
-    program = str(ran.program["file"]).rsplit("/", 1)[-1]
-    yield _named("process_name", pid, 0, program if at == 0 else f"process {process.process}")
+def _process(pid: int, process: RanProcess) -> Iterator[Event]:
+    name = PurePath(process.program).name or process.program
+    yield _named("process_name", pid, 0, f"{name} (process {process.process})")
     machine = process.machine
     if machine is None:
         yield _named("thread_name", pid, 1, "not simulated")
@@ -76,10 +76,9 @@ def _us(ns: float) -> float:
 
 
 def _buckets(machine: Machine) -> list[tuple[float, float]]:
-    """Beginning and end of each, in ns; the last ends with the run."""
-    width, count = machine.over_time.bucket_ns, len(machine.over_time.instructions)
-    edges = [min(i * width, machine.time_ns) for i in range(count + 1)]
-    return [(machine.begin_ns + a, machine.begin_ns + b) for a, b in pairwise(edges) if b > a]
+    """Beginning and end of each, in ns from the beginning of the run."""
+    begin = machine.begin_ns
+    return [(begin + first, begin + end) for first, end in totals.buckets(machine)]
 
 
 def _phases(pid: int, machine: Machine) -> Iterator[Event]:
@@ -147,8 +146,7 @@ def _counters(pid: int, machine: Machine) -> Iterator[Event]:
 
 
 def _rates(counts: Sequence[int], lengths: Sequence[float], unit: float) -> list[float]:
-    # What ended after the last bucket is not shown: nothing is, there.
-    return [round(n * unit / length, 6) for n, length in zip(counts, lengths, strict=False)]
+    return [round(n * unit / length, 6) for n, length in zip(counts, lengths, strict=True)]
 
 
 def _counter(pid: int, name: str, ns: float, values: dict[str, float]) -> Event:

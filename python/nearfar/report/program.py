@@ -13,7 +13,8 @@ from nearfar.report.histogram import latency_histogram
 from nearfar.report.picture import Picture, card
 from nearfar.report.probe import environment_section
 from nearfar.report.run import count, span
-from nearfar.report.stack import stack_bars, stack_over_time
+from nearfar.report.stack import stack_bars
+from nearfar.report.stack_time import stack_over_time
 from nearfar.report.time_axis import unit_of
 from nearfar.results import Ran, totals
 from nearfar.results.machine import Concentration, Machine
@@ -36,7 +37,8 @@ def program_body(
     parts = [_lead(ran, [machine for _, machine in machines])]
     targets: list[list[Target]] = []
     for at, (process, machine) in enumerate(machines[:_MOST]):
-        title = f"Process {process.process}" if len(machines) > 1 else ""
+        title = f"{_short(process.program)} (process {process.process})"
+        title = title if len(machines) > 1 else ""
         body, found = _process(machine, title, f"{prefix}p{at}-", first_chart + len(targets))
         parts.append(body)
         targets += found
@@ -60,10 +62,10 @@ def _lead(ran: Ran, machines: Sequence[Machine]) -> str:
             *((True, f"{note[0].upper()}{note[1:]}.") for note in ran.notes),
         ]
     )
-    shown = tiles([(span(ran.elapsed_ns), "simulated"), *_figures(ran, machines)])
+    shown = tiles([(span(ran.elapsed_ns), "of simulated time"), *_figures(ran, machines)])
     return (
         f'<p class="lead"><code>{escape(command)}</code></p><p class="lead">{escape(about)}</p>'
-        f"{remarks}{shown}\n"
+        f'{remarks}<div class="lead-figures">{shown}</div>\n'
     )
 
 
@@ -102,10 +104,10 @@ def _process(
         _traffic(machine),
         latency_histogram(machine.load_latency),
         heat_map(machine.memory),
-        _concentration(machine.memory.hot_pages, "Accesses are concentrated", "pages", "lines"),
+        _concentration(machine.memory.hot_pages, "How many pages are hot", "pages", "lines"),
         _concentration(
             machine.memory.written_blocks,
-            "Wear is concentrated",
+            "How many blocks wear",
             "blocks of 256 B",
             "lines written to far memory",
         ),
@@ -167,13 +169,10 @@ def _traffic(machine: Machine) -> Figure | None:
 
 def _spots(lines: Sequence[int], machine: Machine, unit: str, length: float) -> list[Spot]:
     """One in the middle of each bucket."""
-    bucket = machine.over_time.bucket_ns
     spots = []
-    for i, moved in enumerate(lines):
-        end = min((i + 1) * bucket, machine.time_ns)
-        ns = max(end - i * bucket, 0.001)
-        middle = (i * bucket + end) / 2 / length
-        gb_per_s = moved * totals.LINE / ns
+    for moved, (begin, end) in zip(lines, totals.buckets(machine), strict=True):
+        middle = (begin + end) / 2 / length
+        gb_per_s = moved * totals.LINE / (end - begin)
         rows = (("bandwidth", f"{gb_per_s:.3f} GB/s"), ("lines", f"{moved:,}"))
         spots.append(Spot(middle, gb_per_s, f"{middle:.4g} {unit}", rows))
     return spots
@@ -253,6 +252,11 @@ def _energy(machine: Machine) -> str:
     )
 
 
+def _short(program: str) -> str:
+    """Without its folder."""
+    return PurePath(program).name or program
+
+
 def _processes(ran: Ran, prefix: str) -> str:
     """All of them in a table, if there are several."""
     if len(ran.processes) < 2:
@@ -260,8 +264,9 @@ def _processes(ran: Ran, prefix: str) -> str:
     rows = "".join(_process_row(one) for one in ran.processes)
     return (
         f'<section id="{prefix}processes"><h2>Processes</h2><div class="card"><div class="scroll">'
-        "<table><thead><tr><th scope=col>Process<th scope=col>Threads<th scope=col>From"
-        "<th scope=col>To<th scope=col>Instructions<th scope=col>Cycles/instruction</tr></thead>"
+        "<table><thead><tr><th scope=col>Process<th scope=col class=words>Program"
+        "<th scope=col>Threads<th scope=col>From<th scope=col>To"
+        "<th scope=col>Instructions<th scope=col>Cycles/instruction</tr></thead>"
         f"<tbody>{rows}</tbody></table></div></div></section>\n"
     )
 
@@ -272,8 +277,9 @@ def _process_row(one: RanProcess) -> str:
         machines = [one.machine]
         each = f"{sum(totals.cycles(machines).values()) / totals.instructions(machines):.2f}"
     return (
-        f"<tr><th scope=row>{one.process}<td>{one.threads}<td>{span(one.start_ns)}"
-        f"<td>{span(one.end_ns)}<td>{one.counts.get('instructions', 0):,}<td>{each}</tr>"
+        f"<tr><th scope=row>{one.process}<td class=words>{escape(_short(one.program))}"
+        f"<td>{one.threads}<td>{span(one.start_ns)}<td>{span(one.end_ns)}"
+        f"<td>{one.counts.get('instructions', 0):,}<td>{each}</tr>"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nearfar.report.text import table
 from nearfar.results import totals
-from nearfar.results.machine import Machine
+from nearfar.results.machine import Concentration, Machine
 from nearfar.results.ran import Ran
 from nearfar.results.wording import energy_shares, joules, number, size
 
@@ -123,17 +123,26 @@ def _hits(machines: Sequence[Machine]) -> list[tuple[str, str]]:
 
 
 def _amplification(machines: Sequence[Machine]) -> list[tuple[str, str]]:
-    """Of the busiest process: amplifications cannot be added."""
-    main = machines[0]
-    if main.media_read_bytes is None or main.media_write_bytes is None:
-        return []
-    parts = [
-        f"{size(bytes_)} {what}" + (f" ({number(ratio)} times)" if ratio is not None else "")
-        for what, bytes_, ratio in (
-            ("read", main.media_read_bytes, main.read_amplification),
-            ("written", main.media_write_bytes, main.write_amplification),
-        )
-    ]
+    """Bytes at the media, and how often what was asked for; that cannot be added up."""
+    parts = []
+    for what, bytes_, ratios in (
+        (
+            "read",
+            [one.media_read_bytes for one in machines],
+            [one.read_amplification for one in machines],
+        ),
+        (
+            "written",
+            [one.media_write_bytes for one in machines],
+            [one.write_amplification for one in machines],
+        ),
+    ):
+        known = [found for found in bytes_ if found is not None]
+        if not known:
+            return []
+        ratio = ratios[0] if len(ratios) == 1 else None
+        times = "" if ratio is None else f" ({number(ratio)} times what was asked)"
+        parts.append(f"{size(sum(known))} {what}{times}")
     return [("media", ", ".join(parts))]
 
 
@@ -147,20 +156,26 @@ def _energy(machines: Sequence[Machine]) -> list[tuple[str, str]]:
 
 
 def _hot(machines: Sequence[Machine]) -> list[tuple[str, str]]:
-    """Of the busiest process."""
+    """The first two are of the busiest process."""
     memory = machines[0].memory
-    rows = []
-    for name, what, verb in (
-        ("hot_pages", "pages", "take"),
-        ("written_blocks", "written blocks of 256 B", "take"),
-    ):
-        most, all_, share = totals.needed_for(getattr(memory, name), 0.5)
-        if all_:
-            title = "hot pages" if name == "hot_pages" else "wear"
-            rows.append((title, f"{most} of {all_} {what} {verb} {100 * share:.0f} %"))
-    if memory.pages_moved:
-        rows.append(("pages moved", f"{memory.pages_moved:,}"))
+    whose = "" if len(machines) == 1 else " of the busiest process"
+    found = (
+        ("hot pages", _half(memory.hot_pages, "accesses to memory", "pages")),
+        ("wear", _half(memory.written_blocks, "writes to far memory", "blocks of 256 B")),
+    )
+    rows = [(title, f"{text}{whose}") for title, text in found if text]
+    moved = sum(one.memory.pages_moved for one in machines)
+    if moved:
+        rows.append(("pages moved", f"{moved:,}"))
     return rows
+
+
+def _half(found: Concentration, accesses: str, what: str) -> str:
+    """How few take half of it."""
+    most, every, share = totals.needed_for(found, 0.5)
+    if not every:
+        return ""
+    return f"{100 * share:.0f} % of the {accesses} go to {most:,} of {every:,} {what}"
 
 
 def _executed(ran: Ran) -> str:

@@ -56,7 +56,11 @@ class OverTime:
 
 @dataclass(frozen=True)
 class Page:
-    """A page and the lines that memory was asked for of it. `kind` says what it belongs to."""
+    """A page and the lines that memory was asked for of it.
+
+    `kind` says what it belongs to: "heap", "stack", "file" (the program, a library, a file),
+    "persistent", "memory" (without a name), or "other".
+    """
 
     address: int
     tier: str

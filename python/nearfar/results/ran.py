@@ -15,10 +15,12 @@ from nearfar.results.schema import Environment, Target
 class RanProcess:
     """One program in one process, from its execution to its end or the next one's.
 
+    `program` is how it was called.
     `machine` is what its simulated machine counted; there is none with the core "count", nor of
     a process that was killed.
     """
 
+    program: str
     process: int  # counted from 0, in order of their beginnings; stays through executions
     threads: int
     start_ns: float  # simulated, from the beginning of the run

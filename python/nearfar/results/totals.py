@@ -17,7 +17,7 @@ CAUSES = {
     "l3": "loads from L3",
     "memory": "loads from memory",
     "tlb": "translations",
-    "store_queue": "a place in the store queue",
+    "store_queue": "a full store queue",
     "fence": "fences",
 }
 
@@ -92,6 +92,16 @@ def _quantile(buckets: Sequence[tuple[int, int]], share: float) -> float:
         if left <= 0:
             return highest / 1000
     return 0.0
+
+
+def buckets(machine: Machine) -> list[tuple[float, float]]:
+    """Beginning and end in ns, from the beginning of what is reported, of each bucket.
+
+    The last ends with the run, but is never so short that a single line gives it a bandwidth.
+    """
+    width = machine.over_time.bucket_ns
+    begins = [i * width for i in range(len(machine.over_time.instructions))]
+    return [(at, max(min(at + width, machine.time_ns), at + width / 10)) for at in begins]
 
 
 def energy(machines: Sequence[Machine]) -> dict[str, int]:

@@ -257,6 +257,7 @@ def _process(part: Mapping[str, str], number: int, period: int) -> RanProcess:
         if name.startswith(_MACHINE)
     }
     return RanProcess(
+        program=part.get("called", "?"),
         process=number,
         threads=int(part["threads"]),
         start_ns=int(part["start"]) / 1000,
