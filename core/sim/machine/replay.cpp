@@ -137,7 +137,7 @@ void Replay::play(trace::Record record) {
     if (record.thread >= fences_.size()) fences_.resize(record.thread + std::size_t{1});
     fences_[record.thread] = record.access;
   } else if (record.access != trace::Access::flush || timing_.kind == trace::Kind::memory) {
-    if (!first_due_) first_due_ = due;
+    if (!first_due_) first_due_ = max(due, counting_since_);
     play_lines(record, due);
   }
   timeline.last_entry = requester_.now();
@@ -178,6 +178,10 @@ void Replay::count_from_here() {
   requester_.settle();
   before_ = read_counters();
   requester_.forget();
+  counting_since_ = requester_.now();
+  for (Timeline& timeline : timelines_) {
+    timeline.last_entry = timeline.unblocked = counting_since_;
+  }
   first_due_.reset();
   fence_count_ = 0;
   late_ = 0;

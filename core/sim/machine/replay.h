@@ -116,6 +116,7 @@ class Replay {
   std::vector<Counters::Reading> before_;  // the counters when counting began
   std::vector<trace::Record> records_;
   std::vector<std::uint64_t> blocking_;  // requests of the access that blocks
+  Tick counting_since_;
   std::optional<Tick> first_due_;
   std::vector<Timeline> timelines_;
   std::vector<trace::Access> fences_;  // by thread, one that its next record waits for, or read
