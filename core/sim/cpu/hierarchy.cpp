@@ -91,7 +91,7 @@ Hierarchy::Answer Hierarchy::beyond_l1(Core core, Line line, Tick translation, W
     return miss(core, line, translation, waiter);
   }
   ++at.l1_misses;
-  after_l1_miss(core, line, true);
+  after_l1_miss(core, line, true, translation);
   return {Answer::State::hit, found, translation + latency(found)};
 }
 
@@ -115,7 +115,7 @@ Hierarchy::Answer Hierarchy::merge(Core core, Line line, Miss miss, Tick transla
       {.core = core, .demand = true, .l1 = !has_l1, .l2 = !has_l2, .waiter = waiter});
   ++count_.merged;
   // A demand that finds its line on the way was asked of L2, too, unless one of L1 had been.
-  if (!has_l1) after_l1_miss(core, line, true);
+  if (!has_l1) after_l1_miss(core, line, true, translation);
   return {Answer::State::waits, Level::memory, translation};
 }
 
@@ -129,21 +129,22 @@ Hierarchy::Answer Hierarchy::miss(Core core, Line line, Tick translation, Waiter
   ask_memory(line, {.core = core, .demand = true, .l1 = true, .l2 = true, .waiter = waiter},
              translation);
   ++count_.misses;
-  after_l1_miss(core, line, false);
+  after_l1_miss(core, line, false, translation);
   return {Answer::State::waits, Level::memory, translation, true};
 }
 
-void Hierarchy::after_l1_miss(Core core, Line line, bool hit) {
+/// What L2 sees is translated, so what it asks for on its own comes no sooner.
+void Hierarchy::after_l1_miss(Core core, Line line, bool hit, Tick translation) {
   if (!config_.prefetch.adjacent && !config_.prefetch.stream) return;
   wanted_.clear();
   cores_[core].prefetcher.observe(line, hit, wanted_);
   for (const Line next : wanted_) {
-    prefetch(core, next, config_.prefetch.adjacent && !hit && next == (line ^ 1));
+    prefetch(core, next, config_.prefetch.adjacent && !hit && next == (line ^ 1), translation);
   }
 }
 
 /// Into L2, from wherever it is; dropped when that would need a register that is not free.
-void Hierarchy::prefetch(Core core, Line line, bool adjacent) {
+void Hierarchy::prefetch(Core core, Line line, bool adjacent, Tick translation) {
   const Private& at = cores_[core];
   if (at.l2.find(line) != Cache::none || pending_of_.contains(line)) return;
   if (const std::optional<bool> dirty = from_socket(core, line)) {
@@ -156,7 +157,7 @@ void Hierarchy::prefetch(Core core, Line line, bool adjacent) {
     return;
   }
   ask_memory(line, {.core = core, .demand = false, .l1 = false, .l2 = true, .waits = !adjacent},
-             Tick{});
+             translation);
   ++count_.prefetches;
 }
 

@@ -211,9 +211,9 @@ class Hierarchy {
   Answer beyond_l1(Core core, Line line, Tick translation, Waiter waiter);
   Answer merge(Core core, Line line, Miss miss, Tick translation, Waiter waiter);
   Answer miss(Core core, Line line, Tick translation, Waiter waiter);
-  void after_l1_miss(Core core, Line line, bool hit);
+  void after_l1_miss(Core core, Line line, bool hit, Tick translation);
   std::optional<bool> from_socket(Core core, Line line);
-  void prefetch(Core core, Line line, bool adjacent);
+  void prefetch(Core core, Line line, bool adjacent, Tick translation);
   void ask_memory(Line line, const Waiting& waiting, Tick delay);
   void install(Core core, Line line, bool dirty, bool to_l1);
   static void into_l1(Private& at, Line line);
