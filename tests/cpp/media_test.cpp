@@ -124,6 +124,17 @@ TEST(Media, TheBudgetPaysForReadsAndWritesAlike) {
   EXPECT_EQ(play(media).back().done, Tick(110'000) + 19 * Tick(350'000));
 }
 
+TEST(Media, WhatTheBudgetLeftUndrawnInItsWindowIsDrawnAtOnce) {
+  // 350 ns a write; the path alone lets one go each 110 ns.
+  Media media(config_without_budget(), page, block, PowerBudget(2'000, Tick(700'000)));
+  const Tick later(5'000'000);
+  for (Media::Tag tag = 0; tag < 20; ++tag) media.write(tag, Address(tag * block), later);
+  const auto started = play(media);
+  EXPECT_EQ(started[1].done, later + 2 * Tick(110'000));
+  EXPECT_EQ(started[2].done, later + 3 * Tick(110'000));
+  EXPECT_EQ(started[19].done, later + Tick(110'000) + 19 * Tick(350'000) - Tick(700'000));
+}
+
 TEST(Media, ReadsPassASingleWriteUntilItsPatienceEnds) {
   Media media(config_without_budget(), page, block);
   media.read(0, Address(0), Tick(0));

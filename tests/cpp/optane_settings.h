@@ -120,6 +120,7 @@ nvdimm.media.read_batch = 64
 nvdimm.media.read_energy = 240000
 nvdimm.media.write_energy = 700000
 nvdimm.power_budget = 15000
+nvdimm.power_window = 0
 nvdimm.power_static = 8000
 nvdimm.wear.writes = 15982
 nvdimm.wear.block = 4096

@@ -62,6 +62,7 @@ MediaConfig media(const Settings& settings) {
 PowerConfig power(const Settings& settings) {
   PowerConfig config;
   config.budget_mw = settings.real("nvdimm.power_budget");
+  config.window = settings.time("nvdimm.power_window");
   config.idle_mw = settings.real("nvdimm.power_static");
   if (settings.has("nvdimm.energy.line")) config.line_pj = settings.real("nvdimm.energy.line");
   return config;

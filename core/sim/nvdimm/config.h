@@ -48,6 +48,7 @@ struct MediaConfig {
 /// The whole DIMM's power.
 struct PowerConfig {
   double budget_mw = 0;  ///< on average, all in all; 0: no limit
+  Tick window{};         ///< what was not drawn may be drawn so much later
   double idle_mw = 0;    ///< drawn at all times, the DRAM's standby included
   double line_pj = 0;    ///< a 64-byte line that goes into or out of the DIMM's SRAM
 };

@@ -44,7 +44,7 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
       table_{config.table_entry},
       wear_(config.wear, config.media.capacity, config.seed + 3 + channel),
       media_(config.media, media_page(config), config.media.access,
-             PowerBudget(config.access_mw())),
+             PowerBudget(config.access_mw(), config.power.window)),
       dram_(config.dram, channel, log) {
   line_power_ = media_.budget().time_for(config.power.line_pj);
   if (config.dram.energy) {

@@ -11,12 +11,14 @@ namespace nearfar::sim::nvdimm {
 ///
 /// Everything drawn takes its time out of the budget. Accesses to the media wait until all that
 /// was drawn before is paid for; what serves them (SRAM, DRAM) draws when it has to, and they
-/// wait for that too. So from time 0 on the DIMM is never more than one access and what it
-/// entails ahead of its budget.
+/// wait for that too. What was not drawn is saved up, but for no longer than a window: the
+/// average is taken over no more. So from time 0 on the DIMM is never more than one access and
+/// what it entails ahead of its budget.
 class PowerBudget {
  public:
   PowerBudget() = default;  ///< without a limit
-  explicit PowerBudget(double milliwatts) : milliwatts_(milliwatts) {}
+  explicit PowerBudget(double milliwatts, Tick window = {})
+      : milliwatts_(milliwatts), window_(window) {}
 
   /// Time in which the budget pays for so much, no less; 1 pJ at 1 mW is 1 ns.
   [[nodiscard]] Tick time_for(double picojoules) const {
@@ -26,10 +28,13 @@ class PowerBudget {
 
   /// When all that was drawn is paid for.
   [[nodiscard]] Tick paid() const { return paid_; }
-  void draw(Tick time, Tick now) { paid_ = max(paid_, now) + time; }
+  void draw(Tick time, Tick now) {
+    paid_ = max(paid_, now > window_ ? now - window_ : Tick{}) + time;
+  }
 
  private:
   double milliwatts_ = 0;
+  Tick window_{};
   Tick paid_{};
 };
 
