@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "machine_fixture.h"
+#include "scripted.h"
 #include "sim/cpu/agent.h"
 
 /// What a loss of power may leave behind. Cores run random programs of non-temporal stores,
@@ -21,21 +22,6 @@ namespace {
 
 using cpu::Step;
 using Script = std::vector<Step>;
-
-/// Plays a list.
-class Scripted final : public cpu::Program {
- public:
-  explicit Scripted(const Script& script) : script_(script) {}
-  bool next(Step& step) override {
-    if (at_ == script_.size()) return false;
-    step = script_[at_++];
-    return true;
-  }
-
- private:
-  const Script& script_;
-  std::size_t at_ = 0;
-};
 
 /// Passes everything on to a machine and notes what it accepted and what it answered.
 class Recorder final : public Device {

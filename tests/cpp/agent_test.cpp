@@ -12,6 +12,7 @@
 
 #include "machine_fixture.h"
 #include "mock_device.h"
+#include "scripted.h"
 
 /// The request agent before a memory that takes 100 ns for everything: what a core's limits alone
 /// make of a program.
@@ -19,31 +20,12 @@ namespace nearfar::sim::cpu {
 namespace {
 
 using testing::optane;
+using testing::Scripted;
+using testing::step_of;
 using Kind = Step::Kind;
 using Script = std::vector<Step>;
 
 constexpr Tick memory(100'000);
-
-class Scripted final : public Program {
- public:
-  explicit Scripted(Script script) : script_(std::move(script)) {}
-  bool next(Step& step) override {
-    if (at_ == script_.size()) return false;
-    step = script_[at_++];
-    return true;
-  }
-
- private:
-  Script script_;
-  std::size_t at_ = 0;
-};
-
-Step step_of(Kind kind, std::uint64_t line = 0) {
-  Step step;
-  step.kind = kind;
-  step.address = Address(line * line_bytes);
-  return step;
-}
 
 /// `count` steps of one kind, each to a line of its own.
 Script many(Kind kind, std::uint64_t count, std::uint32_t instructions = 0) {

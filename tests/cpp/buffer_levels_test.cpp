@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "machine_fixture.h"
+#include "machine_laws.h"
 
 /// DIMMs of one, two and three buffer levels, with entries smaller and larger than what the media
 /// move: no request is lost, no data are stale, and what moves is what the sizes say. Hit counts
@@ -64,7 +64,7 @@ Settings random_levels(std::uint64_t seed) {
   return settings;
 }
 
-StreamShape shape_of(std::uint64_t seed) {
+StreamShape even_shape(std::uint64_t seed) {
   StreamShape shape;
   shape.count = 1500;
   shape.writes_percent = static_cast<std::uint32_t>(seed % 5 * 20);
@@ -112,32 +112,13 @@ TEST_P(BufferLevels, AnswerEveryRequestWithFreshDataAndForgetNothing) {
     const std::uint64_t seed = GetParam() * 9 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
     Machine machine(random_levels(seed));
-    const auto arrivals = random_stream(machine.capacity(), shape_of(seed), seed);
+    const auto arrivals = random_stream(machine.capacity(), even_shape(seed), seed);
     Outcome outcome;
     ASSERT_NO_THROW(outcome = drive(machine, arrivals));
     expect_fresh(arrivals, outcome);
     if (HasFatalFailure()) return;
-
-    // Every line once more, when everything has come to rest.
-    std::map<std::uint64_t, DataHandle> last;
-    for (const std::size_t at : outcome.order) {
-      const Request& request = arrivals[at].request;
-      if (request.op == Op::write) last[request.address.value()] = request.data;
-    }
-    std::vector<Arrival> reads;
-    for (const auto& [address, data] : last) {
-      Request request;
-      request.id = reads.size();
-      request.address = Address(address);
-      reads.push_back({Tick(0), request});
-    }
-    if (reads.empty()) continue;
-    Driving later;
-    later.start = outcome.settled;
-    for (const Completion& completion : drive(machine, reads, later).completions) {
-      if (completion.kind != Completion::Kind::done) continue;
-      ASSERT_EQ(completion.data, last.at(completion.address.value()));
-    }
+    expect_final_content(machine, arrivals, outcome);
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -148,7 +129,7 @@ TEST_P(BufferLevels, DoTheSameHoweverTimeIsCut) {
     const Settings settings = random_levels(seed);
     const auto run = [&](const Driving& driving) {
       Machine machine(settings);
-      return drive(machine, random_stream(machine.capacity(), shape_of(seed), seed), driving);
+      return drive(machine, random_stream(machine.capacity(), even_shape(seed), seed), driving);
     };
     const Outcome plain = run({});
     Driving cut;

@@ -11,36 +11,18 @@
 
 #include "machine_fixture.h"
 #include "mock_device.h"
+#include "scripted.h"
 
 /// The request agent with its caches, before a memory that takes 100 ns for everything.
 namespace nearfar::sim::cpu {
 namespace {
 
 using testing::optane;
+using testing::Scripted;
+using testing::step_of;
 using Kind = Step::Kind;
 
 constexpr Tick memory(100'000);
-
-class Scripted final : public Program {
- public:
-  explicit Scripted(std::vector<Step> script) : script_(std::move(script)) {}
-  bool next(Step& step) override {
-    if (at_ == script_.size()) return false;
-    step = script_[at_++];
-    return true;
-  }
-
- private:
-  std::vector<Step> script_;
-  std::size_t at_ = 0;
-};
-
-Step step_of(Kind kind, std::uint64_t line = 0) {
-  Step step;
-  step.kind = kind;
-  step.address = Address(line * line_bytes);
-  return step;
-}
 
 /// `kind` of `lines` lines, `times` times over, each after the last.
 std::vector<Step> round_and_round(Kind kind, std::uint64_t lines, std::uint64_t times) {

@@ -121,6 +121,18 @@ struct StreamShape {
   std::uint16_t ports = 3;
 };
 
+/// A stream of any mixture and pace, the same for a seed.
+inline StreamShape shape_of(std::uint64_t seed) {
+  Rng rng(seed * 7919 + 1);
+  StreamShape shape;
+  shape.writes_percent = static_cast<std::uint32_t>(rng.below(101));
+  shape.hot_percent = static_cast<std::uint32_t>(rng.below(101));
+  shape.hot_lines = 1 + rng.below(60);
+  shape.mean_gap_ps = std::uint64_t{1} << (6 + rng.below(13));
+  shape.ports = static_cast<std::uint16_t>(1 + rng.below(9));
+  return shape;
+}
+
 /// A random stream over a few hundred pages. Ids have nothing to do with places or order; the
 /// data are different for each write and never 0.
 inline std::vector<Arrival> random_stream(Bytes capacity, const StreamShape& shape,

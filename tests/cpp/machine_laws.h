@@ -102,11 +102,14 @@ inline void expect_final_content(Device& device, const std::vector<Arrival>& arr
   Driving driving;
   driving.start = outcome.settled;
   const Outcome read_back = drive(device, reads, driving);
+  std::size_t answered = 0;
   for (const Completion& completion : read_back.completions) {
     if (completion.kind != Completion::Kind::done) continue;
+    ++answered;
     ASSERT_EQ(completion.data, last.at(completion.address.value()))
         << "address " << completion.address.value();
   }
+  ASSERT_EQ(answered, reads.size());
 }
 
 }  // namespace nearfar::sim::testing

@@ -15,17 +15,6 @@
 namespace nearfar::sim::testing {
 namespace {
 
-StreamShape shape_of(std::uint64_t seed) {
-  Rng rng(seed * 7919 + 1);
-  StreamShape shape;
-  shape.writes_percent = static_cast<std::uint32_t>(rng.below(101));
-  shape.hot_percent = static_cast<std::uint32_t>(rng.below(101));
-  shape.hot_lines = 1 + rng.below(60);
-  shape.mean_gap_ps = std::uint64_t{1} << (6 + rng.below(13));
-  shape.ports = static_cast<std::uint16_t>(1 + rng.below(9));
-  return shape;
-}
-
 class RandomMachine : public ::testing::TestWithParam<std::uint64_t> {};
 
 // A million requests in all, over 540 machines.

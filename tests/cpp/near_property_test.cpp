@@ -55,21 +55,11 @@ Settings random_near(std::uint64_t seed, bool prefetch) {
   return settings;
 }
 
-StreamShape shape_of(std::uint64_t seed) {
-  Rng rng(seed * 7919 + 1);
-  StreamShape shape;
-  shape.count = 1000;
-  shape.writes_percent = static_cast<std::uint32_t>(rng.below(101));
-  shape.hot_percent = static_cast<std::uint32_t>(rng.below(101));
-  shape.hot_lines = 1 + rng.below(60);
-  shape.mean_gap_ps = std::uint64_t{1} << (6 + rng.below(13));
-  shape.ports = static_cast<std::uint16_t>(1 + rng.below(9));
-  return shape;
-}
-
 /// A stream of which a part goes to the end of the memory, where App Direct may be.
 std::vector<Arrival> stream_of(const Device& memory, std::uint64_t seed) {
-  auto arrivals = random_stream(memory.capacity(), shape_of(seed), seed);
+  StreamShape shape = shape_of(seed);
+  shape.count = 1000;
+  auto arrivals = random_stream(memory.capacity(), shape, seed);
   Rng rng(seed);
   for (Arrival& arrival : arrivals) {
     if (rng.below(8) != 0) continue;

@@ -25,6 +25,18 @@ def points(out: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_stream_of_loads_and_stores_writes_every_line_back(nearfar: Run) -> None:
+    status, out, _ = nearfar(
+        *("measure", MODEL, "stream", "--op", "load,load+store", "--access", "256B"),
+        *("--area", "64MiB", "--lines", "4096", "--json", "-"),
+    )
+    assert status == 0
+    read, changed = points(out)
+    assert read["media_write_bytes"] == 0
+    written = changed["media_write_bytes"] / changed["write_amplification"]
+    assert written >= 64 * changed["lines"]
+
+
 def test_a_chase_has_one_point_a_size_and_operation(nearfar: Run) -> None:
     status, out, _ = nearfar(
         *("measure", MODEL, "chase", "--region", "4KiB,16KiB,1MiB", "--block", "64B"),
