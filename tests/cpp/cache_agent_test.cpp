@@ -190,6 +190,13 @@ TEST(Prefetchers, FetchWhatTheySayAndNothingWhenOff) {
   EXPECT_EQ(pair.counters.at("misses"), 1u);
   EXPECT_EQ(pair.entered(Op::read), 2u);
 
+  // It sees translated addresses alone: no sooner than the load it follows.
+  config.caches.tlb.second_latency = Tick(7'000);
+  const Played walked(config, {two});
+  EXPECT_EQ(walked.device.entries()[0].address, Address(6 * line_bytes));
+  EXPECT_EQ(walked.device.entries()[1].time, walked.device.entries()[0].time);
+  config.caches.tlb.second_latency = Tick(0);
+
   config.caches.prefetch = {.stream = true, .streams = 4, .degree = 2, .distance = 6};
   std::vector<Step> upward;
   for (std::uint64_t line = 0; line < 64; ++line) {
