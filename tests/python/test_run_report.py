@@ -173,6 +173,16 @@ class TestThisPage(EveryPage):
             })"""
         )
         assert outside == []
+        touching = page.evaluate(
+            """() => [...document.querySelectorAll("svg")].flatMap((svg) => {
+              const cells = [...svg.querySelectorAll("rect.cold")].map((cell) => cell.getBBox());
+              return [...svg.querySelectorAll("text")].filter((text) => {
+                const b = text.getBBox();
+                return cells.some((cell) => b.x + b.width > cell.x);
+              }).map((text) => text.textContent);
+            })"""
+        )
+        assert touching == []
         context.close()
 
 

@@ -74,12 +74,12 @@ def _row(area: Area, top: float, most: int, targets: list[Target]) -> str:
     where = f", {100 * near / bytes_:.0f} % near" if near else ""
     drawn = [
         svg.text(
-            f"{_KINDS.get(area.kind, area.kind)}, {size(bytes_)}{where}",
+            f"{_KINDS.get(area.kind, area.kind)}, {size(bytes_)}",
             0,
             top + _STRIP,
             class_="row-name",
         ),
-        svg.text(f"{area.address:#x}", 0, top + 2 * _STRIP, class_="small"),
+        svg.text(f"{area.address:#x}{where}", 0, top + 2 * _STRIP, class_="small"),
     ]
     width = (_WIDTH - _LEFT - _RIGHT) / _CELLS
     cells = len(area.reads)
