@@ -80,6 +80,7 @@ Played play(const std::vector<std::vector<Code>>& programs, CoreConfig::Kind kin
     const auto thread = static_cast<Cores::Thread>(rng.below(programs.size()));
     const auto& program = programs[thread];
     if (at[thread] == program.size()) continue;
+    if (cores.ahead(thread)) cores.play();
     for (std::uint64_t n = 1 + rng.below(50); n > 0 && !cores.ahead(thread); --n) {
       const Code& code = program[at[thread]++];
       cores.feed(thread, code.block, code.accesses);

@@ -10,6 +10,7 @@
 namespace nearfar::frontend::qemu {
 namespace {
 
+using sim::cpu::BlockEnd;
 using sim::cpu::Instruction;
 using sim::cpu::InstructionKind;
 using sim::cpu::Register;
@@ -234,6 +235,36 @@ AddressForm address_form(const Parsed& parsed, std::uint64_t pc) {
   return {};
 }
 
+void set_end(const Parsed& parsed, std::uint64_t pc, Decoded& out) {
+  const ZydisDecodedOperand& where = parsed.operands[0];
+  const bool direct =
+      where.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && where.imm.is_relative == ZYAN_TRUE;
+  const auto target = [&] {
+    std::uint64_t found = 0;
+    static_cast<void>(ZydisCalcAbsoluteAddress(&parsed.head, &where, pc, &found));
+    return found;
+  };
+  switch (parsed.head.meta.category) {
+    case ZYDIS_CATEGORY_COND_BR:
+      out.end = BlockEnd::conditional;
+      break;
+    case ZYDIS_CATEGORY_UNCOND_BR:
+      out.end = direct ? BlockEnd::jump : BlockEnd::indirect;
+      break;
+    case ZYDIS_CATEGORY_CALL:
+      out.end = direct ? BlockEnd::call : BlockEnd::indirect_call;
+      break;
+    case ZYDIS_CATEGORY_RET:
+      out.end = BlockEnd::back;
+      break;
+    default:
+      // QEMU makes each step of a string instruction a block.
+      if (out.repeats) out.end = BlockEnd::conditional;
+      return;
+  }
+  if (direct) out.target = target();
+}
+
 void set_cost(const Parsed& parsed, Decoded& out) {
   const char* name = ZydisMnemonicGetString(parsed.head.mnemonic);
   const Cost cost = cost_of(name == nullptr ? "" : name, parsed.head.operand_width);
@@ -277,6 +308,7 @@ Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
   out.repeats = parsed.head.meta.category == ZYDIS_CATEGORY_STRINGOP &&
                 (parsed.head.attributes &
                  (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+  set_end(parsed, pc, out);
   out.counter =
       parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSC || parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSCP;
   return out;

@@ -25,6 +25,8 @@ struct Decoded {
   bool repeats = false;   ///< a string instruction with a rep prefix
   bool counter = false;   ///< rdtsc or rdtscp, which tell host time
   bool evex = false;      ///< AVX-512's encoding, which QEMU does not have
+  sim::cpu::BlockEnd end = sim::cpu::BlockEnd::next;  ///< of a block that ends with it
+  std::uint64_t target = 0;                           ///< of a direct jump or call
 };
 
 /// What the bytes of one instruction at `pc` mean; an unknown one is plain. QEMU gives what it

@@ -142,10 +142,13 @@ Translated translate(std::uint64_t pc, const std::vector<Instruction>& instructi
     }
   }
   out.ends_repeating = !instructions.empty() && instructions.back().decoded.repeats;
-  for (std::size_t i = 0; i + 1 < instructions.size(); ++i) {
-    pc += qemu_plugin_insn_size(instructions[i].handle);
+  for (const Instruction& instruction : instructions) {
+    out.last_pc = pc;
+    pc += qemu_plugin_insn_size(instruction.handle);
+    out.block.end = instruction.decoded.end;
+    out.block.target = instruction.decoded.target;
   }
-  out.last_pc = pc;
+  out.block.next = pc;
   return out;
 }
 

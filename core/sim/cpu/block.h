@@ -53,9 +53,24 @@ struct Instruction {
   std::array<Register, 3> destinations{no_register, no_register, no_register};
 };
 
+/// Where a program can go on behind a block.
+enum class BlockEnd : std::uint8_t {
+  unknown,        ///< anywhere
+  next,  ///< at the next instruction in memory: the block ended for no reason of its own
+  jump,  ///< at the target
+  call,  ///< at the target, and later at the next instruction
+  conditional,  ///< at the target or the next instruction
+  indirect,  ///< anywhere
+  indirect_call,  ///< anywhere, and later at the next instruction
+  back,  ///< where a call said
+};
+
 /// Instructions that are executed one after the other, from the first to the last.
 struct Block {
   std::uint64_t pc = 0;  ///< of the first
+  std::uint64_t next = 0;  ///< of what comes behind the last in memory
+  std::uint64_t target = 0;  ///< of the last, if its bytes tell
+  BlockEnd end = BlockEnd::unknown;
   std::vector<Instruction> instructions;
 };
 

@@ -1,36 +1,69 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "sim/cpu/block.h"
 
 namespace nearfar::sim::cpu {
 
-/// Guesses which block follows which, from where the program has been lately: a table of targets
-/// that is looked up by block and history, as in the simplest target predictors (Chang, Hao and
-/// Patt, "Target prediction for indirect jumps", ISCA 1997). It learns loops of constant length
-/// and correlated branches up to its history, and never those that depend on data.
+/// Guesses which block follows which.
+///
+/// A direct jump's target is known in time, a return's is that of its call. What a condition or a
+/// register decides is looked up in tables by block and by longer and longer history of such
+/// decisions, the longest that knows it is believed (Seznec and Michaud, "A case for (partially)
+/// tagged geometric history length branch prediction", JILP 2006); a condition that no table
+/// knows is taken to fail. What depends on data is not learnt by any of them.
 class BranchPredictor {
  public:
-  /// `targets`: a power of two.
-  explicit BranchPredictor(std::uint32_t targets) : targets_(targets) {}
+  /// `targets`: of each table, a power of two.
+  explicit BranchPredictor(std::uint32_t targets);
 
-  /// The program goes on at `pc`: whether that was expected.
-  bool follow(std::uint64_t pc) {
-    std::uint64_t& target = targets_[place_ & (targets_.size() - 1)];
-    const bool right = target == pc;
-    target = pc;
-    history_ = (history_ << 3) ^ (pc >> 1);
-    place_ = (pc * multiplier ^ (history_ & history_mask) * multiplier) >> 32;
+  /// The program goes on with `block`: whether that was expected.
+  bool follow(const Block& block) {
+    const bool right = arrive(block.pc);
+    last_ = {.pc = block.pc, .next = block.next, .target = block.target, .end = block.end};
     return right;
   }
 
  private:
-  static constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15u;
-  static constexpr std::uint64_t history_mask = (std::uint64_t{1} << 36) - 1;
+  static constexpr std::size_t tables = 4;
+  static constexpr std::size_t calls = 16;  ///< Skylake's return stack (Fog, microarchitecture)
 
-  std::vector<std::uint64_t> targets_;
+  /// Where the block before can lead.
+  struct Exit {
+    std::uint64_t pc = 0;
+    std::uint64_t next = 0;
+    std::uint64_t target = 0;
+    BlockEnd end = BlockEnd::unknown;
+  };
+  struct Entry {
+    std::uint32_t target = 0;  ///< its lower half
+    std::uint16_t tag = 0;
+    std::uint8_t trust = 0;  ///< 0 to 3
+    bool used = false;
+  };
+
+  struct Place {
+    Entry* entry = nullptr;
+    std::uint16_t tag = 0;
+  };
+
+  bool arrive(std::uint64_t pc);
+  bool learn(std::uint64_t pc);
+  [[nodiscard]] Place place_in(std::size_t table);
+  static void update(Entry& entry, std::uint32_t target);
+  static void remember(std::span<const Place> places, std::uint32_t target);
+
+  std::vector<Entry> entries_;  ///< of all tables, one behind the other
+  std::uint64_t mask_;
   std::uint64_t history_ = 0;
-  std::uint64_t place_ = 0;
+  std::array<std::uint64_t, calls> returns_{};  ///< a ring
+  std::size_t depth_ = 0;
+  Exit last_;
 };
 
 }  // namespace nearfar::sim::cpu

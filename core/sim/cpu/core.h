@@ -47,8 +47,9 @@ enum class Cause : std::uint8_t {
   tlb,          ///< a load's translation
   store_queue,  ///< a place in it
   fence,        ///< waiting for earlier accesses, because the program asked for it
+  away,         ///< the thread was elsewhere: none of its core's time
 };
-inline constexpr std::size_t causes = 9;
+inline constexpr std::size_t causes = 9;  ///< of a core's time
 
 /// Sums of a core, from its beginning or the last time they were forgotten.
 struct CoreCounts {
@@ -109,6 +110,10 @@ class Core : public Socket::Client {
   void forget_counts() { counts_ = {}; }
 
  protected:
+  void account(Cause cause, Fine time) {
+    counts_.stack[static_cast<std::size_t>(cause)] += time;
+  }
+
   /// A program's address in memory.
   Place place_of(std::uint64_t address) {
     const std::uint64_t page = address >> page_bits;

@@ -19,7 +19,7 @@ struct CoreConfig {
   std::uint32_t stores = 1;     ///< store queue
   Tick forward{};               ///< a load that finds its data in the store queue
   Tick branch_penalty{};        ///< from a mispredicted branch's execution to what follows it
-  std::uint32_t branch_targets = 1;  ///< what the predictor remembers; a power of two
+  std::uint32_t branch_targets = 1;  ///< of each of the predictor's tables; a power of two
   Tick quantum{};               ///< how far a thread's input may run ahead of the others'
 
   /// Reads the keys below `cpu.`; throws InputError when one is missing.

@@ -43,7 +43,7 @@ bool WindowCore::enter(const Block& block) {
   if (!guessed_) {
     guessed_ = true;
     ++counts_.branches;
-    wrong_guess_ = !predictor_.follow(block.pc);
+    wrong_guess_ = !predictor_.follow(block);
     if (wrong_guess_) ++counts_.mispredicted;
   }
   if (wrong_guess_) {
@@ -259,7 +259,9 @@ void WindowCore::finish(const Instruction& instruction, Fine value, Cause cause)
   if (instruction.uops == 0) return;
   Slot& here = slot(tail_ - 1);
   here.time = value;
-  here.cause = delayed_by_ != Cause::base ? delayed_by_ : cause;
+  here.begin = start_;
+  here.delayed_by = delayed_by_;
+  here.cause = cause;
   retire();
 }
 
@@ -272,13 +274,19 @@ void WindowCore::retire() {
 }
 
 void WindowCore::retire_next(Slot& first) {
+  if (first.delayed_by == Cause::away) retired_ = std::max(retired_, first.begin);
   const Fine earliest = retired_ + slot_time_;
-  counts_.stack[static_cast<std::size_t>(Cause::base)] += slot_time_;
+  account(Cause::base, slot_time_);
   if (first.time > earliest) {
-    const Fine gap = first.time - earliest;
+    Fine gap = first.time - earliest;
+    if (first.delayed_by != Cause::base && first.begin > earliest) {
+      const Fine delay = std::min(gap, first.begin - earliest);
+      account(first.delayed_by, delay);
+      gap -= delay;
+    }
     const Fine walk = std::min(gap, first.walk);
-    counts_.stack[static_cast<std::size_t>(Cause::tlb)] += walk;
-    counts_.stack[static_cast<std::size_t>(first.cause)] += gap - walk;
+    account(Cause::tlb, walk);
+    account(first.cause, gap - walk);
   } else {
     first.time = earliest;
   }

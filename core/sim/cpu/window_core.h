@@ -35,11 +35,7 @@ class WindowCore final : public Core {
   [[nodiscard]] bool drained() const override { return head_ == tail_ && stores_.empty(); }
   [[nodiscard]] Tick clock() const override { return Tick(dispatch_ >> fine_bits); }
   [[nodiscard]] Tick retired() const override { return coarse(retired_); }
-  void skip_to(Tick time) override {
-    put_off(fine(time), Cause::base);
-    // Nobody's cycles: nothing that was to retire is late because of it.
-    if (head_ == tail_) retired_ = std::max(retired_, fine(time));
-  }
+  void skip_to(Tick time) override { put_off(fine(time), Cause::away); }
   bool flush_line(Address line, bool keep) override;
 
   void arrived(Socket::Waiter waiter, Tick now) override;
@@ -60,7 +56,9 @@ class WindowCore final : public Core {
   struct Slot {
     Fine time = 0;  ///< of completion, then of retirement
     Fine walk = 0;  ///< of that, translation
+    Fine begin = 0;  ///< when it issued
     Cause cause = Cause::base;
+    Cause delayed_by = Cause::base;  ///< before it issued
   };
 
   /// What an instruction asks of the ports.

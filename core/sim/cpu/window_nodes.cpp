@@ -143,7 +143,7 @@ void WindowCore::set_result(const Node& node, Index index, Fine value) {
     Slot& here = slot(node.position);
     here.time = value;
     here.walk = node.walk;
-    if (here.cause == Cause::base) here.cause = node.cause;
+    here.cause = node.cause;
   }
   stores_.resolve(node.first_store, node.last_store, value);
 }
