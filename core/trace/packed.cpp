@@ -16,6 +16,9 @@ constexpr std::uint8_t whole_line = 8;
 constexpr unsigned gap_shift = 4;
 constexpr std::uint64_t gap_follows = 15;
 
+/// Whole lines of the operations below 4, which is what a recording is made of, by these bits.
+constexpr std::uint8_t plain_line_mask = whole_line | 4;
+
 constexpr std::uint64_t switch_thread = 0;
 constexpr std::uint64_t end_of_trace = 1;
 
@@ -162,6 +165,16 @@ void PackedReader::check_magic() const {
                    ", expected a header 'nearfar-trace 1 {...}'");
 }
 
+/// The time of a record, or the gap before it, of which `gap` holds what the tag says.
+inline bool PackedReader::read_gap(Place& place, bool absolute, std::uint64_t& gap) {
+  if (gap == gap_follows) {
+    if (!read_varint(place.at, gap)) return false;
+    if (absolute) gap = unzigzag(gap);
+  }
+  if (absolute) gap = place.time += gap;
+  return true;
+}
+
 /// Decodes an access or a fence, whose tag has been read; behind it there are max_record_bytes, if
 /// only of padding. False when the bytes are none.
 inline bool PackedReader::decode(Place& place, std::uint8_t tag, bool absolute, Record& record) {
@@ -169,11 +182,7 @@ inline bool PackedReader::decode(Place& place, std::uint8_t tag, bool absolute, 
   const bool blocks = operation == blocking_read;
   const auto access = blocks ? Access::read : static_cast<Access>(operation);
   std::uint64_t gap = tag >> gap_shift;
-  if (gap == gap_follows) {
-    if (!read_varint(place.at, gap)) return false;
-    if (absolute) gap = unzigzag(gap);
-  }
-  if (absolute) gap = place.time += gap;
+  if (!read_gap(place, absolute, gap)) return false;
 
   std::uint64_t difference = 0;
   std::uint64_t size = 1;
@@ -219,6 +228,7 @@ inline bool PackedReader::switched(Place& place) {
 const char* PackedReader::decode_run(const char* at, const char* last, std::vector<Record>& out) {
   std::array<Record, 64> records;
   const bool absolute = header_.timing.absolute;
+  const Record line{.size = line_bytes, .absolute = absolute};
   while (at < last) {
     if (ended_) refuse("data after the end", "nothing");
     std::size_t count = 0;
@@ -228,6 +238,21 @@ const char* PackedReader::decode_run(const char* at, const char* last, std::vect
     place.at = at;
     while (place.at < last && count < records.size()) {
       const auto tag = static_cast<std::uint8_t>(*place.at);
+      if ((tag & plain_line_mask) == whole_line) [[likely]] {
+        ++place.at;
+        std::uint64_t gap = tag >> gap_shift;
+        std::uint64_t difference = 0;
+        good = read_gap(place, absolute, gap) && read_varint(place.at, difference);
+        if (!good) break;
+        place.last = ((place.last >> line_shift) + unzigzag(difference)) << line_shift;
+        Record& record = records[count++] = line;
+        record.address = Address(place.last);
+        record.cycles = gap;
+        record.line = ++place.count;
+        record.thread = place.thread;
+        record.access = static_cast<Access>(tag & 3);
+        continue;
+      }
       if ((tag & operation_mask) == control_code) {
         if (switched(place)) continue;
         plain = false;

@@ -83,6 +83,7 @@ class PackedReader final : public Reader {
     std::uint16_t thread = 0;
   };
 
+  static bool read_gap(Place& place, bool absolute, std::uint64_t& gap);
   static bool decode(Place& place, std::uint8_t tag, bool absolute, Record& record);
   bool switched(Place& place);
   const char* decode_run(const char* at, const char* last, std::vector<Record>& out);
