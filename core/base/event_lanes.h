@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +17,8 @@ namespace nearfar {
 /// A lane can be asleep: its events are kept, but are not due until it wakes.
 template <typename Payload, std::size_t lanes>
 class EventLanes {
+  static_assert(lanes <= 32);
+
  public:
   struct Due {
     std::size_t lane;
@@ -48,8 +51,7 @@ class EventLanes {
 
   void sleep(std::size_t lane) {
     awake_[lane] = false;
-    heads_[lane] = {};
-    find_first();
+    no_head(lane);
   }
 
   /// Takes events up to and including `until` from a lane, due or not; how many there were.
@@ -76,24 +78,33 @@ class EventLanes {
 
   void set_head(std::size_t lane, const Entry& entry) {
     heads_[lane] = {entry.time, entry.sequence};
+    due_ |= std::uint32_t{1} << lane;
     if (heads_[lane].before(heads_[first_])) first_ = lane;
+  }
+
+  void no_head(std::size_t lane) {
+    heads_[lane] = {};
+    due_ &= ~(std::uint32_t{1} << lane);
+    find_first();
   }
 
   void drop(std::size_t lane) {
     entries_[lane].pop();
     if (!awake_[lane]) return;
-    heads_[lane] = {};
-    if (!entries_[lane].empty()) {
-      heads_[lane] = {entries_[lane].front().time, entries_[lane].front().sequence};
-    }
+    if (entries_[lane].empty()) return no_head(lane);
+    heads_[lane] = {entries_[lane].front().time, entries_[lane].front().sequence};
     find_first();
   }
 
+  /// Few lanes are due at a time; when none is, any will do.
   void find_first() {
-    first_ = 0;
-    for (std::size_t lane = 1; lane < lanes; ++lane) {
-      if (heads_[lane].before(heads_[first_])) first_ = lane;
+    if (due_ == 0) return;
+    auto first = static_cast<std::size_t>(std::countr_zero(due_));
+    for (std::uint32_t others = due_ & (due_ - 1); others != 0; others &= others - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(others));
+      if (heads_[lane].before(heads_[first])) first = lane;
     }
+    first_ = first;
   }
 
   [[nodiscard]] static constexpr std::array<bool, lanes> all_awake() {
@@ -105,6 +116,7 @@ class EventLanes {
   std::array<Fifo<Entry>, lanes> entries_;
   std::array<Head, lanes> heads_;  ///< of lanes that are awake
   std::array<bool, lanes> awake_ = all_awake();
+  std::uint32_t due_ = 0;       ///< lanes that have a head, one bit each
   std::size_t first_ = 0;
   std::uint64_t sequence_ = 0;
 };

@@ -19,6 +19,15 @@ DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, s
 
 Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {
   const bool write = request.op == Op::write;
+  if (!write && may_be_lone(now)) {
+    ++reads_accepted_;
+    ++reads_;
+    lone_.request = request;
+    lone_.device = device;
+    lone_arrives_ = now + config_.request;
+    return Accept::yes();
+  }
+  send_lone();
   auto& waiting = write ? writes_waiting_ : reads_waiting_;
   const std::uint32_t free = free_slots(write);
   if (!write && writes_ > 0 && forward_from_wpq(request, device, now)) return Accept::yes();
@@ -38,12 +47,30 @@ Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {
   } else {
     ++reads_accepted_;
     ++reads_;
-    const Index read = pending_.take_any();
-    pending_[read].request = request;
-    pending_[read].holds_slot = true;
-    dimm_.read(read, device, now + config_.request);
+    send_read(request, device, now + config_.request);
   }
   return Accept::yes();
+}
+
+void DdrtChannel::send_read(const Request& request, Address device, Tick arrives) {
+  const Index read = pending_.take_any();
+  pending_[read].request = request;
+  pending_[read].holds_slot = true;
+  dimm_.read(read, device, arrives);
+}
+
+/// Answers the read that was held back, if nothing else happens until its data are on the bus.
+[[gnu::flatten]] bool DdrtChannel::answer_lone(Tick until, Sink& sink) {
+  const nvdimm::Dimm::Hit hit = dimm_.hit(lone_.device, lone_arrives_);
+  if (!hit) return false;
+  const Tick done = max(hit.ready + config_.grant, bus_ready(false)) + config_.line;
+  if (done > until || next_but_lone() <= done) return false;
+  take_bus(false, hit.ready + config_.grant);
+  sink.push_back({done, lone_.request.id, lone_.request.address, Completion::Kind::done,
+                  dimm_.take(hit, lone_arrives_)});
+  lone_arrives_ = Tick::never();
+  --reads_;
+  return true;
 }
 
 bool DdrtChannel::forward_from_wpq(const Request& request, Address device, Tick now) {
@@ -80,8 +107,7 @@ void DdrtChannel::send_writes(Tick now) {
 }
 
 Tick DdrtChannel::take_bus(bool write, Tick earliest) {
-  const bool turns = bus_used_ && write != bus_last_write_;
-  const Tick start = max(earliest, turns ? bus_free_ + config_.turnaround : bus_free_);
+  const Tick start = max(earliest, bus_ready(write));
   bus_used_ = true;
   bus_free_ = start + config_.line;
   bus_last_write_ = write;
@@ -89,7 +115,16 @@ Tick DdrtChannel::take_bus(bool write, Tick earliest) {
   return start;
 }
 
+Tick DdrtChannel::bus_ready(bool write) const {
+  const bool turns = bus_used_ && write != bus_last_write_;
+  return turns ? bus_free_ + config_.turnaround : bus_free_;
+}
+
 Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
+  if (has_lone()) {
+    if (answer_lone(until, sink) && to_completion) return sink.back().time;
+    send_lone();
+  }
   const std::size_t before = sink.size();
   while (next_event() <= until) {
     // The DIMM plays by itself as far as nothing here can happen in between: up to the next

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/counters.h"
@@ -32,6 +33,10 @@ struct DdrtConfig {
 /// sender when the write pending queue has taken it: from there on it survives a loss of
 /// power. The queue empties as the DIMM's load-store queue has room. A read that finds its
 /// line in the write pending queue is answered from there.
+///
+/// A read that comes when nothing else is under way is held back until time moves on or
+/// somebody else comes. Most such reads hit the DIMM's first buffer, and what becomes of them is
+/// then known without an event; the others take the usual way, as if they had at once.
 class DdrtChannel {
  public:
   DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, std::uint8_t channel,
@@ -39,13 +44,16 @@ class DdrtChannel {
 
   /// `request` carries the caller's address, `device` the DIMM's.
   [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now);
-  void fence(Tick now) { dimm_.fence(unsent_, now); }
-  [[nodiscard]] Tick next_event() const { return min(events_.next(), dimm_.next_event()); }
+  void fence(Tick now) {
+    send_lone();
+    dimm_.fence(unsent_, now);
+  }
+  [[nodiscard]] Tick next_event() const { return min(next_but_lone(), lone_arrives_); }
   /// With `to_completion`, stops after the first instant that put something into the sink.
   /// Returns the instant reached.
   Tick advance(Tick until, Sink& sink, bool to_completion);
   [[nodiscard]] bool idle() const {
-    return pending_.in_use() == 0 && writes_ == 0 && !dimm_.notices_pending();
+    return reads_ == 0 && pending_.in_use() == 0 && writes_ == 0 && !dimm_.notices_pending();
   }
 
   /// As Device's.
@@ -69,8 +77,20 @@ class DdrtChannel {
     bool holds_slot = false;  ///< of the read pending queue
   };
 
+  [[nodiscard]] Tick next_but_lone() const { return min(events_.next(), dimm_.next_event()); }
+  [[nodiscard]] bool has_lone() const { return !lone_arrives_.is_never(); }
+  [[nodiscard]] bool may_be_lone(Tick now) const {
+    return reads_ == 0 && writes_ == 0 && reads_waiting_.empty() && reads_waiting_.held(now) == 0;
+  }
+  void send_lone() {
+    if (!has_lone()) return;
+    send_read(lone_.request, lone_.device, std::exchange(lone_arrives_, Tick::never()));
+  }
+  void send_read(const Request& request, Address device, Tick arrives);
+  bool answer_lone(Tick until, Sink& sink);
   bool forward_from_wpq(const Request& request, Address device, Tick now);
   void send_writes(Tick now);
+  [[nodiscard]] Tick bus_ready(bool write) const;
   Tick take_bus(bool write, Tick earliest);
   void handle(const Event& event, Tick now, Sink& sink);
   [[nodiscard]] std::uint32_t free_slots(bool write) const {
@@ -88,6 +108,8 @@ class DdrtChannel {
   std::uint32_t writes_ = 0;    ///< in the write pending queue
   std::uint32_t unsent_ = 0;    ///< of those, not yet on the bus; they are the youngest
   std::uint32_t reads_ = 0;     ///< in the read pending queue
+  Pending lone_;  ///< a read held back, one of reads_
+  Tick lone_arrives_ = Tick::never();  ///< at the DIMM; never: there is none
   Tick bus_free_{};
   bool bus_used_ = false;
   bool bus_last_write_ = false;

@@ -115,13 +115,7 @@ Tick Dimm::advance(Tick until, std::vector<Reply>& replies, Sink& notices) {
       started_.clear();
     }
     while (events_.next() <= now) {
-      const Event event = events_.pop();
-      const bool told = !replies.empty() || notices.size() != notices_before;
-      if (event.kind == Event::Kind::read_arrives && !told &&
-          answer_at_once(event.index, now, until, replies)) {
-        continue;
-      }
-      handle(event, now, replies);
+      handle(events_.pop(), now, replies);
     }
     if (!lsq_.empty()) drain(now);
     find_next();

@@ -60,6 +60,22 @@ class Dimm {
   /// A read command arrives at `at`, not before the last advance.
   void read(ReadTag tag, Address device, Tick at);
 
+  /// A read that finds its line in the RMW buffer when nothing else is under way. Its data are at
+  /// the bus interface at `ready`.
+  struct Hit {
+    Tick ready = Tick::never();
+    std::uint32_t slot = 0;
+    std::uint32_t sector = 0;
+    std::uint32_t line = 0;  ///< of the sector
+    std::uint32_t lane = 0;
+
+    explicit operator bool() const { return !ready.is_never(); }
+  };
+  /// What a read that arrives at `at` would be; false when it is not as simple as that.
+  [[nodiscard]] Hit hit(Address device, Tick at) const;
+  /// Makes that read happen, if nothing else does before `hit.ready`; its data.
+  DataHandle take(const Hit& hit, Tick at);
+
   /// Whether the interface may send one more write, counting those still on the bus.
   [[nodiscard]] bool has_write_room() const { return writes_announced_ < config_.lsq.lines; }
   /// A write's data arrive at `at`. Precondition: has_write_room().
@@ -118,15 +134,15 @@ class Dimm {
   /// Something under way between the buffers and what lies behind them.
   struct Transfer {
     enum class Kind : std::uint8_t {
-      fetch,         ///< of a sector of the RMW buffer
+      fetch,  ///< of a sector of the RMW buffer
       fetch_middle,  ///< of a sector of the middle buffer
-      write,         ///< of a block
-      fill,          ///< of a block of a page in the on-DIMM DRAM
+      write,  ///< of a block
+      fill,  ///< of a block of a page in the on-DIMM DRAM
     } kind = Kind::fetch;
     Address at;
-    Index into = none;             ///< the sector that is fetched, or what is written
+    Index into = none;  ///< the sector that is fetched, or what is written
     Slot page = BlockTable::none;  ///< where its data lie in the on-DIMM DRAM
-    Index next = none;             ///< of the sectors that come with one translation
+    Index next = none;  ///< of the sectors that come with one translation
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
   };
 
@@ -137,8 +153,8 @@ class Dimm {
       Slot middle;
     };
     WriteGroup group;
-    Index sectors_seen = 0;   ///< of its block, before one that found no slot
-    bool whole = true;        ///< nothing of the block has to come from the media
+    Index sectors_seen = 0;  ///< of its block, before one that found no slot
+    bool whole = true;  ///< nothing of the block has to come from the media
     std::vector<Part> parts;  ///< sectors with lines of it, pinned
   };
 
@@ -201,7 +217,6 @@ class Dimm {
   [[nodiscard]] Address sector_address(Index sector) const;
 
   // Reads
-  bool answer_at_once(Index read, Tick& now, Tick until, std::vector<Reply>& replies);
   void read_arrives(Index read, Tick now);
   bool look_up(Index read, Tick now);
   Slot claim(Address at);
@@ -303,7 +318,7 @@ class Dimm {
   dram::Channel dram_;
 
   EventQueue<Event> events_;
-  Tick next_ = Tick::never();       ///< of everything inside; exact between calls
+  Tick next_ = Tick::never();  ///< of everything inside; exact between calls
   Tick dram_next_ = Tick::never();  ///< dram_.next_event(), asked for when it can have changed
   Slab<Read> reads_;
   Slab<Transfer> transfers_;

@@ -18,26 +18,26 @@ void Dimm::read_arrives(Index read, Tick now) {
   if (!stalled_.empty() || !look_up(read, now)) stalled_.push_back({false, read});
 }
 
-/// A read that arrives at `now` and finds its line in the RMW buffer, when nothing else happens
-/// up to its answer: that answer, at which `now` then is. False, and nothing done, otherwise.
-bool Dimm::answer_at_once(Index index, Tick& now, Tick until, std::vector<Reply>& replies) {
-  const Tick ready = now + config_.lsq.latency + config_.rmw.latency;
-  const Tick others = min(min(events_.next(), dram_next_), media_.next_event());
-  if (ready > until || others <= ready || !lsq_.empty() || !stalled_.empty()) return false;
-  Read& read = reads_[index];
-  const Slot slot = rmw_.find(entry_of(read.line));
-  if (slot == BlockTable::none) return false;
-  const Index sector = sector_of(slot, read.line);
-  const std::uint32_t line = line_in_sector(read.line);
-  if ((sectors_[sector].ready >> line & 1) == 0) return false;
+Dimm::Hit Dimm::hit(Address device, Tick at) const {
+  Hit hit;
+  if (!lsq_.empty() || !stalled_.empty()) return hit;
+  hit.slot = rmw_.find(entry_of(device));
+  if (hit.slot == BlockTable::none) return hit;
+  hit.sector = sector_of(hit.slot, device);
+  hit.line = line_in_sector(device);
+  if ((sectors_[hit.sector].ready >> hit.line & 1) == 0) return hit;
+  hit.lane = static_cast<std::uint32_t>(page_of(device) % lane_free_.size());
+  hit.ready = max(at + config_.lsq.latency + config_.rmw.latency, lane_free_[hit.lane]);
+  return hit;
+}
+
+DataHandle Dimm::take(const Hit& hit, Tick at) {
   ++read_lines_;
-  draw_lines(1, now);
+  draw_lines(1, at);
   ++rmw_hits_;
-  rmw_.touch(slot);
-  read.data = rmw_data(sector, line);
-  now = ready;
-  leave(index, now, replies);
-  return true;
+  rmw_.touch(hit.slot);
+  lane_free_[hit.lane] = hit.ready + config_.rmw_line;
+  return rmw_data(hit.sector, hit.line);
 }
 
 bool Dimm::look_up(Index read, Tick now) {
