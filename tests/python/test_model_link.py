@@ -31,3 +31,41 @@ def test_a_model_file_is_told_its_line(tmp_path: Path) -> None:
     file.write_text('machine = "dram"\n[link]\nkind = "cxl"\nslot = "0 ps"\n')
     with pytest.raises(InputError, match=r"m\.toml:4: .*link\.slot"):
         load(str(file))
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            "optane-100,link.place=far",
+            "found link.place in a model with link.kind = 'none', expected link.kind = 'cxl' or "
+            "'numa', or no such key",
+        ),
+        (
+            "cxl-expander,link.place=far",
+            "found link.place = far with near.kind = none, expected memory, there being no near "
+            "memory",
+        ),
+        (
+            "cxl-expander,link.directory.kept=memory",
+            "found link.directory.kept = memory with link.kind = cxl, expected none: only another "
+            "socket's memory keeps one there",
+        ),
+        (
+            "optane-100-remote,link.directory.kept=none,link.directory.seen=0.5",
+            "found link.directory.seen = 0.5 with link.directory.kept = none, expected 0, there "
+            "being no directory that could have seen it",
+        ),
+    ],
+)
+def test_a_link_to_nothing_is_refused_in_one_line(target: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        load_target(f"model:{target}")
+    assert str(refused.value).partition(": ")[2] == message
+
+
+def test_a_preset_of_the_other_socket_differs_in_its_link_alone() -> None:
+    here, there = load("optane-100").values, load("optane-100-remote").values
+    assert {key for key in there if key not in here or there[key].value != here[key].value} == {
+        key for key in there if key.startswith("link.")
+    }

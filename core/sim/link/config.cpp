@@ -27,6 +27,11 @@ Config config_from(const Settings& settings) {
   config.read_credits = at_least_one(settings, "link.credits.read");
   config.write_credits = at_least_one(settings, "link.credits.write");
   config.write_round_trips = static_cast<std::uint32_t>(settings.count("link.write_round_trips"));
+  if (settings.has("link.directory.kept") && settings.name("link.directory.kept") == "memory") {
+    config.directory = true;
+    config.seen = settings.real("link.directory.seen");
+    config.seed = settings.count("seed");
+  }
   if (settings.has("link.energy.bit")) {
     config.bit_pj = settings.real("link.energy.bit");
     config.idle_share = settings.real("link.energy.idle");

@@ -27,7 +27,10 @@ struct Config {
   /// Messages there and back before a write's data may go: another socket's memory is first
   /// asked for ownership of the line.
   std::uint32_t write_round_trips = 0;
-  double bit_pj = 0;      ///< of each bit that is sent, both ends together
+  bool directory = false;  ///< the memory's side keeps a Directory, in the memory itself
+  double seen = 0;  ///< share of the pages that this socket has read before, and not written
+  std::uint64_t seed = 0;
+  double bit_pj = 0;  ///< of each bit that is sent, both ends together
   double idle_share = 0;  ///< of that, for each bit that could have been sent and was not
 };
 

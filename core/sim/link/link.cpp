@@ -10,6 +10,7 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory)
   gates_[1].free = config.write_credits;
   events_.sleep(credit);
   events_.sleep(credit + 1);
+  if (config.directory) directory_.emplace(config.seen, config.seed);
 }
 
 Accept Link::try_send(const Request& request, Tick now) {
@@ -35,6 +36,7 @@ Accept Link::try_send(const Request& request, Tick now) {
                        trips * (config_.request_latency + config_.response_latency);
   const Index flight =
       flights_.take({.request = request, .sent = now, .parts = request.tell_media ? 2u : 1u});
+  if (directory_) enter_home(flight);
   events_.push(arrive + write, arrival, flight);
   return Accept::yes();
 }
@@ -98,8 +100,12 @@ Tick Link::from_memory(Sink& sink) {
     const Completion completion = from_memory_[i];
     if (completion.kind == Completion::Kind::wake) {
       port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
+    } else if (completion.kind == Completion::Kind::media) {
+      finish(static_cast<Index>(completion.id), now, completion.kind, sink);
+    } else if (directory_) {
+      go_on(static_cast<Index>(completion.id), completion.data, now);
     } else {
-      answer(completion, now, sink);
+      answer(static_cast<Index>(completion.id), completion.data, now);
     }
   }
   from_memory_.clear();
@@ -132,24 +138,21 @@ void Link::handle(std::size_t lane, Index index, Tick now, Sink& sink) {
 }
 
 void Link::offer(Index index, Tick now) {
+  if (directory_) return arrive_home(index, now);
   Request request = flights_[index].request;
   request.id = index;
   if (port_.send(request, now)) taken(request, now);
 }
 
-/// The memory has the request: its place in the port is free.
+/// The memory has the request: its place in the port is free. One in the home agent stays taken.
 void Link::taken(const Request& request, Tick now) {
+  if (directory_) return;
   events_.push(credit + (request.op == Op::write), now + config_.response_latency, 0);
 }
 
-void Link::answer(const Completion& completion, Tick now, Sink& sink) {
-  const auto index = static_cast<Index>(completion.id);
+void Link::answer(Index index, DataHandle data, Tick now) {
   Flight& flight = flights_[index];
-  if (completion.kind == Completion::Kind::media) {
-    finish(index, now, completion.kind, sink);
-    return;
-  }
-  flight.data = completion.data;
+  flight.data = data;
   const std::uint64_t slots =
       flight.request.op == Op::write ? config_.write_response_slots : config_.read_response_slots;
   response_slots_ += slots;
@@ -158,10 +161,10 @@ void Link::answer(const Completion& completion, Tick now, Sink& sink) {
 }
 
 void Link::finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {
-  Flight& flight = flights_[index];
+  const Flight& flight = flights_[index];
   const DataHandle data = kind == Completion::Kind::done ? flight.data : 0;
   sink.push_back({now, flight.request.id, flight.request.address, kind, data});
-  if (--flight.parts == 0) flights_.give_back(index);
+  part_over(index);
 }
 
 /// A serial link that is up sends something all the time, to keep its receivers in step.
@@ -181,6 +184,7 @@ void Link::register_counters(Counters& counters) const {
   counters.add("link.request_slots", request_slots_);
   counters.add("link.response_slots", response_slots_);
   counters.add("link.time_ps", time_ps_);
+  if (directory_) counters.add("link.directory.writes", directory_writes_);
   if (config_.bit_pj > 0) counters.add("link.energy.wire_pj", [this] { return energy_pj(); });
   memory_->register_counters(counters);
 }

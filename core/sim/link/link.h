@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/event_lanes.h"
 #include "base/slab.h"
 #include "sim/device.h"
 #include "sim/link/config.h"
+#include "sim/link/directory.h"
 #include "sim/outlet.h"
 #include "sim/waiting_ports.h"
 
@@ -24,6 +26,11 @@ namespace nearfar::sim::link {
 /// A write completes when the acknowledgement of the device has come back: what the caller
 /// then knows is that it lies in the device's ADR domain. Notices that a write has reached the
 /// media are not messages; they are told when it happens.
+///
+/// Behind the way to another socket may be a home agent, which keeps a Directory in the memory
+/// (link_home.cpp). A line that is read and was at home is written with its new state; nobody waits
+/// for that. Writing it back brings it home. A credit is a place in the home agent, and comes back
+/// when the memory has taken all that the request entails.
 class Link final : public Device {
  public:
   Link(const Config& config, std::unique_ptr<Device> memory);
@@ -54,11 +61,15 @@ class Link final : public Device {
   /// What happens on the link, each kind in time order; the payload is a flight, if one is meant.
   /// Those of reads and writes lie side by side, as in arrive + write.
   enum Lane : std::size_t { arrive = 0, credit = 2, hold_lapsed = 4, answered = 6, fenced, lanes };
+  /// What the home agent does for a request.
+  enum class Step : std::uint8_t { on_the_way, its_turn, arrived, fetching, recording, writing };
   struct Flight {
     Request request;  ///< the caller's
     Tick sent{};
     DataHandle data = 0;  ///< a read's answer
-    std::uint32_t parts = 1;  ///< completions still to come
+    std::uint32_t parts = 1;  ///< completions still to come, and what the home agent still does
+    Step step = Step::on_the_way;
+    Index next = Directory::none;  ///< whose turn comes after this one's
   };
   /// Credits, and the callers that found none.
   struct Gate {
@@ -73,8 +84,20 @@ class Link final : public Device {
   void handle(std::size_t lane, Index index, Tick now, Sink& sink);
   void offer(Index index, Tick now);
   void taken(const Request& request, Tick now);
-  void answer(const Completion& completion, Tick now, Sink& sink);
+  void answer(Index index, DataHandle data, Tick now);
   void finish(Index index, Tick now, Completion::Kind kind, Sink& sink);
+
+  void part_over(Index index) {
+    if (--flights_[index].parts == 0) flights_.give_back(index);
+  }
+
+  // The home agent (link_home.cpp).
+  void enter_home(Index index);
+  void arrive_home(Index index, Tick now);
+  void start_home(Index index, Tick now);
+  void go_on(Index index, DataHandle data, Tick now);
+  void leave_home(Index index, Tick now);
+  void ask_memory(Index index, Step step, Op op, DataHandle data, Tick now);
   [[nodiscard]] std::uint64_t energy_pj() const;
 
   Config config_;
@@ -86,6 +109,7 @@ class Link final : public Device {
   Tick request_free_{};
   Tick response_free_{};
   Outlet port_;  ///< of the device
+  std::optional<Directory> directory_;
   Sink from_memory_;
 
   std::uint64_t reads_ = 0;
@@ -93,6 +117,7 @@ class Link final : public Device {
   std::uint64_t refusals_ = 0;
   std::uint64_t request_slots_ = 0;
   std::uint64_t response_slots_ = 0;
+  std::uint64_t directory_writes_ = 0;
   Tick settled_{};
   std::uint64_t time_ps_ = 0;  ///< of all finished requests, from sent to answered
 };

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nearfar.errors import InputError
-from nearfar.model import currents, jedec, rules, rules_near
+from nearfar.model import currents, jedec, rules, rules_link, rules_near
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
 from nearfar.model.schema import (
@@ -185,7 +185,8 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
 
 def _check_rules(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
     values = {name: entry.value for name, entry in found.items()}
-    for problem in (*rules.problems(values), *rules_near.problems(values)):
+    broken = (rules, rules_near, rules_link)
+    for problem in (one for part in broken for one in part.problems(values)):
         texts = {name: found[name].text for name in (problem.key, *problem.others)}
         raise _broken(problem, given, texts)
 

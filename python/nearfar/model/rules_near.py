@@ -23,8 +23,6 @@ def near_capacity(values: Values) -> int:
 def problems(values: Values) -> Iterator[Problem]:
     """Every rule on the near memory that the values break, in a fixed order."""
     if values["near.kind"] == "none":
-        if values.get("link.place") == "far":
-            yield Problem("link.place", ("near.kind",), "memory, there being no near memory")
         return
     yield from _lines(values)
     yield from _capacities(values)

@@ -37,14 +37,18 @@ _SERVER = (
 )
 
 # The other socket's memory: dependent reads of DRAM take 58.3 ns longer there, a way out and a
-# way back. Three links of 10.4 GT/s carry 62 GB/s each way, a line in five slots of 16 bytes.
+# way back. Three links of 10.4 GT/s carry 62 GB/s each way, a line in five slots of 16 bytes. Its
+# memory keeps the coherence directory: over a footprint that is walked again and again, lines that
+# are only read have been read before, and lines that are written have come home since.
 REMOTE = (
     ("link.kind", "numa"),
     ("link.request_latency", "29 ns"),
     ("link.response_latency", "29 ns"),
     ("link.slot", "257 ps"),
     ("link.write_round_trips", "1"),
+    ("link.directory.kept", "memory"),
 )
+_SEEN = (("link.directory.seen", "1"),)
 
 # Independent accesses that the benchmark's loop keeps in flight. Its DRAM says how many: 72.9 ns
 # for one alone, 12.4 ns for one of many reads, 20.8 ns for one of many writes.
@@ -63,7 +67,8 @@ class Access:
     def job(self) -> Job:
         """The model's run."""
         channels = ("channels", _DRAM_CHANNELS if self.dram else "1")
-        overrides = (channels, *_SERVER, *(REMOTE if self.remote else ()))
+        seen = _SEEN if self.op == "read" else ()
+        overrides = (channels, *_SERVER, *((*REMOTE, *seen) if self.remote else ()))
         machine = _DRAM if self.dram else ""
         return Job(self._pattern(), overrides, cost=8 * _LINES, machine=machine)
 

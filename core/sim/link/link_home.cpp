@@ -1,0 +1,76 @@
+#include "sim/link/link.h"
+
+namespace nearfar::sim::link {
+
+/// Requests for a line have their turns in the order in which they were sent, though a read arrives
+/// before the data of a write that has to ask for the line first.
+void Link::enter_home(Index index) {
+  const Index before = directory_->queue(flights_[index].request.address, index);
+  if (before == Directory::none) {
+    flights_[index].step = Step::its_turn;
+  } else {
+    flights_[before].next = index;
+  }
+}
+
+void Link::arrive_home(Index index, Tick now) {
+  if (flights_[index].step == Step::its_turn) {
+    start_home(index, now);
+  } else {
+    flights_[index].step = Step::arrived;
+  }
+}
+
+void Link::start_home(Index index, Tick now) {
+  const Request& request = flights_[index].request;
+  const bool write = request.op == Op::write;
+  ask_memory(index, write ? Step::writing : Step::fetching, request.op, request.data, now);
+}
+
+/// The memory has answered. A state that changes is written with the data that were read, which
+/// the reader does not wait for.
+void Link::go_on(Index index, DataHandle data, Tick now) {
+  const Flight& flight = flights_[index];
+  const Address line = flight.request.address;
+  switch (flight.step) {
+    case Step::fetching:
+      answer(index, data, now);
+      if (directory_->away(line)) break;
+      directory_->set_away(line, true);
+      ++directory_writes_;
+      ++flights_[index].parts;
+      return ask_memory(index, Step::recording, Op::write, data, now);
+    case Step::recording:
+      leave_home(index, now);
+      return part_over(index);
+    default:
+      directory_->set_away(line, false);
+      answer(index, data, now);
+      break;
+  }
+  leave_home(index, now);
+}
+
+void Link::leave_home(Index index, Tick now) {
+  const Flight& flight = flights_[index];
+  events_.push(credit + (flight.request.op == Op::write), now + config_.response_latency, 0);
+  const Index next = flight.next;
+  directory_->leave(flight.request.address, index);
+  if (next == Directory::none) return;
+  const bool here = flights_[next].step == Step::arrived;
+  flights_[next].step = Step::its_turn;
+  if (here) start_home(next, now);
+}
+
+void Link::ask_memory(Index index, Step step, Op op, DataHandle data, Tick now) {
+  Flight& flight = flights_[index];
+  flight.step = step;
+  Request request = flight.request;
+  request.id = index;
+  request.op = op;
+  request.data = data;
+  request.tell_media = request.tell_media && step == Step::writing;
+  port_.send(request, now);
+}
+
+}  // namespace nearfar::sim::link
