@@ -273,5 +273,21 @@ def test_memory_mode_is_refused(write: Callable[[str, str], str], refused: Refus
     assert "is in Memory Mode (near.kind = cache), which keeps nothing over a crash" in message
 
 
+def test_mixed_mode_keeps_what_lies_in_app_direct(
+    write: Callable[[str, str], str], refused: Refused
+) -> None:
+    mixed = "model:optane-100,near.kind=cache,near.capacity=1MiB,near.app_direct=1MiB"
+    begin = 256 * (1 << 30) - (1 << 20)
+    program = write("p", f"store {begin:#x} 1\nclwb {begin:#x}\nsfence\nstore {begin + 64:#x} 2\n")
+    found = package.crash(mixed, program)
+    assert found.architecture.states == 3, "none, the first, both"
+    assert found.machine.states == 3
+    low = write("low", f"store {begin - 64:#x} 1\n")
+    expected = (
+        f"found address {begin - 64:#x}, which is in Memory Mode, expected {begin:#x} or more"
+    )
+    assert expected in refused("crash", mixed, low)
+
+
 def test_a_missing_program_is_one_line(refused: Refused) -> None:
     assert refused("crash", OPTANE, "/no/such/p") == "/no/such/p: No such file or directory"

@@ -60,6 +60,10 @@ class NearMemory final : public Device {
   /// Those of the near channels come first, then those of the far memory's, if not cached.
   [[nodiscard]] std::uint32_t queue_of(Address address) const override;
   void settle(Tick now) override;
+  /// What is cached is volatile, and so is far memory behind it: nobody knows which version it has.
+  [[nodiscard]] DataHandle durable(Address line) const override {
+    return line.value() < cached_bytes_ ? 0 : far_->durable(line);
+  }
   void register_counters(Counters& counters) const override;
 
  private:

@@ -99,6 +99,9 @@ def crash(
     )
 
 
+_WITHOUT_ADDRESS = ("sfence", "mfence", "label")
+
+
 @dataclass
 class _Reason:
     """States that break the invariant for one reason; the stores of the best example."""
@@ -164,18 +167,24 @@ def _domain(model: Model) -> str:
             f"{spec(model)}: its memory is volatile (machine = {model['machine']}), so a crash "
             "leaves nothing; expected one with non-volatile DIMMs, such as model:optane-100"
         )
-    near = model.values.get("near.kind")
-    if near is not None and near.value == "cache":
+    if model["near.kind"] == "cache" and model["near.app_direct"] == 0:
         raise InputError(
-            f"{spec(model)}: is in Memory Mode (near.kind = {near.value}), which keeps nothing "
-            "over a crash; expected near.kind = none"
+            f"{spec(model)}: is in Memory Mode (near.kind = cache), which keeps nothing over a "
+            "crash; expected near.kind = none, or a part in App Direct (near.app_direct)"
         )
     return str(model["imc.domain"])
 
 
 def _check_capacity(program: CrashProgram, model: Model) -> None:
     end = capacity(model)
+    # In Mixed Mode, memory in App Direct comes last.
+    begin = end - int(model["near.app_direct"]) if model["near.kind"] == "cache" else 0
     for operation in program.operations:
+        if operation.kind not in _WITHOUT_ADDRESS and operation.address < begin:
+            raise InputError(
+                f"{program.name}:{operation.line}: found address {operation.address:#x}, which is "
+                f"in Memory Mode, expected {begin:#x} or more, where App Direct begins"
+            )
         if operation.address >= end:
             raise InputError(
                 f"{program.name}:{operation.line}: found address {operation.address:#x}, "
