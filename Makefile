@@ -93,6 +93,10 @@ bench-energy: install ## energy of DRAM in simple patterns beside what follows f
 	@$(call build,release)
 	@$(BIN)/python bench/energy.py
 
+.PHONY: bench-loaded
+bench-loaded: install ## latency of a CXL device under load, held against Little's law
+	@$(BIN)/python bench/loaded.py
+
 .PHONY: bench-host
 bench-host: install ## nearfar's figures of this machine beside those of lmbench and of plain loops
 	@$(call build,release)

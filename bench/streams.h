@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string_view>
@@ -63,9 +64,9 @@ Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
   };
 
   draw();
+  const std::uint64_t outstanding = stream.outstanding == 0 ? count : stream.outstanding;
   while (done < count) {
-    while (sent < count && !refused &&
-           (stream.outstanding == 0 || sent - done < stream.outstanding)) {
+    for (const std::uint64_t end = std::min(count, done + outstanding); sent < end && !refused;) {
       // The id comes back in the completion, so it can carry the time and the operation.
       request.id = now.ps() * 2 + (request.op == sim::Op::read ? 1 : 0);
       refused = !memory.try_send(request, now).accepted;

@@ -72,30 +72,30 @@ class NearMemory final : public Device {
 
   /// What an access that is out there was for; together with whose it was, its id.
   enum class Role : std::uint8_t {
-    probe,       ///< near read: a way's block with its tag, or a line of tags
-    data,        ///< near read of what the tags in data promised
-    victim,      ///< near read of a block to be written back
-    fetch,       ///< far read
-    fill,        ///< near write of what was fetched
-    claim,       ///< near write of the tag of a line that a write brings in
-    update,      ///< near write of a line of tags
-    write,       ///< near write of the caller's data
+    probe,  ///< near read: a way's block with its tag, or a line of tags
+    data,  ///< near read of what the tags in data promised
+    victim,  ///< near read of a block to be written back
+    fetch,  ///< far read
+    fill,  ///< near write of what was fetched
+    claim,  ///< near write of the tag of a line that a write brings in
+    update,  ///< near write of a line of tags
+    write,  ///< near write of the caller's data
     write_back,  ///< far write of a victim's block
-    through,     ///< far write of the caller's data
-    direct,      ///< far access: the caller's, past near memory
+    through,  ///< far write of the caller's data
+    direct,  ///< far access: the caller's, past near memory
   };
   struct Tag {
     Role role;
     std::uint8_t block;  ///< of the line
     Index flight;
-    Index notice;        ///< who wants to know that the data have arrived, if anybody
+    Index notice;  ///< who wants to know that the data have arrived, if anybody
 
     [[nodiscard]] std::uint64_t id() const;
     [[nodiscard]] static Tag of(std::uint64_t id);
   };
   struct Purpose {
     Op op;
-    bool far;      ///< an access to far memory
+    bool far;  ///< an access to far memory
     bool awaited;  ///< the request waits until the data are where they go, not until it is taken
     std::uint64_t NearCounters::* counter;
   };
@@ -111,11 +111,11 @@ class NearMemory final : public Device {
     std::uint64_t set = 0;
     std::uint64_t victim_line = 0;
     std::uint64_t victim_blocks = 0;  ///< those to write back
-    std::uint64_t ready = 0;          ///< blocks to fill or claim once victims have been read
-    Index next = nobody;              ///< in its chain
-    std::uint32_t pending = 0;        ///< accesses and delays it waits for
-    std::uint32_t probes = 0;         ///< of those, reads of the look-up
-    std::uint32_t victims = 0;        ///< and reads of victims
+    std::uint64_t ready = 0;  ///< blocks to fill or claim once victims have been read
+    Index next = nobody;  ///< in its chain
+    std::uint32_t pending = 0;  ///< accesses and delays it waits for
+    std::uint32_t probes = 0;  ///< of those, reads of the look-up
+    std::uint32_t victims = 0;  ///< and reads of victims
     std::uint32_t gate = 0;
     std::uint32_t way = 0;
     std::uint8_t block = 0;
@@ -190,7 +190,7 @@ class NearMemory final : public Device {
   std::unique_ptr<Device> near_;
   std::unique_ptr<Device> far_;
   Bytes cached_bytes_ = 0;
-  std::uint32_t blocks_ = 1;     ///< of a line
+  std::uint32_t blocks_ = 1;  ///< of a line
   std::uint32_t tag_lines_ = 0;  ///< lines of tags of a set; 0: tags come with the data
   NearDirectory directory_;
   Outlet to_near_;
@@ -199,10 +199,10 @@ class NearMemory final : public Device {
   Tick far_next_{};  ///< the far memory's next event, asked for after whatever may change it
   Slab<Flight> flights_;
   Slab<Notice> notices_;
-  std::vector<Gate> gates_;     ///< two a near channel: of reads, of writes
-  std::vector<Index> chains_;   ///< flights by set, in order of arrival
+  std::vector<Gate> gates_;  ///< two a near channel: of reads, of writes
+  std::vector<Index> chains_;  ///< flights by set, in order of arrival
   std::uint32_t chain_shift_ = 0;
-  std::uint32_t prefetches_ = 0;      ///< on their way
+  std::uint32_t prefetches_ = 0;  ///< on their way
   std::uint32_t most_prefetches_ = 0;
   bool data_in_use_ = false;
   /// What near memory holds, by block of the far memory; never iterated.
