@@ -110,10 +110,6 @@ class Core : public Socket::Client {
   void forget_counts() { counts_ = {}; }
 
  protected:
-  void account(Cause cause, Fine time) {
-    counts_.stack[static_cast<std::size_t>(cause)] += time;
-  }
-
   /// A program's address in memory.
   Place place_of(std::uint64_t address) {
     const std::uint64_t page = address >> page_bits;

@@ -44,9 +44,7 @@ Tlb::Found Tlb::look_up(Address address, bool huge) {
   return access(second_, page) ? Found::second : Found::walk;
 }
 
-bool Tlb::hit_first(Address address, bool huge) {
-  const std::uint64_t page = page_of(address, huge);
-  if (page == last_) return true;
+bool Tlb::use_first(std::uint64_t page, bool huge) {
   Cache& first = huge ? first_huge_ : first_small_;
   const Cache::Slot slot = first.find(page);
   if (slot == Cache::none) return false;

@@ -19,7 +19,10 @@ class Tlb {
   Found look_up(Address address, bool huge);
 
   /// Whether the first level has the page; if so it was used, if not nothing has changed.
-  bool hit_first(Address address, bool huge);
+  bool hit_first(Address address, bool huge) {
+    const std::uint64_t page = page_of(address, huge);
+    return page == last_ || use_first(page, huge);
+  }
 
   /// After a miss: whether the walker has to read the page directory's entry as well. It
   /// remembers those of the last few 2 MiB; what lies above them it is taken to know, for an
@@ -46,6 +49,8 @@ class Tlb {
     const std::uint64_t page = address.value() >> (huge ? huge_bits : small_bits);
     return huge == huge_ ? page : page | other_size;
   }
+
+  bool use_first(std::uint64_t page, bool huge);
 
   static constexpr unsigned small_bits = 12;
   static constexpr unsigned huge_bits = 21;

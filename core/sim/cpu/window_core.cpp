@@ -18,25 +18,8 @@ WindowCore::WindowCore(Socket& socket, const CoreConfig& config, PageMap& pages)
       rob_(std::bit_ceil(std::size_t{config.rob} * 2)),
       rob_mask_(rob_.size() - 1),
       loads_(std::bit_ceil(std::size_t{config.loads} + 1)),
-      load_mask_(loads_.size() - 1) {}
-
-bool WindowCore::play(const Block& block, std::span<const Access> accesses) {
-  if (!entered_ && !enter(block)) return false;
-  for (; next_instruction_ < block.instructions.size(); ++next_instruction_) {
-    std::size_t end = next_access_;
-    while (end < accesses.size() && accesses[end].instruction == next_instruction_) ++end;
-    if (!issue(block.instructions[next_instruction_],
-               accesses.subspan(next_access_, end - next_access_))) {
-      return false;
-    }
-    next_access_ = end;
-    ++counts_.instructions;
-  }
-  branch_ = last_value_;
-  next_instruction_ = next_access_ = 0;
-  entered_ = false;
-  return true;
-}
+      load_mask_(loads_.size() - 1),
+      operations_(make_operations(period_)) {}
 
 /// False until it is known where the block before ended, if that was guessed wrong.
 bool WindowCore::enter(const Block& block) {
@@ -171,7 +154,9 @@ bool WindowCore::dispatch(std::uint32_t slots, std::uint32_t loads, std::uint32_
   delay_ = Cause::base;
   start_ = at;
   dispatch_ = at + slots * slot_time_;
-  for (std::uint32_t i = 0; i < slots; ++i) slot(tail_++) = {};
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    slot(tail_++) = {.begin = at, .delayed_by = delayed_by_};
+  }
   return true;
 }
 
@@ -217,50 +202,42 @@ void WindowCore::store(const Instruction& instruction, const Access& piece, Fine
   later_ask(number, inputs);
 }
 
-/// Which ports take an instruction's operation follows from what it computes with and how long
-/// that takes: general registers one cycle on any, longer on port 1 (multiply); vector registers
-/// one cycle on 0, 1 and 5, longer on 0 and 1 (floating point). Division is on port 0, which it
-/// does not hold.
-WindowCore::Operation WindowCore::operation_of(const Instruction& instruction) {
-  constexpr std::uint8_t division = 10;
-  Operation operation{.latency = instruction.latency};
-  const bool vector =
-      instruction.destinations[0] >= first_vector && instruction.destinations[0] < flags_register;
-  if (instruction.uops == 0 || instruction.latency == 0) {
-    operation.latency = 0;
-  } else if (instruction.kind == InstructionKind::branch) {
-    operation.ports = Ports::p6;
-  } else if (instruction.latency >= division) {
-    operation.ports = Ports::p0;
-  } else if (instruction.latency == 1) {
-    operation.ports = vector ? Ports::p0 | Ports::p1 | Ports::p5 : Ports::any_alu;
-  } else {
-    operation.ports = vector ? Ports::p0 | Ports::p1 : Ports::p1;
+/// Which ports take an operation follows from what it computes with and how long that takes:
+/// general registers one cycle on any, longer on port 1 (multiply); vector registers one cycle on
+/// 0, 1 and 5, longer on 0 and 1 (floating point). Division is on port 0, which it does not hold.
+WindowCore::Operations WindowCore::make_operations(Fine period) {
+  constexpr std::size_t division = 10;
+  Operations made{};
+  for (std::size_t latency = 1; latency < latencies; ++latency) {
+    const auto set = [&](std::size_t registers, std::size_t ports) {
+      made[registers * latencies + latency] = {.latency = latency * period,
+                                               .ports = static_cast<Ports::Mask>(ports)};
+    };
+    const bool divides = latency >= division;
+    set(general, divides ? Ports::p0 : latency == 1 ? Ports::any_alu : Ports::p1);
+    set(vector, divides        ? Ports::p0
+                : latency == 1 ? Ports::p0 | Ports::p1 | Ports::p5
+                               : Ports::p0 | Ports::p1);
+    set(jump, Ports::p6);
   }
+  return made;
+}
+
+WindowCore::Operation WindowCore::operation_of(const Instruction& instruction) const {
   if (instruction.kind == InstructionKind::store || instruction.kind == InstructionKind::nt_store) {
-    operation = {.ports = 0, .latency = 0, .stores = true};
-  } else if (instruction.kind == InstructionKind::load_store ||
-             instruction.kind == InstructionKind::locked) {
-    operation.stores = true;
+    return {.stores = true};
   }
+  Operation operation = instruction.uops == 0 ? Operation{} : computes(instruction);
+  operation.stores = instruction.kind == InstructionKind::load_store ||
+                     instruction.kind == InstructionKind::locked;
   return operation;
 }
 
-Fine WindowCore::execute(const Operation& operation, Fine at) {
-  if (operation.ports != 0) at = ports_.take(at, operation.ports) + operation.latency * period_;
-  if (operation.stores) at = ports_.take(at, Ports::store) + period_;
-  return at;
-}
-
 void WindowCore::finish(const Instruction& instruction, Fine value, Cause cause) {
-  for (const Register destination : instruction.destinations) values_[destination] = value;
-  values_[no_register] = 0;
-  last_value_ = value;
+  set_values(instruction, value);
   if (instruction.uops == 0) return;
   Slot& here = slot(tail_ - 1);
   here.time = value;
-  here.begin = start_;
-  here.delayed_by = delayed_by_;
   here.cause = cause;
   retire();
 }
@@ -269,30 +246,10 @@ void WindowCore::retire() {
   while (head_ != tail_) {
     Slot& first = slot(head_);
     if (!known(first.time)) return;
-    retire_next(first);
+    first.time = retire_next(first);
+    const Position position = head_++;
+    stores_.retired(position, retired_);
   }
-}
-
-void WindowCore::retire_next(Slot& first) {
-  if (first.delayed_by == Cause::away) retired_ = std::max(retired_, first.begin);
-  const Fine earliest = retired_ + slot_time_;
-  account(Cause::base, slot_time_);
-  if (first.time > earliest) {
-    Fine gap = first.time - earliest;
-    if (first.delayed_by != Cause::base && first.begin > earliest) {
-      const Fine delay = std::min(gap, first.begin - earliest);
-      account(first.delayed_by, delay);
-      gap -= delay;
-    }
-    const Fine walk = std::min(gap, first.walk);
-    account(Cause::tlb, walk);
-    account(first.cause, gap - walk);
-  } else {
-    first.time = earliest;
-  }
-  retired_ = first.time;
-  const Position position = head_++;
-  stores_.retired(position, retired_);
 }
 
 }  // namespace nearfar::sim::cpu

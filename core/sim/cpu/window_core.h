@@ -63,10 +63,14 @@ class WindowCore final : public Core {
 
   /// What an instruction asks of the ports.
   struct Operation {
+    Fine latency = 0;
     Ports::Mask ports = 0;
-    std::uint8_t latency = 0;
     bool stores = false;
   };
+  /// Of what computes, by what with and for how many cycles.
+  enum Computes : std::size_t { general, vector, jump };
+  static constexpr std::size_t latencies = 256;
+  using Operations = std::array<Operation, 3 * latencies>;
 
   /// A result that is not known yet: of a load, or of what depends on one.
   struct Node {
@@ -102,6 +106,17 @@ class WindowCore final : public Core {
       }
     }
   };
+  // window_quick.cpp: the way of most instructions, which take one slot and for which all is known.
+  // False: it is not that way, and nothing has happened.
+  bool quick(const Instruction& instruction, std::span<const Access> accesses);
+  bool quick_compute(const Instruction& instruction);
+  bool quick_load(const Instruction& instruction, const Access& access);
+  bool quick_store(const Instruction& instruction, const Access& access);
+  [[nodiscard]] bool slot_free(Fine& at);
+  void finish_quick(const Instruction& instruction, const Slot& done);
+  [[nodiscard]] Fine sources_of(const Instruction& instruction, Fine at) const;
+  [[nodiscard]] Fine address_of(const Instruction& instruction, Fine at) const;
+
   // window_core.cpp: from a block to times.
   bool enter(const Block& block);
   bool issue(const Instruction& instruction, std::span<const Access> accesses);
@@ -112,11 +127,47 @@ class WindowCore final : public Core {
   void put_off(Fine until, Cause cause);
   Fine load(const Instruction& instruction, const Access& piece);
   void store(const Instruction& instruction, const Access& piece, Fine address);
-  Fine execute(const Operation& operation, Fine at);
   void finish(const Instruction& instruction, Fine value, Cause cause);
   void retire();
-  void retire_next(Slot& slot);
-  [[nodiscard]] static Operation operation_of(const Instruction& instruction);
+  [[nodiscard]] Operation operation_of(const Instruction& instruction) const;
+  [[nodiscard]] static Operations make_operations(Fine period);
+
+  [[nodiscard]] const Operation& computes(const Instruction& instruction) const {
+    const auto first = static_cast<unsigned>(instruction.destinations[0]);
+    const std::size_t with = instruction.kind == InstructionKind::branch            ? jump
+                             : first - first_vector < flags_register - first_vector ? vector
+                                                                                    : general;
+    return operations_[with * latencies + instruction.latency];
+  }
+  Fine execute(const Operation& operation, Fine at) {
+    if (operation.ports != 0) at = ports_.take(at, operation.ports) + operation.latency;
+    if (operation.stores) at = ports_.take(at, Ports::store) + period_;
+    return at;
+  }
+  void set_values(const Instruction& instruction, Fine value) {
+    for (const Register destination : instruction.destinations) values_[destination] = value;
+    values_[no_register] = 0;
+    last_value_ = value;
+  }
+  void account(Cause cause, Fine time) { counts_.stack[static_cast<std::size_t>(cause)] += time; }
+  /// The next slot, which is complete, retires: when it does.
+  Fine retire_next(const Slot& next) {
+    // Time elsewhere is nobody's.
+    if (next.delayed_by == Cause::away) retired_ = std::max(retired_, next.begin);
+    const Fine earliest = retired_ + slot_time_;
+    account(Cause::base, slot_time_);
+    if (next.time <= earliest) return retired_ = earliest;
+    Fine gap = next.time - earliest;
+    if (next.delayed_by != Cause::base && next.begin > earliest) {
+      const Fine delay = std::min(gap, next.begin - earliest);
+      account(next.delayed_by, delay);
+      gap -= delay;
+    }
+    const Fine walk = std::min(gap, next.walk);
+    account(Cause::tlb, walk);
+    account(next.cause, gap - walk);
+    return retired_ = next.time;
+  }
 
   // window_order.cpp: fences, flushes and what else waits for its turn.
   bool issue_ordering(const Instruction& instruction, std::span<const Access> accesses);
@@ -138,7 +189,7 @@ class WindowCore final : public Core {
 
   [[nodiscard]] Slot& slot(Position position) { return rob_[position & rob_mask_]; }
 
-  Fine slot_time_;   ///< a cycle over the width
+  Fine slot_time_;  ///< a cycle over the width
   Fine period_;
   Fine l1_latency_;
   Fine forward_;
@@ -147,12 +198,12 @@ class WindowCore final : public Core {
   BranchPredictor predictor_;
 
   // The front end.
-  Fine dispatch_ = 0;             ///< when the next instruction can enter, but for room
-  Fine start_ = 0;                ///< when the last one did
-  Cause delay_ = Cause::base;     ///< what put the next one off, if anything did
+  Fine dispatch_ = 0;  ///< when the next instruction can enter, but for room
+  Fine start_ = 0;  ///< when the last one did
+  Cause delay_ = Cause::base;  ///< what put the next one off, if anything did
   Cause delayed_by_ = Cause::base;  ///< and the last one
-  Fine branch_ = 0;               ///< when the last block's end is known
-  Fine last_value_ = 0;           ///< of the last instruction
+  Fine branch_ = 0;  ///< when the last block's end is known
+  Fine last_value_ = 0;  ///< of the last instruction
   std::size_t next_instruction_ = 0;
   std::size_t next_access_ = 0;
   std::size_t next_piece_ = 0;
@@ -173,6 +224,8 @@ class WindowCore final : public Core {
   std::vector<Position> loads_;  ///< by number, a ring
   std::uint64_t load_mask_;
   std::uint64_t load_count_ = 0;
+
+  Operations operations_;
 
   Slab<Node> nodes_;
   Slab<Edge> edges_;
