@@ -142,6 +142,25 @@ TEST(Cores, AccountForAllTheirTime) {
   }
 }
 
+TEST(Cores, CountNoTimeThatAThreadSpendsElsewhere) {
+  for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
+    CoreMachine machine(kind);
+    machine.cores().add();
+    Code code;
+    code.add(alu({.sources = {1}, .destinations = {1}}));
+    machine.repeat(code, 1000);
+    const Tick slept(1'000'000'000);
+    machine.cores().come_back(0, machine.finish() + slept);
+    machine.repeat(code, 1000);
+    const Tick end = machine.finish();
+    Fine busy = 0;
+    for (const Fine part : machine.counts().stack) busy += part;
+    EXPECT_GT(end, slept);
+    EXPECT_NEAR(static_cast<double>(coarse(busy).ps()), static_cast<double>((end - slept).ps()),
+                2000);
+  }
+}
+
 TEST(Cores, HoldAThreadThatIsAQuantumAhead) {
   CoreMachine machine;
   machine.cores().add();
