@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ bool write_guest(std::uint64_t address, T value) {
   const iovec from{&value, sizeof value};
   const iovec to{guest_pointer(address), sizeof value};
   return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof value;
+}
+
+/// Where the kernel has just written something: there it can be written.
+template <typename T>
+void overwrite_guest(std::uint64_t address, const T& value) {
+  std::memcpy(guest_pointer(address), &value, sizeof value);
 }
 
 /// A string that ends with a zero.

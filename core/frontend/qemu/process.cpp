@@ -195,6 +195,12 @@ Tick Process::now(Thread& thread) {
   return engine_->now(thread.engine);
 }
 
+Tick Process::pass(Thread& thread, Tick span) {
+  const std::lock_guard lock(mutex_);
+  engine_->come_back(thread.engine, engine_->now(thread.engine) + span);
+  return engine_->now(thread.engine);
+}
+
 Tick Process::busy(Thread& thread) {
   const std::lock_guard lock(mutex_);
   return engine_->now(thread.engine) - thread.began - thread.idle;

@@ -61,6 +61,8 @@ class Process {
   void end_thread(Thread& thread);
 
   [[nodiscard]] Tick now(Thread& thread);
+  /// The thread does something that takes so long; then it is that late.
+  Tick pass(Thread& thread, Tick span);
   /// How long the thread, or all of them together, have been doing something.
   [[nodiscard]] Tick busy(Thread& thread);
   [[nodiscard]] Tick busy();

@@ -22,7 +22,8 @@ thread_local SystemCalls::Pending SystemCalls::pending;
 
 SystemCalls::SystemCalls(Process& process)
     : process_(process),
-      time_(process.options().count("realtime_ns"), process.options().count("monotonic_ns")) {
+      time_(process.options().count("realtime_ns"), process.options().count("monotonic_ns")),
+      reading_(process.options().time("reading")) {
   if (process.options().has("persistent"))
     persistent_folder_ = process.options().name("persistent");
 }
@@ -173,12 +174,13 @@ bool SystemCalls::is_persistent(std::uint64_t file) const {
                            .starts_with(persistent_folder_);
 }
 
+/// Natively no system call: it takes the time of a reading.
 void SystemCalls::tell_time(Thread& thread) {
   const auto& arguments = pending.call.arguments;
-  const Tick now = process_.now(thread);
+  const Tick now = process_.pass(thread, reading_);
   if (pending.call.number == SYS_gettimeofday) {
     if (arguments[0] != 0) {
-      write_guest(arguments[0], GuestTime::as_timeval(*time_.at(CLOCK_REALTIME, now)));
+      overwrite_guest(arguments[0], GuestTime::as_timeval(*time_.at(CLOCK_REALTIME, now)));
     }
     return;
   }
@@ -186,7 +188,7 @@ void SystemCalls::tell_time(Thread& thread) {
   auto shown = time_.at(clock, now);
   if (clock == CLOCK_PROCESS_CPUTIME_ID) shown = process_.busy().ps() / 1000;
   if (clock == CLOCK_THREAD_CPUTIME_ID) shown = process_.busy(thread).ps() / 1000;
-  if (shown) write_guest(arguments[1], GuestTime::as_timespec(*shown));
+  if (shown) overwrite_guest(arguments[1], GuestTime::as_timespec(*shown));
 }
 
 void SystemCalls::tell_usage(Thread& thread) {

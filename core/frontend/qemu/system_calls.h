@@ -44,6 +44,7 @@ class SystemCalls {
 
   Process& process_;
   GuestTime time_;
+  Tick reading_;  ///< what a look at the clock takes
   std::string persistent_folder_;  ///< with a slash at its end; empty: none
 };
 
