@@ -48,7 +48,7 @@ test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
-	@scripts/need gtest chromium? zsh? fish?
+	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio?
 	@$(call build,release)
 	@$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
 

@@ -1,0 +1,81 @@
+/*
+ * A persistent doubly linked list on PMDK's libpmemobj, with a worker thread for each list.
+ *
+ *   gcc -O2 -pthread -o pmem_list pmem_list.c -lpmemobj
+ *   mkdir -p /tmp/pmem; export PMEM_IS_PMEM_FORCE=1
+ *   nearfar run model:optane-100 --pmem /tmp/pmem -- ./pmem_list /tmp/pmem/list 500 2
+ *
+ * Arguments: the pool's file, which is made anew, elements a list, and lists.
+ *
+ * What to look at: pmemobj's lists are changed without a transaction, by redo logs: flushes and
+ * fences for each insertion and removal; where the cores' time goes (waiting for fences, which wait
+ * for the memory to accept the lines); on --pmem, writes to far memory that never see a cache.
+ */
+#include <libpmemobj.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_LISTS = 16 };
+
+POBJ_LAYOUT_BEGIN(list);
+POBJ_LAYOUT_ROOT(list, struct root);
+POBJ_LAYOUT_TOID(list, struct element);
+POBJ_LAYOUT_END(list);
+
+POBJ_LIST_HEAD(head, struct element);
+struct element {
+  uint64_t value;
+  POBJ_LIST_ENTRY(struct element) links;
+};
+struct root {
+  struct head list[MOST_LISTS];
+};
+
+static PMEMobjpool* pool;
+static TOID(struct root) root;
+static uint64_t elements;
+
+static int fill(PMEMobjpool* in, void* element, void* value) {
+  ((struct element*)element)->value = *(uint64_t*)value;
+  pmemobj_persist(in, element, sizeof(struct element));
+  return 0;
+}
+
+/* Appends all elements, and takes every third out again. */
+static void* work(void* number) {
+  struct head* const list = &D_RW(root)->list[(uintptr_t)number];
+  for (uint64_t i = 0; i < elements; ++i) {
+    uint64_t value = i * 0x9e3779b97f4a7c15u;
+    POBJ_LIST_INSERT_NEW_TAIL(pool, list, links, sizeof(struct element), fill, &value);
+    if (i % 3 == 2) POBJ_LIST_REMOVE_FREE(pool, list, POBJ_LIST_FIRST(list), links);
+  }
+  return NULL;
+}
+
+int main(int count, char** words) {
+  if (count != 4) return fprintf(stderr, "pmem_list FILE ELEMENTS LISTS\n"), 2;
+  elements = strtoull(words[2], NULL, 10);
+  const uint64_t lists = strtoull(words[3], NULL, 10);
+  if (lists < 1 || lists > MOST_LISTS) return fprintf(stderr, "pmem_list: 1 to 16 lists\n"), 2;
+  unlink(words[1]);
+  const size_t size = PMEMOBJ_MIN_POOL + lists * elements * 512;
+  pool = pmemobj_create(words[1], POBJ_LAYOUT_NAME(list), size, 0600);
+  if (pool == NULL) return fprintf(stderr, "pmem_list: %s\n", pmemobj_errormsg()), 1;
+  root = POBJ_ROOT(pool, struct root);
+  pthread_t threads[MOST_LISTS];
+  for (uintptr_t i = 0; i < lists; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
+  for (uintptr_t i = 0; i < lists; ++i) pthread_join(threads[i], NULL);
+  uint64_t digest = 0xcbf29ce484222325;
+  for (uintptr_t i = 0; i < lists; ++i) {
+    TOID(struct element) at;
+    POBJ_LIST_FOREACH(at, &D_RO(root)->list[i], links) {
+      digest = (digest ^ D_RO(at)->value) * 0x100000001b3;
+    }
+  }
+  printf("digest %016llx\n", (unsigned long long)digest);
+  pmemobj_close(pool);
+  return 0;
+}
