@@ -1,8 +1,8 @@
 #!/bin/sh
 # fio on a mapped file: fio.sh [SIZE] [FOLDER]
 #
-#   mkdir -p /tmp/pmem
-#   nearfar run model:optane-100 --pmem /tmp/pmem -- examples/programs/fio.sh 1M /tmp/pmem
+#   mkdir -p pmem
+#   nearfar run model:optane-100 --pmem pmem -- examples/programs/fio.sh 1M pmem
 #
 # Writes the file through a mapping in 256-byte blocks in random order, each holding its offset,
 # then reads it back and verifies every block. Before that fio calibrates itself to the processor's

@@ -2,8 +2,8 @@
  * A persistent doubly linked list on PMDK's libpmemobj, with a worker thread for each list.
  *
  *   gcc -O2 -pthread -o pmem_list pmem_list.c -lpmemobj
- *   mkdir -p /tmp/pmem; export PMEM_IS_PMEM_FORCE=1
- *   nearfar run model:optane-100 --pmem /tmp/pmem -- ./pmem_list /tmp/pmem/list 500 2
+ *   mkdir -p pmem; export PMEM_IS_PMEM_FORCE=1
+ *   nearfar run model:optane-100 --pmem pmem -- ./pmem_list pmem/list 500 2
  *
  * Arguments: the pool's file, which is made anew, elements a list, and lists.
  *

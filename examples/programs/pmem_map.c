@@ -2,8 +2,8 @@
  * A persistent hash map on PMDK's libpmemobj, whose values are updated in place.
  *
  *   gcc -O2 -I"$(nearfar run --include)" -o pmem_map pmem_map.c -lpmemobj
- *   mkdir -p /tmp/pmem; export PMEM_IS_PMEM_FORCE=1
- *   nearfar run model:optane-100 --pmem /tmp/pmem --roi -- ./pmem_map /tmp/pmem/map 2000 20000 skewed
+ *   mkdir -p pmem; export PMEM_IS_PMEM_FORCE=1
+ *   nearfar run model:optane-100 --pmem pmem --roi -- ./pmem_map pmem/map 2000 20000 skewed
  *
  * Arguments: the pool's file, which is made anew, keys, updates, and how the keys to update are
  * drawn: `even`, or `skewed` (half of the updates go to a hundredth of the keys). On a machine

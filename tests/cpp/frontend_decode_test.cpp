@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "frontend/qemu/decode.h"
@@ -88,6 +89,32 @@ TEST(Decode, AddsNothingToALoadThatOnlyLoads) {
   EXPECT_EQ(decoded({0x58}).instruction.latency, 0);  // pop rax
   EXPECT_EQ(decoded({0x48, 0x03, 0x03}).instruction.latency, 1);  // add rax, [rbx]
   EXPECT_EQ(decoded({0x48, 0x0f, 0xaf, 0x03}).instruction.latency, 3);  // imul rax, [rbx]
+}
+
+TEST(Decode, TellsMultiplicationsOfVectorsFromThoseOfNumbers) {
+  const auto cost = [](std::initializer_list<int> bytes) {
+    const Instruction made = decoded(bytes).instruction;
+    return std::pair{static_cast<int>(made.latency), static_cast<int>(made.uops)};
+  };
+  EXPECT_EQ(cost({0x48, 0xf7, 0xe1}), (std::pair{3, 2}));  // mul rcx
+  EXPECT_EQ(cost({0xf2, 0x0f, 0x59, 0xc1}), (std::pair{4, 1}));  // mulsd xmm0, xmm1
+  EXPECT_EQ(cost({0xc5, 0xfb, 0x59, 0xc1}), (std::pair{4, 1}));  // vmulsd
+  EXPECT_EQ(cost({0x66, 0x0f, 0x3a, 0x14, 0xc0, 0x01}), (std::pair{3, 2}));  // pextrb eax, xmm0, 1
+  EXPECT_EQ(cost({0x48, 0x0f, 0xc7, 0x0b}),
+            (std::pair{17, 2}));  // cmpxchg16b [rbx], its lock apart
+}
+
+TEST(Decode, TellsWhereAProgramCanGoOn) {
+  const auto end = [](std::initializer_list<int> bytes) { return decoded(bytes).end; };
+  EXPECT_EQ(end({0x48, 0x01, 0xd8}), BlockEnd::next);  // add rax, rbx
+  EXPECT_EQ(end({0x75, 0xfe}), BlockEnd::conditional);
+  EXPECT_EQ(decoded({0x75, 0x10}).target, 0x1012u);  // jne, 16 bytes behind it
+  EXPECT_EQ(end({0xeb, 0x10}), BlockEnd::jump);
+  EXPECT_EQ(end({0xff, 0xe0}), BlockEnd::indirect);  // jmp rax
+  EXPECT_EQ(end({0xe8, 0, 0, 0, 0}), BlockEnd::call);
+  EXPECT_EQ(end({0xff, 0xd0}), BlockEnd::indirect_call);  // call rax
+  EXPECT_EQ(end({0xc3}), BlockEnd::back);
+  EXPECT_EQ(end({0xf3, 0xa4}), BlockEnd::conditional);  // rep movsb: again, or on
 }
 
 TEST(Decode, FindsTheAddressOfAFlush) {

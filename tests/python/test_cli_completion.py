@@ -99,7 +99,7 @@ SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
         ("nearfar mod", {"model"}),
         ("nearfar model ", VERBS),
         ("nearfar model sho", {"show"}),
-        ("nearfar model show optane-1", {"optane-100"}),
+        ("nearfar model show optane-2", {"optane-200"}),
         ("nearfar model show ", {*presets(), "mine.toml"}),
         ("nearfar model show --js", {"--json"}),
         ("nearfar model export --out", {"--output"}),

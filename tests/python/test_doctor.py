@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import types
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> None:
     """A core that loads, whether or not this checkout has built its own."""
     module = types.ModuleType("nearfar._core")
     vars(module).update(version=lambda: "1.2.3", __file__="/somewhere/_core.so")
+    module.__spec__ = ModuleSpec("nearfar._core", None, origin="/somewhere/_core.so")
     monkeypatch.setitem(sys.modules, "nearfar._core", module)
 
 

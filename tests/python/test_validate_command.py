@@ -95,7 +95,7 @@ def test_a_page_of_something_else_is_refused(
     (tmp_path / "t.trace").write_text("LD 0x0\n")
     nearfar("replay", MODEL, tmp_path / "t.trace", "--json", tmp_path / "r.json", "--quiet")
     complaint = refused("report", tmp_path / "r.json", "-o", tmp_path / "p.html")
-    assert "found schema nearfar/replay/1: a page shows probes, measurements and" in complaint
+    assert "found schema nearfar/replay/1: a page shows probes, measurements, " in complaint
     assert not (tmp_path / "p.html").exists()
 
 

@@ -6,20 +6,23 @@ namespace nearfar::frontend::qemu {
 namespace {
 
 struct Row {
-  std::string_view prefix;
+  std::string_view name;
   Cost cost;
 };
 
-// The first row whose prefix the name has counts, so longer prefixes stand first.
 constexpr std::array general{
-    Row{"imul", {3, 1}},    Row{"mulx", {4, 2}},  Row{"mul", {3, 2}},     Row{"popcnt", {3, 1}},
-    Row{"lzcnt", {3, 1}},   Row{"tzcnt", {3, 1}}, Row{"bsf", {3, 1}},     Row{"bsr", {3, 1}},
-    Row{"pdep", {3, 1}},    Row{"pext", {3, 1}},  Row{"crc32", {3, 1}},   Row{"shld", {3, 1}},
-    Row{"shrd", {3, 1}},    Row{"rcl", {6, 7}},   Row{"rcr", {6, 7}},     Row{"xchg", {2, 3}},
-    Row{"cmpxchg", {5, 5}}, Row{"xadd", {2, 4}},  Row{"rdtsc", {18, 15}}, Row{"cpuid", {100, 20}},
+    Row{"imul", {3, 1}},         Row{"mulx", {4, 2}},     Row{"mul", {3, 2}},
+    Row{"popcnt", {3, 1}},       Row{"lzcnt", {3, 1}},    Row{"tzcnt", {3, 1}},
+    Row{"bsf", {3, 1}},          Row{"bsr", {3, 1}},      Row{"pdep", {3, 1}},
+    Row{"pext", {3, 1}},         Row{"crc32", {3, 1}},    Row{"shld", {3, 1}},
+    Row{"shrd", {3, 1}},         Row{"rcl", {6, 7}},      Row{"rcr", {6, 7}},
+    Row{"xchg", {2, 3}},         Row{"cmpxchg", {5, 5}},  Row{"xadd", {2, 4}},
+    Row{"rdtsc", {18, 15}},      Row{"cpuid", {100, 20}}, Row{"cmpxchg8b", {12, 14}},
+    Row{"cmpxchg16b", {17, 22}}, Row{"rdtscp", {18, 15}},
 };
 
-// Of vector instructions, without the v that AVX puts in front.
+// Of vector instructions, without the v that AVX puts in front: the first row that the name begins
+// with counts, so longer ones stand first.
 constexpr std::array vector{
     Row{"pmulld", {10, 2}},   Row{"pmul", {5, 1}},       Row{"pmadd", {5, 1}},
     Row{"psadbw", {3, 1}},    Row{"perm2", {3, 1}},      Row{"permq", {3, 1}},
@@ -46,7 +49,15 @@ constexpr std::array x87{
 template <std::size_t size>
 const Cost* find(const std::array<Row, size>& rows, std::string_view name) {
   for (const Row& row : rows) {
-    if (name.starts_with(row.prefix)) return &row.cost;
+    if (name.starts_with(row.name)) return &row.cost;
+  }
+  return nullptr;
+}
+
+// Whole names: mulsd and pextrb are others than mul and pext.
+const Cost* find_general(std::string_view name) {
+  for (const Row& row : general) {
+    if (name == row.name) return &row.cost;
   }
   return nullptr;
 }
@@ -67,7 +78,7 @@ bool is_float_arithmetic(std::string_view name) {
 
 Cost cost_of(std::string_view name, unsigned width) {
   if (name == "div" || name == "idiv") return width == 64 ? Cost{60, 36} : Cost{26, 10};
-  if (const Cost* cost = find(general, name)) return *cost;
+  if (const Cost* cost = find_general(name)) return *cost;
   const bool single = name.ends_with("ss") || name.ends_with("ps");
   std::string_view stem = name;
   if (stem.starts_with("v")) stem.remove_prefix(1);

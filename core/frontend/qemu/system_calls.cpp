@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +21,19 @@
 namespace nearfar::frontend::qemu {
 
 thread_local SystemCalls::Pending SystemCalls::pending;
+
+namespace {
+
+/// The child whose end a call that is over has waited for.
+std::optional<std::int64_t> waited_for(const SystemCall& call, std::int64_t result) {
+  if (call.number == SYS_wait4 && result > 0) return result;
+  if (call.number != SYS_waitid || result != 0 || call.arguments[2] == 0) return std::nullopt;
+  const auto told = read_guest<siginfo_t>(call.arguments[2]);
+  if (!told || told->si_pid == 0) return std::nullopt;
+  return told->si_pid;
+}
+
+}  // namespace
 
 SystemCalls::SystemCalls(Process& process)
     : process_(process),
@@ -52,8 +67,7 @@ void SystemCalls::exit(std::int64_t result) {
   if (pending.moved) write_guest(pending.moved_at, pending.original);
   Tick until{};
   if (pending.limited && result == pending.wait.over) until = pending.until;
-  const bool waited_for = pending.call.number == SYS_wait4 || pending.call.number == SYS_waitid;
-  if (waited_for && result > 0) until = end_of_child(result);
+  if (const auto child = waited_for(pending.call, result)) until = end_of_child(*child);
   process_.come(thread, until, pending.wait.may_block);
   if (result < 0) return;
   switch (pending.call.number) {

@@ -31,8 +31,8 @@ struct Place {
 ///     answer = caches.access(core, address, Kind::load, id);
 ///     for (transfer : caches.transfers()) send(transfer);   caches.transfers().clear();
 ///     ...
-///     caches.filled(transfer.miss, woken);      // a read is answered: `woken` are the ids that
-///     waited caches.written(transfer.core);            // a write was accepted
+///     caches.filled(transfer.miss, woken);  // a read is answered: `woken` are ids that waited
+///     caches.written(transfer.core);        // a write was accepted
 ///
 /// * L2 contains L1. A line from memory goes to L2 and L1; what L2 throws out goes to L3
 ///   (clean or dirty), and what L3 throws out dirty goes to memory. An L3 that is not inclusive

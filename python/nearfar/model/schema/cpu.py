@@ -34,7 +34,7 @@ KEYS = (
     count("cpu.instructions.random", 16, 0, 1024, "Instructions of the measuring loops for each random access, besides those for its lines"),
     choice("cpu.core.kind", "window", ("window", "simple"), "Core that runs programs: out of order in a window, or an instruction a cycle that waits for every miss"),
     count("cpu.core.width", 4, 1, 64, "Window core: issue slots a cycle, and as many retire", power_of_two=True),
-    count("cpu.core.rob", 224, 16, 4096, "Window core: reorder buffer, in issue slots"),
+    count("cpu.core.rob", 224, 64, 4096, "Window core: reorder buffer, in issue slots"),
     count("cpu.core.loads", 72, 4, 4096, "Window core: load queue"),
     count("cpu.core.stores", 56, 4, 4096, "Store queue of a core that runs programs"),
     time("cpu.core.forward", "2.3 ns", "0 ps", "1 us", "Window core: a load that finds its data in the store queue, data to use"),

@@ -63,7 +63,7 @@ KEYS = (
     energy("nvdimm.media.read_energy", "285 nJ", "0 pJ", "1000 uJ", "Media read: energy of one access"),
     energy("nvdimm.media.write_energy", "870 nJ", "0 pJ", "1000 uJ", "Media write: energy of one access"),
     power("nvdimm.power_budget", "15 W", "1 mW", "1000 W", "Average power one DIMM may draw; media reads and writes wait for it"),
-    time("nvdimm.power_window", "0 ps", "0 ps", "1 s", "What the budget leaves undrawn may be drawn so much later, at once"),
+    time("nvdimm.power_window", "1 us", "0 ps", "1 s", "What the budget leaves undrawn may be drawn so much later, at once"),
     power("nvdimm.power_static", "7 W", "0 mW", "1000 W", "Part of the budget that is drawn at idle, standby of the DRAM on the DIMM included"),
     energy("nvdimm.energy.line", "112 pJ", "0 pJ", "1 uJ", "A 64 B line moved into or out of the DIMM's SRAM: load-store queue and buffers"),
     count("nvdimm.wear.writes", 15982, 0, 2**31 - 1, "Media writes to one wear block between two migrations"),
