@@ -17,6 +17,7 @@
 #include "checker/machines.h"
 #include "checker/passes.h"
 #include "checker/service.h"
+#include "effort.h"
 #include "sim/dram/channel.h"
 
 namespace nearfar::checker {
@@ -283,7 +284,7 @@ TEST(DramConformance, EveryDdr5TraceIsLegalAndEveryDistanceSeenTight) {
 TEST(DramConformance, BusyDdr5ChannelsPostponeRefreshNoFurtherThanTold) {
   Findings total;
   std::uint64_t seed = 7000;
-  for (const Machine& machine : random_ddr5_machines(12, 4)) {
+  for (const Machine& machine : random_ddr5_machines(sim::testing::cases(12), 4)) {
     check_run(machine, Pattern::random, ++seed, 20'000, total);
     check_run(machine, Pattern::mixed, ++seed, 20'000, total);
   }
@@ -293,7 +294,7 @@ TEST(DramConformance, BusyDdr5ChannelsPostponeRefreshNoFurtherThanTold) {
 TEST(DramConformance, BusyChannelsPostponeRefreshAsFarAsToldAndNoFurther) {
   Findings total;
   std::uint64_t seed = 1000;
-  for (Machine machine : random_machines(8, 2)) {
+  for (Machine machine : random_machines(sim::testing::cases(8), 2)) {
     machine.ranks = machine.ranks == 4 ? 4 : 1;
     for (const std::uint32_t postpone : {0u, 4u, 8u}) {
       machine.postpone = postpone;

@@ -218,7 +218,10 @@ Tick Process::busy() {
 void Process::begin_region() {
   const std::lock_guard lock(mutex_);
   ++regions_begun_;
-  if (++regions_ == 1 && regions_only_) engine_->begin_region();
+  if (++regions_ > 1 || !regions_only_) return;
+  // As the engine does: of several regions the last is told.
+  for (Thread& thread : threads_) thread.counts = {};
+  engine_->begin_region();
 }
 
 void Process::end_region() {

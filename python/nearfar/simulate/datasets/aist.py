@@ -31,7 +31,7 @@ _NODES = 1 << 28  # bytes: far beyond the L3
 _PATH = (("cpu.path.read_out", "23250 ps"), ("cpu.path.read_back", "23250 ps"))
 _DRAM = (("dram.page", "closed"), ("dram.ranks", "2"))
 # Intel, Optane persistent memory 100 series product brief: at 15 W a module of 128 GB reads
-# 6.8 GB/s and writes 1.85 GB/s, blocks of 256 B each.
+# 6.8 GB/s and writes 1.85 GB/s, blocks of 256 B each (unverified: no copy was at hand).
 _MODULE = (
     ("nvdimm.media.capacity", "128 GiB"),
     ("nvdimm.media.read_interval", "37600 ps"),
