@@ -24,6 +24,12 @@ build = echo "Building build/$(1)"; $(CMAKE) --preset $(1) >/dev/null; \
 run-tests = $(CTEST) --preset $(1) -j$(JOBS) $(2) | \
   { grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' || true; }
 
+# Calls pip so that it builds the package where the tests are built and with the generator they
+# use: the core is compiled once.
+as_installed = CMAKE_GENERATOR='Unix Makefiles' CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) \
+  $(BIN)/python -m pip $(1) -q --disable-pip-version-check --no-build-isolation \
+  --config-settings=build-dir=build/release
+
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -74,9 +80,10 @@ test-tsan: $(STAMPS)/build
 	@$(call run-tests,tsan,--tests-regex '^(probe|frontend_gate)_')
 
 .PHONY: test-package
-test-package: $(STAMPS)/venv ## what `pip install .` leaves works without the checkout
-	@rm -rf build/installed && $(PYTHON) -m venv build/installed
-	@build/installed/bin/pip install -q --disable-pip-version-check .
+test-package: install ## the wheel works without the checkout
+	@rm -rf build/installed build/wheel && $(PYTHON) -m venv build/installed
+	@$(call as_installed,wheel) --no-deps --wheel-dir build/wheel .
+	@build/installed/bin/pip install -q --disable-pip-version-check build/wheel/nearfar-*.whl
 	@cd build/installed && bin/nearfar --version && bin/nearfar model check optane-100 && \
 	  bin/nearfar measure model:optane-100 chase --region 4KiB --quiet && \
 	  bin/python -P -c 'from nearfar.resources import folder; \
@@ -106,6 +113,11 @@ bench-host: install ## nearfar's figures of this machine beside those of lmbench
 lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
 	@scripts/need gtest
 	@scripts/lint
+
+.PHONY: lint-deep
+lint-deep: install $(STAMPS)/lint ## the same with clang's static analyser at its full depth
+	@scripts/need gtest
+	@scripts/lint --deep
 
 .PHONY: format
 format: $(STAMPS)/lint ## rewrite C++ and Python in the project's format
@@ -141,6 +153,5 @@ $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pypro
 $(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
 	@scripts/need zydis? qemu?
 	@echo "Building nearfar (C++ core and command)"
-	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install -q --disable-pip-version-check \
-	  --no-build-isolation --config-settings=build-dir=build/python --editable .
+	@$(call as_installed,install) --editable .
 	@touch $@

@@ -9,13 +9,18 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 
 # The core's objects carry both machine code and what link-time optimisation needs. Tests link
-# the first, quickly; what is measured or shipped (nearfar_optimise_at_link) links the second.
+# the first, quickly (nearfar_link_as_compiled: GCC takes the second unless told not to); what is
+# measured or shipped (nearfar_optimise_at_link) links the second.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
   set(nearfar_lto_compile -flto=auto -ffat-lto-objects)
   set(nearfar_lto_link -flto=auto -O3)
+  set(nearfar_plain_link -fno-lto)
 endif()
 function(nearfar_optimise_at_link target)
   target_link_options(${target} PRIVATE ${nearfar_lto_link})
+endfunction()
+function(nearfar_link_as_compiled target)
+  target_link_options(${target} PRIVATE ${nearfar_plain_link})
 endfunction()
 
 add_library(nearfar_options INTERFACE)
