@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+
+#include "policy/replacement/replacement.h"
+
+namespace nearfar::policy {
+
+// One file each; the list with their names is in replacement.cpp.
+[[nodiscard]] std::unique_ptr<Replacement> make_fifo_replacement(PageIndex capacity);
+[[nodiscard]] std::unique_ptr<Replacement> make_clock(PageIndex capacity);
+
+}  // namespace nearfar::policy

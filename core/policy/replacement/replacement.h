@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nearfar::policy {
+
+/// A managed page by its dense number: 0, 1, 2, ... as its owner has handed them out, so that
+/// what is known of a page is an entry of a flat array.
+using PageIndex = std::uint32_t;
+inline constexpr PageIndex no_page = ~PageIndex{0};
+
+/// What a scan of the access bits found of one resident page since the scan before.
+struct Scanned {
+  PageIndex page = no_page;
+  bool accessed = false;
+  bool written = false;
+};
+
+/// Decides which page leaves near memory next.
+///
+/// It is told what a runtime without help of the hardware can know, and no more: which pages
+/// fault, which of those it had just decided against, and, now and then, what the access bits say.
+/// *An access to a resident page is not seen.* Its time is the number of faults so far. The same
+/// code serves the live pager and the simulator; it makes no system call, takes no lock (one thread
+/// at a time), and after `reserve` allocates nothing for pages below that number.
+///
+/// The life of a page: `fault` makes it resident. `evict` names it, which takes it out: it goes to
+/// *limbo*, where it is unmapped but still lies in near memory. Touched there, it is mapped back
+/// without a copy: `second_chance` makes it resident again. Otherwise the pager drops it and
+/// says nothing; its next touch is a `fault`. How long it was away, in faults, a policy that cares
+/// counts itself.
+class Replacement {
+ public:
+  Replacement() = default;
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+  virtual ~Replacement() = default;
+
+  /// A page that is neither resident nor in limbo was touched and comes in, for the first time or
+  /// from far memory.
+  virtual void fault(PageIndex page) = 0;
+  /// A page in limbo was touched before it was dropped: it is resident again.
+  virtual void second_chance(PageIndex page) = 0;
+  /// The pages that a scan looked at, used or not, in any order and any part of all. A page that
+  /// has come in since the scan before is left out: its bit tells of the touch that brought it.
+  /// Those that are not resident (any more) are passed over.
+  virtual void scanned(std::span<const Scanned> pages) = 0;
+  /// The page is unmapped, resident or not: nothing is remembered of it.
+  virtual void released(PageIndex page) = 0;
+  /// The page that `evict` has named cannot leave (pinned for DMA, shared after a fork): it stays
+  /// resident, and should not be named again soon.
+  virtual void refused(PageIndex page) = 0;
+
+  /// The page that leaves next, which from here on is not resident; no_page when none is.
+  [[nodiscard]] virtual PageIndex evict() = 0;
+
+  /// Pages resident. To keep them within the capacity is the caller's part: by `evict`.
+  [[nodiscard]] virtual PageIndex resident() const = 0;
+  [[nodiscard]] virtual bool is_resident(PageIndex page) const = 0;
+
+  /// Near memory holds so many pages from now on, limbo included.
+  virtual void resize(PageIndex capacity) = 0;
+  /// Makes room for what is known of the pages below `pages`.
+  virtual void reserve(PageIndex pages) = 0;
+
+  /// How many scans are worth their cost while as many pages fault as near memory holds; 0: the
+  /// policy makes nothing of them.
+  [[nodiscard]] virtual unsigned scans_per_turnover() const = 0;
+};
+
+/// The names of all policies, for choices and messages.
+[[nodiscard]] std::span<const std::string_view> replacement_names();
+
+/// A policy by its name, for a near memory of `capacity` pages. Throws InputError for a name that
+/// is none, and for a capacity of 0.
+[[nodiscard]] std::unique_ptr<Replacement> make_replacement(std::string_view name,
+                                                            PageIndex capacity);
+
+}  // namespace nearfar::policy
