@@ -138,6 +138,10 @@ def test_the_near_memory_of_memory_mode_is_found() -> None:
             "capacity=5GiB ways=16 tags=data write=through policy=fifo",
             {"capacity": 5 << 30, "ways": 16, "line": 64, "prefetch": "no", "write": "through"},
         ),
+        (  # a conflict costs a line's fetch: far more than a store that goes on
+            "capacity=512MiB line=2KiB tags=data write=through",
+            {"capacity": 512 << 20, "ways": 1, "line": 2048, "prefetch": "no", "write": "through"},
+        ),
     ],
 )
 def test_any_organisation_of_a_near_memory_is_found(

@@ -223,7 +223,7 @@ def _organisation(found: Findings, scale: _Scale, sets: _Sets) -> Study[None]:
     )
     line = yield from _line(found, scale, ways, apart)
     yield from _prefetch(found, scale, ways, apart, line)
-    yield from _write(found, ways, apart)
+    yield from _write(found, scale, ways, apart)
 
 
 def _line(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[int | None]:
@@ -267,11 +267,12 @@ def _prefetch(
     return None
 
 
-def _write(found: Findings, ways: int, apart: int) -> Study[None]:
+def _write(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[None]:
     """Stores to one line: each goes on to far memory, or none while the line stays.
 
-    They are compared with stores that conflict: of those each sends a line there, its own or
-    the one that it evicts.
+    Nobody waits for a store that stays: one after another takes less than a read that is served.
+    Stores that conflict tell what sending a line to far memory takes. By themselves they do not
+    tell which it is: long lines are fetched besides.
     """
     ns, ids = [], []
     for places in (1, 2 * ways):
@@ -282,14 +283,17 @@ def _write(found: Findings, ways: int, apart: int) -> Study[None]:
         ids.append(seen.id)
     one, many = ns
     names = ("near.write", "near.write_back")
-    reason = f"stores to one line take {one:.4g} ns, to {2 * ways} that conflict {many:.4g} ns"
-    if one < many / _FAR:
+    reason = (
+        f"stores to one line take {one:.4g} ns, to {2 * ways} that conflict {many:.4g} ns, a read "
+        f"that is served {scale.hit_ns:.4g} ns"
+    )
+    if one > scale.hit_ns or one > 0.8 * many:
+        found.add(identified(names[0], "through", reason, ids))
+        found.lack(names[1:], f"no line is evicted changed: {reason}", ids)
+    elif one < many / _FAR:
         found.add(
             identified(names[0], "back", reason, ids),
             identified(names[1], round(many - one, 1), reason, ids),
         )
-    elif one > 0.8 * many:
-        found.add(identified(names[0], "through", reason, ids))
-        found.lack(names[1:], f"no line is evicted changed: {reason}", ids)
     else:
         found.lack(names, reason, ids)
