@@ -131,10 +131,10 @@ STREAMS = [
     optane("chase, 16 KiB (RMW buffer)", "chase", 16 * KIB, 400, reached=443),
     optane("chase, 1 MiB (AIT buffer)", "chase", 1 * MIB, 2500),
     optane("chase, 32 MiB (media)", "chase", 32 * MIB, 3000),
-    *near_memory("chase", hit_reached=1895),
-    *near_memory("random", hit_reached=2380),
+    *near_memory("chase", hit_reached=1680),
+    *near_memory("random", hit_reached=2170),
     *cxl("random"),
-    *cxl("sequential", reached=1843),
+    *cxl("sequential", reached=1765),
 ]
 
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -14,15 +15,15 @@ class Outlet {
  public:
   explicit Outlet(Device& memory) : memory_(memory) {}
 
-  /// Whether the memory has taken the request; if not, it will leave here at a wake.
-  bool send(Request request, Tick now) {
+  /// Whether the memory has taken the request, whose port it sets; if not, it will leave here at
+  /// a wake.
+  bool send(Request& request, Tick now) {
     const std::uint32_t port =
         2 * memory_.queue_of(request.address) + (request.op == Op::write ? 1 : 0);
-    if (port >= waiting_.size()) waiting_.resize(port + 1);
     request.port = static_cast<std::uint16_t>(port);
-    auto& line = waiting_[port];
-    if (line.empty() && memory_.try_send(request, now).accepted) return true;
-    line.push_back(request);
+    const bool first = waiting_requests_ == 0 || port >= waiting_.size() || waiting_[port].empty();
+    if (first && memory_.try_send(request, now).accepted) return true;
+    wait(request);
     return false;
   }
 
@@ -34,12 +35,20 @@ class Outlet {
       const Request request = waiting_[port].front();
       if (!memory_.try_send(request, now).accepted) return;
       waiting_[port].pop_front();
+      --waiting_requests_;
       taken(request);
     }
   }
 
  private:
+  [[gnu::noinline]] void wait(const Request& request) {
+    if (request.port >= waiting_.size()) waiting_.resize(request.port + std::size_t{1});
+    waiting_[request.port].push_back(request);
+    ++waiting_requests_;
+  }
+
   Device& memory_;
+  std::size_t waiting_requests_ = 0;
   std::vector<std::deque<Request>> waiting_;  ///< by port: two a queue, reads and writes
 };
 

@@ -23,17 +23,8 @@ class WaitingPorts {
 
   /// Whether `port` may take one of `free` slots at `now`.
   [[nodiscard]] bool may_enter(std::uint16_t port, std::uint32_t free, Tick now) {
-    if (free == 0) return false;
-    if (held_until_ == now && held_ > 0) {
-      const auto mine = std::find(woken_.begin(), woken_.end(), port);
-      if (mine != woken_.end()) {
-        woken_.erase(mine);
-        --held_;
-        return true;
-      }
-      return free > held_;
-    }
-    return true;
+    if (free == 0 || held(now) == 0) return free > 0;
+    return take_held(port) || free > held_;
   }
 
   /// A slot is free at `now`: calls `wake(port)` for the port whose turn it is, if any.
@@ -58,6 +49,15 @@ class WaitingPorts {
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
 
  private:
+  /// Uses up the slot held for `port`, if there is one.
+  bool take_held(std::uint16_t port) {
+    const auto mine = std::find(woken_.begin(), woken_.end(), port);
+    if (mine == woken_.end()) return false;
+    woken_.erase(mine);
+    --held_;
+    return true;
+  }
+
   std::deque<std::uint16_t> waiting_;
   std::deque<std::uint16_t> woken_;
   std::uint32_t held_ = 0;

@@ -45,11 +45,13 @@ class Interleave {
     Bytes granularity;
 
     [[nodiscard]] Place place(Address address) const {
+      if (ways == 1) return {0, address};
       const std::uint64_t chunk = address.value() / granularity;
       return {static_cast<std::uint32_t>(chunk % ways),
               Address(chunk / ways * granularity + address.value() % granularity)};
     }
     [[nodiscard]] Address address(Place place) const {
+      if (ways == 1) return place.local;
       const std::uint64_t chunk = place.local.value() / granularity * ways + place.channel;
       return Address(chunk * granularity + place.local.value() % granularity);
     }

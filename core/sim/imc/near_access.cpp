@@ -46,11 +46,13 @@ void NearMemory::start(Index index, std::uint32_t way, Tick now) {
   count(flight);
   const bool in_data = tag_lines_ != 0;
   flight.probes = in_data ? tag_lines_ : config_.ways;
-  const std::uint32_t probes = flight.probes;
-  for (std::uint32_t i = 0; i < probes; ++i) {
-    const Flight& here = flights_[index];
-    send(Role::probe, index, 0, in_data ? tags_address(here, i) : near_address(here, i, here.block),
-         now);
+  flight.pending += flight.probes;
+  counters_.probes += flight.probes;
+  for (std::uint32_t i = 0, probes = flight.probes; i < probes; ++i) {
+    Request request;
+    request.id = Tag{Role::probe, 0, index, 0}.id();
+    request.address = in_data ? tags_address(flight, i) : near_address(flight, i, flight.block);
+    to_near_.send(request, now);
   }
 }
 
@@ -248,17 +250,6 @@ void NearMemory::send(Role role, Index index, std::uint32_t block, Address addre
   const bool taken = (purpose.far ? to_far_ : to_near_).send(request, now);
   if (purpose.far) far_next_ = far_->next_event();
   if (!taken || purpose.awaited) ++flights_[index].pending;
-}
-
-std::uint64_t NearMemory::Tag::id() const {
-  return static_cast<std::uint64_t>(role) | std::uint64_t{block} << 8 |
-         std::uint64_t{flight} << 16 | std::uint64_t{notice} << 40;
-}
-
-NearMemory::Tag NearMemory::Tag::of(std::uint64_t id) {
-  constexpr std::uint64_t index = 0xffffff;
-  return {static_cast<Role>(id & 0xff), static_cast<std::uint8_t>(id >> 8),
-          static_cast<Index>(id >> 16 & index), static_cast<Index>(id >> 40)};
 }
 
 /// By role, in the order of the enumeration.

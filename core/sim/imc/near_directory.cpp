@@ -26,16 +26,7 @@ NearDirectory::NearDirectory(std::uint64_t sets, std::uint32_t ways, NearPolicy 
       places_(first_pages),
       shift_(static_cast<std::uint32_t>(64 - std::countr_zero(first_pages))) {}
 
-std::uint32_t NearDirectory::find(std::uint64_t line) {
-  const std::size_t first = first_way(set_of(line));
-  for (std::uint32_t way = 0; way < ways_; ++way) {
-    if (ways_of_[first + way].line == line) return way;
-  }
-  return none;
-}
-
-void NearDirectory::touch(std::uint64_t line, std::uint32_t way) {
-  if (policy_ != NearPolicy::lru || ways_ == 1) return;
+void NearDirectory::stamp(std::uint64_t line, std::uint32_t way) {
   const std::size_t first = first_way(set_of(line));
   stamps_[first + way] = ++clocks_[first / ways_];
 }
@@ -69,16 +60,6 @@ std::uint32_t NearDirectory::victim(std::uint64_t set, std::size_t first) {
   if (policy_ != NearPolicy::random) return oldest;
   Rng rng(seed_ ^ (set * 0x9e3779b97f4a7c15u + clock));
   return static_cast<std::uint32_t>(rng.below(ways_));
-}
-
-/// Where the ways of a set begin.
-std::size_t NearDirectory::first_way(std::uint64_t set) {
-  const std::uint64_t page = set / page_sets_;
-  if (page != last_page_) {
-    last_place_ = page_of(page);
-    last_page_ = page;
-  }
-  return (last_place_ * page_sets_ + set % page_sets_) * ways_;
 }
 
 std::size_t NearDirectory::page_of(std::uint64_t number) {

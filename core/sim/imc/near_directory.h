@@ -32,10 +32,20 @@ class NearDirectory {
   [[nodiscard]] std::uint64_t set_of(std::uint64_t line) const { return line % sets_; }
 
   /// The way that holds `line`, or none.
-  [[nodiscard]] std::uint32_t find(std::uint64_t line);
+  [[nodiscard]] std::uint32_t find(std::uint64_t line) { return find(line, set_of(line)); }
+  /// As find(line), the line's set being known.
+  [[nodiscard]] std::uint32_t find(std::uint64_t line, std::uint64_t set) {
+    const Way* const first = &ways_of_[first_way(set)];
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (first[way].line == line) return way;
+    }
+    return none;
+  }
 
   /// Says that a hit used the line, which is in `way`.
-  void touch(std::uint64_t line, std::uint32_t way);
+  void touch(std::uint64_t line, std::uint32_t way) {
+    if (policy_ == NearPolicy::lru && ways_ > 1) stamp(line, way);
+  }
 
   /// Puts `line`, which must not be present, into the way whose turn it is, clean.
   Victim insert(std::uint64_t line);
@@ -51,7 +61,16 @@ class NearDirectory {
     std::uint64_t dirty = 0;
   };
 
-  [[nodiscard]] std::size_t first_way(std::uint64_t set);
+  /// Where the ways of a set begin.
+  [[nodiscard]] std::size_t first_way(std::uint64_t set) {
+    const std::uint64_t page = set / page_sets_;
+    if (page != last_page_) {
+      last_place_ = page_of(page);
+      last_page_ = page;
+    }
+    return (last_place_ * page_sets_ + set % page_sets_) * ways_;
+  }
+  void stamp(std::uint64_t line, std::uint32_t way);
   [[nodiscard]] std::size_t page_of(std::uint64_t number);
   void grow();
   [[nodiscard]] std::uint32_t victim(std::uint64_t set, std::size_t first);

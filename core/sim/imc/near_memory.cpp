@@ -53,7 +53,7 @@ Accept NearMemory::try_send(const Request& request, Tick now) {
   const std::uint64_t line = request.address.value() / config_.line;
   const std::uint64_t set = directory_.set_of(line);
   const bool write = request.op == Op::write;
-  const std::uint32_t queue = near_channel(set);
+  const std::uint32_t queue = gates_.size() == 2 ? 0 : near_channel(set);
   const std::uint32_t number = 2 * queue + (write ? 1 : 0);
   Gate& gate = gates_[number];
   if (!gate.waiting.may_enter(request.port, gate.size - gate.used, now)) {
@@ -140,11 +140,7 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
     if (now > until || now.is_never()) break;
     if (near == now) {
       near_->advance_to_completion(min(until, min(far, own)), from_near_);
-      for (std::size_t i = 0; i < from_near_.size(); ++i) {
-        now = from_near_[i].time;
-        from_near(from_near_[i], now, sink);
-      }
-      from_near_.clear();
+      now = from_near(now, until, sink);
     } else if (far == now) {
       far_->advance_to_completion(min(until, min(near - Tick(1), own)), from_far_);
       for (std::size_t i = 0; i < from_far_.size(); ++i) {
@@ -163,6 +159,32 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
     if (to_completion && sink.size() != before) until = now;
   }
   return until;
+}
+
+/// What near memory said in one instant, if anything; the instant that has then been reached.
+Tick NearMemory::from_near(Tick now, Tick until, Sink& sink) {
+  if (from_near_.empty()) return now;
+  now = from_near_.front().time;
+  if (from_near_.size() == 1 && probed_alone(from_near_.front(), until)) {
+    const Index index = Tag::of(from_near_.front().id).flight;
+    now += config_.latency;
+    --flights_[index].pending;
+    looked_up(index, now, sink);
+  } else {
+    for (const Completion& completion : from_near_) from_near(completion, now, sink);
+  }
+  from_near_.clear();
+  return now;
+}
+
+/// Whether a look-up ends with this and nothing else happens, by `until`, before it has an outcome:
+/// then that need not be an event.
+bool NearMemory::probed_alone(const Completion& completion, Tick until) const {
+  if (completion.kind != Completion::Kind::done) return false;
+  const Tag tag = Tag::of(completion.id);
+  const Tick outcome = completion.time + config_.latency;
+  return tag.role == Role::probe && flights_[tag.flight].probes == 1 && outcome <= until &&
+         outcome < min(near_->next_event(), min(far_next_, events_.next()));
 }
 
 void NearMemory::from_near(const Completion& completion, Tick now, Sink& sink) {

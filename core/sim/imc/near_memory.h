@@ -90,8 +90,15 @@ class NearMemory final : public Device {
     Index flight;
     Index notice;  ///< who wants to know that the data have arrived, if anybody
 
-    [[nodiscard]] std::uint64_t id() const;
-    [[nodiscard]] static Tag of(std::uint64_t id);
+    [[nodiscard]] std::uint64_t id() const {
+      return static_cast<std::uint64_t>(role) | std::uint64_t{block} << 8 |
+             std::uint64_t{flight} << 16 | std::uint64_t{notice} << 40;
+    }
+    [[nodiscard]] static Tag of(std::uint64_t id) {
+      constexpr std::uint64_t index = 0xffffff;
+      return {static_cast<Role>(id & 0xff), static_cast<std::uint8_t>(id >> 8),
+              static_cast<Index>(id >> 16 & index), static_cast<Index>(id >> 40)};
+    }
   };
   struct Purpose {
     Op op;
@@ -143,6 +150,8 @@ class NearMemory final : public Device {
   Accept send_direct(const Request& request, Tick now);
   Accept refuse(std::uint32_t gate, std::uint16_t port, Tick now);
   Tick run(Tick until, Sink& sink, bool to_completion);
+  [[nodiscard]] Tick from_near(Tick now, Tick until, Sink& sink);
+  [[nodiscard]] bool probed_alone(const Completion& completion, Tick until) const;
   void handle(std::size_t lane, Index index, Tick now, Sink& sink);
   void wake_waiting(std::uint32_t gate, Tick now, Sink& sink);
   void from_near(const Completion& completion, Tick now, Sink& sink);

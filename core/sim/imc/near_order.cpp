@@ -9,6 +9,10 @@ void NearMemory::enter(Index index, Tick now) {
   Flight& flight = flights_[index];
   flight.next = nobody;
   Index* end = &chain_of(flight.set);
+  if (*end == nobody) {
+    *end = index;
+    return start(index, directory_.find(flight.line, flight.set), now);
+  }
   while (*end != nobody) end = &flights_[*end].next;
   *end = index;
   static_cast<void>(try_start(index, now));
@@ -27,7 +31,7 @@ bool NearMemory::try_start(Index index, Tick now) {
     const bool same = other.line == flight.line && other.block == flight.block;
     if (same && (writes || other.outcome == Case::write_hit)) return false;
   }
-  const std::uint32_t way = directory_.find(flight.line);
+  const std::uint32_t way = directory_.find(flight.line, flight.set);
   if (way == NearDirectory::none && !alone) return false;
   start(index, way, now);
   return true;
@@ -37,6 +41,10 @@ bool NearMemory::try_start(Index index, Tick now) {
 void NearMemory::leave(Index index, Tick now) {
   const std::uint64_t set = flights_[index].set;
   Index& first = chain_of(set);
+  if (first == index && flights_[index].next == nobody) {
+    first = nobody;
+    return;
+  }
   Index* link = &first;
   while (*link != index) link = &flights_[*link].next;
   *link = flights_[index].next;

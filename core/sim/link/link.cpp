@@ -34,10 +34,14 @@ Accept Link::try_send(const Request& request, Tick now) {
   request_free_ = max(request_free_, now) + slots * config_.slot;
   const Tick arrival = request_free_ + config_.request_latency +
                        trips * (config_.request_latency + config_.response_latency);
-  const Index flight =
-      flights_.take({.request = request, .sent = now, .parts = request.tell_media ? 2u : 1u});
-  if (directory_) enter_home(flight);
-  events_.push(arrive + write, arrival, flight);
+  const Index index = flights_.take_any();
+  Flight& flight = flights_[index];
+  flight.request = request;
+  flight.sent = now;
+  flight.data = 0;
+  flight.parts = request.tell_media ? 2 : 1;
+  if (directory_) enter_home(index);
+  events_.push(arrive + write, arrival, index);
   return Accept::yes();
 }
 
@@ -97,7 +101,7 @@ Tick Link::run(Tick until, Sink& sink, bool to_completion) {
 Tick Link::from_memory(Sink& sink) {
   const Tick now = from_memory_.front().time;
   for (std::size_t i = 0; i < from_memory_.size(); ++i) {
-    const Completion completion = from_memory_[i];
+    const Completion& completion = from_memory_[i];
     if (completion.kind == Completion::Kind::wake) {
       port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
     } else if (completion.kind == Completion::Kind::media) {

@@ -5,6 +5,8 @@ namespace nearfar::sim::link {
 /// Requests for a line have their turns in the order in which they were sent, though a read arrives
 /// before the data of a write that has to ask for the line first.
 void Link::enter_home(Index index) {
+  flights_[index].step = Step::on_the_way;
+  flights_[index].next = Directory::none;
   const Index before = directory_->queue(flights_[index].request.address, index);
   if (before == Directory::none) {
     flights_[index].step = Step::its_turn;
