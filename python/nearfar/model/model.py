@@ -11,10 +11,8 @@ from typing import Any
 from nearfar.errors import InputError
 from nearfar.model.file import Given, unknown_key
 from nearfar.model.key import Key, Plain, export_text
-from nearfar.model.resolve import Resolved, resolve
+from nearfar.model.resolve import OVERRIDE_SOURCE, Resolved, resolve
 from nearfar.model.schema import KEYS, canonical
-
-OVERRIDE_SOURCE = "override"
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ def random_near_model(seed: int) -> str:
 
     64 KiB to half of the near DRAM, in 1 to 16 ways; a way is 1, 3, 5 or 7 times a power of two;
     lines of 64 B to 4 KiB; LRU, FIFO or random replacement; tags in ECC bits or among the data;
-    write-back or write-through, whole lines or sectors; with or without prefetch.
+    write-back, of whole lines or sectors, or write-through; with or without prefetch.
     """
     draw = Draw(seed)
     channels, near_channels = draw.one_of((1, 2, 6)), draw.one_of(CHANNELS)
@@ -43,6 +43,8 @@ def random_near_model(seed: int) -> str:
         "near.dirty": draw.one_of(("line", "sector")),
         "near.prefetch": draw.one_of(("none", "next_line")),
     }
+    if values["near.write"] == "through":
+        values["near.dirty"] = "line"  # nothing of it is ever written back
     description = (
         f"Random near memory {seed}: {format_quantity(capacity, BYTES)}, {plural(ways, 'way')}"
     )

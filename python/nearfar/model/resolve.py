@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nearfar.errors import InputError
-from nearfar.model import currents, jedec, rules, rules_link, rules_near
+from nearfar.model import currents, jedec, rules, rules_link, rules_near, switches
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
 from nearfar.model.schema import (
@@ -15,12 +15,14 @@ from nearfar.model.schema import (
     channel_of,
     in_levels,
     in_near,
+    machine_of,
     of_standard,
     on_link,
     present,
 )
 
 BY_DEFAULT = "default of the schema"
+OVERRIDE_SOURCE = "override"
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,16 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
                 f"link.kind = 'cxl' or 'numa', or no such key"
             )
         if not in_near(name, near_kind):
+            if near_kind == "tier" and _above(given, "near.kind", entry):
+                continue  # the same memory, used in another way
             raise InputError(
-                f"{entry.place}: found {name} in a model with near.kind = 'none', expected "
+                f"{entry.place}: found {name} in a model with near.kind = '{near_kind}', expected "
                 f"near.kind = 'cache' or no such key"
             )
         if not present(name, kind):
             raise InputError(
                 f"{entry.place}: found {name} in a machine of kind '{kind}', expected machine = "
-                f"'{name.partition('.')[0]}' or no such key"
+                f"'{machine_of(name)}' or no such key"
             )
         if not of_standard(name, standards):
             standard = standards[str(channel_of(name))]
@@ -93,8 +97,14 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
         _check_device(given, "near.dram")
         _derive_dram(found, "near.dram")
     _derive_rest(found)
+    _check_switches(given, found)
     _check_rules(given, found)
     return {name: found[name] for name in KEYS if name in found}
+
+
+def _above(given: Mapping[str, Given], switch: str, entry: Given) -> bool:
+    """Whether `switch` was set on top of what said `entry`, which then is of a part taken away."""
+    return switch in given and given[switch].layer > entry.layer
 
 
 def _levels(given: Mapping[str, Given]) -> int:
@@ -106,7 +116,7 @@ def _levels(given: Mapping[str, Given]) -> int:
 
 def _check_replaced(name: str, levels: int, given: Mapping[str, Given]) -> None:
     """A key of a level that is not there is dropped if a layer above it chose the levels."""
-    if "nvdimm.levels" in given and given["nvdimm.levels"].layer > given[name].layer:
+    if _above(given, "nvdimm.levels", given[name]):
         return
     level, what = name.removeprefix("nvdimm.buffer.").split(".")
     if int(level) > levels:
@@ -181,6 +191,26 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
     if found["near.kind"].value != "none":
         values = {name: entry.value for name, entry in found.items()}
         fill("near.capacity", rules_near.near_capacity(values), "all of near.dram")
+
+
+def _check_switches(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
+    """Refuses what was said of a mechanism that is off.
+
+    A file may say how what it switches off would be, for whoever switches it on.
+    """
+    values = {name: entry.value for name, entry in found.items()}
+    for name, entry in given.items():
+        switch = switches.off(name, values)
+        if switch is None or _above(given, switch.key, entry):
+            continue
+        together = switch.key in given and given[switch.key].layer == entry.layer
+        if together and entry.source != OVERRIDE_SOURCE:
+            continue
+        value = found[switch.key].text
+        raise InputError(
+            f"{entry.place}: found {name} with {switch.key} = {value}, expected {switch.key} = "
+            f"{switch.on} or no such key"
+        )
 
 
 def _check_rules(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:

@@ -13,6 +13,8 @@ _TAG = 8  # bytes of a way's tag, where tags lie among the data
 def near_capacity(values: Values) -> int:
     """All the near DRAM in whole sets, less what their tags take."""
     there = _near_dram(values)
+    if values["near.kind"] == "tier":
+        return there
     line, ways = _number(values, "near.line"), _number(values, "near.ways")
     if values["near.tags"] == "data":
         # A line's worth less, for the tags' last line need not be full.
@@ -24,8 +26,19 @@ def problems(values: Values) -> Iterator[Problem]:
     """Every rule on the near memory that the values break, in a fixed order."""
     if values["near.kind"] == "none":
         return
+    if values["near.kind"] == "tier":
+        if _number(values, "near.capacity") > _near_dram(values):
+            expected = f"at most the near DRAM ({_text(_near_dram(values))})"
+            yield Problem("near.capacity", ("near.channels", "near.dram.ranks"), expected)
+        return
     yield from _lines(values)
     yield from _capacities(values)
+    if values["near.write"] == "through" and values["near.dirty"] == "sector":
+        expected = "line: what is written through is never written back"
+        yield Problem("near.dirty", ("near.write",), expected)
+    if values.get("imc.domain") == "eadr" and values["near.app_direct"] == 0:
+        expected = "adr: in Memory Mode nothing survives a loss of power"
+        yield Problem("imc.domain", ("near.kind", "near.app_direct"), expected)
     if values["near.prefetch"] != "none" and not values["near.inclusive"]:
         expected = "none: a near memory that keeps nothing it reads has no place for more"
         yield Problem("near.prefetch", ("near.inclusive",), expected)

@@ -47,10 +47,23 @@ def spellings() -> list[str]:
     return names
 
 
+# The queues in front of non-volatile DIMMs and what of them survives: a channel of DRAM has queues
+# of its own, below `dram`, and is volatile.
+_OF_DDRT = frozenset(("imc.wpq.lines", "imc.rpq.lines", "imc.domain"))
+
+# What describes near memory as memory; the rest of `near` describes a cache.
+_OF_TIER = frozenset(("near.kind", "near.channels", "near.interleave", "near.capacity"))
+
+
+def machine_of(name: str) -> str | None:
+    """The kind of machine that alone has the key; None if either has it."""
+    component = "nvdimm" if name in _OF_DDRT else name.split(".", 1)[0]
+    return component if component in ("dram", "nvdimm") else None
+
+
 def present(name: str, kind: object) -> bool:
     """Whether a machine of this kind (the value of `machine`) has the key."""
-    component = name.split(".", 1)[0]
-    return component not in ("dram", "nvdimm") or component == kind
+    return machine_of(name) in (None, kind)
 
 
 def on_link(name: str, link: object) -> bool:
@@ -73,7 +86,11 @@ def of_standard(name: str, standards: Mapping[str, object]) -> bool:
 
 def in_near(name: str, near: object) -> bool:
     """Whether a model with this kind of near memory (the value of `near.kind`) has the key."""
-    return near != "none" or name == "near.kind" or not name.startswith("near.")
+    if not name.startswith("near.") or near == "cache":
+        return True
+    if near == "none":
+        return name == "near.kind"
+    return name in _OF_TIER or name.startswith("near.dram.")
 
 
 def in_levels(name: str, levels: int) -> bool:
