@@ -72,6 +72,8 @@ void Program::roi_begin() {
   space_.forget_counts();
   mover_.forget_counts();
   far_writes_.forget();
+  // What memory draws while the cores compute before the region is not the region's.
+  cores_.bring_memory_up();
   memory_->settle(socket_.now());
   begin(end());
 }

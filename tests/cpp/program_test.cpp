@@ -128,6 +128,30 @@ TEST(Program, ReportsARegionOfInterestAlone) {
   EXPECT_EQ(number(values, "memory.far.channel.0.reads"), 200u);
 }
 
+TEST(Program, ChargesARegionOfInterestTheEnergyOfItsOwnTime) {
+  Program program(sim::testing::optane(), {});
+  const auto thread = program.thread_started();
+  program.mapped(Address(base), 1 << 20, Mapping::memory);
+  const Block load = block_of(InstructionKind::load, true);
+  const auto touch = [&](std::uint64_t lines) {
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      const Access access{.address = base + i * line_bytes, .size = 8};
+      program.run(thread, load, {&access, 1});
+    }
+  };
+  touch(10);
+  // A long time in which nobody asks memory for anything.
+  program.wait(thread, Tick(20'000'000'000));
+  program.roi_begin();
+  touch(200);
+  program.roi_end();
+  const auto values = report_of(program);
+  const std::uint64_t region_ps = number(values, "time_ps");
+  const std::uint64_t memory_ps = number(values, "memory.far.time_ps");
+  EXPECT_GE(memory_ps, region_ps);
+  EXPECT_LT(memory_ps, region_ps + 1'000'000) << "no more than threads may be apart";
+}
+
 /// Optane with 1 MiB of near DRAM beside it.
 Settings tiers() {
   Settings settings = sim::testing::near_optane();

@@ -167,6 +167,14 @@ bool Cores::catch_up(Thread index) {
   return true;
 }
 
+void Cores::bring_memory_up() {
+  Tick least = Tick::never();
+  for (const Running& thread : threads_) {
+    if (thread.runs) least = min(least, thread.core->clock());
+  }
+  while (!least.is_never() && socket_.now() < least) step(least);
+}
+
 void Cores::forget_counts() {
   for (Running& thread : threads_) thread.core->forget_counts();
 }

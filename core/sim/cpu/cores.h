@@ -57,6 +57,10 @@ class Cores {
   /// Plays until caught_up(): false if another thread's input is missing for that.
   bool catch_up(Thread thread);
 
+  /// Plays memory up to where the running thread that is furthest behind has come, although nobody
+  /// waits for it.
+  void bring_memory_up();
+
   /// How far the thread has got; what waits here is taken to need no more than the core's width.
   [[nodiscard]] Tick clock(Thread thread) const;
   [[nodiscard]] std::size_t size() const { return threads_.size(); }
@@ -78,9 +82,9 @@ class Cores {
     std::vector<Access> accesses;
     std::size_t input_at = 0;
     std::uint64_t waiting = 0;  ///< instructions in `input`
-    std::uint64_t pace = 0;     ///< ps an instruction, of the latest
-    Tick paced_at{};            ///< where the core was when that was found
-    std::uint64_t paced = 0;    ///< instructions since
+    std::uint64_t pace = 0;  ///< ps an instruction, of the latest
+    Tick paced_at{};  ///< where the core was when that was found
+    std::uint64_t paced = 0;  ///< instructions since
     bool runs = true;
     bool blocked = false;
   };
