@@ -173,6 +173,10 @@ def test_an_overwrite_keeps_every_sample_and_sums_up_its_stalls(core: StandIn) -
         STALL_NS,
         STALL_EVERY,
     )
+    ordered = sorted(result.samples)
+    assert point.p50_ns == ordered[len(ordered) // 2]
+    assert point.max_ns == ordered[-1] == STALL_NS
+    assert point.p50_ns < STALL_NS
 
 
 def test_a_stream_plays_every_combination(core: StandIn) -> None:

@@ -125,6 +125,17 @@ def test_parts_of_a_trace_add_up_to_it(trace: Path) -> None:
     assert warmed.commands["RD"] + warmed.commands.get("WR", 0) <= 50
 
 
+def test_commands_are_counted_by_the_device_that_takes_them(trace: Path) -> None:
+    beside = nearfar.replay("model:optane-tiered", trace).commands_by_device
+    assert set(beside) == {"near", "nvdimm"}
+    assert "ACT" not in beside["nvdimm"], "all of the trace lies in the near tier"
+    before = nearfar.replay("model:optane-memory-mode", trace)
+    assert before.commands_by_device["nvdimm"]["ACT"] > 0
+    for kind, count in before.commands.items():
+        assert count == sum(one.get(kind, 0) for one in before.commands_by_device.values())
+    assert set(nearfar.replay(DRAM, trace).commands_by_device) == {"dram"}
+
+
 def test_a_part_that_is_not_there_is_an_error(refused: Callable[..., str], trace: Path) -> None:
     assert "after 500 records, expected more than the 500" in refused(
         "replay", DRAM, trace, "--skip", "500"

@@ -9,6 +9,7 @@ from typing import Any
 
 from nearfar.measure.chunks import Chunks, median_interval, posted_ns, serial_ns, together_ns
 from nearfar.measure.patterns import OVERWRITE_ACCESS
+from nearfar.measure.points import percentiles
 from nearfar.measure.quantity import LINE
 from nearfar.measure.stalls import intervals, stalls
 from nearfar.results import Point
@@ -84,7 +85,6 @@ def point(op: str, threads: int, repetitions: Sequence[Repetition], **sizes: Any
 def overwrite_point(data: Data, op: str, region: int) -> Point:
     """The whole of an overwrite, every write timed: nothing is repeated and nothing left out."""
     samples: list[float] = data["ns"]
-    ordered = sorted(samples)
     slow = stalls(samples)
     gaps = intervals(slow)
     lines = len(samples) * OVERWRITE_ACCESS // LINE
@@ -98,10 +98,7 @@ def overwrite_point(data: Data, op: str, region: int) -> Point:
         elapsed_ns=elapsed,
         region_bytes=region,
         access_bytes=OVERWRITE_ACCESS,
-        p50_ns=_quantile(ordered, 0.5),
-        p99_ns=_quantile(ordered, 0.99),
-        p999_ns=_quantile(ordered, 0.999),
-        max_ns=ordered[-1],
+        **percentiles(samples),
         repetitions=1,
         nivcsw=data["nivcsw"],
         steal_ns=data["steal_ns"],
@@ -109,7 +106,3 @@ def overwrite_point(data: Data, op: str, region: int) -> Point:
         stall_ns=statistics.median(samples[i] for i in slow) if slow else None,
         stall_interval_writes=statistics.median(gaps) if gaps else None,
     )
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]

@@ -34,10 +34,20 @@ def overwrite_point(data: Data, pattern: Overwrite, samples: Sequence[float]) ->
         _point(data),
         region_bytes=pattern.region,
         access_bytes=OVERWRITE_ACCESS,
+        **percentiles(samples),
         stalls=len(slow),
         stall_ns=statistics.median(samples[i] for i in slow) if slow else None,
         stall_interval_writes=statistics.median(gaps) if gaps else None,
     )
+
+
+def percentiles(samples: Sequence[float]) -> dict[str, Any]:
+    """The fields of a point that tell of single accesses, each of `samples` one, in ns."""
+    ordered = sorted(samples)
+    shares = {"p50_ns": 0.5, "p99_ns": 0.99, "p999_ns": 0.999}
+    last = len(ordered) - 1
+    found = {name: ordered[min(int(share * len(ordered)), last)] for name, share in shares.items()}
+    return {**found, "max_ns": ordered[-1]}
 
 
 def stream_point(data: Data, pattern: Stream, access: int, stride: int | str) -> Point:

@@ -137,11 +137,25 @@ def replay_text(replayed: Replayed) -> str:
         ("read latency p99.9", f"{number(replayed.read_p999_ns)} ns"),
         ("read latency max", f"{number(replayed.read_max_ns)} ns"),
         *_energy(replayed),
-        *((f"commands {kind}", str(count)) for kind, count in replayed.commands.items()),
+        *_commands(replayed),
     ]
     width = max(len(name) for name, _ in rows)
     head = f"{replayed.target.spec}: {replayed.trace['file']}\n"
     return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _commands(replayed: Replayed) -> list[tuple[str, str]]:
+    """DRAM commands by kind; where several devices take them, by device."""
+    devices = replayed.commands_by_device
+    if len(devices) < 2:
+        return [(f"commands {kind}", str(count)) for kind, count in replayed.commands.items()]
+    return [
+        (
+            f"commands {kind}",
+            ", ".join(f"{n[kind]} {name}" for name, n in devices.items() if kind in n),
+        )
+        for kind in replayed.commands
+    ]
 
 
 def _energy(replayed: Replayed) -> list[tuple[str, str]]:

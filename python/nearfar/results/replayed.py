@@ -16,7 +16,8 @@ class Replayed:
 
     `late` counts accesses that entered after their cycle, `late_max_ns` is the longest such
     wait: a sign that the trace asks for more than the memory gives. `commands` counts DRAM
-    commands by kind over all channels; energy is a point's; `trace` says what was played and how.
+    commands by kind over all channels, `commands_by_device` those of host DRAM ("dram"), near DRAM
+    and the DRAM on DIMMs ("nvdimm"); energy is a point's; `trace` says what was played and how.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/replay/1"
@@ -42,6 +43,7 @@ class Replayed:
     average_power_w: float | None = None
     energy: Mapping[str, int] = field(default_factory=dict)
     fences: int = 0
+    commands_by_device: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

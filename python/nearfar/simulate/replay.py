@@ -114,6 +114,7 @@ def replay(
         late_max_ns=data["late_max_ps"] / 1000,
         **energy.summary(data["counters"]),
         commands=commands(data["counters"]),
+        commands_by_device=commands_by_device(data["counters"]),
         counters=dict(sorted(data["counters"].items())),
     )
 
@@ -140,6 +141,17 @@ def commands(counters: Mapping[str, int]) -> dict[str, int]:
         for counter, kind in _COMMANDS.items()
     }
     return {kind: count for kind, count in counts.items() if count}
+
+
+def commands_by_device(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """As `commands`, by the devices that a command trace tells apart."""
+    devices: dict[str, dict[str, int]] = {}
+    for name, count in counters.items():
+        below_near = name.startswith("near.")
+        device = "near" if below_near else "nvdimm" if ".dimm.dram." in name else "dram"
+        devices.setdefault(device, {})[name] = count
+    found = {device: commands(own) for device, own in sorted(devices.items())}
+    return {device: counts for device, counts in found.items() if counts}
 
 
 def check_window(skip: int, warm: int, run: int | None) -> None:
