@@ -36,7 +36,13 @@ struct NamedProgram {
   persistence::Program program;
   std::map<std::string, std::uint64_t> addresses;
   std::map<std::string, std::uint32_t> labels;
+  std::vector<std::uint64_t> lines;  ///< of the text, by operation
+  /// Frames of the pages that a program with virtual addresses has touched; empty: addresses are
+  /// the memory's.
+  std::map<std::uint64_t, std::uint64_t> frames;
 };
+
+constexpr Bytes page_bytes = 4096;
 
 /// What a predicate is given: the state of the moment. It outlives the moment if somebody keeps
 /// it, and then says so.
@@ -64,6 +70,19 @@ class CrashImage {
       result += static_cast<char>(word(at.aligned_down(8)) >> at.value() % 8 * 8);
     }
     return nb::bytes(result.data(), result.size());
+  }
+
+  /// Whether all that a line of the text stores is in the image, if only under later stores.
+  [[nodiscard]] bool survived(std::uint64_t text_line) const {
+    const auto& lines = program_->lines;
+    bool any = false;
+    for (std::uint32_t op = 0; op < lines.size(); ++op) {
+      if (lines[op] != text_line || !persistence::is_store(program_->program[op].kind)) continue;
+      if (!state().persisted(op)) return false;
+      any = true;
+    }
+    if (!any) throw nb::key_error(("no store in " + std::to_string(text_line)).c_str());
+    return true;
   }
 
   [[nodiscard]] bool passed(const std::string& label) const {
@@ -113,6 +132,11 @@ class CrashImage {
 
   /// Memory that the program does not name holds zeros.
   [[nodiscard]] std::uint64_t word(Address address) const {
+    if (!program_->frames.empty()) {
+      const auto frame = program_->frames.find(address.block(page_bytes));
+      if (frame == program_->frames.end()) return 0;
+      address = Address(frame->second * page_bytes + address.value() % page_bytes);
+    }
     const auto line = program_->program.find_line(address);
     return line ? state().words(*line)[address.value() % line_bytes / 8] : 0;
   }
@@ -155,9 +179,11 @@ class CrashProgram {
  public:
   CrashProgram(const nb::bytes& operations, const nb::bytes& initial,
                std::map<std::string, std::uint64_t> addresses,
-               std::map<std::string, std::uint32_t> labels)
-      : named_(std::make_shared<NamedProgram>(
-            NamedProgram{unpack(operations, initial), std::move(addresses), std::move(labels)})) {}
+               std::map<std::string, std::uint32_t> labels, std::vector<std::uint64_t> lines,
+               std::map<std::uint64_t, std::uint64_t> frames)
+      : named_(std::make_shared<NamedProgram>(NamedProgram{unpack(operations, initial),
+                                                           std::move(addresses), std::move(labels),
+                                                           std::move(lines), std::move(frames)})) {}
 
   nb::dict states(const nb::callable& visit, bool eadr, std::optional<std::uint32_t> from,
                   std::optional<std::uint32_t> to, std::uint64_t max_states, std::uint64_t seed) {
@@ -233,12 +259,15 @@ void bind_crash(nb::module_& module) {
   nb::class_<CrashImage>(module, "CrashImage")
       .def("u64", &CrashImage::u64, "place"_a)
       .def("bytes", &CrashImage::bytes, "place"_a, "count"_a)
+      .def("survived", &CrashImage::survived, "line"_a)
       .def("passed", &CrashImage::passed, "label"_a)
       .def("stores", &CrashImage::stores);
   nb::class_<CrashProgram>(module, "CrashProgram")
       .def(nb::init<const nb::bytes&, const nb::bytes&, std::map<std::string, std::uint64_t>,
-                    std::map<std::string, std::uint32_t>>(),
-           "operations"_a, nb::kw_only(), "initial"_a, "addresses"_a, "labels"_a)
+                    std::map<std::string, std::uint32_t>, std::vector<std::uint64_t>,
+                    std::map<std::uint64_t, std::uint64_t>>(),
+           "operations"_a, nb::kw_only(), "initial"_a, "addresses"_a, "labels"_a, "lines"_a,
+           "frames"_a)
       .def("states", &CrashProgram::states, "visit"_a, nb::kw_only(), "eadr"_a,
            "from_label"_a.none(), "to_label"_a.none(), "max_states"_a, "seed"_a)
       .def("runs", &CrashProgram::runs, "settings"_a, "visit"_a, nb::kw_only(), "eadr"_a,

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "bindings/convert.h"
+#include "sim/machine/pattern_programs.h"
+#include "sim/persistence/program.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -41,6 +43,38 @@ sim::AgentChoice agent_choice(const std::string& name, std::uint32_t outstanding
   return {.core = name == "core", .outstanding = outstanding};
 }
 
+/// Five words a step, as CrashProgram takes its operations: each line stored to is the store of one
+/// word, whose value counts the lines stored to from 1 on.
+nb::bytes crash_operations(const std::vector<sim::PersistentStep>& steps) {
+  using Kind = sim::persistence::Kind;
+  std::vector<std::uint64_t> words;
+  std::uint64_t stores = 0;
+  const auto add = [&](std::uint32_t thread, Kind kind, Address address, std::uint64_t value) {
+    words.insert(words.end(),
+                 {static_cast<std::uint64_t>(kind), thread, address.value(), value, 0});
+  };
+  for (const auto& [thread, step] : steps) {
+    switch (step.kind) {
+      case sim::cpu::Step::Kind::sfence:
+        add(thread, Kind::sfence, {}, 0);
+        break;
+      case sim::cpu::Step::Kind::mfence:
+        add(thread, Kind::mfence, {}, 0);
+        break;
+      case sim::cpu::Step::Kind::nt_store:
+        add(thread, Kind::nt_store, step.address, ++stores);
+        break;
+      default:
+        add(thread, Kind::store, step.address, ++stores);
+        if (step.kind == sim::cpu::Step::Kind::store_clwb) {
+          add(thread, Kind::clwb, step.address, 0);
+        }
+        break;
+    }
+  }
+  return nb::bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]);
+}
+
 nb::list chase(const std::string& settings, Bytes region, Bytes block,
                const std::vector<std::string>& ops, const std::string& regions,
                const std::string& fence, const std::string& kind, std::uint32_t threads,
@@ -65,6 +99,50 @@ nb::list chase(const std::string& settings, Bytes region, Bytes block,
     points.append(to_dict(point));
   }
   return points;
+}
+
+nb::bytes chase_stores(const std::string& settings, Bytes region, Bytes block,
+                       const std::string& op, const std::string& regions, const std::string& fence,
+                       const std::string& kind, std::uint32_t threads, std::uint64_t lines,
+                       std::uint64_t seed) {
+  sim::ChasePattern pattern;
+  pattern.region = region;
+  pattern.block = block;
+  pattern.raw = op == "raw";
+  if (!pattern.raw) pattern.ops = {op};
+  pattern.repeat = regions == "repeat";
+  pattern.fence = fence_place<sim::cpu::FencePlace>(fence);
+  pattern.fence_kind = fence_kind(kind);
+  pattern.threads = threads;
+  pattern.lines = lines;
+  return crash_operations(sim::persistent_steps(settings_of(settings, seed), pattern));
+}
+
+nb::bytes overwrite_stores(Bytes region, std::uint64_t writes, const std::string& op,
+                           const std::string& kind) {
+  sim::OverwritePattern pattern;
+  pattern.region = region;
+  pattern.writes = writes;
+  pattern.op = op;
+  pattern.fence_kind = fence_kind(kind);
+  return crash_operations(sim::persistent_steps(pattern));
+}
+
+nb::bytes stream_stores(const std::string& settings, const std::string& op, Bytes access,
+                        Bytes stride, std::uint32_t threads, Bytes area,
+                        std::uint32_t reads_percent, Bytes fence_every, const std::string& fence,
+                        std::uint64_t lines, std::uint64_t seed) {
+  sim::StreamPattern pattern;
+  pattern.op = op;
+  pattern.access = access;
+  pattern.stride = stride;
+  pattern.threads = threads;
+  pattern.area = area;
+  pattern.reads_percent = reads_percent;
+  pattern.fence_every = fence_every;
+  pattern.fence_kind = fence_kind(fence);
+  pattern.lines = lines;
+  return crash_operations(sim::persistent_steps(settings_of(settings, seed), pattern));
 }
 
 nb::dict overwrite(const std::string& settings, Bytes region, std::uint64_t writes,
@@ -121,6 +199,13 @@ void bind_measure(nb::module_& module) {
   module.def("chase", chase, "settings"_a, nb::kw_only(), "region"_a, "block"_a, "ops"_a,
              "regions"_a, "fence"_a, "fence_kind"_a, "threads"_a, "lines"_a, "seed"_a,
              "walk_lines"_a = 0, "agent"_a = "core", "outstanding"_a = 0);
+  module.def("chase_stores", chase_stores, "settings"_a, nb::kw_only(), "region"_a, "block"_a,
+             "op"_a, "regions"_a, "fence"_a, "fence_kind"_a, "threads"_a, "lines"_a, "seed"_a);
+  module.def("overwrite_stores", overwrite_stores, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
+             "fence_kind"_a);
+  module.def("stream_stores", stream_stores, "settings"_a, nb::kw_only(), "op"_a, "access"_a,
+             "stride"_a, "threads"_a, "area"_a, "reads_percent"_a, "fence_every"_a, "fence_kind"_a,
+             "lines"_a, "seed"_a);
   module.def("overwrite", overwrite, "settings"_a, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
              "fence_kind"_a, "seed"_a);
   module.def("stream", stream, "settings"_a, nb::kw_only(), "op"_a, "access"_a, "stride"_a,

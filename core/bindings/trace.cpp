@@ -114,6 +114,44 @@ class BoundSummary {
   trace::Summary summary_;
 };
 
+/// Records as they are, five words each: the place in the trace, thread, access (read, write,
+/// non-temporal write, flush, store fence, full fence), address and bytes.
+class BoundRecords {
+ public:
+  BoundRecords(const std::string& name, const std::string& format)
+      : reader_(trace::make_reader(name, format)) {}
+
+  nb::bytes feed(const nb::bytes& data) {
+    reader_->feed({data.c_str(), data.size()}, records_);
+    raise_signals();
+    return take();
+  }
+
+  nb::bytes finish() {
+    reader_->finish(records_);
+    return take();
+  }
+
+  [[nodiscard]] std::string format() const { return std::string(reader_->format_name()); }
+  [[nodiscard]] bool of_program() const { return reader_->timing().kind == trace::Kind::program; }
+
+ private:
+  nb::bytes take() {
+    std::string out;
+    for (const trace::Record& record : records_) {
+      const std::uint64_t words[] = {record.line, record.thread,
+                                     static_cast<std::uint64_t>(record.access),
+                                     record.address.value(), record.size};
+      out.append(reinterpret_cast<const char*>(words), sizeof words);
+    }
+    records_.clear();
+    return to_bytes(out);
+  }
+
+  std::unique_ptr<trace::Reader> reader_;
+  std::vector<trace::Record> records_;
+};
+
 class BoundConverter {
  public:
   BoundConverter(const std::string& name, const std::string& from, const std::string& to,
@@ -156,6 +194,12 @@ void bind_trace(nb::module_& module) {
       .def("finish", &BoundSummary::finish)
       .def("format", &BoundSummary::format)
       .def("result", &BoundSummary::result);
+  nb::class_<BoundRecords>(module, "TraceRecords")
+      .def(nb::init<const std::string&, const std::string&>(), nb::kw_only(), "name"_a, "format"_a)
+      .def("feed", &BoundRecords::feed, "data"_a)
+      .def("finish", &BoundRecords::finish)
+      .def("format", &BoundRecords::format)
+      .def("of_program", &BoundRecords::of_program);
   nb::class_<BoundConverter>(module, "TraceConverter")
       .def(nb::init<const std::string&, const std::string&, const std::string&, std::uint64_t,
                     std::uint64_t, std::uint64_t, const std::string&>(),

@@ -95,6 +95,43 @@ def contention(
 def overwrite(
     settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
 ) -> OverwriteData: ...
+def chase_stores(
+    settings: str,
+    *,
+    region: int,
+    block: int,
+    op: str,
+    regions: str,
+    fence: str,
+    fence_kind: str,
+    threads: int,
+    lines: int,
+    seed: int,
+) -> bytes:
+    """What a chase of one operation stores, flushes and fences, as CrashProgram takes it.
+
+    A line is the store of one word, whose value counts such lines from 1 on.
+    """
+
+def overwrite_stores(*, region: int, writes: int, op: str, fence_kind: str) -> bytes:
+    """As chase_stores."""
+
+def stream_stores(
+    settings: str,
+    *,
+    op: str,
+    access: int,
+    stride: int,
+    threads: int,
+    area: int,
+    reads_percent: int,
+    fence_every: int,
+    fence_kind: str,
+    lines: int,
+    seed: int,
+) -> bytes:
+    """As chase_stores."""
+
 def sequence(
     settings: str, *, steps: bytes, outstanding: int, agent: str, seed: int, untimed: int = 0
 ) -> SequenceData:
@@ -302,6 +339,9 @@ class CrashImage:
 
     def u64(self, place: int | str) -> int: ...
     def bytes(self, place: int | str, count: int) -> bytes: ...
+    def survived(self, line: int) -> bool:
+        """Whether all that a line of the text stores is in the image. Raises KeyError."""
+
     def passed(self, label: str) -> bool: ...
     def stores(self) -> tuple[list[int], list[int]]:
         """Operations that store and are in the image; that are not, and had happened or were
@@ -323,7 +363,8 @@ class CrashProgram:
     five: its kind (0 store, 1 non-temporal store, 2 clwb, 3 clflushopt, 4 clflush,
     5 sfence, 6 mfence, 7 await, 8 exchange, 9 compare and exchange, 10 label), its thread, its
     address, its value (the label's number) and the value that is expected. Threads and labels
-    are numbered from 0 on.
+    are numbered from 0 on. `lines` are those of the text, by operation; `frames` say where pages of
+    4 KiB lie that places name by virtual addresses, which operations do not.
     """
 
     def __init__(
@@ -333,6 +374,8 @@ class CrashProgram:
         initial: bytes,
         addresses: dict[str, int],
         labels: dict[str, int],
+        lines: list[int],
+        frames: dict[int, int],
     ) -> None: ...
     def states(
         self,
@@ -390,6 +433,21 @@ class TraceSummary:
     def finish(self) -> None: ...
     def format(self) -> str: ...
     def result(self) -> TraceData: ...
+
+class TraceRecords:
+    """Reads a trace of any format, record by record.
+
+    `feed` and `finish` return the records that are complete, five little-endian 64-bit words each:
+    the place in the trace, thread, access (0 read, 1 write, 2 non-temporal write, 3 flush, 4 store
+    fence, 5 full fence), address, bytes.
+    """
+
+    def __init__(self, *, name: str, format: str) -> None: ...
+    def feed(self, data: bytes) -> bytes: ...
+    def finish(self) -> bytes: ...
+    def format(self) -> str: ...
+    def of_program(self) -> bool:
+        """Whether addresses are virtual and no cache has been before the trace."""
 
 class TraceConverter:
     """A trace fed piece by piece, and what it is in another format."""

@@ -6,12 +6,10 @@
 
 #include "base/error.h"
 #include "sim/machine/build.h"
+#include "sim/machine/pattern_programs.h"
 
 namespace nearfar::sim {
 namespace {
-
-using cpu::Step;
-using Programs = std::vector<std::unique_ptr<cpu::Program>>;
 
 /// Lines after which a figure is steady to about 1 %: some dozen times what the machine's
 /// queues and the RMW buffer hold.
@@ -22,28 +20,6 @@ constexpr std::uint64_t repeats = 8;
 /// Untimed accesses before a measurement of stores fill the caches this much over: replacement
 /// that is not LRU throws lines out before all places are taken.
 constexpr std::uint64_t overfill_percent = 130;
-
-bool is_load(const std::string& op) { return op == "load" || op == "ntload" || op == "load+store"; }
-
-/// Of a load with a store to the same line, the load.
-Step::Kind kind_of(const std::string& op) {
-  if (op == "load" || op == "load+store") return Step::Kind::load;
-  if (op == "ntload") return Step::Kind::nt_load;
-  if (op == "ntstore") return Step::Kind::nt_store;
-  if (op == "store") return Step::Kind::store;
-  if (op == "store+clwb") return Step::Kind::store_clwb;
-  throw InputError("operation '" + op +
-                   "' is not known, expected load, ntload, load+store, store, ntstore or "
-                   "store+clwb");
-}
-
-bool updates(const std::string& op, const cpu::Config& core) {
-  if (op != "load+store") return false;
-  if (!core.cached) {
-    throw InputError("operation 'load+store' needs a core with caches: agent core, and cpu.caches");
-  }
-  return true;
-}
 
 /// Cached accesses before a measurement, after which the caches are as full as they will be, and
 /// of what they will be full of. None where that makes no difference: nothing dirty is left
@@ -141,15 +117,6 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
 
   const auto order =
       std::make_shared<cpu::CyclicOrder>(pattern.region / pattern.block, settings.count("seed"));
-  cpu::ChaseShape shape;
-  shape.region = pattern.region;
-  shape.block = pattern.block;
-  shape.regions = regions;
-  shape.repeat = pattern.repeat;
-  shape.fence = pattern.fence;
-  shape.fence_kind = pattern.fence_kind;
-  shape.line_instructions = core.line_instructions;
-
   cpu::Agent::Limits limits;
   if (cut) limits.lines = pattern.walk_lines * pattern.threads;
   // A walk that ends inside its region has no first one to leave out.
@@ -157,50 +124,28 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
 
   std::vector<Point> points;
   std::uint64_t pass = 0;
-  const auto run_pass = [&](const std::string& op, auto make_program) {
+  const auto run_pass = [&](const std::string& op) {
     cpu::Agent::Limits own = limits;
+    const Address base(span * pass * pattern.threads);
+    ChasePass walk{.op = op, .regions = regions, .base = base, .span = span};
     const std::uint64_t fill = lines_to_fill(core, op, pattern.threads, pattern.region);
     if (pattern.repeat && cut && fill != 0) {
       // In place of the walk that would have been the first.
       own.untimed = std::min(fill, region_lines * pattern.threads);
       own.warm_lines = limits.lines / 5;
       own.lines += own.warm_lines;
-      shape.regions = regions + (own.untimed + own.lines) / region_lines / pattern.threads;
+      walk.regions += (own.untimed + own.lines) / region_lines / pattern.threads;
     }
-    Programs programs;
-    for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
-      shape.base = Address(span * (pass * pattern.threads + thread));
-      programs.push_back(make_program());
-    }
-    points.push_back(bench.run(op, std::move(programs), own, poll));
+    points.push_back(bench.run(op, programs_of(pattern, walk, core, order), own, poll));
     if (apart) ++pass;
   };
-  const auto table = [&] {
-    const auto caches = std::make_shared<cpu::TableCaches>(core);
-    // The table has just been written: the caches hold what fits.
-    for (std::uint64_t index = 0; index < order->size(); index += line_bytes / 8) {
-      caches->read(index);
-    }
-    return caches;
-  };
   if (pattern.raw) {
-    const std::string store = pattern.ops.empty() ? "ntstore" : pattern.ops.front();
-    run_pass("raw", [&] {
-      return std::make_unique<cpu::ChaseReadAfterWrite>(shape, order, kind_of(store), table());
-    });
+    run_pass("raw");
     return points;
   }
   std::vector<std::string> ops = pattern.ops;
   std::stable_partition(ops.begin(), ops.end(), [](const auto& op) { return !is_load(op); });
-  for (const std::string& op : ops) {
-    const Step::Kind kind = kind_of(op);
-    shape.load = kind;
-    shape.update = updates(op, core);
-    run_pass(op, [&]() -> std::unique_ptr<cpu::Program> {
-      if (is_load(op)) return std::make_unique<cpu::ChaseLoads>(shape, order);
-      return std::make_unique<cpu::ChaseStores>(shape, order, kind, table());
-    });
-  }
+  for (const std::string& op : ops) run_pass(op);
   return points;
 }
 
@@ -208,10 +153,7 @@ Point measure(const Settings& settings, const OverwritePattern& pattern,
               const std::function<void()>& poll, dram::CommandLog* log) {
   Bench bench(settings, core_config(settings, {}, 0), log);
   check_fits(pattern.region, bench.memory(), "the overwritten region");
-  Programs programs;
-  programs.push_back(std::make_unique<cpu::Overwrite>(Address(0), pattern.region, pattern.writes,
-                                                      kind_of(pattern.op), pattern.fence_kind));
-  return bench.run(pattern.op, std::move(programs), {}, poll);
+  return bench.run(pattern.op, programs_of(pattern), {}, poll);
 }
 
 Point measure(const Settings& settings, const StreamPattern& pattern,
@@ -220,24 +162,6 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   Bench bench(settings, core, log);
   check_fits(pattern.area * pattern.threads, bench.memory(), "the threads' areas");
 
-  cpu::StreamShape shape;
-  shape.area = pattern.area;
-  shape.access = pattern.access;
-  shape.stride = pattern.stride;
-  shape.op = kind_of(pattern.op);
-  shape.reads_percent = pattern.reads_percent;
-  shape.fence_every = pattern.fence_every;
-  shape.fence_kind = pattern.fence_kind;
-  shape.line_instructions = core.line_instructions;
-  shape.access_instructions =
-      pattern.stride == 0 ? core.random_access_instructions : core.strided_access_instructions;
-  shape.update = updates(pattern.op, core);
-  Programs programs;
-  for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
-    shape.base = Address(thread * pattern.area);
-    shape.seed = settings.count("seed") + thread;
-    programs.push_back(std::make_unique<cpu::StreamAccesses>(shape));
-  }
   // Plain stores first fill the caches with dirty lines.
   const std::uint64_t fill = pattern.op == "store" && !core.cached ? core.writeback_lines : 0;
   const std::uint64_t lines = pattern.lines == 0 ? steady_lines : pattern.lines;
@@ -245,6 +169,7 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   limits.warm_lines = fill + lines / 5;
   limits.lines = limits.warm_lines + lines;
   limits.untimed = lines_to_fill(core, pattern.op, pattern.threads, pattern.area);
+  Programs programs = programs_of(pattern, core, settings.count("seed"));
   Point point = bench.run(pattern.op, std::move(programs), limits, poll);
   point.lines = lines;
   return point;

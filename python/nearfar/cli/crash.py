@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
+from nearfar.cli import measure as measure_command
 from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
+from nearfar.errors import InputError
+from nearfar.measure import Pattern
+from nearfar.measure.quantity import parse_size
 from nearfar.report.crash import crash_text
 from nearfar.simulate.crash import MAX_STATES, RUNS, SEED, crash
+from nearfar.simulate.trace import FORMATS
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET, FILE and the options."""
     add_target(parser)
-    parser.add_argument("program", metavar="FILE", help="stores, flushes and fences, one a line")
+    parser.add_argument(
+        "program",
+        metavar="FILE",
+        nargs="?",
+        help="stores, flushes and fences, one a line; or a trace (.nft, or with --format)",
+    )
+    parser.add_argument(
+        "--pattern",
+        metavar="PATTERN",
+        help="instead of FILE: a pattern of nearfar measure with its options, such as "
+        "'overwrite --writes 4'",
+    )
     parser.add_argument(
         "--invariant",
         metavar="FILE.py[:FUNCTION]",
@@ -21,10 +38,21 @@ def add_arguments(parser: Parser) -> None:
         "default FUNCTION: check",
     )
     parser.add_argument(
-        "--from", dest="from_label", metavar="LABEL", help="only crashes after this label"
+        "--from",
+        dest="from_label",
+        metavar="LABEL|N",
+        help="only crashes after this label; of a trace, record; of a pattern, line stored to",
     )
     parser.add_argument(
-        "--to", dest="to_label", metavar="LABEL", help="only crashes before this label"
+        "--to", dest="to_label", metavar="LABEL|N", help="only crashes before this one"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="FILE is a trace; auto: told by it")
+    parser.add_argument("--thread", metavar="N", type=int, help="of a trace: this one's records")
+    parser.add_argument(
+        "--area",
+        metavar="ADDRESS:SIZE",
+        type=_area,
+        help="of a trace: only what is stored here, such as 0x40000:64KiB",
     )
     parser.add_argument(
         "--max-states",
@@ -48,17 +76,47 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look at the states; status 1 when one of them breaks the invariant."""
+    if (args.program is None) == (args.pattern is None):
+        found = "neither FILE nor" if args.program is None else "both FILE and"
+        raise InputError(f"crash: found {found} --pattern, expected one of them")
     crashed = crash(
         args.target,
-        args.program,
+        args.program if args.pattern is None else _pattern(args.target, args.pattern),
         invariant=args.invariant,
         from_label=args.from_label,
         to_label=args.to_label,
         max_states=args.max_states,
         runs=args.runs,
         seed=args.seed,
+        format=args.format,
+        thread=args.thread,
+        area=args.area,
     )
     if wants_text(args):
         emit(crash_text(crashed))
     write_json(args, crashed.to_dict())
     return 0 if crashed.holds else 1
+
+
+def _pattern(target: str, text: str) -> Pattern:
+    """The pattern that `nearfar measure TARGET TEXT` would measure."""
+    parser = Parser(prog="nearfar crash --pattern", add_help=False)
+    measure_command.add_arguments(parser)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"crash --pattern: found {text!r}: {error}") from None
+    args = parser.parse([target, *words])
+    pattern: Pattern = args.make(args)
+    return pattern
+
+
+def _area(text: str) -> tuple[int, int]:
+    address, colon, size = text.partition(":")
+    try:
+        if not colon:
+            raise ValueError
+        return int(address, 0), parse_size("area", size)
+    except ValueError:
+        message = f"found '{text}', expected ADDRESS:SIZE such as 0x40000:64KiB"
+        raise argparse.ArgumentTypeError(message) from None

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import InputError, suggestion
+from nearfar.measure.patterns import Pattern
 from nearfar.measure.quantity import at_least
 from nearfar.measure.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
 from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.simulate import crash_recorded
 from nearfar.simulate.crash_program import KINDS, CrashProgram
+from nearfar.simulate.crash_recorded import Area
 from nearfar.simulate.invariant import Invariant, Predicate, load_invariant
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ SEED = 1
 
 def crash(
     target: str | Model,
-    program: str | Path | CrashProgram,
+    program: str | Path | CrashProgram | Pattern,
     *,
     invariant: str | Predicate | None = None,
     from_label: str | None = None,
@@ -36,10 +39,16 @@ def crash(
     max_states: int = MAX_STATES,
     runs: int = RUNS,
     seed: int = SEED,
+    format: str | None = None,
+    thread: int | None = None,
+    area: Area | None = None,
 ) -> Crashed:
     """Look at every state that a crash between two labels can leave.
 
-    `program` is a file or a `CrashProgram`; `invariant` is "FILE.py[:FUNCTION]" or a function
+    `program` is a file, a `CrashProgram` or a pattern of stores. A file of a `format` ("auto": told
+    by what is in it), or whose name ends in .nft, is a trace; of it only `thread` and what lies
+    in `area` (first byte and bytes) count, and like a pattern's lines its records are numbers that
+    take the place of labels. `invariant` is "FILE.py[:FUNCTION]" or a function
     of an image that answers True, False or a reason. Without one the states are counted.
     Where there are more than `max_states`, so many are drawn at random instead. Then the program
     runs `runs` times on the simulated machine, and what each instant would leave is looked at.
@@ -51,11 +60,10 @@ def crash(
     at_least("runs", runs, 0)
     model = resolve(target)
     domain = _domain(model)
-    if not isinstance(program, CrashProgram):
-        program = CrashProgram.load(program)
-    _check_capacity(program, model)
     given = {"from": from_label, "to": to_label}
-    labels = {side: _label(program, side, name) for side, name in given.items()}
+    choices = {"format": format, "thread": thread, "area": area}
+    program, labels = _program(model, program, given, choices)
+    _check_capacity(program, model)
     if isinstance(invariant, str):
         judge: Invariant | None = load_invariant(invariant)
     else:
@@ -97,6 +105,51 @@ def crash(
         machine=machine.explored(run_states, exhaustive=False),
         runs=runs,
     )
+
+
+def _program(
+    model: Model,
+    program: str | Path | CrashProgram | Pattern,
+    given: Mapping[str, str | None],
+    choices: Mapping[str, Any],
+) -> tuple[CrashProgram, dict[str, int | None]]:
+    """The program, and the numbers of the labels that crashes lie between."""
+    from_a_file = isinstance(program, (str, Path))
+    is_trace = from_a_file and (choices["format"] is not None or str(program).endswith(".nft"))
+    if not is_trace:
+        for name, value in choices.items():
+            if value is not None:
+                raise InputError(f"{name}: is of a trace, which {program} is not")
+    if isinstance(program, (str, Path)) and not is_trace:
+        program = CrashProgram.load(program)
+    if isinstance(program, CrashProgram):
+        return program, {side: _label(program, side, name) for side, name in given.items()}
+    first, last = (_number(side, name) for side, name in given.items())
+    if isinstance(program, (str, Path)):
+        if model["near.kind"] == "tier":
+            raise InputError(
+                f"{spec(model)}: has near memory beside the DIMMs, in which nothing survives, and "
+                "a trace's addresses count it; expected near.kind = none"
+            )
+        choices = {**choices, "format": choices["format"] or "auto"}
+        made = crash_recorded.of_trace(program, first=first, last=last, **choices)
+        return made, {"from": None if first is None else 0, "to": None}
+    made = crash_recorded.of_pattern(model, program)
+    if last is not None:
+        crash_recorded.cut(made, last)
+    if first is not None:
+        crash_recorded.mark(made, first)
+    return made, {"from": None if first is None else 0, "to": None}
+
+
+def _number(side: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise InputError(
+            f"--{side}: found '{text}', expected the number of a record or line, from 1"
+        )
+    return int(text)
 
 
 _WITHOUT_ADDRESS = ("sfence", "mfence", "label")
@@ -180,14 +233,17 @@ def _check_capacity(program: CrashProgram, model: Model) -> None:
     # In Mixed Mode, memory in App Direct comes last.
     begin = end - int(model["near.app_direct"]) if model["near.kind"] == "cache" else 0
     for operation in program.operations:
-        if operation.kind not in _WITHOUT_ADDRESS and operation.address < begin:
+        if operation.kind in _WITHOUT_ADDRESS:
+            continue
+        address = program.physical(operation.address)
+        if address < begin:
             raise InputError(
-                f"{program.name}:{operation.line}: found address {operation.address:#x}, which is "
+                f"{program.name}:{operation.line}: found address {address:#x}, which is "
                 f"in Memory Mode, expected {begin:#x} or more, where App Direct begins"
             )
-        if operation.address >= end:
+        if address >= end:
             raise InputError(
-                f"{program.name}:{operation.line}: found address {operation.address:#x}, "
+                f"{program.name}:{operation.line}: found address {address:#x}, "
                 f"expected less than the memory's {end:#x}"
             )
 
@@ -227,7 +283,13 @@ def _core_program(program: CrashProgram) -> _core.CrashProgram:
 
     threads = {n: i for i, n in enumerate(sorted({o.thread for o in program.operations}))}
     operations = [
-        (KINDS.index(o.kind), threads[o.thread], o.address, o.value, o.expected)
+        (
+            KINDS.index(o.kind),
+            threads[o.thread],
+            0 if o.kind in _WITHOUT_ADDRESS else program.physical(o.address),
+            o.value,
+            o.expected,
+        )
         for o in program.operations
     ]
     return _core.CrashProgram(
@@ -235,6 +297,8 @@ def _core_program(program: CrashProgram) -> _core.CrashProgram:
         initial=_words(program.initial.items()),
         addresses=program.addresses,
         labels=program.labels,
+        lines=[operation.line for operation in program.operations],
+        frames=program.frames,
     )
 
 

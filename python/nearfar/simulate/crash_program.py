@@ -25,6 +25,7 @@ KINDS = (
 )
 STORES = ("store", "ntstore", "xchg", "cas")
 MOST_THREADS = 64
+PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class CrashProgram:
     initial: dict[int, int] = field(default_factory=dict)  # durable words, by address
     addresses: dict[str, int] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
+    # Of a program with virtual addresses, which it was not written with: frames of its pages.
+    frames: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> CrashProgram:
@@ -75,6 +78,17 @@ class CrashProgram:
     def threads(self) -> int:
         """How many threads there are."""
         return len({operation.thread for operation in self.operations})
+
+    def touch(self, address: int, size: int) -> None:
+        """Give the pages of virtual addresses frames, in the order in which they are touched."""
+        for page in range(address // PAGE, (address + size - 1) // PAGE + 1):
+            self.frames.setdefault(page, len(self.frames))
+
+    def physical(self, address: int) -> int:
+        """Where in memory an address lies."""
+        if not self.frames:
+            return address
+        return self.frames[address // PAGE] * PAGE + address % PAGE
 
     def place(self, address: int) -> str:
         """The address in the program's own names, where it has one nearby."""

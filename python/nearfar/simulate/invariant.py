@@ -23,6 +23,11 @@ class CrashImage(Protocol):
     def bytes(self, place: int | str, count: int) -> bytes:
         """`count` bytes."""
 
+    def survived(self, line: int) -> bool:
+        """Whether all that a line of the program, or a record of a trace, stores is there, if only
+        under later stores.
+        """
+
     def passed(self, label: str) -> bool:
         """Whether the world had seen the label when the power failed."""
 
