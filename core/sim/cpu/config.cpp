@@ -39,6 +39,7 @@ PrefetchConfig prefetch(const Settings& settings) {
   config.streams = number(settings, "cpu.prefetch.streams");
   config.degree = number(settings, "cpu.prefetch.degree");
   config.distance = number(settings, "cpu.prefetch.distance");
+  config.next_page = settings.flag("cpu.prefetch.next_page");
   return config;
 }
 

@@ -35,6 +35,7 @@ struct PrefetchConfig {
   std::uint32_t streams = 1;
   std::uint32_t degree = 1;    ///< lines proposed at each access
   std::uint32_t distance = 1;  ///< lines ahead at most
+  bool next_page = false;      ///< a sequence goes on beyond its 4 KiB page
 };
 
 /// Everything between a core and the way to memory.

@@ -29,6 +29,7 @@ Tick Hierarchy::latency(Level level) const {
 Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Waiter waiter) {
   Private& at = cores_[core];
   const Line line = place.physical.block(line_bytes);
+  at.more = place.physical == place.virtual_address;
   const std::uint64_t hits_before = count_.tlb_hits;
   const Tick translation = translate(core, place.virtual_address, place.huge);
   ++(kind == Kind::load ? count_.loads : count_.stores);
@@ -137,7 +138,13 @@ Hierarchy::Answer Hierarchy::miss(Core core, Line line, Tick translation, Waiter
 void Hierarchy::after_l1_miss(Core core, Line line, bool hit, Tick translation) {
   if (!config_.prefetch.adjacent && !config_.prefetch.stream) return;
   wanted_.clear();
-  cores_[core].prefetcher.observe(line, hit, wanted_);
+  Private& at = cores_[core];
+  at.prefetcher.observe({.line = line,
+                         .hit = hit,
+                         .more = at.more,
+                         .outstanding = at.l2_misses,
+                         .registers = config_.l2.mshrs},
+                        wanted_);
   for (const Line next : wanted_) {
     prefetch(core, next, config_.prefetch.adjacent && !hit && next == (line ^ 1), translation);
   }

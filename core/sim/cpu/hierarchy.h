@@ -179,6 +179,7 @@ class Hierarchy {
     std::uint32_t l1_misses = 0;  ///< registers in use
     std::uint32_t l2_misses = 0;
     std::uint32_t writebacks = 0;  ///< sent and not accepted
+    bool more = false;  ///< last accessed: a page whose neighbours lie beside it in memory
   };
 
   /// Who waits for a line, and which registers that takes until it is there.

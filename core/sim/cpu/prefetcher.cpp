@@ -14,48 +14,66 @@ constexpr std::uint32_t confirmed = 8;
 Prefetcher::Prefetcher(const PrefetchConfig& config)
     : config_(config), streams_(config.stream ? config.streams : 0) {}
 
-void Prefetcher::observe(Line line, bool hit, std::vector<Line>& wanted) {
-  if (config_.adjacent && !hit) wanted.push_back(line ^ 1);
-  if (config_.stream) follow(line, wanted);
+void Prefetcher::observe(const Seen& seen, std::vector<Line>& wanted) {
+  if (config_.adjacent && !seen.hit) wanted.push_back(seen.line ^ 1);
+  if (config_.stream) follow(seen, wanted);
 }
 
-void Prefetcher::follow(Line line, std::vector<Line>& wanted) {
+/// The sequence in `page`, or one that has come to its edge; null if there is none.
+Prefetcher::Stream* Prefetcher::stream_of(std::uint64_t page, bool more) {
+  auto before = streams_.end();
+  for (auto stream = streams_.begin(); stream != streams_.end(); ++stream) {
+    if (stream->page == page) return &*stream;
+    if (stream->page == no_page || stream->length < confirmed) continue;
+    if (page == (stream->upward ? stream->page + 1 : stream->page - 1)) before = stream;
+  }
+  return more && config_.next_page && before != streams_.end() ? &*before : nullptr;
+}
+
+void Prefetcher::follow(const Seen& seen, std::vector<Line>& wanted) {
+  const Line line = seen.line;
   const std::uint64_t page = line / page_lines;
-  const auto at = static_cast<std::uint32_t>(line % page_lines);
-  auto found = std::find_if(streams_.begin(), streams_.end(),
-                            [&](const Stream& stream) { return stream.page == page; });
-  if (found == streams_.end()) {
-    found = std::min_element(streams_.begin(), streams_.end(),
-                             [](const auto& a, const auto& b) { return a.used < b.used; });
-    *found = Stream{.page = page, .used = ++clock_, .last = at, .fetched = at};
+  Stream* const found = stream_of(page, seen.more);
+  if (found == nullptr) {
+    *std::min_element(streams_.begin(), streams_.end(), [](const auto& a, const auto& b) {
+      return a.used < b.used;
+    }) = Stream{.page = page, .used = ++clock_, .last = line, .fetched = line};
     return;
   }
   Stream& stream = *found;
+  stream.page = page;
   stream.used = ++clock_;
-  if (at == stream.last) return;
-  const std::int32_t direction = at > stream.last ? 1 : -1;
-  if (direction != stream.direction) {
-    stream.direction = direction;
+  if (line == stream.last) return;
+  const bool upward = line > stream.last;
+  if (upward != stream.upward || stream.length == 0) {
+    stream.upward = upward;
     stream.length = 0;
-    stream.fetched = at;
+    stream.fetched = line;
   }
-  stream.last = at;
-  if (++stream.length >= confirmed) run_ahead(stream, wanted);
+  stream.last = line;
+  if (++stream.length >= confirmed) run_ahead(stream, seen, wanted);
 }
 
-void Prefetcher::run_ahead(Stream& stream, std::vector<Line>& wanted) const {
-  const auto step = [&](std::uint32_t from) { return from + (stream.direction > 0 ? 1u : ~0u); };
-  const auto ahead = [&](std::uint32_t of) {
-    return stream.direction > 0 ? static_cast<std::int64_t>(of) - stream.last
-                                : static_cast<std::int64_t>(stream.last) - of;
+void Prefetcher::run_ahead(Stream& stream, const Seen& seen, std::vector<Line>& wanted) const {
+  const auto ahead = [&](Line of) {
+    return static_cast<std::int64_t>(stream.upward ? of - stream.last : stream.last - of);
   };
   if (ahead(stream.fetched) < 0) stream.fetched = stream.last;
+  const std::uint32_t most = reach(seen);
   for (std::uint32_t i = 0; i < config_.degree; ++i) {
-    const std::uint32_t next = step(stream.fetched);
-    if (next >= page_lines || ahead(next) > config_.distance) return;
+    if (!stream.upward && stream.fetched == 0) return;
+    const Line next = stream.upward ? stream.fetched + 1 : stream.fetched - 1;
+    const bool runs_on = next / page_lines == stream.page || (seen.more && config_.next_page);
+    if (!runs_on || ahead(next) > most) return;
     stream.fetched = next;
-    wanted.push_back(stream.page * page_lines + next);
+    wanted.push_back(next);
   }
+}
+
+/// How far ahead it runs: less, the fewer of the upper half of the registers are free.
+std::uint32_t Prefetcher::reach(const Seen& seen) const {
+  const std::uint32_t free = seen.registers - std::min(seen.registers, seen.outstanding);
+  return std::min(config_.distance, config_.distance * 2 * free / seen.registers);
 }
 
 }  // namespace nearfar::sim::cpu

@@ -76,5 +76,6 @@ KEYS = (
     count("cpu.prefetch.streams", 32, 1, 1024, "Stream prefetcher: pages it follows"),
     count("cpu.prefetch.degree", 2, 1, 64, "Stream prefetcher: lines fetched at each access of a sequence"),
     count("cpu.prefetch.distance", 20, 1, 64, "Stream prefetcher: lines ahead at most"),
+    flag("cpu.prefetch.next_page", True, "Stream prefetcher: a sequence goes on in the next 4 KiB page, if that lies behind it in memory"),
     time("cpu.table.latency", "81 ns", "0 ps", "10 us", "Index table of a chase, and page tables, in DRAM: a read that leaves the L3"),
 )
