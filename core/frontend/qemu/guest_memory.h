@@ -28,6 +28,13 @@ template <typename T>
   return value;
 }
 
+/// Bytes; false if not all of them can be read.
+inline bool copy_guest(std::uint64_t address, void* to, std::size_t bytes) {
+  const iovec into{to, bytes};
+  const iovec from{guest_pointer(address), bytes};
+  return process_vm_readv(getpid(), &into, 1, &from, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
 template <typename T>
 bool write_guest(std::uint64_t address, T value) {
   const iovec from{&value, sizeof value};

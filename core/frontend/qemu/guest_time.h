@@ -34,11 +34,14 @@ class GuestTime {
     }
   }
 
-  /// By how much the host's clocks are ahead of the guest's.
-  [[nodiscard]] std::int64_t host_ahead_ns(Tick now) const {
+  [[nodiscard]] static std::uint64_t host_ns() {
     timespec host{};
     clock_gettime(CLOCK_MONOTONIC, &host);
-    return static_cast<std::int64_t>(nanoseconds(host) - monotonic_ns_ - now.ps() / 1000);
+    return nanoseconds(host);
+  }
+  /// By how much the host's clocks are ahead of the guest's.
+  [[nodiscard]] std::int64_t host_ahead_ns(Tick now) const {
+    return static_cast<std::int64_t>(host_ns() - monotonic_ns_ - now.ps() / 1000);
   }
 
   /// The simulated time at which a clock shows `shown_ns`; the past is the beginning.

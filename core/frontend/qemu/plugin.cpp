@@ -181,7 +181,7 @@ void on_system_call_return(std::uint64_t, unsigned, std::int64_t, std::int64_t r
   plugin->calls.exit(result);
 }
 
-void on_exit(std::uint64_t, void*) { plugin->process->write_result(true); }
+void on_exit(std::uint64_t, void*) { plugin->process->end(); }
 
 /// The value of `name=value` among the plug-in's arguments.
 std::string_view argument(std::span<char*> arguments, std::string_view name) {
@@ -252,7 +252,7 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
 /// interface tells plug-ins nothing of that, and what was measured would be lost.
 NEARFAR_EXPORT int kill(pid_t process, int signal) noexcept {
   if (plugin != nullptr && process == getpid() && deadly(signal)) {
-    plugin->process->write_result(true, signal);
+    plugin->process->end(signal);
   }
   return static_cast<int>(syscall(SYS_kill, process, signal));
 }

@@ -5,8 +5,10 @@
 #include <cctype>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -24,16 +26,17 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-/// As it was called: QEMU's own command line has that behind `-0`. What would end a line of the
-/// result is left out.
-std::string called_as() {
+/// QEMU's own command line has behind `-0` how the program was called, and then its file.
+std::pair<std::string, std::string> called_as() {
   std::ifstream line("/proc/self/cmdline", std::ios::binary);
   std::string word;
   while (std::getline(line, word, '\0') && word != "-0") {
   }
-  if (!std::getline(line, word, '\0')) return "?";
+  std::string file;
+  if (!std::getline(line, word, '\0') || !std::getline(line, file, '\0')) return {"?", ""};
+  // What would end a line of the result.
   std::erase_if(word, [](unsigned char c) { return std::iscntrl(c) != 0; });
-  return word;
+  return {word, std::filesystem::absolute(file)};
 }
 
 void report(const Counts& counts, std::ostream& out) {
@@ -68,10 +71,14 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
     : folder_(std::move(folder)),
       options_(Settings::parse(read_file(folder_ + "/options"))),
       number_(number),
-      called_(called_as()),
       regions_only_(options_.flag("regions_only")),
+      table_(folder_ + "/times"),
+      messages_(table_),
       engine_(make_engine()),
-      start_(start) {}
+      start_(start) {
+  std::tie(called_, file_) = called_as();
+  if (number_ != 0) before_ = messages_.usage_of(getpid());
+}
 
 std::unique_ptr<Engine> Process::make_engine() const {
   const Tick period = options_.time("period");
@@ -208,11 +215,25 @@ Tick Process::busy(Thread& thread) {
 
 Tick Process::busy() {
   const std::lock_guard lock(mutex_);
-  Tick sum{};
+  return busy_threads();
+}
+
+Tick Process::busy_threads() const {
+  Tick sum = before_.own;
   for (const Thread& thread : threads_) {
     sum += engine_->clock(thread.engine) - thread.began - thread.idle;
   }
   return sum;
+}
+
+Tick Process::busy_children() {
+  const std::lock_guard lock(mutex_);
+  return before_.children;
+}
+
+void Process::waited_for(const Messages::Usage& child) {
+  const std::lock_guard lock(mutex_);
+  before_.children += child.own + child.children;
 }
 
 void Process::begin_region() {
@@ -285,45 +306,56 @@ void Process::note_native(const std::string& program) {
   ++natives_;
 }
 
-void Process::write_result(bool final, int signal) {
+void Process::finish(int signal, bool goes_on) {
   const std::lock_guard lock(mutex_);
   if (current != nullptr) simulate(*current);
-  write_locked(final, signal, final ? flush_trace() : std::string());
+  messages_.ends(last_clock(), {busy_threads(), before_.children}, goes_on);
+  write_locked(true, signal, flush_trace());
+}
+
+Tick Process::last_clock() const {
+  Tick last = start_;
+  for (const Thread& thread : threads_) last = max(last, engine_->clock(thread.engine));
+  return last;
 }
 
 void Process::write_locked(bool final, int signal, const std::string& error) {
   written_ = std::chrono::steady_clock::now();
   Counts sum;
-  Tick end = start_;
-  for (const Thread& thread : threads_) {
-    sum += thread.counts;
-    end = max(end, engine_->clock(thread.engine));
-  }
+  for (const Thread& thread : threads_) sum += thread.counts;
   const std::string name = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(number_);
   {
     std::ofstream out(name + ".part", std::ios::binary | std::ios::trunc);
     out << "called = " << called_ << "\nprocess = " << getpid() << "\nnumber = " << number_
         << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
         << "\nthreads = " << threads_.size() << "\nstart = " << start_.ps()
-        << "\nend = " << end.ps() << "\nregions = " << regions_begun_ << "\navx512 = " << avx512_pc_
-        << "\nnatives = " << natives_ << "\n";
+        << "\nend = " << last_clock().ps() << "\nregions = " << regions_begun_ << "\navx512 = " << avx512_pc_
+        << "\nnatives = " << natives_ << "\nunordered = " << table_.lost() << "\n";
     if (!native_.empty()) out << "native = " << native_ << "\n";
     if (!error.empty()) out << "error = " << error << "\n";
     report(sum, out);
     // The report lets the memory come to rest, which a run that goes on must not notice.
     if (final && error.empty()) engine_->report(out);
   }
-  if (final) std::ofstream(folder_ + "/" + std::to_string(getpid()) + ".end") << end.ps() << "\n";
   if (std::rename((name + ".part").c_str(), (name + ".result").c_str()) != 0) {
     std::remove((name + ".part").c_str());
   }
 }
 
-void Process::before_fork() { mutex_.lock(); }
-void Process::after_fork_in_parent() { mutex_.unlock(); }
+void Process::before_fork() {
+  mutex_.lock();
+  messages_.lock();
+}
+
+void Process::after_fork_in_parent() {
+  messages_.unlock();
+  mutex_.unlock();
+}
 
 void Process::after_fork_in_child() {
-  mutex_.unlock();
+  after_fork_in_parent();
+  messages_.forget_process();
+  before_ = {};
   const Tick at = current == nullptr ? start_ : engine_->clock(current->engine);
   start_ = at;
   number_ = 0;

@@ -14,7 +14,9 @@
 #include "frontend/qemu/counts.h"
 #include "frontend/qemu/engine.h"
 #include "frontend/qemu/gate.h"
+#include "frontend/qemu/messages.h"
 #include "frontend/qemu/recorder.h"
+#include "frontend/qemu/shared_table.h"
 
 namespace nearfar::frontend::qemu {
 
@@ -46,6 +48,8 @@ class Process {
 
   [[nodiscard]] const Settings& options() const { return options_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// The program's own.
+  [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
   /// The calling thread.
@@ -63,9 +67,15 @@ class Process {
   [[nodiscard]] Tick now(Thread& thread);
   /// The thread does something that takes so long; then it is that late.
   Tick pass(Thread& thread, Tick span);
-  /// How long the thread, or all of them together, have been doing something.
+  /// How long the thread, or all of the process's programs, have been doing something.
   [[nodiscard]] Tick busy(Thread& thread);
   [[nodiscard]] Tick busy();
+  /// The same of children that have ended and were waited for.
+  [[nodiscard]] Tick busy_children();
+  void waited_for(const Messages::Usage& child);
+
+  /// Other processes' clocks.
+  [[nodiscard]] Messages& messages() { return messages_; }
 
   /// The guest's memory changes. A file in the persistent directory is written back by
   /// synchronised().
@@ -85,8 +95,10 @@ class Process {
   void note_avx512(std::uint64_t pc);
   void note_native(const std::string& program);
 
-  /// Writes the result as it is. `signal` is what ends the program, if one does.
-  void write_result(bool final, int signal = 0);
+  /// The program ends: the result is written. `signal` is what ends it, if one does; if another
+  /// takes its place, the process `goes_on`.
+  void end(int signal = 0) { finish(signal, false); }
+  void goes_on() { finish(0, true); }
 
   /// fork(): hold still meanwhile; then go on as a process of its own, with an empty machine.
   void before_fork();
@@ -107,6 +119,9 @@ class Process {
   [[noreturn]] void fail(const std::string& why);
   [[nodiscard]] std::unique_ptr<Engine> make_engine() const;
   [[nodiscard]] std::unique_ptr<TraceRecorder> make_recorder() const;
+  void finish(int signal, bool goes_on);
+  [[nodiscard]] Tick busy_threads() const;
+  [[nodiscard]] Tick last_clock() const;
   void write_locked(bool final, int signal, const std::string& error);
   [[nodiscard]] bool watched() const { return !regions_only_ || regions_ > 0; }
 
@@ -118,7 +133,12 @@ class Process {
   Settings options_;
   std::uint64_t number_;
   std::string called_;
+  std::string file_;
   bool regions_only_;
+  SharedTable table_;
+  Messages messages_;
+  Messages::Usage before_;  ///< times of the programs that this process executed before, and
+                            ///< of all its children
   std::mutex mutex_;
   Gate gate_;
   std::vector<Range> persistent_;  ///< outlives the engine, which a fork replaces

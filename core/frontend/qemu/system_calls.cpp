@@ -4,11 +4,12 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,13 +25,38 @@ thread_local SystemCalls::Pending SystemCalls::pending;
 
 namespace {
 
-/// The child whose end a call that is over has waited for.
+/// What the call has answered is that a signal came; QEMU calls again by itself after the second.
+bool was_interrupted(std::int64_t result) {
+  constexpr std::int64_t restarts = 512;  // ERESTARTSYS
+  return result == -EINTR || result == -restarts;
+}
+
+/// The child that a call that is over has waited for.
 std::optional<std::int64_t> waited_for(const SystemCall& call, std::int64_t result) {
   if (call.number == SYS_wait4 && result > 0) return result;
   if (call.number != SYS_waitid || result != 0 || call.arguments[2] == 0) return std::nullopt;
   const auto told = read_guest<siginfo_t>(call.arguments[2]);
   if (!told || told->si_pid == 0) return std::nullopt;
   return told->si_pid;
+}
+
+bool is_own_program(const std::string& path) {
+  return path == "/proc/self/exe" || path == "/proc/thread-self/exe" ||
+         path == "/proc/" + std::to_string(getpid()) + "/exe";
+}
+
+clock_t in_clock_ticks(Tick time) {
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<clock_t>(time.ps() / (1'000'000'000'000 / per_second));
+}
+
+/// Times of processing in place of the kernel's; what the kernel does takes none.
+void write_usage(std::uint64_t address, Tick busy) {
+  auto told = read_guest<rusage>(address);
+  if (!told) return;
+  told->ru_utime = GuestTime::as_timeval(busy.ps() / 1000);
+  told->ru_stime = {};
+  write_guest(address, *told);
 }
 
 }  // namespace
@@ -46,7 +72,9 @@ SystemCalls::SystemCalls(Process& process)
 void SystemCalls::enter(const SystemCall& call) {
   Thread& thread = process_.thread();
   process_.leave(thread);
-  pending = {.call = call, .wait = wait_of(call)};
+  const Tick now = process_.now(thread);
+  process_.messages().before(call, now);
+  pending = {.call = call, .wait = wait_of(call), .entered = now};
   switch (call.number) {
     case NEARFAR_SYSTEM_CALL:
       request(thread, call);
@@ -58,16 +86,17 @@ void SystemCalls::enter(const SystemCall& call) {
       process_.end_thread(thread);
       break;
     default:
-      prepare_wait(thread);
+      prepare_wait();
   }
 }
 
 void SystemCalls::exit(std::int64_t result) {
   Thread& thread = process_.thread();
   if (pending.moved) write_guest(pending.moved_at, pending.original);
-  Tick until{};
-  if (pending.limited && result == pending.wait.over) until = pending.until;
-  if (const auto child = waited_for(pending.call, result)) until = end_of_child(*child);
+  Tick until = process_.messages().after(pending.call, result);
+  if (pending.limited && result == pending.wait.over) until = max(until, pending.until);
+  if (was_interrupted(result)) until = max(until, interrupted_at());
+  if (const auto child = waited_for(pending.call, result)) until = max(until, collect(*child));
   process_.come(thread, until, pending.wait.may_block);
   if (result < 0) return;
   switch (pending.call.number) {
@@ -113,27 +142,32 @@ void SystemCalls::execute(Thread& thread, const SystemCall& call) {
   auto environment = read_texts(call.arguments[2]);
   if (!path || !arguments || !environment) return;  // the kernel says EFAULT
   Execution execution{std::move(*path), std::move(*arguments), std::move(*environment)};
+  // There the kernel has QEMU.
+  if (is_own_program(execution.path)) execution.path = process_.file();
   const std::string named = execution.path;
   switch (resolve(execution)) {
     case Executable::none:
       return;
     case Executable::foreign:
       process_.note_native(named);
-      process_.write_result(true);
+      process_.goes_on();
       return;
     case Executable::seen:
       break;
   }
-  process_.write_result(true);
+  process_.goes_on();
   // From here on this process is another program's, unless the kernel refuses.
   qemu::execute(under_qemu(execution, process_.options(), process_.folder(), process_.now(thread),
                            process_.number() + 1));
 }
 
-void SystemCalls::prepare_wait(Thread& thread) {
+void SystemCalls::prepare_wait() {
+  if (pending.wait.may_block || pending.wait.form != Wait::Form::none) {
+    pending.entered_real_ns = GuestTime::host_ns();
+  }
   const auto limit = limit_ns(pending.wait, pending.call);
   if (!limit) return;
-  const Tick now = process_.now(thread);
+  const Tick now = pending.entered;
   pending.limited = true;
   if (!pending.wait.absolute) {
     pending.until = now + GuestTime::ticks(*limit);
@@ -210,27 +244,46 @@ void SystemCalls::tell_usage(Thread& thread) {
   if (pending.call.number == SYS_times) {
     auto told = read_guest<tms>(arguments[0]);
     if (!told) return;
-    const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-    told->tms_utime = static_cast<clock_t>(process_.busy().ps() / (1'000'000'000'000 / per_second));
+    told->tms_utime = in_clock_ticks(process_.busy());
     told->tms_stime = 0;
+    told->tms_cutime = in_clock_ticks(process_.busy_children());
+    told->tms_cstime = 0;
     write_guest(arguments[0], *told);
     return;
   }
-  const auto who = static_cast<int>(arguments[0]);
-  if (who != RUSAGE_SELF && who != RUSAGE_THREAD) return;
-  auto told = read_guest<rusage>(arguments[1]);
-  if (!told) return;
-  const Tick busy = who == RUSAGE_SELF ? process_.busy() : process_.busy(thread);
-  told->ru_utime = GuestTime::as_timeval(busy.ps() / 1000);
-  told->ru_stime = {};
-  write_guest(arguments[1], *told);
+  switch (static_cast<int>(arguments[0])) {
+    case RUSAGE_SELF:
+      write_usage(arguments[1], process_.busy());
+      break;
+    case RUSAGE_THREAD:
+      write_usage(arguments[1], process_.busy(thread));
+      break;
+    case RUSAGE_CHILDREN:
+      write_usage(arguments[1], process_.busy_children());
+      break;
+    default:
+      break;
+  }
 }
 
-Tick SystemCalls::end_of_child(std::int64_t child) const {
-  std::ifstream file(process_.folder() + "/" + std::to_string(child) + ".end");
-  std::uint64_t ps = 0;
-  file >> ps;
-  return Tick(ps);
+/// The child's end, whose times of processing become this process's children's.
+Tick SystemCalls::collect(std::int64_t child) {
+  const SystemCall& call = pending.call;
+  const bool peeks = call.number == SYS_waitid && (call.arguments[3] & WNOWAIT) != 0;
+  const Messages::Usage usage = process_.messages().usage_of(child);
+  if (!peeks) process_.waited_for(usage);
+  write_usage(call.arguments[call.number == SYS_waitid ? 4 : 3], usage.own + usage.children);
+  return process_.messages().end_of(child);
+}
+
+/// A signal of another process ends a wait when it was sent. One from elsewhere, of a timer or a
+/// terminal, when it came: by the real clock, as long as waits take by that.
+Tick SystemCalls::interrupted_at() {
+  if (pending.entered_real_ns == 0) return {};
+  if (const auto child_ended = process_.messages().interrupted()) return *child_ended;
+  const Tick at =
+      pending.entered + GuestTime::ticks(GuestTime::host_ns() - pending.entered_real_ns);
+  return pending.limited ? min(at, pending.until) : at;
 }
 
 }  // namespace nearfar::frontend::qemu

@@ -23,6 +23,8 @@ class SystemCalls {
   struct Pending {
     SystemCall call;
     Wait wait;
+    Tick entered{};
+    std::uint64_t entered_real_ns = 0;  ///< of a call that may wait
     Tick until{};          ///< when the time waited for is over
     bool limited = false;  ///< it waits for a time
     bool moved = false;    ///< the reading in the guest's memory was changed
@@ -32,13 +34,14 @@ class SystemCalls {
 
   void request(Thread& thread, const SystemCall& call);
   void execute(Thread& thread, const SystemCall& call);
-  void prepare_wait(Thread& thread);
+  void prepare_wait();
+  [[nodiscard]] Tick interrupted_at();
+  [[nodiscard]] Tick collect(std::int64_t child);
   void tell_time(Thread& thread);
   void tell_usage(Thread& thread);
   void follow_memory(Thread& thread, std::uint64_t result);
   [[nodiscard]] Mapping kind_of(std::uint64_t flags, std::uint64_t file) const;
   [[nodiscard]] bool is_persistent(std::uint64_t file) const;
-  [[nodiscard]] Tick end_of_child(std::int64_t child) const;
 
   static thread_local Pending pending;
 

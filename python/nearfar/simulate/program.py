@@ -305,6 +305,12 @@ def _notes(
             f"the program read the processor's cycle counter {total('count.counters_read')} times; "
             "it counts real time, unlike the clocks"
         )
+    unordered = total("unordered")
+    if unordered:
+        notes.append(
+            f"{unordered} messages between processes did not order their clocks: the run has "
+            "more pipes, sockets and processes than nearfar keeps times of"
+        )
     natives = total("natives")
     if natives:
         names = ", ".join(sorted({part["native"] for part in parts if "native" in part}))

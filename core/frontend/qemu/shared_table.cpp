@@ -1,0 +1,85 @@
+#include "frontend/qemu/shared_table.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace nearfar::frontend::qemu {
+namespace {
+
+constexpr std::size_t furthest = 64;  ///< from where a key belongs; a fuller table is full
+
+}  // namespace
+
+std::uint64_t Key::hash() const {
+  // FNV's low bits are weak where keys differ in their last byte alone (MurmurHash3's finaliser).
+  std::uint64_t mixed = value_ ^ value_ >> 33;
+  mixed *= 0xff51afd7ed558ccd;
+  mixed ^= mixed >> 33;
+  return mixed == 0 ? 1 : mixed;
+}
+
+SharedTable::SharedTable(const std::string& file, std::size_t places) : count_(places) {
+  const std::size_t bytes = places * sizeof(Place);
+  const int opened = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (opened < 0) throw InputError(file + ": " + std::strerror(errno));
+  // All that map it ask for the same length. Its blocks are there now: a disk that is full later
+  // would be a fault.
+  const int missing = posix_fallocate(opened, 0, static_cast<off_t>(bytes));
+  void* const mapped =
+      missing != 0 ? MAP_FAILED
+                   : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+  const int why = missing != 0 ? missing : errno;
+  close(opened);
+  if (mapped == MAP_FAILED) throw InputError(file + ": " + std::strerror(why));
+  places_ = static_cast<Place*>(mapped);
+}
+
+SharedTable::~SharedTable() { munmap(places_, count_ * sizeof(Place)); }
+
+SharedTable::Place* SharedTable::find(const Key& key, bool put) const {
+  const std::uint64_t wanted = key.hash();
+  for (std::size_t i = 0; i < std::min(furthest, count_); ++i) {
+    Place& at = places_[(wanted + i) % count_];
+    std::uint64_t found = at.key.load(std::memory_order_acquire);
+    if (found == 0 && !put) return nullptr;
+    if (found == 0) at.key.compare_exchange_strong(found, wanted);  // or who was faster is there
+    if (found == 0 || found == wanted) return &at;
+  }
+  return nullptr;
+}
+
+SharedTable::Place* SharedTable::place(const Key& key) {
+  Place* const at = find(key, true);
+  if (at == nullptr) lost_.fetch_add(1, std::memory_order_relaxed);
+  return at;
+}
+
+std::uint64_t SharedTable::get(const Key& key) const {
+  const Place* const at = find(key, false);
+  return at == nullptr ? 0 : at->number.load();
+}
+
+void SharedTable::raise(const Key& key, std::uint64_t value) {
+  Place* const at = place(key);
+  if (at == nullptr) return;
+  std::uint64_t before = at->number.load();
+  while (before < value && !at->number.compare_exchange_weak(before, value)) {
+  }
+}
+
+void SharedTable::increment(const Key& key) {
+  if (Place* const at = place(key)) at->number.fetch_add(1);
+}
+
+void SharedTable::set(const Key& key, std::uint64_t value) {
+  if (Place* const at = place(key)) at->number.store(value);
+}
+
+}  // namespace nearfar::frontend::qemu
