@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -79,6 +80,7 @@ def test_a_loop_of_known_counts_is_counted_exactly(compiled: Compile) -> None:
     assert {name: round(per_round[name], 1) for name in expected} == expected
     resolved = front_end().interface >= 4
     assert round(per_round["flushes_unresolved"], 1) == (0 if resolved else 3)
+    assert round(per_round["prefetches_unresolved"], 1) == (0 if resolved else 1)
 
 
 EVERYTHING = r"""
@@ -271,6 +273,51 @@ def test_flushes_of_libpmem_are_told_by_the_guest_library(compiled: Compile) -> 
     assert ran["counts"]["flushes_told"] == told
 
 
+def test_a_copy_of_libpmem_flushes_the_ends_that_it_has_stored_to(compiled: Compile) -> None:
+    # As a large copy does: what lies between the ends goes past the caches.
+    library = compiled(
+        "libpmem-copies.so",
+        "#include <stddef.h>\n"
+        "void* pmem_memcpy_persist(void* to, const void* from, size_t n) {\n"
+        "  char* d = to;\n"
+        "  d[0] = d[n - 1] = *(const char*)from;\n"
+        "  for (char* p = d + 64; p < d + n - 64; p += 8)\n"
+        '    __asm__ volatile("movnti %1, (%0)" : : "r"(p), "r"(n) : "memory");\n'
+        '  __asm__ volatile("clwb (%0)\\nclwb (%1)\\nsfence" : : "r"(d), "r"(d + n - 1)'
+        ' : "memory");\n'
+        "  return to; }",
+        "-shared", "-fPIC",
+    )  # fmt: skip
+    program = compiled(
+        "copies",
+        "#include <stddef.h>\nvoid* pmem_memcpy_persist(void*, const void*, size_t);\n"
+        "static char a[4096] __attribute__((aligned(4096)));\n"
+        "int main(void) { for (int i = 0; i < 100; ++i) pmem_memcpy_persist(a, a, 4096);"
+        " return 0; }",
+        str(library), f"-Wl,-rpath,{library.parent}",
+    )  # fmt: skip
+    process, data = simulated(program)
+    assert process.returncode == 0
+    assert data["counts"]["flushes_unresolved"] == 0
+    ran = parse(data)
+    assert isinstance(ran, Ran)
+    machine = ran.processes[0].machine
+    assert machine is not None
+    # Both ends are dirty each time, and nothing else that is flushed.
+    assert machine.core.counts["flushes_dirty"] == machine.core.counts["flushes"] == 200
+
+
+def test_the_program_has_no_locale_where_none_was_given() -> None:
+    bare = {name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG"))}
+    process = subprocess.run(
+        [*NEARFAR, "--core", "count", "--quiet", "--", "env"],
+        capture_output=True, text=True, check=True, timeout=100, env=bare,
+    )  # fmt: skip
+    found = process.stdout.splitlines()
+    assert any(line.startswith("PATH=") for line in found)
+    assert not [line for line in found if line.startswith("LC_")]
+
+
 def test_scripts_run_and_their_interpreter_is_counted(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text('#!/bin/sh -e\necho "$0 $1"\n')
@@ -297,6 +344,10 @@ def test_avx512_is_refused_in_one_line(compiled: Compile) -> None:
     said = [line for line in process.stderr.splitlines() if line.startswith("nearfar: ")]
     assert len(said) == 1
     assert "uses AVX-512 (at 0x" in said[0]
+    # Where another program has executed it, that one knows what to do about it.
+    process, ran = simulated("sh", "-c", f"{program}; echo $?")
+    assert (process.stdout, process.returncode) == ("132\n", 0)
+    assert [note for note in ran["notes"] if note.startswith(f"{program} was ended: it uses AVX")]
 
 
 def test_what_cannot_run_is_refused_in_one_line(

@@ -167,7 +167,9 @@ int main(int count, char** words) {
 
 def noted(out: str) -> dict[str, list[int]]:
     """Lines of a name and times in ns."""
-    return {words[0]: [int(word) for word in words[1:]] for words in map(str.split, out.splitlines())}
+    return {
+        words[0]: [int(word) for word in words[1:]] for words in map(str.split, out.splitlines())
+    }
 
 
 @pytest.mark.parametrize("core", ["count", "window"])

@@ -5,8 +5,8 @@
  *  - time() returns its answer in a register, which no plug-in can change;
  *  - QEMU 7.2 does not tell the address of clwb and clflushopt: libpmem's functions say which
  *    lines they are about to flush. libpmem flushes the lines of a range one after the other, so
- *    the k-th flush instruction inside such a call is that of the k-th line. A large copy that
- *    uses non-temporal stores flushes nothing, and uses none of them.
+ *    the k-th flush instruction inside such a call is that of the k-th line. A copy flushes what
+ *    it has stored to, upwards, but for what it stores past the caches: the ends of a large one.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,6 +31,9 @@ static void request(long what, long a, long b) {
 
 static void flushing(const void* first, size_t bytes) {
   request(NEARFAR_FLUSHING, (long)first, (long)bytes);
+}
+static void copying(const void* first, size_t bytes) {
+  request(NEARFAR_COPYING, (long)first, (long)bytes);
 }
 static void flushed(void) { request(NEARFAR_FLUSHED, 0, 0); }
 
@@ -61,7 +64,7 @@ TELL_RANGE(void, pmem_deep_flush, const void*)
 #define TELL_COPY(name)                                         \
   PUBLIC void* name(void* to, const void* from, size_t bytes) { \
     NEXT(name);                                                 \
-    flushing(to, bytes);                                        \
+    copying(to, bytes);                                         \
     void* const result = next(to, from, bytes);                 \
     flushed();                                                  \
     return result;                                              \
@@ -75,7 +78,7 @@ TELL_COPY(pmem_memmove_nodrain)
 #define TELL_COPY_FLAGS(name)                                                   \
   PUBLIC void* name(void* to, const void* from, size_t bytes, unsigned flags) { \
     NEXT(name);                                                                 \
-    flushing(to, bytes);                                                        \
+    copying(to, bytes);                                                         \
     void* const result = next(to, from, bytes, flags);                          \
     flushed();                                                                  \
     return result;                                                              \
@@ -87,7 +90,7 @@ TELL_COPY_FLAGS(pmem_memmove)
 #define TELL_FILL(name)                                  \
   PUBLIC void* name(void* to, int value, size_t bytes) { \
     NEXT(name);                                          \
-    flushing(to, bytes);                                 \
+    copying(to, bytes);                                  \
     void* const result = next(to, value, bytes);         \
     flushed();                                           \
     return result;                                       \
@@ -98,7 +101,7 @@ TELL_FILL(pmem_memset_nodrain)
 
 PUBLIC void* pmem_memset(void* to, int value, size_t bytes, unsigned flags) {
   NEXT(pmem_memset);
-  flushing(to, bytes);
+  copying(to, bytes);
   void* const result = next(to, value, bytes, flags);
   flushed();
   return result;

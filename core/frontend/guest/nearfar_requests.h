@@ -12,7 +12,8 @@ enum {
   NEARFAR_REGION_BEGIN,    /* of interest */
   NEARFAR_REGION_END,
   NEARFAR_FLUSHING,        /* first byte, bytes: flushes until NEARFAR_FLUSHED take its lines */
-  NEARFAR_FLUSHED
+  NEARFAR_FLUSHED,
+  NEARFAR_COPYING          /* likewise, but only those lines that are stored to meanwhile */
 };
 
 #define NEARFAR_PROTOCOL 1

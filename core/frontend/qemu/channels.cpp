@@ -141,7 +141,8 @@ Channels::Ends Channels::ends(int file, const Name& to) {
   const int type = type_of(file);
   if (type == SOCK_DGRAM) {
     return {.in = named(datagram_kind, own_name(file, Detail::port)),
-            .out = named(datagram_kind, to.empty() ? peer_name(file, Detail::port) : std::optional(to))};
+            .out = named(datagram_kind,
+                         to.empty() ? peer_name(file, Detail::port) : std::optional(to))};
   }
   if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return {};
   // One that is not connected has no peer. Of a Unix socket's ends one has no name, which is an

@@ -39,8 +39,7 @@ class Channels {
   /// bound to any of this machine's.
   enum class Detail : std::uint8_t { all, port };
   /// Empty for an address without a name, and for families that no processes talk through.
-  [[nodiscard]] static Name name(const sockaddr_storage& address, std::size_t bytes,
-                                 Detail detail);
+  [[nodiscard]] static Name name(const sockaddr_storage& address, std::size_t bytes, Detail detail);
 
  private:
   struct Ends {

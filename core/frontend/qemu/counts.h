@@ -19,6 +19,7 @@ struct Counts {
   std::uint64_t load_bytes = 0;
   std::uint64_t store_bytes = 0;
   std::uint64_t flushes_unresolved = 0;  ///< flushes whose line is not known
+  std::uint64_t prefetches_unresolved = 0;  ///< likewise
   std::uint64_t flushes_told = 0;        ///< whose line the guest library told
   std::uint64_t counters_read = 0;       ///< rdtsc
   std::uint64_t system_calls = 0;
@@ -50,6 +51,7 @@ struct Counts {
     load_bytes += other.load_bytes;
     store_bytes += other.store_bytes;
     flushes_unresolved += other.flushes_unresolved;
+    prefetches_unresolved += other.prefetches_unresolved;
     flushes_told += other.flushes_told;
     counters_read += other.counters_read;
     system_calls += other.system_calls;

@@ -62,9 +62,20 @@ void on_block(unsigned, void* data) {
   thread.recorder.begin(*static_cast<const Translated*>(data));
 }
 
+/// What a copy stores for its flushes; a non-temporal store needs none.
+void tell_stored(Thread& thread, std::uint64_t address, unsigned size, std::uint16_t index) {
+  const Translated* block = thread.recorder.current();
+  if (block == nullptr || index >= block->block.instructions.size()) return;
+  if (block->block.instructions[index].kind == InstructionKind::nt_store) return;
+  thread.told.stored(address, size);
+}
+
 void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) {
-  plugin->process->thread().recorder.access(address, 1u << qemu_plugin_mem_size_shift(info),
-                                            as_index(data), qemu_plugin_mem_is_store(info));
+  Thread& thread = plugin->process->thread();
+  const unsigned size = 1u << qemu_plugin_mem_size_shift(info);
+  const bool store = qemu_plugin_mem_is_store(info);
+  thread.recorder.access(address, size, as_index(data), store);
+  if (store && thread.told.copies()) tell_stored(thread, address, size, as_index(data));
 }
 
 std::optional<std::uint64_t> address_of(const AddressForm& form) {
@@ -92,11 +103,12 @@ void on_line(unsigned, void* data) {
   const bool flush = block->block.instructions[index].kind != InstructionKind::prefetch;
   if (const auto address = address_of(block->addresses[index])) {
     thread.recorder.line(*address, index);
-  } else if (flush && thread.told.next < thread.told.end) {
-    thread.recorder.line(thread.told.next, index);
-    thread.told.next += line_bytes;
+  } else if (!flush) {
+    ++thread.fresh.prefetches_unresolved;
+  } else if (const auto line = thread.told.flushed()) {
+    thread.recorder.line(*line, index);
     ++thread.fresh.flushes_told;
-  } else if (flush) {
+  } else {
     ++thread.fresh.flushes_unresolved;
   }
 }

@@ -54,6 +54,7 @@ void report(const Counts& counts, std::ostream& out) {
       << "count.clflush = " << counts.of(flush_ordered) << "\n"
       << "count.flushes_unresolved = " << counts.flushes_unresolved << "\n"
       << "count.flushes_told = " << counts.flushes_told << "\n"
+      << "count.prefetches_unresolved = " << counts.prefetches_unresolved << "\n"
       << "count.store_fences = " << counts.of(store_fence) << "\n"
       << "count.load_fences = " << counts.of(load_fence) << "\n"
       << "count.full_fences = " << counts.of(full_fence) << "\n"
@@ -72,6 +73,7 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
       options_(Settings::parse(read_file(folder_ + "/options"))),
       number_(number),
       regions_only_(options_.flag("regions_only")),
+      window_(Window::from(options_)),
       table_(folder_ + "/times"),
       messages_(table_),
       engine_(make_engine()),
@@ -140,21 +142,49 @@ void Process::drain(Thread& thread) {
 }
 
 void Process::simulate(Thread& thread) try {
-  const bool watching = watched();
   std::uint64_t skipped = 0;
+  const auto skip = [&] {
+    if (skipped != 0) engine_->skip(thread.engine, std::exchange(skipped, 0));
+  };
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
-    if (watching) {
+    const std::uint64_t instructions = run.goes_on ? 0 : run.block->block.instructions.size();
+    const Window::Part before = window_.part();
+    if (window_.next(instructions) != before) {
+      skip();
+      enter(window_.part(), thread);
+    }
+    if (watched()) {
       thread.counts.add(run, accesses);
       engine_->run(thread.engine, run.block->block, accesses);
-    } else if (!run.goes_on) {
-      skipped += run.block->block.instructions.size();
+    } else {
+      skipped += instructions;
     }
   });
-  if (skipped != 0) engine_->skip(thread.engine, skipped);
-  if (watching) thread.counts += thread.fresh;
+  skip();
+  if (watched()) thread.counts += thread.fresh;
   thread.fresh = {};
 } catch (const std::exception& error) {
   fail(error.what());
+}
+
+bool Process::watched() const {
+  if (regions_only_) return regions_ > 0;
+  return window_.part() == Window::Part::warming || window_.part() == Window::Part::counted;
+}
+
+/// Of the window. The machine stays as it is: it is its counts that begin, or end.
+void Process::enter(Window::Part part, Thread& thread) {
+  if (part == Window::Part::counted) begin_counts();
+  if (part == Window::Part::beyond) {
+    thread.counts += thread.fresh;
+    engine_->end_region();
+  }
+  thread.fresh = {};
+}
+
+void Process::begin_counts() {
+  for (Thread& thread : threads_) thread.counts = {};
+  engine_->begin_region();
 }
 
 std::string Process::flush_trace() try {
@@ -240,9 +270,7 @@ void Process::begin_region() {
   const std::lock_guard lock(mutex_);
   ++regions_begun_;
   if (++regions_ > 1 || !regions_only_) return;
-  // As the engine does: of several regions the last is told.
-  for (Thread& thread : threads_) thread.counts = {};
-  engine_->begin_region();
+  begin_counts();  // as the engine does: of several regions the last is told
 }
 
 void Process::end_region() {
@@ -310,6 +338,7 @@ void Process::finish(int signal, bool goes_on) {
   const std::lock_guard lock(mutex_);
   if (current != nullptr) simulate(*current);
   messages_.ends(last_clock(), {busy_threads(), before_.children}, goes_on);
+  if (window_.part() == Window::Part::warming) engine_->begin_region();
   write_locked(true, signal, flush_trace());
 }
 
@@ -322,14 +351,18 @@ Tick Process::last_clock() const {
 void Process::write_locked(bool final, int signal, const std::string& error) {
   written_ = std::chrono::steady_clock::now();
   Counts sum;
-  for (const Thread& thread : threads_) sum += thread.counts;
+  // What has only warmed up does not count.
+  if (window_.part() != Window::Part::warming) {
+    for (const Thread& thread : threads_) sum += thread.counts;
+  }
   const std::string name = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(number_);
   {
     std::ofstream out(name + ".part", std::ios::binary | std::ios::trunc);
     out << "called = " << called_ << "\nprocess = " << getpid() << "\nnumber = " << number_
         << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
         << "\nthreads = " << threads_.size() << "\nstart = " << start_.ps()
-        << "\nend = " << last_clock().ps() << "\nregions = " << regions_begun_ << "\navx512 = " << avx512_pc_
+        << "\nend = " << last_clock().ps() << "\nregions = " << regions_begun_
+        << "\npassed = " << window_.passed() << "\navx512 = " << avx512_pc_
         << "\nnatives = " << natives_ << "\nunordered = " << table_.lost() << "\n";
     if (!native_.empty()) out << "native = " << native_ << "\n";
     if (!error.empty()) out << "error = " << error << "\n";
@@ -361,6 +394,7 @@ void Process::after_fork_in_child() {
   number_ = 0;
   natives_ = 0;
   native_.clear();
+  window_ = Window::from(options_);
   engine_ = make_engine();
   gate_.restart();
   // The threads of the parent are not here; theirs is the memory that this one's record is in.

@@ -17,14 +17,10 @@
 #include "frontend/qemu/messages.h"
 #include "frontend/qemu/recorder.h"
 #include "frontend/qemu/shared_table.h"
+#include "frontend/qemu/told_lines.h"
+#include "frontend/qemu/window.h"
 
 namespace nearfar::frontend::qemu {
-
-/// Consecutive lines that the guest library says the next flush instructions will flush.
-struct ToldLines {
-  std::uint64_t next = 0;
-  std::uint64_t end = 0;
-};
 
 /// One thread of the guest. Only its own host thread touches it, but for what the lock guards.
 struct Thread {
@@ -123,7 +119,10 @@ class Process {
   [[nodiscard]] Tick busy_threads() const;
   [[nodiscard]] Tick last_clock() const;
   void write_locked(bool final, int signal, const std::string& error);
-  [[nodiscard]] bool watched() const { return !regions_only_ || regions_ > 0; }
+  /// Whether what is executed is simulated.
+  [[nodiscard]] bool watched() const;
+  void enter(Window::Part part, Thread& thread);
+  void begin_counts();
 
   // The host thread's guest thread. In the initial thread-local block: a call for each access
   // would cost as much as the callback.
@@ -135,6 +134,7 @@ class Process {
   std::string called_;
   std::string file_;
   bool regions_only_;
+  Window window_;
   SharedTable table_;
   Messages messages_;
   Messages::Usage before_;  ///< times of the programs that this process executed before, and

@@ -32,9 +32,9 @@ SharedTable::SharedTable(const std::string& file, std::size_t places) : count_(p
   // All that map it ask for the same length. Its blocks are there now: a disk that is full later
   // would be a fault.
   const int missing = posix_fallocate(opened, 0, static_cast<off_t>(bytes));
-  void* const mapped =
-      missing != 0 ? MAP_FAILED
-                   : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+  void* const mapped = missing != 0
+                           ? MAP_FAILED
+                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
   const int why = missing != 0 ? missing : errno;
   close(opened);
   if (mapped == MAP_FAILED) throw InputError(file + ": " + std::strerror(why));

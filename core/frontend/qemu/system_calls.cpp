@@ -125,8 +125,10 @@ void SystemCalls::request(Thread& thread, const SystemCall& call) {
       process_.end_region();
       break;
     case NEARFAR_FLUSHING:
-      thread.told = {call.arguments[1] / line_bytes * line_bytes,
-                     call.arguments[1] + call.arguments[2]};
+      thread.told = ToldLines::flushing(call.arguments[1], call.arguments[2]);
+      break;
+    case NEARFAR_COPYING:
+      thread.told = ToldLines::copying(call.arguments[1], call.arguments[2]);
       break;
     case NEARFAR_FLUSHED:
       thread.told = {};

@@ -20,7 +20,7 @@ from nearfar.cli.options import (
     write_output,
 )
 from nearfar.cli.parser import Parser
-from nearfar.model.units import BYTES
+from nearfar.model.units import BYTES, COUNT
 from nearfar.report.documents import page
 from nearfar.report.run import run_text
 from nearfar.simulate.program import CORES, PAGES, POLICIES
@@ -67,6 +67,12 @@ def add_program(parser: Parser) -> None:
         action="store_true",
         help="only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END of nearfar.h",
     )
+    for name, about in (
+        ("skip", "pass over the first N instructions of each program, such as 100M"),
+        ("warm", "simulate the next N without counting them"),
+        ("run", "count N; then the program goes on unmeasured (default: all that are left)"),
+    ):
+        parser.add_argument(f"--{name}", metavar="N", type=quantity(COUNT), help=about)
     parser.add_argument(
         "--qemu", metavar="PROGRAM", default=QEMU, help=f"QEMU's user mode (default {QEMU})"
     )
@@ -81,6 +87,9 @@ def program_options(args: argparse.Namespace) -> dict[str, Any]:
         "near_bytes": args.near,
         "persistent": args.pmem,
         "regions_only": args.roi,
+        "skip": args.skip or 0,
+        "warm": args.warm or 0,
+        "measured": args.run,
         "qemu": args.qemu,
     }
 

@@ -1,9 +1,10 @@
 """Quantities with units: text as people write it, whole numbers of base units inside.
 
 Base units are those of an exported model: bytes, picoseconds, milliwatts, picojoules,
-millivolts, microamperes and megatransfers a second. Arithmetic is exact: a quantity that is
-not a whole number of its base unit is refused rather than rounded. Only clock periods are
-rounded, to the picosecond, because a frequency such as 2.2 GHz has no exact period.
+millivolts, microamperes and megatransfers a second; plain numbers may end in k, M or G.
+Arithmetic is exact: a quantity that is not a whole number of its base unit is refused rather
+than rounded. Only clock periods are rounded, to the picosecond, because a frequency such as
+2.2 GHz has no exact period.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ CURRENT = Dimension("a current", "46 mA", {"uA": 1, "mA": 10**3, "A": 10**6})
 
 # Cycles a second. Data rates are double: two transfers a clock.
 _FREQUENCY = {"MHz": 10**6, "GHz": 10**9, "MT/s": 10**6 // 2}
+COUNT = Dimension("a number", "100 M", {"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
 CLOCK = Dimension(
     "a clock",
     "2.2 GHz",
@@ -59,7 +61,8 @@ def parse(text: str, dimension: Dimension) -> int:
     value = number * dimension.units[unit]
     if value.denominator != 1:
         smallest = next(iter(dimension.units))
-        raise ValueError(f"found '{text}', expected a whole number of {smallest}")
+        whole = f"a whole number of {smallest}" if smallest else "a whole number"
+        raise ValueError(f"found '{text}', expected {whole}")
     return value.numerator
 
 
@@ -88,7 +91,7 @@ def _split(text: str, dimension: Dimension) -> tuple[Fraction, str]:
     by_lower_case = {name.lower(): name for name in dimension.units}
     near = difflib.get_close_matches(unit.lower(), by_lower_case, n=1, cutoff=0.5)
     hint = f"; did you mean '{number} {by_lower_case[near[0]]}'?" if near else ""
-    units = ", ".join(dimension.units)
+    units = ", ".join(filter(None, dimension.units))
     raise ValueError(f"found unit '{unit}', expected {dimension.noun} in {units}{hint}")
 
 

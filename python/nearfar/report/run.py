@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.report.text import table
 from nearfar.results import totals
 from nearfar.results.machine import Concentration, Machine
-from nearfar.results.ran import Ran
+from nearfar.results.ran import Ran, RanProcess
 from nearfar.results.wording import energy_shares, joules, number, size
 
 # Counts worth a line even in a short report, and how they are called there.
@@ -25,6 +25,9 @@ _SHOWN = (
     ("system_calls", "system calls"),
 )
 
+_MOST_PROCESSES = 16
+_LONGEST_NAME = 40
+
 
 def run_text(ran: Ran) -> str:
     """What ran, where its time went, what memory did for it, and what it executed."""
@@ -38,7 +41,48 @@ def run_text(ran: Ran) -> str:
         f"{count(len({p.process for p in ran.processes}), 'process', 'processes')}, "
         f"{count(threads, 'thread')}\n"
     )
-    return head + _machines(machines) + _executed(ran)
+    return head + _window(ran) + _machines(machines) + _executed(ran) + _processes(ran)
+
+
+def _window(ran: Ran) -> str:
+    """Which part of each program all figures are of, unless it is the whole."""
+    if ran.window is None:
+        return ""
+    skip, warm, run = (ran.window[name] for name in ("skip", "warm", "run"))
+    length = f"the {run:,} instructions" if run else "all instructions"
+    return f"measured: of each program {length} behind {skip:,} skipped and {warm:,} to warm up\n"
+
+
+def _processes(ran: Ran) -> str:
+    """The busiest, with the cycles of their cores, or by instructions where none are simulated."""
+    if len(ran.processes) < 2:
+        return ""
+    cycles = {id(one): sum(totals.cycles([m]).values()) for one, m in totals.simulated(ran)}
+
+    def weight(one: RanProcess) -> float:
+        return cycles.get(id(one), 0.0) if cycles else one.counts.get("instructions", 0)
+
+    everything = sum(map(weight, ran.processes))
+    busiest = sorted(ran.processes, key=lambda one: -weight(one))
+    rows = [
+        (
+            _short(one.program),
+            str(one.process),
+            f"{one.counts.get('instructions', 0):,}",
+            f"{cycles[id(one)]:,.0f}" if id(one) in cycles else "",
+            _percent(weight(one), everything),
+        )
+        for one in busiest[:_MOST_PROCESSES]
+    ]
+    more = len(busiest) - len(rows)
+    note = f"...and {more} more; --json has them all\n" if more else ""
+    header = ("programs", "process", "instructions", "cycles", "")
+    return "\n" + table(header, rows, "<>>>>") + note
+
+
+def _short(name: str) -> str:
+    """The end tells programs apart."""
+    return name if len(name) <= _LONGEST_NAME else f"...{name[-_LONGEST_NAME + 3 :]}"
 
 
 def _machines(machines: Sequence[Machine]) -> str:

@@ -34,8 +34,9 @@ class RanProcess:
 class Ran:
     """A program and all that it started.
 
-    `counts` sums over processes; each runs on a machine of its own. `elapsed_ns` is simulated,
-    to the last one's end. `notes` say what was not seen, or not as it would be on hardware.
+    `counts` sums over processes, in what of them was measured; each runs on a machine of its own.
+    `elapsed_ns` is simulated, to the last one's end. `notes` say what was not seen, or not as it
+    would be on hardware.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/run/1"
@@ -51,6 +52,7 @@ class Ran:
     notes: Sequence[str] = ()
     qemu: str = ""
     interrupted: bool = False
+    window: Mapping[str, int] | None = None  # of each program: skip, warm, run; 0: all that is left
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

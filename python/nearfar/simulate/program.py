@@ -24,6 +24,7 @@ from nearfar.simulate.program_machine import machine
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
 from nearfar.simulate.recording import RecordedTrace, Recording
+from nearfar.simulate.replay import check_window
 
 CORES = ("window", "simple", "count")
 PLACES = ("near", "far", "interleave")
@@ -49,6 +50,9 @@ def run(
     near_bytes: int | None = None,
     persistent: str | None = None,
     regions_only: bool = False,
+    skip: int = 0,
+    warm: int = 0,
+    measured: int | None = None,
     qemu: str = QEMU,
     recording: Recording | None = None,
 ) -> Ran:
@@ -57,8 +61,10 @@ def run(
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
     `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
     `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
-    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. What reaches
-    memory goes to `recording`, whose files are whole when it is finished.
+    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program
+    `skip` instructions are not simulated, `warm` after them simulated and not counted, then
+    `measured` counted (None: all); the rest runs to its end unmeasured. What reaches memory goes
+    to `recording`, whose files are whole when it is finished.
 
     Raises InputError for a program that cannot be run and for a front end that is not there;
     NearfarError when the simulation fails.
@@ -68,6 +74,7 @@ def run(
     choice("core", core, CORES)
     choice("pages", pages, PAGES)
     _check_place(place)
+    window = _window(skip, warm, measured, regions_only)
     memory = {"place": place, "pages": pages}
     if near_bytes is not None:
         memory["near"] = str(near_bytes)
@@ -78,11 +85,13 @@ def run(
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
         _write_model(Path(folder), model, memory)
         with _recorded(recording, folder, model, words) as trace:
-            _write_options(Path(folder), model, with_qemu, core, persistent, regions_only, trace)
+            _write_options(
+                Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
+            )
             ended = run_to_end(*_start(program, with_qemu, folder))
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
-    return _ran(model, program, words, core, with_qemu, ended, parts)
+    return _ran(model, program, words, core, with_qemu, ended, parts, window)
 
 
 def record(
@@ -144,6 +153,17 @@ def _check_place(place: str) -> None:
         raise InputError(f"place: found {place}, expected one of {known}")
 
 
+def _window(skip: int, warm: int, measured: int | None, regions_only: bool) -> dict[str, int]:
+    """What of each program counts, in instructions; empty if that is everything."""
+    check_window(skip, warm, measured)
+    given = {"skip": skip, "warm": warm, "run": measured or 0}
+    if not any(given.values()):
+        return {}
+    if regions_only:
+        raise InputError("roi: goes with none of skip, warm and run; expected one way to say what")
+    return given
+
+
 def _write_model(folder: Path, model: Model, memory: Mapping[str, str]) -> None:
     """The machine, with how it is used."""
     used = "".join(f"run.{name} = {value}\n" for name, value in memory.items())
@@ -164,10 +184,10 @@ def _write_options(
     core: str,
     persistent: str | None,
     regions_only: bool,
-    trace: Mapping[str, str],
+    further: Mapping[str, str | int],
 ) -> None:
     options = {
-        **trace,
+        **further,
         "plugin": front.plugin,
         "guest": front.guest,
         "qemu": front.qemu,
@@ -196,14 +216,25 @@ def _start(
 ) -> tuple[str, list[str], Mapping[str, str]]:
     """The command that runs the program in QEMU. The plug-in does the same for its children."""
     arguments = [front.qemu, "-cpu", _PROCESSOR, "-plugin", f"{front.plugin},run={folder}"]
-    theirs = {name: text for name, text in os.environ.items() if name.startswith("LD_")}
+    environment = _environment()
+    theirs = {name: text for name, text in environment.items() if name.startswith("LD_")}
     preloaded = theirs.pop("LD_PRELOAD", "")
     theirs["LD_PRELOAD"] = ":".join(filter(None, (front.guest, preloaded)))
     for name, text in theirs.items():
         arguments += ["-E", f"{name}={text}"]
     arguments += ["-0", program.arguments[0], program.file, *program.arguments[1:]]
-    ours = {name: text for name, text in os.environ.items() if not name.startswith("LD_")}
+    ours = {name: text for name, text in environment.items() if not name.startswith("LD_")}
     return front.qemu, arguments, {**ours, "LD_PRELOAD": front.plugin}
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without the locale that Python gives itself where there is none (PEP 538)."""
+    environment = dict(os.environ)
+    given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    coerced = environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8")
+    if coerced and not any(entry.startswith(b"LC_CTYPE=") for entry in given):
+        del environment["LC_CTYPE"]
+    return environment
 
 
 def _parts(folder: Path) -> list[dict[str, str]]:
@@ -223,6 +254,7 @@ def _ran(
     front: FrontEnd,
     ended: Ended,
     parts: Sequence[Mapping[str, str]],
+    window: Mapping[str, int],
 ) -> Ran:
     for part in parts:
         if "error" in part:
@@ -244,9 +276,10 @@ def _ran(
         elapsed_ns=max(process.end_ns for process in processes),
         counts={name: sum(p.counts[name] for p in processes) for name in names},
         processes=processes,
-        notes=_notes(program, front, ended, parts),
+        notes=[*_notes(program, front, ended, parts), *_missed(window, parts)],
         qemu=front.version,
         interrupted=ended.interrupted,
+        window=window or None,
     )
 
 
@@ -282,6 +315,23 @@ def _check_avx512(name: str, ended: Ended, parts: Sequence[Mapping[str, str]]) -
         )
 
 
+def _missed(window: Mapping[str, int], parts: Sequence[Mapping[str, str]]) -> list[str]:
+    """Who ended before the window, or within it."""
+    if not window:
+        return []
+    begin = window["skip"] + window["warm"]
+    passed = [int(part["passed"]) for part in parts]
+    before = sum(count <= begin for count in passed)
+    within = sum(begin < count < begin + window["run"] for count in passed)
+    longest = f"the longest has {max(passed):,} instructions"
+    notes = []
+    if before:
+        notes.append(f"{before} of {len(parts)} programs ended before the window; {longest}")
+    if within:
+        notes.append(f"{within} of {len(parts)} programs ended within the window; {longest}")
+    return notes
+
+
 def _notes(
     program: Command, front: FrontEnd, ended: Ended, parts: Sequence[Mapping[str, str]]
 ) -> list[str]:
@@ -293,11 +343,23 @@ def _notes(
         notes.append(f"the program was ended by {signal.Signals(ended.signal).name}")
     if any(part["final"] != "true" for part in parts):
         notes.append("a process was killed: its figures are from up to half a second before")
+    for part in parts:
+        if int(part["avx512"]) and int(part["signal"]) == signal.SIGILL:
+            notes.append(
+                f"{part['called']} was ended: it uses AVX-512 (at {int(part['avx512']):#x}), which "
+                "QEMU does not have"
+            )
     unresolved = total("count.flushes_unresolved")
     if unresolved:
         notes.append(
             f"{unresolved} flush instructions had no effect: QEMU {front.version} does not tell "
             "their addresses, and no libpmem function did (QEMU 9.2 or newer tells them)"
+        )
+    prefetches = total("count.prefetches_unresolved")
+    if prefetches:
+        notes.append(
+            f"{prefetches} prefetch instructions had no effect: QEMU {front.version} does not tell "
+            "their addresses (QEMU 9.2 or newer tells them)"
         )
     # The dynamic linker reads it up to ten times to time itself.
     if total("count.counters_read") > 10 * len(parts):
