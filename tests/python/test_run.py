@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -232,6 +233,27 @@ def test_ctrl_c_ends_the_program_keeps_what_was_measured_and_leaves_no_process(
             break
         time.sleep(0.05)
     assert left.stdout == b""
+
+
+def test_no_process_of_a_run_outlives_nearfar_when_that_is_killed(compiled: Compile) -> None:
+    program = compiled(
+        "outlives",
+        "#include <stdio.h>\n#include <unistd.h>\n"
+        "int main(void) { if (fork() == 0) { setsid(); if (fork() == 0) {\n"
+        '  printf("%d\\n", getpid()); fflush(stdout); for (;;) pause(); } _exit(0); }\n'
+        '  printf("%d\\n", getpid()); fflush(stdout); for (;;) pause(); }',
+    )
+    process = subprocess.Popen(
+        [*NEARFAR, "--core", "count", "--", str(program)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    ends = [os.pidfd_open(int(process.stdout.readline())) for _ in range(2)]
+    process.kill()
+    for end in ends:
+        assert select.select([end], [], [], 100)[0] == [end]
+        os.close(end)
+    assert process.stdout.read() == ""
+    process.wait()
 
 
 def test_only_the_last_region_of_interest_counts(compiled: Compile) -> None:

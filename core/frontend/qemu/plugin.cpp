@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -211,11 +210,6 @@ std::uint64_t number(std::string_view text) {
   return value;
 }
 
-/// Without whom nobody would read the result.
-void end_with(std::uint64_t supervisor) {
-  if (supervisor == static_cast<std::uint64_t>(getppid())) prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
 bool deadly(int signal) {
   struct sigaction action{};
   if (signal == SIGKILL) return true;
@@ -249,7 +243,6 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
     std::ofstream(std::string(argument(arguments, "run")) + "/refused") << error.what() << '\n';
     return 1;
   }
-  end_with(plugin->process->options().count("supervisor"));
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
   qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);

@@ -20,6 +20,7 @@ from nearfar.model import Model
 from nearfar.results import check_writable
 from nearfar.results.ran import Ran, RanProcess
 from nearfar.simulate.program_elf import Command, command
+from nearfar.simulate.program_keeper import kept
 from nearfar.simulate.program_machine import machine
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
@@ -88,7 +89,8 @@ def run(
             _write_options(
                 Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
             )
-            ended = run_to_end(*_start(program, with_qemu, folder))
+            with kept(folder):
+                ended = run_to_end(*_start(program, with_qemu, folder))
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
     return _ran(model, program, words, core, with_qemu, ended, parts, window)
@@ -192,7 +194,6 @@ def _write_options(
         "guest": front.guest,
         "qemu": front.qemu,
         "processor": _PROCESSOR,
-        "supervisor": os.getpid(),
         "core": core,
         "period": int(model["cpu.clock"]),
         "quantum": _QUANTUM_PS,
@@ -350,13 +351,17 @@ def _notes(
                 "QEMU does not have"
             )
     unresolved = total("count.flushes_unresolved")
-    if unresolved:
+    if unresolved and front.interface >= 4:
+        notes.append(
+            f"{unresolved} flush instructions had no effect: their addresses need a segment's base"
+        )
+    elif unresolved:
         notes.append(
             f"{unresolved} flush instructions had no effect: QEMU {front.version} does not tell "
             "their addresses, and no libpmem function did (QEMU 9.2 or newer tells them)"
         )
     prefetches = total("count.prefetches_unresolved")
-    if prefetches:
+    if prefetches and front.interface < 4:
         notes.append(
             f"{prefetches} prefetch instructions had no effect: QEMU {front.version} does not tell "
             "their addresses (QEMU 9.2 or newer tells them)"
