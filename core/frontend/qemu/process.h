@@ -108,6 +108,7 @@ class Process {
   };
 
   Thread& attach();
+  void find_names();
   void tell_loaded();
   void simulate(Thread& thread);
   /// Why the rest of the trace could not be handed over; nothing if it was.

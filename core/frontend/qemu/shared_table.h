@@ -62,6 +62,8 @@ class SharedTable {
 
   /// What this process could not keep.
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  /// This process is a fork of the one that counted.
+  void forget_lost() { lost_.store(0, std::memory_order_relaxed); }
 
  private:
   struct Place {

@@ -1,0 +1,100 @@
+#include <unistd.h>
+
+#include <cctype>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <string>
+
+#include "frontend/qemu/process.h"
+
+/// What a process leaves for `nearfar run`.
+namespace nearfar::frontend::qemu {
+namespace {
+
+void report(const Counts& counts, std::ostream& out) {
+  using enum sim::cpu::InstructionKind;
+  out << "count.instructions = " << counts.instructions << "\n"
+      << "count.loads = " << counts.loads << "\n"
+      << "count.stores = " << counts.stores << "\n"
+      << "count.load_bytes = " << counts.load_bytes << "\n"
+      << "count.store_bytes = " << counts.store_bytes << "\n"
+      << "count.nt_loads = " << counts.of(nt_load) << "\n"
+      << "count.nt_stores = " << counts.of(nt_store) << "\n"
+      << "count.atomics = " << counts.of(locked) << "\n"
+      << "count.clwb = " << counts.of(flush) << "\n"
+      << "count.clflushopt = " << counts.of(flush_invalidate) << "\n"
+      << "count.clflush = " << counts.of(flush_ordered) << "\n"
+      << "count.flushes_unresolved = " << counts.flushes_unresolved << "\n"
+      << "count.flushes_told = " << counts.flushes_told << "\n"
+      << "count.prefetches_unresolved = " << counts.prefetches_unresolved << "\n"
+      << "count.store_fences = " << counts.of(store_fence) << "\n"
+      << "count.load_fences = " << counts.of(load_fence) << "\n"
+      << "count.full_fences = " << counts.of(full_fence) << "\n"
+      << "count.prefetches = " << counts.of(prefetch) << "\n"
+      << "count.pauses = " << counts.of(pause) << "\n"
+      << "count.system_calls = " << counts.system_calls << "\n"
+      << "count.counters_read = " << counts.counters_read << "\n";
+}
+
+}  // namespace
+
+/// QEMU's own command line has behind `-0` how the program was called, and then its file.
+void Process::find_names() {
+  std::ifstream line("/proc/self/cmdline", std::ios::binary);
+  std::string word;
+  while (std::getline(line, word, '\0') && word != "-0") {
+  }
+  if (!std::getline(line, called_, '\0') || !std::getline(line, word, '\0')) {
+    called_ = "?";
+    return;
+  }
+  // What would end a line of the result.
+  std::erase_if(called_, [](unsigned char c) { return std::iscntrl(c) != 0; });
+  file_ = std::filesystem::absolute(word);
+}
+
+void Process::finish(int signal, bool goes_on) {
+  const std::lock_guard lock(mutex_);
+  if (current != nullptr) simulate(*current);
+  messages_.ends(last_clock(), {busy_threads(), before_.children}, goes_on);
+  if (window_.part() == Window::Part::warming) engine_->begin_region();
+  write_locked(true, signal, flush_trace());
+}
+
+Tick Process::last_clock() const {
+  Tick last = start_;
+  for (const Thread& thread : threads_) last = max(last, engine_->clock(thread.engine));
+  return last;
+}
+
+void Process::write_locked(bool final, int signal, const std::string& error) {
+  written_ = std::chrono::steady_clock::now();
+  Counts sum;
+  // What has only warmed up does not count.
+  if (window_.part() != Window::Part::warming) {
+    for (const Thread& thread : threads_) sum += thread.counts;
+  }
+  const std::string name = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(number_);
+  {
+    std::ofstream out(name + ".part", std::ios::binary | std::ios::trunc);
+    out << "called = " << called_ << "\nprocess = " << getpid() << "\nnumber = " << number_
+        << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
+        << "\nthreads = " << threads_.size() << "\nstart = " << start_.ps()
+        << "\nend = " << last_clock().ps() << "\nregions = " << regions_begun_
+        << "\npassed = " << window_.passed() << "\navx512 = " << avx512_pc_
+        << "\nnatives = " << natives_ << "\nunordered = " << table_.lost() << "\n";
+    if (!native_.empty()) out << "native = " << native_ << "\n";
+    if (!error.empty()) out << "error = " << error << "\n";
+    report(sum, out);
+    // The report lets the memory come to rest, which a run that goes on must not notice.
+    if (final && error.empty()) engine_->report(out);
+  }
+  if (std::rename((name + ".part").c_str(), (name + ".result").c_str()) != 0) {
+    std::remove((name + ".part").c_str());
+  }
+}
+
+}  // namespace nearfar::frontend::qemu
