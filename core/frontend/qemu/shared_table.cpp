@@ -56,9 +56,9 @@ SharedTable::Place* SharedTable::find(const Key& key, bool put) const {
 }
 
 SharedTable::Place* SharedTable::place(const Key& key) {
-  Place* const at = find(key, true);
-  if (at == nullptr) lost_.fetch_add(1, std::memory_order_relaxed);
-  return at;
+  if (Place* const at = find(key, true)) return at;
+  lost_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
 }
 
 std::uint64_t SharedTable::get(const Key& key) const {
