@@ -12,8 +12,8 @@ namespace {
 using Part = Window::Part;
 
 std::vector<Part> parts(Window window, std::uint64_t block, std::size_t blocks) {
-  std::vector<Part> found;
-  for (std::size_t i = 0; i < blocks; ++i) found.push_back(window.next(block));
+  std::vector<Part> found(blocks);
+  for (Part& part : found) part = window.next(block);
   EXPECT_EQ(window.passed(), block * blocks);
   return found;
 }

@@ -43,27 +43,27 @@ SharedTable::SharedTable(const std::string& file, std::size_t places) : count_(p
 
 SharedTable::~SharedTable() { munmap(places_, count_ * sizeof(Place)); }
 
-SharedTable::Place* SharedTable::find(const Key& key, bool put) const {
+std::uint64_t SharedTable::get(const Key& key) const {
+  const std::uint64_t wanted = key.hash();
+  for (std::size_t i = 0; i < std::min(furthest, count_); ++i) {
+    const Place& at = places_[(wanted + i) % count_];
+    const std::uint64_t found = at.key.load(std::memory_order_acquire);
+    if (found == wanted) return at.number.load();
+    if (found == 0) break;
+  }
+  return 0;
+}
+
+SharedTable::Place* SharedTable::place(const Key& key) {
   const std::uint64_t wanted = key.hash();
   for (std::size_t i = 0; i < std::min(furthest, count_); ++i) {
     Place& at = places_[(wanted + i) % count_];
     std::uint64_t found = at.key.load(std::memory_order_acquire);
-    if (found == 0 && !put) return nullptr;
     if (found == 0) at.key.compare_exchange_strong(found, wanted);  // or who was faster is there
     if (found == 0 || found == wanted) return &at;
   }
-  return nullptr;
-}
-
-SharedTable::Place* SharedTable::place(const Key& key) {
-  if (Place* const at = find(key, true)) return at;
   lost_.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
-}
-
-std::uint64_t SharedTable::get(const Key& key) const {
-  const Place* const at = find(key, false);
-  return at == nullptr ? 0 : at->number.load();
 }
 
 void SharedTable::raise(const Key& key, std::uint64_t value) {

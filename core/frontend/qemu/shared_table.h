@@ -72,8 +72,7 @@ class SharedTable {
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-  /// Where the key is, or where it is put now; null if it has no place.
-  [[nodiscard]] Place* find(const Key& key, bool put) const;
+  /// Where the key is, or is put now; null if it has no place.
   [[nodiscard]] Place* place(const Key& key);
 
   Place* places_ = nullptr;
