@@ -139,7 +139,8 @@ void Messages::tell_signal(const SystemCall& call, Tick now) {
   if (arguments[of_thread ? 2 : 1] == 0) return;  // asks whether the process is there
   const auto process = static_cast<std::int32_t>(arguments[0]);
   if (process > 0) {
-    table_.raise(Key(signal_to, number_of(process)), now.ps());
+    // Threads of one process wait for each other anyway, and the signal is for one of them.
+    if (process != getpid()) table_.raise(Key(signal_to, number_of(process)), now.ps());
     table_.increment(Key(signals_to, number_of(process)));
     return;
   }
