@@ -20,7 +20,7 @@ from nearfar.model import Model
 from nearfar.results import check_writable
 from nearfar.results.ran import Ran, RanProcess
 from nearfar.simulate.program_elf import Command, command
-from nearfar.simulate.program_keeper import kept
+from nearfar.simulate.program_keeper import Keeper
 from nearfar.simulate.program_machine import machine
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
@@ -89,8 +89,8 @@ def run(
             _write_options(
                 Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
             )
-            with kept(folder):
-                ended = run_to_end(*_start(program, with_qemu, folder))
+            with Keeper(folder) as keeper:
+                ended = run_to_end(*_start(program, with_qemu, folder), keeper)
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
     return _ran(model, program, words, core, with_qemu, ended, parts, window)

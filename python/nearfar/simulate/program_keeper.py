@@ -1,8 +1,8 @@
 """Ends a run's processes when `nearfar` itself is killed, and cannot.
 
 Children of the program that have left it are nobody's children then; but what runs them names the
-run's folder on its command line, which no other process does. A process of its own waits for the
-end of this one, by a pipe that breaks with it. Run as a program, this file is that process.
+run's folder on its command line, which no other process does. A process waits for the end of this
+one, by a pipe that breaks with it. Run as a program, this file is that process.
 """
 
 import contextlib
@@ -12,32 +12,46 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 
-@contextlib.contextmanager
-def kept(folder: str) -> Iterator[None]:
-    """While this lasts, a death of this process ends all that run in `folder`, which is removed."""
-    reading, writing = os.pipe()
-    command = [sys.executable, "-I", "-S", __file__, folder]
-    try:
-        # It puts itself into the background: no child of this process's, which waits for all.
-        subprocess.run(command, stdin=reading, stdout=subprocess.DEVNULL, check=True)
-    finally:
-        os.close(reading)
-    try:
-        yield
-    finally:
+class Keeper:
+    """A child of this process: when this one dies, it ends all that run in `folder`, and removes it.
+
+    Released it ends by itself; leaving the context does that and waits for it.
+    """
+
+    def __init__(self, folder: str) -> None:
+        reading, self._writing = os.pipe()
+        command = [sys.executable, "-I", "-S", __file__, folder]
+        try:
+            # In a session of its own no terminal's signals reach it.
+            self._process = subprocess.Popen(
+                command, stdin=reading, stdout=subprocess.DEVNULL, start_new_session=True
+            )
+        finally:
+            os.close(reading)
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+        self._process.wait()
+
+    def release(self) -> None:
+        """It is not needed any longer."""
+        if self._writing < 0:
+            return
         with contextlib.suppress(BrokenPipeError):  # somebody has killed it
-            os.write(writing, b"!")
-        os.close(writing)
+            os.write(self._writing, b"!")
+        os.close(self._writing)
+        self._writing = -1
 
 
 def _keep(folder: str) -> None:
-    if os.fork() != 0:
-        return
-    os.setsid()  # no terminal's signals
     if os.read(0, 1):
         return
     while _ended_some(folder):

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.simulate.program_keeper import Keeper
+
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WAITED_FOR = (*_PASSED_ON, signal.SIGCHLD)
 # What Python changes for itself, and a program expects as it is by default.
@@ -36,19 +38,22 @@ class Ended:
         return self.status if self.signal is None else 128 + self.signal
 
 
-def run_to_end(file: str, arguments: list[str], environment: Mapping[str, str]) -> Ended:
-    """Start a program and wait until it and its descendants have ended.
+def run_to_end(
+    file: str, arguments: list[str], environment: Mapping[str, str], keeper: Keeper
+) -> Ended:
+    """Start a program and wait until it and its descendants have ended; then release the keeper.
 
     When a signal ends the program, those that it left are ended too.
     """
     with _adopting(), _signals_held():
         child = os.posix_spawn(file, arguments, environment, setsigmask=[], setsigdef=_TO_DEFAULT)
-        return _Watch(child).to_end()
+        return _Watch(child, keeper).to_end()
 
 
 class _Watch:
-    def __init__(self, child: int) -> None:
+    def __init__(self, child: int, keeper: Keeper) -> None:
         self._child = child
+        self._keeper = keeper
         self._ended: tuple[int, int | None] | None = None
         self._asked = False
 
@@ -69,18 +74,24 @@ class _Watch:
             except ChildProcessError:
                 return False
             if pid == 0:
+                # The last child is the keeper: without it there is none.
+                if not self._ours():
+                    self._keeper.release()
                 return True
             if pid == self._child:
                 by_signal = os.WTERMSIG(how) if os.WIFSIGNALED(how) else None
                 self._ended = (os.WEXITSTATUS(how) if by_signal is None else 0, by_signal)
                 if by_signal is not None:
-                    _send(_descendants(os.getpid()), signal.SIGTERM)
+                    _send(self._ours(), signal.SIGTERM)
+
+    def _ours(self) -> list[int]:
+        return [pid for pid in _descendants(os.getpid()) if pid != self._keeper.pid]
 
     def _pass_on(self, told: signal.struct_siginfo) -> None:
         again = self._asked
         self._asked = True
         if self._ended is not None:
-            _send(_descendants(os.getpid()), signal.SIGKILL if again else told.si_signo)
+            _send(self._ours(), signal.SIGKILL if again else told.si_signo)
         elif told.si_code != _FROM_KERNEL:
             _send([self._child], told.si_signo)
 
@@ -97,13 +108,11 @@ def _descendants(process: int) -> list[int]:
     waiting = [process]
     while waiting:
         parent = waiting.pop()
-        try:
-            text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
-        except OSError:
-            continue
-        children = [int(word) for word in text.split()]
-        found += children
-        waiting += children
+        for thread in Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                children = [int(word) for word in thread.read_text(encoding="ascii").split()]
+                found += children
+                waiting += children
     return found
 
 
