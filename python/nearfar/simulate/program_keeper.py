@@ -17,7 +17,7 @@ from typing import Self
 
 
 class Keeper:
-    """A child of this process: when this one dies, it ends all that run in `folder`, and removes it.
+    """A child of this process: when this dies, it ends all that run in `folder`, and removes that.
 
     Released it ends by itself; leaving the context does that and waits for it.
     """
