@@ -97,6 +97,30 @@ def test_the_text_begins_with_where_the_cycles_went() -> None:
     assert "7,200 bytes" in text
 
 
+def test_the_text_has_a_line_for_each_of_several_programs_the_busiest_first() -> None:
+    lines = run_text(example()).splitlines()
+    assert re.match(r"programs +process +instructions +cycles", lines[-3])
+    assert re.match(r"kv-store +1 +8,000 +10,000 +100\.0 %", lines[-2])
+    assert re.match(r"/bin/sh +0 +100 +0\.0 %", lines[-1])
+    # Without machines by instructions, and no more than fit a screen.
+    first = replace(example().processes[0], program="x" * 50)
+    many = [replace(first, process=i, counts={"instructions": i}) for i in range(20)]
+    lines = run_text(replace(example(), core="count", processes=many)).splitlines()
+    assert lines[-1] == "...and 4 more; --json has them all"
+    assert re.match(r"\.{3}x{37} +19 +19 +10\.0 %", lines[-17])
+    alone = replace(example(), processes=example().processes[1:])
+    assert "programs  process" not in run_text(alone)
+
+
+def test_the_text_says_which_window_was_measured() -> None:
+    windowed = replace(example(), window={"skip": 1000, "warm": 20, "run": 5000})
+    said = "measured: of each program the 5,000 instructions behind 1,000 skipped and 20 to warm up"
+    assert said in run_text(windowed).splitlines()
+    endless = replace(example(), window={"skip": 1000, "warm": 0, "run": 0})
+    assert "measured: of each program all instructions behind 1,000" in run_text(endless)
+    assert "measured:" not in run_text(example())
+
+
 def test_without_a_machine_the_text_has_only_what_was_executed() -> None:
     counted = replace(example(), core="count", processes=example().processes[:1])
     text = run_text(counted)
