@@ -38,6 +38,8 @@ class PageQueues {
 
   /// The page that came first; no_page when the queue is empty.
   [[nodiscard]] PageIndex front(std::uint8_t queue) const { return ends_[queue].front; }
+  /// The page that came last; no_page when the queue is empty.
+  [[nodiscard]] PageIndex back(std::uint8_t queue) const { return ends_[queue].back; }
 
   /// The page is in no queue.
   void push_back(std::uint8_t queue, PageIndex page) {
@@ -82,6 +84,7 @@ class PageQueues {
   }
   /// The page has been in a queue before.
   void set_mark(PageIndex page, std::uint8_t mark) {
+    if (page >= links_.size()) reserve(page + 1);
     tags_[page] = static_cast<std::uint8_t>((tags_[page] & 0x0f) | (mark << 4));
   }
 

@@ -15,7 +15,12 @@ struct Entry {
   std::unique_ptr<Replacement> (*make)(PageIndex capacity);
 };
 
-constexpr std::array entries = {Entry{"fifo", make_fifo_replacement}, Entry{"clock", make_clock}};
+constexpr std::array entries = {
+    Entry{"fifo", make_fifo_replacement}, Entry{"clock", make_clock},
+    Entry{"lru-approx", make_lru_approx}, Entry{"2q", make_two_q},
+    Entry{"s3-fifo", make_s3_fifo},       Entry{"raminate", make_raminate},
+    Entry{"regret", make_regret},
+};
 
 /// Letters to insert, delete or exchange to make one word of the other (Levenshtein, 1966).
 std::size_t distance(std::string_view a, std::string_view b) {
