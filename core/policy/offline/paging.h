@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/offline/visits.h"
+#include "policy/replacement/replacement.h"
+
+namespace nearfar::policy {
+
+/// What the pager of the live runtime would do with a program's pages, counted.
+///
+/// Near memory has a fixed number of frames. A frame is free, or holds a resident page, or one in
+/// limbo: chosen to leave, unmapped, not yet dropped. A touch of a page that is not mapped is a
+/// *fault*. In limbo it is a second chance: the page is mapped back, nothing is copied. Otherwise
+/// it is a *miss*, and the page comes in: zeroed at its first touch, copied later.
+///
+/// For that a frame must be free; if none is, the page longest in limbo is dropped. It is copied
+/// out if it was written since it came in, otherwise its far copy is still good. If by then limbo
+/// has come down to its low watermark it is first filled up to the high one, in one batch.
+///
+/// Scans read and clear the access bits of all resident pages. They are made as often as the policy
+/// asks, by the number of misses since: a program that fits costs nothing.
+class Paging {
+ public:
+  struct Options {
+    std::string policy{};
+    PageIndex near = 0;  ///< frames
+    PageIndex limbo = 0;  ///< its high watermark in pages, below `near`; half of it is the low one
+  };
+
+  struct Counts {
+    std::uint64_t first_touches = 0;
+    std::uint64_t copies_in = 0;
+    std::uint64_t second_chances = 0;
+    std::uint64_t copies_out = 0;
+    std::uint64_t clean_drops = 0;
+    std::uint64_t scans = 0;
+    std::uint64_t pages_scanned = 0;
+
+    [[nodiscard]] std::uint64_t misses() const { return first_touches + copies_in; }
+    [[nodiscard]] std::uint64_t faults() const { return misses() + second_chances; }
+    friend bool operator==(const Counts&, const Counts&) = default;
+  };
+
+  /// Throws InputError for a policy that is none, and a limbo that does not fit.
+  explicit Paging(const Options& options);
+
+  void visit(PageIndex page, bool write);
+  /// The page is unmapped.
+  void release(PageIndex page);
+
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  /// Frames that hold a page, mapped or in limbo.
+  [[nodiscard]] PageIndex used() const { return resident_ + limbo_size_; }
+
+ private:
+  // What the pager knows of a page: where it is, and what its bits in the page table would say.
+  struct State {
+    bool touched : 1 = false;  // before, ever
+    bool resident : 1 = false;
+    bool in_limbo : 1 = false;
+    bool dirty : 1 = false;  // written since it came in
+    bool accessed : 1 = false;  // since the last scan, and so
+    bool written : 1 = false;
+    bool fresh : 1 = false;  // came in since the last scan
+  };
+
+  void come_in(PageIndex page, State& state);
+  void make_room();
+  void drop_oldest();
+  void fill_limbo();
+  void scan();
+
+  Options options_;
+  std::unique_ptr<Replacement> policy_;
+  std::vector<State> pages_;
+  // In order of entry. A page that has left limbo by a second chance or a release leaves its entry
+  // behind, which `entries_` tells from a later one of the same page.
+  struct Waiting {
+    PageIndex page = no_page;
+    std::uint32_t entry = 0;
+  };
+  std::deque<Waiting> limbo_;
+  std::vector<std::uint32_t> entries_;  // how often each page has entered limbo
+  PageIndex limbo_size_ = 0;
+  PageIndex resident_ = 0;
+  std::uint64_t misses_a_scan_ = 0;  // 0: no scans
+  std::uint64_t misses_since_scan_ = 0;
+  std::vector<Scanned> found_;
+  Counts counts_;
+};
+
+/// All visits through a policy.
+[[nodiscard]] Paging::Counts replay(const Visits& visits, const Paging::Options& options);
+
+}  // namespace nearfar::policy

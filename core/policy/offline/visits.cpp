@@ -1,0 +1,21 @@
+#include "policy/offline/visits.h"
+
+#include "base/error.h"
+
+namespace nearfar::policy {
+
+void Visits::access(std::uint64_t number, bool write) {
+  ++accesses_;
+  if (!visits_.empty() && number == last_number_) {
+    if (write) visits_.back().add_write();
+    return;
+  }
+  last_number_ = number;
+  const auto [found, added] = pages_.try_emplace(number, pages());
+  if (added && found->second >= most_pages) {
+    throw InputError("trace: found more than 2^31 pages, expected fewer");
+  }
+  visits_.emplace_back(found->second, write);
+}
+
+}  // namespace nearfar::policy

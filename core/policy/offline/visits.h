@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "policy/replacement/replacement.h"
+
+namespace nearfar::policy {
+
+/// Which pages a program visits, in order: what policies are compared on.
+///
+/// Accesses to one page that follow each other directly are one visit, since nothing can happen
+/// between them. A visit takes four bytes: its page, numbered in order of first touch, and
+/// whether it writes. All of them are kept, as the best possible choice depends on the future.
+class Visits {
+ public:
+  class Visit {
+   public:
+    Visit(PageIndex page, bool write) : word_(page << 1 | (write ? 1 : 0)) {}
+    [[nodiscard]] PageIndex page() const { return word_ >> 1; }
+    [[nodiscard]] bool write() const { return (word_ & 1) != 0; }
+    void add_write() { word_ |= 1; }
+
+   private:
+    std::uint32_t word_;
+  };
+  static constexpr PageIndex most_pages = PageIndex{1} << 31;
+
+  /// Part of the page with that number, whatever the caller counts pages by. Throws InputError
+  /// for more than `most_pages` pages.
+  void access(std::uint64_t number, bool write);
+
+  [[nodiscard]] const std::vector<Visit>& all() const { return visits_; }
+  [[nodiscard]] std::uint64_t accesses() const { return accesses_; }
+  /// Pages visited.
+  [[nodiscard]] PageIndex pages() const { return static_cast<PageIndex>(pages_.size()); }
+
+ private:
+  std::vector<Visit> visits_;
+  std::unordered_map<std::uint64_t, PageIndex> pages_;  // asked, never walked
+  std::uint64_t last_number_ = 0;
+  std::uint64_t accesses_ = 0;
+};
+
+}  // namespace nearfar::policy
