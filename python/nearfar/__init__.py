@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nearfar.simulate.crash_program import CrashProgram
     from nearfar.simulate.invariant import CrashImage
     from nearfar.simulate.replay import replay
+    from nearfar.simulate.tier_replay import tier_replay
     from nearfar.simulate.trace import convert as convert_trace
     from nearfar.simulate.trace import trace_info
     from nearfar.simulate.validate import ValidationInterrupted, validate
@@ -60,6 +61,7 @@ __all__ = [
     "measure",
     "replay",
     "save_result",
+    "tier_replay",
     "trace_info",
     "validate",
 ]
@@ -88,6 +90,7 @@ _HOMES = {
     "measure": ("nearfar.measure", "measure"),
     "replay": ("nearfar.simulate", "replay"),
     "save_result": ("nearfar.results", "save"),
+    "tier_replay": ("nearfar.simulate.tier_replay", "tier_replay"),
     "trace_info": ("nearfar.simulate.trace", "trace_info"),
     "validate": ("nearfar.simulate", "validate"),
 }

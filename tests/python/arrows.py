@@ -27,7 +27,7 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "probe": ("base",),
     "policy": ("base",),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
-    "bindings": ("base", "trace", "sim", "sim/*", "probe"),
+    "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy"),
 }
 
 # A room of python/nearfar/ and the rooms it may import besides itself. Modules that lie

@@ -40,6 +40,7 @@ COMMANDS = (
     Command("replay", "replay", "a memory trace through a model"),
     Command("run", "run", "a real program on a simulated machine"),
     Command("trace", "trace", "what a trace holds, and traces from one format to another"),
+    Command("tier", "tier", "programs on a small near and a large far memory"),
     Command("crash", "crash", "what a loss of power can leave of a program, and whether it holds"),
     Command("infer", "infer", "what is inside a device, from saved measurements alone"),
     Command("compare", "compare", "two results side by side, and what differs beyond noise"),
