@@ -109,6 +109,10 @@ bench-host: install ## nearfar's figures of this machine beside those of lmbench
 	@$(call build,release)
 	@$(BIN)/python bench/honesty.py
 
+.PHONY: bench-policies
+bench-policies: install ## misses of every page replacement policy on generated traces, and of the best choice
+	@$(BIN)/python bench/tier_policies.py
+
 .PHONY: lint
 lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
 	@scripts/need gtest

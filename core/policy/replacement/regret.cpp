@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 
 #include "policy/replacement/page_queues.h"
@@ -136,7 +137,7 @@ class Regret final : public Replacement {
     const float horizon = 8 * static_cast<float>(capacity_);
     const float before = static_cast<float>(uses(page)) * horizon / (horizon + interval);
     set_mean_interval(page, (before * mean_interval(page) + interval) / (before + 1));
-    return std::min(most_uses, static_cast<int>(before + 0.5F) + 1);
+    return std::min(most_uses, static_cast<int>(std::lround(before)) + 1);
   }
 
   /// Tells the table what time has passed for all pages, by a sample of at most two turnovers of

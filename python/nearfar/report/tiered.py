@@ -30,7 +30,7 @@ def tier_replay_text(replay: TierReplay) -> str:
 
 def _one_size(one: NearSize, pages: int) -> str:
     share = one.near_pages / pages
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             paged.policy,
             str(paged.misses),
