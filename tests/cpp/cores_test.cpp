@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "core_fixture.h"
+#include "random_program.h"
 
 /// Several threads before one L3, and what their times may depend on.
 namespace nearfar::sim::cpu {
@@ -19,45 +20,8 @@ using testing::CoreMachine;
 using testing::instruction;
 using testing::mov_load;
 using testing::mov_store;
+using testing::random_program;
 using Kind = InstructionKind;
-
-/// A random program: arithmetic, loads and stores of a few hundred lines, dependences at random,
-/// flushes, fences and non-temporal stores here and there.
-std::vector<Code> random_program(std::uint64_t seed, std::size_t blocks) {
-  Rng rng(seed);
-  std::vector<Code> codes(blocks);
-  const auto any = [&] { return static_cast<int>(rng.below(6)); };
-  for (Code& code : codes) {
-    code.block.pc = 0x1000 + 64 * rng.below(12);
-    for (std::uint64_t n = 1 + rng.below(10); n > 0; --n) {
-      const std::uint64_t address = 64 * rng.below(600) + 8 * rng.below(8);
-      const std::uint64_t dice = rng.below(100);
-      if (dice < 45) {
-        code.add(alu({.sources = {any(), any()}, .destinations = {any()}},
-                     static_cast<std::uint8_t>(rng.below(5))));
-      } else if (dice < 75) {
-        code.add(mov_load({.destinations = {any()}, .address = {any()}}));
-        code.access(address, false, static_cast<std::uint16_t>(8 + 8 * rng.below(4)));
-      } else if (dice < 90) {
-        code.add(mov_store({.sources = {any()}, .address = {any()}})).access(address, true);
-      } else if (dice < 93) {
-        code.add(instruction(Kind::nt_store, 1, {.sources = {any()}})).access(address, true);
-      } else if (dice < 96) {
-        code.add(instruction(Kind::flush, 1)).access(address, false, 0);
-      } else if (dice < 97) {
-        code.add(instruction(Kind::prefetch, 1, {.address = {any()}})).access(address, false, 0);
-      } else if (dice < 98) {
-        code.add(instruction(Kind::store_fence, 1));
-      } else if (dice < 99) {
-        code.add(instruction(Kind::full_fence, 1));
-      } else {
-        code.add(instruction(Kind::locked, 18, {.sources = {any()}, .destinations = {any()}}, 4));
-        code.access(address, false).access(address, true);
-      }
-    }
-  }
-  return codes;
-}
 
 struct Played {
   std::vector<Tick> clocks;

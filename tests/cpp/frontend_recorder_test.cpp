@@ -14,7 +14,7 @@ using sim::cpu::Access;
 
 Translated block_of(std::size_t instructions, bool repeating = false, std::uint64_t last_pc = 0) {
   Translated out;
-  out.block.instructions.resize(instructions);
+  for (std::size_t i = 0; i < instructions; ++i) out.block.instructions.push_back({});
   out.ends_repeating = repeating;
   out.block.pc = last_pc;
   out.last_pc = last_pc;

@@ -3,7 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <vector>
+
+#include "sim/cpu/ports.h"
 
 namespace nearfar::sim::cpu {
 
@@ -46,11 +50,61 @@ struct Instruction {
   InstructionKind kind = InstructionKind::plain;
   /// Cycles from its operands (a load's: from its data) to its result; 0: renamed away.
   std::uint8_t latency = 1;
-  std::uint8_t uops = 1;  ///< issue slots it takes
+  /// Issue slots it takes; 0: it is part of the one before it, and nothing by itself.
+  std::uint8_t uops = 1;
+  bool jumps = false;  ///< the branch behind it is part of it
   /// What the result waits for, without what the address waits for.
   std::array<Register, 4> sources{no_register, no_register, no_register, no_register};
   std::array<Register, 2> address_sources{no_register, no_register};
   std::array<Register, 3> destinations{no_register, no_register, no_register};
+};
+
+/// What a core needs of an instruction again and again, found once, when it joins its block.
+struct Step {
+  /// How it gets through a core if nothing holds it up.
+  enum class Way : std::uint8_t {
+    general,    ///< by the rules for all
+    compute,    ///< one slot, no memory, two sources and two destinations at most
+    compute_more,  ///< one slot, no memory
+    load,       ///< one slot, one load
+    store,      ///< one slot, one store
+    nothing,
+  };
+  /// In place of no_register among the destinations: what is written there nobody reads.
+  static constexpr Register nowhere = 254;
+
+  Way way = Way::general;
+  Ports::Mask ports = 0;  ///< that may do it; none: renamed away
+  std::uint8_t latency = 0;
+  std::array<Register, 4> sources{};
+  std::array<Register, 2> address_sources{};
+  std::array<Register, 3> destinations{};
+
+  [[nodiscard]] static Step of(const Instruction& instruction);
+};
+
+/// The instructions of a block. They are added, and never changed.
+class Instructions {
+ public:
+  Instructions() = default;
+  Instructions(std::initializer_list<Instruction> all) {
+    for (const Instruction& one : all) push_back(one);
+  }
+
+  void push_back(const Instruction& instruction) {
+    all_.push_back(instruction);
+    steps_.push_back(Step::of(instruction));
+  }
+
+  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  [[nodiscard]] const Instruction& operator[](std::size_t index) const { return all_[index]; }
+  [[nodiscard]] auto begin() const { return all_.begin(); }
+  [[nodiscard]] auto end() const { return all_.end(); }
+  [[nodiscard]] std::span<const Step> steps() const { return steps_; }
+
+ private:
+  std::vector<Instruction> all_;
+  std::vector<Step> steps_;
 };
 
 /// Where a program can go on behind a block.
@@ -71,7 +125,7 @@ struct Block {
   std::uint64_t next = 0;  ///< of what comes behind the last in memory
   std::uint64_t target = 0;  ///< of the last, if its bytes tell
   BlockEnd end = BlockEnd::unknown;
-  std::vector<Instruction> instructions;
+  Instructions instructions;
 };
 
 /// One access that an execution of a block makes, at a virtual address. What an instruction does

@@ -25,17 +25,17 @@ class Ports {
   explicit Ports(Tick period)
       : period_(fine(period)),
         cycles_per_fine_(~std::uint64_t{0} / period_ + 1),
-        cycles_(remembered, Cycle{}) {}
+        cycles_(remembered, ~std::uint64_t{0}) {}
 
   /// When an operation begins that is ready at `at` and needs one of `mask`; the port is taken.
-  Fine take(Fine at, Mask mask) {
+  [[gnu::always_inline]] Fine take(Fine at, Mask mask) {
     std::uint64_t cycle = cycle_of(at);
     while (true) {
-      Cycle& here = cycles_[cycle % remembered];
-      if (here.number != cycle) here = {cycle, 0};
-      const auto free = static_cast<Mask>(mask & ~here.busy);
+      std::uint64_t& here = cycles_[cycle % remembered];
+      const std::uint64_t ports = here >> mask_bits == cycle ? here : cycle << mask_bits;
+      const std::uint64_t free = mask & ~ports;
       if (free != 0) {
-        here.busy = static_cast<Mask>(here.busy | (free & -free));
+        here = ports | (free & -free);
         const Fine begin = cycle * period_;
         return begin > at ? begin : at;
       }
@@ -44,10 +44,7 @@ class Ports {
   }
 
  private:
-  struct Cycle {
-    std::uint64_t number = ~std::uint64_t{0};
-    Mask busy = 0;
-  };
+  static constexpr unsigned mask_bits = 8;
   /// Older cycles are forgotten. Operations that are ready further apart are parted by a miss,
   /// and what came before has begun long ago.
   static constexpr std::uint64_t remembered = 1024;
@@ -61,7 +58,7 @@ class Ports {
 
   Fine period_;
   std::uint64_t cycles_per_fine_;
-  std::vector<Cycle> cycles_;
+  std::vector<std::uint64_t> cycles_;  ///< the cycle's number, and below it the ports that are busy
 };
 
 }  // namespace nearfar::sim::cpu

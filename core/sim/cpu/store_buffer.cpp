@@ -9,20 +9,16 @@ StoreBuffer::Number StoreBuffer::push(Kind kind, const Place& place, std::uint32
   const Number number = next_++;
   entry(number) = {.place = place, .position = position, .size = size, .kind = kind};
   if (kind == Kind::store || kind == Kind::nt_store) {
-    const std::uint64_t first = place.virtual_address.value();
-    for (std::uint64_t at = granule(first); at <= granule(first + size - 1); ++at) {
-      latest_[at % latest_.size()] = {at, number};
-    }
+    remember(place.virtual_address.value(), size, number);
   }
   return number;
 }
 
-void StoreBuffer::ask(Number number, Fine at) {
+void StoreBuffer::asked(Number number, bool here, Fine at) {
   Entry& store = entry(number);
   store.asked = true;
-  if (socket_.caches().quick(core_, store.place, Hierarchy::Kind::store)) {
-    store.here = true;
-  } else {
+  store.here = here;
+  if (!here) {
     socket_.call_at(coarse(at), core_, is_mine | static_cast<Waiter>(number & (ring_.size() - 1)));
   }
 }

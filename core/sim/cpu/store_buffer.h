@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -48,9 +49,25 @@ class StoreBuffer {
 
   /// A store of the instruction at `position` of the reorder buffer.
   Number push(Kind kind, const Place& place, std::uint32_t size, std::uint64_t position);
+  /// A store that finds the queue empty, and its line dirty in its core's L1: when it has retired it
+  /// takes effect. As push(), ask(), set_data() and retired() would have it.
+  void pass(const Access& access, Fine data, Fine retired) {
+    Entry& store = entry(next_);
+    store.data = data;
+    remember(access.address, access.size, next_);
+    last_commit_ = std::max(
+        {retired, last_commit_ + period_, ordered_at_, fine(socket_.now())});
+    store.commit = last_commit_;
+    unretired_ = drained_ = ++next_;
+  }
   void set_data(Number number, Fine value) { entry(number).data = value; }
   /// Its address is known from `at` on, which may be in the future: asks for its line.
-  void ask(Number number, Fine at);
+  void ask(Number number, Fine at) {
+    const bool here = socket_.caches().quick(core_, entry(number).place, Hierarchy::Kind::store);
+    asked(number, here, at);
+  }
+  /// The same, when whoever calls has asked L1 already.
+  void asked(Number number, bool here, Fine at);
 
   /// All stores of the instruction at `position` have retired.
   void retired(std::uint64_t position, Fine at) {
@@ -118,6 +135,11 @@ class StoreBuffer {
   static constexpr Waiter drain_token = is_mine | Waiter{1} << 30;
 
   [[nodiscard]] static std::uint64_t granule(std::uint64_t address) { return address >> 3; }
+  void remember(std::uint64_t first, std::uint32_t size, Number number) {
+    for (std::uint64_t at = granule(first); at <= granule(first + size - 1); ++at) {
+      latest_[at % latest_.size()] = {at, number};
+    }
+  }
   [[nodiscard]] Entry& entry(Number number) { return ring_[number & (ring_.size() - 1)]; }
   [[nodiscard]] const Entry& entry(Number number) const {
     return ring_[number & (ring_.size() - 1)];

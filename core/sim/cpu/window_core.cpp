@@ -16,10 +16,38 @@ WindowCore::WindowCore(Socket& socket, const CoreConfig& config, PageMap& pages)
       predictor_(config.branch_targets),
       // Instructions that have retired are asked about for as long as they may hold up another.
       rob_(std::bit_ceil(std::size_t{config.rob} * 2)),
+      left_(rob_.size()),
       rob_mask_(rob_.size() - 1),
       loads_(std::bit_ceil(std::size_t{config.loads} + 1)),
-      load_mask_(loads_.size() - 1),
-      operations_(make_operations(period_)) {}
+      load_mask_(loads_.size() - 1) {
+  // So that there always is an instruction as far back as the reorder buffer is long.
+  head_ = tail_ = rob_.size();
+}
+
+bool WindowCore::play(const Block& block, std::span<const Access> accesses) {
+  if (!entered_ && !enter(block)) return false;
+  const std::size_t begin = next_instruction_;
+  const std::size_t size = block.instructions.size();
+  while (true) {
+    if (config_.short_way) play_short(block, accesses);
+    if (next_instruction_ == size) break;
+    std::size_t end = next_access_;
+    while (end != accesses.size() && accesses[end].instruction == next_instruction_) ++end;
+    step_ = &block.instructions.steps()[next_instruction_];
+    if (!issue(block.instructions[next_instruction_],
+               accesses.subspan(next_access_, end - next_access_))) {
+      break;
+    }
+    next_access_ = end;
+    ++next_instruction_;
+  }
+  counts_.instructions += next_instruction_ - begin;
+  if (next_instruction_ != size) return false;
+  branch_ = last_value_;
+  next_instruction_ = next_access_ = 0;
+  entered_ = false;
+  return true;
+}
 
 /// False until it is known where the block before ended, if that was guessed wrong.
 bool WindowCore::enter(const Block& block) {
@@ -45,6 +73,7 @@ void WindowCore::put_off(Fine until, Cause cause) {
 }
 
 bool WindowCore::issue(const Instruction& instruction, std::span<const Access> accesses) {
+  if (instruction.uops == 0) return true;
   if (accesses.empty() && instruction.kind <= InstructionKind::branch) {
     return issue_pieces(instruction, accesses);
   }
@@ -134,16 +163,13 @@ bool WindowCore::issue_pieces(const Instruction& instruction, std::span<const Ac
 
 /// Room for an instruction: in the reorder buffer, behind the loads before it, behind the stores.
 bool WindowCore::dispatch(std::uint32_t slots, std::uint32_t loads, std::uint32_t stores) {
-  Fine at = dispatch_;
-  if (tail_ + slots > config_.rob) {
-    const Position before = tail_ + slots - 1 - config_.rob;
-    if (before >= head_) return false;
-    at = std::max(at, slot(before).time);
-  }
-  if (loads != 0 && load_count_ + loads > config_.loads) {
+  const Position room = tail_ + slots - 1 - config_.rob;
+  if (room >= head_) return false;
+  Fine at = std::max(dispatch_, left(room));
+  if (loads != 0) {
     const Position before = loads_[(load_count_ + loads - 1 - config_.loads) & load_mask_];
     if (before >= head_) return false;
-    if (before + rob_.size() >= tail_ + slots) at = std::max(at, slot(before).time);
+    if (before + rob_.size() >= tail_ + slots) at = std::max(at, left(before));
   }
   delayed_by_ = delay_;
   if (stores != 0) {
@@ -168,7 +194,7 @@ Fine WindowCore::load(const Instruction& instruction, const Access& piece) {
   const Place place = place_of(piece.address);
   const bool prefetch = instruction.kind == InstructionKind::prefetch;
   ++counts_.loads;
-  if (!prefetch) loads_[load_count_++ & load_mask_] = instruction.uops == 0 ? tail_ : tail_ - 1;
+  if (!prefetch) loads_[load_count_++ & load_mask_] = tail_ - 1;
   Fine data = 0;
   const bool forwarded = stores_.forwards(piece.address, known(address) ? address : start_, data);
   if (forwarded) ++counts_.forwarded;
@@ -202,32 +228,11 @@ void WindowCore::store(const Instruction& instruction, const Access& piece, Fine
   later_ask(number, inputs);
 }
 
-/// Which ports take an operation follows from what it computes with and how long that takes:
-/// general registers one cycle on any, longer on port 1 (multiply); vector registers one cycle on
-/// 0, 1 and 5, longer on 0 and 1 (floating point). Division is on port 0, which it does not hold.
-WindowCore::Operations WindowCore::make_operations(Fine period) {
-  constexpr std::size_t division = 10;
-  Operations made{};
-  for (std::size_t latency = 1; latency < latencies; ++latency) {
-    const auto set = [&](std::size_t registers, std::size_t ports) {
-      made[registers * latencies + latency] = {.latency = latency * period,
-                                               .ports = static_cast<Ports::Mask>(ports)};
-    };
-    const bool divides = latency >= division;
-    set(general, divides ? Ports::p0 : latency == 1 ? Ports::any_alu : Ports::p1);
-    set(vector, divides        ? Ports::p0
-                : latency == 1 ? Ports::p0 | Ports::p1 | Ports::p5
-                               : Ports::p0 | Ports::p1);
-    set(jump, Ports::p6);
-  }
-  return made;
-}
-
 WindowCore::Operation WindowCore::operation_of(const Instruction& instruction) const {
   if (instruction.kind == InstructionKind::store || instruction.kind == InstructionKind::nt_store) {
     return {.stores = true};
   }
-  Operation operation = instruction.uops == 0 ? Operation{} : computes(instruction);
+  Operation operation = {.latency = step_->latency * period_, .ports = step_->ports};
   operation.stores = instruction.kind == InstructionKind::load_store ||
                      instruction.kind == InstructionKind::locked;
   return operation;
@@ -235,7 +240,6 @@ WindowCore::Operation WindowCore::operation_of(const Instruction& instruction) c
 
 void WindowCore::finish(const Instruction& instruction, Fine value, Cause cause) {
   set_values(instruction, value);
-  if (instruction.uops == 0) return;
   Slot& here = slot(tail_ - 1);
   here.time = value;
   here.cause = cause;
@@ -246,7 +250,7 @@ void WindowCore::retire() {
   while (head_ != tail_) {
     Slot& first = slot(head_);
     if (!known(first.time)) return;
-    first.time = retire_next(first);
+    left(head_) = retire_next(first);
     const Position position = head_++;
     stores_.retired(position, retired_);
   }

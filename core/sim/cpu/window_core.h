@@ -52,9 +52,9 @@ class WindowCore final : public Core {
   static constexpr Index nobody = ~Index{0};
   static constexpr Position nowhere = ~Position{0};
 
-  /// A place of the reorder buffer. It is remembered for some time after it has retired.
+  /// A place of the reorder buffer.
   struct Slot {
-    Fine time = 0;  ///< of completion, then of retirement
+    Fine time = 0;  ///< of completion
     Fine walk = 0;  ///< of that, translation
     Fine begin = 0;  ///< when it issued
     Cause cause = Cause::base;
@@ -67,10 +67,6 @@ class WindowCore final : public Core {
     Ports::Mask ports = 0;
     bool stores = false;
   };
-  /// Of what computes, by what with and for how many cycles.
-  enum Computes : std::size_t { general, vector, jump };
-  static constexpr std::size_t latencies = 256;
-  using Operations = std::array<Operation, 3 * latencies>;
 
   /// A result that is not known yet: of a load, or of what depends on one.
   struct Node {
@@ -106,16 +102,10 @@ class WindowCore final : public Core {
       }
     }
   };
-  // window_quick.cpp: the way of most instructions, which take one slot and for which all is known.
-  // False: it is not that way, and nothing has happened.
-  bool quick(const Instruction& instruction, std::span<const Access> accesses);
-  bool quick_compute(const Instruction& instruction);
-  bool quick_load(const Instruction& instruction, const Access& access);
-  bool quick_store(const Instruction& instruction, const Access& access);
-  [[nodiscard]] bool slot_free(Fine& at);
-  void finish_quick(const Instruction& instruction, const Slot& done);
-  [[nodiscard]] Fine sources_of(const Instruction& instruction, Fine at) const;
-  [[nodiscard]] Fine address_of(const Instruction& instruction, Fine at) const;
+  // window_short.cpp: the way of most instructions, which take one slot and for which all is known.
+  // Plays from the next instruction on, as many as go that way.
+  class ShortWay;
+  void play_short(const Block& block, std::span<const Access> accesses);
 
   // window_core.cpp: from a block to times.
   bool enter(const Block& block);
@@ -130,15 +120,7 @@ class WindowCore final : public Core {
   void finish(const Instruction& instruction, Fine value, Cause cause);
   void retire();
   [[nodiscard]] Operation operation_of(const Instruction& instruction) const;
-  [[nodiscard]] static Operations make_operations(Fine period);
 
-  [[nodiscard]] const Operation& computes(const Instruction& instruction) const {
-    const auto first = static_cast<unsigned>(instruction.destinations[0]);
-    const std::size_t with = instruction.kind == InstructionKind::branch            ? jump
-                             : first - first_vector < flags_register - first_vector ? vector
-                                                                                    : general;
-    return operations_[with * latencies + instruction.latency];
-  }
   Fine execute(const Operation& operation, Fine at) {
     if (operation.ports != 0) at = ports_.take(at, operation.ports) + operation.latency;
     if (operation.stores) at = ports_.take(at, Ports::store) + period_;
@@ -188,6 +170,8 @@ class WindowCore final : public Core {
   void set_result(const Node& node, Index index, Fine value);
 
   [[nodiscard]] Slot& slot(Position position) { return rob_[position & rob_mask_]; }
+  /// When what was there retired; never less than what was before.
+  [[nodiscard]] Fine& left(Position position) { return left_[position & rob_mask_]; }
 
   Fine slot_time_;  ///< a cycle over the width
   Fine period_;
@@ -207,6 +191,7 @@ class WindowCore final : public Core {
   std::size_t next_instruction_ = 0;
   std::size_t next_access_ = 0;
   std::size_t next_piece_ = 0;
+  const Step* step_ = nullptr;  ///< of the instruction that issues, when it goes the general way
   bool guessed_ = false;
   bool entered_ = false;
   bool wrong_guess_ = false;
@@ -217,6 +202,7 @@ class WindowCore final : public Core {
 
   // The reorder buffer, and the load queue in its terms.
   std::vector<Slot> rob_;
+  std::vector<Fine> left_;
   Position rob_mask_;
   Position head_ = 0;  ///< the first that has not retired
   Position tail_ = 0;
@@ -224,8 +210,6 @@ class WindowCore final : public Core {
   std::vector<Position> loads_;  ///< by number, a ring
   std::uint64_t load_mask_;
   std::uint64_t load_count_ = 0;
-
-  Operations operations_;
 
   Slab<Node> nodes_;
   Slab<Edge> edges_;

@@ -21,7 +21,7 @@ Fine WindowCore::later_load(const Place& place, const Inputs& inputs, Node::Kind
 void WindowCore::later_result(const Instruction& instruction, const Inputs& inputs,
                               StoreBuffer::Number first_store) {
   const Node node{.operation = operation_of(instruction),
-                  .position = instruction.uops == 0 ? nowhere : tail_ - 1,
+                  .position = tail_ - 1,
                   .destinations = instruction.destinations,
                   .first_store = first_store,
                   .last_store = stores_.next()};
