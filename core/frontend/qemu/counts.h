@@ -28,8 +28,8 @@ struct Counts {
     if (!run.goes_on) {
       instructions += run.block->block.instructions.size();
       counters_read += run.block->counters_read;
-      for (const sim::cpu::Instruction& instruction : run.block->block.instructions) {
-        ++kinds[static_cast<std::size_t>(instruction.kind)];
+      for (const sim::cpu::InstructionKind kind : run.block->counted) {
+        ++kinds[static_cast<std::size_t>(kind)];
       }
     }
     for (const sim::cpu::Access& access : accesses) {

@@ -212,11 +212,6 @@ bool only_loads(const Parsed& parsed) {
   }
 }
 
-bool names_a_line(InstructionKind kind) {
-  return kind == InstructionKind::flush || kind == InstructionKind::flush_invalidate ||
-         kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
-}
-
 AddressForm address_form(const Parsed& parsed, std::uint64_t pc) {
   for (const ZydisDecodedOperand& operand : parsed.all()) {
     if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
@@ -283,6 +278,57 @@ void set_cost(const Parsed& parsed, Decoded& out) {
   }
 }
 
+/// What has an immediate and an operand in memory is never fused, nor what writes memory.
+Fusion fusion_of(const Parsed& parsed, const Decoded& decoded) {
+  bool immediate = false;
+  for (const ZydisDecodedOperand& operand : parsed.all()) {
+    immediate |= operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  }
+  if (decoded.writes || (decoded.reads && immediate) || decoded.instruction.latency != 1) {
+    return Fusion::none;
+  }
+  switch (parsed.head.mnemonic) {
+    case ZYDIS_MNEMONIC_TEST:
+    case ZYDIS_MNEMONIC_AND:
+      return Fusion::any;
+    case ZYDIS_MNEMONIC_CMP:
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+      return Fusion::order;
+    case ZYDIS_MNEMONIC_INC:
+    case ZYDIS_MNEMONIC_DEC:
+      return Fusion::equal;
+    default:
+      return Fusion::none;
+  }
+}
+
+Condition condition_of(const Parsed& parsed) {
+  switch (parsed.head.mnemonic) {
+    case ZYDIS_MNEMONIC_JZ:
+    case ZYDIS_MNEMONIC_JNZ:
+    case ZYDIS_MNEMONIC_JL:
+    case ZYDIS_MNEMONIC_JNL:
+    case ZYDIS_MNEMONIC_JLE:
+    case ZYDIS_MNEMONIC_JNLE:
+      return Condition::equal;
+    case ZYDIS_MNEMONIC_JB:
+    case ZYDIS_MNEMONIC_JNB:
+    case ZYDIS_MNEMONIC_JBE:
+    case ZYDIS_MNEMONIC_JNBE:
+      return Condition::carry;
+    case ZYDIS_MNEMONIC_JS:
+    case ZYDIS_MNEMONIC_JNS:
+    case ZYDIS_MNEMONIC_JP:
+    case ZYDIS_MNEMONIC_JNP:
+    case ZYDIS_MNEMONIC_JO:
+    case ZYDIS_MNEMONIC_JNO:
+      return Condition::other;
+    default:
+      return Condition::none;
+  }
+}
+
 }  // namespace
 
 Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
@@ -309,6 +355,9 @@ Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
                 (parsed.head.attributes &
                  (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
   set_end(parsed, pc, out);
+  out.fusion = fusion_of(parsed, out);
+  out.condition = condition_of(parsed);
+  out.length = parsed.head.length;
   out.counter =
       parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSC || parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSCP;
   return out;

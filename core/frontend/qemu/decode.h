@@ -17,6 +17,16 @@ struct AddressForm {
   bool known = false;             ///< false if a segment's base is part of it
 };
 
+/// Which branches an instruction can become one operation with.
+enum class Fusion : std::uint8_t {
+  none,
+  equal,  ///< those that ask for equality or signed order: inc, dec
+  order,  ///< these, and those that ask for unsigned order: cmp, add, sub
+  any,    ///< test, and
+};
+/// What a conditional branch asks for.
+enum class Condition : std::uint8_t { none, equal, carry, other };
+
 struct Decoded {
   sim::cpu::Instruction instruction;
   AddressForm address;    ///< of a flush or prefetch
@@ -25,6 +35,9 @@ struct Decoded {
   bool repeats = false;   ///< a string instruction with a rep prefix
   bool counter = false;   ///< rdtsc or rdtscp, which tell host time
   bool evex = false;      ///< AVX-512's encoding, which QEMU does not have
+  Fusion fusion = Fusion::none;
+  Condition condition = Condition::none;
+  std::uint8_t length = 0;  ///< in bytes; 0: unknown
   sim::cpu::BlockEnd end = sim::cpu::BlockEnd::next;  ///< of a block that ends with it
   std::uint64_t target = 0;                           ///< of a direct jump or call
 };

@@ -29,6 +29,7 @@
 #endif
 #include "frontend/qemu/process.h"
 #include "frontend/qemu/system_calls.h"
+#include "frontend/qemu/translate.h"
 #include "frontend/qemu/translated.h"
 
 #define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
@@ -37,6 +38,7 @@ namespace nearfar::frontend::qemu {
 namespace {
 
 using sim::cpu::InstructionKind;
+using sim::cpu::names_a_line;
 
 struct Plugin {
   explicit Plugin(std::unique_ptr<Process> made) : process(std::move(made)), calls(*process) {}
@@ -112,13 +114,9 @@ void on_line(unsigned, void* data) {
   }
 }
 
-struct Instruction {
-  qemu_plugin_insn* handle;
-  Decoded decoded;
-};
-
-std::vector<Instruction> decode_all(const qemu_plugin_tb* tb, std::vector<std::uint8_t>& key) {
-  std::vector<Instruction> out;
+/// The instructions of a translation, as far as QEMU has read them.
+std::vector<Located> decode_all(const qemu_plugin_tb* tb, std::vector<std::uint8_t>& key) {
+  std::vector<Located> out;
   std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
   for (std::size_t i = 0; i < sizeof pc; ++i) key.push_back(static_cast<std::uint8_t>(pc >> 8 * i));
   for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
@@ -126,57 +124,27 @@ std::vector<Instruction> decode_all(const qemu_plugin_tb* tb, std::vector<std::u
     std::array<std::uint8_t, 16> bytes{};
     const std::size_t size = copy_bytes(handle, bytes.data(), bytes.size());
     key.insert(key.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-    out.push_back({handle, decode(std::span(bytes).first(size), pc)});
+    out.push_back({decode(std::span(bytes).first(size), pc), qemu_plugin_insn_size(handle)});
     if (out.back().decoded.evex) plugin->process->note_avx512(pc);
     pc += qemu_plugin_insn_size(handle);
   }
   return out;
 }
 
-bool names_a_line(InstructionKind kind) {
-  return kind == InstructionKind::flush || kind == InstructionKind::flush_invalidate ||
-         kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
-}
-
-Translated translate(std::uint64_t pc, const std::vector<Instruction>& instructions) {
-  Translated out;
-  out.block.pc = pc;
-  bool has_lines = false;
-  for (const Instruction& instruction : instructions) {
-    out.block.instructions.push_back(instruction.decoded.instruction);
-    out.counters_read += instruction.decoded.counter ? 1 : 0;
-    has_lines |= names_a_line(instruction.decoded.instruction.kind);
-  }
-  if (has_lines) {
-    for (const Instruction& instruction : instructions) {
-      out.addresses.push_back(instruction.decoded.address);
-    }
-  }
-  out.ends_repeating = !instructions.empty() && instructions.back().decoded.repeats;
-  for (const Instruction& instruction : instructions) {
-    out.last_pc = pc;
-    pc += qemu_plugin_insn_size(instruction.handle);
-    out.block.end = instruction.decoded.end;
-    out.block.target = instruction.decoded.target;
-  }
-  out.block.next = pc;
-  return out;
-}
-
 void on_translation(std::uint64_t, qemu_plugin_tb* tb) {
   std::vector<std::uint8_t> key;
-  const std::vector<Instruction> instructions = decode_all(tb, key);
+  const std::vector<Located> instructions = decode_all(tb, key);
   const Translated& block =
       plugin->blocks.get(key, [&] { return translate(qemu_plugin_tb_vaddr(tb), instructions); });
   qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
                                        const_cast<Translated*>(&block));
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Decoded& decoded = instructions[i].decoded;
+    qemu_plugin_insn* const handle = qemu_plugin_tb_get_insn(tb, i);
     if (names_a_line(decoded.instruction.kind)) {
-      qemu_plugin_register_vcpu_insn_exec_cb(instructions[i].handle, on_line, reading_registers,
-                                             as_data(i));
+      qemu_plugin_register_vcpu_insn_exec_cb(handle, on_line, reading_registers, as_data(i));
     } else if (decoded.reads || decoded.writes) {
-      qemu_plugin_register_vcpu_mem_cb(instructions[i].handle, on_access, QEMU_PLUGIN_CB_NO_REGS,
+      qemu_plugin_register_vcpu_mem_cb(handle, on_access, QEMU_PLUGIN_CB_NO_REGS,
                                        QEMU_PLUGIN_MEM_RW, as_data(i));
     }
   }

@@ -16,6 +16,7 @@ namespace nearfar::frontend::qemu {
 struct Translated {
   sim::cpu::Block block;
   std::vector<AddressForm> addresses;  ///< of each instruction, if the block has a flush
+  std::vector<sim::cpu::InstructionKind> counted;  ///< of instructions that are told by kind
   std::uint32_t counters_read = 0;     ///< rdtsc instructions
   bool ends_repeating = false;         ///< its last instruction is a string instruction with rep
   std::uint64_t last_pc = 0;

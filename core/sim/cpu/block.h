@@ -33,6 +33,12 @@ enum class InstructionKind : std::uint8_t {
 };
 inline constexpr std::size_t instruction_kinds = 17;
 
+/// Whether it names a line of memory that it does not access.
+[[nodiscard]] constexpr bool names_a_line(InstructionKind kind) {
+  return kind == InstructionKind::flush || kind == InstructionKind::flush_invalidate ||
+         kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
+}
+
 /// Registers that carry dependences between instructions.
 using Register = std::uint8_t;
 inline constexpr Register first_general = 0;   ///< 0 to 15: rax to r15, as encoded

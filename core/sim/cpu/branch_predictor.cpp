@@ -37,18 +37,18 @@ bool BranchPredictor::arrive(std::uint64_t pc) {
 
 bool BranchPredictor::learn(std::uint64_t pc) {
   const auto target = static_cast<std::uint32_t>(pc);
-  std::array<Place, tables> places;
-  std::size_t believed = tables;
-  for (std::size_t i = 0; i < tables; ++i) {
-    places[i] = place_in(i);
-    if (places[i].entry->used && places[i].entry->tag == places[i].tag) believed = i;
+  // The longest history that knows the block is believed.
+  std::size_t next = tables;
+  Entry* believed = nullptr;
+  while (next > 0 && believed == nullptr) {
+    const Place place = place_in(--next);
+    if (place.entry->used && place.entry->tag == place.tag) believed = place.entry;
   }
-  const bool unheard_of = believed == tables;
   const auto guess =
-      unheard_of ? static_cast<std::uint32_t>(last_.next) : places[believed].entry->target;
+      believed == nullptr ? static_cast<std::uint32_t>(last_.next) : believed->target;
   const bool right = guess == target;
-  if (!unheard_of) update(*places[believed].entry, target);
-  if (!right) remember(std::span(places).subspan(unheard_of ? 0 : believed + 1), target);
+  if (believed != nullptr) update(*believed, target);
+  if (!right) remember(believed == nullptr ? 0 : next + 1, target);
   history_ = history_ << bits_each ^ pc * multiplier >> (64 - bits_each);
   return right;
 }
@@ -71,14 +71,16 @@ void BranchPredictor::update(Entry& entry, std::uint32_t target) {
   }
 }
 
-/// In the first of the places that is not trusted; if there is none, all are trusted less.
-void BranchPredictor::remember(std::span<const Place> places, std::uint32_t target) {
-  for (const Place& place : places) {
+/// In the first of the tables from there on whose place is not trusted; if there is none, all are
+/// trusted less.
+void BranchPredictor::remember(std::size_t first, std::uint32_t target) {
+  for (std::size_t table = first; table < tables; ++table) {
+    const Place place = place_in(table);
     if (place.entry->used && place.entry->trust > 0) continue;
     *place.entry = {.target = target, .tag = place.tag, .trust = 0, .used = true};
     return;
   }
-  for (const Place& place : places) --place.entry->trust;
+  for (std::size_t table = first; table < tables; ++table) --place_in(table).entry->trust;
 }
 
 }  // namespace nearfar::sim::cpu

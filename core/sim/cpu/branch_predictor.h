@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "sim/cpu/block.h"
@@ -56,7 +55,7 @@ class BranchPredictor {
   bool learn(std::uint64_t pc);
   [[nodiscard]] Place place_in(std::size_t table);
   static void update(Entry& entry, std::uint32_t target);
-  static void remember(std::span<const Place> places, std::uint32_t target);
+  void remember(std::size_t first, std::uint32_t target);
 
   std::vector<Entry> entries_;  ///< of all tables, one behind the other
   std::uint64_t mask_;

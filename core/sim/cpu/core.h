@@ -111,7 +111,7 @@ class Core : public Socket::Client {
 
  protected:
   /// A program's address in memory.
-  Place place_of(std::uint64_t address) {
+  [[gnu::always_inline]] Place place_of(std::uint64_t address) {
     const std::uint64_t page = address >> page_bits;
     const Known& known = known_[page % known_pages];
     if (known.page != page || generation_ != pages_.generation()) return look_up(address);

@@ -87,7 +87,7 @@ void Cores::play() {
 /// in it: it is how much waits for other threads, and changes no time.
 void Cores::keep_up(const Running& thread) {
   constexpr Tick long_ago(1'000'000);
-  while (socket_.busy() && socket_.now() + long_ago < thread.core->clock()) {
+  while (socket_.now() + long_ago < thread.core->clock() && socket_.busy()) {
     step(thread.core->clock());
   }
 }

@@ -19,7 +19,7 @@ void StoreBuffer::asked(Number number, bool here, Fine at) {
   store.asked = true;
   store.here = here;
   if (!here) {
-    socket_.call_at(coarse(at), core_, is_mine | static_cast<Waiter>(number & (ring_.size() - 1)));
+    socket_.call_at(coarse(at), core_, is_mine | static_cast<Waiter>(number & ring_mask_));
   }
 }
 
@@ -29,7 +29,7 @@ void StoreBuffer::access(Number number) {
   store.asked = true;
   const Hierarchy::Answer answer =
       socket_.access(core_, store.place, Hierarchy::Kind::store,
-                     is_mine | static_cast<Waiter>(number & (ring_.size() - 1)));
+                     is_mine | static_cast<Waiter>(number & ring_mask_));
   if (answer.state == Hierarchy::Answer::State::full) {
     refused_.push_back(number);
   } else if (answer.state == Hierarchy::Answer::State::hit) {
@@ -174,7 +174,7 @@ void StoreBuffer::due(Waiter token, Tick) {
   }
   // The entry's number: the only one not drained in that place of the ring.
   const Number place = token & ~is_mine;
-  const Number number = drained_ + ((place - drained_) & (ring_.size() - 1));
+  const Number number = drained_ + ((place - drained_) & ring_mask_);
   access(number);
 }
 

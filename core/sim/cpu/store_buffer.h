@@ -35,7 +35,8 @@ class StoreBuffer {
         places_(config.stores),
         period_(fine(config.period)),
         counts_(counts),
-        ring_(std::bit_ceil(std::size_t{config.stores} + 1)) {}
+        ring_(std::bit_ceil(std::size_t{config.stores} + 1)),
+        ring_mask_(ring_.size() - 1) {}
 
   /// Whether so many more stores have a place, and from when: `at` is put off until then.
   [[nodiscard]] bool room(std::uint32_t stores, Fine& at) const {
@@ -78,7 +79,7 @@ class StoreBuffer {
   /// caches. Bytes that only partly come from the store count as if they all did.
   bool forwards(std::uint64_t address, Fine at, Fine& value) const {
     const Latest& latest = latest_[granule(address) % latest_.size()];
-    if (latest.granule != granule(address) || latest.number + ring_.size() <= next_) return false;
+    if (latest.granule != granule(address) || latest.number + ring_mask_ < next_) return false;
     const Entry& store = entry(latest.number);
     if (latest.number < drained_ && store.commit <= at) return false;
     value = store.data;
@@ -140,10 +141,8 @@ class StoreBuffer {
       latest_[at % latest_.size()] = {at, number};
     }
   }
-  [[nodiscard]] Entry& entry(Number number) { return ring_[number & (ring_.size() - 1)]; }
-  [[nodiscard]] const Entry& entry(Number number) const {
-    return ring_[number & (ring_.size() - 1)];
-  }
+  [[nodiscard]] Entry& entry(Number number) { return ring_[number & ring_mask_]; }
+  [[nodiscard]] const Entry& entry(Number number) const { return ring_[number & ring_mask_]; }
   void retire_all(std::uint64_t position, Fine at);
   void access(Number number);
   void drain();
@@ -161,6 +160,7 @@ class StoreBuffer {
   Fine period_;
   CoreCounts& counts_;
   std::vector<Entry> ring_;
+  Number ring_mask_;
   std::array<Latest, 512> latest_{};  ///< the last store to 8 bytes, by their address
   std::vector<Number> refused_;  ///< lines that could not be asked for
   std::vector<Open> open_;  ///< oldest first

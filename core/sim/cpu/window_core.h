@@ -104,8 +104,24 @@ class WindowCore final : public Core {
   };
   // window_short.cpp: the way of most instructions, which take one slot and for which all is known.
   // Plays from the next instruction on, as many as go that way.
-  class ShortWay;
   void play_short(const Block& block, std::span<const Access> accesses);
+  template <bool all_retired>
+  void play_short(std::span<const Step> steps, std::span<const Access> accesses);
+  // Each of these: false, and nothing has happened, if it is not that way.
+  template <bool all_retired, bool many>
+  bool short_compute(const Step& step);
+  template <bool all_retired>
+  bool short_load(const Step& step, const Access& access);
+  template <bool all_retired>
+  bool short_store(const Step& step, const Access& access);
+  template <bool all_retired>
+  bool slot_free(Fine& at) const;
+  template <bool many>
+  [[nodiscard]] Fine sources_of(const Step& step, Fine at) const;
+  [[nodiscard]] Fine address_of(const Step& step, Fine at) const;
+  [[nodiscard]] Fine compute(const Step& step, Fine at);
+  template <bool all_retired>
+  void finish_short(Fine begin, Fine value, Cause cause);
 
   // window_core.cpp: from a block to times.
   bool enter(const Block& block);
