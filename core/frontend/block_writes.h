@@ -1,16 +1,18 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "base/address.h"
+#include "frontend/tally.h"
 
 namespace nearfar::frontend {
 
-/// How often each block of 256 B was written, a non-volatile DIMM's unit of wear: 4 B for each
-/// block of the 2 MiB that were ever written.
+/// How often each block of 256 B was written, a non-volatile DIMM's unit of wear: a byte for each
+/// block of the 2 MiB that were ever written, or four where one was written often.
 class BlockWrites {
  public:
   static constexpr Bytes block = 256;
@@ -18,18 +20,17 @@ class BlockWrites {
   void add(Address physical) {
     const std::uint64_t chunk = physical.value() / chunk_bytes;
     if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
-    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<Chunk>();
-    ++(*chunks_[chunk])[physical.value() % chunk_bytes / block];
+    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<Tally>(blocks);
+    chunks_[chunk]->add(physical.value() % chunk_bytes / block);
   }
   void forget() { chunks_.clear(); }
 
-  /// Of the blocks that were written, in order of their addresses.
-  [[nodiscard]] std::vector<std::uint64_t> counts() const {
-    std::vector<std::uint64_t> found;
+  /// How many blocks were written so often, for all that were.
+  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> counts() const {
+    std::map<std::uint64_t, std::uint64_t> found;
     for (const auto& chunk : chunks_) {
-      if (!chunk) continue;
-      for (const std::uint32_t count : *chunk) {
-        if (count != 0) found.push_back(count);
+      for (std::size_t i = 0; chunk && i < blocks; ++i) {
+        if ((*chunk)[i] != 0) ++found[(*chunk)[i]];
       }
     }
     return found;
@@ -37,8 +38,8 @@ class BlockWrites {
 
  private:
   static constexpr Bytes chunk_bytes = Bytes{2} << 20;
-  using Chunk = std::array<std::uint32_t, chunk_bytes / block>;
-  std::vector<std::unique_ptr<Chunk>> chunks_;
+  static constexpr std::size_t blocks = chunk_bytes / block;
+  std::vector<std::unique_ptr<Tally>> chunks_;
 };
 
 }  // namespace nearfar::frontend

@@ -40,6 +40,7 @@ class Frames {
     --taken_of(is_huge);
   }
 
+  [[nodiscard]] Address first() const { return first_; }
   [[nodiscard]] bool contains(Address frame) const { return frame >= first_ && frame < end_; }
   [[nodiscard]] Bytes capacity() const { return end_ - first_; }
   [[nodiscard]] Bytes in_use() const { return taken_small_ * small + taken_huge_ * huge; }

@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <ostream>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "frontend/block_writes.h"
@@ -15,7 +13,8 @@
 namespace nearfar::frontend {
 namespace {
 
-using Pages = std::map<std::uint64_t, AddressSpace::Page>;
+/// How many have so much.
+using Distribution = std::map<std::uint64_t, std::uint64_t>;
 
 Bytes size_of(const AddressSpace::Page& page) { return page.huge ? Frames::huge : Frames::small; }
 
@@ -27,16 +26,19 @@ const char* name_of(std::optional<Mapping> kind) {
 }
 
 /// What the hottest 1, 2, 4... take together, up to all: how far accesses are concentrated.
-void write_hottest(std::ostream& out, std::string_view name, std::vector<std::uint64_t> counts) {
-  std::sort(counts.begin(), counts.end(), std::greater<>());
+void write_hottest(std::ostream& out, std::string_view name, const Distribution& counts) {
   std::uint64_t sum = 0;
-  std::size_t next = 1;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    sum += counts[i];
-    if (i + 1 != next && i + 1 != counts.size()) continue;
-    out << name << '.' << i + 1 << " = " << sum << '\n';
-    next *= 2;
+  std::uint64_t before = 0;
+  std::uint64_t next = 1;
+  for (auto at = counts.rbegin(); at != counts.rend(); ++at) {
+    const auto& [count, many] = *at;
+    for (; next <= before + many; next *= 2) {
+      out << name << '.' << next << " = " << sum + (next - before) * count << '\n';
+    }
+    sum += many * count;
+    before += many;
   }
+  if (next != 2 * before && before != 0) out << name << '.' << before << " = " << sum << '\n';
 }
 
 /// Pages near each other in the program's addresses, in at most so many cells of equal size.
@@ -60,14 +62,14 @@ struct Area {
 /// The areas with the most accesses, by address.
 std::vector<Area> areas_of(const AddressSpace& space) {
   std::vector<Area> areas;
-  for (const auto& [address, page] : space.pages()) {
+  space.each_page([&](std::uint64_t address, const AddressSpace::Page& page) {
     const std::optional<Mapping> kind = space.kind_of(address);
     const bool apart =
         areas.empty() || address - areas.back().end > Area::gap || areas.back().kind != kind;
     if (apart) areas.push_back({.begin = address, .kind = kind});
     areas.back().end = address + size_of(page);
     areas.back().lines += lines_of(page);
-  }
+  });
   std::sort(areas.begin(), areas.end(),
             [](const Area& a, const Area& b) { return a.lines > b.lines; });
   std::erase_if(areas, [](const Area& area) { return area.lines == 0; });
@@ -93,25 +95,36 @@ void Program::write_page(std::ostream& out, std::uint64_t address,
 
 void Program::write_pages(std::ostream& out) const {
   constexpr std::size_t most = 256;
-  std::vector<Pages::const_iterator> hot;
-  std::vector<std::uint64_t> lines;
-  for (auto page = space_.pages().begin(); page != space_.pages().end(); ++page) {
-    if (lines_of(page->second) == 0) continue;
-    hot.push_back(page);
-    lines.push_back(lines_of(page->second));
-  }
-  out << "pages.placed = " << space_.pages().size() << '\n'
-      << "pages.touched = " << hot.size() << '\n'
-      << "pages.gone_lines = " << space_.gone_lines() << '\n';
-  write_hottest(out, "hottest_pages", std::move(lines));
-  const auto shown = static_cast<std::ptrdiff_t>(std::min(most, hot.size()));
-  std::partial_sort(hot.begin(), hot.begin() + shown, hot.end(), [](const auto& a, const auto& b) {
-    const std::uint64_t of_a = lines_of(a->second);
-    const std::uint64_t of_b = lines_of(b->second);
-    return of_a != of_b ? of_a > of_b : a->first < b->first;
+  struct Hot {
+    std::uint64_t lines = 0;
+    std::uint64_t address = 0;
+    AddressSpace::Page page;
+  };
+  const auto hotter = [](const Hot& a, const Hot& b) {
+    return a.lines != b.lines ? a.lines > b.lines : a.address < b.address;
+  };
+  std::vector<Hot> hot;  // a heap, the least hot on top
+  Distribution lines;
+  std::uint64_t touched = 0;
+  space_.each_page([&](std::uint64_t address, const AddressSpace::Page& page) {
+    const Hot one{.lines = lines_of(page), .address = address, .page = page};
+    if (one.lines == 0) return;
+    ++touched;
+    ++lines[one.lines];
+    if (hot.size() == most && !hotter(one, hot.front())) return;
+    if (hot.size() == most) {
+      std::pop_heap(hot.begin(), hot.end(), hotter);
+      hot.pop_back();
+    }
+    hot.push_back(one);
+    std::push_heap(hot.begin(), hot.end(), hotter);
   });
-  hot.resize(static_cast<std::size_t>(shown));
-  for (const auto& page : hot) write_page(out, page->first, page->second);
+  out << "pages.placed = " << space_.pages() << '\n'
+      << "pages.touched = " << touched << '\n'
+      << "pages.gone_lines = " << space_.gone_lines() << '\n';
+  write_hottest(out, "hottest_pages", lines);
+  std::sort_heap(hot.begin(), hot.end(), hotter);
+  for (const Hot& one : hot) write_page(out, one.address, one.page);
 }
 
 /// For each cell of an area: lines read, lines written, bytes in near and in far memory.
@@ -119,13 +132,14 @@ void Program::write_map(std::ostream& out) const {
   for (const Area& area : areas_of(space_)) {
     const Bytes size = area.cell();
     std::vector<Cell> cells((area.end - area.begin + size - 1) / size);
-    for (auto page = space_.pages().lower_bound(area.begin);
-         page != space_.pages().end() && page->first < area.end; ++page) {
-      Cell& cell = cells[(page->first - area.begin) / size];
-      cell.reads += page->second.reads;
-      cell.writes += page->second.writes;
-      (space_.is_near(page->second.frame) ? cell.near : cell.far) += size_of(page->second);
-    }
+    space_.each_page(
+        [&](std::uint64_t address, const AddressSpace::Page& page) {
+          Cell& cell = cells[(address - area.begin) / size];
+          cell.reads += page.reads;
+          cell.writes += page.writes;
+          (space_.is_near(page.frame) ? cell.near : cell.far) += size_of(page);
+        },
+        area.begin, area.end);
     out << "map." << area.begin << " = " << size << ' ' << name_of(area.kind);
     for (const Cell& cell : cells) {
       out << ' ' << cell.reads << ' ' << cell.writes << ' ' << cell.near << ' ' << cell.far;
@@ -135,10 +149,12 @@ void Program::write_map(std::ostream& out) const {
 }
 
 void Program::write_wear(std::ostream& out) const {
-  std::vector<std::uint64_t> counts = far_writes_.counts();
+  const Distribution counts = far_writes_.counts();
+  std::uint64_t written = 0;
+  for (const auto& [count, blocks] : counts) written += blocks;
   out << "written_blocks.bytes = " << BlockWrites::block << '\n'
-      << "written_blocks.count = " << counts.size() << '\n';
-  write_hottest(out, "most_written_blocks", std::move(counts));
+      << "written_blocks.count = " << written << '\n';
+  write_hottest(out, "most_written_blocks", counts);
 }
 
 }  // namespace nearfar::frontend

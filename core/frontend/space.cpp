@@ -17,14 +17,31 @@ constexpr std::uint64_t up(std::uint64_t address, Bytes size) {
 }  // namespace
 
 AddressSpace::AddressSpace(const Frames& near, const Frames& far, Options options)
-    : options_(std::move(options)), near_(near), far_(far) {}
+    : options_(std::move(options)), near_(near), far_(far), counts_(options_.policy != nullptr) {}
+
+PageTable::Word AddressSpace::word_of(Address frame, bool stays) const {
+  const bool far = !is_near(frame);
+  const std::uint64_t number = (frame - (far ? far_ : near_).first()) / Frames::small + 1;
+  if (number >> (32 - frame_shift) != 0) {
+    throw InputError("the program needs more than 4 TiB of one tier, which is not supported");
+  }
+  return static_cast<PageTable::Word>(number << frame_shift) | (far ? far_bit : 0) |
+         (stays ? stays_bit : 0);
+}
+
+AddressSpace::Page AddressSpace::page_of(const PageTable::Found& found) const {
+  const Address frame = frame_at(found.word);
+  const FrameCounts::Counts counts = counts_.of(frame);
+  return {.frame = frame,
+          .huge = found.huge,
+          .stays = (found.word & stays_bit) != 0,
+          .reads = counts.reads,
+          .writes = counts.writes};
+}
 
 sim::cpu::PageMap::Frame AddressSpace::frame_of(Address address) {
-  // The page that begins last before the address, if it reaches that far.
-  if (auto found = pages_.upper_bound(address.value()); found != pages_.begin()) {
-    --found;
-    const Page& page = found->second;
-    if (address.value() - found->first < size_of(page)) return {page.frame, page.huge};
+  if (const PageTable::Found found = table_.find(address.value()); found.word != 0) {
+    return {frame_at(found.word), found.huge};
   }
   std::uint64_t begin = 0;
   const Region* const region = region_of(address.value(), begin);
@@ -42,13 +59,10 @@ sim::cpu::PageMap::Frame AddressSpace::frame_of(Address address) {
   // A huge page takes the place of small ones that its mapping had before it grew.
   if (huge) forget_from(huge_page, huge_end);
   const std::uint64_t page = huge ? huge_page : down(address.value(), Frames::small);
-  Page placed = place(page, huge, stays);
-  placed.persistent = persistent;
-  pages_.emplace(page, placed);
-  return {placed.frame, placed.huge};
+  return {place(page, huge, stays), huge};
 }
 
-AddressSpace::Page AddressSpace::place(std::uint64_t page, bool huge, bool stays) {
+Address AddressSpace::place(std::uint64_t page, bool huge, bool stays) {
   Tier tier = Tier::far;
   if (!stays) {
     switch (options_.placement) {
@@ -74,8 +88,9 @@ AddressSpace::Page AddressSpace::place(std::uint64_t page, bool huge, bool stays
                      std::to_string(near_.in_use() + far_.in_use()) +
                      " B are in use; give the model a larger capacity");
   }
-  page_at_.insert_or_assign(frame->value(), page);
-  return {.frame = *frame, .huge = huge, .stays = stays};
+  table_.set(page, huge, word_of(*frame, stays));
+  counts_.take(*frame, huge, page);
+  return *frame;
 }
 
 const AddressSpace::Region* AddressSpace::region_of(std::uint64_t address,
@@ -147,27 +162,24 @@ void AddressSpace::unmapped(Address address, Bytes bytes) {
   const std::uint64_t begin = down(address.value(), Frames::small);
   const std::uint64_t end = up(address.value() + bytes, Frames::small);
   cut_regions(begin, end);
-  auto page = pages_.lower_bound(down(begin, Frames::huge));
-  while (page != pages_.end() && page->first < end) {
-    const auto next = std::next(page);
-    const std::uint64_t page_end = page->first + size_of(page->second);
-    if (page_end > begin && !any_mapped(page->first, page_end)) forget(page);
-    page = next;
-  }
+  each_page(
+      [&](std::uint64_t address, const Page& page) {
+        const std::uint64_t page_end = address + size_of(page);
+        if (page_end > begin && !any_mapped(address, page_end)) forget(address, page);
+      },
+      down(begin, Frames::huge), end);
 }
 
 void AddressSpace::forget_from(std::uint64_t begin, std::uint64_t end) {
-  auto page = pages_.lower_bound(begin);
-  while (page != pages_.end() && page->first < end) forget(page++);
+  each_page([&](std::uint64_t address, const Page& page) { forget(address, page); }, begin, end);
 }
 
-void AddressSpace::forget(Pages::iterator page) {
-  const Page& gone = page->second;
-  if (options_.policy && !gone.stays) options_.policy->removed(page->first / unit());
-  gone_lines_ += gone.reads + gone.writes;
-  page_at_.erase(gone.frame.value());
-  (is_near(gone.frame) ? near_ : far_).give_back(gone.frame, gone.huge);
-  pages_.erase(page);
+void AddressSpace::forget(std::uint64_t address, const Page& page) {
+  if (options_.policy && !page.stays) options_.policy->removed(address / unit());
+  gone_lines_ += page.reads + page.writes;
+  counts_.give_back(page.frame);
+  (is_near(page.frame) ? near_ : far_).give_back(page.frame, page.huge);
+  table_.set(address, page.huge, 0);
   ++generation_;
 }
 
@@ -177,35 +189,29 @@ void AddressSpace::remapped(Address from, Bytes from_bytes, Address to, Bytes to
   const Mapping kind = region != nullptr ? region->kind : Mapping::memory;
   std::vector<std::pair<std::uint64_t, Page>> moved;
   const Bytes kept = from_bytes < to_bytes ? from_bytes : to_bytes;
-  for (auto page = pages_.lower_bound(from.value());
-       page != pages_.end() && page->first - from.value() < kept;) {
-    // Policies know pages by their addresses: to them it is another page.
-    const std::uint64_t there = page->first - from.value() + to.value();
-    const bool aligned = !page->second.huge || there % Frames::huge == 0;
-    if (!options_.policy && aligned) {
-      moved.emplace_back(there, page->second);
-      page = pages_.erase(page);
-    } else {
-      ++page;
-    }
-  }
+  each_page(
+      [&](std::uint64_t address, const Page& page) {
+        // Policies know pages by their addresses: to them it is another page.
+        const std::uint64_t there = address - from.value() + to.value();
+        if (options_.policy || (page.huge && there % Frames::huge != 0)) return;
+        moved.emplace_back(there, page);
+        table_.set(address, page.huge, 0);
+      },
+      from.value(), from.value() + kept);
   unmapped(from, from_bytes);
   mapped(to, to_bytes, kind);
   for (const auto& [there, page] : moved) {
-    pages_.emplace(there, page);
-    page_at_.insert_or_assign(page.frame.value(), there);
+    table_.set(there, page.huge, word_of(page.frame, page.stays));
   }
   ++generation_;
 }
 
 void AddressSpace::touched(Address line, bool write, Tick now, std::vector<Copy>& copies) {
-  auto owner = page_at_.find(down(line.value(), Frames::small));
-  if (owner == page_at_.end()) owner = page_at_.find(down(line.value(), Frames::huge));
-  if (owner == page_at_.end()) return;  // the page has gone while the line was on its way
-  const std::uint64_t address = owner->second;
-  Page& page = pages_.at(address);
-  ++(write ? page.writes : page.reads);
-  if (!options_.policy || page.stays) return;
+  const Address frame = counts_.add(line, write);
+  // The page has gone while the line was on its way; or nobody asks where it is.
+  if (frame == FrameCounts::nowhere || !options_.policy) return;
+  const std::uint64_t address = counts_.owner(frame);
+  if ((table_.find(address).word & stays_bit) != 0) return;
   wanted_.clear();
   options_.policy->accessed(address / unit(), write, now, wanted_);
   for (const policy::Move& move : wanted_) this->move(move, copies);
@@ -214,38 +220,39 @@ void AddressSpace::touched(Address line, bool write, Tick now, std::vector<Copy>
 /// Both pages of an exchange are read, then written: a buffer holds them in between.
 void AddressSpace::move(const policy::Move& move, std::vector<Copy>& copies) {
   const std::uint64_t in = move.in * unit();
-  const auto found = pages_.find(in);
-  if (found == pages_.end() || is_near(found->second.frame)) return;
+  const PageTable::Found found = table_.find(in);
+  if (found.word == 0) return;
+  const Page page = page_of(found);
+  if (is_near(page.frame)) return;
   if (move.out != policy::Move::nobody) {
     const std::uint64_t out = move.out * unit();
-    const auto other = pages_.find(out);
-    if (other == pages_.end() || !is_near(other->second.frame)) return;
-    const Address near = other->second.frame;
-    const Address far = found->second.frame;
-    relocate(out, far, copies);
-    relocate(in, near, copies);
+    const PageTable::Found there = table_.find(out);
+    if (there.word == 0) return;
+    const Page other = page_of(there);
+    if (!is_near(other.frame)) return;
+    relocate(out, other, page.frame, copies);
+    relocate(in, page, other.frame, copies);
     return;
   }
-  const bool huge = found->second.huge;
-  const std::optional<Address> frame = near_.take(huge);
+  const std::optional<Address> frame = near_.take(page.huge);
   if (!frame) return;
-  const Address far = found->second.frame;
-  page_at_.erase(far.value());
-  far_.give_back(far, huge);
-  relocate(in, *frame, copies);
+  counts_.give_back(page.frame);
+  far_.give_back(page.frame, page.huge);
+  relocate(in, page, *frame, copies);
 }
 
-void AddressSpace::relocate(std::uint64_t page, Address to, std::vector<Copy>& copies) {
-  Page& moved = pages_.at(page);
-  copies.push_back({.from = moved.frame, .to = to, .bytes = size_of(moved)});
-  moved.frame = to;
-  page_at_.insert_or_assign(to.value(), page);
+void AddressSpace::relocate(std::uint64_t address, const Page& page, Address to,
+                            std::vector<Copy>& copies) {
+  copies.push_back({.from = page.frame, .to = to, .bytes = size_of(page)});
+  table_.set(address, page.huge, word_of(to, page.stays));
+  counts_.take(to, page.huge, address);
+  counts_.set(to, {.reads = page.reads, .writes = page.writes});
   ++moves_;
   ++generation_;
 }
 
 void AddressSpace::forget_counts() {
-  for (auto& [address, page] : pages_) page.reads = page.writes = 0;
+  counts_.forget_counts();
   moves_ = 0;
   gone_lines_ = 0;
 }

@@ -5,11 +5,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/address.h"
+#include "frontend/frame_counts.h"
 #include "frontend/frames.h"
+#include "frontend/page_table.h"
 #include "policy/policy.h"
 #include "sim/cpu/core.h"
 
@@ -48,7 +49,6 @@ class AddressSpace final : public sim::cpu::PageMap {
   struct Page {
     Address frame;
     bool huge = false;
-    bool persistent = false;
     bool stays = false;  ///< in far memory: persistent, or among what is
     std::uint64_t reads = 0;  ///< lines that memory was asked for
     std::uint64_t writes = 0;
@@ -77,8 +77,15 @@ class AddressSpace final : public sim::cpu::PageMap {
   [[nodiscard]] Bytes in_use(Tier tier) const {
     return (tier == Tier::near ? near_ : far_).in_use();
   }
-  /// By address in the program.
-  [[nodiscard]] const std::map<std::uint64_t, Page>& pages() const { return pages_; }
+  /// Pages that are placed.
+  [[nodiscard]] std::size_t pages() const { return table_.size(); }
+  /// Calls `take(address, page)` for each of them that begins in a range of the program's addresses.
+  template <typename Take>
+  void each_page(const Take& take, std::uint64_t begin = 0, std::uint64_t end = ~std::uint64_t{0}) const {
+    table_.each(begin, end, [&](std::uint64_t address, bool huge, PageTable::Word word) {
+      take(address, page_of({word, huge}));
+    });
+  }
   void forget_counts();
 
   /// What a page belongs to; nothing where nothing had been mapped that anybody knew of.
@@ -99,7 +106,18 @@ class AddressSpace final : public sim::cpu::PageMap {
     Mapping kind = Mapping::memory;
   };
 
-  using Pages = std::map<std::uint64_t, Page>;
+  // A word of the table: which frame of its tier, counted from 1, whether the tier is far memory,
+  // whether the page stays there.
+  static constexpr PageTable::Word stays_bit = 1;
+  static constexpr PageTable::Word far_bit = 2;
+  static constexpr unsigned frame_shift = 2;
+
+  [[nodiscard]] PageTable::Word word_of(Address frame, bool stays) const;
+  [[nodiscard]] Address frame_at(PageTable::Word word) const {
+    const Frames& tier = (word & far_bit) != 0 ? far_ : near_;
+    return tier.first() + ((word >> frame_shift) - Bytes{1}) * Frames::small;
+  }
+  [[nodiscard]] Page page_of(const PageTable::Found& found) const;
 
   [[nodiscard]] static Bytes size_of(const Page& page) {
     return page.huge ? Frames::huge : Frames::small;
@@ -111,19 +129,19 @@ class AddressSpace final : public sim::cpu::PageMap {
   [[nodiscard]] bool any_mapped(std::uint64_t begin, std::uint64_t end) const;
   [[nodiscard]] bool any_mapped(std::uint64_t begin, std::uint64_t end, Mapping kind) const;
   [[nodiscard]] Frames& frames(Tier tier) { return tier == Tier::near ? near_ : far_; }
-  Page place(std::uint64_t page, bool huge, bool stays);
+  Address place(std::uint64_t page, bool huge, bool stays);
   /// Forgets the pages that begin in a range.
   void forget_from(std::uint64_t begin, std::uint64_t end);
-  void forget(Pages::iterator page);
+  void forget(std::uint64_t address, const Page& page);
   void cut_regions(std::uint64_t begin, std::uint64_t end);
   void move(const policy::Move& move, std::vector<Copy>& copies);
-  void relocate(std::uint64_t page, Address to, std::vector<Copy>& copies);
+  void relocate(std::uint64_t address, const Page& page, Address to, std::vector<Copy>& copies);
 
   Options options_;
   Frames near_, far_;
   std::map<std::uint64_t, Region> regions_;  ///< by first address
-  Pages pages_;
-  std::unordered_map<std::uint64_t, std::uint64_t> page_at_;  ///< by frame; asked, never walked
+  PageTable table_;
+  FrameCounts counts_;  ///< which know the frames' owners for policies alone
   std::vector<policy::Move> wanted_;
   std::uint64_t placed_ = 0;
   std::uint64_t unknown_pages_ = 0;
