@@ -102,7 +102,8 @@ Program::Program(const Settings& settings, const Options& options)
   });
   socket_.watch_fences([this](Core core, bool full, Tick at) {
     const auto kind = full ? trace::Access::full_fence : trace::Access::store_fence;
-    if (trace_) trace_->add(core, kind, {}, at, executed(core));
+    const Thread thread = cores_.thread_on(core);
+    if (trace_) trace_->add(static_cast<std::uint16_t>(thread), kind, {}, at, executed(thread));
   });
   cores_.after_each([this] { after_step(); });
 }
@@ -125,13 +126,13 @@ void Program::sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address l
   if (moves) {
     trace_->add(moving_thread, access, line, at, 0);
   } else {
-    trace_->add(core, access, line, at, executed(core));
+    const Thread thread = cores_.thread_on(core);
+    trace_->add(static_cast<std::uint16_t>(thread), access, line, at, executed(thread));
   }
 }
 
-/// Every thread has a core of its own, of the same number.
-std::uint64_t Program::executed(std::uint16_t core) const {
-  return cores_.core(core).counts().instructions;
+std::uint64_t Program::executed(Thread thread) const {
+  return cores_.counts(thread).instructions;
 }
 
 /// Pages are moved between events, not within one.
@@ -160,8 +161,7 @@ Program::Thread Program::thread_started(Tick at) {
 
 /// What waits to be played has not been counted, and takes no time here either.
 void Program::look(Thread thread) {
-  const sim::cpu::Core& core = cores_.core(thread);
-  activity_.look(thread, core.retired(), core.counts());
+  activity_.look(thread, cores_.retired(thread), cores_.counts(thread));
 }
 
 void Program::look_at_all() {
@@ -172,7 +172,7 @@ void Program::look_at_all() {
 void Program::run(Thread thread, const sim::cpu::Block& block,
                   std::span<const sim::cpu::Access> accesses) {
   cores_.feed(thread, block, accesses);
-  if (cores_.size() != 1) cores_.play();
+  if (cores_.cores() != 1) cores_.play();
 }
 
 void Program::flush_range(Thread thread, Address address, Bytes bytes) {
@@ -186,10 +186,16 @@ void Program::left(Thread thread) {
   look(thread);
 }
 
+void Program::thread_ended(Thread thread) {
+  cores_.end(thread);
+  cores_.play();
+  look(thread);
+}
+
 void Program::came_back(Thread thread, Tick at) {
   look(thread);
   cores_.come_back(thread, at);
-  activity_.idle(thread, cores_.core(thread).clock());
+  activity_.idle(thread, cores_.clock(thread));
 }
 
 void Program::wait(Thread thread, Tick until) {

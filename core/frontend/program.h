@@ -29,7 +29,7 @@ namespace nearfar::frontend {
 ///     ...  program.now(thread)                       // what the program's clock shows
 ///     program.report(out);
 ///
-/// Every thread has its own core. run() plays what can be played and keeps the rest until the
+/// Every thread has its own core while it lasts. run() plays what can be played and keeps the rest until the
 /// other threads have got as far: a thread whose `ahead()` is true should be held until it is
 /// not. One that does not run (in a system call, waiting, ended) has to say so with left(), or
 /// all the others wait for it.
@@ -65,7 +65,7 @@ class Program {
 
   /// A thread that begins at `at`, or now if that is past.
   Thread thread_started(Tick at = Tick{});
-  void thread_ended(Thread thread) { left(thread); }
+  void thread_ended(Thread thread);
 
   /// What the thread has executed. `block` has to stay where it is for as long as the program.
   /// Throws InputError when memory runs out.
@@ -111,7 +111,7 @@ class Program {
 
   void begin(Tick at);
   void sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address line, Tick at);
-  [[nodiscard]] std::uint64_t executed(std::uint16_t core) const;
+  [[nodiscard]] std::uint64_t executed(Thread thread) const;
   void after_step();
   void look(Thread thread);
   void look_at_all();

@@ -119,7 +119,7 @@ void Program::report(std::ostream& out) {
 void Program::write_threads(std::ostream& out) const {
   CoreCounts sum;
   for (Thread thread = 0; thread < cores_.size(); ++thread) {
-    const CoreCounts& counts = cores_.core(thread).counts();
+    const CoreCounts& counts = cores_.counts(thread);
     write_core(out, "thread." + std::to_string(thread) + ".", counts);
     sum += counts;
   }

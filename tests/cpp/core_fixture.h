@@ -124,7 +124,7 @@ struct CoreMachine {
     return static_cast<double>((finish() - begin).ps()) / 500.0 / static_cast<double>(times);
   }
   [[nodiscard]] const CoreCounts& counts(Cores::Thread thread = 0) {
-    return cores().core(thread).counts();
+    return cores().counts(thread);
   }
   [[nodiscard]] Tick miss() const { return config.read_out + memory_latency + config.read_back; }
 

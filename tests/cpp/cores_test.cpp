@@ -125,6 +125,60 @@ TEST(Cores, CountNoTimeThatAThreadSpendsElsewhere) {
   }
 }
 
+/// One thread for as long as the others, which come one after the other.
+struct Shift {
+  std::size_t cores = 0;
+  std::vector<Tick> clocks;
+  std::vector<CoreCounts> counts;
+};
+
+Shift play_in_turn(std::size_t threads, std::uint64_t feeder) {
+  CoreMachine machine;
+  machine.pages.huge = false;
+  Cores& cores = machine.cores();
+  Rng rng(feeder);
+  const std::vector<Code> first = random_program(1, 60 * threads);
+  const std::vector<std::vector<Code>> others = {random_program(2, 60), random_program(3, 60)};
+  const auto feed = [&](Cores::Thread thread, const Code& code) {
+    cores.feed(thread, code.block, code.accesses);
+    if (rng.below(3) == 0) cores.play();
+  };
+  cores.add();
+  std::size_t at = 0;
+  for (std::size_t n = 1; n < threads; ++n) {
+    // All begin and end in this order; what is fed in between comes in any.
+    const Cores::Thread thread = cores.add();
+    for (const Code& code : others[n % 2]) {
+      while (at < 60 * n && rng.below(2) == 0) feed(0, first[at++]);
+      feed(thread, code);
+    }
+    cores.end(thread);
+    while (at < 60 * n) feed(0, first[at++]);
+  }
+  cores.leave(0);
+  cores.play();
+  Shift told{.cores = cores.cores()};
+  for (Cores::Thread thread = 0; thread < threads; ++thread) {
+    EXPECT_TRUE(cores.catch_up(thread));
+    told.clocks.push_back(cores.clock(thread));
+    told.counts.push_back(cores.counts(thread));
+  }
+  return told;
+}
+
+TEST(Cores, AreTakenAgainWhenTheirThreadsHaveEnded) {
+  const Shift told = play_in_turn(40, 1);
+  EXPECT_EQ(told.cores, 2u);
+  std::uint64_t instructions = 0;
+  for (const Code& code : random_program(3, 60)) instructions += code.block.instructions.size();
+  for (std::size_t thread = 1; thread < told.counts.size(); thread += 2) {
+    EXPECT_EQ(told.counts[thread].instructions, instructions);
+  }
+  // What was done on them before makes no difference to the caches alone: they are warm.
+  EXPECT_LT(told.counts[39].stack[static_cast<std::size_t>(Cause::memory)],
+            told.counts[1].stack[static_cast<std::size_t>(Cause::memory)]);
+}
+
 TEST(Cores, HoldAThreadThatIsAQuantumAhead) {
   CoreMachine machine;
   machine.cores().add();

@@ -38,9 +38,9 @@ Told play(const std::vector<Code>& program, const CoreConfig& core, bool short_w
   Told told;
   for (const Code& code : program) {
     cores.feed(0, code.block, code.accesses);
-    told.times.emplace_back(cores.core(0).clock(), cores.core(0).retired());
+    told.times.emplace_back(cores.clock(0), cores.retired(0));
   }
-  told.times.emplace_back(machine.finish(), cores.core(0).retired());
+  told.times.emplace_back(machine.finish(), cores.retired(0));
   const CoreCounts& counts = machine.counts();
   told.counts = {counts.instructions, counts.loads,    counts.stores,     counts.forwarded,
                  counts.branches,     counts.mispredicted, counts.nt_lines, counts.nt_partial,

@@ -169,7 +169,7 @@ TEST(StoreBuffer, LetsLoadsPassAStoreFence) {
   }
   machine.cores().feed(0, ordered.block, ordered.accesses);
   while (machine.counts().instructions < 20) machine.socket->step(Tick::never());
-  EXPECT_LT(machine.cores().core(0).retired() - begin, machine.config.nt_out);
+  EXPECT_LT(machine.cores().retired(0) - begin, machine.config.nt_out);
 }
 
 TEST(StoreBuffer, ForwardsToALoadOfTheSameBytes) {

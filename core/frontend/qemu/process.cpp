@@ -181,6 +181,7 @@ void Process::end_thread(Thread& thread) {
   const std::lock_guard lock(mutex_);
   simulate(thread);
   engine_->end_thread(thread.engine);
+  thread.recorder.release();
   gate_.leave(thread.gate, engine_->clock(thread.engine));
   current = nullptr;
 }

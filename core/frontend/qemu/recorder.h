@@ -35,6 +35,14 @@ class Recorder {
     return runs_.size() >= most_runs || accesses_.size() >= most_accesses;
   }
 
+  /// Nothing more will be collected: the memory is free.
+  void release() {
+    runs_ = {};
+    accesses_ = {};
+    load_ = store_ = none;
+    executing_ = nullptr;
+  }
+
   /// A block begins to execute.
   void begin(const Translated& block) {
     const bool goes_on = executing_ != nullptr && block.goes_on(*executing_);

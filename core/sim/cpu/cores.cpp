@@ -8,47 +8,91 @@
 namespace nearfar::sim::cpu {
 
 Cores::Thread Cores::add(Tick at) {
+  const auto thread = static_cast<Thread>(threads_.size());
+  const bool again = !free_.empty();
+  const std::size_t on = again ? free_.front() : make_core();
+  threads_.push_back({.on = on, .at = max(at, socket_.now())});
+  Running& running = running_[on];
+  running.runs = true;
+  if (again) {
+    free_.pop_front();
+    running.input.push_back({.kind = Input::Kind::begin,
+                             .thread = thread,
+                             .first_access = running.accesses.size()});
+  } else {
+    begin(running, thread);
+  }
+  return thread;
+}
+
+std::size_t Cores::make_core() {
   Running running;
   if (config_.kind == CoreConfig::Kind::simple) {
     running.core = std::make_unique<SimpleCore>(socket_, config_, pages_);
   } else {
     running.core = std::make_unique<WindowCore>(socket_, config_, pages_);
   }
-  running.core->skip_to(max(at, socket_.now()));
   running.pace = config_.period.ps() / config_.width;
+  running_.push_back(std::move(running));
+  return running_.size() - 1;
+}
+
+/// The thread has the core from now on.
+void Cores::begin(Running& running, Thread thread) {
+  running.thread = thread;
+  running.core->skip_to(threads_[thread].at);
   running.paced_at = running.core->clock();
-  threads_.push_back(std::move(running));
-  return static_cast<Thread>(threads_.size() - 1);
+  running.paced = 0;
 }
 
 void Cores::feed(Thread thread, const Block& block, std::span<const Access> accesses) {
-  Running& running = threads_[thread];
+  Known& known = threads_[thread];
+  Running& running = running_[known.on];
   // Alone, and with nothing before it: no need to keep it.
-  if (threads_.size() == 1 && running.input.empty()) {
+  if (running_.size() == 1 && running.input.empty()) {
     while (true) {
       keep_up(running);
       if (running.core->play(block, accesses)) return;
       step(Tick::never());
     }
   }
-  running.input.push_back(
-      {.block = &block, .first_access = running.accesses.size(), .accesses = accesses.size()});
+  running.input.push_back({.thread = thread,
+                           .block = &block,
+                           .first_access = running.accesses.size(),
+                           .accesses = accesses.size()});
   running.accesses.insert(running.accesses.end(), accesses.begin(), accesses.end());
-  running.waiting += block.instructions.size();
+  ++known.inputs;
+  known.waiting += block.instructions.size();
 }
 
 void Cores::flush(Thread thread, Address address, Bytes bytes, bool keep) {
   if (bytes == 0) return;
   const Address first = address.aligned_down(line_bytes);
-  threads_[thread].input.push_back(
-      {.address = first, .bytes = address + bytes - first, .keep = keep});
+  Running& running = running_[threads_[thread].on];
+  ++threads_[thread].inputs;
+  running.input.push_back({.kind = Input::Kind::flush,
+                           .thread = thread,
+                           .address = first,
+                           .bytes = address + bytes - first,
+                           .keep = keep,
+                           .first_access = running.accesses.size()});
 }
 
-void Cores::leave(Thread thread) { threads_[thread].runs = false; }
+void Cores::leave(Thread thread) { running_[threads_[thread].on].runs = false; }
+
+void Cores::end(Thread thread) {
+  leave(thread);
+  free_.push_back(threads_[thread].on);
+}
 
 void Cores::come_back(Thread thread, Tick at) {
-  Running& running = threads_[thread];
+  Known& known = threads_[thread];
+  Running& running = running_[known.on];
   running.runs = true;
+  if (!plays(thread)) {
+    known.at = max(known.at, max(at, socket_.now()));
+    return;
+  }
   running.core->skip_to(max(at, socket_.now()));
   // Being elsewhere is no pace.
   running.paced_at = running.core->clock();
@@ -56,17 +100,19 @@ void Cores::come_back(Thread thread, Tick at) {
 }
 
 Tick Cores::clock(Thread thread) const {
-  const Running& running = threads_[thread];
-  return max(running.core->clock(), running.core->retired()) +
-         Tick(running.waiting * config_.period.ps() / config_.width);
+  const Known& known = threads_[thread];
+  if (known.over) return known.clock;
+  const Core& core = *running_of(thread).core;
+  return max(plays(thread) ? Tick{} : known.at, max(core.clock(), core.retired())) +
+         Tick(known.waiting * config_.period.ps() / config_.width);
 }
 
-/// The thread that plays next, if any runs that does not wait for an event.
+/// The core that plays next, if any runs that does not wait for an event.
 Cores::Running* Cores::behind() {
   Running* first = nullptr;
-  for (Running& thread : threads_) {
-    if (thread.blocked || (!thread.runs && thread.input_at == thread.input.size())) continue;
-    if (first == nullptr || thread.core->clock() < first->core->clock()) first = &thread;
+  for (Running& running : running_) {
+    if (running.blocked || (!running.runs && running.input_at == running.input.size())) continue;
+    if (first == nullptr || running.core->clock() < first->core->clock()) first = &running;
   }
   return first;
 }
@@ -74,8 +120,8 @@ Cores::Running* Cores::behind() {
 void Cores::play() {
   while (true) {
     Running* const next = behind();
-    const bool anyone_blocked = std::any_of(threads_.begin(), threads_.end(),
-                                            [](const Running& thread) { return thread.blocked; });
+    const bool anyone_blocked = std::any_of(running_.begin(), running_.end(),
+                                            [](const Running& one) { return one.blocked; });
     if (anyone_blocked && step(next == nullptr ? Tick::never() : next->core->clock())) continue;
     if (next == nullptr || next->input_at == next->input.size()) return;
     keep_up(*next);
@@ -85,81 +131,99 @@ void Cores::play() {
 
 /// Events that nobody waits for happen, too, when their time has long come. The quantum has no say
 /// in it: it is how much waits for other threads, and changes no time.
-void Cores::keep_up(const Running& thread) {
+void Cores::keep_up(const Running& running) {
   constexpr Tick long_ago(1'000'000);
-  while (socket_.now() + long_ago < thread.core->clock() && socket_.busy()) {
-    step(thread.core->clock());
+  while (socket_.now() + long_ago < running.core->clock() && socket_.busy()) {
+    step(running.core->clock());
   }
 }
 
 /// Whatever happens may be what somebody waits for.
 bool Cores::step(Tick until) {
   if (!socket_.step(until)) return false;
-  for (Running& thread : threads_) thread.blocked = false;
+  for (Running& running : running_) running.blocked = false;
   if (after_) after_();
   return true;
 }
 
-bool Cores::play_one(Running& thread) {
-  Input& input = thread.input[thread.input_at];
-  if (input.block == nullptr) {
-    if (!play_flush(thread, input)) return false;
-  } else {
-    const std::span accesses(thread.accesses);
-    if (!thread.core->play(*input.block, accesses.subspan(input.first_access, input.accesses))) {
-      return false;
+bool Cores::play_one(Running& running) {
+  Input& input = running.input[running.input_at];
+  Known& known = threads_[input.thread];
+  switch (input.kind) {
+    case Input::Kind::begin: {
+      if (!running.core->drained()) return false;
+      Known& before = threads_[running.thread];
+      before.clock = clock(running.thread);
+      before.retired = running.core->retired();
+      before.counts = running.core->counts();
+      before.over = true;
+      running.core->forget_counts();
+      begin(running, input.thread);
+      break;
     }
-    thread.waiting -= input.block->instructions.size();
-    follow_pace(thread, input.block->instructions.size());
+    case Input::Kind::flush:
+      if (!play_flush(running, input)) return false;
+      --known.inputs;
+      break;
+    case Input::Kind::block: {
+      const std::span accesses(running.accesses);
+      if (!running.core->play(*input.block, accesses.subspan(input.first_access, input.accesses))) {
+        return false;
+      }
+      --known.inputs;
+      known.waiting -= input.block->instructions.size();
+      follow_pace(running, input.block->instructions.size());
+      break;
+    }
   }
-  ++thread.input_at;
-  forget_played(thread);
+  ++running.input_at;
+  forget_played(running);
   return true;
 }
 
-void Cores::follow_pace(Running& thread, std::uint64_t instructions) {
+void Cores::follow_pace(Running& running, std::uint64_t instructions) {
   constexpr std::uint64_t enough = 64;
-  thread.paced += instructions;
-  if (thread.paced < enough) return;
-  const Tick now = thread.core->clock();
-  thread.pace = (now - thread.paced_at).ps() / thread.paced;
-  thread.paced_at = now;
-  thread.paced = 0;
+  running.paced += instructions;
+  if (running.paced < enough) return;
+  const Tick now = running.core->clock();
+  running.pace = (now - running.paced_at).ps() / running.paced;
+  running.paced_at = now;
+  running.paced = 0;
 }
 
-bool Cores::play_flush(Running& thread, Input& flush) {
+bool Cores::play_flush(Running& running, Input& flush) {
   while (flush.bytes != 0) {
-    if (!thread.core->flush_line(flush.address, flush.keep)) return false;
+    if (!running.core->flush_line(flush.address, flush.keep)) return false;
     flush.address = flush.address + line_bytes;
     flush.bytes -= std::min(flush.bytes, line_bytes);
   }
   return true;
 }
 
-void Cores::forget_played(Running& thread) {
+void Cores::forget_played(Running& running) {
   constexpr std::size_t many = 4096;
-  if (thread.input_at != thread.input.size() && thread.input_at < many) return;
-  const std::size_t accesses = thread.input_at == thread.input.size()
-                                   ? thread.accesses.size()
-                                   : thread.input[thread.input_at].first_access;
-  thread.accesses.erase(thread.accesses.begin(),
-                        thread.accesses.begin() + static_cast<std::ptrdiff_t>(accesses));
-  thread.input.erase(thread.input.begin(),
-                     thread.input.begin() + static_cast<std::ptrdiff_t>(thread.input_at));
-  for (Input& input : thread.input) input.first_access -= accesses;
-  thread.input_at = 0;
+  if (running.input_at != running.input.size() && running.input_at < many) return;
+  const std::size_t accesses = running.input_at == running.input.size()
+                                   ? running.accesses.size()
+                                   : running.input[running.input_at].first_access;
+  running.accesses.erase(running.accesses.begin(),
+                        running.accesses.begin() + static_cast<std::ptrdiff_t>(accesses));
+  running.input.erase(running.input.begin(),
+                     running.input.begin() + static_cast<std::ptrdiff_t>(running.input_at));
+  for (Input& input : running.input) input.first_access -= accesses;
+  running.input_at = 0;
 }
 
-bool Cores::catch_up(Thread index) {
-  const Running& thread = threads_[index];
-  while (!caught_up(index)) {
+bool Cores::catch_up(Thread thread) {
+  const Running& running = running_of(thread);
+  while (!caught_up(thread)) {
     play();
-    if (caught_up(index)) return true;
-    if (thread.input_at != thread.input.size() && !thread.blocked) return false;
+    if (caught_up(thread)) return true;
+    if (running.input_at != running.input.size() && !running.blocked) return false;
     // What it waits for may be the others' to bring about, no later than the first of them acts.
     Tick until = Tick::never();
-    for (const Running& other : threads_) {
-      if (&other != &thread && !other.blocked && other.runs)
+    for (const Running& other : running_) {
+      if (&other != &running && !other.blocked && other.runs)
         until = min(until, other.core->clock());
     }
     if (!step(until)) return false;
@@ -169,14 +233,15 @@ bool Cores::catch_up(Thread index) {
 
 void Cores::bring_memory_up() {
   Tick least = Tick::never();
-  for (const Running& thread : threads_) {
-    if (thread.runs) least = min(least, thread.core->clock());
+  for (const Running& running : running_) {
+    if (running.runs) least = min(least, running.core->clock());
   }
   while (!least.is_never() && socket_.now() < least) step(least);
 }
 
 void Cores::forget_counts() {
-  for (Running& thread : threads_) thread.core->forget_counts();
+  for (Running& running : running_) running.core->forget_counts();
+  for (Known& known : threads_) known.counts = {};
 }
 
 }  // namespace nearfar::sim::cpu

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -12,7 +13,9 @@
 
 namespace nearfar::sim::cpu {
 
-/// The threads of a program, each on a core of its own, before a shared L3 and memory.
+/// The threads of a program, each on a core of its own, before a shared L3 and memory. A thread that
+/// begins takes the core of one that has ended, with what its caches hold; of several the one whose
+/// thread ended first, so that who gets which follows from the order of ends and beginnings alone.
 ///
 /// What a thread does is fed in blocks, and waits here until its time has come: of the threads
 /// that run, the one whose clock is behind plays its next block, and nobody plays before it when
@@ -40,19 +43,23 @@ class Cores {
   void leave(Thread thread);
   /// And back, no earlier than `at`.
   void come_back(Thread thread, Tick at = Tick{});
+  /// The thread has ended. What was fed is still played; then its core is free.
+  void end(Thread thread);
 
   /// Plays what can be played.
   void play();
 
   /// Whether more than a quantum's worth of the thread's blocks waits here, at its latest pace.
   [[nodiscard]] bool ahead(Thread thread) const {
-    const Running& running = threads_[thread];
-    return running.waiting > always_fed && running.waiting * running.pace > config_.quantum.ps();
+    const std::uint64_t waiting = threads_[thread].waiting;
+    return waiting > always_fed && waiting * running_of(thread).pace > config_.quantum.ps();
   }
   /// Whether everything that was fed has retired.
   [[nodiscard]] bool caught_up(Thread thread) const {
-    const Running& running = threads_[thread];
-    return running.input_at == running.input.size() && running.core->drained();
+    const Known& known = threads_[thread];
+    const Running& running = running_[known.on];
+    if (known.over) return true;
+    return running.thread == thread && known.inputs == 0 && running.core->drained();
   }
   /// Plays until caught_up(): false if another thread's input is missing for that.
   bool catch_up(Thread thread);
@@ -63,48 +70,85 @@ class Cores {
 
   /// How far the thread has got; what waits here is taken to need no more than the core's width.
   [[nodiscard]] Tick clock(Thread thread) const;
+  /// Threads that there are or have been; and cores, of which there are as many as there ever were
+  /// threads at a time.
   [[nodiscard]] std::size_t size() const { return threads_.size(); }
-  [[nodiscard]] const Core& core(Thread thread) const { return *threads_[thread].core; }
+  [[nodiscard]] std::size_t cores() const { return running_.size(); }
+  /// Whose instructions a core plays.
+  [[nodiscard]] Thread thread_on(Socket::Core core) const { return running_[core].thread; }
+  /// What the thread's core has counted for it.
+  [[nodiscard]] const CoreCounts& counts(Thread thread) const {
+    return plays(thread) ? running_of(thread).core->counts() : threads_[thread].counts;
+  }
+  /// When the thread's last instruction retired, of those that did.
+  [[nodiscard]] Tick retired(Thread thread) const {
+    return plays(thread) ? running_of(thread).core->retired() : threads_[thread].retired;
+  }
   void forget_counts();
 
  private:
   struct Input {
-    const Block* block = nullptr;  ///< none: a flush
-    Address address{};
+    enum class Kind : std::uint8_t { block, flush, begin } kind = Kind::block;
+    Thread thread = 0;
+    const Block* block = nullptr;
+    Address address{};  ///< of a flush
     Bytes bytes = 0;
     bool keep = false;
     std::size_t first_access = 0;
     std::size_t accesses = 0;
   };
+  /// A core, and what its threads feed it, one after the other.
   struct Running {
     std::unique_ptr<Core> core;
+    Thread thread = 0;  ///< that plays; the last to begin may still wait for it to end
     std::vector<Input> input;
     std::vector<Access> accesses;
     std::size_t input_at = 0;
-    std::uint64_t waiting = 0;  ///< instructions in `input`
-    std::uint64_t pace = 0;  ///< ps an instruction, of the latest
-    Tick paced_at{};  ///< where the core was when that was found
-    std::uint64_t paced = 0;  ///< instructions since
+    std::uint64_t pace = 0;     ///< ps an instruction, of the latest
+    Tick paced_at{};            ///< where the core was when that was found
+    std::uint64_t paced = 0;    ///< instructions since
     bool runs = true;
     bool blocked = false;
+  };
+  /// A thread, and when it is over what it came to.
+  struct Known {
+    std::size_t on = 0;  ///< core
+    Tick at{};  ///< where it begins
+    std::uint64_t inputs = 0;  ///< that wait to be played
+    std::uint64_t waiting = 0;  ///< instructions in them
+    bool over = false;
+    CoreCounts counts{};
+    Tick clock{};
+    Tick retired{};
   };
 
   /// So few instructions may wait however slow they are: handing over to another thread after
   /// each would cost the host more than it is worth.
   static constexpr std::uint64_t always_fed = 100;
 
+  [[nodiscard]] const Running& running_of(Thread thread) const {
+    return running_[threads_[thread].on];
+  }
+  /// Whether it has its core by now, and still does.
+  [[nodiscard]] bool plays(Thread thread) const {
+    return !threads_[thread].over && running_of(thread).thread == thread;
+  }
+  std::size_t make_core();
+  void begin(Running& running, Thread thread);
   [[nodiscard]] Running* behind();
-  bool play_one(Running& thread);
-  bool play_flush(Running& thread, Input& flush);
-  static void follow_pace(Running& thread, std::uint64_t instructions);
-  void forget_played(Running& thread);
-  void keep_up(const Running& thread);
+  bool play_one(Running& running);
+  static bool play_flush(Running& running, Input& flush);
+  static void follow_pace(Running& running, std::uint64_t instructions);
+  void forget_played(Running& running);
+  void keep_up(const Running& running);
   bool step(Tick until);
 
   Socket& socket_;
   CoreConfig config_;
   PageMap& pages_;
-  std::vector<Running> threads_;
+  std::vector<Running> running_;
+  std::vector<Known> threads_;
+  std::deque<std::size_t> free_;  ///< cores, in the order of their threads' ends
   std::function<void()> after_;
 };
 
