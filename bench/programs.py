@@ -1,13 +1,15 @@
-"""How much slower programs run on the simulated machine than natively, and in what memory.
+"""How much slower programs run on the simulated machine than natively, how many instructions are
+simulated in a second, and in what memory.
 
 Processor time of the program and its children, native and simulated in turn, the least of three;
-set-up is taken out by running each twice, with few and with many iterations. Ratios depend on the
-machine that this runs on, and on what else it does.
+set-up is taken out by running each twice, with few and with many iterations. Ratios and speeds
+depend on the machine that this runs on, and on what else it does: the load is printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -52,12 +54,24 @@ def used(command: Sequence[str]) -> Used:
 
 
 def per_iteration(before: Sequence[str], kernel: Kernel, factor: int) -> float:
+    """Seconds."""
     few, many = kernel.iterations * factor // 8, kernel.iterations * factor
     took = [
         min(used([*before, *kernel.words, str(count)]).seconds for _ in range(RUNS))
         for count in (few, many)
     ]
     return (took[1] - took[0]) / (many - few)
+
+
+def instructions(simulated: Sequence[str], kernel: Kernel, folder: str) -> float:
+    """Of all processes, in an iteration."""
+    few, many = kernel.iterations // 8, kernel.iterations
+    counted = []
+    for count in (few, many):
+        result = Path(folder) / "result.json"
+        used([*simulated[:-1], "--json", str(result), "--", *kernel.words, str(count)])
+        counted.append(json.loads(result.read_text())["counts"]["instructions"])
+    return float(counted[1] - counted[0]) / (many - few)
 
 
 def main() -> int:
@@ -75,7 +89,12 @@ def main() -> int:
             Kernel("loop in L1", (program, "loop"), 4_000_000, 200, 0),
             Kernel("redis", (str(REDIS), "2000"), 4000, 40, 100),
         )
-        print(f"{'':16} {'native, ns':>12} {'simulated, ns':>14} {'ratio':>8} {'target':>8}")
+        load = os.getloadavg()[0]
+        print(f"{load:.1f} processes on {os.cpu_count()} processors over the last minute")
+        print(
+            f"{'':16} {'native, ns':>12} {'simulated, ns':>14} {'ratio':>8} {'target':>8} "
+            f"{'million instructions/s':>24}"
+        )
         for kernel in kernels:
             if wanted not in kernel.name:
                 continue
@@ -84,7 +103,8 @@ def main() -> int:
             target = f"{kernel.target:.0f}" if kernel.target else ""
             print(
                 f"{kernel.name:16} {native * 1e9:>12.2f} {inside * 1e9:>14.1f} "
-                f"{inside / native:>8.0f} {target:>8}",
+                f"{inside / native:>8.0f} {target:>8} "
+                f"{instructions(simulated, kernel, folder) / inside / 1e6:>24.1f}",
                 flush=True,
             )
         words = (program, "random", "200000")

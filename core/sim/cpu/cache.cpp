@@ -13,17 +13,21 @@ Cache::Cache(const CacheConfig& config, std::uint64_t seed)
       sets_of_slice_(config.size / line_bytes / config.ways / config.slices),
       set_mask_((sets_of_slice_ & (sets_of_slice_ - 1)) == 0 ? sets_of_slice_ - 1 : 0),
       tags_(sets() * ways_),
+      free_(tags_.size()),
       replacement_(config.policy, sets(), ways_, seed) {}
 
 std::optional<Cache::Victim> Cache::insert(Line line, bool dirty) {
   const std::uint64_t set = set_of(line);
   const std::uint64_t tag = tag_of(line) | (dirty ? dirty_bit : 0);
   const auto first = tags_.begin() + static_cast<std::ptrdiff_t>(set * ways_);
-  const auto free = std::find(first, first + ways_, std::uint64_t{0});
-  if (free != first + ways_) {
-    *free = tag;
-    replacement_.filled(set, static_cast<std::uint32_t>(free - first));
-    return std::nullopt;
+  if (free_ != 0) {
+    const auto free = std::find(first, first + ways_, std::uint64_t{0});
+    if (free != first + ways_) {
+      *free = tag;
+      --free_;
+      replacement_.filled(set, static_cast<std::uint32_t>(free - first));
+      return std::nullopt;
+    }
   }
   const std::uint32_t way = replacement_.victim(set);
   const std::uint64_t left = first[way];

@@ -55,7 +55,10 @@ class Cache {
   /// Brings in a line that is not here; a full set loses one.
   std::optional<Victim> insert(Line line, bool dirty);
 
-  void remove(Slot slot) { tags_[slot] = 0; }
+  void remove(Slot slot) {
+    tags_[slot] = 0;
+    ++free_;
+  }
 
   [[nodiscard]] bool dirty(Slot slot) const { return (tags_[slot] & dirty_bit) != 0; }
   void mark(Slot slot, bool dirty) {
@@ -87,6 +90,7 @@ class Cache {
   std::uint64_t sets_of_slice_;
   std::uint64_t set_mask_;  ///< 0: not a power of two
   std::vector<std::uint64_t> tags_;
+  std::uint64_t free_;  ///< places in which there is no line
   Replacement replacement_;
 };
 

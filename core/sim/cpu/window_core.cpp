@@ -25,6 +25,7 @@ WindowCore::WindowCore(Socket& socket, const CoreConfig& config, PageMap& pages)
 }
 
 bool WindowCore::play(const Block& block, std::span<const Access> accesses) {
+  if (head_ == stuck_at_) return false;
   if (!entered_ && !enter(block)) return false;
   const std::size_t begin = next_instruction_;
   const std::size_t size = block.instructions.size();
@@ -164,7 +165,10 @@ bool WindowCore::issue_pieces(const Instruction& instruction, std::span<const Ac
 /// Room for an instruction: in the reorder buffer, behind the loads before it, behind the stores.
 bool WindowCore::dispatch(std::uint32_t slots, std::uint32_t loads, std::uint32_t stores) {
   const Position room = tail_ + slots - 1 - config_.rob;
-  if (room >= head_) return false;
+  if (room >= head_) {
+    stuck_at_ = head_;
+    return false;
+  }
   Fine at = std::max(dispatch_, left(room));
   if (loads != 0) {
     const Position before = loads_[(load_count_ + loads - 1 - config_.loads) & load_mask_];

@@ -92,7 +92,7 @@ class WindowCore final : public Core {
   struct Inputs {
     Fine latest = 0;  ///< of those that are known
     std::uint32_t count = 0;
-    std::array<Fine, 12> unknown{};
+    std::array<Fine, 12> unknown;  // NOLINT(*-member-init): the first `count` are used
 
     void add(Fine value) {
       if (!cpu::known(value)) {
@@ -179,6 +179,7 @@ class WindowCore final : public Core {
   void later_result(const Instruction& instruction, const Inputs& inputs,
                     StoreBuffer::Number first_store);
   void later_ask(StoreBuffer::Number store, const Inputs& address);
+  void later_compute(const Step& step, Fine at);
   Index new_node(const Node& node, const Inputs& inputs);
   void ready(Index index);
   void ask(Index index);
@@ -223,6 +224,7 @@ class WindowCore final : public Core {
   Position head_ = 0;  ///< the first that has not retired
   Position tail_ = 0;
   Fine retired_ = 0;
+  Position stuck_at_ = nowhere;  ///< the first that has not retired, when that held up issue
   std::vector<Position> loads_;  ///< by number, a ring
   std::uint64_t load_mask_;
   std::uint64_t load_count_ = 0;

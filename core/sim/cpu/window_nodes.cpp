@@ -31,6 +31,24 @@ void WindowCore::later_result(const Instruction& instruction, const Inputs& inpu
   finish(instruction, value, Cause::base);
 }
 
+/// An instruction that may issue at `at`, and computes what is not known yet: all that the general
+/// way would do for it.
+void WindowCore::later_compute(const Step& step, Fine at) {
+  Inputs inputs;
+  inputs.add(at);
+  for (const Register source : step.sources) inputs.add(values_[source]);
+  const Node node{
+      .operation = {.latency = step.latency * period_, .ports = step.ports},
+      .position = tail_,
+      .destinations = step.destinations};
+  const Fine value = unknown_bit | new_node(node, inputs);
+  for (const Register destination : step.destinations) values_[destination] = value;
+  last_value_ = value;
+  dispatch_ = at + slot_time_;
+  slot(tail_++) = {.time = value, .begin = at, .delayed_by = delay_};
+  delay_ = Cause::base;
+}
+
 void WindowCore::later_ask(StoreBuffer::Number store, const Inputs& address) {
   new_node({.kind = Node::Kind::address, .first_store = store, .last_store = store}, address);
 }

@@ -3,7 +3,7 @@
 #include "sim/cpu/window_core.h"
 
 /// The window core's way for most instructions: what takes one issue slot, computes or accesses
-/// one line that L1 has, and waits for nothing that is not known. It does what the general way
+/// one line that L1 has; accesses wait for nothing that is not known. It does what the general way
 /// would, and leaves to that whatever else there is (short_way_test.cpp holds one to the other).
 ///
 /// `all_retired`: so has everything before. Then all registers are known, and each instruction that
@@ -69,7 +69,10 @@ template <bool all_retired, bool many>
   Fine at = 0;
   if (!slot_free<all_retired>(at)) return false;
   const Fine latest = sources_of<many>(step, at);
-  if (!all_retired && !known(latest)) return false;
+  if (!all_retired && !known(latest)) {
+    later_compute(step, at);
+    return true;
+  }
   const Fine value = compute(step, latest);
   values_[step.destinations[0]] = values_[step.destinations[1]] = value;
   if (many) values_[step.destinations[2]] = value;

@@ -65,6 +65,8 @@ void Tiers::advance(Tick until, Sink& sink) {
   };
   if (near_) take(*near_, false);
   take(*far_, true);
+  // Sorting takes memory, and mostly there is one or none.
+  if (sink.size() < first + 2) return;
   std::stable_sort(sink.begin() + static_cast<std::ptrdiff_t>(first), sink.end(),
                    [](const Completion& a, const Completion& b) { return a.time < b.time; });
 }
