@@ -8,9 +8,9 @@
 
 namespace nearfar::frontend {
 
-/// Which word of 32 bits belongs to a page of a program's addresses: 4 B a page of 4 KiB where there
-/// is one among 512, and next to nothing elsewhere. A page of 2 MiB has a word of its own, and may
-/// have small ones beside it.
+/// Which word of 32 bits belongs to a page of a program's addresses: 4 B a page of 4 KiB where
+/// there is one among 512, and next to nothing elsewhere. A page of 2 MiB has a word of its own,
+/// and may have small ones beside it.
 ///
 /// A table of tables, as a processor's: one for each GiB that has a page, in which each 2 MiB has a
 /// part of 512 pages. All 64 bits of an address count.

@@ -131,9 +131,7 @@ void Program::sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address l
   }
 }
 
-std::uint64_t Program::executed(Thread thread) const {
-  return cores_.counts(thread).instructions;
-}
+std::uint64_t Program::executed(Thread thread) const { return cores_.counts(thread).instructions; }
 
 /// Pages are moved between events, not within one.
 void Program::after_step() {

@@ -29,10 +29,10 @@ namespace nearfar::frontend {
 ///     ...  program.now(thread)                       // what the program's clock shows
 ///     program.report(out);
 ///
-/// Every thread has its own core while it lasts. run() plays what can be played and keeps the rest until the
-/// other threads have got as far: a thread whose `ahead()` is true should be held until it is
-/// not. One that does not run (in a system call, waiting, ended) has to say so with left(), or
-/// all the others wait for it.
+/// Every thread has its own core while it lasts. run() plays what can be played and keeps the rest
+/// until the other threads have got as far: a thread whose `ahead()` is true should be held until
+/// it is not. One that does not run (in a system call, waiting, ended) has to say so with left(),
+/// or all the others wait for it.
 class Program {
  public:
   using Thread = sim::cpu::Cores::Thread;

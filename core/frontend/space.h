@@ -79,9 +79,11 @@ class AddressSpace final : public sim::cpu::PageMap {
   }
   /// Pages that are placed.
   [[nodiscard]] std::size_t pages() const { return table_.size(); }
-  /// Calls `take(address, page)` for each of them that begins in a range of the program's addresses.
+  /// Calls `take(address, page)` for each of them that begins in a range of the program's
+  /// addresses.
   template <typename Take>
-  void each_page(const Take& take, std::uint64_t begin = 0, std::uint64_t end = ~std::uint64_t{0}) const {
+  void each_page(const Take& take, std::uint64_t begin = 0,
+                 std::uint64_t end = ~std::uint64_t{0}) const {
     table_.each(begin, end, [&](std::uint64_t address, bool huge, PageTable::Word word) {
       take(address, page_of({word, huge}));
     });

@@ -117,6 +117,22 @@ TEST(Decode, TellsWhereAProgramCanGoOn) {
   EXPECT_EQ(end({0xf3, 0xa4}), BlockEnd::conditional);  // rep movsb: again, or on
 }
 
+TEST(Decode, TellsWhatIsOneOperationWithTheBranchBehindIt) {
+  const auto fusion = [](std::initializer_list<int> bytes) { return decoded(bytes).fusion; };
+  EXPECT_EQ(fusion({0x48, 0x85, 0xc0}), Fusion::any);  // test rax, rax
+  EXPECT_EQ(fusion({0x48, 0x39, 0xd8}), Fusion::order);  // cmp rax, rbx
+  EXPECT_EQ(fusion({0x48, 0x3b, 0x03}), Fusion::order);  // cmp rax, [rbx]
+  EXPECT_EQ(fusion({0x48, 0x83, 0x3b, 0x07}), Fusion::none);  // cmp qword ptr [rbx], 7
+  EXPECT_EQ(fusion({0x48, 0xff, 0xc8}), Fusion::equal);  // dec rax
+  EXPECT_EQ(fusion({0x48, 0xff, 0x0b}), Fusion::none);  // dec qword ptr [rbx]
+  EXPECT_EQ(fusion({0x48, 0x01, 0x03}), Fusion::none);  // add [rbx], rax
+  EXPECT_EQ(fusion({0x48, 0x31, 0xd8}), Fusion::none);  // xor rax, rbx
+  EXPECT_EQ(decoded({0x75, 0xfe}).condition, Condition::equal);  // jne
+  EXPECT_EQ(decoded({0x77, 0xfe}).condition, Condition::carry);  // ja
+  EXPECT_EQ(decoded({0x78, 0xfe}).condition, Condition::other);  // js
+  EXPECT_EQ(decoded({0xeb, 0xfe}).condition, Condition::none);  // jmp
+}
+
 TEST(Decode, FindsTheAddressOfAFlush) {
   const AddressForm form = decoded({0x66, 0x0f, 0xae, 0x74, 0x8b, 0x40}).address;  // [rbx+rcx*4+64]
   EXPECT_TRUE(form.known);

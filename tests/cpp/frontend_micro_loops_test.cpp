@@ -20,10 +20,11 @@
 /// forwarding in 5 cycles (cpu.l1.latency, cpu.core.forward).
 
 // A loop's bytes are what the assembler makes of its text.
-#define LOOP(name, text)                                                                   \
-  extern "C" const std::uint8_t nearfar_loop_##name[], nearfar_loop_##name##_end[];        \
-  asm(".pushsection .rodata\n.globl nearfar_loop_" #name ", nearfar_loop_" #name "_end\n"  \
-      ".intel_syntax noprefix\nnearfar_loop_" #name ":\n1:\n" text                         \
+#define LOOP(name, text)                                                            \
+  extern "C" const std::uint8_t nearfar_loop_##name[], nearfar_loop_##name##_end[]; \
+  asm(".pushsection .rodata\n.globl nearfar_loop_" #name ", nearfar_loop_" #name    \
+      "_end\n"                                                                      \
+      ".intel_syntax noprefix\nnearfar_loop_" #name ":\n1:\n" text                  \
       "\n.att_syntax prefix\nnearfar_loop_" #name "_end:\n.popsection")
 #define ENDS "\ndec rcx\njnz 1b"
 #define TWICE(text) text "\n" text "\n"
@@ -35,7 +36,8 @@ LOOP(add_chain, TWICE(FOUR_TIMES("add rax, rbx")) ENDS);
 LOOP(add_7,
      "add r8, rbx\nadd r9, rbx\nadd r10, rbx\nadd r11, rbx\nadd r12, rbx\nadd r13, rbx\n"
      "add r14, rbx" ENDS);
-LOOP(add_6_test, FOUR_TIMES("add r8, rbx\nadd r9, rbx\nadd r10, rbx") "add r11, rbx\ntest rax, rax\njs 1b");
+LOOP(add_6_test,
+     FOUR_TIMES("add r8, rbx\nadd r9, rbx\nadd r10, rbx") "add r11, rbx\ntest rax, rax\njs 1b");
 LOOP(add_6_inc_ja,
      "add r8, rbx\nadd r9, rbx\nadd r10, rbx\nadd r11, rbx\nadd r12, rbx\nadd r13, rbx\n"
      "inc rcx\nja 1b");
@@ -51,7 +53,8 @@ LOOP(lea_chain, FOUR_TIMES("lea rax, [rax + 8]") ENDS);
 LOOP(cmov_chain, FOUR_TIMES("cmovz rax, rbx") ENDS);
 LOOP(mov_15, TWICE("mov rax, rbx\nmov r8, rbx\nmov r9, rbx\nmov r10, rbx\nmov r11, rbx\n"
                    "mov r12, rbx\nmov r13, rbx") "mov r14, rbx" ENDS);
-LOOP(zero_idiom, TWICE("xor eax, eax\nadd rax, rbx") "xor eax, eax\nimul rax, rbx\nadd rax, rbx" ENDS);
+LOOP(zero_idiom,
+     TWICE("xor eax, eax\nadd rax, rbx") "xor eax, eax\nimul rax, rbx\nadd rax, rbx" ENDS);
 LOOP(addsd_chain, FOUR_TIMES("addsd xmm0, xmm1") ENDS);
 LOOP(addsd_8,
      "addsd xmm0, xmm15\naddsd xmm1, xmm15\naddsd xmm2, xmm15\naddsd xmm3, xmm15\n"
@@ -78,8 +81,7 @@ LOOP(fma_memory_4, FOUR_TIMES("vfmadd231pd ymm0, ymm1, [rsi]") ENDS);
 LOOP(counter, "inc qword ptr [rdi]" ENDS);
 LOOP(counters_4, FOUR_TIMES("inc qword ptr [rdi]") ENDS);
 
-#define CODE(name) \
-  std::span(nearfar_loop_##name, nearfar_loop_##name##_end)
+#define CODE(name) std::span(nearfar_loop_##name, nearfar_loop_##name##_end)
 
 namespace nearfar::sim::cpu {
 namespace {
@@ -134,14 +136,23 @@ std::vector<Loop> memory_loops() {
   return {
       {"4 mov rax,[rax]", CODE(pointer_chase), 20, "a load from L1: 5 cycles", {0, 8, 16, 24}},
       {"8 mov r,[m]", CODE(load_8), 4, "p23", {0, 64, 128, 192, 256, 320, 384, 448}},
-      {"8 mov [m],r", CODE(store_8), 8, "p4, and one commits a cycle",
+      {"8 mov [m],r",
+       CODE(store_8),
+       8,
+       "p4, and one commits a cycle",
        {0, 8, 16, 24, 32, 40, 48, 56}},
-      {"4 mov r,[m] and mov [m],r", CODE(copy_4), 4, "the stores, which loads do not hold up",
+      {"4 mov r,[m] and mov [m],r",
+       CODE(copy_4),
+       4,
+       "the stores, which loads do not hold up",
        {0, 2048, 8, 2056, 16, 2064, 24, 2072}},
       {"4 add rax,[m]", CODE(add_memory_4), 4, "only the additions are a chain", {0, 8, 16, 24}},
       {"4 vfmadd ymm0,[m]", CODE(fma_memory_4), 16, "VFMADD231PD: latency 4", {0, 32, 64, 96}, 32},
       {"inc [m]", CODE(counter), 7, "forwarding 5, addition 1, store 1", {256, 256}},
-      {"inc of 4 counters", CODE(counters_4), 7, "four such chains beside each other",
+      {"inc of 4 counters",
+       CODE(counters_4),
+       7,
+       "four such chains beside each other",
        {256, 256, 320, 320, 384, 384, 448, 448}},
   };
 }

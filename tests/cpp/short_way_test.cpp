@@ -36,13 +36,15 @@ Told play(const std::vector<Code>& program, const CoreConfig& core, bool short_w
   Cores& cores = machine.cores();
   cores.add();
   Told told;
+  Rng rng(1);
   for (const Code& code : program) {
+    if (rng.below(50) == 0) cores.come_back(0, machine.finish() + Tick(1000 * rng.below(20)));
     cores.feed(0, code.block, code.accesses);
     told.times.emplace_back(cores.clock(0), cores.retired(0));
   }
   told.times.emplace_back(machine.finish(), cores.retired(0));
   const CoreCounts& counts = machine.counts();
-  told.counts = {counts.instructions, counts.loads,    counts.stores,     counts.forwarded,
+  told.counts = {counts.instructions, counts.loads,        counts.stores,   counts.forwarded,
                  counts.branches,     counts.mispredicted, counts.nt_lines, counts.nt_partial,
                  counts.flushes,      counts.fences};
   told.stack = counts.stack;

@@ -16,9 +16,8 @@ Cores::Thread Cores::add(Tick at) {
   running.runs = true;
   if (again) {
     free_.pop_front();
-    running.input.push_back({.kind = Input::Kind::begin,
-                             .thread = thread,
-                             .first_access = running.accesses.size()});
+    running.input.push_back(
+        {.kind = Input::Kind::begin, .thread = thread, .first_access = running.accesses.size()});
   } else {
     begin(running, thread);
   }
@@ -207,9 +206,9 @@ void Cores::forget_played(Running& running) {
                                    ? running.accesses.size()
                                    : running.input[running.input_at].first_access;
   running.accesses.erase(running.accesses.begin(),
-                        running.accesses.begin() + static_cast<std::ptrdiff_t>(accesses));
+                         running.accesses.begin() + static_cast<std::ptrdiff_t>(accesses));
   running.input.erase(running.input.begin(),
-                     running.input.begin() + static_cast<std::ptrdiff_t>(running.input_at));
+                      running.input.begin() + static_cast<std::ptrdiff_t>(running.input_at));
   for (Input& input : running.input) input.first_access -= accesses;
   running.input_at = 0;
 }

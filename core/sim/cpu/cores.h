@@ -13,9 +13,10 @@
 
 namespace nearfar::sim::cpu {
 
-/// The threads of a program, each on a core of its own, before a shared L3 and memory. A thread that
-/// begins takes the core of one that has ended, with what its caches hold; of several the one whose
-/// thread ended first, so that who gets which follows from the order of ends and beginnings alone.
+/// The threads of a program, each on a core of its own, before a shared L3 and memory. A thread
+/// that begins takes the core of one that has ended, with what its caches hold; of several the one
+/// whose thread ended first, so that who gets which follows from the order of ends and beginnings
+/// alone.
 ///
 /// What a thread does is fed in blocks, and waits here until its time has come: of the threads
 /// that run, the one whose clock is behind plays its next block, and nobody plays before it when
@@ -104,9 +105,9 @@ class Cores {
     std::vector<Input> input;
     std::vector<Access> accesses;
     std::size_t input_at = 0;
-    std::uint64_t pace = 0;     ///< ps an instruction, of the latest
-    Tick paced_at{};            ///< where the core was when that was found
-    std::uint64_t paced = 0;    ///< instructions since
+    std::uint64_t pace = 0;  ///< ps an instruction, of the latest
+    Tick paced_at{};  ///< where the core was when that was found
+    std::uint64_t paced = 0;  ///< instructions since
     bool runs = true;
     bool blocked = false;
   };

@@ -50,14 +50,13 @@ class StoreBuffer {
 
   /// A store of the instruction at `position` of the reorder buffer.
   Number push(Kind kind, const Place& place, std::uint32_t size, std::uint64_t position);
-  /// A store that finds the queue empty, and its line dirty in its core's L1: when it has retired it
-  /// takes effect. As push(), ask(), set_data() and retired() would have it.
+  /// A store that finds the queue empty, and its line dirty in its core's L1: when it has retired
+  /// it takes effect. As push(), ask(), set_data() and retired() would have it.
   void pass(const Access& access, Fine data, Fine retired) {
     Entry& store = entry(next_);
     store.data = data;
     remember(access.address, access.size, next_);
-    last_commit_ = std::max(
-        {retired, last_commit_ + period_, ordered_at_, fine(socket_.now())});
+    last_commit_ = std::max({retired, last_commit_ + period_, ordered_at_, fine(socket_.now())});
     store.commit = last_commit_;
     unretired_ = drained_ = ++next_;
   }
@@ -166,11 +165,11 @@ class StoreBuffer {
   std::vector<Open> open_;  ///< oldest first
   Number next_ = 0;
   Number unretired_ = 0;  ///< the first that has not retired
-  Number drained_ = 0;    ///< the first that has not committed
+  Number drained_ = 0;  ///< the first that has not committed
   Fine last_commit_ = 0;
   Fine ordered_at_ = 0;
   std::uint32_t nt_sent_ = 0;
-  std::uint32_t flushes_ = 0;     ///< flush buffers in use
+  std::uint32_t flushes_ = 0;  ///< flush buffers in use
   std::uint32_t unaccepted_ = 0;  ///< of their lines
   Tick drain_at_ = Tick::never();  ///< an event that will go on then
 };

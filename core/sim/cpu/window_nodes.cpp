@@ -37,10 +37,9 @@ void WindowCore::later_compute(const Step& step, Fine at) {
   Inputs inputs;
   inputs.add(at);
   for (const Register source : step.sources) inputs.add(values_[source]);
-  const Node node{
-      .operation = {.latency = step.latency * period_, .ports = step.ports},
-      .position = tail_,
-      .destinations = step.destinations};
+  const Node node{.operation = {.latency = step.latency * period_, .ports = step.ports},
+                  .position = tail_,
+                  .destinations = step.destinations};
   const Fine value = unknown_bit | new_node(node, inputs);
   for (const Register destination : step.destinations) values_[destination] = value;
   last_value_ = value;

@@ -110,8 +110,7 @@ template <bool all_retired>
 }
 
 template <bool all_retired>
-[[gnu::always_inline]] inline bool WindowCore::short_store(const Step& step,
-                                                           const Access& access) {
+[[gnu::always_inline]] inline bool WindowCore::short_store(const Step& step, const Access& access) {
   Fine at = 0;
   if (!slot_free<all_retired>(at)) return false;
   const Fine without_queue = at;
