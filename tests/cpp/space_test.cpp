@@ -1,6 +1,5 @@
 #include "frontend/space.h"
 
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -38,7 +37,8 @@ AddressSpace make(const char* policy, std::uint64_t near_pages, bool huge = fals
 std::map<std::uint64_t, AddressSpace::Page> pages_of(const AddressSpace& space) {
   std::map<std::uint64_t, AddressSpace::Page> pages;
   space.each_page([&](std::uint64_t address, const AddressSpace::Page& page) {
-    EXPECT_TRUE(pages.emplace_hint(pages.end(), address, page) == std::prev(pages.end()));
+    EXPECT_TRUE(pages.empty() || pages.rbegin()->first < address);
+    pages.emplace(address, page);
   });
   EXPECT_EQ(pages.size(), space.pages());
   return pages;

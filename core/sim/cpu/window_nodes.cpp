@@ -156,6 +156,7 @@ void WindowCore::set_result(const Node& node, Index index, Fine value) {
     if (values_[destination] == was) values_[destination] = value;
   }
   if (branch_ == was) branch_ = value;
+  if (last_value_ == was) last_value_ = value;
   if (node.position != nowhere) {
     Slot& here = slot(node.position);
     here.time = value;
