@@ -89,7 +89,7 @@ template <bool all_retired>
   // Longer ago the reorder buffer remembers no times, and has no need to.
   if (before + rob_mask_ >= tail_) at = std::max(at, left_[before & rob_mask_]);
   const Fine address = address_of(step, at);
-  Fine latest = sources_of<true>(step, at);
+  const Fine latest = sources_of<true>(step, at);
   if (!all_retired && !known(std::max(address, latest))) return false;
   const Place place = place_of(access.address);
   Fine data = 0;
