@@ -92,7 +92,7 @@ class WindowCore final : public Core {
   struct Inputs {
     Fine latest = 0;  ///< of those that are known
     std::uint32_t count = 0;
-    std::array<Fine, 12> unknown;  // NOLINT(*-member-init): the first `count` are used
+    std::array<Fine, 12> unknown{};
 
     void add(Fine value) {
       if (!cpu::known(value)) {
