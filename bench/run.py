@@ -100,11 +100,13 @@ def cxl(stream: str, reached: int = 0) -> list[Stream]:
     return [alone, against(alone, f"CXL, {stream}", "cxl-expander", more=300, reached=reached)]
 
 
-def core(name: str, program: str, footprint: int, budget: int) -> Stream:
+def core(name: str, program: str, footprint: int, budget: int, reached: int) -> Stream:
     """Instructions of a small program on the window core of a DDR4 machine."""
     arguments = (program, str(footprint))
     requests = (200_000, 600_000)
-    return Stream(f"core, {name}", "bench_core", arguments, budget, requests, "ddr4-2666")
+    return Stream(
+        f"core, {name}", "bench_core", arguments, budget, requests, "ddr4-2666", reached=reached
+    )
 
 
 def trace(name: str, threads: int, budget: int) -> Stream:
@@ -123,9 +125,9 @@ STREAMS = [
     caches("L1", 16 * KIB, 200),
     caches("L2", 512 * KIB, 700),
     caches("L3", 8 * MIB, 1500),
-    core("loop in L1", "loop", 16 * KIB, 260),
-    core("loop in L2", "loop", 512 * KIB, 900),
-    core("random misses", "chase", 256 * MIB, 3400),
+    core("loop in L1", "loop", 16 * KIB, 150, reached=169),
+    core("loop in L2", "loop", 512 * KIB, 400, reached=869),
+    core("random misses", "chase", 256 * MIB, 2500, reached=3086),
     trace("one thread", 1, 100),
     trace("four threads", 4, 125),
     optane("chase, 16 KiB (RMW buffer)", "chase", 16 * KIB, 400, reached=443),
