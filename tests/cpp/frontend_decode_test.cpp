@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -68,6 +69,14 @@ TEST(Decode, KeepsApartWhatTheAddressWaitsForAndWhatTheResultDoes) {
   EXPECT_EQ(vector.sources[1], first_vector + 2);
   EXPECT_EQ(vector.destinations[0], first_vector);
   EXPECT_EQ(vector.latency, 4);
+}
+
+TEST(Decode, WaitsForARegisterThatAConditionMayLeaveAsItIs) {
+  const Instruction move = decoded({0x48, 0x0f, 0x44, 0xc3}).instruction;  // cmove rax, rbx
+  EXPECT_NE(std::find(move.sources.begin(), move.sources.end(), 0), move.sources.end());
+  EXPECT_NE(std::find(move.sources.begin(), move.sources.end(), 3), move.sources.end());
+  EXPECT_NE(std::find(move.sources.begin(), move.sources.end(), flags_register),
+            move.sources.end());
 }
 
 TEST(Decode, LeavesOutWhatRenamingAndTheStackEngineDo) {

@@ -67,7 +67,10 @@ void read_operand(const ZydisDecodedOperand& operand, Decoded& out) {
   const bool writes = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
   if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && !hidden_stack_pointer(operand)) {
     const Register reg = register_of(operand.reg.value);
-    if (reads) add(to.sources, reg);
+    // What is written on a condition keeps its value otherwise (cmov); flags that a count of zero
+    // would leave are not waited for where the count is known.
+    const bool keeps = (operand.actions & ZYDIS_OPERAND_ACTION_CONDWRITE) != 0;
+    if (reads || (keeps && reg != flags_register)) add(to.sources, reg);
     if (writes) add(to.destinations, reg);
   }
   if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
