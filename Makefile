@@ -68,16 +68,16 @@ test-asan: $(STAMPS)/build
 	@$(call run-tests,asan)
 
 # A machine is one thread by design. The kernels that measure real memory use several, and the
-# front end has those of the program that it is told of.
-threaded = core/probe|core/frontend
+# front end has those of the program that it is told of; the tier has one of its own.
+threaded = core/probe|core/frontend|core/tier
 threads_elsewhere = $(shell grep -rlE '^.include <(thread|mutex|atomic|future|condition_variable|pthread\.h)>' core | grep -vE '^($(threaded))/')
 
 .PHONY: test-tsan
 test-tsan: $(STAMPS)/build
 	@scripts/need gtest
 	@[[ -z "$(threads_elsewhere)" ]] || { echo "Makefile: $(threads_elsewhere): threads outside $(threaded), which test-tsan does not run"; exit 1; }
-	@$(call build,tsan,$(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/probe_*_test.cpp tests/cpp/frontend_gate_test.cpp)))
-	@$(call run-tests,tsan,--tests-regex '^(probe|frontend_gate)_')
+	@$(call build,tsan,$(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/probe_*_test.cpp tests/cpp/frontend_gate_test.cpp tests/cpp/tier_*_test.cpp)))
+	@$(call run-tests,tsan,--tests-regex '^(probe|frontend_gate|tier)_')
 
 .PHONY: test-package
 test-package: install ## the wheel works without the checkout
@@ -155,7 +155,7 @@ $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pypro
 
 # Editable: Python is used where it lies, so only C++ makes this run again.
 $(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
-	@scripts/need zydis? qemu?
+	@scripts/need zydis? qemu? mimalloc?
 	@echo "Building nearfar (C++ core and command)"
 	@$(call as_installed,install) --editable .
 	@touch $@

@@ -26,6 +26,7 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "sim/machine": ("base", "trace", "sim", "sim/*"),
     "probe": ("base",),
     "policy": ("base",),
+    "tier": ("base", "policy"),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
     "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy"),
 }

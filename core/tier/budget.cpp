@@ -1,0 +1,83 @@
+#include "tier/budget.h"
+
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+namespace {
+
+constexpr std::int32_t being_forked = -1;  // the child's number is not known yet
+
+}  // namespace
+
+bool Budget::join(std::int32_t process) {
+  member_ = place(process);
+  return member_ != nullptr;
+}
+
+Member* Budget::prepare_child() { return place(being_forked); }
+
+bool Budget::charge_child(Member& child, bool whatever) {
+  if (!take(child, own(), whatever ? ~std::uint64_t{0} : limit())) return false;
+  const std::uint64_t pages = member_->managed_pages.load();
+  child.managed_pages.store(pages);
+  control_->raise(Count::managed_peak, control_->managed_total.fetch_add(pages) + pages);
+  return true;
+}
+
+bool Budget::take(Member& member, std::uint64_t pages, std::uint64_t limit) {
+  std::uint64_t total = control_->near_total.load();
+  do {
+    if (total + pages > limit) return false;
+  } while (!control_->near_total.compare_exchange_weak(total, total + pages));
+  member.near_pages.fetch_add(pages);
+  control_->raise(Count::near_peak, total + pages);
+  return true;
+}
+
+void Budget::become(Member& member, std::int32_t process) {
+  member.process.store(process);
+  member_ = &member;
+}
+
+void Budget::end(Member& member) {
+  control_->near_total.fetch_sub(member.near_pages.exchange(0));
+  control_->managed_total.fetch_sub(member.managed_pages.exchange(0));
+  member.unmanaged_peak.store(0);
+  member.process.store(0);
+}
+
+bool Budget::reap() {
+  bool any = false;
+  for (Member& member : control_->members) {
+    std::int32_t process = member.process.load();
+    if (process <= 0 || &member == member_ || !os::has_ended(process)) continue;
+    // Two who see the same end must not both subtract it.
+    if (!member.process.compare_exchange_strong(process, being_forked)) continue;
+    end(member);
+    any = true;
+  }
+  return any;
+}
+
+void Budget::unmanaged(std::uint64_t pages) {
+  if (pages > member_->unmanaged_peak.load()) member_->unmanaged_peak.store(pages);
+  std::uint64_t sum = 0;
+  for (const Member& member : control_->members) sum += member.unmanaged_peak.load();
+  control_->raise(Count::unmanaged_peak, sum);
+}
+
+std::uint64_t Budget::processes() const {
+  std::uint64_t count = 0;
+  for (const Member& member : control_->members) count += member.process.load() != 0 ? 1 : 0;
+  return count;
+}
+
+Member* Budget::place(std::int32_t process) {
+  for (Member& member : control_->members) {
+    std::int32_t nobody = 0;
+    if (member.process.compare_exchange_strong(nobody, process)) return &member;
+  }
+  return nullptr;
+}
+
+}  // namespace nearfar::tier

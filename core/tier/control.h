@@ -1,0 +1,71 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::tier {
+
+/// What is counted, over all processes of a launched tree. The launcher reads them by position
+/// (python/nearfar/tier/control.py names them in this order).
+enum class Count : std::uint8_t {
+  faults,           ///< touches that had to wait
+  copies_in,        ///< pages copied from the far file
+  copies_out,       ///< pages copied to it
+  first_touches,    ///< pages that came as zeros
+  evictions,        ///< pages taken out of their place
+  second_chances,   ///< of those, wanted again before they had left RAM
+  clean_drops,      ///< of those, dropped because the far file had the same contents
+  zero_drops,       ///< of those, dropped because they held zeros
+  read_ahead,       ///< pages brought in beyond the one touched
+  read_ahead_hits,  ///< of those, known to have been of use
+  pinned,           ///< attempts on pages that the kernel would not give up
+  over_budget,      ///< pages granted beyond the limit because nothing could be evicted
+  forks,
+  near_peak,       ///< most near pages at once
+  managed_peak,    ///< most managed pages at once, wherever they were
+  unmanaged_peak,  ///< most anonymous pages outside at once, summed over processes
+  slots_peak,      ///< most slots of the far file in use
+  count
+};
+
+/// One process's part of the budget.
+struct alignas(64) Member {
+  std::atomic<std::int32_t> process;
+  std::atomic<std::uint64_t> near_pages;
+  std::atomic<std::uint64_t> managed_pages;
+  std::atomic<std::uint64_t> unmanaged_peak;
+};
+
+/// What the processes of one launched tree share. The launcher makes it, as zeros but for the
+/// first four words, and keeps it open; behind it lies one count of users for each slot.
+struct Control {
+  static constexpr std::uint64_t expected_magic = 0x3172656974666e;  // "nftier1"
+  static constexpr std::size_t bytes = std::size_t{64} << 10U;  // the counts of users follow
+  static constexpr std::size_t most_members = 256;
+
+  std::uint64_t magic;
+  std::uint64_t limit_pages;
+  std::uint64_t far_slots;
+  std::uint64_t reserved;
+  std::atomic<std::uint64_t> near_total;
+  std::atomic<std::uint64_t> managed_total;
+  std::atomic<std::uint64_t> slots_end;
+  std::atomic<std::uint64_t> slots_used;
+  std::atomic<std::uint64_t> counts[static_cast<std::size_t>(Count::count)];
+  Member members[most_members];
+
+  void add(Count what, std::uint64_t n = 1) {
+    counts[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
+  }
+  void raise(Count what, std::uint64_t to) {
+    std::atomic<std::uint64_t>& peak = counts[static_cast<std::size_t>(what)];
+    std::uint64_t seen = peak.load(std::memory_order_relaxed);
+    while (seen < to && !peak.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+    }
+  }
+};
+static_assert(sizeof(Control) <= Control::bytes);
+static_assert(offsetof(Control, counts) == 64);
+
+}  // namespace nearfar::tier

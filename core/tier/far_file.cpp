@@ -1,0 +1,50 @@
+#include "tier/far_file.h"
+
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+namespace {
+
+using os::page_bytes;
+
+long offset(Slot slot) { return os::word(std::size_t{slot} * page_bytes); }
+
+}  // namespace
+
+void FarFile::read(Slot slot, void* to, std::size_t pages) const {
+  auto* at = static_cast<char*>(to);
+  std::size_t left = pages * page_bytes;
+  for (long from = offset(slot); left > 0;) {
+    const long got = os::call(__NR_pread64, descriptor_, os::word(at), os::word(left), from);
+    if (got == -EINTR) continue;
+    if (got <= 0) {
+      os::fail(got == 0
+                   ? "the far file was cut short; the program's memory is lost, so it ends here"
+                   : "the far file cannot be read; the program ends here",
+               got);
+    }
+    at += got;
+    from += got;
+    left -= static_cast<std::size_t>(got);
+  }
+}
+
+void FarFile::write(Slot slot, const void* from) const {
+  const auto* at = static_cast<const char*>(from);
+  std::size_t left = page_bytes;
+  for (long to = offset(slot); left > 0;) {
+    const long put = os::call(__NR_pwrite64, descriptor_, os::word(at), os::word(left), to);
+    if (put == -EINTR) continue;
+    if (put <= 0) {
+      os::fail(put == -ENOSPC || put == -EDQUOT || put == -EFBIG
+                   ? "the far file is full; give --far more room. The program ends here"
+                   : "the far file cannot be written; the program ends here",
+               put);
+    }
+    at += put;
+    to += put;
+    left -= static_cast<std::size_t>(put);
+  }
+}
+
+}  // namespace nearfar::tier

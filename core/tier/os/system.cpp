@@ -1,0 +1,111 @@
+#include "tier/os/system.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+
+#include <cstring>
+
+namespace nearfar::tier::os {
+namespace {
+
+constexpr int hidden_from = 900;  // below the usual limit of 1024, above what programs count to
+
+/// Writes a number in decimal; returns the end.
+char* decimal(char* to, unsigned long value) noexcept {
+  char digits[24];
+  int n = 0;
+  do {
+    digits[n++] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  while (n > 0) *to++ = digits[--n];
+  return to;
+}
+
+char* text(char* to, const char* from) noexcept {
+  while (*from != '\0') *to++ = *from++;
+  return to;
+}
+
+/// The start of a small file of /proc, ended by a zero; false if it cannot be read.
+bool read_start(const char* path, char* buffer, std::size_t size) noexcept {
+  const long file = call(__NR_openat, AT_FDCWD, word(path), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const long got = call(__NR_read, file, word(buffer), word(size - 1));
+  call(__NR_close, file);
+  if (got <= 0) return false;
+  buffer[got] = '\0';
+  return true;
+}
+
+}  // namespace
+
+void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept {
+  call(__NR_futex, word(&at), FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value);
+}
+
+void wake_all(std::atomic<std::uint32_t>& at) noexcept {
+  call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1 << 30);
+}
+
+int open_of(int process, int descriptor) noexcept {
+  char path[64];
+  char* end = decimal(text(path, "/proc/"), static_cast<unsigned long>(process));
+  *decimal(text(end, "/fd/"), static_cast<unsigned long>(descriptor)) = '\0';
+  return static_cast<int>(call(__NR_openat, AT_FDCWD, word(path), O_RDWR | O_CLOEXEC));
+}
+
+int hide(int descriptor) noexcept {
+  const long high = call(__NR_fcntl, descriptor, F_DUPFD_CLOEXEC, hidden_from);
+  if (high < 0) return descriptor;  // a low limit on descriptors: it stays where it is
+  call(__NR_close, descriptor);
+  return static_cast<int>(high);
+}
+
+bool has_ended(int process) noexcept {
+  if (call(__NR_kill, process, 0) == -ESRCH) return true;
+  char path[64];
+  char* end = decimal(text(path, "/proc/"), static_cast<unsigned long>(process));
+  *text(end, "/stat") = '\0';
+  char stat[512];
+  if (!read_start(path, stat, sizeof stat)) return false;
+  const char* name_end = std::strrchr(stat, ')');
+  return name_end != nullptr && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+std::uint64_t anonymous_pages() noexcept {
+  char status[4096];
+  if (!read_start("/proc/self/status", status, sizeof status)) return 0;
+  const char* at = std::strstr(status, "RssAnon:");
+  if (at == nullptr) return 0;
+  for (at += 8; *at == ' ' || *at == '\t';) ++at;
+  std::uint64_t kib = 0;
+  for (; *at >= '0' && *at <= '9'; ++at) kib = kib * 10 + static_cast<std::uint64_t>(*at - '0');
+  return kib / 4;
+}
+
+void fail(const char* what, long error) noexcept {
+  char line[512];
+  char* end = text(text(line, "nearfar tier: "), what);
+  if (error != 0) {
+    end = decimal(text(end, " (error "), static_cast<unsigned long>(error < 0 ? -error : error));
+    end = text(end, ")");
+  }
+  *end++ = '\n';
+  call(__NR_write, 2, word(line), end - line);
+  for (;;) call(__NR_exit_group, 1);
+}
+
+std::uint64_t block_signals() noexcept {
+  const std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  call(__NR_rt_sigprocmask, SIG_SETMASK, word(&all), word(&before), sizeof before);
+  return before;
+}
+
+void restore_signals(std::uint64_t before) noexcept {
+  call(__NR_rt_sigprocmask, SIG_SETMASK, word(&before), 0, sizeof before);
+}
+
+}  // namespace nearfar::tier::os

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <asm/unistd.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::tier::os {
+
+/// A place in the program's memory, as the kernel names it.
+using Place = std::uintptr_t;
+
+inline constexpr std::size_t page_bytes = 4096;
+
+/// A system call without libc: the pager's thread has no errno, and a signal handler's errno must
+/// not change. Returns -errno.
+// NOLINTBEGIN(misc-const-correctness): the assembly writes and reads what looks unused
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                 long f = 0) noexcept {
+  long result = 0;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+// NOLINTEND(misc-const-correctness)
+
+template <typename T = void>
+[[nodiscard]] inline T* pointer(Place place) noexcept {
+  return reinterpret_cast<T*>(place);  // NOLINT(performance-no-int-to-ptr): the kernel's words
+}
+[[nodiscard]] inline Place place(const volatile void* at) noexcept {
+  return reinterpret_cast<Place>(at);
+}
+[[nodiscard]] inline long word(const volatile void* at) noexcept {
+  return static_cast<long>(place(at));
+}
+[[nodiscard]] inline long word(std::size_t n) noexcept { return static_cast<long>(n); }
+
+[[nodiscard]] inline long map(Place at, std::size_t length, int protection, int flags, int fd = -1,
+                              long offset = 0) noexcept {
+  return call(__NR_mmap, word(at), word(length), protection, flags, fd, offset);
+}
+inline long unmap(Place at, std::size_t length) noexcept {
+  return call(__NR_munmap, word(at), word(length));
+}
+inline long advise(Place at, std::size_t length, int advice) noexcept {
+  return call(__NR_madvise, word(at), word(length), advice);
+}
+inline long protect(Place at, std::size_t length, int protection) noexcept {
+  return call(__NR_mprotect, word(at), word(length), protection);
+}
+
+/// Fresh private memory that no allocator knows; 0 if there is none.
+[[nodiscard]] inline Place reserve(std::size_t length,
+                                   int protection = PROT_READ | PROT_WRITE) noexcept {
+  const long at = map(0, length, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  return at < 0 ? 0 : static_cast<Place>(at);
+}
+
+/// Waits while `at` is `value`; may return early.
+void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept;
+void wake_all(std::atomic<std::uint32_t>& at) noexcept;
+
+/// Opens a file that another process has open, by that process's number for it.
+[[nodiscard]] int open_of(int process, int descriptor) noexcept;
+
+/// Moves a descriptor out of the program's way, to a high number. -errno on failure.
+[[nodiscard]] int hide(int descriptor) noexcept;
+
+/// Whether the process is gone, or left only for its parent to look at.
+[[nodiscard]] bool has_ended(int process) noexcept;
+
+/// Anonymous memory of this process that lies in RAM, in pages, as the kernel counts it.
+[[nodiscard]] std::uint64_t anonymous_pages() noexcept;
+
+/// Writes "nearfar tier: WHAT" to standard error and ends the process.
+[[noreturn]] void fail(const char* what, long error = 0) noexcept;
+
+/// Blocks every signal; returns what was blocked before, for `restore_signals`.
+[[nodiscard]] std::uint64_t block_signals() noexcept;
+void restore_signals(std::uint64_t before) noexcept;
+
+/// Blocks every signal for its lifetime: a handler must not run while a lock of ours is held.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept : before_(block_signals()) {}
+  ~SignalsBlocked() { restore_signals(before_); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  std::uint64_t before_;
+};
+
+}  // namespace nearfar::tier::os

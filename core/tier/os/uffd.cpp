@@ -1,0 +1,96 @@
+#include "tier/os/uffd.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+namespace nearfar::tier::os {
+namespace {
+
+// Linux 6.8 has these; the headers of Debian 12 do not.
+struct MoveRequest {
+  std::uint64_t to;
+  std::uint64_t from;
+  std::uint64_t length;
+  std::uint64_t mode;
+  std::int64_t moved;
+};
+constexpr unsigned long move_pages = _IOWR(UFFDIO, 0x05, MoveRequest);
+constexpr std::uint64_t move_silently = 1;
+constexpr std::uint64_t feature_move = 1U << 16U;
+constexpr unsigned long open_device = _IO(UFFDIO, 0x00);
+
+long control(int descriptor, unsigned long request, void* argument) noexcept {
+  return call(__NR_ioctl, descriptor, static_cast<long>(request), word(argument));
+}
+
+}  // namespace
+
+long Uffd::open() noexcept {
+  constexpr int flags = O_CLOEXEC | O_NONBLOCK;
+  if (device_ < 0) {
+    const long device = call(__NR_openat, AT_FDCWD, word("/dev/userfaultfd"), O_RDWR | O_CLOEXEC);
+    if (device >= 0) device_ = hide(static_cast<int>(device));
+  }
+  const long opened =
+      device_ >= 0 ? call(__NR_ioctl, device_, open_device, flags) : call(__NR_userfaultfd, flags);
+  if (opened < 0) return -EPERM;
+  descriptor_ = hide(static_cast<int>(opened));
+  uffdio_api api{.api = UFFD_API, .features = feature_move, .ioctls = 0};
+  if (control(descriptor_, UFFDIO_API, &api) < 0) {
+    close();
+    return -ENOSYS;
+  }
+  return 0;
+}
+
+void Uffd::close() noexcept {
+  call(__NR_close, descriptor_);
+  descriptor_ = -1;
+}
+
+long Uffd::register_missing(Place at, std::size_t length) const noexcept {
+  uffdio_register request{};
+  request.range = {.start = at, .len = length};
+  request.mode = UFFDIO_REGISTER_MODE_MISSING;
+  return control(descriptor_, UFFDIO_REGISTER, &request);
+}
+
+std::size_t Uffd::read(Place* faults, std::size_t most) const noexcept {
+  constexpr std::size_t at_once = 16;
+  uffd_msg messages[at_once];
+  const std::size_t wanted = most < at_once ? most : at_once;
+  const long got = call(__NR_read, descriptor_, word(messages), word(wanted * sizeof(uffd_msg)));
+  std::size_t count = 0;
+  for (long i = 0; i < got / static_cast<long>(sizeof(uffd_msg)); ++i) {
+    if (messages[i].event == UFFD_EVENT_PAGEFAULT)
+      faults[count++] = messages[i].arg.pagefault.address;
+  }
+  return count;
+}
+
+Moved Uffd::copy(Place to, const void* from, std::size_t length) const noexcept {
+  uffdio_copy request{};
+  request.dst = to;
+  request.src = place(from);
+  request.len = length;
+  request.mode = UFFDIO_COPY_MODE_DONTWAKE;
+  const long result = control(descriptor_, UFFDIO_COPY, &request);
+  if (result == 0) return {length, 0};
+  if (request.copy > 0) return {static_cast<std::size_t>(request.copy), result};
+  return {0, request.copy < 0 ? request.copy : result};
+}
+
+Moved Uffd::move(Place to, Place from, std::size_t length) const noexcept {
+  MoveRequest request{.to = to, .from = from, .length = length, .mode = move_silently, .moved = 0};
+  const long result = control(descriptor_, move_pages, &request);
+  if (result == 0) return {length, 0};
+  if (request.moved > 0) return {static_cast<std::size_t>(request.moved), result};
+  return {0, request.moved < 0 ? request.moved : result};
+}
+
+void Uffd::wake(Place at, std::size_t length) const noexcept {
+  uffdio_range range{.start = at, .len = length};
+  control(descriptor_, UFFDIO_WAKE, &range);
+}
+
+}  // namespace nearfar::tier::os

@@ -1,0 +1,185 @@
+#include "tier/pager.h"
+
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+namespace {
+
+using os::page_bytes;
+
+constexpr std::size_t longest_run = 32;
+
+// Pages on their way in; the pager is one thread, and forked children have copies.
+alignas(page_bytes) unsigned char arriving[longest_run * page_bytes];
+alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
+
+constexpr std::size_t most_foreign = 4096;
+constexpr std::uint64_t faults_between_samples = 4096;
+
+std::size_t limbo_pages(std::uint64_t limit) {
+  const std::uint64_t part = limit / 16;
+  return part < 16 ? 16 : part;  // Limbo itself caps it
+}
+
+}  // namespace
+
+Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far)
+    : region_(region),
+      table_(table),
+      control_(control),
+      budget_(control),
+      slots_(slots),
+      far_(far),
+      limbo_(limbo_pages(control.limit_pages)),
+      streams_(control.limit_pages / 64 < longest_run ? control.limit_pages / 64 : longest_run),
+      foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
+               most_foreign) {}
+
+void Pager::start(std::int32_t process) {
+  if (!budget_.join(process)) os::fail("more than 256 processes in one tree");
+  watch();
+  allow_fork(false);
+}
+
+void Pager::watch() {
+  const long opened = uffd_.open();
+  if (opened == -EPERM) {
+    os::fail(
+        "userfaultfd is not permitted to this user: sysctl vm.unprivileged_userfaultfd=1, or "
+        "give access to /dev/userfaultfd");
+  }
+  if (opened < 0) os::fail("this kernel's userfaultfd cannot move pages; Linux 6.8 or newer can");
+  const std::size_t length = limbo_.capacity() * page_bytes;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const long staging = region_.staging == 0 ? os::map(0, length, PROT_READ | PROT_WRITE, flags)
+                                            : os::map(region_.staging, length,
+                                                      PROT_READ | PROT_WRITE, flags | MAP_FIXED);
+  if (staging < 0) os::fail("no address space for the staging memory", staging);
+  region_.staging = static_cast<os::Place>(staging);
+  os::advise(region_.staging, length, MADV_NOHUGEPAGE);
+  os::advise(region_.staging, length, MADV_DONTFORK);
+  long error = uffd_.register_missing(region_.staging, length);
+  os::Place from = region_.base;
+  for (std::size_t i = 0; i < foreign_.size() && error == 0; ++i) {
+    if (from < foreign_[i].begin) error = uffd_.register_missing(from, foreign_[i].begin - from);
+    from = foreign_[i].end;
+  }
+  const os::Place end = region_.base + region_.length;
+  if (error == 0 && from < end) error = uffd_.register_missing(from, end - from);
+  if (error != 0) os::fail("the memory cannot be watched", error);
+}
+
+void Pager::fault(os::Place at) {
+  control_.add(Count::faults);
+  const PageNumber page = number(at);
+  if (paused()) {
+    fault_while_forking(page);
+  } else {
+    switch (table_.state(page)) {
+      case State::near:
+        settle(page);
+        break;
+      case State::limbo:
+        take_back(page);
+        break;
+      case State::fresh:
+      case State::far:
+        bring_in(page);
+        break;
+    }
+    if (++faults_ % faults_between_samples == 1) sample();
+  }
+  uffd_.wake(place(page), page_bytes);
+}
+
+void Pager::use(PageNumber page) {
+  if (table_.use(page)) budget_.charge(1);
+}
+
+void Pager::bring_in(PageNumber page) {
+  const State from = table_.state(page);
+  std::size_t count = 1;
+  const std::size_t wanted = streams_.wanted(page);
+  while (count < wanted && page + count < table_.size() &&
+         table_.state(static_cast<PageNumber>(page + count)) == from) {
+    ++count;
+  }
+  std::size_t done = fill(page, count, from);
+  if (done == 0 && count > 1) done = fill(page, 1, from);  // the run left the mapping
+  if (done > 1) control_.add(Count::read_ahead, done - 1);
+  if (done > 0) control_.add(Count::read_ahead_hits, streams_.brought(page, done));
+}
+
+/// Makes missing pages resident; how many. None if the program no longer has them mapped.
+std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
+  constexpr std::size_t table_pages = 2;  // that a run may be the first to need
+  if (!reserve(count + table_pages)) {
+    budget_.charge(count + table_pages);
+    control_.add(Count::over_budget, count);
+  }
+  std::size_t new_groups = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    new_groups += table_.use(static_cast<PageNumber>(page + i)) ? 1 : 0;
+  const std::size_t done = copy_in(page, count, from);
+  for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(page + i));
+  budget_.release(count + table_pages - done - new_groups);
+  return done;
+}
+
+/// Copies far pages, or zeros for fresh ones, to their place; how many.
+std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from) {
+  if (from == State::far) read_far(page, count);
+  const unsigned char* contents = from == State::far ? arriving : zeros;
+  os::Moved copied{};
+  do {
+    copied = uffd_.copy(place(page), contents, count * page_bytes);
+  } while (copied.bytes == 0 && copied.error == -EAGAIN);
+  if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
+  const std::size_t done = copied.bytes / page_bytes;
+  control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
+  return done;
+}
+
+/// Reads the far copies of `count` pages, those in adjacent slots at once.
+void Pager::read_far(PageNumber page, std::size_t count) {
+  for (std::size_t i = 0; i < count;) {
+    const Slot first = table_[static_cast<PageNumber>(page + i)].slot();
+    std::size_t run = 1;
+    while (i + run < count && table_[static_cast<PageNumber>(page + i + run)].slot() == first + run)
+      ++run;
+    far_.read(first, arriving + i * page_bytes, run);
+    i += run;
+  }
+}
+
+void Pager::arrived(PageNumber page) {
+  if (table_[page].state == State::fresh) budget_.managed(1);
+  table_.push(page);
+}
+
+/// A fault on a resident page: two threads touched it at once, and it is there. Or the program
+/// has given it back by a system call of its own; then it reads as zeros.
+void Pager::settle(PageNumber page) {
+  if (uffd_.copy(place(page), zeros, page_bytes).bytes != 0) drop_slot(table_[page]);
+}
+
+void Pager::take_back(PageNumber page) {
+  const std::size_t position = table_[page].next;
+  if (uffd_.move(place(page), staged(position), page_bytes).bytes == 0) {
+    // The kernel moves pages only between writable mappings; the program has protected this one.
+    const void* contents = os::pointer(staged(position));
+    if (uffd_.copy(place(page), contents, page_bytes).bytes == 0) return;
+    os::advise(staged(position), page_bytes, MADV_DONTNEED);
+  }
+  control_.add(Count::second_chances);
+  limbo_.remove(position);
+  table_.push(page);
+}
+
+void Pager::sample() {
+  const std::uint64_t all = os::anonymous_pages();
+  const std::uint64_t own = budget_.own();
+  budget_.unmanaged(all > own ? all - own : 0);
+}
+
+}  // namespace nearfar::tier

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tier/budget.h"
+#include "tier/children.h"
+#include "tier/control.h"
+#include "tier/extents.h"
+#include "tier/far_file.h"
+#include "tier/limbo.h"
+#include "tier/os/uffd.h"
+#include "tier/page_table.h"
+#include "tier/slots.h"
+#include "tier/streams.h"
+
+namespace nearfar::tier {
+
+/// The memory that is managed: one range of addresses, registered as a whole, and beside it the
+/// staging memory that pages pass through on their way out.
+struct Region {
+  os::Place base = 0;
+  std::size_t length = 0;
+  os::Place staging = 0;
+};
+
+/// Keeps a region's pages near or far. One thread calls it (service.h), so it needs no lock:
+/// whoever wants something of it sends that thread a message. It allocates nothing.
+///
+/// A page leaves in two steps. The kernel moves it, untouched, out of its place into staging
+/// memory ("limbo"); who touches it then gets the same page back. When its turn comes, it is
+/// compared with its copy in the far file, written if it differs, and freed. As nobody can write
+/// to a page in limbo, nothing is lost in between.
+class Pager {
+ public:
+  Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far);
+  Pager(const Pager&) = delete;
+  Pager& operator=(const Pager&) = delete;
+
+  /// Opens the userfaultfd, reserves the staging memory and watches the region. Ends the process
+  /// with a message if that is not possible.
+  void start(std::int32_t process);
+
+  [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
+  [[nodiscard]] Children& children() { return children_; }
+  [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
+  [[nodiscard]] const Budget& budget() const { return budget_; }
+
+  /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
+  void fault(os::Place at);
+  /// Whether a fault could be served now; while forking, only so many can.
+  [[nodiscard]] bool can_serve() const;
+
+  /// Evicts some pages if less than the low watermark is free. False if nothing was to be done.
+  bool evict_in_background();
+
+  /// The contents of these pages are not wanted any more; they read as zeros from now on. False,
+  /// and nothing is done, if the kernel refuses: the program has locked some of them.
+  bool discard(os::Place begin, os::Place end);
+  /// Moves contents to fresh pages elsewhere in the region. False if something else covers them.
+  [[nodiscard]] bool move(os::Place from, os::Place to, std::size_t length);
+
+  /// The program puts a mapping of another kind over these pages, or takes it away again. False
+  /// if there are too many of them.
+  [[nodiscard]] bool cover(os::Place begin, os::Place end);
+  void uncover(os::Place begin, os::Place end);
+
+  /// Counts what the process holds outside the region.
+  void sample();
+
+  // Forking, in this order; pager_fork.cpp says how.
+  void pause();
+  void resume();
+  void start_in_child(os::Place stack, std::int32_t process);
+  [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
+  /// A child has ended or become another program: what it shared is this process's again.
+  void child_ended(Children::Child& child);
+
+ private:
+  struct ForkLog;
+
+  [[nodiscard]] PageNumber number(os::Place at) const {
+    return static_cast<PageNumber>((at - region_.base) / os::page_bytes);
+  }
+  [[nodiscard]] os::Place place(PageNumber page) const {
+    return region_.base + std::size_t{page} * os::page_bytes;
+  }
+  [[nodiscard]] os::Place staged(std::size_t position) const {
+    return region_.staging + position * os::page_bytes;
+  }
+
+  // Bringing in: pager.cpp.
+  void watch();
+  void use(PageNumber page);
+  void bring_in(PageNumber page);
+  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from);
+  [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
+  void read_far(PageNumber page, std::size_t count);
+  void arrived(PageNumber page);
+  void settle(PageNumber page);
+  void take_back(PageNumber page);
+
+  // Taking out: pager_evict.cpp.
+  [[nodiscard]] bool reserve(std::uint64_t pages);
+  bool more_room(int& naps);
+  std::size_t evict();
+  std::size_t displace(std::size_t most);
+  std::size_t displace_run(std::size_t most);
+  void refused(PageNumber page, long error);
+  std::size_t drain(std::size_t most);
+  void write_out(PageNumber page, const void* contents);
+  void release_staged(std::size_t position);
+  void drop_slot(Page& entry);
+  void forget(PageNumber page);
+  [[nodiscard]] std::uint64_t low_watermark() const;
+
+  // Ranges: pager_range.cpp.
+  bool move_resident(PageNumber from, PageNumber to);
+
+  // Forking: pager_fork.cpp.
+  void fault_while_forking(PageNumber page);
+  void adopt(PageNumber page);
+  void use_spare();
+  void return_spare();
+  void share_slots(Children::Child& child);
+  void allow_fork(bool allowed);
+
+  Region region_;
+  PageTable table_;
+  Control& control_;
+  Budget budget_;
+  Slots slots_;
+  FarFile far_;
+  Limbo limbo_;
+  Streams streams_;
+  Children children_;
+  os::Uffd uffd_;
+  Extents foreign_;  // what the program has covered with mappings that are not managed
+  ForkLog* fork_log_ = nullptr;
+  Children::Child* forking_ = nullptr;
+  std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
+  bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
+  std::uint64_t faults_ = 0;
+};
+
+}  // namespace nearfar::tier

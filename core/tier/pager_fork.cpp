@@ -1,0 +1,201 @@
+// A fork. The child's memory is what the parent's was, as far as it is near; what is far, the
+// child finds in the same slots, which are counted once more for it. The kernel tells the child's
+// pager nothing, so that everything is agreed upon before:
+//
+//   pause          nothing is evicted any more, limbo is empty, the child's part of the budget is
+//                  charged, every slot has one more user. The state of pages stays as it is, so
+//                  that the child inherits a state that is true: faults are served, but only noted
+//                  in a log that parent and child both see.
+//   resume         in the parent: what the log says becomes state.
+//   start_in_child in the child, before any other code: a userfaultfd of its own; of the pages in
+//                  the log, those that were there in time are resident.
+
+#include <fcntl.h>
+
+#include "tier/pager.h"
+
+namespace nearfar::tier {
+
+using os::page_bytes;
+
+/// Shared by parent and child, so that the child misses no page that came in while it was made.
+struct Pager::ForkLog {
+  static constexpr std::size_t most = (std::size_t{256} << 10U) / sizeof(PageNumber) - 4;
+
+  std::uint64_t spare;  // pages charged beforehand, to the parent and to the child
+  std::atomic<std::uint32_t> count;
+  PageNumber pages[most];
+};
+
+namespace {
+
+/// Tells which pages of this process are there. A process that has changed its user may not read
+/// its own page map; mincore knows all but what the kernel has swapped out.
+class PageMap {
+ public:
+  PageMap()
+      : file_(static_cast<int>(os::call(__NR_openat, AT_FDCWD, os::word("/proc/self/pagemap"),
+                                        O_RDONLY | O_CLOEXEC))) {}
+  ~PageMap() { os::call(__NR_close, file_); }
+  PageMap(const PageMap&) = delete;
+  PageMap& operator=(const PageMap&) = delete;
+
+  [[nodiscard]] bool present(os::Place at) const {
+    constexpr std::uint64_t in_memory_or_swap = std::uint64_t{3} << 62U;
+    std::uint64_t entry = 0;
+    const long from = os::word(at / page_bytes * sizeof entry);
+    if (os::call(__NR_pread64, file_, os::word(&entry), sizeof entry, from) == sizeof entry)
+      return (entry & in_memory_or_swap) != 0;
+    unsigned char resident = 0;
+    os::call(__NR_mincore, os::word(at), page_bytes, os::word(&resident));
+    return (resident & 1U) != 0;
+  }
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+void Pager::pause() {
+  constexpr int flags = MAP_SHARED | MAP_ANONYMOUS;
+  const long log = os::map(0, sizeof(ForkLog), PROT_READ | PROT_WRITE, flags);
+  if (log < 0) os::fail("no memory to fork with", log);
+  forking_ = children_.prepare();
+  if (forking_ == nullptr) os::fail("more than 64 forked children at once, or no descriptors left");
+  forking_->member = budget_.prepare_child();
+  if (forking_->member == nullptr) os::fail("more than 256 processes in one tree");
+  spare_ = reserve(low_watermark()) ? low_watermark() : 0;
+  for (int naps = 0; !budget_.charge_child(*forking_->member, false);) {
+    if (more_room(naps)) continue;
+    (void)budget_.charge_child(*forking_->member, true);
+    control_.add(Count::over_budget, budget_.own());
+    break;
+  }
+  while (drain(1) != 0) {
+  }
+  share_slots(*forking_);
+  allow_fork(true);
+  fork_log_ = os::pointer<ForkLog>(static_cast<os::Place>(log));
+  fork_log_->spare = spare_;
+  control_.add(Count::forks);
+}
+
+void Pager::share_slots(Children::Child& child) {
+  const auto end = static_cast<PageNumber>(table_.size());
+  std::size_t slots = 0;
+  for (PageNumber page = table_.next_used(0, end); page < end;
+       page = table_.next_used(page + 1, end))
+    slots += table_[page].slot() == no_slot ? 0 : 1;
+  if (slots == 0) return;
+  child.capacity = slots;
+  child.shared = os::pointer<Slot>(os::reserve(slots * sizeof(Slot)));
+  if (child.shared == nullptr) os::fail("no memory to fork with");
+  for (PageNumber page = table_.next_used(0, end); page < end;
+       page = table_.next_used(page + 1, end)) {
+    if (table_[page].slot() == no_slot) continue;
+    slots_.share(table_[page].slot());
+    child.shared[child.count++] = table_[page].slot();
+  }
+}
+
+bool Pager::can_serve() const {
+  constexpr std::size_t in_one_read = 16;
+  return !paused() || fork_log_->count.load() + in_one_read < ForkLog::most;
+}
+
+void Pager::fault_while_forking(PageNumber page) {
+  if (table_.state(page) == State::near) {
+    settle(page);
+    return;
+  }
+  use_spare();
+  const std::uint32_t count = fork_log_->count.load();
+  fork_log_->pages[count] = page;
+  fork_log_->count.store(count + 1);  // before the page is there, and so in the child
+  if (copy_in(page, 1, table_.state(page)) == 1) return;
+  fork_log_->count.store(count);
+  ++spare_;
+}
+
+/// Charges a page while nothing can be evicted: what `pause` has put aside, then beyond the limit.
+void Pager::use_spare() {
+  if (spare_ > 0) {
+    --spare_;
+  } else {
+    budget_.charge(1);
+    control_.add(Count::over_budget);
+  }
+}
+
+void Pager::return_spare() {
+  budget_.release(spare_);
+  spare_ = 0;
+}
+
+void Pager::resume() {
+  for (std::uint32_t i = 0; i < fork_log_->count.load(); ++i) {
+    use(fork_log_->pages[i]);
+    arrived(fork_log_->pages[i]);
+  }
+  os::unmap(os::place(fork_log_), sizeof(ForkLog));
+  fork_log_ = nullptr;
+  has_forked_ = true;
+  allow_fork(false);
+  Children::forked(*forking_);
+  forking_ = nullptr;
+  return_spare();
+}
+
+void Pager::start_in_child(os::Place stack, std::int32_t process) {
+  uffd_.close();
+  watch();
+  allow_fork(false);
+  budget_.become(*forking_->member, process);
+  const ForkLog* const log = fork_log_;
+  spare_ = log->spare;
+  fork_log_ = nullptr;
+  has_forked_ = true;
+  const PageMap map;
+  const auto adopt = [&](PageNumber page) {
+    if (table_.state(page) == State::near || !map.present(place(page))) return;
+    use(page);
+    use_spare();
+    arrived(page);
+  };
+  for (std::uint32_t i = 0; i < log->count.load(); ++i) adopt(log->pages[i]);
+  // The stack that the child came to life on may have grown before its pages were watched.
+  constexpr os::Place around = 16 * page_bytes;
+  for (os::Place at = stack - around; at < stack + page_bytes; at += page_bytes) {
+    if (at >= region_.base && at < region_.base + region_.length) adopt(number(at));
+  }
+  os::unmap(os::place(log), sizeof(ForkLog));
+  return_spare();
+  const auto end = static_cast<PageNumber>(table_.size());
+  for (PageNumber page = table_.next_used(0, end); page < end;
+       page = table_.next_used(page + 1, end))
+    table_[page].borrowed = table_[page].slot() != no_slot;
+  children_.inherited(forking_);
+  forking_ = nullptr;
+}
+
+void Pager::child_ended(Children::Child& child) {
+  for (std::size_t i = 0; i < child.count; ++i) slots_.release(child.shared[i]);
+  budget_.end(*child.member);
+  Children::forget(child);
+}
+
+/// A child that is made by a system call, past `pause`, must not take zeros for its memory: it
+/// does not get this memory at all, and dies when it touches it.
+void Pager::allow_fork(bool allowed) {
+  os::Place from = region_.base;
+  const int advice = allowed ? MADV_DOFORK : MADV_DONTFORK;
+  for (std::size_t i = 0; i < foreign_.size(); ++i) {
+    if (from < foreign_[i].begin) os::advise(from, foreign_[i].begin - from, advice);
+    from = foreign_[i].end;
+  }
+  if (from < region_.base + region_.length)
+    os::advise(from, region_.base + region_.length - from, advice);
+}
+
+}  // namespace nearfar::tier

@@ -1,0 +1,72 @@
+// Programs close descriptors that they did not open: daemons all of them, others those that they
+// find. Ours look closed to them, and are not: the memory would be gone.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tier/preload/runtime.h"
+
+namespace nearfar::tier::preload {
+namespace {
+
+bool is_ours(int descriptor) {
+  Runtime* const tier = runtime();
+  return tier != nullptr && descriptor >= 0 && tier->service.first_owned(descriptor) == descriptor;
+}
+
+int status(long value) {
+  if (value >= 0) return static_cast<int>(value);
+  errno = static_cast<int>(-value);
+  return -1;
+}
+
+/// Closes what lies between ours.
+long close_between(unsigned first, unsigned last, int flags) {
+  constexpr unsigned highest = 0x7fffffff;
+  Runtime* const tier = runtime();
+  while (tier != nullptr && first <= last && first <= highest) {
+    const int kept = tier->service.first_owned(static_cast<int>(first));
+    if (kept < 0 || static_cast<unsigned>(kept) > last) break;
+    const auto ours = static_cast<unsigned>(kept);
+    if (ours > first) {
+      const long error = os::call(__NR_close_range, first, ours - 1, flags);
+      if (error < 0) return error;
+    }
+    first = ours + 1;
+  }
+  return first <= last ? os::call(__NR_close_range, first, last, flags) : 0;
+}
+
+}  // namespace
+}  // namespace nearfar::tier::preload
+
+#define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace preload = nearfar::tier::preload;
+namespace os = nearfar::tier::os;
+
+NEARFAR_EXPORT int close(int descriptor) {
+  if (preload::is_ours(descriptor)) return preload::status(-EBADF);
+  return preload::status(os::call(__NR_close, descriptor));
+}
+
+NEARFAR_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if (first > last) return preload::status(-EINVAL);
+  return preload::status(preload::close_between(first, last, flags));
+}
+
+NEARFAR_EXPORT void closefrom(int lowest) noexcept {
+  (void)preload::close_between(static_cast<unsigned>(lowest < 0 ? 0 : lowest), ~0U, 0);
+}
+
+NEARFAR_EXPORT int dup2(int from, int to) noexcept {
+  if (preload::is_ours(from) || preload::is_ours(to)) return preload::status(-EBADF);
+  return preload::status(os::call(__NR_dup2, from, to));
+}
+
+NEARFAR_EXPORT int dup3(int from, int to, int flags) noexcept {
+  if (preload::is_ours(from) || preload::is_ours(to)) return preload::status(-EBADF);
+  return preload::status(os::call(__NR_dup3, from, to, flags));
+}

@@ -1,0 +1,98 @@
+// fork. Its handlers are the first to be registered (the library is initialised before all
+// others), so they run last before a fork, and in the child first.
+
+#include <pthread.h>
+#include <stdio.h>  // NOLINT(modernize-deprecated-headers): for libc's list of files
+
+#include "tier/preload/runtime.h"
+
+// libc's list of open files; a forked child walks it before anything of ours can run.
+extern "C" {
+void _IO_list_lock();    // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+void _IO_list_unlock();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+void* _IO_iter_begin();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+void* _IO_iter_end();    // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+void* _IO_iter_next(void*);  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+FILE* _IO_iter_file(void*);  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+}
+
+namespace nearfar::tier::preload {
+namespace {
+
+Lock one_fork;
+std::uint64_t signals_before;
+
+void touch(const volatile void* at) { (void)*static_cast<const volatile char*>(at); }
+
+/// Brings in what libc's fork reads in the child before the child has a pager. Nothing is evicted
+/// any more when this runs.
+void touch_what_fork_needs() {
+  _IO_list_lock();
+  for (void* at = _IO_iter_begin(); at != _IO_iter_end(); at = _IO_iter_next(at)) {
+    const FILE* file = _IO_iter_file(at);
+    touch(file);
+    touch(reinterpret_cast<const char*>(file) + sizeof(FILE) - 1);
+    if (file->_lock != nullptr) touch(file->_lock);
+  }
+  _IO_list_unlock();
+}
+
+/// A stack in managed memory, as coroutines have: the frames above this one.
+void touch_stack(Space& space) {
+  const os::Place frame = os::place(__builtin_frame_address(0));
+  for (os::Place at = frame; at < frame + 4 * os::page_bytes; at += os::page_bytes) {
+    const os::Place page = at / os::page_bytes * os::page_bytes;
+    if (!space.holds(page, os::page_bytes) || space.is_free(page, os::page_bytes)) return;
+    touch(os::pointer(at));
+  }
+}
+
+void prepare() {
+  Runtime* const tier = runtime();
+  if (tier == nullptr) return;
+  const std::uint64_t before = os::block_signals();
+  one_fork.lock();
+  signals_before = before;
+  tier->service.ask({.kind = Request::Kind::pause});
+  touch_what_fork_needs();
+  touch_stack(tier->space);
+  tier->space.lock().lock();
+}
+
+void finish() {
+  const std::uint64_t before = signals_before;
+  one_fork.unlock();
+  os::restore_signals(before);
+}
+
+void in_parent() {
+  Runtime* const tier = runtime();
+  if (tier == nullptr) return;
+  tier->space.lock().unlock();
+  tier->service.ask({.kind = Request::Kind::resume});
+  finish();
+}
+
+void in_child() {
+  Runtime* const tier = runtime();
+  if (tier == nullptr) return;
+  tier->pager.start_in_child(os::place(__builtin_frame_address(0)),
+                             static_cast<std::int32_t>(os::call(__NR_getpid)));
+  tier->service.start();
+  tier->space.lock().unlock();
+  finish();
+}
+
+__attribute__((constructor(101))) void begin() {
+  if (runtime() != nullptr && pthread_atfork(prepare, in_parent, in_child) != 0)
+    os::fail("no memory for the handlers of fork");
+}
+
+/// What the process holds outside is counted once more when there is most of it.
+__attribute__((destructor)) void end() {
+  Runtime* const tier = runtime();
+  if (tier != nullptr) tier->service.ask({.kind = Request::Kind::sample});
+}
+
+}  // namespace
+}  // namespace nearfar::tier::preload

@@ -1,0 +1,176 @@
+// mmap and its relatives, as the program and its allocator call them.
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+
+#include "tier/preload/runtime.h"
+
+namespace nearfar::tier::preload {
+namespace {
+
+using os::page_bytes;
+using os::Place;
+
+constexpr long result_of_failure = -1;
+
+void* result(long value) {
+  if (value < 0 && value > -static_cast<long>(page_bytes)) {
+    errno = static_cast<int>(-value);
+    return os::pointer(static_cast<Place>(result_of_failure));
+  }
+  return os::pointer(static_cast<Place>(value));
+}
+
+int status(long value) {
+  if (value >= 0) return static_cast<int>(value);
+  errno = static_cast<int>(-value);
+  return -1;
+}
+
+/// `length` in whole pages; 0 if it is none, or too much for any memory.
+std::size_t whole_pages(std::size_t length) {
+  constexpr std::size_t too_much = std::size_t{1} << 47U;
+  return length >= too_much ? 0 : (length + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+bool aligned(Place at) { return at % page_bytes == 0; }
+
+/// Memory that the program will read and write and nobody else sees.
+bool manageable(int protection, int flags) {
+  constexpr int kept = MAP_TYPE | MAP_ANONYMOUS;
+  constexpr int special = MAP_HUGETLB | MAP_32BIT | MAP_GROWSDOWN | MAP_LOCKED;
+  return (flags & kept) == (MAP_PRIVATE | MAP_ANONYMOUS) && (flags & special) == 0 &&
+         (protection & PROT_EXEC) == 0;
+}
+
+long map(Place at, std::size_t asked, int protection, int flags, int descriptor, long offset) {
+  Runtime* const tier = runtime();
+  const std::size_t length = whole_pages(asked);
+  const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
+  if (tier == nullptr || length == 0) return plain();
+  if ((flags & MAP_FIXED_NOREPLACE) != 0) return plain();
+  if ((flags & MAP_FIXED) == 0)
+    return manageable(protection, flags) ? tier->space.map(length, protection) : plain();
+  if (!aligned(at) || !tier->space.touches(at, length)) return plain();
+  if (!tier->space.holds(at, length)) return -ENOMEM;
+  if (manageable(protection, flags)) return tier->space.map_fixed(at, length, protection);
+  return tier->space.map_foreign(at, asked, protection, flags, descriptor, offset);
+}
+
+long unmap(Place at, std::size_t asked) {
+  Runtime* const tier = runtime();
+  const std::size_t length = whole_pages(asked);
+  if (tier == nullptr || length == 0 || !aligned(at) || !tier->space.touches(at, length))
+    return os::unmap(at, asked);
+  const Place begin = at < tier->space.base() ? tier->space.base() : at;
+  const Place end = at + length > tier->space.end() ? tier->space.end() : at + length;
+  if (at < begin) os::unmap(at, begin - at);
+  if (end < at + length) os::unmap(end, at + length - end);
+  tier->space.unmap(begin, end - begin);
+  return 0;
+}
+
+long advise(Place at, std::size_t asked, int advice) {
+  Runtime* const tier = runtime();
+  const std::size_t length = whole_pages(asked);
+  if (tier == nullptr || length == 0 || !aligned(at) || !tier->space.touches(at, length))
+    return os::advise(at, asked, advice);
+  if (!tier->space.holds(at, length)) return -EINVAL;
+  if (tier->space.is_free(at, length)) return -ENOMEM;
+  switch (advice) {
+    case MADV_DONTNEED:
+    case MADV_FREE:
+      return tier->space.discard(at, length);
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+    case MADV_DONTDUMP:
+    case MADV_DODUMP:
+      return os::advise(at, length, advice);
+    case MADV_REMOVE:
+    case MADV_WIPEONFORK:
+      return -EINVAL;  // as a kernel says that does not have it
+    default:
+      return 0;                     // hints about what is ours to decide
+  }
+}
+
+/// mremap between managed memory and other memory: by a copy.
+long remap_across(Runtime& tier, Place from, std::size_t old_length, std::size_t new_length,
+                  Place to) {
+  const long made =
+      map(to, new_length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (made < 0) return made;
+  std::memcpy(os::pointer(to), os::pointer(from),
+              old_length < new_length ? old_length : new_length);
+  if (tier.space.holds(from, old_length)) {
+    tier.space.unmap(from, old_length);
+  } else {
+    os::unmap(from, old_length);
+  }
+  return made;
+}
+
+long remap(Place from, std::size_t old_asked, std::size_t new_asked, int flags, Place fixed) {
+  Runtime* const tier = runtime();
+  const auto plain = [&] {
+    return os::call(__NR_mremap, os::word(from), os::word(old_asked), os::word(new_asked), flags,
+                    os::word(fixed));
+  };
+  if (tier == nullptr) return plain();
+  const std::size_t old_length = whole_pages(old_asked);
+  const std::size_t new_length = whole_pages(new_asked);
+  const bool moves_to = (flags & MREMAP_FIXED) != 0;
+  const bool to_managed = moves_to && tier->space.touches(fixed, new_length);
+  if (!tier->space.touches(from, old_length == 0 ? 1 : old_length) && !to_managed) return plain();
+  constexpr int known = MREMAP_MAYMOVE | MREMAP_FIXED;
+  const bool overlap = moves_to && fixed < from + old_length && from < fixed + new_length;
+  if (!aligned(from) || (moves_to && !aligned(fixed)) || old_length == 0 || new_length == 0 ||
+      (flags & ~known) != 0 || (moves_to && (flags & MREMAP_MAYMOVE) == 0) || overlap) {
+    return -EINVAL;
+  }
+  const bool from_managed = tier->space.holds(from, old_length);
+  if (from_managed && (!moves_to || tier->space.holds(fixed, new_length)))
+    return tier->space.remap(from, old_length, new_length, flags, fixed);
+  return remap_across(*tier, from, old_length, new_length, fixed);
+}
+
+}  // namespace
+}  // namespace nearfar::tier::preload
+
+#define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace preload = nearfar::tier::preload;
+namespace os = nearfar::tier::os;
+
+NEARFAR_EXPORT void* mmap(void* at, std::size_t length, int protection, int flags, int descriptor,
+                          long offset) noexcept {
+  return preload::result(
+      preload::map(os::place(at), length, protection, flags, descriptor, offset));
+}
+
+NEARFAR_EXPORT void* mmap64(void* at, std::size_t length, int protection, int flags, int descriptor,
+                            long offset) noexcept {
+  return mmap(at, length, protection, flags, descriptor, offset);
+}
+
+NEARFAR_EXPORT int munmap(void* at, std::size_t length) noexcept {
+  return preload::status(preload::unmap(os::place(at), length));
+}
+
+NEARFAR_EXPORT int madvise(void* at, std::size_t length, int advice) noexcept {
+  return preload::status(preload::advise(os::place(at), length, advice));
+}
+
+NEARFAR_EXPORT void* mremap(void* from, std::size_t old_length, std::size_t new_length, int flags,
+                            ...) noexcept {
+  const void* fixed = nullptr;
+  if ((flags & MREMAP_FIXED) != 0) {
+    std::va_list more;
+    va_start(more, flags);
+    fixed = va_arg(more, const void*);
+    va_end(more);
+  }
+  return preload::result(
+      preload::remap(os::place(from), old_length, new_length, flags, os::place(fixed)));
+}

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "tier/pager.h"
+#include "tier/service.h"
+#include "tier/space.h"
+
+namespace nearfar::tier::preload {
+
+/// What manages this process. The library's interposed functions run before any constructor, in
+/// whatever thread calls first, so it starts on first use; and there is one address space, hence
+/// the one mutable global.
+struct Runtime {
+  Pager& pager;
+  Service& service;
+  Space& space;
+};
+
+/// The runtime, started if need be; null in a process that was not launched to be managed.
+[[nodiscard]] Runtime* runtime();
+
+}  // namespace nearfar::tier::preload

@@ -1,0 +1,140 @@
+#include "tier/service.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "tier/os/thread.h"
+
+namespace nearfar::tier {
+
+void Service::start() {
+  if (bell_ >= 0) os::call(__NR_close, bell_);
+  const long bell = os::call(__NR_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell < 0) os::fail("no descriptors left", bell);
+  bell_ = os::hide(static_cast<int>(bell));
+  for (Letter& letter : letters_) letter.phase.store(empty);
+  const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
+  if (!os::start_thread(run, this)) os::fail("no memory for the pager's thread");
+}
+
+int Service::first_owned(int from) {
+  int first = -1;
+  const auto consider = [&](int descriptor) {
+    if (descriptor >= from && (first < 0 || descriptor < first)) first = descriptor;
+  };
+  consider(bell_);
+  consider(pager_.uffd().descriptor());
+  consider(pager_.uffd().device());
+  consider(pager_.far_descriptor());
+  consider(pager_.children().own_end());
+  for (const Children::Child& child : pager_.children().all()) {
+    consider(child.alive);
+    consider(child.held);
+  }
+  return first;
+}
+
+bool Service::ask(const Request& request) {
+  for (std::size_t i = 0;; i = (i + 1) % letters_.size()) {
+    Letter& letter = letters_[i];
+    std::uint32_t free = empty;
+    if (!letter.phase.compare_exchange_strong(free, writing)) {
+      if (i + 1 == letters_.size()) os::call(__NR_sched_yield);
+      continue;
+    }
+    letter.request = request;
+    letter.phase.store(posted);
+    const std::uint64_t one = 1;
+    os::call(__NR_write, bell_, os::word(&one), sizeof one);
+    while (letter.phase.load() == posted) os::wait(letter.phase, posted);
+    const bool done = letter.done;
+    letter.phase.store(empty);
+    return done;
+  }
+}
+
+void Service::run() {
+  for (;;) {
+    const bool faults = serve_faults();
+    const bool requests = serve_requests();
+    const bool evicted = pager_.evict_in_background();
+    if (!faults && !requests && !evicted) sleep();
+  }
+}
+
+bool Service::serve_faults() {
+  if (!pager_.can_serve()) return false;
+  std::array<os::Place, 16> faults;
+  const std::size_t count = pager_.uffd().read(faults.data(), faults.size());
+  for (std::size_t i = 0; i < count; ++i) pager_.fault(faults[i]);
+  return count != 0;
+}
+
+bool Service::serve_requests() {
+  bool any = false;
+  for (Letter& letter : letters_) {
+    if (letter.phase.load() != posted) continue;
+    // While the state of pages must not change, only the fork itself goes on.
+    if (pager_.paused() && letter.request.kind != Request::Kind::resume) continue;
+    letter.done = serve(letter.request);
+    letter.phase.store(writing);  // done: whoever asked puts the letter back
+    os::wake_all(letter.phase);
+    any = true;
+  }
+  return any;
+}
+
+bool Service::serve(const Request& request) {
+  switch (request.kind) {
+    case Request::Kind::discard:
+      return pager_.discard(request.begin, request.end);
+    case Request::Kind::move:
+      return pager_.move(request.begin, request.end, request.length);
+    case Request::Kind::cover:
+      return pager_.cover(request.begin, request.end);
+    case Request::Kind::uncover:
+      pager_.uncover(request.begin, request.end);
+      break;
+    case Request::Kind::pause:
+      pager_.pause();
+      break;
+    case Request::Kind::resume:
+      pager_.resume();
+      break;
+    case Request::Kind::sample:
+      pager_.sample();
+      break;
+  }
+  return true;
+}
+
+/// Waits for a fault, a request, or the end of a child.
+void Service::sleep() {
+  std::array<pollfd, 2 + Children::most> polled;
+  std::array<Children::Child*, 2 + Children::most> of{};
+  std::size_t count = 0;
+  polled[count++] = {.fd = bell_, .events = POLLIN, .revents = 0};
+  const int faults = pager_.can_serve() ? pager_.uffd().descriptor() : -1;
+  polled[count++] = {.fd = faults, .events = POLLIN, .revents = 0};
+  if (!pager_.paused()) {
+    for (Children::Child& child : pager_.children().all()) {
+      if (child.alive < 0) continue;
+      of[count] = &child;
+      polled[count++] = {.fd = child.alive, .events = 0, .revents = 0};
+    }
+  }
+  // Others of the tree cannot ring the bell when they need room.
+  constexpr int milliseconds = 20;
+  const int timeout = pager_.budget().others() == 0 ? -1 : milliseconds;
+  os::call(__NR_poll, os::word(polled.data()), os::word(count), timeout);
+  if ((polled[0].revents & POLLIN) != 0) {
+    std::uint64_t rung = 0;
+    os::call(__NR_read, bell_, os::word(&rung), sizeof rung);
+  }
+  if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0)
+    os::fail("the program closed a descriptor that its memory depends on");
+  for (std::size_t i = 2; i < count; ++i)
+    if ((polled[i].revents & POLLHUP) != 0) pager_.child_ended(*of[i]);
+}
+
+}  // namespace nearfar::tier

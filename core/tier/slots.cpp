@@ -1,0 +1,23 @@
+#include "tier/slots.h"
+
+namespace nearfar::tier {
+
+Slot Slots::take() {
+  // Where most slots are in use a search would be long, so the file grows instead.
+  constexpr Slot looked_at = 64;
+  const auto end = static_cast<Slot>(control_->slots_end.load(std::memory_order_acquire));
+  for (Slot tried = 0; tried < looked_at && tried < end; ++tried) {
+    if (cursor_ >= end) cursor_ = 0;
+    if (claim(cursor_)) return taken(cursor_);
+    ++cursor_;
+  }
+  const std::uint64_t grown = control_->slots_end.fetch_add(1, std::memory_order_acq_rel);
+  if (grown < control_->far_slots && claim(static_cast<Slot>(grown)))
+    return taken(static_cast<Slot>(grown));
+  control_->slots_end.store(control_->far_slots, std::memory_order_release);
+  for (Slot slot = 0; slot < control_->far_slots; ++slot)
+    if (claim(slot)) return taken(slot);
+  return no_slot;
+}
+
+}  // namespace nearfar::tier

@@ -1,0 +1,121 @@
+#include "tier/space.h"
+
+#include <mutex>
+
+namespace nearfar::tier {
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20U;
+
+/// Allocators want large pieces aligned, and would map twice as much to find such a place.
+std::size_t alignment(std::size_t length) {
+  if (length >= 32 * mib) return 32 * mib;
+  return length >= 2 * mib ? 2 * mib : os::page_bytes;
+}
+
+}  // namespace
+
+bool Space::is_free(os::Place begin, std::size_t length) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  return free_.overlaps(begin, begin + length);
+}
+
+os::Place Space::take(std::size_t length) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  return free_.take(length, alignment(length));
+}
+
+void Space::give(os::Place at, std::size_t length) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  (void)free_.add(at, at + length);
+}
+
+long Space::map(std::size_t length, int protection) {
+  const os::Place at = take(length);
+  if (at == 0) return -ENOMEM;
+  const long error = os::protect(at, length, protection);
+  if (error == 0) return static_cast<long>(at);
+  give(at, length);
+  return error;
+}
+
+long Space::map_fixed(os::Place at, std::size_t length, int protection) {
+  {
+    const os::SignalsBlocked blocked;
+    const std::lock_guard guard(lock_);
+    (void)free_.remove(at, at + length);
+  }
+  clear(at, length);
+  const long error = os::protect(at, length, protection);
+  return error == 0 ? static_cast<long>(at) : error;
+}
+
+long Space::map_foreign(os::Place at, std::size_t length, int protection, int flags, int descriptor,
+                        long offset) {
+  {
+    const os::SignalsBlocked blocked;
+    const std::lock_guard guard(lock_);
+    (void)free_.remove(at, at + length);
+  }
+  clear(at, length);
+  if (!service_.ask({.kind = Request::Kind::cover, .begin = at, .end = at + length}))
+    return -ENOMEM;
+  return os::map(at, length, protection, flags, descriptor, offset);
+}
+
+void Space::unmap(os::Place at, std::size_t length) {
+  os::protect(at, length, PROT_NONE);  // from now on a touch is an error, as without us
+  clear(at, length);
+  give(at, length);
+}
+
+/// Nothing is left of what was there.
+void Space::clear(os::Place at, std::size_t length) {
+  service_.ask({.kind = Request::Kind::uncover, .begin = at, .end = at + length});
+  if (discard(at, length) == 0) return;
+  os::call(__NR_munlock, os::word(at), os::word(length));
+  if (discard(at, length) != 0) os::fail("memory cannot be given back");
+}
+
+long Space::discard(os::Place at, std::size_t length) {
+  const bool done = service_.ask({.kind = Request::Kind::discard, .begin = at, .end = at + length});
+  return done ? 0 : -EINVAL;
+}
+
+bool Space::grow(os::Place at, std::size_t old_length, std::size_t new_length) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  if (!free_.contains(at + old_length, at + new_length)) return false;
+  (void)free_.remove(at + old_length, at + new_length);
+  return true;
+}
+
+long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length, int flags,
+                  os::Place fixed) {
+  constexpr int writable = PROT_READ | PROT_WRITE;
+  if ((flags & MREMAP_FIXED) == 0) {
+    if (new_length < old_length) unmap(from + new_length, old_length - new_length);
+    if (new_length <= old_length) return static_cast<long>(from);
+    if (grow(from, old_length, new_length)) {
+      const long error = os::protect(from + old_length, new_length - old_length, writable);
+      return error == 0 ? static_cast<long>(from) : error;
+    }
+    if ((flags & MREMAP_MAYMOVE) == 0) return -ENOMEM;
+  }
+  const long to = (flags & MREMAP_FIXED) != 0 ? map_fixed(fixed, new_length, writable)
+                                              : map(new_length, writable);
+  if (to < 0) return to;
+  const std::size_t moved = old_length < new_length ? old_length : new_length;
+  const auto target = static_cast<os::Place>(to);
+  if (!service_.ask({.kind = Request::Kind::move, .begin = from, .end = target, .length = moved})) {
+    unmap(target, new_length);
+    return -ENOMEM;
+  }
+  unmap(from, old_length);
+  return to;
+}
+
+}  // namespace nearfar::tier

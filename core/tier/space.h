@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+
+#include "tier/extents.h"
+#include "tier/lock.h"
+#include "tier/os/system.h"
+#include "tier/service.h"
+
+namespace nearfar::tier {
+
+/// The managed addresses as a program sees them: it maps and unmaps parts of one region that is
+/// reserved once. What is free is there but may not be touched, so that the kernel neither joins
+/// the region with its neighbours nor moves any of it.
+///
+/// Called by the program's threads. The lock is never held while the pager is asked for something:
+/// a fork holds it while the pager waits.
+class Space {
+ public:
+  Space(os::Place base, std::size_t length, Extents free, Service& service)
+      : base_(base), end_(base + length), free_(free), service_(service) {
+    (void)free_.add(base_, end_);
+  }
+
+  [[nodiscard]] bool holds(os::Place begin, std::size_t length) const {
+    return begin >= base_ && begin < end_ && length <= end_ - begin;
+  }
+  [[nodiscard]] bool touches(os::Place begin, std::size_t length) const {
+    return begin < end_ && (begin >= base_ || length > base_ - begin);
+  }
+  [[nodiscard]] os::Place base() const { return base_; }
+  [[nodiscard]] os::Place end() const { return end_; }
+  [[nodiscard]] bool is_free(os::Place begin, std::size_t length);
+
+  /// Fresh memory; -errno if there is none. Lengths are in whole pages from here on.
+  [[nodiscard]] long map(std::size_t length, int protection);
+  /// Fresh memory in place of what is there.
+  [[nodiscard]] long map_fixed(os::Place at, std::size_t length, int protection);
+  /// A mapping of another kind in place of what is there.
+  [[nodiscard]] long map_foreign(os::Place at, std::size_t length, int protection, int flags,
+                                 int descriptor, long offset);
+  void unmap(os::Place at, std::size_t length);
+  /// -EINVAL if the program has locked some of it.
+  [[nodiscard]] long discard(os::Place at, std::size_t length);
+  /// mremap of managed memory to managed memory.
+  [[nodiscard]] long remap(os::Place from, std::size_t old_length, std::size_t new_length,
+                           int flags, os::Place fixed);
+
+  [[nodiscard]] Lock& lock() { return lock_; }
+
+ private:
+  void clear(os::Place at, std::size_t length);
+  [[nodiscard]] os::Place take(std::size_t length);
+  void give(os::Place at, std::size_t length);
+  [[nodiscard]] bool grow(os::Place at, std::size_t old_length, std::size_t new_length);
+
+  os::Place base_;
+  os::Place end_;
+  Extents free_;
+  Lock lock_{};
+  Service& service_;
+};
+
+}  // namespace nearfar::tier

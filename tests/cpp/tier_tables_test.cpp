@@ -1,0 +1,194 @@
+// The pager's bookkeeping, without a kernel: page table, limbo, address ranges, slots, budget.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/rng.h"
+#include "tier/budget.h"
+#include "tier/extents.h"
+#include "tier/limbo.h"
+#include "tier/page_table.h"
+#include "tier/slots.h"
+#include "tier/streams.h"
+
+namespace nearfar::tier {
+namespace {
+
+struct Tables {
+  std::vector<Page> pages = std::vector<Page>(4 * PageTable::group);
+  std::vector<std::uint8_t> groups = std::vector<std::uint8_t>(4);
+  PageTable table{pages.data(), groups.data(), pages.size()};
+};
+
+TEST(PageTable, KeepsResidentPagesInTheOrderInWhichTheyCame) {
+  Tables t;
+  for (const PageNumber page : {7U, 300U, 5U, 6U}) {
+    t.table.use(page);
+    t.table.push(page);
+  }
+  t.table.remove(300);
+  t.table[300].state = State::far;
+  t.table.remove(7);
+  t.table.push(7);
+  std::vector<PageNumber> order;
+  for (PageNumber page = t.table.oldest(); page != no_page; page = t.table[page].next)
+    order.push_back(page);
+  EXPECT_EQ(order, (std::vector<PageNumber>{5, 6, 7}));
+  EXPECT_EQ(t.table.resident(), 3U);
+}
+
+TEST(PageTable, FindsUsedPagesAndChargesAGroupOnce) {
+  Tables t;
+  EXPECT_TRUE(t.table.use(600));
+  EXPECT_FALSE(t.table.use(601));
+  t.table.push(601);
+  EXPECT_EQ(t.table.next_used(0, 1024), 601U);
+  EXPECT_EQ(t.table.next_used(602, 1024), 1024U);
+  EXPECT_EQ(t.table.next_used(0, 500), 500U);
+  EXPECT_EQ(t.table.state(3), State::fresh);
+}
+
+TEST(Limbo, GivesPagesBackInOrderAndReusesWhatWasTakenOut) {
+  Limbo limbo(4);
+  for (PageNumber page = 10; page < 14; ++page) limbo.push(page);
+  EXPECT_TRUE(limbo.full());
+  limbo.remove(1);  // in the middle: its position is free once it is the oldest
+  EXPECT_TRUE(limbo.full());
+  EXPECT_EQ(limbo.at(limbo.oldest()), 10U);
+  limbo.remove(limbo.oldest());
+  EXPECT_EQ(limbo.at(limbo.oldest()), 12U);
+  EXPECT_EQ(limbo.span(), 2U);
+  EXPECT_EQ(limbo.pages(), 2U);
+  EXPECT_EQ(limbo.next_position(), 0U);
+  limbo.rename(3, 99);
+  limbo.remove(limbo.oldest());
+  EXPECT_EQ(limbo.at(limbo.oldest()), 99U);
+  limbo.remove(limbo.oldest());
+  EXPECT_EQ(limbo.oldest(), limbo.capacity());
+}
+
+TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {
+  Streams streams(8);
+  PageNumber page = 100;
+  std::vector<std::size_t> lengths;
+  std::size_t useful = 0;
+  for (int i = 0; i < 5; ++i) {
+    lengths.push_back(streams.wanted(page));
+    useful += streams.brought(page, lengths.back());
+    page += static_cast<PageNumber>(lengths.back());
+  }
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 2, 4, 8, 8}));
+  EXPECT_EQ(useful, 0U + 1 + 3 + 7);
+  EXPECT_EQ(streams.wanted(7), 1U);
+  EXPECT_EQ(streams.wanted(101), 1U);
+}
+
+TEST(Streams, FollowsSeveralSequencesAtOnce) {
+  Streams streams(8);
+  for (PageNumber i = 0; i < 4; ++i) (void)streams.brought(1000 * i, 1);
+  for (PageNumber i = 0; i < 4; ++i) EXPECT_EQ(streams.wanted(1000 * i + 1), 2U);
+}
+
+/// The same operations on extents and on a set of addresses leave the same behind.
+TEST(Extents, AreASetOfAddresses) {
+  constexpr std::uintptr_t space = 64;
+  std::array<Extents::Extent, 40> memory;
+  Extents extents(memory.data(), memory.size());
+  std::set<std::uintptr_t> model;
+  Rng rng(5);
+  for (int step = 0; step < 4000; ++step) {
+    const std::uintptr_t begin = rng.below(space);
+    const std::uintptr_t end = begin + 1 + rng.below(9);
+    if (rng.below(2) == 0) {
+      ASSERT_TRUE(extents.add(begin, end));
+      for (std::uintptr_t at = begin; at < end; ++at) model.insert(at);
+    } else {
+      ASSERT_TRUE(extents.remove(begin, end));
+      for (std::uintptr_t at = begin; at < end; ++at) model.erase(at);
+    }
+    for (std::uintptr_t at = 0; at < space + 10; ++at)
+      ASSERT_EQ(extents.overlaps(at, at + 1), model.contains(at));
+    for (std::size_t i = 1; i < extents.size(); ++i)
+      ASSERT_LT(extents[i - 1].end, extents[i].begin);
+  }
+}
+
+TEST(Extents, TakeTheLowestAlignedRange) {
+  std::array<Extents::Extent, 8> memory;
+  Extents extents(memory.data(), memory.size());
+  ASSERT_TRUE(extents.add(0x1000, 0x10000));
+  EXPECT_EQ(extents.take(0x2000, 0x1000), 0x1000U);
+  EXPECT_EQ(extents.take(0x4000, 0x4000), 0x4000U);
+  EXPECT_EQ(extents.take(0x1000, 0x1000), 0x3000U);
+  EXPECT_EQ(extents.take(0x10000, 0x1000), 0U);
+  EXPECT_TRUE(extents.contains(0x8000, 0x10000));
+  EXPECT_EQ(extents.size(), 1U);
+}
+
+struct Shared {
+  std::unique_ptr<Control> control = std::make_unique<Control>();
+  std::vector<Slots::Users> users = std::vector<Slots::Users>(100);
+  explicit Shared(std::uint64_t limit = 10) {
+    control->limit_pages = limit;
+    control->far_slots = users.size();
+  }
+};
+
+TEST(Slots, AreTakenSideBySideAndNeverTwice) {
+  Shared shared;
+  Slots one(*shared.control, shared.users.data());
+  Slots other(*shared.control, shared.users.data());
+  std::set<Slot> taken;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(taken.insert(one.take()).second);
+    ASSERT_TRUE(taken.insert(other.take()).second);
+  }
+  EXPECT_EQ(taken.size(), 100U);
+  EXPECT_EQ(one.take(), no_slot);
+  one.release(42);
+  EXPECT_EQ(other.take(), 42U);
+}
+
+TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
+  Shared shared;
+  Slots slots(*shared.control, shared.users.data());
+  const Slot slot = slots.take();
+  slots.share(slot);
+  EXPECT_TRUE(slots.shared(slot));
+  slots.release(slot);
+  EXPECT_FALSE(slots.shared(slot));
+  EXPECT_EQ(shared.control->slots_used.load(), 1U);
+  slots.release(slot);
+  EXPECT_EQ(shared.control->slots_used.load(), 0U);
+}
+
+TEST(Budget, IsOneForATree) {
+  Shared shared(10);
+  Budget parent(*shared.control);
+  ASSERT_TRUE(parent.join(1));
+  ASSERT_TRUE(parent.try_charge(6));
+  Member* const member = parent.prepare_child();
+  ASSERT_NE(member, nullptr);
+  EXPECT_FALSE(parent.charge_child(*member, false)) << "six and six are more than ten";
+  parent.release(1);
+  ASSERT_TRUE(parent.charge_child(*member, false));
+  Budget child(*shared.control);
+  child.become(*member, 2);
+  EXPECT_EQ(child.own(), 5U);
+  EXPECT_EQ(child.free(), 0U);
+  EXPECT_FALSE(child.try_charge(1));
+  parent.release(2);
+  EXPECT_TRUE(child.try_charge(2));
+  EXPECT_EQ(parent.others(), 7U);
+  parent.end(*member);
+  EXPECT_EQ(parent.others(), 0U);
+  EXPECT_EQ(parent.processes(), 1U);
+}
+
+}  // namespace
+}  // namespace nearfar::tier
