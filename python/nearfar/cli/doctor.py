@@ -23,6 +23,7 @@ from nearfar.measure import preconditions
 from nearfar.model import load, presets
 from nearfar.results import Precondition
 from nearfar.simulate.program_qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
+from nearfar.tier import machine as tier_machine
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
 
@@ -137,6 +138,15 @@ def qemu() -> Finding:
     return Finding("qemu", OK, found, effect)
 
 
+def tier() -> Finding:
+    """What manages programs on two tiers: the library, its allocator, and the kernel's leave."""
+    effect = "tier run needs it: programs with a bounded amount of near memory"
+    found = tier_machine.obstacle()
+    if found is not None:
+        return Finding("tier", OPTIONAL, found.reason, effect, found.mend)
+    return Finding("tier", OK, f"{tier_machine.library()}, {tier_machine.allocator()}", effect)
+
+
 def processors() -> Finding:
     """How many processes can work at once."""
     count = len(os.sched_getaffinity(0))
@@ -161,7 +171,7 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, qemu, processors, chromium, valgrind,
+    python, core, models, reference, zstandard, qemu, tier, processors, chromium, valgrind,
 )  # fmt: skip
 
 

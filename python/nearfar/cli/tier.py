@@ -8,6 +8,7 @@ import importlib
 from nearfar.cli.parser import Parser
 
 VERBS = {
+    "run": "run a program with a bounded amount of near memory",
     "replay": "try page replacement policies on a recorded program",
 }
 

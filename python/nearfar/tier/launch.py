@@ -1,0 +1,100 @@
+"""Starts a program on two tiers and waits for it.
+
+The launcher keeps what the program and its children share open for as long as they run: each
+process opens it by the launcher's number in /proc. The far file has no name from the start, so
+that nothing is left behind, however the program ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+
+from nearfar.errors import InputError, NearfarError
+from nearfar.tier import control
+from nearfar.tier.machine import allocator, library, require
+from nearfar.tier.outcome import Outcome
+from nearfar.tier.program import check_manageable
+
+LEAST_NEAR = 1 << 20
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def run(
+    file: str, arguments: Sequence[str], *, dynamic: bool, near_bytes: int, far: str
+) -> Outcome:
+    """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
+
+    `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
+    is a file to be made. Raises InputError for a program that cannot be managed, a near
+    memory that is too small, or a far file that is there; NearfarError if this machine cannot.
+    """
+    if near_bytes < LEAST_NEAR:
+        raise InputError(f"--near: found {near_bytes} B, expected at least 1 MiB")
+    check_manageable(file, dynamic)
+    require()
+    with _far_file(far) as far_file, _shared(near_bytes) as memory:
+        environment = _environment(memory, far_file)
+        status = _wait(subprocess.Popen(arguments, executable=file, env=environment))
+        return Outcome(status, near_bytes, control.counts(memory))
+
+
+def _environment(memory: int, far_file: int) -> dict[str, str]:
+    own, preloaded = str(library()), os.environ.get("LD_PRELOAD", "")
+    if any(character in own for character in " :"):
+        raise NearfarError(f"{own}: the dynamic linker takes no path with a space or a colon")
+    libraries = [own, str(allocator()), *preloaded.split()]
+    return {
+        **os.environ,
+        "LD_PRELOAD": " ".join(libraries),
+        "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}",
+    }
+
+
+@contextlib.contextmanager
+def _far_file(name: str) -> Iterator[int]:
+    try:
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise InputError(
+            f"{name}: is there already, perhaps as another's; expected the name of a new file"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}") from None
+    try:
+        Path(name).unlink()
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _shared(near_bytes: int) -> Iterator[int]:
+    memory = control.create(near_bytes)
+    try:
+        yield memory
+    finally:
+        os.close(memory)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait, passing signals on; what a terminal sends, the program has got itself."""
+
+    def forward(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        status = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return status if status >= 0 else 128 - status

@@ -1,0 +1,97 @@
+"""Whether this machine can run programs on two tiers, and if not, why and what to do."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import errno
+import fcntl
+import importlib.util
+import os
+import platform
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.errors import NearfarError
+
+LIBRARY = "libnearfar_tier.so"
+GET_ALLOCATOR = "apt-get install libmimalloc2.0"
+GET_LIBRARY = "make install (on Linux, x86-64)"
+GET_PERMISSION = "sysctl vm.unprivileged_userfaultfd=1, or chmod a+rw /dev/userfaultfd"
+
+_USERFAULTFD = 323  # the system call's number on x86-64
+_DEVICE = "/dev/userfaultfd"
+_DEVICE_NEW = 0xAA00
+_API_IOCTL = 0xC018AA3F
+_API = 0xAA
+_FEATURE_MOVE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """What keeps programs from running on two tiers, and what mends it, if anything does."""
+
+    reason: str
+    mend: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason}; to mend it: {self.mend}" if self.mend else self.reason
+
+
+def library() -> Path:
+    """The library that is preloaded into programs; it may not have been built."""
+    spec = importlib.util.find_spec("nearfar._core")
+    base = Path(spec.origin) if spec and spec.origin else Path(__file__).parent
+    return base.parent / "_tier" / LIBRARY
+
+
+def allocator() -> str | None:
+    """The name of the allocator whose memory is managed, for the dynamic linker."""
+    return ctypes.util.find_library("mimalloc")
+
+
+def obstacle() -> Obstacle | None:
+    """What is missing on this machine; None if nothing is."""
+    if not library().is_file():
+        return Obstacle(f"this installation has no {LIBRARY}", GET_LIBRARY)
+    if allocator() is None:
+        return Obstacle("the allocator mimalloc is not installed", GET_ALLOCATOR)
+    try:
+        descriptor = _open()
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            return Obstacle("this kernel was built without userfaultfd")
+        return Obstacle("userfaultfd is not permitted to this user", GET_PERMISSION)
+    try:
+        fcntl.ioctl(descriptor, _API_IOCTL, bytearray(struct.pack("<3Q", _API, _FEATURE_MOVE, 0)))
+    except OSError:
+        release = platform.release()
+        return Obstacle(f"userfaultfd cannot move pages in Linux {release}, but in 6.8 and newer")
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def require() -> None:
+    """Raise NearfarError if programs cannot run on two tiers here."""
+    found = obstacle()
+    if found is not None:
+        raise NearfarError(f"tier: {found}")
+
+
+def _open() -> int:
+    """A userfaultfd that waits inside system calls too. Raises OSError."""
+    flags = os.O_CLOEXEC | os.O_NONBLOCK
+    descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(_USERFAULTFD, flags)
+    if descriptor >= 0:
+        return descriptor
+    refused = ctypes.get_errno()
+    try:
+        device = os.open(_DEVICE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        raise OSError(refused, os.strerror(refused)) from None
+    try:
+        return fcntl.ioctl(device, _DEVICE_NEW, flags)
+    finally:
+        os.close(device)
