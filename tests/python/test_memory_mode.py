@@ -142,6 +142,10 @@ def test_the_near_memory_of_memory_mode_is_found() -> None:
             "capacity=512MiB line=2KiB tags=data write=through",
             {"capacity": 512 << 20, "ways": 1, "line": 2048, "prefetch": "no", "write": "through"},
         ),
+        (  # a store looks up sixteen ways: half of what a conflict takes
+            "capacity=256MiB ways=16 line=128B channels=3",
+            {"capacity": 256 << 20, "ways": 16, "line": 128, "prefetch": "no", "write": "back"},
+        ),
     ],
 )
 def test_any_organisation_of_a_near_memory_is_found(

@@ -270,9 +270,9 @@ def _prefetch(
 def _write(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[None]:
     """Stores to one line: each goes on to far memory, or none while the line stays.
 
-    Nobody waits for a store that stays: one after another takes less than a read that is served.
-    Stores that conflict tell what sending a line to far memory takes. By themselves they do not
-    tell which it is: long lines are fetched besides.
+    Nobody waits for a store that stays: one after another takes less than a read that is served,
+    however many ways are looked up for it. Stores that conflict tell what sending a line to far
+    memory takes. By themselves they do not tell which it is: long lines are fetched besides.
     """
     ns, ids = [], []
     for places in (1, 2 * ways):
@@ -290,10 +290,8 @@ def _write(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[None]
     if one > scale.hit_ns or one > 0.8 * many:
         found.add(identified(names[0], "through", reason, ids))
         found.lack(names[1:], f"no line is evicted changed: {reason}", ids)
-    elif one < many / _FAR:
+    else:
         found.add(
             identified(names[0], "back", reason, ids),
             identified(names[1], round(many - one, 1), reason, ids),
         )
-    else:
-        found.lack(names, reason, ids)
