@@ -10,6 +10,7 @@
 #include "base/event_lanes.h"
 #include "base/rng.h"
 #include "base/slab.h"
+#include "base/timed_fifo.h"
 
 namespace nearfar {
 namespace {
@@ -73,6 +74,20 @@ TEST(EventLanes, SayWhatAnEventQueueSays) {
       ASSERT_EQ(events.pop().payload, queue.pop());
     }
   }
+}
+
+TEST(TimedFifo, KnowsWhenItsFirstEventIsDue) {
+  TimedFifo<int> events;
+  EXPECT_TRUE(events.next().is_never());
+  for (int i = 0; i < 40; ++i) events.push(Tick(100 + static_cast<std::uint64_t>(i / 2)), i);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(events.next(), Tick(100 + static_cast<std::uint64_t>(i / 2)));
+    EXPECT_EQ(events.front(), i);
+    EXPECT_EQ(events.pop(), i);
+  }
+  EXPECT_TRUE(events.next().is_never());
+  events.push(Tick(7), 1);
+  EXPECT_EQ(events.next(), Tick(7));
 }
 
 TEST(EventLanes, KeepTheEventsOfALaneThatSleeps) {

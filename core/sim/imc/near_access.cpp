@@ -229,12 +229,6 @@ void NearMemory::prefetch_after(std::uint64_t line, Tick now) {
   enter(index, now);
 }
 
-void NearMemory::answer(Index index, DataHandle data, Tick now, Sink& sink) {
-  const Flight& flight = flights_[index];
-  counters_.read_time_ps += (now - flight.sent).ps();
-  sink.push_back({now, flight.request.id, flight.request.address, Completion::Kind::done, data});
-}
-
 /// Makes an access. The request waits for a read's data, for a claim to be in the DRAM, and for
 /// any other write until it is taken.
 void NearMemory::send(Role role, Index index, std::uint32_t block, Address address, Tick now,
@@ -288,8 +282,7 @@ void NearMemory::store(std::uint64_t line, std::uint32_t block, DataHandle data)
   if (data_in_use_) content_[line * blocks_ + block] = data;
 }
 
-DataHandle NearMemory::stored(std::uint64_t line, std::uint32_t block) const {
-  if (!data_in_use_) return 0;
+DataHandle NearMemory::content_of(std::uint64_t line, std::uint32_t block) const {
   const auto found = content_.find(line * blocks_ + block);
   return found == content_.end() ? 0 : found->second;
 }

@@ -132,7 +132,9 @@ Tick NearMemory::advance_to_completion(Tick until, Sink& sink) { return run(unti
 /// before what is noted here. Each memory runs by itself as far as nothing else happens.
 Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
-  while (!until.is_never() || !idle()) {
+  while (true) {
+    // Memories may refresh themselves for ever.
+    if (until.is_never() && flights_.in_use() == 0 && idle()) break;
     const Tick near = near_->next_event();
     const Tick far = far_next_;
     const Tick own = events_.next();
@@ -169,12 +171,23 @@ Tick NearMemory::from_near(Tick now, Tick until, Sink& sink) {
     const Index index = Tag::of(from_near_.front().id).flight;
     now += config_.latency;
     --flights_[index].pending;
-    looked_up(index, now, sink);
+    if (flights_[index].outcome == Case::read_hit && tag_lines_ == 0) {
+      hit(index, now, sink);
+    } else {
+      looked_up(index, now, sink);
+    }
   } else {
     for (const Completion& completion : from_near_) from_near(completion, now, sink);
   }
   from_near_.clear();
   return now;
+}
+
+/// The look-up of a read has brought its data.
+void NearMemory::hit(Index index, Tick now, Sink& sink) {
+  const Flight& flight = flights_[index];
+  if (!flight.prefetch) answer(index, stored(flight.line, flight.block), now, sink);
+  over(index, now, sink);
 }
 
 /// Whether a look-up ends with this and nothing else happens, by `until`, before it has an outcome:

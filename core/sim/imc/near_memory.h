@@ -151,6 +151,7 @@ class NearMemory final : public Device {
   Accept refuse(std::uint32_t gate, std::uint16_t port, Tick now);
   Tick run(Tick until, Sink& sink, bool to_completion);
   [[nodiscard]] Tick from_near(Tick now, Tick until, Sink& sink);
+  void hit(Index index, Tick now, Sink& sink);
   [[nodiscard]] bool probed_alone(const Completion& completion, Tick until) const;
   void handle(std::size_t lane, Index index, Tick now, Sink& sink);
   void wake_waiting(std::uint32_t gate, Tick now, Sink& sink);
@@ -182,14 +183,21 @@ class NearMemory final : public Device {
   void fill(Index index, Tick now);
   void write(Index index, Tick now);
   void prefetch_after(std::uint64_t line, Tick now);
-  void answer(Index index, DataHandle data, Tick now, Sink& sink);
+  [[gnu::always_inline]] void answer(Index index, DataHandle data, Tick now, Sink& sink) {
+    const Flight& flight = flights_[index];
+    counters_.read_time_ps += (now - flight.sent).ps();
+    sink.push_back({now, flight.request.id, flight.request.address, Completion::Kind::done, data});
+  }
   [[nodiscard]] static const Purpose& purpose_of(Role role);
   void send(Role role, Index index, std::uint32_t block, Address address, Tick now,
             DataHandle data = 0, Index notice = 0);
   /// One of the things that the request waited for has come; after the last it is finished.
   void over(Index index, Tick now, Sink& sink);
   void store(std::uint64_t line, std::uint32_t block, DataHandle data);
-  [[nodiscard]] DataHandle stored(std::uint64_t line, std::uint32_t block) const;
+  [[nodiscard]] DataHandle stored(std::uint64_t line, std::uint32_t block) const {
+    return data_in_use_ ? content_of(line, block) : 0;
+  }
+  [[nodiscard]] DataHandle content_of(std::uint64_t line, std::uint32_t block) const;
   [[nodiscard]] Address near_address(const Flight& flight, std::uint32_t way,
                                      std::uint32_t block) const;
   [[nodiscard]] Address far_address(std::uint64_t line, std::uint32_t block) const;

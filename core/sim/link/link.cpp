@@ -20,7 +20,7 @@ Accept Link::try_send(const Request& request, Tick now) {
   if (!gate.waiting.may_enter(request.port, gate.free, now)) {
     ++refusals_;
     gate.waiting.refuse(request.port);
-    if (gate.free > 0) events_.push(hold_lapsed + write, now + Tick(1), 0);
+    if (gate.free > 0) events_.push(hold_lapsed + write, now + Tick(1), {});
     events_.wake(credit + write);
     return Accept::retry(Tick::never());
   }
@@ -41,7 +41,7 @@ Accept Link::try_send(const Request& request, Tick now) {
   flight.data = 0;
   flight.parts = request.tell_media ? 2 : 1;
   if (directory_) enter_home(index);
-  events_.push(arrive + write, arrival, index);
+  arrivals_[write ? 1 : 0].push(arrival, {reads_ + writes_, index});
   return Accept::yes();
 }
 
@@ -62,22 +62,26 @@ void Link::wake_waiting(bool write, Tick now, Sink& sink) {
   if (gate.waiting.empty()) {
     events_.sleep(credit + write);
   } else if (gate.waiting.held(now) > 0) {
-    events_.push(hold_lapsed + write, now + Tick(1), 0);
+    events_.push(hold_lapsed + write, now + Tick(1), {});
   }
 }
 
-void Link::fence(Tick now) { events_.push(fenced, now + config_.request_latency, 0); }
+void Link::fence(Tick now) { events_.push(fenced, now + config_.request_latency, {}); }
 
 void Link::advance(Tick until, Sink& sink) { run(until, sink, false); }
 
 Tick Link::advance_to_completion(Tick until, Sink& sink) { return run(until, sink, true); }
 
-/// The memory runs by itself as far as nothing happens on the link. At equal times it comes first.
+/// The memory runs by itself as far as nothing happens on the link. At equal times it comes first,
+/// then requests that arrive, answers, and the rest: answers and credits of one instant go back to
+/// moments of which the answer's is the earlier.
 Tick Link::run(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
-  // The memory may refresh itself for ever.
-  while (!until.is_never() || !idle()) {
-    const Tick own = events_.next();
+  while (true) {
+    const Tick message = messages_next();
+    // The memory may refresh itself for ever.
+    if (message.is_never() && until.is_never() && idle()) break;
+    const Tick own = min(message, events_.next());
     const Tick memory = memory_->next_event();
     Tick now = min(own, memory);
     if (now > until || now.is_never()) break;
@@ -86,15 +90,29 @@ Tick Link::run(Tick until, Sink& sink, bool to_completion) {
       if (from_memory_.empty()) continue;
       now = from_memory(sink);
     }
-    while (events_.next() == now) {
-      const auto [lane, index] = events_.pop();
-      handle(lane, index, now, sink);
-    }
+    if (message == now) messages(now, sink);
+    while (events_.next() == now) handle(events_.pop().lane, now, sink);
     played_ = now;
     if (to_completion && sink.size() != before) return now;
   }
   if (!until.is_never()) played_ = until;
   return until;
+}
+
+/// Requests that arrive, in the order in which they were sent, and answers.
+void Link::messages(Tick now, Sink& sink) {
+  while (true) {
+    const bool read = arrivals_[0].next() == now;
+    const bool write = arrivals_[1].next() == now;
+    if (!read && !write) break;
+    const bool later = read && write && arrivals_[1].front().number > arrivals_[0].front().number;
+    offer(arrivals_[write && !later ? 1 : 0].pop().flight, now);
+  }
+  while (answers_.next() == now) {
+    const Index index = answers_.pop();
+    time_ps_ += (now - flights_[index].sent).ps();
+    finish(index, now, Completion::Kind::done, sink);
+  }
 }
 
 /// Passes on what the memory said in one instant, which it returns.
@@ -116,29 +134,11 @@ Tick Link::from_memory(Sink& sink) {
   return now;
 }
 
-void Link::handle(std::size_t lane, Index index, Tick now, Sink& sink) {
-  switch (lane) {
-    case arrive:
-    case arrive + 1:
-      offer(index, now);
-      break;
-    case credit:
-    case credit + 1:
-      ++gates_[lane - credit].free;
-      wake_waiting(lane != credit, now, sink);
-      break;
-    case hold_lapsed:
-    case hold_lapsed + 1:
-      wake_waiting(lane != hold_lapsed, now, sink);
-      break;
-    case answered:
-      time_ps_ += (now - flights_[index].sent).ps();
-      finish(index, now, Completion::Kind::done, sink);
-      break;
-    default:
-      memory_->fence(now);
-      break;
-  }
+void Link::handle(std::size_t lane, Tick now, Sink& sink) {
+  if (lane == fenced) return memory_->fence(now);
+  const bool write = lane % 2 != 0;
+  if (lane < hold_lapsed) ++gates_[write ? 1 : 0].free;
+  wake_waiting(write, now, sink);
 }
 
 void Link::offer(Index index, Tick now) {
@@ -151,7 +151,7 @@ void Link::offer(Index index, Tick now) {
 /// The memory has the request: its place in the port is free. One in the home agent stays taken.
 void Link::taken(const Request& request, Tick now) {
   if (directory_) return;
-  events_.push(credit + (request.op == Op::write), now + config_.response_latency, 0);
+  events_.push(credit + (request.op == Op::write), now + config_.response_latency, {});
 }
 
 void Link::answer(Index index, DataHandle data, Tick now) {
@@ -161,7 +161,7 @@ void Link::answer(Index index, DataHandle data, Tick now) {
       flight.request.op == Op::write ? config_.write_response_slots : config_.read_response_slots;
   response_slots_ += slots;
   response_free_ = max(response_free_, now) + slots * config_.slot;
-  events_.push(answered, response_free_ + config_.response_latency, index);
+  answers_.push(response_free_ + config_.response_latency, index);
 }
 
 void Link::finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {

@@ -7,6 +7,7 @@
 
 #include "base/event_lanes.h"
 #include "base/slab.h"
+#include "base/timed_fifo.h"
 #include "sim/device.h"
 #include "sim/link/config.h"
 #include "sim/link/directory.h"
@@ -37,7 +38,7 @@ class Link final : public Device {
 
   Accept try_send(const Request& request, Tick now) override;
   [[nodiscard]] Tick next_event() const override {
-    return min(events_.next(), memory_->next_event());
+    return min(min(messages_next(), events_.next()), memory_->next_event());
   }
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;
@@ -58,9 +59,14 @@ class Link final : public Device {
  private:
   using Index = std::uint32_t;
 
-  /// What happens on the link, each kind in time order; the payload is a flight, if one is meant.
-  /// Those of reads and writes lie side by side, as in arrive + write.
-  enum Lane : std::size_t { arrive = 0, credit = 2, hold_lapsed = 4, answered = 6, fenced, lanes };
+  /// What happens on the link besides requests that arrive and answers, which are most of it: each
+  /// kind in time order. Those of reads and writes lie side by side, as in credit + write.
+  enum Lane : std::size_t { credit = 0, hold_lapsed = 2, fenced = 4, lanes };
+  /// A request on its way, and its number among all that were sent.
+  struct Arrival {
+    std::uint64_t number = 0;
+    Index flight = 0;
+  };
   /// What the home agent does for a request.
   enum class Step : std::uint8_t { on_the_way, its_turn, arrived, fetching, recording, writing };
   struct Flight {
@@ -81,7 +87,11 @@ class Link final : public Device {
   void wake_waiting(bool write, Tick now, Sink& sink);
   Tick run(Tick until, Sink& sink, bool to_completion);
   Tick from_memory(Sink& sink);
-  void handle(std::size_t lane, Index index, Tick now, Sink& sink);
+  [[nodiscard]] Tick messages_next() const {
+    return min(min(arrivals_[0].next(), arrivals_[1].next()), answers_.next());
+  }
+  void messages(Tick now, Sink& sink);
+  void handle(std::size_t lane, Tick now, Sink& sink);
   void offer(Index index, Tick now);
   void taken(const Request& request, Tick now);
   void answer(Index index, DataHandle data, Tick now);
@@ -102,7 +112,10 @@ class Link final : public Device {
 
   Config config_;
   std::unique_ptr<Device> memory_;
-  EventLanes<Index, lanes> events_;
+  TimedFifo<Arrival> arrivals_[2];  ///< of reads, of writes
+  TimedFifo<Index> answers_;
+  struct Nothing {};
+  EventLanes<Nothing, lanes> events_;
   Tick played_{};  ///< everything up to then has happened
   Slab<Flight> flights_;
   Gate gates_[2];  ///< of reads, of writes

@@ -55,7 +55,7 @@ void Link::go_on(Index index, DataHandle data, Tick now) {
 
 void Link::leave_home(Index index, Tick now) {
   const Flight& flight = flights_[index];
-  events_.push(credit + (flight.request.op == Op::write), now + config_.response_latency, 0);
+  events_.push(credit + (flight.request.op == Op::write), now + config_.response_latency, {});
   const Index next = flight.next;
   directory_->leave(flight.request.address, index);
   if (next == Directory::none) return;
