@@ -27,7 +27,7 @@ TEST(Window, FollowsOneInstructionAfterTheOther) {
 TEST(Window, GivesABlockToThePartThatItBeginsIn) {
   const std::vector<Part> expected{Part::skipped, Part::warming, Part::counted, Part::counted,
                                    Part::beyond};
-  EXPECT_EQ(parts(Window(9, 10, 11), 10, 5), expected);
+  EXPECT_EQ(parts(Window(9, 10, 12), 10, 5), expected);
 }
 
 TEST(Window, CountsAllThatIsLeftUnlessToldOtherwise) {
