@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/error.h"
@@ -19,7 +20,11 @@ class SharedTableFile : public ::testing::Test {
  protected:
   void SetUp() override {
     file_ = ::testing::TempDir() + "shared-table-" + std::to_string(getpid());
-    std::filesystem::remove(file_);
+    make(1 << 17);
+  }
+  void make(std::uintmax_t places) const {
+    std::ofstream(file_).close();
+    std::filesystem::resize_file(file_, places * 16);
   }
   void TearDown() override { std::filesystem::remove(file_); }
 
@@ -52,7 +57,8 @@ TEST_F(SharedTableFile, KeepsTheHighestThatAnyProcessHasTold) {
 }
 
 TEST_F(SharedTableFile, CountsWhatFindsNoPlaceAndNeverMixesUpKeys) {
-  SharedTable table(file_, 256);
+  make(256);
+  SharedTable table(file_);
   constexpr std::uint64_t keys = 1000;
   for (std::uint64_t i = 1; i <= keys; ++i) table.raise(Key('p', i), i);
   std::uint64_t kept = 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,17 +26,16 @@ std::uint64_t Key::hash() const {
   return mixed == 0 ? 1 : mixed;
 }
 
-SharedTable::SharedTable(const std::string& file, std::size_t places) : count_(places) {
-  const std::size_t bytes = places * sizeof(Place);
-  const int opened = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+SharedTable::SharedTable(const std::string& file) {
+  const int opened = open(file.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) throw InputError(file + ": " + std::strerror(errno));
-  // All that map it ask for the same length. Its blocks are there now: a disk that is full later
-  // would be a fault.
-  const int missing = posix_fallocate(opened, 0, static_cast<off_t>(bytes));
-  void* const mapped = missing != 0
-                           ? MAP_FAILED
-                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
-  const int why = missing != 0 ? missing : errno;
+  struct stat status{};
+  void* mapped = MAP_FAILED;
+  if (fstat(opened, &status) == 0) {
+    count_ = static_cast<std::size_t>(status.st_size) / sizeof(Place);
+    mapped = mmap(nullptr, count_ * sizeof(Place), PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+  }
+  const int why = errno;
   close(opened);
   if (mapped == MAP_FAILED) throw InputError(file + ": " + std::strerror(why));
   places_ = static_cast<Place*>(mapped);

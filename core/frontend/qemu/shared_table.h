@@ -45,10 +45,9 @@ class Key {
 /// where it belongs is not kept, and counted as `lost`.
 class SharedTable {
  public:
-  static constexpr std::size_t usual_places = 1 << 17;
-
-  /// Makes the file if nobody has. Throws InputError when it cannot be mapped.
-  explicit SharedTable(const std::string& file, std::size_t places = usual_places);
+  /// `nearfar run` has made the file, full of zeros: each 16 bytes are a place. Throws InputError
+  /// when it cannot be mapped.
+  explicit SharedTable(const std::string& file);
   SharedTable(const SharedTable&) = delete;
   SharedTable& operator=(const SharedTable&) = delete;
   ~SharedTable();
@@ -76,7 +75,7 @@ class SharedTable {
   [[nodiscard]] Place* place(const Key& key);
 
   Place* places_ = nullptr;
-  std::size_t count_;
+  std::size_t count_ = 0;
   std::atomic<std::uint64_t> lost_ = 0;
 };
 

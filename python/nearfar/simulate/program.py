@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shlex
 import signal
 import tempfile
@@ -38,6 +39,7 @@ PAGES = ("small", "huge")
 _PROCESSOR = "max,-erms"
 _MACHINE = "machine."  # what its figures begin with in a process's result
 _QUANTUM_PS = 1_000_000
+_TIMES_BYTES = 2 << 20  # 16 a place: some for each pipe, connection and process
 _COMMAND_CHARACTERS = 2000  # in a trace's header
 
 
@@ -85,6 +87,7 @@ def run(
     with_qemu = front_end(qemu)
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
         _write_model(Path(folder), model, memory)
+        _make_times(Path(folder))
         with _recorded(recording, folder, model, words) as trace:
             _write_options(
                 Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
@@ -170,6 +173,17 @@ def _write_model(folder: Path, model: Model, memory: Mapping[str, str]) -> None:
     """The machine, with how it is used."""
     used = "".join(f"run.{name} = {value}\n" for name, value in memory.items())
     (folder / "model").write_text(model.export() + used, encoding="utf-8")
+
+
+def _make_times(folder: Path) -> None:
+    """The table in which processes tell each other their times; smaller where files have to be.
+
+    Its blocks are there from now on: a disk that is full later would be a fault.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    room = _TIMES_BYTES if limit == resource.RLIM_INFINITY else min(_TIMES_BYTES, limit)
+    with (folder / "times").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(room // 16, 1) * 16)
 
 
 def _check_refused(folder: Path) -> None:
