@@ -23,6 +23,7 @@ from nearfar.results.ran import Ran, RanProcess
 from nearfar.simulate.program_elf import Command, command
 from nearfar.simulate.program_keeper import Keeper
 from nearfar.simulate.program_machine import machine
+from nearfar.simulate.program_notes import notes
 from nearfar.simulate.program_qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.program_start import Ended, run_to_end
 from nearfar.simulate.recording import RecordedTrace, Recording
@@ -291,7 +292,7 @@ def _ran(
         elapsed_ns=max(process.end_ns for process in processes),
         counts={name: sum(p.counts[name] for p in processes) for name in names},
         processes=processes,
-        notes=[*_notes(program, front, ended, parts), *_missed(window, parts)],
+        notes=notes(program, front, ended, parts, window),
         qemu=front.version,
         interrupted=ended.interrupted,
         window=window or None,
@@ -328,77 +329,3 @@ def _check_avx512(name: str, ended: Ended, parts: Sequence[Mapping[str, str]]) -
             f"{name}: uses AVX-512 (at {places[0]:#x}), which QEMU does not have; build it without "
             "(-mno-avx512f), or let it ask the processor what it can do"
         )
-
-
-def _missed(window: Mapping[str, int], parts: Sequence[Mapping[str, str]]) -> list[str]:
-    """Who ended before the window, or within it."""
-    if not window:
-        return []
-    begin = window["skip"] + window["warm"]
-    passed = [int(part["passed"]) for part in parts]
-    before = sum(count <= begin for count in passed)
-    within = sum(begin < count < begin + window["run"] for count in passed)
-    longest = f"the longest has {max(passed):,} instructions"
-    notes = []
-    if before:
-        notes.append(f"{before} of {len(parts)} programs ended before the window; {longest}")
-    if within:
-        notes.append(f"{within} of {len(parts)} programs ended within the window; {longest}")
-    return notes
-
-
-def _notes(
-    program: Command, front: FrontEnd, ended: Ended, parts: Sequence[Mapping[str, str]]
-) -> list[str]:
-    def total(name: str) -> int:
-        return sum(int(part[name]) for part in parts)
-
-    notes = []
-    if ended.signal is not None:
-        notes.append(f"the program was ended by {signal.Signals(ended.signal).name}")
-    if any(part["final"] != "true" for part in parts):
-        notes.append("a process was killed: its figures are from up to half a second before")
-    for part in parts:
-        if int(part["avx512"]) and int(part["signal"]) == signal.SIGILL:
-            notes.append(
-                f"{part['called']} was ended: it uses AVX-512 (at {int(part['avx512']):#x}), which "
-                "QEMU does not have"
-            )
-    unresolved = total("count.flushes_unresolved")
-    if unresolved and front.interface >= 4:
-        notes.append(
-            f"{unresolved} flush instructions had no effect: their addresses need a segment's base"
-        )
-    elif unresolved:
-        notes.append(
-            f"{unresolved} flush instructions had no effect: QEMU {front.version} does not tell "
-            "their addresses, and no libpmem function did (QEMU 9.2 or newer tells them)"
-        )
-    prefetches = total("count.prefetches_unresolved")
-    if prefetches and front.interface < 4:
-        notes.append(
-            f"{prefetches} prefetch instructions had no effect: QEMU {front.version} does not tell "
-            "their addresses (QEMU 9.2 or newer tells them)"
-        )
-    # The dynamic linker reads it up to ten times to time itself.
-    if total("count.counters_read") > 10 * len(parts):
-        notes.append(
-            f"the program read the processor's cycle counter {total('count.counters_read')} times; "
-            "it counts real time, unlike the clocks"
-        )
-    unordered = total("unordered")
-    if unordered:
-        notes.append(
-            f"{unordered} messages between processes did not order their clocks: the run has "
-            "more pipes, sockets and processes than nearfar keeps times of"
-        )
-    natives = total("natives")
-    if natives:
-        names = ", ".join(sorted({part["native"] for part in parts if "native" in part}))
-        notes.append(f"{natives} programs ran unseen, not being for x86-64: {names}")
-    if not program.dynamic:
-        notes.append(
-            "the program is linked statically: time() tells real time, and libpmem's flushes "
-            "cannot be told"
-        )
-    return notes
