@@ -45,7 +45,7 @@ KEYS = (
     count("cpu.reorder.writes", 3, 0, 1024, "The same for writes"),
     flag("cpu.caches", True, "Cached loads and stores go through L1, L2, L3 and the TLB; without, each is a miss, and plain stores evict a random one of the lines that fit L3"),
     flag("cpu.clwb_keeps", False, "clwb leaves its line in the caches, clean; if not, it throws the line out like clflushopt"),
-    count("cpu.writebacks", 16, 1, 1024, "Dirty lines of a core on their way from the caches to memory; while so many are, it starts no further miss"),
+    count("cpu.writebacks", 48, 1, 1024, "Dirty lines of a core on their way from the caches to memory; while so many are, it starts no further miss"),
     size("cpu.l1.size", "32 KiB", "1 KiB", "1 GiB", "L1 data cache of a core"),
     count("cpu.l1.ways", 8, 1, 64, "L1: associativity"),
     choice("cpu.l1.policy", "plru", _POLICIES, "L1: replacement"),
