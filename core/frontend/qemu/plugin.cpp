@@ -120,7 +120,7 @@ std::vector<Located> decode_all(const qemu_plugin_tb* tb, std::vector<std::uint8
   std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
   for (std::size_t i = 0; i < sizeof pc; ++i) key.push_back(static_cast<std::uint8_t>(pc >> 8 * i));
   for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
-    qemu_plugin_insn* handle = qemu_plugin_tb_get_insn(tb, i);
+    const qemu_plugin_insn* handle = qemu_plugin_tb_get_insn(tb, i);
     std::array<std::uint8_t, 16> bytes{};
     const std::size_t size = copy_bytes(handle, bytes.data(), bytes.size());
     key.insert(key.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
