@@ -252,7 +252,7 @@ void WindowCore::finish(const Instruction& instruction, Fine value, Cause cause)
 
 void WindowCore::retire() {
   while (head_ != tail_) {
-    Slot& first = slot(head_);
+    const Slot& first = slot(head_);
     if (!known(first.time)) return;
     left(head_) = retire_next(first);
     const Position position = head_++;
