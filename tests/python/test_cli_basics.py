@@ -199,6 +199,11 @@ def test_json_goes_to_a_file_beside_the_text(tmp_path: Path, capsys: Capture) ->
         ("--quiet model list", "found '--quiet' too early, expected it after the command"),
         ("model --quiet list", "model: found '--quiet' too early, expected it after the command"),
         ("--quit model list", "found unknown option '--quit'; did you mean --quiet"),
+        ("mesure --json -", "COMMAND: found 'mesure', expected one of .*; did you mean measure"),
+        (
+            "measure model:optane-100 overwrit --writes 4",
+            "measure: PATTERN: found 'overwrit', expected one of .*; did you mean overwrite",
+        ),
         ("model show optane-100 x", "model show: found 'x' too many; usage: nearfar model show"),
         ("model show optane-100 --json", "model show: --json: expected one argument"),
         (

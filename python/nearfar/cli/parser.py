@@ -36,9 +36,14 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Checks long options first: a misspelt one explains more than a missing operand."""
         commands = self.commands()
+        operands = 0
         for argument in args or ():
             if argument == "--" or argument in commands:
                 break
+            if not argument.startswith("-"):
+                if commands and operands == self.operands_before_command():
+                    break  # a misspelt command, which explains more than what follows it
+                operands += 1
             name = argument.partition("=")[0]
             if name.startswith("--") and " " not in name and name not in self.options():
                 self._refuse(argument)
@@ -54,6 +59,12 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction):
                 return dict(action.choices)
         return {}
+
+    def operands_before_command(self) -> int:
+        """How many operands come before the command, for a parser that has commands."""
+        operands = [action for action in self._actions if not action.option_strings]
+        kinds = [isinstance(action, argparse._SubParsersAction) for action in operands]
+        return kinds.index(True)
 
     def options_below(self) -> list[str]:
         """The option strings of every command of this one, and of theirs."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 
 from nearfar.cli.parser import Parser
+from nearfar.cli.verbs import add_verbs, run_verb
 
 VERBS = {
     "run": "run a program with a bounded amount of near memory",
@@ -15,15 +15,9 @@ VERBS = {
 
 def add_arguments(parser: Parser) -> None:
     """Declare the verbs."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
-    for name, about in VERBS.items():
-        module = importlib.import_module(f"nearfar.cli.tier_{name}")
-        below = verbs.add_parser(name, help=about, description=about)
-        module.add_arguments(below)
-        below.set_defaults(do=module.run)
+    add_verbs(parser, "tier", VERBS)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen verb."""
-    status: int = args.do(args)
-    return status
+    return run_verb(args)
