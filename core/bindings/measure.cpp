@@ -118,20 +118,25 @@ nb::bytes chase_stores(const std::string& settings, Bytes region, Bytes block,
   return crash_operations(sim::persistent_steps(settings_of(settings, seed), pattern));
 }
 
-nb::bytes overwrite_stores(Bytes region, std::uint64_t writes, const std::string& op,
-                           const std::string& kind) {
+sim::OverwritePattern overwrite_pattern(Bytes region, std::uint64_t writes, const std::string& op,
+                                        const std::string& kind) {
   sim::OverwritePattern pattern;
   pattern.region = region;
   pattern.writes = writes;
   pattern.op = op;
   pattern.fence_kind = fence_kind(kind);
-  return crash_operations(sim::persistent_steps(pattern));
+  return pattern;
 }
 
-nb::bytes stream_stores(const std::string& settings, const std::string& op, Bytes access,
-                        Bytes stride, std::uint32_t threads, Bytes area,
-                        std::uint32_t reads_percent, Bytes fence_every, const std::string& fence,
-                        std::uint64_t lines, std::uint64_t seed) {
+nb::bytes overwrite_stores(Bytes region, std::uint64_t writes, const std::string& op,
+                           const std::string& kind) {
+  return crash_operations(sim::persistent_steps(overwrite_pattern(region, writes, op, kind)));
+}
+
+sim::StreamPattern stream_pattern(const std::string& op, Bytes access, Bytes stride,
+                                  std::uint32_t threads, Bytes area, std::uint32_t reads_percent,
+                                  Bytes fence_every, const std::string& fence,
+                                  std::uint64_t lines) {
   sim::StreamPattern pattern;
   pattern.op = op;
   pattern.access = access;
@@ -142,17 +147,22 @@ nb::bytes stream_stores(const std::string& settings, const std::string& op, Byte
   pattern.fence_every = fence_every;
   pattern.fence_kind = fence_kind(fence);
   pattern.lines = lines;
-  return crash_operations(sim::persistent_steps(settings_of(settings, seed), pattern));
+  return pattern;
+}
+
+nb::bytes stream_stores(const std::string& settings, const std::string& op, Bytes access,
+                        Bytes stride, std::uint32_t threads, Bytes area,
+                        std::uint32_t reads_percent, Bytes fence_every, const std::string& fence,
+                        std::uint64_t lines, std::uint64_t seed) {
+  return crash_operations(sim::persistent_steps(
+      settings_of(settings, seed),
+      stream_pattern(op, access, stride, threads, area, reads_percent, fence_every, fence, lines)));
 }
 
 nb::dict overwrite(const std::string& settings, Bytes region, std::uint64_t writes,
                    const std::string& op, const std::string& kind, std::uint64_t seed) {
-  sim::OverwritePattern pattern;
-  pattern.region = region;
-  pattern.writes = writes;
-  pattern.op = op;
-  pattern.fence_kind = fence_kind(kind);
-  const sim::Point point = sim::measure(settings_of(settings, seed), pattern, raise_signals);
+  const sim::Point point = sim::measure(settings_of(settings, seed),
+                                        overwrite_pattern(region, writes, op, kind), raise_signals);
   nb::dict dict = to_dict(point);
   nb::list samples;
   for (const Tick sample : point.samples) samples.append(sample.ps());
@@ -164,16 +174,8 @@ nb::dict stream(const std::string& settings, const std::string& op, Bytes access
                 std::uint32_t threads, Bytes area, std::uint32_t reads_percent,
                 std::uint32_t outstanding, Bytes fence_every, const std::string& fence,
                 const std::string& agent, std::uint64_t lines, std::uint64_t seed) {
-  sim::StreamPattern pattern;
-  pattern.op = op;
-  pattern.access = access;
-  pattern.stride = stride;
-  pattern.threads = threads;
-  pattern.area = area;
-  pattern.reads_percent = reads_percent;
-  pattern.fence_every = fence_every;
-  pattern.fence_kind = fence_kind(fence);
-  pattern.lines = lines;
+  sim::StreamPattern pattern =
+      stream_pattern(op, access, stride, threads, area, reads_percent, fence_every, fence, lines);
   pattern.agent = agent_choice(agent, outstanding);
   return to_dict(sim::measure(settings_of(settings, seed), pattern, raise_signals));
 }
