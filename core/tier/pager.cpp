@@ -1,5 +1,6 @@
 #include "tier/pager.h"
 
+#include "tier/os/keep.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier {
@@ -39,6 +40,7 @@ void Pager::start(std::int32_t process) {
   if (!budget_.join(process)) os::fail("more than 256 processes in one tree");
   watch();
   allow_fork(false);
+  status_ = os::open_status();
 }
 
 void Pager::watch() {
@@ -67,6 +69,7 @@ void Pager::watch() {
   const os::Place end = region_.base + region_.length;
   if (error == 0 && from < end) error = uffd_.register_missing(from, end - from);
   if (error != 0) os::fail("the memory cannot be watched", error);
+  if (!os::keep_open(uffd_.descriptor())) os::fail("no memory for a thread that keeps far memory");
 }
 
 void Pager::fault(os::Place at) {
@@ -177,7 +180,7 @@ void Pager::take_back(PageNumber page) {
 }
 
 void Pager::sample() {
-  const std::uint64_t all = os::anonymous_pages();
+  const std::uint64_t all = os::anonymous_pages(status_);
   const std::uint64_t own = budget_.own();
   budget_.unmanaged(all > own ? all - own : 0);
 }

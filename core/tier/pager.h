@@ -45,6 +45,7 @@ class Pager {
   [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
   [[nodiscard]] Children& children() { return children_; }
   [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
+  [[nodiscard]] int status_descriptor() const { return status_; }
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
@@ -136,6 +137,7 @@ class Pager {
   Streams streams_;
   Children children_;
   os::Uffd uffd_;
+  int status_ = -1;  // what the kernel tells of this process
   Extents foreign_;  // what the program has covered with mappings that are not managed
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;

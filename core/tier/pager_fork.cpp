@@ -149,6 +149,8 @@ void Pager::resume() {
 
 void Pager::start_in_child(os::Place stack, std::int32_t process) {
   uffd_.close();
+  os::call(__NR_close, status_);
+  status_ = os::open_status();
   watch();
   allow_fork(false);
   budget_.become(*forking_->member, process);

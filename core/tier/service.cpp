@@ -26,6 +26,7 @@ int Service::first_owned(int from) {
   consider(pager_.uffd().descriptor());
   consider(pager_.uffd().device());
   consider(pager_.far_descriptor());
+  consider(pager_.status_descriptor());
   consider(pager_.children().own_end());
   for (const Children::Child& child : pager_.children().all()) {
     consider(child.alive);

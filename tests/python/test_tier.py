@@ -5,7 +5,6 @@ Counts tell what happened. A run that was hardly managed, or evicted nothing, sh
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,29 +15,7 @@ from typing import Any
 
 import pytest
 
-from nearfar.tier.machine import obstacle
-
-_OBSTACLE = obstacle()
-_MISSING = str(_OBSTACLE) if _OBSTACLE else "" if shutil.which("gcc") else "no gcc"
-needs_tier = pytest.mark.skipif(_MISSING != "", reason=_MISSING)
-STRESS = Path(__file__).resolve().parents[1] / "tier" / "stress.c"
-MIB = 1 << 20
-
-
-class Tiered:
-    """A finished run: what it printed, its status, and what was counted."""
-
-    def __init__(self, process: subprocess.CompletedProcess[str], result: Path) -> None:
-        self.out, self.err, self.status = process.stdout, process.stderr, process.returncode
-        self.counts: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {}
-
-    def covered(self) -> Tiered:
-        """Itself, if the run says something about the pager."""
-        assert self.status == 0, self.err
-        assert self.counts["evictions"] > 0
-        assert self.counts["managed_share"] >= 0.9
-        return self
-
+from tiered import MIB, PROGRAMS, Tiered, compiled, native, needs_tier, run_tiered
 
 Run = Callable[..., Tiered]
 
@@ -48,29 +25,14 @@ def tiered(tmp_path: Path) -> Run:
     """Run a program with so many MiB of near memory."""
 
     def run(near: int, *words: str | Path, **settings: Any) -> Tiered:
-        result, far = tmp_path / "result.json", tmp_path / "far"
-        process = subprocess.run(
-            [sys.executable, "-m", "nearfar", "tier", "run", "--near", f"{near}MiB",
-             "--far", far, "--json", result, "--quiet", "--", *words],
-            capture_output=True, text=True, check=False, timeout=250, **settings,
-        )  # fmt: skip
-        assert not far.exists()
-        return Tiered(process, result)
+        return run_tiered(tmp_path, f"{near}MiB", *words, **settings)
 
     return run
 
 
 @pytest.fixture(scope="module")
 def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("tier") / "stress"
-    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, STRESS], check=True)
-    return program
-
-
-def native(*words: str | Path, **settings: Any) -> str:
-    return subprocess.run(
-        words, capture_output=True, text=True, check=True, timeout=100, **settings
-    ).stdout
+    return compiled(PROGRAMS / "stress.c", tmp_path_factory.mktemp("tier") / "stress")
 
 
 @needs_tier

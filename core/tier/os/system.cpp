@@ -74,10 +74,17 @@ bool has_ended(int process) noexcept {
   return name_end != nullptr && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
-std::uint64_t anonymous_pages() noexcept {
-  char status[4096];
-  if (!read_start("/proc/self/status", status, sizeof status)) return 0;
-  const char* at = std::strstr(status, "RssAnon:");
+int open_status() noexcept {
+  const long file = call(__NR_openat, AT_FDCWD, word("/proc/self/status"), O_RDONLY | O_CLOEXEC);
+  return file < 0 ? static_cast<int>(file) : hide(static_cast<int>(file));
+}
+
+std::uint64_t anonymous_pages(int status) noexcept {
+  char text[4096];
+  const long got = call(__NR_pread64, status, word(text), word(sizeof text - 1), 0);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  const char* at = std::strstr(text, "RssAnon:");
   if (at == nullptr) return 0;
   for (at += 8; *at == ' ' || *at == '\t';) ++at;
   std::uint64_t kib = 0;

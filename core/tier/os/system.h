@@ -78,8 +78,13 @@ void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 /// Whether the process is gone, or left only for its parent to look at.
 [[nodiscard]] bool has_ended(int process) noexcept;
 
-/// Anonymous memory of this process that lies in RAM, in pages, as the kernel counts it.
-[[nodiscard]] std::uint64_t anonymous_pages() noexcept;
+/// Opens what the kernel tells of this process, for `anonymous_pages`; -errno on failure. A program
+/// may forbid itself to open files (seccomp), so this comes before its first instruction.
+[[nodiscard]] int open_status() noexcept;
+
+/// Anonymous memory of this process that lies in RAM, in pages, as the kernel counts it; 0 if it
+/// does not tell.
+[[nodiscard]] std::uint64_t anonymous_pages(int status) noexcept;
 
 /// Writes "nearfar tier: WHAT" to standard error and ends the process.
 [[noreturn]] void fail(const char* what, long error = 0) noexcept;

@@ -4,8 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-
+#include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
 
 namespace nearfar::tier::preload {
@@ -14,12 +13,6 @@ namespace {
 bool is_ours(int descriptor) {
   Runtime* const tier = runtime();
   return tier != nullptr && descriptor >= 0 && tier->service.first_owned(descriptor) == descriptor;
-}
-
-int status(long value) {
-  if (value >= 0) return static_cast<int>(value);
-  errno = static_cast<int>(-value);
-  return -1;
 }
 
 /// Closes what lies between ours.
@@ -41,8 +34,6 @@ long close_between(unsigned first, unsigned last, int flags) {
 
 }  // namespace
 }  // namespace nearfar::tier::preload
-
-#define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace preload = nearfar::tier::preload;
 namespace os = nearfar::tier::os;

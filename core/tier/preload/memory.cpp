@@ -1,9 +1,9 @@
 // mmap and its relatives, as the program and its allocator call them.
 
-#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 
+#include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
 
 namespace nearfar::tier::preload {
@@ -11,22 +11,6 @@ namespace {
 
 using os::page_bytes;
 using os::Place;
-
-constexpr long result_of_failure = -1;
-
-void* result(long value) {
-  if (value < 0 && value > -static_cast<long>(page_bytes)) {
-    errno = static_cast<int>(-value);
-    return os::pointer(static_cast<Place>(result_of_failure));
-  }
-  return os::pointer(static_cast<Place>(value));
-}
-
-int status(long value) {
-  if (value >= 0) return static_cast<int>(value);
-  errno = static_cast<int>(-value);
-  return -1;
-}
 
 /// `length` in whole pages; 0 if it is none, or too much for any memory.
 std::size_t whole_pages(std::size_t length) {
@@ -137,8 +121,6 @@ long remap(Place from, std::size_t old_asked, std::size_t new_asked, int flags, 
 
 }  // namespace
 }  // namespace nearfar::tier::preload
-
-#define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace preload = nearfar::tier::preload;
 namespace os = nearfar::tier::os;

@@ -63,6 +63,9 @@ bool find_launch(Launch& launch) {
 
 Control& open_control(const Launch& launch) {
   const int file = os::open_of(launch.process, launch.control);
+  if (file == -EACCES || file == -EPERM)
+    os::fail(
+        "this program runs as another user than its launcher, whose far memory it cannot have");
   if (file < 0) os::fail("the launcher of this program is gone, and with it its far memory", file);
   constexpr int access = PROT_READ | PROT_WRITE;
   const long head = os::map(0, Control::bytes, access, MAP_SHARED, file);

@@ -18,4 +18,7 @@ struct Runtime {
 /// The runtime, started if need be; null in a process that was not launched to be managed.
 [[nodiscard]] Runtime* runtime();
 
+/// brk(2), as the kernel answers it: where the break is afterwards.
+[[nodiscard]] long raw_break(os::Place to);
+
 }  // namespace nearfar::tier::preload

@@ -1,0 +1,38 @@
+#include "tier/os/keep.h"
+
+#include <sched.h>
+
+#include "tier/os/system.h"
+#include "tier/os/thread.h"
+
+namespace nearfar::tier::os {
+namespace {
+
+enum Outcome : std::uint32_t { unknown, kept, refused };
+std::atomic<std::uint32_t> outcome;  // not on a stack: that may be far
+int to_keep = -1;
+
+void keep(void*) {
+  const bool own_table = call(__NR_unshare, CLONE_FILES) == 0;
+  if (own_table) {
+    // Nothing else: what the program closes must be closed, or a pipe never ends.
+    if (to_keep > 0) call(__NR_close_range, 0, to_keep - 1, 0);
+    call(__NR_close_range, to_keep + 1L, ~0U, 0);
+  }
+  outcome.store(own_table ? kept : refused);
+  wake_all(outcome);
+  if (!own_table) return;
+  for (;;) call(__NR_pause);
+}
+
+}  // namespace
+
+bool keep_open(int descriptor) noexcept {
+  outcome.store(unknown);
+  to_keep = descriptor;
+  if (!start_thread(keep, nullptr)) return false;
+  while (outcome.load() == unknown) wait(outcome, unknown);
+  return outcome.load() == kept;
+}
+
+}  // namespace nearfar::tier::os

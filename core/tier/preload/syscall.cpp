@@ -1,0 +1,90 @@
+// libc's syscall(2), for programs that call the kernel by number: what this library answers by
+// name, it answers by number too. Everything else is one instruction, as in libc: a call that
+// makes a process or a thread must not find a frame of ours on the stack that it comes back to.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tier/preload/exported.h"
+#include "tier/preload/runtime.h"
+
+namespace preload = nearfar::tier::preload;
+namespace os = nearfar::tier::os;
+
+extern "C" {
+
+__attribute__((used, visibility("hidden"))) long nearfar_answered_call(long number, long a, long b,
+                                                                       long c, long d, long e,
+                                                                       long f) noexcept {
+  const auto at = static_cast<os::Place>(a);
+  const auto length = static_cast<std::size_t>(b);
+  switch (number) {
+    case __NR_mmap:
+      return os::word(mmap(os::pointer(at), length, static_cast<int>(c), static_cast<int>(d),
+                           static_cast<int>(e), f));
+    case __NR_munmap:
+      return munmap(os::pointer(at), length);
+    case __NR_mremap:
+      return os::word(mremap(os::pointer(at), length, static_cast<std::size_t>(c),
+                             static_cast<int>(d), os::pointer(static_cast<os::Place>(e))));
+    case __NR_madvise:
+      return madvise(os::pointer(at), length, static_cast<int>(c));
+    case __NR_brk:
+      return preload::raw_break(at);
+    case __NR_mlockall:
+      return mlockall(static_cast<int>(a));
+    case __NR_close:
+      return close(static_cast<int>(a));
+    case __NR_close_range:
+      return close_range(static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<int>(c));
+    case __NR_dup2:
+      return dup2(static_cast<int>(a), static_cast<int>(b));
+    case __NR_dup3:
+      return dup3(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
+    default:
+      return preload::answer(os::call(number, a, b, c, d, e, f));
+  }
+}
+
+__attribute__((used, visibility("hidden"))) long nearfar_failed_call(long error) noexcept {
+  return preload::answer(error);
+}
+
+}  // extern "C"
+
+// The C calling convention passes the number and five arguments in registers, the last one on the
+// stack; so does the function above, which is jumped to with everything where it was.
+#define NEARFAR_ANSWERED(number) "cmp $" #number ", %edi\n\tje nearfar_answered_call\n\t"
+#define NEARFAR_EXPANDED(number) NEARFAR_ANSWERED(number)
+asm(".text\n\t"
+    ".globl syscall\n\t"
+    ".type syscall, @function\n"
+    "syscall:\n\t"
+    ".cfi_startproc\n\t"
+    NEARFAR_EXPANDED(__NR_mmap)
+    NEARFAR_EXPANDED(__NR_munmap)
+    NEARFAR_EXPANDED(__NR_mremap)
+    NEARFAR_EXPANDED(__NR_madvise)
+    NEARFAR_EXPANDED(__NR_brk)
+    NEARFAR_EXPANDED(__NR_mlockall)
+    NEARFAR_EXPANDED(__NR_close)
+    NEARFAR_EXPANDED(__NR_close_range)
+    NEARFAR_EXPANDED(__NR_dup2)
+    NEARFAR_EXPANDED(__NR_dup3)
+    "mov %rdi, %rax\n\t"
+    "mov %rsi, %rdi\n\t"
+    "mov %rdx, %rsi\n\t"
+    "mov %rcx, %rdx\n\t"
+    "mov %r8, %r10\n\t"
+    "mov %r9, %r8\n\t"
+    "mov 8(%rsp), %r9\n\t"
+    "syscall\n\t"
+    "cmp $-4095, %rax\n\t"
+    "jae 1f\n\t"
+    "ret\n"
+    "1:\n\t"
+    "mov %rax, %rdi\n\t"
+    "jmp nearfar_failed_call\n\t"
+    ".cfi_endproc\n\t"
+    ".size syscall, .-syscall\n");

@@ -1,0 +1,130 @@
+"""What loses memory, or hangs, on two tiers if it is built naively: each a small C program.
+
+They make memory far, do the one thing, and look at every word; tests/tier/hazards has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tiered import MIB, PROGRAMS, Tiered, compiled, needs_root, needs_tier, run_tiered
+
+pytestmark = needs_tier
+Hazard = Callable[..., Tiered]
+
+
+@pytest.fixture
+def hazard(tmp_path: Path) -> Hazard:
+    """Compile a hazard and run it with 2 MiB of near memory."""
+
+    def run(name: str, *words: str | Path) -> Tiered:
+        program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
+        ran = run_tiered(tmp_path, "2MiB", program, *words)
+        if ran.out.endswith("here\n"):
+            pytest.skip(ran.out.strip())
+        return ran
+
+    return run
+
+
+def lost_nothing(ran: Tiered) -> Tiered:
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["near_peak_bytes"] <= 2 * MIB + MIB
+    return ran.covered()
+
+
+def test_buffers_registered_with_io_uring_stay_where_devices_write(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("io_uring_pins")).counts["pinned"] > 0
+
+
+def test_direct_input_and_output_of_far_memory(hazard: Hazard, tmp_path: Path) -> None:
+    lost_nothing(hazard("direct_io", tmp_path / "file"))
+
+
+def test_another_process_reads_and_writes_far_memory(hazard: Hazard) -> None:
+    lost_nothing(hazard("other_process"))
+
+
+def test_a_child_made_past_libc_dies_rather_than_finds_zeros(hazard: Hazard) -> None:
+    lost_nothing(hazard("raw_fork"))
+
+
+def test_vfork_and_spawned_programs_leave_memory_alone(hazard: Hazard) -> None:
+    lost_nothing(hazard("spawns"))
+
+
+def test_closing_every_descriptor_in_every_way_keeps_memory(hazard: Hazard) -> None:
+    lost_nothing(hazard("closes"))
+
+
+def test_calls_by_number_are_followed(hazard: Hazard) -> None:
+    lost_nothing(hazard("libc_syscall"))
+
+
+def test_near_memory_given_back_past_libc_reads_as_zeros(hazard: Hazard) -> None:
+    lost_nothing(hazard("own_instructions"))
+
+
+def test_closing_descriptors_past_libc_ends_the_program_before_it_sees_zeros(
+    hazard: Hazard,
+) -> None:
+    ran = hazard("own_instructions", "close")
+    assert (ran.out, ran.status) == ("", 1)
+    assert ran.err == "nearfar tier: the program closed a descriptor that its memory depends on\n"
+
+
+def test_memory_given_back_reads_as_zeros(hazard: Hazard) -> None:
+    lost_nothing(hazard("given_back"))
+
+
+def test_locked_memory_stays_near_and_all_of_it_cannot_be_locked(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("locks")).counts["pinned"] > 0
+
+
+def test_changes_of_protection_keep_contents(hazard: Hazard) -> None:
+    lost_nothing(hazard("protections"))
+
+
+@pytest.mark.parametrize("threads", ["one", "all"])
+def test_seccomp_after_the_start_leaves_far_memory_in_reach(hazard: Hazard, threads: str) -> None:
+    lost_nothing(hazard("seccomp", threads))
+
+
+@needs_root
+def test_a_program_with_threads_becomes_another_user_and_forks(hazard: Hazard) -> None:
+    lost_nothing(hazard("changes_user"))
+
+
+def test_a_robust_mutex_tells_of_a_dead_owner_however_short_memory_is(hazard: Hazard) -> None:
+    lost_nothing(hazard("robust_mutex"))
+
+
+def test_far_memory_grows_shrinks_and_moves(hazard: Hazard) -> None:
+    lost_nothing(hazard("remaps"))
+
+
+def test_forks_while_threads_write(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("forks_under_writes")).counts["forks"] == 12
+
+
+def test_a_signal_is_handled_on_a_stack_that_is_far(hazard: Hazard) -> None:
+    lost_nothing(hazard("far_signal_stack"))
+
+
+def test_memory_below_a_growing_break_is_managed(hazard: Hazard) -> None:
+    lost_nothing(hazard("grows_break"))
+
+
+def test_the_first_thread_may_end_before_the_others(hazard: Hazard) -> None:
+    lost_nothing(hazard("main_ends"))
+
+
+def test_a_chain_of_programs_each_with_memory_of_its_own(hazard: Hazard) -> None:
+    lost_nothing(hazard("exec_chain", "5"))
+
+
+def test_a_thread_ends_on_a_stack_that_the_program_gave_it(hazard: Hazard) -> None:
+    lost_nothing(hazard("own_stack"))

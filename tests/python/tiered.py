@@ -1,0 +1,70 @@
+"""Runs of programs on two tiers, for the tests: what they printed, and what was counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nearfar.tier.machine import obstacle
+
+_OBSTACLE = obstacle()
+_MISSING = str(_OBSTACLE) if _OBSTACLE else "" if shutil.which("gcc") else "no gcc"
+needs_tier = pytest.mark.skipif(_MISSING != "", reason=_MISSING)
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
+PROGRAMS = Path(__file__).resolve().parents[1] / "tier"
+MIB = 1 << 20
+
+
+class Tiered:
+    """A finished run: what it printed, its status, and what was counted."""
+
+    def __init__(self, process: subprocess.CompletedProcess[str], result: Path) -> None:
+        self.out, self.err, self.status = process.stdout, process.stderr, process.returncode
+        self.counts: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {}
+
+    def covered(self) -> Tiered:
+        """Itself, if the run says something about the pager."""
+        assert self.status == 0, self.out + self.err
+        assert self.counts["evictions"] > 0
+        assert self.counts["managed_share"] >= 0.9
+        return self
+
+
+def command(near: str, far: Path | str, *words: str | Path, result: Path) -> list[str]:
+    """The command line of a run."""
+    return [
+        *(sys.executable, "-m", "nearfar", "tier", "run", "--near", near, "--far", str(far)),
+        *("--json", str(result), "--quiet", "--", *map(str, words)),
+    ]
+
+
+def run_tiered(folder: Path, near: str, *words: str | Path, **settings: Any) -> Tiered:
+    """Run a program with so much near memory, its far file and its result in `folder`."""
+    result, far = folder / "result.json", folder / "far"
+    result.unlink(missing_ok=True)
+    process = subprocess.run(
+        command(near, far, *words, result=result),
+        **{"capture_output": True, "text": True, "check": False, "timeout": 250} | settings,
+    )
+    assert not far.exists()
+    return Tiered(process, result)
+
+
+def native(*words: str | Path, **settings: Any) -> str:
+    """What a program prints by itself."""
+    return subprocess.run(
+        words, **{"capture_output": True, "text": True, "check": True, "timeout": 100} | settings
+    ).stdout
+
+
+def compiled(source: Path, program: Path, *options: str) -> Path:
+    """A C program of the tests, compiled."""
+    subprocess.run(["gcc", "-O1", "-pthread", *options, "-o", program, source], check=True)
+    return program
