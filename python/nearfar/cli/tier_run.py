@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nearfar.cli.options import add_output, quantity, write_json
+from nearfar.cli.options import add_output, complain, quantity, write_json
 from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES
 from nearfar.simulate.program_elf import command
@@ -31,7 +31,8 @@ def add_arguments(parser: Parser) -> None:
         "--far",
         metavar="FILE",
         required=True,
-        help="a file to be made, on the far memory; it is gone when the program ends",
+        help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
+        "node:N, for memory of any NUMA node or of node N",
     )
     add_output(parser)
 
@@ -50,4 +51,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         sys.stderr.write(outcome.text())
     write_json(args, outcome.to_dict())
+    if outcome.lacked_memory:
+        complain(
+            "tier: the program was killed while the kernel was ending processes for lack of "
+            "memory, the machine's or its control group's; give a smaller --near, or far memory "
+            "elsewhere"
+        )
     return outcome.status

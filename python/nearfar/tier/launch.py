@@ -1,8 +1,7 @@
 """Starts a program on two tiers and waits for it.
 
 The launcher keeps what the program and its children share open for as long as they run: each
-process opens it by the launcher's number in /proc. The far file has no name from the start, so
-that nothing is left behind, however the program ends.
+process opens it by the launcher's number in /proc.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import FrameType
 
 from nearfar.errors import InputError, NearfarError
 from nearfar.tier import control
-from nearfar.tier.machine import allocator, library, require
+from nearfar.tier.far import far_memory
+from nearfar.tier.machine import allocator, kills_for_memory, library, require
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
 
@@ -32,17 +31,19 @@ def run(
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
     `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
-    is a file to be made. Raises InputError for a program that cannot be managed, a near
-    memory that is too small, or a far file that is there; NearfarError if this machine cannot.
+    is as tier.far has it. Raises InputError for a program that cannot be managed, a near memory
+    that is too small, or far memory that cannot be; NearfarError if this machine cannot.
     """
     if near_bytes < LEAST_NEAR:
         raise InputError(f"--near: found {near_bytes} B, expected at least 1 MiB")
     check_manageable(file, dynamic)
     require()
-    with _far_file(far) as far_file, _shared(near_bytes) as memory:
+    with far_memory(far) as far_file, _shared(near_bytes) as memory:
         environment = _environment(memory, far_file)
+        kills = kills_for_memory()
         status = _wait(subprocess.Popen(arguments, executable=file, env=environment))
-        return Outcome(status, near_bytes, control.counts(memory))
+        lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
+        return Outcome(status, near_bytes, control.counts(memory), lacked)
 
 
 def _environment(memory: int, far_file: int) -> dict[str, str]:
@@ -55,23 +56,6 @@ def _environment(memory: int, far_file: int) -> dict[str, str]:
         "LD_PRELOAD": " ".join(libraries),
         "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}",
     }
-
-
-@contextlib.contextmanager
-def _far_file(name: str) -> Iterator[int]:
-    try:
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        raise InputError(
-            f"{name}: is there already, perhaps as another's; expected the name of a new file"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror}") from None
-    try:
-        Path(name).unlink()
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -80,6 +80,15 @@ def require() -> None:
         raise NearfarError(f"tier: {found}")
 
 
+def kills_for_memory() -> int:
+    """How many processes the kernel has killed since it started, as memory had run out."""
+    for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "oom_kill":
+            return int(value)
+    return 0
+
+
 def _open() -> int:
     """A userfaultfd that waits inside system calls too. Raises OSError."""
     flags = os.O_CLOEXEC | os.O_NONBLOCK

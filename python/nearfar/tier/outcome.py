@@ -15,11 +15,15 @@ _SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run: the exit status as a shell gives it, the limit, and what was counted."""
+    """A run: the exit status as a shell gives it, the limit, and what was counted.
+
+    `lacked_memory`: SIGKILL ended it, and meanwhile the kernel killed for lack of memory.
+    """
 
     status: int
     near_limit_bytes: int
     counts: Mapping[str, int]
+    lacked_memory: bool = False
 
     @property
     def managed_share(self) -> float:

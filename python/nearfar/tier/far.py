@@ -1,0 +1,116 @@
+"""Where what is not near lies: a file to be made, memory, or the memory of one NUMA node.
+
+Whatever it is, it has no name once it is made and ends with the last descriptor of it, so that
+nothing is left behind, however the program ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.errors import InputError, NearfarError
+
+ANONYMOUS = "anonymous"
+NODE = "node:"
+LARGEST = 1 << 40
+
+_NODES = Path("/sys/devices/system/node/has_memory")
+_MBIND = 237  # the system call's number on x86-64
+_BIND = 2  # MPOL_BIND: from these nodes only
+_READ_WRITE, _SHARED_NORESERVE = 0x3, 0x4001
+
+
+@contextlib.contextmanager
+def far_memory(name: str) -> Iterator[int]:
+    """Make the far memory that `name` says, empty: its descriptor.
+
+    `name`: "anonymous", "node:N", or a file that is not there yet; ./ in front of a file's name
+    that looks like one of the others tells them apart. Raises InputError for a node that is not
+    there or a file that cannot be made.
+    """
+    descriptor = _open(name)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def nodes() -> tuple[int, ...]:
+    """The NUMA nodes of this machine that have memory."""
+    try:
+        words = _NODES.read_text(encoding="ascii").strip().split(",")
+    except OSError:
+        return (0,)  # a kernel without NUMA
+    ends = [word.split("-") for word in words if word]
+    return tuple(node for end in ends for node in range(int(end[0]), int(end[-1]) + 1))
+
+
+def _open(name: str) -> int:
+    if name == ANONYMOUS:
+        return os.memfd_create("nearfar-far")
+    if name.startswith(NODE):
+        return _on_node(_node(name))
+    return _new_file(name)
+
+
+def _new_file(name: str) -> int:
+    try:
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        is_folder = Path(name).is_dir()
+        raise InputError(
+            f"{name}: found a folder, expected the name of a new file in it"
+            if is_folder
+            else f"{name}: is there already, perhaps as another's; expected the name of a new file"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}") from None
+    Path(name).unlink()
+    return descriptor
+
+
+def _node(name: str) -> int:
+    number, there = name.removeprefix(NODE), nodes()
+    if not (number.isascii() and number.isdigit() and int(number) in there):
+        known = ", ".join(map(str, there))
+        raise InputError(
+            f"--far {name}: found no such NUMA node with memory, expected node:N with N one of "
+            f"{known} (a file of that name: ./{name})"
+        )
+    return int(number)
+
+
+def _on_node(node: int) -> int:
+    """Memory whose pages all come from one node, whichever process touches them first."""
+    descriptor = os.memfd_create("nearfar-far")
+    try:
+        _bind(descriptor, node)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno == errno.ENOSYS:
+            raise NearfarError(f"--far node:{node}: this kernel was built without NUMA") from None
+        raise NearfarError(f"--far node:{node}: {error.strerror}") from None
+    return descriptor
+
+
+def _bind(descriptor: int, node: int) -> None:
+    """Set the policy of a memory file, which stays when the mapping that sets it is gone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    length = ctypes.c_size_t(LARGEST)
+    at = libc.mmap(None, length, _READ_WRITE, _SHARED_NORESERVE, descriptor, ctypes.c_long(0))
+    if at == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    words = (ctypes.c_ulong * (node // 64 + 1))()
+    words[node // 64] = 1 << node % 64
+    bits = ctypes.c_ulong(len(words) * 64 + 1)  # the kernel takes one bit fewer
+    try:
+        if libc.syscall(_MBIND, ctypes.c_void_p(at), length, _BIND, words, bits, 0) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        libc.munmap(ctypes.c_void_p(at), length)

@@ -1,0 +1,207 @@
+"""What goes wrong on two tiers ends with a clear message, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tiered import PROGRAMS, command, compiled, needs_root, needs_tier, run_tiered
+
+pytestmark = needs_tier
+
+HOLDS = "import sys; held = [str(i) * 20 for i in range({0})]; print(len(''.join(held)))"
+
+
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(PROGRAMS / "hazards" / "waits.c", tmp_path_factory.mktemp("tier") / "waits")
+
+
+class Waiting:
+    """A run of a program that holds far memory and waits for a line."""
+
+    def __init__(self, folder: Path, *words: str | Path) -> None:
+        self.far = folder / "far"
+        self.launcher = subprocess.Popen(
+            command("2MiB", self.far, *words, result=folder / "result.json"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.launcher.stdout is not None
+        assert self.launcher.stdout.readline() == "far\n"
+        self.program = int(_children(self.launcher.pid)[0])
+
+    def far_file(self) -> Path:
+        """The file that has lost its name, by its launcher's descriptor."""
+        folder = Path(f"/proc/{self.launcher.pid}/fd")
+        return next(fd for fd in folder.iterdir() if str(fd.readlink()).endswith("/far (deleted)"))
+
+    def go_on(self) -> tuple[str, str, int]:
+        """Send the line; what came until the end."""
+        out, err = self.launcher.communicate("\n", timeout=60)
+        return out, err, self.launcher.returncode
+
+
+def _children(process: int) -> list[str]:
+    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
+
+
+@contextmanager
+def waiting(folder: Path, *words: str | Path) -> Iterator[Waiting]:
+    run = Waiting(folder, *words)
+    try:
+        yield run
+    finally:
+        run.launcher.kill()
+        with run.launcher:
+            pass
+
+
+def test_a_far_file_cut_short_ends_the_program_with_the_reason(tmp_path: Path, waits: Path) -> None:
+    with waiting(tmp_path, waits) as run:
+        os.truncate(run.far_file(), 0)
+        out, err, status = run.go_on()
+    assert (out, status) == ("", 1)
+    assert err.startswith("nearfar tier: the far file was cut short")
+    assert err.count("\n") == 1
+
+
+def test_the_far_file_has_no_name_while_the_program_runs(tmp_path: Path, waits: Path) -> None:
+    with waiting(tmp_path, waits) as run:
+        assert not run.far.exists()
+        assert run.far_file().stat().st_nlink == 0
+        assert run.go_on() == ("ok\n", "", 0)
+
+
+def test_two_runs_with_the_same_far_name_have_files_of_their_own(
+    tmp_path: Path, waits: Path
+) -> None:
+    with waiting(tmp_path, waits) as first, waiting(tmp_path, waits) as second:
+        assert first.far_file().stat().st_ino != second.far_file().stat().st_ino
+        assert second.go_on() == ("ok\n", "", 0)
+        assert first.go_on() == ("ok\n", "", 0)
+    assert not (tmp_path / "far").exists()
+
+
+def test_a_killed_program_leaves_nothing(tmp_path: Path, waits: Path) -> None:
+    with waiting(tmp_path, waits) as run:
+        os.kill(run.program, signal.SIGKILL)
+        assert run.go_on() == ("", "", 128 + signal.SIGKILL)
+        assert not Path(f"/proc/{run.program}").exists()
+    assert not (tmp_path / "far").exists()
+
+
+def test_a_program_goes_on_without_its_launcher_and_keeps_its_memory(
+    tmp_path: Path, waits: Path
+) -> None:
+    with waiting(tmp_path, waits) as run:
+        run.launcher.kill()
+        run.launcher.wait()
+        assert run.go_on()[:2] == ("ok\n", "")
+    assert not (tmp_path / "far").exists()
+
+
+def test_what_is_executed_without_the_launcher_says_so_and_ends(
+    tmp_path: Path, waits: Path
+) -> None:
+    with waiting(tmp_path, waits, "echo", "not reached") as run:
+        run.launcher.kill()
+        run.launcher.wait()
+        out, err, _ = run.go_on()
+    assert out == "ok\n"
+    assert err.startswith("nearfar tier: the launcher of this program is gone")
+    assert err.count("\n") == 1
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_program_that_executes_another_as_another_user_is_told(tmp_path: Path) -> None:
+    ran = run_tiered(tmp_path, "2MiB", "setpriv", "--reuid=65534", "--clear-groups", "/bin/true")
+    assert ran.status == 1
+    assert ran.err.startswith("nearfar tier: this program runs as another user than its launcher")
+    assert ran.err.count("\n") == 1
+
+
+@needs_root
+def test_a_file_system_that_is_full_ends_the_program_with_the_reason(tmp_path: Path) -> None:
+    mount = 'mount -t tmpfs -o size=2M tmpfs "$0" && exec "$@"'
+    (tmp_path / "small").mkdir()
+    words = command(
+        "2MiB", tmp_path / "small" / "far", sys.executable, "-c", HOLDS.format(90000),
+        result=tmp_path / "result.json",
+    )  # fmt: skip
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mount, tmp_path / "small", *words],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    if "unshare" in ran.stderr or "mount" in ran.stderr:
+        pytest.skip(ran.stderr.strip())
+    assert (ran.stdout, ran.returncode) == ("", 1)
+    assert ran.stderr.startswith("nearfar tier: the far file is full; give --far more room")
+    assert ran.stderr.count("\n") == 1
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_user_who_may_not_is_told_what_to_do(tmp_path: Path) -> None:
+    if Path("/proc/sys/vm/unprivileged_userfaultfd").read_text().strip() != "0":
+        pytest.skip("every user may use userfaultfd here")
+    # May read everything, as the checkout may be root's, and write nothing of others.
+    readers = [f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")]
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *readers]
+    tmp_path.chmod(0o777)
+    words = command("8MiB", tmp_path / "far", "true", result=tmp_path / "result.json")
+    ran = subprocess.run([*nobody, *words], capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.stdout, ran.returncode) == ("", 1)
+    assert "userfaultfd is not permitted to this user" in ran.stderr
+    assert "unprivileged_userfaultfd=1" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert not (tmp_path / "far").exists()
+
+
+@pytest.fixture
+def small_group() -> Iterator[str]:
+    """A control group with 64 MiB of memory: a shell word that enters it."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    of = {controllers: path.lstrip("/") for _, controllers, path in lines}
+    root = Path("/sys/fs/cgroup")
+    parent, limit = root / of.get("", ""), "memory.max"
+    if "memory" in of:
+        parent, limit = root / "memory" / of["memory"], "memory.limit_in_bytes"
+    group = parent / f"nearfar-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    try:
+        (group / limit).write_text(str(64 << 20))
+        yield f"echo 0 > '{group}/cgroup.procs'"
+    except OSError as error:
+        pytest.skip(f"no control group for memory: {error}")
+    finally:
+        group.rmdir()
+
+
+@needs_root
+def test_a_program_that_the_kernel_kills_for_lack_of_memory_is_told_apart(
+    tmp_path: Path, small_group: str
+) -> None:
+    words = command(
+        "256MiB", tmp_path / "far", sys.executable, "-c", HOLDS.format(2000000),
+        result=tmp_path / "result.json",
+    )  # fmt: skip
+    ran = subprocess.run(
+        ["sh", "-c", f'{small_group} && exec "$@"', "sh", *words],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert (ran.stdout, ran.returncode) == ("", 128 + signal.SIGKILL)
+    assert "for lack of memory" in ran.stderr
+    assert "--near" in ran.stderr
+    assert ran.stderr.count("\n") == 1

@@ -1,0 +1,76 @@
+"""Far memory is a file, memory, or one NUMA node's memory; each gives back what was put there."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nearfar.tier.far import far_memory, nodes
+from tiered import MIB, Tiered, command, needs_tier
+
+HOLDS = "held = [str(i) * 20 for i in range(90000)]; print(hash(sum(map(len, held))), len(held))"
+
+
+@needs_tier
+@pytest.mark.parametrize("kind", ["file", "tmpfs", "anonymous", "node"])
+def test_every_kind_of_far_memory_gives_back_what_was_put_there(tmp_path: Path, kind: str) -> None:
+    shared = Path("/dev/shm") / f"nearfar-{tmp_path.name}"
+    far = {
+        "file": tmp_path / "far",
+        "tmpfs": shared,
+        "anonymous": "anonymous",
+        "node": f"node:{nodes()[-1]}",
+    }[kind]
+    result = tmp_path / "result.json"
+    words = command("4MiB", far, sys.executable, "-c", HOLDS, result=result)
+    ran = subprocess.run(
+        words, capture_output=True, text=True, check=False, timeout=100, cwd=tmp_path
+    )
+    run = Tiered(ran, result).covered()
+    assert run.out.split()[-1] == "90000"
+    assert run.counts["far_peak_bytes"] > 4 * MIB
+    assert list(tmp_path.iterdir()) == [result]
+    assert not shared.exists()
+
+
+@pytest.mark.parametrize("node", nodes())
+def test_memory_of_a_node_is_bound_to_it(node: int) -> None:
+    with far_memory(f"node:{node}") as descriptor:
+        os.ftruncate(descriptor, MIB)
+        with mmap.mmap(descriptor, MIB) as memory:
+            memory[0] = 1
+            policies = [
+                line.split()[1]
+                for line in Path("/proc/self/numa_maps").read_text().splitlines()
+                if "memfd:nearfar-far" in line
+            ]
+    assert policies == [f"bind:{node}"]
+
+
+@needs_tier
+@pytest.mark.parametrize("name", ["node:9999", "node:", "node:-1", "node:zero"])
+def test_a_node_that_is_not_there_is_refused_with_those_that_are(
+    refused: Callable[..., str], name: str
+) -> None:
+    said = refused("tier", "run", "--near", "8MiB", "--far", name, "--", "true")
+    assert f"{name}: found no such NUMA node" in said
+    assert f"N one of {', '.join(map(str, nodes()))}" in said
+
+
+@needs_tier
+def test_a_folder_as_far_file_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    said = refused("tier", "run", "--near", "8MiB", "--far", str(tmp_path), "--", "true")
+    assert "found a folder, expected the name of a new file" in said
+
+
+def test_a_far_file_has_no_name_and_takes_no_room_until_it_is_written(tmp_path: Path) -> None:
+    with far_memory(str(tmp_path / "far")) as descriptor:
+        assert list(tmp_path.iterdir()) == []
+        os.pwrite(descriptor, b"x", 1 << 30)
+        assert os.fstat(descriptor).st_blocks * 512 < 1 << 20
