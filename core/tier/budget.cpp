@@ -10,11 +10,21 @@ constexpr std::int32_t being_forked = -1;  // the child's number is not known ye
 }  // namespace
 
 bool Budget::join(std::int32_t process) {
+  // What this process had before it became another program is gone.
+  for (Member& member : control_->members) {
+    std::int32_t same = process;
+    if (member.forked.load() == 0 && member.process.compare_exchange_strong(same, being_forked))
+      end(member);
+  }
   member_ = place(process);
   return member_ != nullptr;
 }
 
-Member* Budget::prepare_child() { return place(being_forked); }
+Member* Budget::prepare_child() {
+  Member* const member = place(being_forked);
+  if (member != nullptr) member->forked.store(1);
+  return member;
+}
 
 bool Budget::charge_child(Member& child, bool whatever) {
   if (!take(child, own(), whatever ? ~std::uint64_t{0} : limit())) return false;
@@ -43,6 +53,7 @@ void Budget::end(Member& member) {
   control_->near_total.fetch_sub(member.near_pages.exchange(0));
   control_->managed_total.fetch_sub(member.managed_pages.exchange(0));
   member.unmanaged_peak.store(0);
+  member.forked.store(0);
   member.process.store(0);
 }
 

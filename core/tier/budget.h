@@ -42,7 +42,7 @@ class Budget {
   }
   void unmanaged(std::uint64_t pages);
 
-  [[nodiscard]] std::uint64_t limit() const { return control_->limit_pages; }
+  [[nodiscard]] std::uint64_t limit() const { return control_->limit_pages.load(); }
   [[nodiscard]] std::uint64_t own() const {
     return member_->near_pages.load(std::memory_order_relaxed);
   }
@@ -56,6 +56,10 @@ class Budget {
   }
   [[nodiscard]] std::uint64_t processes() const;
   [[nodiscard]] Member& member() const { return *member_; }
+  /// This process's place among the tree's.
+  [[nodiscard]] std::size_t index() const {
+    return static_cast<std::size_t>(member_ - control_->members);
+  }
 
  private:
   [[nodiscard]] Member* place(std::int32_t process);

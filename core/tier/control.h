@@ -26,12 +26,16 @@ enum class Count : std::uint8_t {
   managed_peak,    ///< most managed pages at once, wherever they were
   unmanaged_peak,  ///< most anonymous pages outside at once, summed over processes
   slots_peak,      ///< most slots of the far file in use
+  stall_ns,  ///< threads waiting for faults: from when the pager learns of one until it wakes
+  emulated_ns,  ///< charged for pages read from or written to emulated far memory
+  delayed_ns,  ///< what these delays took, as measured
   count
 };
 
 /// One process's part of the budget.
 struct alignas(64) Member {
   std::atomic<std::int32_t> process;
+  std::atomic<std::uint32_t> forked;  ///< not 0: made by its parent, which will end it
   std::atomic<std::uint64_t> near_pages;
   std::atomic<std::uint64_t> managed_pages;
   std::atomic<std::uint64_t> unmanaged_peak;
@@ -45,7 +49,7 @@ struct Control {
   static constexpr std::size_t most_members = 256;
 
   std::uint64_t magic;
-  std::uint64_t limit_pages;
+  std::atomic<std::uint64_t> limit_pages;  ///< may change while the tree runs
   std::uint64_t far_slots;
   std::uint64_t reserved;
   std::atomic<std::uint64_t> near_total;

@@ -2,13 +2,12 @@
 
 #include "tier/os/keep.h"
 #include "tier/os/system.h"
+#include "tier/sizes.h"
 
 namespace nearfar::tier {
 namespace {
 
 using os::page_bytes;
-
-constexpr std::size_t longest_run = 32;
 
 // Pages on their way in; the pager is one thread, and forked children have copies.
 alignas(page_bytes) unsigned char arriving[longest_run * page_bytes];
@@ -16,11 +15,6 @@ alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
 
 constexpr std::size_t most_foreign = 4096;
 constexpr std::uint64_t faults_between_samples = 4096;
-
-std::size_t limbo_pages(std::uint64_t limit) {
-  const std::uint64_t part = limit / 16;
-  return part < 16 ? 16 : part;  // Limbo itself caps it
-}
 
 }  // namespace
 
@@ -32,9 +26,10 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       slots_(slots),
       far_(far),
       limbo_(limbo_pages(control.limit_pages)),
-      streams_(control.limit_pages / 64 < longest_run ? control.limit_pages / 64 : longest_run),
+      streams_(stream_pages(control.limit_pages)),
       foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
-               most_foreign) {}
+               most_foreign),
+      limit_(control.limit_pages) {}
 
 void Pager::start(std::int32_t process) {
   if (!budget_.join(process)) os::fail("more than 256 processes in one tree");
@@ -51,7 +46,7 @@ void Pager::watch() {
         "give access to /dev/userfaultfd");
   }
   if (opened < 0) os::fail("this kernel's userfaultfd cannot move pages; Linux 6.8 or newer can");
-  const std::size_t length = limbo_.capacity() * page_bytes;
+  const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const long staging = region_.staging == 0 ? os::map(0, length, PROT_READ | PROT_WRITE, flags)
                                             : os::map(region_.staging, length,
@@ -151,6 +146,7 @@ void Pager::read_far(PageNumber page, std::size_t count) {
     while (i + run < count && table_[static_cast<PageNumber>(page + i + run)].slot() == first + run)
       ++run;
     far_.read(first, arriving + i * page_bytes, run);
+    emulate(run);
     i += run;
   }
 }

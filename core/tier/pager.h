@@ -53,6 +53,10 @@ class Pager {
   /// Whether a fault could be served now; while forking, only so many can.
   [[nodiscard]] bool can_serve() const;
 
+  /// Follows what the tree was told since: a limit, or to keep all resident. True while there is
+  /// more to be done; a call does little, so that faults need not wait.
+  bool follow_orders();
+
   /// Evicts some pages if less than the low watermark is free. False if nothing was to be done.
   bool evict_in_background();
 
@@ -66,6 +70,9 @@ class Pager {
   /// if there are too many of them.
   [[nodiscard]] bool cover(os::Place begin, os::Place end);
   void uncover(os::Place begin, os::Place end);
+
+  /// Threads have waited so long for their faults.
+  void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
 
   /// Counts what the process holds outside the region.
   void sample();
@@ -116,6 +123,12 @@ class Pager {
   void forget(PageNumber page);
   [[nodiscard]] std::uint64_t low_watermark() const;
 
+  // Orders: pager_orders.cpp.
+  void follow(std::uint32_t generation);
+  [[nodiscard]] std::uint64_t count_far() const;
+  bool bring_back();
+  void emulate(std::size_t pages);
+
   // Ranges: pager_range.cpp.
   bool move_resident(PageNumber from, PageNumber to);
 
@@ -144,6 +157,11 @@ class Pager {
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   std::uint64_t faults_ = 0;
+  std::uint64_t limit_ = 0;         // that limbo and streams are made for
+  std::uint32_t followed_ = 0;      // generation of orders
+  bool kept_ = false;               // nothing is evicted in the background
+  bool bringing_back_ = false;
+  PageNumber next_back_ = 0;
 };
 
 }  // namespace nearfar::tier

@@ -37,7 +37,7 @@ std::uint64_t Pager::low_watermark() const {
 }
 
 bool Pager::evict_in_background() {
-  if (paused() || budget_.free() >= low_watermark()) return false;
+  if (paused() || kept_ || budget_.free() >= low_watermark()) return false;
   // Where others share the budget, only who has more than a fair part gives way.
   if (budget_.others() != 0 && budget_.own() * budget_.processes() <= budget_.limit()) return false;
   return evict() != 0;
@@ -148,6 +148,7 @@ void Pager::write_out(PageNumber page, const void* contents) {
   entry.state = State::far;
   if (entry.slot() != no_slot) {
     far_.read(entry.slot(), far_copy, 1);
+    emulate(1);
     if (std::memcmp(far_copy, contents, page_bytes) == 0) {
       control_.add(Count::clean_drops);
       return;
@@ -160,6 +161,7 @@ void Pager::write_out(PageNumber page, const void* contents) {
     entry.set_slot(slot);
   }
   far_.write(entry.slot(), contents);
+  emulate(1);
   control_.add(Count::copies_out);
 }
 

@@ -158,6 +158,8 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   spare_ = log->spare;
   fork_log_ = nullptr;
   has_forked_ = true;
+  followed_ = 0;  // what was answered, the parent has answered
+  bringing_back_ = false;
   const PageMap map;
   const auto adopt = [&](PageNumber page) {
     if (table_.state(page) == State::near || !map.present(place(page))) return;

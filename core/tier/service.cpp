@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include "tier/os/clock.h"
 #include "tier/os/thread.h"
 
 namespace nearfar::tier {
@@ -12,6 +13,7 @@ void Service::start() {
   const long bell = os::call(__NR_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell < 0) os::fail("no descriptors left", bell);
   bell_ = os::hide(static_cast<int>(bell));
+  tree_bell_.listen();
   for (Letter& letter : letters_) letter.phase.store(empty);
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   if (!os::start_thread(run, this)) os::fail("no memory for the pager's thread");
@@ -23,6 +25,8 @@ int Service::first_owned(int from) {
     if (descriptor >= from && (first < 0 || descriptor < first)) first = descriptor;
   };
   consider(bell_);
+  consider(tree_bell_.pipe());
+  consider(tree_bell_.descriptor());
   consider(pager_.uffd().descriptor());
   consider(pager_.uffd().device());
   consider(pager_.far_descriptor());
@@ -58,8 +62,9 @@ void Service::run() {
   for (;;) {
     const bool faults = serve_faults();
     const bool requests = serve_requests();
+    const bool ordered = pager_.follow_orders();
     const bool evicted = pager_.evict_in_background();
-    if (!faults && !requests && !evicted) sleep();
+    if (!faults && !requests && !ordered && !evicted) sleep();
   }
 }
 
@@ -67,8 +72,15 @@ bool Service::serve_faults() {
   if (!pager_.can_serve()) return false;
   std::array<os::Place, 16> faults;
   const std::size_t count = pager_.uffd().read(faults.data(), faults.size());
-  for (std::size_t i = 0; i < count; ++i) pager_.fault(faults[i]);
-  return count != 0;
+  if (count == 0) return false;
+  const std::uint64_t learnt = os::monotonic_ns();
+  std::uint64_t stalled = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    pager_.fault(faults[i]);
+    stalled += os::monotonic_ns() - learnt;
+  }
+  pager_.stalled(stalled);
+  return true;
 }
 
 bool Service::serve_requests() {
@@ -111,12 +123,14 @@ bool Service::serve(const Request& request) {
 
 /// Waits for a fault, a request, or the end of a child.
 void Service::sleep() {
-  std::array<pollfd, 2 + Children::most> polled;
-  std::array<Children::Child*, 2 + Children::most> of{};
+  std::array<pollfd, 3 + Children::most> polled;
+  std::array<Children::Child*, 3 + Children::most> of{};
   std::size_t count = 0;
   polled[count++] = {.fd = bell_, .events = POLLIN, .revents = 0};
   const int faults = pager_.can_serve() ? pager_.uffd().descriptor() : -1;
   polled[count++] = {.fd = faults, .events = POLLIN, .revents = 0};
+  polled[count++] = {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0};
+  const std::size_t first_child = count;
   if (!pager_.paused()) {
     for (Children::Child& child : pager_.children().all()) {
       if (child.alive < 0) continue;
@@ -134,7 +148,8 @@ void Service::sleep() {
   }
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0)
     os::fail("the program closed a descriptor that its memory depends on");
-  for (std::size_t i = 2; i < count; ++i)
+  if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
+  for (std::size_t i = first_child; i < count; ++i)
     if ((polled[i].revents & POLLHUP) != 0) pager_.child_ended(*of[i]);
 }
 

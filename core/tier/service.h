@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tier/pager.h"
+#include "tier/tree_bell.h"
 
 namespace nearfar::tier {
 
@@ -23,7 +24,7 @@ struct Request {
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself.
 class Service {
  public:
-  explicit Service(Pager& pager) : pager_(pager) {}
+  Service(Pager& pager, TreeBell tree_bell) : pager_(pager), tree_bell_(tree_bell) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -54,6 +55,7 @@ class Service {
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
   int bell_ = -1;
+  TreeBell tree_bell_;
 };
 
 }  // namespace nearfar::tier

@@ -24,6 +24,7 @@ struct Launch {
   int process = 0;
   int control = 0;
   int far = 0;
+  int bell = 0;
 };
 
 /// The number at `at`, which moves behind it and the separator.
@@ -34,8 +35,8 @@ int number(const char*& at) {
   return value;
 }
 
-/// Reads NEARFAR_TIER=PROCESS:CONTROL:FAR from the environment that the process was started with:
-/// libc's own is not there yet when the first memory is asked for.
+/// Reads NEARFAR_TIER=PROCESS:CONTROL:FAR:BELL from the environment that the process was started
+/// with: libc's own is not there yet when the first memory is asked for.
 bool find_launch(Launch& launch) {
   const long file =
       os::call(__NR_openat, AT_FDCWD, os::word("/proc/self/environ"), O_RDONLY | O_CLOEXEC);
@@ -57,7 +58,7 @@ bool find_launch(Launch& launch) {
   os::call(__NR_close, file);
   if (!found) return false;
   const char* at = entry + std::strlen(variable);
-  launch = {.process = number(at), .control = number(at), .far = number(at)};
+  launch = {.process = number(at), .control = number(at), .far = number(at), .bell = number(at)};
   return true;
 }
 
@@ -121,6 +122,8 @@ Runtime* start() {
   Control& control = open_control(launch);
   const int far = os::open_of(launch.process, launch.far);
   if (far < 0) os::fail("the far file cannot be opened", far);
+  const int bell = os::open_of(launch.process, launch.bell);
+  if (bell < 0) os::fail("the launcher's bell cannot be opened", bell);
   os::Place base = 0;
   const std::size_t length = reserve_region(base);
   const std::size_t pages = length / page_bytes;
@@ -129,7 +132,7 @@ Runtime* start() {
   auto* const users = os::pointer<Slots::Users>(os::place(&control) + Control::bytes);
   std::construct_at(&pager.value, Region{.base = base, .length = length}, table, control,
                     Slots(control, users), FarFile(os::hide(far)));
-  std::construct_at(&service.value, pager.value);
+  std::construct_at(&service.value, pager.value, TreeBell(os::hide(bell)));
   const Extents free(reserve_array<Extents::Extent>(most_free_ranges), most_free_ranges);
   std::construct_at(&space.value, base, length, free, service.value);
   pager.value.start(static_cast<std::int32_t>(os::call(__NR_getpid)));

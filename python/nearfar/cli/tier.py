@@ -9,6 +9,11 @@ from nearfar.cli.verbs import add_verbs, run_verb
 
 VERBS = {
     "run": "run a program with a bounded amount of near memory",
+    "top": "what the programs that run on two tiers do, as a live table",
+    "stats": "what they have near and far, and what was counted so far",
+    "set": "give one another amount of near memory while it runs",
+    "pause": "bring all its pages back and keep them resident, as for a debugger",
+    "resume": "let its pages leave again",
     "replay": "try page replacement policies on a recorded program",
 }
 

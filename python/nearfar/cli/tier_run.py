@@ -10,9 +10,15 @@ import sys
 
 from nearfar.cli.options import add_output, complain, quantity, write_json
 from nearfar.cli.parser import Parser
-from nearfar.model.units import BYTES
+from nearfar.errors import suggestion
+from nearfar.model import units
+from nearfar.model.units import BANDWIDTH, BYTES, TIME
 from nearfar.simulate.program_elf import command
+from nearfar.tier.control import PAGE
 from nearfar.tier.launch import run as launch
+
+_EMULATED = {"latency": TIME, "bandwidth": BANDWIDTH}
+_LONGEST = TIME.units["s"]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -34,6 +40,14 @@ def add_arguments(parser: Parser) -> None:
         help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
         "node:N, for memory of any NUMA node or of node N",
     )
+    parser.add_argument(
+        "--emulate",
+        metavar="latency=TIME,bandwidth=RATE",
+        type=_page_delay,
+        default=0,
+        help="make far memory as slow as one that is not there: each page that moves from or to "
+        "it takes so long more, such as latency=1us,bandwidth=2GB/s; either may be left out",
+    )
     add_output(parser)
 
 
@@ -47,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         dynamic=program.dynamic,
         near_bytes=args.near,
         far=args.far,
+        page_delay_ps=args.emulate,
     )
     if not args.quiet:
         sys.stderr.write(outcome.text())
@@ -58,3 +73,28 @@ def run(args: argparse.Namespace) -> int:
             "elsewhere"
         )
     return outcome.status
+
+
+def _page_delay(text: str) -> int:
+    """An argparse type: what a page takes, in picoseconds."""
+    given: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if name not in _EMULATED or not equals:
+            hint = suggestion(name, _EMULATED)
+            raise argparse.ArgumentTypeError(
+                f"found '{part}', expected latency=TIME or bandwidth=RATE{hint}"
+            )
+        if name in given:
+            raise argparse.ArgumentTypeError(f"found '{name}' twice, expected it once")
+        try:
+            given[name] = units.parse(value, _EMULATED[name])
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{name}: {error}") from None
+        if given[name] <= 0:
+            raise argparse.ArgumentTypeError(f"{name}: found '{value}', expected more than 0")
+    transfer = -(-PAGE * TIME.units["s"] // given["bandwidth"]) if "bandwidth" in given else 0
+    delay = given.get("latency", 0) + transfer
+    if delay > _LONGEST:
+        raise argparse.ArgumentTypeError(f"found '{text}', expected at most 1 s a page")
+    return delay

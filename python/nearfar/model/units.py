@@ -36,6 +36,15 @@ TIME = Dimension(
     {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
 )
 RATE = Dimension("a data rate", "2666 MT/s", {"MT/s": 1})
+BANDWIDTH = Dimension(
+    "a bandwidth",
+    "2 GB/s",
+    {
+        "B/s": 1,
+        **{"kB/s": 10**3, "KiB/s": 1 << 10, "MB/s": 10**6, "MiB/s": 1 << 20},
+        **{"GB/s": 10**9, "GiB/s": 1 << 30},
+    },
+)
 POWER = Dimension("a power", "15 W", {"mW": 1, "W": 10**3})
 ENERGY = Dimension("an energy", "12 nJ", {"pJ": 1, "nJ": 10**3, "uJ": 10**6})
 VOLTAGE = Dimension("a voltage", "1.2 V", {"mV": 1, "V": 10**3})

@@ -1,14 +1,17 @@
-"""What the processes of a launched tree share: the budget, and what was counted.
+"""What the processes of a launched tree share: the budget, what was counted, what they are told.
 
-The layout is that of core/tier/control.h.
+The layout is that of core/tier/control.h and core/tier/orders.h.
 """
 
 from __future__ import annotations
 
+import enum
 import os
 import struct
+from dataclasses import dataclass
 
 PAGE = 4096
+NAME = "nearfar-tier"
 
 _MAGIC = 0x3172656974666E
 _BYTES = 64 << 10
@@ -34,14 +37,71 @@ COUNTS = (
     "managed_peak",
     "unmanaged_peak",
     "slots_peak",
+    "stall_ns",
+    "emulated_ns",
+    "delayed_ns",
 )
 
+_LIMIT_AT = 8
+_TOTALS = struct.Struct("<4Q")  # near and managed pages, the far file's slots: end, used
+_TOTALS_AT = 32
+_MEMBER = struct.Struct("<i4xQQQ32x")  # process, pages near, managed, unmanaged
+_MEMBERS = 256
+_MEMBERS_AT = (_COUNTS_AT + 8 * len(COUNTS) + 63) // 64 * 64
+_ORDERS_AT = 32 << 10
+_ORDERS = struct.Struct("<IIQ4i")
+_ANSWER = struct.Struct("<I4xQ")
+_WORD = struct.Struct("<I")
+_LONG = struct.Struct("<Q")
 
-def create(near_bytes: int) -> int:
-    """Make the shared memory for a tree with so much near memory: its descriptor."""
-    memory = os.memfd_create("nearfar-tier")
+
+class Residence(enum.IntEnum):
+    """What becomes of pages that are far."""
+
+    FREE = 0  # they leave and come as usual
+    COUNTED = 1  # each process says how many there are
+    KEPT = 2  # they come back, and none leaves but for want of room
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process, and the numbers under which it has its tree's descriptors open."""
+
+    process: int
+    control: int
+    far: int
+    bell: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """One process of a tree: its part, in pages, and what it answered last."""
+
+    process: int
+    near: int
+    managed: int
+    followed: int
+    far: int
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a tree has now, in pages."""
+
+    near: int
+    managed: int
+    far: int
+
+
+def create(near_bytes: int, page_delay_ps: int = 0) -> int:
+    """Make the shared memory for a tree with so much near memory: its descriptor.
+
+    `page_delay_ps` is charged for each page that moves from or to far memory.
+    """
+    memory = os.memfd_create(NAME)
     os.ftruncate(memory, _BYTES + _SLOTS * _SLOT_BYTES)
     os.pwrite(memory, struct.pack("<4Q", _MAGIC, near_bytes // PAGE, _SLOTS, 0), 0)
+    os.pwrite(memory, _ORDERS.pack(1, Residence.FREE, page_delay_ps, 0, 0, 0, 0), _ORDERS_AT)
     return memory
 
 
@@ -50,3 +110,73 @@ def counts(memory: int) -> dict[str, int]:
     layout = struct.Struct(f"<{len(COUNTS)}Q")
     values = layout.unpack(os.pread(memory, layout.size, _COUNTS_AT))
     return dict(zip(COUNTS, values, strict=True))
+
+
+def totals(memory: int) -> Totals:
+    """What is near, far and managed now."""
+    near, managed, _, far = _TOTALS.unpack(os.pread(memory, _TOTALS.size, _TOTALS_AT))
+    return Totals(near, managed, far)
+
+
+def members(memory: int) -> list[Member]:
+    """The processes of the tree."""
+    parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * _MEMBERS, _MEMBERS_AT))
+    size = _ANSWER.size * _MEMBERS
+    answers = _ANSWER.iter_unpack(os.pread(memory, size, _ORDERS_AT + _ORDERS.size))
+    return [
+        Member(process, near, managed, followed, far)
+        for (process, near, managed, _), (followed, far) in zip(parts, answers, strict=True)
+        if process > 0
+    ]
+
+
+def limit(memory: int) -> int:
+    """The near memory that the tree may have, in pages."""
+    pages: int = _LONG.unpack(os.pread(memory, _LONG.size, _LIMIT_AT))[0]
+    return pages
+
+
+def set_limit(memory: int, pages: int) -> None:
+    """Change that; `order` makes the processes look at it."""
+    os.pwrite(memory, _LONG.pack(pages), _LIMIT_AT)
+
+
+def residence(memory: int) -> Residence:
+    """What becomes of far pages."""
+    return Residence(_WORD.unpack(os.pread(memory, _WORD.size, _ORDERS_AT + 4))[0])
+
+
+def set_residence(memory: int, what: Residence) -> None:
+    """Change that; `order` makes the processes look at it."""
+    os.pwrite(memory, _WORD.pack(what), _ORDERS_AT + 4)
+
+
+def owner(memory: int) -> Owner:
+    """Who has the tree's descriptors open, where nobody launched it."""
+    words = _ORDERS.unpack(os.pread(memory, _ORDERS.size, _ORDERS_AT))
+    return Owner(*words[3:])
+
+
+def order(memory: int, bell: int) -> int:
+    """Make every process look at what was changed: the generation that they will have followed.
+
+    `bell` is the end of a pipe, not blocking, that nobody else reads.
+    """
+    generation: int = _WORD.unpack(os.pread(memory, _WORD.size, _ORDERS_AT))[0] + 1
+    os.pwrite(memory, _WORD.pack(generation & 0xFFFFFFFF), _ORDERS_AT)
+    try:
+        os.write(bell, b"\0")
+    except BlockingIOError:  # full of what everybody has heard
+        os.read(bell, 1 << 16)
+        os.write(bell, b"\0")
+    return generation
+
+
+def open_bell() -> int:
+    """Make the pipe that wakes the processes of a tree: one descriptor, to read and write."""
+    reading, writing = os.pipe()
+    try:
+        return os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    finally:
+        os.close(reading)
+        os.close(writing)

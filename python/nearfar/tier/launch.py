@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
 from nearfar.errors import InputError, NearfarError
@@ -19,34 +20,42 @@ from nearfar.tier.far import far_memory
 from nearfar.tier.machine import allocator, kills_for_memory, library, require
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
-
-LEAST_NEAR = 1 << 20
+from nearfar.tier.server import serving
+from nearfar.tier.tree import Tree, check_near
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run(
-    file: str, arguments: Sequence[str], *, dynamic: bool, near_bytes: int, far: str
+    file: str,
+    arguments: Sequence[str],
+    *,
+    dynamic: bool,
+    near_bytes: int,
+    far: str,
+    page_delay_ps: int = 0,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
     `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
-    is as tier.far has it. Raises InputError for a program that cannot be managed, a near memory
-    that is too small, or far memory that cannot be; NearfarError if this machine cannot.
+    is as tier.far has it; `page_delay_ps` is charged for each page that moves from or to it.
+    Raises InputError for a program that cannot be managed, a near memory that is too small, or far
+    memory that cannot be; NearfarError if this machine cannot.
     """
-    if near_bytes < LEAST_NEAR:
-        raise InputError(f"--near: found {near_bytes} B, expected at least 1 MiB")
+    check_near(near_bytes)
     check_manageable(file, dynamic)
     require()
-    with far_memory(far) as far_file, _shared(near_bytes) as memory:
-        environment = _environment(memory, far_file)
+    with far_memory(far) as far_file, _shared(near_bytes, page_delay_ps) as (memory, bell):
+        environment = _environment(memory, far_file, bell)
         kills = kills_for_memory()
-        status = _wait(subprocess.Popen(arguments, executable=file, env=environment))
+        with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
+            status = _wait(subprocess.Popen(arguments, executable=file, env=environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
-        return Outcome(status, near_bytes, control.counts(memory), lacked)
+        limit = control.limit(memory) * control.PAGE
+        return Outcome(status, limit, control.counts(memory), lacked)
 
 
-def _environment(memory: int, far_file: int) -> dict[str, str]:
+def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
     own, preloaded = str(library()), os.environ.get("LD_PRELOAD", "")
     if any(character in own for character in " :"):
         raise NearfarError(f"{own}: the dynamic linker takes no path with a space or a colon")
@@ -54,16 +63,17 @@ def _environment(memory: int, far_file: int) -> dict[str, str]:
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),
-        "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}",
+        "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}:{bell}",
     }
 
 
 @contextlib.contextmanager
-def _shared(near_bytes: int) -> Iterator[int]:
-    memory = control.create(near_bytes)
+def _shared(near_bytes: int, page_delay_ps: int) -> Iterator[tuple[int, int]]:
+    memory, bell = control.create(near_bytes, page_delay_ps), control.open_bell()
     try:
-        yield memory
+        yield memory, bell
     finally:
+        os.close(bell)
         os.close(memory)
 
 

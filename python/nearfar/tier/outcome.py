@@ -15,7 +15,7 @@ _SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run: the exit status as a shell gives it, the limit, and what was counted.
+    """A run: the exit status as a shell gives it, the last limit, and what was counted.
 
     `lacked_memory`: SIGKILL ended it, and meanwhile the kernel killed for lack of memory.
     """
@@ -25,43 +25,67 @@ class Outcome:
     counts: Mapping[str, int]
     lacked_memory: bool = False
 
-    @property
-    def managed_share(self) -> float:
-        """Of the most anonymous memory that the program had, the part that was managed."""
-        managed, unmanaged = self.counts["managed_peak"], self.counts["unmanaged_peak"]
-        return managed / (managed + unmanaged) if managed + unmanaged else 0.0
-
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""
         return {
             "schema": SCHEMA,
             "status": self.status,
-            "near_limit_bytes": self.near_limit_bytes,
-            "near_peak_bytes": self.counts["near_peak"] * PAGE,
-            "far_peak_bytes": self.counts["slots_peak"] * PAGE,
-            "managed_peak_bytes": self.counts["managed_peak"] * PAGE,
-            "unmanaged_peak_bytes": self.counts["unmanaged_peak"] * PAGE,
-            "managed_share": self.managed_share,
-            **{name: n for name, n in self.counts.items() if name not in _SIZES},
+            **figures(self.near_limit_bytes, self.counts),
         }
 
     def text(self) -> str:
         """A few lines for whoever ran it."""
-        c = self.counts
+        return "".join(f"nearfar tier: {line}\n" for line in lines(self.to_dict()))
 
-        def size(pages: int) -> str:
-            return f"{pages * PAGE / _MIB:.1f} MiB"
 
-        lines = [
-            f"near {size(c['near_peak'])} of {self.near_limit_bytes / _MIB:.1f} MiB at most, "
-            f"far {size(c['slots_peak'])}; managed {size(c['managed_peak'])}, "
-            f"{100 * self.managed_share:.1f} % of the peak of anonymous memory",
-            f"{c['faults']} faults: {c['copies_in']} pages copied in, {c['first_touches']} new, "
-            f"{c['second_chances']} taken back before they had left",
-            f"{c['evictions']} evictions: {c['copies_out']} pages copied out, "
-            f"{c['clean_drops']} dropped clean, {c['zero_drops']} dropped as zeros",
-            f"read-ahead {c['read_ahead']} pages, {c['read_ahead_hits']} of them known to be used; "
-            f"{c['pinned']} pages found pinned, {c['over_budget']} granted beyond the limit, "
-            f"{c['forks']} forks",
-        ]
-        return "".join(f"nearfar tier: {line}\n" for line in lines)
+def figures(near_limit_bytes: int, counts: Mapping[str, int]) -> dict[str, Any]:
+    """What results have in common, by the names of JSON."""
+    managed, unmanaged = counts["managed_peak"], counts["unmanaged_peak"]
+    return {
+        "near_limit_bytes": near_limit_bytes,
+        "near_peak_bytes": counts["near_peak"] * PAGE,
+        "far_peak_bytes": counts["slots_peak"] * PAGE,
+        "managed_peak_bytes": managed * PAGE,
+        "unmanaged_peak_bytes": unmanaged * PAGE,
+        "managed_share": managed / (managed + unmanaged) if managed + unmanaged else 0.0,
+        **{name: n for name, n in counts.items() if name not in _SIZES},
+    }
+
+
+def lines(result: Mapping[str, Any]) -> list[str]:
+    """A result of which `figures` are a part, as text."""
+    r = result
+    text = [
+        f"near {mib(r['near_peak_bytes'])} at most (limit {mib(r['near_limit_bytes'])}), "
+        f"far {mib(r['far_peak_bytes'])}; managed {mib(r['managed_peak_bytes'])}, "
+        f"{100 * r['managed_share']:.1f} % of the peak of anonymous memory",
+        f"{r['faults']} faults: {r['copies_in']} pages copied in, {r['first_touches']} new, "
+        f"{r['second_chances']} taken back before they had left; "
+        f"threads waited {seconds(r['stall_ns'])}",
+        f"{r['evictions']} evictions: {r['copies_out']} pages copied out, "
+        f"{r['clean_drops']} dropped clean, {r['zero_drops']} dropped as zeros",
+        f"read-ahead {r['read_ahead']} pages, {r['read_ahead_hits']} of them known to be used; "
+        f"{r['pinned']} pages found pinned, {r['over_budget']} granted beyond the limit, "
+        f"{r['forks']} forks",
+    ]
+    if r["emulated_ns"]:
+        text.append(
+            f"emulated far memory: {seconds(r['emulated_ns'])} charged, "
+            f"{seconds(r['delayed_ns'])} measured"
+        )
+    return text
+
+
+def mib(size_bytes: int) -> str:
+    """A size as text."""
+    return f"{size_bytes / _MIB:.1f} MiB"
+
+
+def size(pages: int) -> str:
+    """So many pages as text."""
+    return mib(pages * PAGE)
+
+
+def seconds(time_ns: int) -> str:
+    """A time as text."""
+    return f"{time_ns / 1e9:.3f} s"

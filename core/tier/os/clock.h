@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar::tier::os {
+
+/// Time that passes always, in nanoseconds. Without a system call where the kernel offers that.
+[[nodiscard]] std::uint64_t monotonic_ns() noexcept;
+
+/// Returns at `ns` of the monotonic clock, or at once if that is over. Sleeps through what is long
+/// and spins through the rest, as sleeping is 50 us late.
+void wait_until(std::uint64_t ns) noexcept;
+
+}  // namespace nearfar::tier::os

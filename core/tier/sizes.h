@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::tier {
+
+/// Most pages brought in at once.
+inline constexpr std::size_t longest_run = 32;
+
+/// Pages of staging memory under a limit; Limbo itself caps it.
+[[nodiscard]] constexpr std::size_t limbo_pages(std::uint64_t limit) {
+  const std::uint64_t part = limit / 16;
+  return part < 16 ? 16 : part;
+}
+
+/// Longest read-ahead under a limit.
+[[nodiscard]] constexpr std::size_t stream_pages(std::uint64_t limit) {
+  return limit / 64 < longest_run ? limit / 64 : longest_run;
+}
+
+}  // namespace nearfar::tier

@@ -1,0 +1,148 @@
+"""Finds the running trees of this user, and asks them for something."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.tier import control, directory
+from nearfar.tier.tree import Tree, program_of
+
+_PATIENCE = 3.0  # seconds for a launcher, unless it is stopped, to say how its tree is
+
+
+@dataclass(frozen=True)
+class Running:
+    """A tree that runs: how it was when it was found, and where it is asked."""
+
+    stats: Mapping[str, Any]
+    folder: Path | None  # of its socket; None: nobody launched it
+
+    @property
+    def process(self) -> int:
+        """The launcher, or the first process of a tree without one."""
+        number: int = self.stats["process"]
+        return number
+
+    @property
+    def processes(self) -> list[int]:
+        """Every process by which it can be named."""
+        return [self.process, *(part["process"] for part in self.stats["processes"])]
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Ask it for something. Raises what the tree raised; NearfarError if it has ended."""
+        try:
+            if self.folder is not None:
+                return _ask(self.folder, self.process, request)
+            with _opened(self.process) as tree:
+                return tree.answer(request)
+        except OSError:
+            raise NearfarError(f"{self.process}: has ended") from None
+
+
+def running() -> list[Running]:
+    """All trees of this user, by number. Sockets of launchers that were killed are removed."""
+    first, *others = directory.folders()
+    launched = [*_launched(first)]
+    for folder in others:
+        with contextlib.suppress(NearfarError):  # another's: there is none of ours in it
+            launched += _launched(folder)
+    known = {process for tree in launched for process in tree.processes}
+    return sorted([*launched, *_without_launcher(known)], key=lambda tree: tree.process)
+
+
+def find(process: int) -> Running:
+    """The tree of a process, or of the nearest of its parents. Raises InputError."""
+    trees = running()
+    by_process = {number: tree for tree in trees for number in tree.processes}
+    number = process
+    while number > 1 and number not in by_process:
+        number = _parent(number)
+    if number in by_process:
+        return by_process[number]
+    if not trees:
+        raise InputError(f"{process}: no program of this user runs on two tiers")
+    names = ", ".join(f"{tree.process} ({tree.stats['program']})" for tree in trees)
+    hint = suggestion(str(process), map(str, by_process))
+    raise InputError(f"{process}: does not run on two tiers, but {names} does{hint}")
+
+
+def _launched(folder: Path) -> Iterator[Running]:
+    if not folder.is_dir():
+        return
+    for process in directory.launchers(folder):
+        try:
+            yield Running(_ask(folder, process, {"do": "stats"}), folder)
+        except ConnectionRefusedError:
+            (folder / directory.socket_name(process)).unlink(missing_ok=True)
+        except OSError:
+            continue  # it has just ended
+
+
+def _ask(folder: Path, process: int, request: Mapping[str, Any]) -> dict[str, Any]:
+    with (
+        directory.opened(folder) as short,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection,
+    ):
+        if request["do"] == "stats":
+            connection.settimeout(_PATIENCE)
+        connection.connect(str(short / directory.socket_name(process)))
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        line = connection.makefile("rb").readline()
+    if not line:
+        raise ConnectionResetError
+    reply: dict[str, Any] = json.loads(line)
+    if "error" in reply:
+        kind = InputError if reply["status"] == InputError.exit_code else NearfarError
+        raise kind(reply["error"])
+    return reply
+
+
+def _without_launcher(known: set[int]) -> Iterator[Running]:
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal() or int(folder.name) in known:
+            continue
+        with contextlib.suppress(OSError):
+            if folder.stat().st_uid == os.getuid():
+                with _opened(int(folder.name)) as tree:
+                    yield Running(tree.stats(), None)
+
+
+@contextlib.contextmanager
+def _opened(process: int) -> Iterator[Tree]:
+    """The tree of which a process is the first. Raises OSError if it is of none."""
+    descriptors = Path(f"/proc/{process}/fd")
+    for name in descriptors.iterdir():
+        if not str(name.readlink()).startswith(f"/memfd:{control.NAME}"):
+            continue
+        memory = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            owner = control.owner(memory)
+            if owner.process != process:
+                break
+            flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+            bell = os.open(descriptors / str(owner.bell), flags)
+            try:
+                yield Tree(memory, bell, process, program_of(process))
+            finally:
+                os.close(bell)
+            return
+        finally:
+            os.close(memory)
+    raise ProcessLookupError(process)
+
+
+def _parent(process: int) -> int:
+    """The parent of a process; 0 if it is gone."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[1])

@@ -1,0 +1,64 @@
+"""Where the sockets of this user's launchers are: a folder that only the user may enter."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearfar.errors import NearfarError
+
+_SUFFIX = ".sock"
+
+
+def folders() -> list[Path]:
+    """The folders in which there may be sockets, that for a new one first."""
+    temporary = Path(f"/tmp/nearfar-{os.getuid()}")
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    usable = runtime.startswith("/") and Path(runtime).is_dir()
+    return [Path(runtime) / "nearfar", temporary] if usable else [temporary]
+
+
+@contextlib.contextmanager
+def opened(folder: Path) -> Iterator[Path]:
+    """The folder under a short name, as sockets have little room for theirs.
+
+    Raises NearfarError if it is another's or open to others, OSError if it is not there.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.getuid():
+            raise NearfarError(
+                f"{folder}: belongs to user {status.st_uid}, expected {os.getuid()}; "
+                "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            )
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            raise NearfarError(
+                f"{folder}: is open to others (mode {stat.S_IMODE(status.st_mode):o}), expected "
+                f"700; `chmod 700 {folder}` mends it"
+            )
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def make() -> Path:
+    """The folder for a new socket, made if need be. Raises OSError."""
+    folder = folders()[0]
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    return folder
+
+
+def socket_name(process: int) -> str:
+    """The name of a launcher's socket."""
+    return f"{process}{_SUFFIX}"
+
+
+def launchers(folder: Path) -> list[int]:
+    """The numbers of processes that have, or had, a socket there."""
+    names = [path.name.removesuffix(_SUFFIX) for path in folder.glob(f"*{_SUFFIX}")]
+    return sorted(int(name) for name in names if name.isdecimal())

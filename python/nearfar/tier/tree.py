@@ -1,0 +1,185 @@
+"""A tree of processes on two tiers, while it runs: what it has, and what it can be told.
+
+A request is a dictionary with the key `do`; what comes back is one, too. They are what goes
+through the launcher's socket (docs/tiering.md), and what is asked of a tree without a launcher.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.tier import control
+from nearfar.tier.control import PAGE, Member, Residence
+from nearfar.tier.outcome import figures, size
+
+SCHEMA = "nearfar/tier-stats/1"
+LEAST_NEAR = 1 << 20
+_MIB = 1 << 20
+_SPARE = 2  # pages that a process charges for a moment beyond what it brings in
+_LOOK_EVERY = 0.005
+_PATIENCE = 3.0  # seconds without progress, as of a stopped process
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The shared memory, the bell, and whose tree it is."""
+
+    memory: int
+    bell: int
+    process: int
+    program: str
+    _one: threading.Lock = field(default_factory=threading.Lock)
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what is asked for. Raises NearfarError."""
+        actions: dict[str, Callable[[], dict[str, Any]]] = {
+            "stats": self.stats,
+            "set": lambda: self.set_near(request.get("near_bytes")),
+            "pause": self.pause,
+            "resume": self.resume,
+        }
+        asked = request.get("do")
+        if asked not in actions:
+            hint = suggestion(str(asked), actions)
+            raise InputError(f"found '{asked}', expected one of {', '.join(actions)}{hint}")
+        if asked == "stats":
+            return self.stats()
+        with self._one:
+            return actions[asked]()
+
+    def stats(self) -> dict[str, Any]:
+        """What it has now and what was counted, sizes in bytes."""
+        totals, limit = control.totals(self.memory), control.limit(self.memory) * PAGE
+        return {
+            "schema": SCHEMA,
+            "process": self.process,
+            "program": self.program,
+            "resident": control.residence(self.memory) is Residence.KEPT,
+            "near_bytes": totals.near * PAGE,
+            "far_bytes": totals.far * PAGE,
+            "managed_bytes": totals.managed * PAGE,
+            **figures(limit, control.counts(self.memory)),
+            "processes": [
+                {
+                    "process": member.process,
+                    "program": program_of(member.process),
+                    "near_bytes": member.near * PAGE,
+                    "managed_bytes": member.managed * PAGE,
+                }
+                for member in self._members()
+            ],
+        }
+
+    def set_near(self, near_bytes: Any) -> dict[str, Any]:
+        """Give the tree another limit and wait until it holds. What cannot be reached is undone."""
+        check_near(near_bytes)
+        before, pages = control.limit(self.memory), near_bytes // PAGE
+        resident = control.residence(self.memory) is not Residence.FREE
+        if resident and pages < control.totals(self.memory).near:
+            raise InputError(
+                f"{self.process}: all its pages are kept resident; `nearfar tier resume "
+                f"{self.process}` comes before a smaller limit"
+            )
+        self._limit(pages)
+        if not _wait(lambda: (control.totals(self.memory).near,), lambda now: now[0] <= pages):
+            left = control.totals(self.memory).near
+            self._limit(before)
+            raise NearfarError(
+                f"{self.process}: cannot go down to {size(pages)}: {size(left)} are in use by "
+                f"pages that cannot be moved and tables, or a process is stopped; the limit stays "
+                f"{size(before)}"
+            )
+        return self.stats()
+
+    def pause(self) -> dict[str, Any]:
+        """Bring every page back and keep it resident, if the limit has room for all."""
+        if control.residence(self.memory) is not Residence.FREE:
+            raise InputError(f"{self.process}: all its pages are kept resident already")
+        self._residence(Residence.COUNTED)
+        far = sum(member.far for member in self._members())
+        needed = control.totals(self.memory).near + far + _SPARE * len(self._members())
+        lacking = needed - control.limit(self.memory)
+        if far and lacking > 0:
+            self._residence(Residence.FREE)
+            enough = -(-needed * PAGE // _MIB)
+            raise NearfarError(
+                f"{self.process}: {size(lacking)} of near memory are lacking to keep all pages "
+                f"resident; `nearfar tier set --near {enough}MiB {self.process}` gives enough"
+            )
+        self._residence(Residence.KEPT)
+        return self.stats()
+
+    def resume(self) -> dict[str, Any]:
+        """Let pages leave again."""
+        if control.residence(self.memory) is Residence.FREE:
+            raise InputError(f"{self.process}: its pages are not kept resident, nothing to resume")
+        self._residence(Residence.FREE)
+        return self.stats()
+
+    def _members(self) -> list[Member]:
+        """The processes that run, each once: one that has become another program may be in the
+        memory twice, and only the last part of it still answers."""
+        last: dict[int, Member] = {}
+        for member in control.members(self.memory):
+            if member.process in last and member.followed <= last[member.process].followed:
+                continue
+            if Path(f"/proc/{member.process}").is_dir():
+                last[member.process] = member
+        return list(last.values())
+
+    def _limit(self, pages: int) -> None:
+        control.set_limit(self.memory, pages)
+        control.order(self.memory, self.bell)
+
+    def _residence(self, what: Residence) -> None:
+        before = control.residence(self.memory)
+        control.set_residence(self.memory, what)
+        generation = control.order(self.memory, self.bell)
+
+        def silent() -> list[int]:
+            return [m.process for m in self._members() if m.followed != generation]
+
+        def left() -> tuple[int, int]:
+            return len(silent()), -control.totals(self.memory).near
+
+        if not _wait(left, lambda now: now[0] == 0):
+            waited_for = ", ".join(map(str, silent()))
+            control.set_residence(self.memory, before)
+            control.order(self.memory, self.bell)
+            raise NearfarError(
+                f"{self.process}: no answer from process {waited_for}; is it stopped?"
+            )
+
+
+def check_near(near_bytes: Any) -> None:
+    """Raise InputError if no tree can live with so little."""
+    if not isinstance(near_bytes, int) or near_bytes < LEAST_NEAR:
+        raise InputError(f"--near: found {near_bytes} B, expected at least 1 MiB")
+
+
+def program_of(process: int) -> str:
+    """The name of a running program; empty if it is gone."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text().rstrip("\n")
+    except OSError:
+        return ""
+
+
+def _wait(look: Callable[[], tuple[int, ...]], done: Callable[[tuple[int, ...]], bool]) -> bool:
+    """Look until it is done; False when what is left has not become less for a while."""
+    now = least = look()
+    changed = time.monotonic()
+    while not done(now):
+        time.sleep(_LOOK_EVERY)
+        now = look()
+        if now < least:
+            least, changed = now, time.monotonic()
+        elif time.monotonic() - changed > _PATIENCE:
+            return False
+    return True
