@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -14,36 +15,34 @@ class Slab {
   using Index = std::uint32_t;
 
   Index take(T value) {
-    if (free_.empty()) {
-      items_.push_back(std::move(value));
-      return static_cast<Index>(items_.size() - 1);
-    }
-    const Index index = free_.back();
-    free_.pop_back();
+    const Index index = take_any();
     items_[index] = std::move(value);
     return index;
   }
 
   /// Takes an object as it was given back, its memory included.
   Index take_any() {
-    if (free_.empty()) {
-      items_.emplace_back();
-      return static_cast<Index>(items_.size() - 1);
-    }
-    const Index index = free_.back();
-    free_.pop_back();
-    return index;
+    if (free_count_ == 0) [[unlikely]]
+      grow();
+    return free_[--free_count_];
   }
 
-  void give_back(Index index) { free_.push_back(index); }
+  void give_back(Index index) { free_[free_count_++] = index; }
 
   [[nodiscard]] T& operator[](Index index) { return items_[index]; }
   [[nodiscard]] const T& operator[](Index index) const { return items_[index]; }
-  [[nodiscard]] std::size_t in_use() const { return items_.size() - free_.size(); }
+  [[nodiscard]] std::size_t in_use() const { return free_.size() - free_count_; }
 
  private:
+  [[gnu::noinline]] void grow() {
+    items_.emplace_back();
+    free_.push_back(0);
+    free_[free_count_++] = static_cast<Index>(items_.size() - 1);
+  }
+
   std::vector<T> items_;
-  std::vector<Index> free_;
+  std::vector<Index> free_;  ///< a place for every item; the first `free_count_` are free
+  std::size_t free_count_ = 0;
 };
 
 }  // namespace nearfar

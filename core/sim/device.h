@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/request.h"
+#include "sim/sink.h"
 
 namespace nearfar::sim {
 

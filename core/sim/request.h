@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/address.h"
 #include "base/tick.h"
@@ -52,8 +51,5 @@ struct Completion {
   Kind kind = Kind::done;
   DataHandle data = 0;
 };
-
-/// Where a component puts its completions, in time order.
-using Sink = std::vector<Completion>;
 
 }  // namespace nearfar::sim

@@ -113,8 +113,8 @@ inline std::string text(const Completion& c) {
 }
 
 /// The first place where two lists differ, in words; empty when they do not.
-template <typename T>
-std::string difference(const std::vector<T>& a, const std::vector<T>& b) {
+template <typename List>
+std::string difference(const List& a, const List& b) {
   const std::size_t common = std::min(a.size(), b.size());
   for (std::size_t i = 0; i < common; ++i) {
     if (text(a[i]) != text(b[i])) {

@@ -33,7 +33,7 @@ struct Replayed {
   }
 
   Machine machine;
-  Sink completions;
+  std::vector<Completion> completions;
   std::uint64_t refused = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "sim/dram/config.h"
 #include "sim/dram/energy.h"
 #include "sim/request.h"
+#include "sim/sink.h"
 
 namespace nearfar::sim::dram {
 

@@ -2,6 +2,7 @@
 
 #include "base/fifo.h"
 #include "sim/request.h"
+#include "sim/sink.h"
 
 namespace nearfar::sim::dram {
 

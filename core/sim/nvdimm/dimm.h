@@ -19,6 +19,7 @@
 #include "sim/nvdimm/power_budget.h"
 #include "sim/nvdimm/wear.h"
 #include "sim/request.h"
+#include "sim/sink.h"
 
 namespace nearfar::sim::nvdimm {
 
