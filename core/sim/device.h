@@ -57,7 +57,11 @@ class Device {
   /// time; queues that are said to drain on a fence begin to.
   virtual void fence(Tick) {}
 
-  /// Which of the device's queues takes the line: 0 up to, say, the number of channels.
+  /// Queues of the device, each of which refuses for itself, have numbers below this: as many as
+  /// there are channels, say.
+  [[nodiscard]] virtual std::uint32_t queues() const { return 1; }
+
+  /// Which of them takes the line.
   [[nodiscard]] virtual std::uint32_t queue_of(Address) const { return 0; }
 
   /// Brings statistics that are sums over time (standby energy) up to `now`, to which the

@@ -13,13 +13,13 @@ namespace nearfar::sim {
 /// and one direction leave in order, each offered until it is taken.
 class Outlet {
  public:
-  explicit Outlet(Device& memory) : memory_(memory) {}
+  explicit Outlet(Device& memory) : memory_(memory), one_queue_(memory.queues() == 1) {}
 
   /// Whether the memory has taken the request, whose port it sets; if not, it will leave here at
   /// a wake.
   bool send(Request& request, Tick now) {
-    const std::uint32_t port =
-        2 * memory_.queue_of(request.address) + (request.op == Op::write ? 1 : 0);
+    const std::uint32_t queue = one_queue_ ? 0 : memory_.queue_of(request.address);
+    const std::uint32_t port = 2 * queue + (request.op == Op::write ? 1 : 0);
     request.port = static_cast<std::uint16_t>(port);
     const bool first = waiting_requests_ == 0 || port >= waiting_.size() || waiting_[port].empty();
     if (first && memory_.try_send(request, now).accepted) return true;
@@ -48,6 +48,7 @@ class Outlet {
   }
 
   Device& memory_;
+  bool one_queue_;
   std::size_t waiting_requests_ = 0;
   std::vector<std::deque<Request>> waiting_;  ///< by port: two a queue, reads and writes
 };

@@ -17,16 +17,9 @@ DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, s
                          dram::CommandLog* log)
     : config_(config), dimm_(dimm, channel, log), wpq_(config.wpq_lines) {}
 
-Accept DdrtChannel::try_send(const Request& request, Address device, Tick now) {
+// A lone read is most of what a dependent chase sends: what else may come is kept out of its way.
+[[gnu::noinline]] Accept DdrtChannel::admit(const Request& request, Address device, Tick now) {
   const bool write = request.op == Op::write;
-  if (!write && may_be_lone(now)) {
-    ++reads_accepted_;
-    ++reads_;
-    lone_.request = request;
-    lone_.device = device;
-    lone_arrives_ = now + config_.request;
-    return Accept::yes();
-  }
   send_lone();
   auto& waiting = write ? writes_waiting_ : reads_waiting_;
   const std::uint32_t free = free_slots(write);
@@ -59,18 +52,20 @@ void DdrtChannel::send_read(const Request& request, Address device, Tick arrives
   dimm_.read(read, device, arrives);
 }
 
-/// Answers the read that was held back, if nothing else happens until its data are on the bus.
-[[gnu::flatten]] bool DdrtChannel::answer_lone(Tick until, Sink& sink) {
+/// Answers the read that was held back, if nothing else happens until its data are on the bus:
+/// then, when it was done, else Tick::never().
+[[gnu::flatten]] Tick DdrtChannel::answer_lone(Tick until, Sink& sink) {
   const nvdimm::Dimm::Hit hit = dimm_.hit(lone_.device, lone_arrives_);
-  if (!hit) return false;
-  const Tick done = max(hit.ready + config_.grant, bus_ready(false)) + config_.line;
-  if (done > until || next_but_lone() <= done) return false;
-  take_bus(false, hit.ready + config_.grant);
+  if (!hit) return Tick::never();
+  const Tick start = max(hit.ready + config_.grant, bus_ready(false));
+  const Tick done = start + config_.line;
+  if (done > until || next_but_lone() <= done) return Tick::never();
+  occupy_bus(false, start);
   sink.push_back({done, lone_.request.id, lone_.request.address, Completion::Kind::done,
                   dimm_.take(hit, lone_arrives_)});
   lone_arrives_ = Tick::never();
   --reads_;
-  return true;
+  return done;
 }
 
 bool DdrtChannel::forward_from_wpq(const Request& request, Address device, Tick now) {
@@ -108,10 +103,7 @@ void DdrtChannel::send_writes(Tick now) {
 
 Tick DdrtChannel::take_bus(bool write, Tick earliest) {
   const Tick start = max(earliest, bus_ready(write));
-  bus_used_ = true;
-  bus_free_ = start + config_.line;
-  bus_last_write_ = write;
-  bus_busy_ps_ += config_.line.ps();
+  occupy_bus(write, start);
   return start;
 }
 
@@ -122,9 +114,14 @@ Tick DdrtChannel::bus_ready(bool write) const {
 
 Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
   if (has_lone()) {
-    if (answer_lone(until, sink) && to_completion) return sink.back().time;
-    send_lone();
+    const Tick done = answer_lone(until, sink);
+    if (to_completion && !done.is_never()) return done;
   }
+  return play(until, sink, to_completion);
+}
+
+[[gnu::noinline]] Tick DdrtChannel::play(Tick until, Sink& sink, bool to_completion) {
+  send_lone();
   const std::size_t before = sink.size();
   while (next_event() <= until) {
     // The DIMM plays by itself as far as nothing here can happen in between: up to the next

@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "sim/nvdimm/dimm.h"
 #include "sim/request.h"
+#include "sim/sink.h"
 #include "sim/waiting_ports.h"
 
 namespace nearfar::sim::imc {
@@ -43,7 +44,15 @@ class DdrtChannel {
               dram::CommandLog* log);
 
   /// `request` carries the caller's address, `device` the DIMM's.
-  [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now);
+  [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now) {
+    if (request.op == Op::write || !may_be_lone(now)) return admit(request, device, now);
+    ++reads_accepted_;
+    ++reads_;
+    lone_.request = request;
+    lone_.device = device;
+    lone_arrives_ = now + config_.request;
+    return Accept::yes();
+  }
   void fence(Tick now) {
     send_lone();
     dimm_.fence(unsent_, now);
@@ -82,16 +91,24 @@ class DdrtChannel {
   [[nodiscard]] bool may_be_lone(Tick now) const {
     return reads_ == 0 && writes_ == 0 && reads_waiting_.empty() && reads_waiting_.held(now) == 0;
   }
+  Accept admit(const Request& request, Address device, Tick now);
   void send_lone() {
     if (!has_lone()) return;
     send_read(lone_.request, lone_.device, std::exchange(lone_arrives_, Tick::never()));
   }
   void send_read(const Request& request, Address device, Tick arrives);
-  bool answer_lone(Tick until, Sink& sink);
+  Tick answer_lone(Tick until, Sink& sink);
+  Tick play(Tick until, Sink& sink, bool to_completion);
   bool forward_from_wpq(const Request& request, Address device, Tick now);
   void send_writes(Tick now);
   [[nodiscard]] Tick bus_ready(bool write) const;
   Tick take_bus(bool write, Tick earliest);
+  void occupy_bus(bool write, Tick start) {
+    bus_used_ = true;
+    bus_free_ = start + config_.line;
+    bus_last_write_ = write;
+    bus_busy_ps_ += config_.line.ps();
+  }
   void handle(const Event& event, Tick now, Sink& sink);
   [[nodiscard]] std::uint32_t free_slots(bool write) const {
     return write ? config_.wpq_lines - writes_ : config_.rpq_lines - reads_;

@@ -57,7 +57,7 @@ void NearMemory::start(Index index, std::uint32_t way, Tick now) {
 }
 
 /// Gives the line a way, whose victim will be written back.
-void NearMemory::replace(Flight& flight) {
+[[gnu::noinline]] void NearMemory::replace(Flight& flight) {
   const NearDirectory::Victim victim = directory_.insert(flight.line);
   flight.way = victim.way;
   flight.victim_line = victim.line;

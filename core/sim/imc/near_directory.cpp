@@ -62,9 +62,9 @@ std::uint32_t NearDirectory::victim(std::uint64_t set, std::size_t first) {
   return static_cast<std::uint32_t>(rng.below(ways_));
 }
 
-std::size_t NearDirectory::page_of(std::uint64_t number) {
+[[gnu::noinline]] std::size_t NearDirectory::search(std::uint64_t number) {
   const std::size_t mask = pages_.size() - 1;
-  std::size_t at = number * 0x9e3779b97f4a7c15u >> shift_;
+  std::size_t at = home(number);
   for (; pages_[at] != empty; at = (at + 1) & mask) {
     if (pages_[at] == number) return places_[at];
   }
@@ -88,7 +88,7 @@ void NearDirectory::grow() {
   const std::size_t mask = pages.size() - 1;
   for (std::size_t from = 0; from < pages_.size(); ++from) {
     if (pages_[from] == empty) continue;
-    std::size_t at = pages_[from] * 0x9e3779b97f4a7c15u >> shift_;
+    std::size_t at = home(pages_[from]);
     while (pages[at] != empty) at = (at + 1) & mask;
     pages[at] = pages_[from];
     places[at] = places_[from];

@@ -71,7 +71,15 @@ class NearDirectory {
     return (last_place_ * page_sets_ + set % page_sets_) * ways_;
   }
   void stamp(std::uint64_t line, std::uint32_t way);
-  [[nodiscard]] std::size_t page_of(std::uint64_t number);
+  [[nodiscard]] std::size_t home(std::uint64_t page) const {
+    return page * 0x9e3779b97f4a7c15u >> shift_;
+  }
+  /// Where the page is. Most pages lie at home; others are searched for, or come into being.
+  [[nodiscard]] std::size_t page_of(std::uint64_t number) {
+    const std::size_t at = home(number);
+    return pages_[at] == number ? places_[at] : search(number);
+  }
+  [[nodiscard]] std::size_t search(std::uint64_t number);
   void grow();
   [[nodiscard]] std::uint32_t victim(std::uint64_t set, std::size_t first);
 

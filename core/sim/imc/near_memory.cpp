@@ -34,8 +34,7 @@ NearMemory::NearMemory(const NearConfig& config, std::unique_ptr<Device> near,
   check(config, near_->capacity(), far_->capacity());
   cached_bytes_ = far_->capacity() - config.app_direct;
   if (config.tags == NearTags::data) tag_lines_ = (config.ways + 7) / 8;
-  const std::uint32_t queues =
-      (near_->queue_of(Address(near_->capacity() - line_bytes)) + 1) / config.subchannels;
+  const std::uint32_t queues = near_->queues() / config.subchannels;
   gates_.resize(std::size_t{2} * queues);
   for (std::size_t i = 0; i < gates_.size(); ++i) {
     gates_[i].size = i % 2 == 0 ? config.reads : config.writes;
@@ -80,7 +79,7 @@ Accept NearMemory::try_send(const Request& request, Tick now) {
   return Accept::yes();
 }
 
-Accept NearMemory::refuse(std::uint32_t gate, std::uint16_t port, Tick now) {
+[[gnu::noinline]] Accept NearMemory::refuse(std::uint32_t gate, std::uint16_t port, Tick now) {
   ++counters_.refusals;
   gates_[gate].waiting.refuse(port);
   if (gates_[gate].used < gates_[gate].size) {
@@ -90,7 +89,7 @@ Accept NearMemory::refuse(std::uint32_t gate, std::uint16_t port, Tick now) {
 }
 
 /// App Direct: the far memory itself answers, refuses and wakes.
-Accept NearMemory::send_direct(const Request& request, Tick now) {
+[[gnu::noinline]] Accept NearMemory::send_direct(const Request& request, Tick now) {
   const Index index = flights_.take_any();
   Flight& flight = flights_[index];
   flight.request = request;
@@ -303,8 +302,7 @@ bool NearMemory::idle() const {
 }
 
 std::uint32_t NearMemory::queue_of(Address address) const {
-  const auto near_queues = static_cast<std::uint32_t>(gates_.size() / 2);
-  if (!cached(address)) return near_queues + far_->queue_of(address);
+  if (!cached(address)) return near_queues() + far_->queue_of(address);
   return near_channel(directory_.set_of(address.value() / config_.line));
 }
 

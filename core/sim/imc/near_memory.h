@@ -59,6 +59,9 @@ class NearMemory final : public Device {
   [[nodiscard]] bool idle() const override;
   /// Those of the near channels come first, then those of the far memory's, if not cached.
   [[nodiscard]] std::uint32_t queue_of(Address address) const override;
+  [[nodiscard]] std::uint32_t queues() const override {
+    return near_queues() + (config_.app_direct > 0 ? far_->queues() : 0);
+  }
   void settle(Tick now) override;
   /// What is cached is volatile, and so is far memory behind it: nobody knows which version it has.
   [[nodiscard]] DataHandle durable(Address line) const override {
@@ -142,6 +145,9 @@ class NearMemory final : public Device {
   };
 
   // near_memory.cpp: the outside, time and places.
+  [[nodiscard]] std::uint32_t near_queues() const {
+    return static_cast<std::uint32_t>(gates_.size() / 2);
+  }
   [[nodiscard]] bool cached(Address address) const { return address.value() < cached_bytes_; }
   /// The set's, which is where its first line is.
   [[nodiscard]] std::uint32_t near_channel(std::uint64_t set) const {
@@ -162,10 +168,24 @@ class NearMemory final : public Device {
   /// The memory has taken what it had refused before.
   void taken_late(const Request& request, Tick now, Sink& sink);
 
-  // near_order.cpp: who may work on a set.
-  void enter(Index index, Tick now);
+  // near_order.cpp: who may work on a set. Most requests find their chain empty and leave it so.
+  void enter(Index index, Tick now) {
+    Flight& flight = flights_[index];
+    flight.next = nobody;
+    Index& first = chain_of(flight.set);
+    if (first != nobody) return enter_behind(index, now);
+    first = index;
+    start(index, directory_.find(flight.line, flight.set), now);
+  }
+  void enter_behind(Index index, Tick now);
   [[nodiscard]] bool try_start(Index index, Tick now);
-  void leave(Index index, Tick now);
+  void leave(Index index, Tick now) {
+    const Flight& flight = flights_[index];
+    Index& first = chain_of(flight.set);
+    if (first != index || flight.next != nobody) return leave_others(index, now);
+    first = nobody;
+  }
+  void leave_others(Index index, Tick now);
   [[nodiscard]] Index& chain_of(std::uint64_t set) {
     return chains_[set * 0x9e3779b97f4a7c15u >> chain_shift_];
   }

@@ -5,14 +5,8 @@ namespace nearfar::sim::imc {
 // Flights lie in chains by set, in order of arrival. Different sets may share a chain; they
 // do not concern each other.
 
-void NearMemory::enter(Index index, Tick now) {
-  Flight& flight = flights_[index];
-  flight.next = nobody;
-  Index* end = &chain_of(flight.set);
-  if (*end == nobody) {
-    *end = index;
-    return start(index, directory_.find(flight.line, flight.set), now);
-  }
+[[gnu::noinline]] void NearMemory::enter_behind(Index index, Tick now) {
+  Index* end = &chain_of(flights_[index].set);
   while (*end != nobody) end = &flights_[*end].next;
   *end = index;
   static_cast<void>(try_start(index, now));
@@ -38,13 +32,9 @@ bool NearMemory::try_start(Index index, Tick now) {
 }
 
 /// Takes a finished flight out and starts those of its set whose turn has come.
-void NearMemory::leave(Index index, Tick now) {
+[[gnu::noinline]] void NearMemory::leave_others(Index index, Tick now) {
   const std::uint64_t set = flights_[index].set;
   Index& first = chain_of(set);
-  if (first == index && flights_[index].next == nobody) {
-    first = nobody;
-    return;
-  }
   Index* link = &first;
   while (*link != index) link = &flights_[*link].next;
   *link = flights_[index].next;

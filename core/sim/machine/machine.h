@@ -31,6 +31,7 @@ class Machine final : public Device {
   [[nodiscard]] DataHandle durable(Address line) const override;
   /// Counters of channel n, or of subchannel n, begin with "channel.n."
   void register_counters(Counters& counters) const override;
+  [[nodiscard]] std::uint32_t queues() const override { return channels(); }
   [[nodiscard]] std::uint32_t queue_of(Address address) const override {
     return interleave_.place(address).channel;
   }
@@ -53,6 +54,7 @@ class Machine final : public Device {
     Tick others = Tick::never();
   };
 
+  Tick take_turns(Tick until, Sink& sink);
   void refresh_next();
   [[nodiscard]] Turn earliest() const;
 

@@ -73,6 +73,10 @@ void Tiers::advance(Tick until, Sink& sink) {
 
 bool Tiers::idle() const { return (!near_ || near_->idle()) && far_->idle(); }
 
+std::uint32_t Tiers::queues() const {
+  return 2 * std::max(near_ ? near_->queues() : 0, far_->queues());
+}
+
 std::uint32_t Tiers::queue_of(Address address) const {
   if (is_near(address)) return 2 * near_->queue_of(address);
   return 2 * far_->queue_of(Address(address.value() - near_bytes_)) + 1;

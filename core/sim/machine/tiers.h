@@ -33,6 +33,7 @@ class Tiers final : public Device {
   [[nodiscard]] Bytes capacity() const override { return near_bytes_ + far_->capacity(); }
   [[nodiscard]] bool idle() const override;
   /// Even numbers are near memory's, odd ones far memory's.
+  [[nodiscard]] std::uint32_t queues() const override;
   [[nodiscard]] std::uint32_t queue_of(Address address) const override;
   void settle(Tick now) override;
   /// Those of near memory begin with "near.", those of far memory with "far.".

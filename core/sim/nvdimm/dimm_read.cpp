@@ -37,7 +37,7 @@ DataHandle Dimm::take(const Hit& hit, Tick at) {
   ++rmw_hits_;
   rmw_.touch(hit.slot);
   lane_free_[hit.lane] = hit.ready + config_.rmw_line;
-  return rmw_data(hit.sector, hit.line);
+  return data_in_use_ ? rmw_data(hit.sector, hit.line) : 0;
 }
 
 bool Dimm::look_up(Index read, Tick now) {
