@@ -182,14 +182,12 @@ void Channel::Controller::run_commands(Tick until) {
 /// What lies between two completions of a stream of row hits; everything else is left to
 /// advance_to_any_completion().
 Tick Channel::Controller::advance_to_completion(Tick until, Sink& sink) {
-  if (next_ != Next::read || observed_ || slots_held()) {
-    return advance_to_any_completion(until, sink);
-  }
+  if (observed_ || slots_held()) return advance_to_any_completion(until, sink);
   Tick limit = min(until, completions_.next());
   while (next_time_ <= limit) {
+    if (next_ != Next::read) return advance_to_any_completion(until, sink);
     run_column<Direction::read>();
     limit = min(limit, completions_.next());
-    if (next_ != Next::read) return advance_to_any_completion(until, sink);
   }
   return tell_next(until, sink);
 }
