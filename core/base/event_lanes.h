@@ -26,7 +26,7 @@ class EventLanes {
   };
 
   /// When the first event is due; Tick::never() if none is.
-  [[nodiscard]] Tick next() const { return heads_[first_].time; }
+  [[nodiscard]] Tick next() const { return next_; }
 
   /// `time` is not before that of the lane's last event.
   void push(std::size_t lane, Tick time, Payload payload) {
@@ -80,6 +80,7 @@ class EventLanes {
     heads_[lane] = {entry.time, entry.sequence};
     due_ |= std::uint32_t{1} << lane;
     if (heads_[lane].before(heads_[first_])) first_ = lane;
+    next_ = heads_[first_].time;
   }
 
   void no_head(std::size_t lane) {
@@ -98,6 +99,7 @@ class EventLanes {
 
   /// Few lanes are due at a time; when none is, any will do.
   void find_first() {
+    next_ = Tick::never();
     if (due_ == 0) return;
     auto first = static_cast<std::size_t>(std::countr_zero(due_));
     for (std::uint32_t others = due_ & (due_ - 1); others != 0; others &= others - 1) {
@@ -105,6 +107,7 @@ class EventLanes {
       if (heads_[lane].before(heads_[first])) first = lane;
     }
     first_ = first;
+    next_ = heads_[first].time;
   }
 
   [[nodiscard]] static constexpr std::array<bool, lanes> all_awake() {
@@ -118,6 +121,7 @@ class EventLanes {
   std::array<bool, lanes> awake_ = all_awake();
   std::uint32_t due_ = 0;       ///< lanes that have a head, one bit each
   std::size_t first_ = 0;
+  Tick next_ = Tick::never();  ///< the first head's
   std::uint64_t sequence_ = 0;
 };
 

@@ -6,8 +6,20 @@ namespace nearfar::sim::link {
 
 Link::Link(const Config& config, std::unique_ptr<Device> memory)
     : config_(config), memory_(std::move(memory)), port_(*memory_) {
-  gates_[0].free = config.read_credits;
-  gates_[1].free = config.write_credits;
+  // Asking for ownership costs its time, and a slot out; its answers are few and short.
+  const std::uint64_t trips = config.write_round_trips;
+  ways_[0].request_slots = config.read_request_slots;
+  ways_[0].response_slots = config.read_response_slots;
+  ways_[1].request_slots = config.write_request_slots + trips;
+  ways_[1].response_slots = config.write_response_slots;
+  for (Way& way : ways_) {
+    way.request_time = way.request_slots * config.slot;
+    way.response_time = way.response_slots * config.slot;
+    way.latency = config.request_latency;
+  }
+  ways_[1].latency += trips * (config.request_latency + config.response_latency);
+  ways_[0].free = config.read_credits;
+  ways_[1].free = config.write_credits;
   events_.sleep(credit);
   events_.sleep(credit + 1);
   if (config.directory) directory_.emplace(config.seen, config.seed);
@@ -15,25 +27,13 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory)
 
 Accept Link::try_send(const Request& request, Tick now) {
   const bool write = request.op == Op::write;
-  Gate& gate = gates_[write ? 1 : 0];
-  collect_credits(write);
-  if (!gate.waiting.may_enter(request.port, gate.free, now)) {
-    ++refusals_;
-    gate.waiting.refuse(request.port);
-    if (gate.free > 0) events_.push(hold_lapsed + write, now + Tick(1), {});
-    events_.wake(credit + write);
-    return Accept::retry(Tick::never());
-  }
-  --gate.free;
-  ++(write ? writes_ : reads_);
-  // Asking for ownership costs its time, and a slot out; its answers are few and short.
-  const std::uint64_t trips = write ? config_.write_round_trips : 0;
-  const std::uint64_t slots =
-      (write ? config_.write_request_slots : config_.read_request_slots) + trips;
-  request_slots_ += slots;
-  request_free_ = max(request_free_, now) + slots * config_.slot;
-  const Tick arrival = request_free_ + config_.request_latency +
-                       trips * (config_.request_latency + config_.response_latency);
+  Way& way = ways_[write ? 1 : 0];
+  const bool plain = way.free > 0 && way.waiting.held(now) == 0;
+  if (!plain && !may_enter(request, now)) return Accept::retry(Tick::never());
+  --way.free;
+  ++way.sent;
+  request_slots_ += way.request_slots;
+  request_free_ = max(request_free_, now) + way.request_time;
   const Index index = flights_.take_any();
   Flight& flight = flights_[index];
   flight.request = request;
@@ -41,27 +41,43 @@ Accept Link::try_send(const Request& request, Tick now) {
   flight.data = 0;
   flight.parts = request.tell_media ? 2 : 1;
   if (directory_) enter_home(index);
-  arrivals_[write ? 1 : 0].push(arrival, {reads_ + writes_, index});
+  const Tick arrival = request_free_ + way.latency;
+  way.arrivals.push(arrival, {ways_[0].sent + ways_[1].sent, index});
+  next_message_ = min(next_message_, arrival);
   return Accept::yes();
 }
 
-/// Credits that have come back while nobody waited for one.
+/// Whether a request finds a credit that is not held for another; if not, its port will be woken.
+[[gnu::noinline]] bool Link::may_enter(const Request& request, Tick now) {
+  const bool write = request.op == Op::write;
+  Way& way = ways_[write ? 1 : 0];
+  collect_credits(write);
+  if (way.waiting.may_enter(request.port, way.free, now)) return true;
+  ++refusals_;
+  way.waiting.refuse(request.port);
+  if (way.free > 0) events_.push(hold_lapsed + write, now + Tick(1), {});
+  events_.wake(credit + write);
+  return false;
+}
+
+/// Credits that have come back while nobody waited for one. They are not missed before the last of
+/// those that were there is gone.
 void Link::collect_credits(bool write) {
-  gates_[write ? 1 : 0].free += events_.take(credit + write, played_);
+  ways_[write ? 1 : 0].free += events_.take(credit + write, played_);
 }
 
 /// Wakes as many ports as there are credits that nobody else was woken for in this instant. One
 /// that does not come has lost its turn in the next.
 void Link::wake_waiting(bool write, Tick now, Sink& sink) {
-  Gate& gate = gates_[write ? 1 : 0];
-  while (!gate.waiting.empty() && gate.free > gate.waiting.held(now)) {
-    gate.waiting.slot_freed(now, [&](std::uint16_t port) {
+  Way& way = ways_[write ? 1 : 0];
+  while (!way.waiting.empty() && way.free > way.waiting.held(now)) {
+    way.waiting.slot_freed(now, [&](std::uint16_t port) {
       sink.push_back({now, port, Address{}, Completion::Kind::wake, 0});
     });
   }
-  if (gate.waiting.empty()) {
+  if (way.waiting.empty()) {
     events_.sleep(credit + write);
-  } else if (gate.waiting.held(now) > 0) {
+  } else if (way.waiting.held(now) > 0) {
     events_.push(hold_lapsed + write, now + Tick(1), {});
   }
 }
@@ -77,20 +93,22 @@ Tick Link::advance_to_completion(Tick until, Sink& sink) { return run(until, sin
 /// moments of which the answer's is the earlier.
 Tick Link::run(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
+  const Tick last = min(until, Tick::never() - Tick(1));  // what is due never is not due
   while (true) {
-    const Tick message = messages_next();
     // The memory may refresh itself for ever.
-    if (message.is_never() && until.is_never() && idle()) break;
-    const Tick own = min(message, events_.next());
+    if (next_message_.is_never() && until.is_never() && idle()) break;
+    const Tick own = min(next_message_, events_.next());
     const Tick memory = memory_->next_event();
-    Tick now = min(own, memory);
-    if (now > until || now.is_never()) break;
-    if (memory == now) {
+    Tick now = own;
+    if (memory <= own) {
+      if (memory > last) break;
       memory_->advance_to_completion(min(until, own), from_memory_);
       if (from_memory_.empty()) continue;
       now = from_memory(sink);
+    } else if (own > last) {
+      break;
     }
-    if (message == now) messages(now, sink);
+    if (next_message_ == now) messages(now, sink);
     while (events_.next() == now) handle(events_.pop().lane, now, sink);
     played_ = now;
     if (to_completion && sink.size() != before) return now;
@@ -101,18 +119,19 @@ Tick Link::run(Tick until, Sink& sink, bool to_completion) {
 
 /// Requests that arrive, in the order in which they were sent, and answers.
 void Link::messages(Tick now, Sink& sink) {
-  while (true) {
-    const bool read = arrivals_[0].next() == now;
-    const bool write = arrivals_[1].next() == now;
-    if (!read && !write) break;
-    const bool later = read && write && arrivals_[1].front().number > arrivals_[0].front().number;
-    offer(arrivals_[write && !later ? 1 : 0].pop().flight, now);
+  TimedFifo<Arrival>& reads = ways_[0].arrivals;
+  TimedFifo<Arrival>& writes = ways_[1].arrivals;
+  while (min(reads.next(), writes.next()) == now) {
+    const bool both = reads.next() == writes.next();
+    const bool write = both ? writes.front().number < reads.front().number : writes.next() == now;
+    offer((write ? writes : reads).pop().flight, now);
   }
   while (answers_.next() == now) {
     const Index index = answers_.pop();
     time_ps_ += (now - flights_[index].sent).ps();
     finish(index, now, Completion::Kind::done, sink);
   }
+  next_message_ = min(min(reads.next(), writes.next()), answers_.next());
 }
 
 /// Passes on what the memory said in one instant, which it returns.
@@ -137,7 +156,7 @@ Tick Link::from_memory(Sink& sink) {
 void Link::handle(std::size_t lane, Tick now, Sink& sink) {
   if (lane == fenced) return memory_->fence(now);
   const bool write = lane % 2 != 0;
-  if (lane < hold_lapsed) ++gates_[write ? 1 : 0].free;
+  if (lane < hold_lapsed) ++ways_[write ? 1 : 0].free;
   wake_waiting(write, now, sink);
 }
 
@@ -157,11 +176,12 @@ void Link::taken(const Request& request, Tick now) {
 void Link::answer(Index index, DataHandle data, Tick now) {
   Flight& flight = flights_[index];
   flight.data = data;
-  const std::uint64_t slots =
-      flight.request.op == Op::write ? config_.write_response_slots : config_.read_response_slots;
-  response_slots_ += slots;
-  response_free_ = max(response_free_, now) + slots * config_.slot;
-  answers_.push(response_free_ + config_.response_latency, index);
+  const Way& way = ways_[flight.request.op == Op::write ? 1 : 0];
+  response_slots_ += way.response_slots;
+  response_free_ = max(response_free_, now) + way.response_time;
+  const Tick told = response_free_ + config_.response_latency;
+  answers_.push(told, index);
+  next_message_ = min(next_message_, told);
 }
 
 void Link::finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {
@@ -182,8 +202,8 @@ std::uint64_t Link::energy_pj() const {
 }
 
 void Link::register_counters(Counters& counters) const {
-  counters.add("link.reads", reads_);
-  counters.add("link.writes", writes_);
+  counters.add("link.reads", ways_[0].sent);
+  counters.add("link.writes", ways_[1].sent);
   counters.add("link.refusals", refusals_);
   counters.add("link.request_slots", request_slots_);
   counters.add("link.response_slots", response_slots_);

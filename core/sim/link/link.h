@@ -38,7 +38,7 @@ class Link final : public Device {
 
   Accept try_send(const Request& request, Tick now) override;
   [[nodiscard]] Tick next_event() const override {
-    return min(min(messages_next(), events_.next()), memory_->next_event());
+    return min(min(next_message_, events_.next()), memory_->next_event());
   }
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;
@@ -77,19 +77,25 @@ class Link final : public Device {
     Step step = Step::on_the_way;
     Index next = Directory::none;  ///< whose turn comes after this one's
   };
-  /// Credits, and the callers that found none.
-  struct Gate {
-    std::uint32_t free = 0;
+  /// What reads and writes have each for themselves: the cost of their messages, credits and
+  /// callers that found none, and requests on their way out.
+  struct Way {
+    std::uint64_t request_slots = 0;
+    std::uint64_t response_slots = 0;
+    Tick request_time{};  ///< what a request's slots take of the bus
+    Tick response_time{};  ///< and what its answer's do
+    Tick latency{};  ///< of an empty link, until the request is at the memory
+    std::uint32_t free = 0;  ///< credits, but for those that collect_credits() finds
     WaitingPorts waiting;
+    TimedFifo<Arrival> arrivals;
+    std::uint64_t sent = 0;
   };
 
+  [[nodiscard]] bool may_enter(const Request& request, Tick now);
   void collect_credits(bool write);
   void wake_waiting(bool write, Tick now, Sink& sink);
   Tick run(Tick until, Sink& sink, bool to_completion);
   Tick from_memory(Sink& sink);
-  [[nodiscard]] Tick messages_next() const {
-    return min(min(arrivals_[0].next(), arrivals_[1].next()), answers_.next());
-  }
   void messages(Tick now, Sink& sink);
   void handle(std::size_t lane, Tick now, Sink& sink);
   void offer(Index index, Tick now);
@@ -112,21 +118,19 @@ class Link final : public Device {
 
   Config config_;
   std::unique_ptr<Device> memory_;
-  TimedFifo<Arrival> arrivals_[2];  ///< of reads, of writes
+  Way ways_[2];  ///< of reads, of writes
   TimedFifo<Index> answers_;
+  Tick next_message_ = Tick::never();  ///< the first arrival or answer
   struct Nothing {};
   EventLanes<Nothing, lanes> events_;
   Tick played_{};  ///< everything up to then has happened
   Slab<Flight> flights_;
-  Gate gates_[2];  ///< of reads, of writes
   Tick request_free_{};
   Tick response_free_{};
   Outlet port_;  ///< of the device
   std::optional<Directory> directory_;
   Sink from_memory_;
 
-  std::uint64_t reads_ = 0;
-  std::uint64_t writes_ = 0;
   std::uint64_t refusals_ = 0;
   std::uint64_t request_slots_ = 0;
   std::uint64_t response_slots_ = 0;
