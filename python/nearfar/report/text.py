@@ -57,7 +57,7 @@ def validation_text(validation: Validation) -> str:
     text += " (a subset: --quick)\n" if validation.quick else "\n"
     if validation.interrupted:
         text += "interrupted: only the finished points are counted\n"
-    return text + table(header, rows, "<>>>>><") + _shapes(validation)
+    return text + table(header, rows, "<>>>>><") + _shapes(validation) + _orderings(validation)
 
 
 def _shapes(validation: Validation) -> str:
@@ -80,6 +80,28 @@ def _shapes(validation: Validation) -> str:
 
 
 _SHOWN_SHAPES = 20
+
+
+def _orderings(validation: Validation) -> str:
+    """How many pairs of figures the model orders like the hardware, and which it does not."""
+    found = [(series, one) for series in validation.series for one in series.orderings]
+    if not found:
+        return ""
+    wrong = [(series, one) for series, one in found if not one.right]
+    head = f"\norderings: {len(found) - len(wrong)} of {len(found)} pairs of figures are right\n"
+    if not wrong:
+        return head
+
+    def values(pair: Sequence[float]) -> str:
+        low, high = pair
+        return f"{low:.2f} {'<' if low < high else '>='} {high:.2f}"
+
+    rows = [
+        (series.name, one.lower, one.higher, values(one.real), values(one.simulated))
+        for series, one in wrong
+    ]
+    header = ("not in", "lower", "higher", "hardware", "model")
+    return head + "\n" + table(header, rows, "<<<>>")
 
 
 def _total(validation: Validation) -> tuple[str, ...]:

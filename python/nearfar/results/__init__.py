@@ -21,6 +21,7 @@ from nearfar.results.validation import (
     CurveFeature,
     Mark,
     ModelCard,
+    Ordering,
     Parameter,
     Validation,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Mark",
     "ModelCard",
     "Observation",
+    "Ordering",
     "Parameter",
     "Point",
     "Precondition",

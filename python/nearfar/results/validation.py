@@ -41,7 +41,22 @@ class CurveFeature:
     feature: str
     real: str
     simulated: str
-    right: bool
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Two figures of a series, of which the hardware has `lower` clearly below `higher`.
+
+    `real` and `simulated` have both values, the lower one's first; `right` when the model has
+    them in that order, too.
+    """
+
+    lower: str
+    higher: str
+    real: Sequence[float]
+    simulated: Sequence[float]
+    right: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,8 @@ class ComparedSeries:
     `worst` is the accuracy of the worst point and `worst_point` its label; `ceiling` is the
     mean accuracy of predicting each key's own median measurement; `mean_abs_log` is the mean
     of |ln(simulated / real)|. `x_name` is empty where the series is a list of figures;
-    `shape` has the features of the curves that the series consists of.
+    `shape` has the features of the curves that the series consists of, `orderings` its pairs of
+    figures where the study is about which is the larger.
     """
 
     name: str
@@ -69,6 +85,7 @@ class ComparedSeries:
     x_name: str = ""
     x_unit: str = ""
     marks: Sequence[Mark] = ()
+    orderings: Sequence[Ordering] = ()
 
 
 @dataclass(frozen=True)

@@ -85,3 +85,4 @@ class Series:
     points: Sequence[HardwarePoint]
     x_name: str = ""
     x_unit: str = ""
+    ordered: bool = False  # which of any two points is the larger is judged, too

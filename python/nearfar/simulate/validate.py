@@ -17,6 +17,7 @@ from nearfar.results import (
     CurveFeature,
     Mark,
     ModelCard,
+    Ordering,
     Parameter,
     Validation,
 )
@@ -24,6 +25,7 @@ from nearfar.simulate import tables
 from nearfar.simulate.accuracy import accuracy, ceiling, score
 from nearfar.simulate.datasets import choose, kind_of
 from nearfar.simulate.datasets import overwrite as overwrite_dataset
+from nearfar.simulate.orderings import Figure, pairs
 from nearfar.simulate.pool import Task, run_tasks
 from nearfar.simulate.series import HardwarePoint, Job, Series
 from nearfar.simulate.shape import Sample, features
@@ -172,7 +174,27 @@ def _compare(
         x_name=series.x_name,
         x_unit=series.x_unit,
         marks=_capacities(points[0].job, model) if series.x_name == "region" else (),
+        orderings=_orderings(points, simulated) if series.ordered else (),
     )
+
+
+def _orderings(points: Sequence[HardwarePoint], simulated: Sequence[float]) -> list[Ordering]:
+    """Every two of the points that the hardware has in a clear order."""
+    figures = [
+        Figure(point.label, point.real, value)
+        for point, value in zip(points, simulated, strict=True)
+    ]
+    ratios = all(point.relative_to is not None for point in points)
+    return [
+        Ordering(
+            lower=pair.lower.name,
+            higher=pair.higher.name,
+            real=(pair.lower.real, pair.higher.real),
+            simulated=(pair.lower.simulated, pair.higher.simulated),
+            right=pair.right,
+        )
+        for pair in pairs(figures, ratios=ratios)
+    ]
 
 
 def _shape(points: Sequence[HardwarePoint], simulated: Sequence[float]) -> list[CurveFeature]:

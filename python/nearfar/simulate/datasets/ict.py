@@ -111,7 +111,7 @@ def series(tables: Tables) -> list[Series]:
         "remote": "The other socket against this one",
     }
     return [
-        Series(f"ict-{kind}", f"ICT, {title}", "ict", SOURCE, tuple(points[kind]))
+        Series(f"ict-{kind}", f"ICT, {title}", "ict", SOURCE, tuple(points[kind]), ordered=True)
         for kind, title in titles.items()
         if kind in points
     ]
