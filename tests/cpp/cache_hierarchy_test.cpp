@@ -264,5 +264,26 @@ TEST(Hierarchy, GivesAnUncachedAccessNoPlace) {
   EXPECT_EQ(socket.caches.where(0, at(3)), std::nullopt);
 }
 
+TEST(Hierarchy, ThrowsOutLinesAtTheirSliceWhicheverCoreMadeThemGo) {
+  const Socket socket(small(), 2);
+  std::set<std::uint16_t> slices;
+  for (Line line = 0; line < 64; ++line) {
+    const Address address(line * line_bytes);
+    const std::uint16_t at = socket.caches.waits_at(0, address, true);
+    EXPECT_EQ(at, socket.caches.waits_at(1, address, true));
+    EXPECT_EQ(at, socket.caches.l3().slice_of(line));
+    slices.insert(at);
+  }
+  EXPECT_EQ(slices, (std::set<std::uint16_t>{0, 1, 2}));
+}
+
+TEST(Hierarchy, SendsWhatACoreWritesFromThatCore) {
+  const Socket socket(small(), 2);
+  for (Line line = 0; line < 64; ++line) {
+    EXPECT_EQ(socket.caches.waits_at(0, Address(line * line_bytes), false), 3);
+    EXPECT_EQ(socket.caches.waits_at(1, Address(line * line_bytes), false), 4);
+  }
+}
+
 }  // namespace
 }  // namespace nearfar::sim::cpu

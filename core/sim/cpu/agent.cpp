@@ -103,7 +103,8 @@ void Agent::send(Index index, Tick now) {
   request.id = index;
   request.address = flight.address;
   request.op = flight.reads() ? Op::read : Op::write;
-  uncore_.send(request, core, now);
+  const bool eviction = flight.kind == Flight::Kind::eviction;
+  uncore_.send(request, caches_ ? caches_->waits_at(core, flight.address, eviction) : core, now);
 }
 
 void Agent::run_thread(std::uint16_t index, Tick now) {

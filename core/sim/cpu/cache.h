@@ -73,6 +73,9 @@ class Cache {
         set_mask_ != 0 ? line & set_mask_ : (sets_of_slice_ == 1 ? 0 : line % sets_of_slice_);
     return slices_ == 1 ? index : slice_of(line) * sets_of_slice_ + index;
   }
+  /// Which part of the cache the line belongs to.
+  [[nodiscard]] std::uint64_t slice_of(Line line) const;
+  [[nodiscard]] std::uint64_t slices() const { return slices_; }
   /// Lines that are here, and those of them that are dirty; counted anew.
   [[nodiscard]] std::uint64_t lines() const;
   [[nodiscard]] std::uint64_t dirty_lines() const;
@@ -82,7 +85,6 @@ class Cache {
 
   /// Never 0, which is the tag of an empty place.
   [[nodiscard]] static std::uint64_t tag_of(Line line) { return (line + 1) << 1; }
-  [[nodiscard]] std::uint64_t slice_of(Line line) const;
 
   std::uint32_t ways_;
   std::uint32_t way_bits_;  ///< 32: the ways are no power of two

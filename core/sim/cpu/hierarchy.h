@@ -145,6 +145,13 @@ class Hierarchy {
 
   [[nodiscard]] std::vector<Transfer>& transfers() { return transfers_; }
 
+  /// Where on the mesh what leaves for memory waits for its turn: a line that L3 throws out at its
+  /// slice, the rest at its core. Slices come first, then cores.
+  [[nodiscard]] std::uint16_t waits_at(Core core, Address address, bool eviction) const {
+    return static_cast<std::uint16_t>(eviction ? l3_.slice_of(address.block(line_bytes))
+                                               : l3_.slices() + core);
+  }
+
   /// Latency of a hit, translation apart.
   [[nodiscard]] Tick latency(Level level) const;
 

@@ -117,7 +117,9 @@ void Socket::handle(const Event& event) {
       request.op =
           flight.kind == Traffic::fill || flight.kind == Traffic::move_read ? Op::read : Op::write;
       if (watch_) watch_(flight.kind, flight.core, flight.address, now_);
-      uncore_.send(request, flight.core, now_);
+      uncore_.send(request,
+                   caches_.waits_at(flight.core, flight.address, flight.kind == Traffic::eviction),
+                   now_);
       break;
     }
     case Event::Kind::arrive:
