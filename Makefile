@@ -113,6 +113,11 @@ bench-host: install ## nearfar's figures of this machine beside those of lmbench
 bench-policies: install ## misses of every page replacement policy on generated traces, and of the best choice
 	@$(BIN)/python bench/tier_policies.py
 
+.PHONY: bench-tier
+bench-tier: install ## programs on two tiers beside kernel swap, plain memory and an older design
+	@scripts/need mimalloc
+	@$(BIN)/python bench/tier.py
+
 .PHONY: lint
 lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
 	@scripts/need gtest

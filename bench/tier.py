@@ -1,0 +1,280 @@
+"""Programs on two tiers beside kernel swap, plain memory and an older design, in one run.
+
+Every line is a pattern under a condition. In each of five rounds every contender runs it once, one
+after another, so that what else the machine does falls on all alike; the median of each is shown
+with its spread. Then ratios, with what they ought to be. Wall time is per operation of all threads
+together. The CPU time is the process's own, its pager's thread included; of kernel swap it lacks
+what the kernel's own threads do for it, which a loop device needs.
+
+Swap needs root, and a kernel with zram and loop devices; what is missing is said and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tier_machine as machine
+
+from nearfar.tier.machine import allocator, obstacle
+
+HERE = Path(__file__).resolve().parent
+SOURCES = [HERE / name for name in ("tier_programs.c", "tier_kit.c", "tier_heaps.c")]
+MIB = machine.MIB
+# What a process needs beyond its data, charged to its group but not to a managed limit.
+OUTSIDE = 3 * MIB
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What else goes on, and where the program may run."""
+
+    name: str
+    hogs: int = 0
+    one_cpu: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern, on so much memory with so much of it near."""
+
+    pattern: str
+    condition: Condition
+    threads: int = 1
+    amount: float = 2.0  # seconds; of the programs with a heap: passes
+    near: float = 0.25  # of the memory
+    contenders: Sequence[str] = ("nearfar", "zram", "loop")
+
+    @property
+    def name(self) -> str:
+        threads = f" {self.threads} threads" if self.threads > 1 else ""
+        return f"{self.pattern}{threads}, {self.condition.name}"
+
+
+@dataclass(frozen=True)
+class Took:
+    """Microseconds an operation."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio of two medians and what it must be below."""
+
+    case: Case
+    contender: str
+    against: str
+    below: float
+    what: str = "wall"
+
+
+def parse(output: str) -> Took:
+    """What a program printed; ValueError if that is not it."""
+    words = dict(line.split(" ", 1) for line in output.splitlines() if " " in line)
+    try:
+        operations = int(words["operations"])
+        return Took(float(words["wall"]) / operations * 1e6, float(words["cpu"]) / operations * 1e6)
+    except (KeyError, ZeroDivisionError) as error:
+        raise ValueError(f"not what a program of this bench prints: {output!r}") from error
+
+
+class Bench:
+    """Runs cases with a compiled program."""
+
+    def __init__(self, program: Path, folder: Path, size: int) -> None:
+        self.program, self.folder, self.size = program, folder, size
+
+    def run(self, case: Case, contender: str) -> Took:
+        near = int(self.size * case.near)
+        words = [
+            str(self.program), case.pattern, str(self.size // MIB), str(case.threads),
+            str(case.amount),
+        ]  # fmt: skip
+        environment = dict(os.environ)
+        with contextlib.ExitStack() as stack:
+            enter: Callable[[], None] | None = None
+            if case.condition.hogs:
+                stack.enter_context(machine.hogs(self.program, case.condition.hogs))
+            if contender == "nearfar":
+                far = Path("/dev/shm") / f"nearfar-bench-{os.getpid()}"
+                words = [
+                    sys.executable, "-m", "nearfar", "tier", "run", "--quiet",
+                    "--near", f"{near}B", "--far", str(far), "--", *words,
+                ]  # fmt: skip
+            elif contender == "kit":
+                far = Path("/dev/shm") / f"nearfar-bench-kit-{os.getpid()}"
+                words += [str(near // MIB), str(far)]
+            elif contender == "dram":
+                name = allocator()
+                if name is None:
+                    raise machine.MissingError("no mimalloc")
+                environment["LD_PRELOAD"] = name
+            else:
+                swap = machine.zram if contender == "zram" else machine.loop
+                stack.enter_context(swap(2 * self.size))
+                processes = stack.enter_context(machine.limited(near + OUTSIDE))
+
+                def enter() -> None:
+                    processes.write_text(str(os.getpid()))
+
+            if case.condition.one_cpu:
+                words = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0))), *words]
+            done = subprocess.run(
+                words, capture_output=True, text=True, check=False, env=environment,
+                preexec_fn=enter,
+            )  # fmt: skip
+        if done.returncode != 0:
+            raise machine.MissingError(done.stderr.strip() or f"ended with {done.returncode}")
+        return parse(done.stdout)
+
+
+FREE = Condition("CPUs free")
+ONE = Condition("one CPU", one_cpu=True)
+HOGS = Condition("beside two busy loops", hogs=2)
+HEAP = ("nearfar", "dram")
+
+
+def cases(quick: bool) -> list[Case]:
+    """All there is, shorter if `quick`."""
+    seconds = 0.5 if quick else 2.0
+    passes = 1 if quick else 8
+    return [
+        Case("random", FREE, 1, seconds, contenders=("nearfar", "zram", "loop", "kit", "dram")),
+        Case("random", ONE, 1, seconds, contenders=("nearfar", "zram", "loop", "kit")),
+        Case("random", HOGS, 1, seconds, contenders=("nearfar", "zram", "loop")),
+        Case("random", FREE, 2, seconds),
+        Case("random", FREE, 4, seconds),
+        Case("scan", FREE, 1, seconds),
+        Case("touch", FREE, 1, seconds),
+        Case("skew", FREE, 1, seconds),
+        Case("touch", FREE, 1, seconds, near=1.25, contenders=HEAP),
+        Case("options", FREE, 1, 10 * passes, near=1.4, contenders=HEAP),
+        Case("itemsets", FREE, 1, passes, near=1.4, contenders=HEAP),
+        Case("itemsets", FREE, 1, passes, near=1 / 1.8, contenders=HEAP),
+        Case("options", FREE, 1, 10 * passes, near=1 / 1.8, contenders=HEAP),
+    ]
+
+
+def targets(all_cases: Sequence[Case]) -> list[Target]:
+    """What the ratios ought to be."""
+    found: list[Target] = []
+    for case in all_cases:
+        if case.contenders == HEAP:
+            fits = case.near > 1
+            below = 1.05 if fits and case.pattern != "touch" else 1.02 if fits else 1.25
+            found.append(Target(case, "nearfar", "dram", below))
+        elif case.pattern == "random" and case.threads == 1:
+            below = 1.0 if case.condition is HOGS else 0.9
+            found.append(Target(case, "nearfar", "zram", below))
+            found.append(Target(case, "nearfar", "zram", 1.3, "cpu"))
+            if "kit" in case.contenders:
+                found.append(Target(case, "nearfar", "kit", 1 / 2.5))
+        elif case.pattern == "random":
+            if case.threads == 2:
+                found.append(Target(case, "nearfar", "zram", 1.0))
+        else:
+            found.extend(Target(case, "nearfar", swap, 1.0) for swap in ("zram", "loop"))
+    return found
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"{statistics.median(values):9.3f} ({min(values):.3f}..{max(values):.3f})"
+
+
+def measure(bench: Bench, case: Case, rounds: int) -> dict[str, list[Took]]:
+    """Every contender's figures; one that this machine cannot do is said and left out."""
+    took: dict[str, list[Took]] = {name: [] for name in case.contenders}
+    for _ in range(rounds):
+        for name in list(took):
+            try:
+                took[name].append(bench.run(case, name))
+            except machine.MissingError as missing:
+                print(f"{case.name}: {name} is left out: {missing}", file=sys.stderr)
+                del took[name]
+    return took
+
+
+def show(case: Case, took: dict[str, list[Took]]) -> None:
+    for name, figures in took.items():
+        wall, cpu = spread([t.wall for t in figures]), spread([t.cpu for t in figures])
+        print(f"{case.name:38} near {case.near:4.2f} {name:8} {wall:32} {cpu:32}", flush=True)
+
+
+def median(took: Sequence[Took], what: str) -> float:
+    return statistics.median(t.wall if what == "wall" else t.cpu for t in took)
+
+
+def print_ratio(name: str, ratio: float, below: float) -> None:
+    print(f"{name:70} {ratio:8.3f} {below:8.3f}{'' if ratio <= below else '  missed'}")
+
+
+def judge(results: dict[Case, dict[str, list[Took]]]) -> None:
+    print(f"\n{'ratio':70} {'reached':>8} {'target':>8}")
+    for target in targets(list(results)):
+        took = results[target.case]
+        if target.contender not in took or target.against not in took:
+            continue
+        ratio = median(took[target.contender], target.what) / median(
+            took[target.against], target.what
+        )
+        name = (
+            f"{target.case.name}, near {target.case.near:.2f}: {target.what} of "
+            f"{target.contender} / {target.against}"
+        )
+        print_ratio(name, ratio, target.below)
+    crowd = {c.threads: took for c, took in results.items() if c.pattern == "random" and
+             c.threads > 1 and "nearfar" in took}  # fmt: skip
+    if 2 in crowd and 4 in crowd:
+        ratio = median(crowd[4]["nearfar"], "wall") / median(crowd[2]["nearfar"], "wall")
+        missed = "" if ratio <= 1 else "  missed"
+        print(
+            f"{'random: wall of nearfar with 4 threads / with 2':70} {ratio:8.3f} {1:8.3f}{missed}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="64 MiB and short rounds")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    wanted = parser.parse_args()
+    # An interruption takes down what was set up, as an exception does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    hindrance = obstacle()
+    if hindrance is not None:
+        print(f"tier: {hindrance}", file=sys.stderr)
+        return 1
+    chosen = [case for case in cases(wanted.quick) if wanted.only in case.name]
+    if not chosen:
+        names = sorted({case.name for case in cases(True)})
+        print(f"tier: no case contains {wanted.only!r}; there are: {'; '.join(names)}",
+              file=sys.stderr)  # fmt: skip
+        return 2
+    with tempfile.TemporaryDirectory(prefix="nearfar-bench-") as folder:
+        program = Path(folder) / "tier_programs"
+        subprocess.run(["cc", "-O2", "-pthread", "-o", program, *SOURCES, "-lm"], check=True)
+        bench = Bench(program, Path(folder), (64 if wanted.quick else 256) * MIB)
+        print(f"{bench.size // MIB} MiB; load {os.getloadavg()[0]:.1f}; {os.cpu_count()} CPUs; "
+              f"median (least..most) of {wanted.rounds}, us an operation")  # fmt: skip
+        print(f"{'case':48} {'':8} {'wall':32} {'CPU':32}")
+        results = {}
+        for case in chosen:
+            results[case] = measure(bench, case, wanted.rounds)
+            show(case, results[case])
+        judge(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""What bench/tier.py sets up on the machine, and takes down again whatever happens: swap devices of
+its own, a group of processes with limited memory, busy loops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ZRAM = Path("/sys/class/zram-control")
+GROUPS_V1 = Path("/sys/fs/cgroup/memory")
+GROUPS_V2 = Path("/sys/fs/cgroup")
+MIB = 1 << 20
+
+
+class MissingError(Exception):
+    """This machine cannot do something that a contender needs."""
+
+
+def _command(*words: str | Path) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MissingError(f"{words[0]}: {done.stderr.strip() or done.returncode}")
+    return done.stdout.strip()
+
+
+def _write(path: Path, text: str | int) -> None:
+    try:
+        path.write_text(str(text))
+    except OSError as error:
+        raise MissingError(f"{path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _swap(device: str) -> Iterator[None]:
+    _command("mkswap", device)
+    _command("swapon", "--priority", "32767", device)
+    try:
+        yield
+    finally:
+        _command("swapoff", device)
+
+
+@contextlib.contextmanager
+def zram(size: int) -> Iterator[None]:
+    """Swap to compressed memory, on a device made for this."""
+    if not (ZRAM / "hot_add").exists():
+        raise MissingError("no zram (modprobe zram)")
+    try:
+        number = (ZRAM / "hot_add").read_text().strip()
+    except OSError as error:
+        raise MissingError(f"zram: {error.strerror}") from error
+    state = Path(f"/sys/block/zram{number}")
+    try:
+        _write(state / "disksize", size)
+        with _swap(f"/dev/zram{number}"):
+            yield
+    finally:
+        _write(state / "reset", 1)
+        _write(ZRAM / "hot_remove", number)
+
+
+@contextlib.contextmanager
+def loop(size: int) -> Iterator[None]:
+    """Swap to a file on tmpfs, through a loop device. The file has its memory beforehand, so that
+    it is not charged to who swaps.
+    """
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+        device = _command("losetup", "--find", "--show", file.name)
+        try:
+            with _swap(device):
+                yield
+        finally:
+            _command("losetup", "--detach", device)
+
+
+@contextlib.contextmanager
+def limited(limit: int) -> Iterator[Path]:
+    """A group whose processes may have so many bytes in RAM; the file that takes their numbers."""
+    if (GROUPS_V1 / "memory.limit_in_bytes").exists():
+        group, key = GROUPS_V1 / f"nearfar-bench-{os.getpid()}", "memory.limit_in_bytes"
+    elif (GROUPS_V2 / "cgroup.controllers").exists():
+        group, key = GROUPS_V2 / f"nearfar-bench-{os.getpid()}", "memory.max"
+        with contextlib.suppress(MissingError):
+            _write(GROUPS_V2 / "cgroup.subtree_control", "+memory")
+    else:
+        raise MissingError("no memory controller for groups of processes")
+    try:
+        group.mkdir()
+    except OSError as error:
+        raise MissingError(f"{group}: {error.strerror}") from error
+    try:
+        _write(group / key, limit)
+        yield group / "cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+@contextlib.contextmanager
+def hogs(program: Path, count: int) -> Iterator[None]:
+    """So many busy loops."""
+    busy = [subprocess.Popen([program, "hog", "0", "1", "0"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
