@@ -25,6 +25,7 @@ int Service::first_owned(int from) {
     if (descriptor >= from && (first < 0 || descriptor < first)) first = descriptor;
   };
   consider(bell_);
+  consider(kept_);
   consider(tree_bell_.pipe());
   consider(tree_bell_.descriptor());
   consider(pager_.uffd().descriptor());

@@ -24,7 +24,9 @@ struct Request {
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself.
 class Service {
  public:
-  Service(Pager& pager, TreeBell tree_bell) : pager_(pager), tree_bell_(tree_bell) {}
+  /// `kept`: a descriptor that is the service's to protect, too; -1: none.
+  Service(Pager& pager, TreeBell tree_bell, int kept)
+      : pager_(pager), tree_bell_(tree_bell), kept_(kept) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -56,6 +58,7 @@ class Service {
   std::array<Letter, 32> letters_{};
   int bell_ = -1;
   TreeBell tree_bell_;
+  int kept_;
 };
 
 }  // namespace nearfar::tier

@@ -29,6 +29,15 @@ import ctypes, hashlib, mmap, os, random, sys
 held = mmap.mmap(-1, {HELD}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 for at in range(0, {HELD}, 1 << 20):
     held[at:at + (1 << 20)] = random.Random(at).randbytes(1 << 20)
+ends, kept = os.pipe()
+for child in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        os.close(kept)
+        for at in range(0, {HELD}, 4096):
+            held[at] = child
+        os.write(1, b"child\\n")
+        os.read(ends, 1)  # until the parent ends
+        os._exit(0)
 print(os.getpid(), ctypes.addressof(ctypes.c_char.from_buffer(held)), flush=True)
 while sys.stdin.readline():
     print(hashlib.sha1(held).hexdigest(), flush=True)
@@ -38,10 +47,11 @@ while sys.stdin.readline():
 class Holding:
     """A program that runs on two tiers and holds 24 MiB."""
 
-    def __init__(self, launcher: subprocess.Popen[str]) -> None:
+    def __init__(self, launcher: subprocess.Popen[str], children: int) -> None:
         self.launcher = launcher
         self.pid = launcher.pid
-        words = self._line().split()
+        lines = [self._line().split() for _ in range(children + 1)]
+        (words,) = (words for words in lines if words != ["child"])
         self.process, self.at = int(words[0]), int(words[1])
 
     def _line(self) -> str:
@@ -78,13 +88,13 @@ def start(folder: Path, tmp_path: Path) -> Iterator[Start]:
     launched: list[Holding] = []
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder.parent)}
 
-    def begin(near: int, *options: str) -> Holding:
+    def begin(near: int, *options: str, children: int = 0) -> Holding:
         words = [sys.executable, "-m", "nearfar", "tier", "run", "--near", f"{near}MiB", "--far",
                  str(tmp_path / f"far{len(launched)}"), *options,
-                 "--", sys.executable, "-c", HOLDS]  # fmt: skip
+                 "--", sys.executable, "-c", HOLDS, str(children)]  # fmt: skip
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=environment)  # fmt: skip
-        launched.append(Holding(process))
+        launched.append(Holding(process, children))
         return launched[-1]
 
     yield begin
@@ -148,6 +158,21 @@ def test_the_limit_shrinks_and_grows_while_the_program_runs(start: Start, tier: 
     assert holding.sum() == the_sum()
     assert tier("stats", holding.pid)["copies_in"] == grown["copies_in"]
     assert holding.end() == 0
+
+
+@needs_tier
+def test_a_limit_and_a_pause_are_for_all_processes_of_a_tree(start: Start, tier: Tier) -> None:
+    holding = start(16, children=2)
+    shrunk = tier("set", "--near", "4MiB", holding.pid)
+    assert shrunk["near_bytes"] <= 4 * MIB
+    assert len(shrunk["processes"]) == 3
+    assert holding.sum() == the_sum()
+    tier("set", "--near", "256MiB", holding.pid)
+    paused = tier("pause", "--resident", holding.pid)
+    assert paused["near_bytes"] > 3 * HELD
+    tier("resume", holding.pid)
+    assert tier("set", "--near", "4MiB", holding.pid)["near_bytes"] <= 4 * MIB
+    assert holding.sum() == the_sum()
 
 
 @needs_tier

@@ -4,6 +4,10 @@
 #include <pthread.h>
 #include <stdio.h>  // NOLINT(modernize-deprecated-headers): for libc's list of files
 
+#include <cstdio>
+#include <cstring>
+
+#include "tier/preload/report.h"
 #include "tier/preload/runtime.h"
 
 // libc's list of open files; a forked child walks it before anything of ours can run.
@@ -18,6 +22,11 @@ FILE* _IO_iter_file(void*);  // NOLINT(bugprone-reserved-identifier,readability-
 
 namespace nearfar::tier::preload {
 namespace {
+
+/// Whether this is the first process of a tree that nobody launched.
+bool is_first(const Runtime& tier) {
+  return tier.launch.process == static_cast<int>(os::call(__NR_getpid));
+}
 
 Lock one_fork;
 std::uint64_t signals_before;
@@ -83,15 +92,34 @@ void in_child() {
   finish();
 }
 
-__attribute__((constructor(101))) void begin() {
-  if (runtime() != nullptr && pthread_atfork(prepare, in_parent, in_child) != 0)
+/// What this process starts belongs to its tree: in the environment the wish for one gives way to
+/// the one that was made. libc has its environment from the same words, and only later.
+void hand_on(const Launch& launch, char** environment) {
+  static char entry[64];
+  for (; *environment != nullptr; ++environment) {
+    constexpr const char* wish = "NEARFAR_TIER_NEAR=";
+    if (std::strncmp(*environment, wish, std::strlen(wish)) != 0) continue;
+    std::snprintf(entry, sizeof entry, "NEARFAR_TIER=%d:%d:%d:%d", launch.process, launch.control,
+                  launch.far, launch.bell);
+    *environment = entry;
+  }
+}
+
+/// libc gives constructors what main gets.
+__attribute__((constructor(101))) void begin(int /*count*/, char** /*words*/, char** environment) {
+  Runtime* const tier = runtime();
+  if (tier == nullptr) return;
+  if (pthread_atfork(prepare, in_parent, in_child) != 0)
     os::fail("no memory for the handlers of fork");
+  if (is_first(*tier)) hand_on(tier->launch, environment);
 }
 
 /// What the process holds outside is counted once more when there is most of it.
 __attribute__((destructor)) void end() {
   Runtime* const tier = runtime();
-  if (tier != nullptr) tier->service.ask({.kind = Request::Kind::sample});
+  if (tier == nullptr) return;
+  tier->service.ask({.kind = Request::Kind::sample});
+  if (is_first(*tier)) report(tier->control);
 }
 
 }  // namespace

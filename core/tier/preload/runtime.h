@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tier/pager.h"
+#include "tier/preload/launch.h"
 #include "tier/service.h"
 #include "tier/space.h"
 
@@ -13,6 +14,8 @@ struct Runtime {
   Pager& pager;
   Service& service;
   Space& space;
+  Control& control;
+  Launch launch;
 };
 
 /// The runtime, started if need be; null in a process that was not launched to be managed.

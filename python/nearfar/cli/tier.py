@@ -14,6 +14,7 @@ VERBS = {
     "set": "give one another amount of near memory while it runs",
     "pause": "bring all its pages back and keep them resident, as for a debugger",
     "resume": "let its pages leave again",
+    "library": "print what LD_PRELOAD takes to use it without the launcher",
     "replay": "try page replacement policies on a recorded program",
 }
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from nearfar.errors import InputError, NearfarError
+from nearfar.errors import InputError
 from nearfar.tier import control
 from nearfar.tier.far import far_memory
-from nearfar.tier.machine import allocator, kills_for_memory, library, require
+from nearfar.tier.machine import kills_for_memory, preloaded, require
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
@@ -56,10 +56,7 @@ def run(
 
 
 def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
-    own, preloaded = str(library()), os.environ.get("LD_PRELOAD", "")
-    if any(character in own for character in " :"):
-        raise NearfarError(f"{own}: the dynamic linker takes no path with a space or a colon")
-    libraries = [own, str(allocator()), *preloaded.split()]
+    libraries = [preloaded(), *os.environ.get("LD_PRELOAD", "").split()]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),

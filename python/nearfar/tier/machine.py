@@ -46,6 +46,15 @@ def library() -> Path:
     return base.parent / "_tier" / LIBRARY
 
 
+def preloaded() -> str:
+    """What LD_PRELOAD takes. Raises NearfarError if programs cannot run on two tiers here."""
+    require()
+    own = str(library())
+    if any(character in own for character in " :"):
+        raise NearfarError(f"{own}: the dynamic linker takes no path with a space or a colon")
+    return f"{own}:{allocator()}"
+
+
 def allocator() -> str | None:
     """The name of the allocator whose memory is managed, for the dynamic linker."""
     return ctypes.util.find_library("mimalloc")

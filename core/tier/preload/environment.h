@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+
+namespace nearfar::tier::preload {
+
+/// Reads a variable of the environment that the process was started with: libc's own is not there
+/// yet when the first memory is asked for. False if it is not set, or longer than `size`.
+[[nodiscard]] bool started_with(const char* name, char* value, std::size_t size);
+
+}  // namespace nearfar::tier::preload

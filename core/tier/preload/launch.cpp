@@ -1,0 +1,137 @@
+#include "tier/preload/launch.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "tier/orders.h"
+#include "tier/os/system.h"
+#include "tier/preload/environment.h"
+#include "tier/slots.h"
+
+namespace nearfar::tier::preload {
+namespace {
+
+constexpr int shared_access = PROT_READ | PROT_WRITE;
+constexpr std::uint64_t least_near = std::uint64_t{1} << 20U;
+constexpr std::uint64_t far_slots = std::uint64_t{1} << 28U;  // 1 TiB; unused ones cost nothing
+
+/// The number at `at`, which moves behind it and the separator.
+int number(const char*& at) {
+  int value = 0;
+  for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + (*at - '0');
+  if (*at == ':') ++at;
+  return value;
+}
+
+/// A size such as 512MiB; 0 if it is none.
+std::uint64_t parse_size(const char* text) {
+  std::uint64_t value = 0;
+  const char* at = text;
+  constexpr std::uint64_t most = std::uint64_t{1} << 20U;  // in whatever unit
+  for (; *at >= '0' && *at <= '9' && value <= most; ++at)
+    value = value * 10 + static_cast<std::uint64_t>(*at - '0');
+  if (*at == ' ') ++at;
+  constexpr const char* units = "KMGT";
+  unsigned shift = 0;
+  for (unsigned i = 0; units[i] != '\0'; ++i)
+    if (*at == units[i]) shift = 10 * (i + 1);
+  const bool whole = shift != 0 && at[1] == 'i' && at[2] == 'B' && at[3] == '\0';
+  return whole && value <= most ? value << shift : 0;
+}
+
+/// Makes what the launcher would make. The numbers stay the same and open when this process
+/// becomes another program, which then goes on with the same tree.
+Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
+  const auto process = static_cast<std::int32_t>(os::call(__NR_getpid));
+  const auto keep = [](long descriptor, const char* what) {
+    if (descriptor < 0) os::fail(what, descriptor);
+    const int hidden = os::hide(static_cast<int>(descriptor));
+    os::call(__NR_fcntl, hidden, F_SETFD, 0);
+    return hidden;
+  };
+  constexpr int fresh = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+  const long made = os::call(__NR_openat, AT_FDCWD, os::word(far_name), fresh, 0600);
+  if (made == -EEXIST)
+    os::fail("NEARFAR_TIER_FAR is there already; expected the name of a new file");
+  const int far = keep(made, "the file of NEARFAR_TIER_FAR cannot be made");
+  os::call(__NR_unlinkat, AT_FDCWD, os::word(far_name), 0);
+  const int control =
+      keep(os::call(__NR_memfd_create, os::word("nearfar-tier"), 0), "no memory to share");
+  const std::size_t length = Control::bytes + far_slots * sizeof(Slots::Users);
+  os::call(__NR_ftruncate, control, os::word(length));
+  int ends[2] = {-1, -1};
+  if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
+    os::fail("no descriptors left", error);
+  const int bell = keep(os::open_of(process, ends[1]), "the bell cannot be made");
+  for (const int end : ends) os::call(__NR_close, end);
+  const long head = os::map(0, Control::bytes, shared_access, MAP_SHARED, control);
+  if (head < 0) os::fail("no memory to share", head);
+  auto& shared = *os::pointer<Control>(static_cast<os::Place>(head));
+  shared.magic = Control::expected_magic;
+  shared.limit_pages = near_bytes / os::page_bytes;
+  shared.far_slots = far_slots;
+  Orders& orders = orders_of(shared);
+  orders.generation = 1;
+  orders.owner = process;
+  orders.control_descriptor = control;
+  orders.far_descriptor = far;
+  orders.bell_descriptor = bell;
+  os::unmap(static_cast<os::Place>(head), Control::bytes);
+  return {.process = process, .control = control, .far = far, .bell = bell};
+}
+
+}  // namespace
+
+bool find_launch(Launch& launch) {
+  char value[64];
+  if (started_with("NEARFAR_TIER", value, sizeof value)) {
+    const char* at = value;
+    launch.process = number(at);
+    launch.control = number(at);
+    launch.far = number(at);
+    launch.bell = number(at);
+    return true;
+  }
+  if (!started_with("NEARFAR_TIER_NEAR", value, sizeof value)) return false;
+  const std::uint64_t near_bytes = parse_size(value);
+  if (near_bytes < least_near)
+    os::fail("NEARFAR_TIER_NEAR: expected a size of at least 1 MiB, such as 512MiB");
+  static char far_name[4096];
+  if (!started_with("NEARFAR_TIER_FAR", far_name, sizeof far_name) || far_name[0] == '\0')
+    os::fail("NEARFAR_TIER_FAR: found none, expected the name of a file to be made on far memory");
+  launch = make_launch(near_bytes, far_name);
+  return true;
+}
+
+Launch open_launch(const Launch& launch) {
+  if (launch.process == os::call(__NR_getpid)) return launch;  // the first process of its tree
+  Launch own{.process = launch.process};
+  own.control = os::open_of(launch.process, launch.control);
+  if (own.control == -EACCES || own.control == -EPERM)
+    os::fail(
+        "this program runs as another user than its launcher, whose far memory it cannot have");
+  if (own.control < 0)
+    os::fail("the launcher of this program is gone, and with it its far memory", own.control);
+  own.far = os::open_of(launch.process, launch.far);
+  if (own.far < 0) os::fail("the far file cannot be opened", own.far);
+  own.far = os::hide(own.far);
+  own.bell = os::open_of(launch.process, launch.bell);
+  if (own.bell < 0) os::fail("the launcher's bell cannot be opened", own.bell);
+  own.bell = os::hide(own.bell);
+  return own;
+}
+
+Control& map_control(int descriptor) {
+  const long head = os::map(0, Control::bytes, shared_access, MAP_SHARED, descriptor);
+  if (head < 0) os::fail("the launcher's state cannot be mapped", head);
+  const auto& first = *os::pointer<Control>(static_cast<os::Place>(head));
+  if (first.magic != Control::expected_magic) os::fail("the launcher is of another version");
+  const std::size_t length = Control::bytes + first.far_slots * sizeof(Slots::Users);
+  os::unmap(static_cast<os::Place>(head), Control::bytes);
+  const long whole = os::map(0, length, shared_access, MAP_SHARED | MAP_NORESERVE, descriptor);
+  if (whole < 0) os::fail("the launcher's state cannot be mapped", whole);
+  return *os::pointer<Control>(static_cast<os::Place>(whole));
+}
+
+}  // namespace nearfar::tier::preload

@@ -1,0 +1,119 @@
+#include "tier/preload/report.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cstring>
+
+#include "tier/os/system.h"
+#include "tier/preload/environment.h"
+
+namespace nearfar::tier::preload {
+namespace {
+
+constexpr std::array names = {
+    "faults",         "copies_in",   "copies_out", "first_touches", "evictions",
+    "second_chances", "clean_drops", "zero_drops", "read_ahead",    "read_ahead_hits",
+    "pinned",         "over_budget", "forks",      "near_peak",     "managed_peak",
+    "unmanaged_peak", "slots_peak",  "stall_ns",   "emulated_ns",   "delayed_ns",
+};
+static_assert(names.size() == static_cast<std::size_t>(Count::count));
+
+/// Text that is put together without an allocator; what does not fit is left out.
+class Text {
+ public:
+  Text& operator<<(const char* text) {
+    for (; *text != '\0' && length_ < sizeof text_; ++text) text_[length_++] = *text;
+    return *this;
+  }
+  Text& operator<<(std::uint64_t value) {
+    char digits[24];
+    char* at = digits + sizeof digits;
+    *--at = '\0';
+    do {
+      *--at = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    return *this << at;
+  }
+  /// Of a whole, to four places.
+  Text& share(std::uint64_t part, std::uint64_t whole) {
+    const std::uint64_t parts = whole == 0 ? 0 : part * 10000 / whole;
+    *this << parts / 10000 << ".";
+    for (std::uint64_t place = 1000; place != 0; place /= 10) *this << parts / place % 10;
+    return *this;
+  }
+  void write(int descriptor) const {
+    os::call(__NR_write, descriptor, os::word(text_), os::word(length_));
+  }
+
+ private:
+  char text_[2048];
+  std::size_t length_ = 0;
+};
+
+std::uint64_t count(const Control& control, Count what) {
+  return control.counts[static_cast<std::size_t>(what)].load();
+}
+
+bool is_size(Count what) { return what >= Count::near_peak && what <= Count::slots_peak; }
+
+void write_json(const Control& control, int descriptor) {
+  const std::uint64_t managed = count(control, Count::managed_peak);
+  const std::uint64_t unmanaged = count(control, Count::unmanaged_peak);
+  Text text;
+  text << "{\n \"schema\": \"nearfar/tier/1\",\n \"status\": null,\n \"near_limit_bytes\": "
+       << control.limit_pages.load() * os::page_bytes
+       << ",\n \"near_peak_bytes\": " << count(control, Count::near_peak) * os::page_bytes
+       << ",\n \"far_peak_bytes\": " << count(control, Count::slots_peak) * os::page_bytes
+       << ",\n \"managed_peak_bytes\": " << managed * os::page_bytes
+       << ",\n \"unmanaged_peak_bytes\": " << unmanaged * os::page_bytes
+       << ",\n \"managed_share\": ";
+  text.share(managed, managed + unmanaged);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto what = static_cast<Count>(i);
+    if (!is_size(what)) text << ",\n \"" << names[i] << "\": " << count(control, what);
+  }
+  text << "\n}\n";
+  text.write(descriptor);
+}
+
+void write_line(const Control& control) {
+  constexpr std::uint64_t kib_a_page = os::page_bytes / 1024;
+  const std::uint64_t managed = count(control, Count::managed_peak);
+  const std::uint64_t all = managed + count(control, Count::unmanaged_peak);
+  Text text;
+  text << "nearfar tier: near " << count(control, Count::near_peak) * kib_a_page
+       << " KiB at most (limit " << control.limit_pages.load() * kib_a_page << " KiB), far "
+       << count(control, Count::slots_peak) * kib_a_page << " KiB; managed ";
+  text.share(managed, all);
+  text << " of the peak of anonymous memory; " << count(control, Count::faults) << " faults, "
+       << count(control, Count::copies_in) << " pages copied in, "
+       << count(control, Count::evictions) << " evictions, " << count(control, Count::copies_out)
+       << " pages copied out; threads waited " << count(control, Count::stall_ns) / 1000 << " us\n";
+  text.write(2);
+}
+
+}  // namespace
+
+void report(const Control& control) {
+  static char name[4096];
+  if (!started_with("NEARFAR_TIER_REPORT", name, sizeof name)) {
+    write_line(control);
+    return;
+  }
+  if (name[0] == '\0') return;
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  const long file = os::call(__NR_openat, AT_FDCWD, os::word(name), flags, 0666);
+  if (file < 0) {
+    Text text;
+    text << "nearfar tier: the file of NEARFAR_TIER_REPORT cannot be written (error "
+         << static_cast<std::uint64_t>(-file) << ")\n";
+    text.write(2);
+    return;
+  }
+  write_json(control, static_cast<int>(file));
+  os::call(__NR_close, file);
+}
+
+}  // namespace nearfar::tier::preload

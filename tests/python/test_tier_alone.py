@@ -1,0 +1,142 @@
+"""Programs on two tiers without the launcher."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nearfar.tier.control import COUNTS
+from nearfar.tier.machine import library, obstacle, preloaded
+from nearfar.tier.outcome import Outcome
+
+_OBSTACLE = obstacle()
+needs_tier = pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))
+MIB = 1 << 20
+
+HOLDS = """
+import hashlib, sys
+held = {i: str(i) * 20 for i in range(50000)}
+print(hashlib.sha1(repr(sorted(held.items())).encode()).hexdigest(), flush=True)
+sys.stdin.read()
+"""
+RUN_HOLDS = [sys.executable, "-c", HOLDS]
+
+Environment = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Environment:
+    """An environment that asks for 8 MiB of near memory, but for what is given."""
+
+    def make(**changes: str | None) -> dict[str, str]:
+        wanted: dict[str, str | None] = {
+            **os.environ,
+            "LD_PRELOAD": preloaded(),
+            "NEARFAR_TIER_NEAR": "8MiB",
+            "NEARFAR_TIER_FAR": str(tmp_path / "far"),
+            "NEARFAR_TIER_REPORT": str(tmp_path / "report.json"),
+            **changes,
+        }
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    return make
+
+
+def run(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        timeout=120, **settings,
+    )  # fmt: skip
+
+
+@needs_tier
+def test_a_program_runs_on_two_tiers_by_its_environment(alone: Environment, tmp_path: Path) -> None:
+    ran = run(*RUN_HOLDS, env=alone())
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == run(*RUN_HOLDS).stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report.keys() == Outcome(0, 0, dict.fromkeys(COUNTS, 0)).to_dict().keys()
+    assert report["near_peak_bytes"] <= report["near_limit_bytes"] == 8 * MIB
+    assert report["evictions"] > 0
+    assert report["managed_share"] >= 0.9
+    assert not (tmp_path / "far").exists()
+
+
+@needs_tier
+def test_its_children_and_what_it_becomes_share_its_limit(
+    alone: Environment, tmp_path: Path
+) -> None:
+    script = '"$0" -c "$1"; "$0" -c "$1" | cat; exec "$0" -c "$1"'
+    ran = run("sh", "-c", script, *RUN_HOLDS[::2], env=alone())
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == 3 * run(*RUN_HOLDS).stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["near_peak_bytes"] <= 8 * MIB
+    assert report["evictions"] > 0
+    assert report["over_budget"] == 0
+
+
+@needs_tier
+def test_without_a_file_for_it_the_report_is_a_line(alone: Environment) -> None:
+    ran = run(*RUN_HOLDS, env=alone(NEARFAR_TIER_REPORT=None))
+    assert ran.stderr.startswith("nearfar tier: near ")
+    assert " evictions, " in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert run(*RUN_HOLDS, env=alone(NEARFAR_TIER_REPORT="")).stderr == ""
+
+
+@needs_tier
+def test_it_can_be_looked_at_and_given_another_limit(
+    alone: Environment, nearfar: Callable[..., tuple[int, str, str]]
+) -> None:
+    with subprocess.Popen(
+        RUN_HOLDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=alone()
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        pid = str(process.pid)
+        stats = json.loads(nearfar("tier", "stats", "--json", "-", pid)[1])
+        assert stats["near_limit_bytes"] == 8 * MIB
+        assert [part["process"] for part in stats["processes"]] == [process.pid]
+        stats = json.loads(nearfar("tier", "set", "--near", "2MiB", "--json", "-", pid)[1])
+        assert stats["near_bytes"] <= stats["near_limit_bytes"] == 2 * MIB
+
+
+@needs_tier
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"NEARFAR_TIER_NEAR": "8M"}, "expected a size of at least 1 MiB, such as 512MiB"),
+        ({"NEARFAR_TIER_NEAR": "64KiB"}, "expected a size of at least 1 MiB"),
+        ({"NEARFAR_TIER_FAR": None}, "NEARFAR_TIER_FAR: found none"),
+        ({"NEARFAR_TIER_FAR": "/nowhere/far"}, "cannot be made"),
+        ({"NEARFAR_TIER_FAR": "/dev/null"}, "is there already"),
+    ],
+)
+def test_an_environment_that_cannot_be_used_ends_the_program(
+    alone: Environment, changes: dict[str, str | None], expected: str
+) -> None:
+    ran = run("true", env=alone(**changes))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert expected in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@needs_tier
+def test_the_library_is_where_the_command_says(
+    nearfar: Callable[..., tuple[int, str, str]],
+) -> None:
+    assert nearfar("tier", "library")[1] == f"{library()}:libmimalloc.so.2\n"
+
+
+def test_the_command_that_prints_its_place_takes_nothing(refused: Callable[..., str]) -> None:
+    assert "too many" in refused("tier", "library", "sort")
+    assert "unknown option '--json'" in refused("tier", "library", "--json", "-")
+    assert "unknown option '--near'" in refused("tier", "library", "--near", "1MiB")
