@@ -1,10 +1,11 @@
 /* Does everything to memory that a program may do, on several threads, and knows at any time what
- * every page has to hold: stress SEED OPERATIONS THREADS PAGES. Each thread has blocks of its own,
- * PAGES in all at most; what they hold follows from a number a page, kept in static memory, which
- * is not managed. Prints "ok", or what differs and where; then the status is 1. */
+ * every page has to hold: stress SEED OPERATIONS|SECONDSs THREADS PAGES. Each thread has blocks of
+ * its own, PAGES in all at most; what they hold follows from a number a page, kept in static memory,
+ * which is not managed. Prints "ok", or what differs and where; then the status is 1. */
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -12,9 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "ring.h"
 
 enum { PAGE = 4096, WORDS = PAGE / 8, BLOCKS = 64, LONGEST = 96, THREADS = 8 };
 
@@ -33,11 +39,15 @@ struct worker {
   size_t used;
   struct block blocks[BLOCKS];
   int pipe[2];
+  int file;        /* in memory */
+  int direct_file; /* past the page cache, if the file system can; -1 otherwise */
+  struct ring ring;
 };
 
 static struct worker workers[THREADS];
 static char *touched_by_signals;
 static volatile sig_atomic_t signals;
+static time_t deadline; /* 0: none */
 
 static void fail(const char *what, const void *at, uint64_t found, uint64_t expected) {
   fprintf(stderr, "%s at %p: found %llx, expected %llx\n", what, at, (unsigned long long)found,
@@ -168,6 +178,102 @@ static void through_kernel(struct worker *w, struct block *b) {
   check("a block that the kernel wrote to", b);
 }
 
+/* Several pages at once, from and to pieces that are apart. */
+static void through_vectors(struct worker *w, struct block *b) {
+  const size_t half = b->pages / 2;
+  if (half == 0) return;
+  const struct iovec from[2] = {{b->at, half * PAGE}, {b->at + half * PAGE, PAGE}};
+  const ssize_t length = (ssize_t)((half + 1) * PAGE);
+  must(pwritev(w->file, from, 2, 0) == length, "pwritev");
+  const struct iovec to[2] = {{b->at + (b->pages - half) * PAGE, half * PAGE}, {b->at, PAGE}};
+  const uint64_t behind = b->seeds[half];
+  uint64_t seeds[LONGEST];
+  memcpy(seeds, b->seeds, sizeof seeds);
+  must(preadv(w->file, to, 2, 0) == length, "preadv");
+  memcpy(b->seeds + b->pages - half, seeds, half * sizeof seeds[0]);
+  b->seeds[0] = behind;
+  check("a block that vectors wrote to", b);
+}
+
+static void through_device(struct worker *w, struct block *b) {
+  const ssize_t length = (ssize_t)(b->pages * PAGE);
+  if (w->direct_file < 0 || (uintptr_t)b->at % PAGE != 0) return;
+  must(pwrite(w->direct_file, b->at, (size_t)length, 0) == length, "a direct write");
+  memset(b->at, 0x77, (size_t)length);
+  must(pread(w->direct_file, b->at, (size_t)length, 0) == length, "a direct read");
+  check("a block that a device wrote to", b);
+}
+
+static void transfer(struct worker *w, struct block *b, int operation) {
+  int done = -EINTR;
+  while (done == -EINTR) done = ring_do(&w->ring, operation, w->file, b->at, b->pages * PAGE);
+  if (done != (int)(b->pages * PAGE))
+    fail("a transfer of a registered buffer", b->at, (uint64_t)(int64_t)done, b->pages * PAGE);
+}
+
+/* The kernel holds on to the block's pages, and writes to them while others leave. */
+static void through_pins(struct worker *w, struct block *b) {
+  const size_t length = b->pages * PAGE;
+  if (w->ring.descriptor < 0) return;
+  must(ring_register(&w->ring, b->at, length) == 0, "registering a buffer");
+  transfer(w, b, IORING_OP_WRITE_FIXED);
+  for (size_t i = 0; i < BLOCKS; ++i)
+    if (w->blocks[i].at != NULL && &w->blocks[i] != b) check("a block beside pins", &w->blocks[i]);
+  memset(b->at, 0x77, length);
+  transfer(w, b, IORING_OP_READ_FIXED);
+  check("a block that is pinned", b);
+  must(ring_give_back(&w->ring) == 0, "giving a buffer back");
+}
+
+static void lock(struct worker *w, struct block *b) {
+  const size_t count = 1 + below(w, b->pages < 16 ? b->pages : 16);
+  if (mlock(b->at, count * PAGE) != 0) return; /* beyond the user's limit */
+  fill(w, b, below(w, count));
+  check("a block that is locked in part", b);
+  must(munlock(b->at, count * PAGE) == 0, "munlock");
+}
+
+static void advise(struct worker *w, struct block *b) {
+  /* None that would split the mapping, which the kernel's own mremap refuses then. */
+  const int advice[] = {MADV_WILLNEED, MADV_COLD, MADV_PAGEOUT, MADV_POPULATE_READ,
+                        MADV_POPULATE_WRITE};
+  if (!b->mapped) return;
+  must(madvise(b->at, b->pages * PAGE, advice[below(w, 5)]) == 0, "advice");
+  check("a block with advice", b);
+}
+
+static void by_number(struct worker *w, struct block *b) {
+  if (!b->mapped) return;
+  const size_t first = below(w, b->pages);
+  const size_t count = 1 + below(w, b->pages - first);
+  must(syscall(SYS_madvise, b->at + first * PAGE, count * PAGE, MADV_DONTNEED) == 0, "madvise");
+  memset(b->seeds + first, 0, count * sizeof b->seeds[0]);
+  check("a block with a hole made by number", b);
+  must(syscall(SYS_madvise, b->at + first * PAGE, PAGE, MADV_FREE) == 0, "MADV_FREE");
+  fill(w, b, first); /* it may have kept its contents, or not */
+}
+
+/* As a debugger reads another process. */
+static void looked_at(struct worker *w, struct block *b) {
+  char copy[PAGE];
+  const size_t page = below(w, b->pages);
+  const struct iovec here = {copy, PAGE};
+  const struct iovec there = {b->at + page * PAGE, PAGE};
+  must(process_vm_readv(getpid(), &here, 1, &there, 1, 0) == PAGE, "process_vm_readv");
+  check_page("what a debugger sees", copy, b->seeds[page]);
+}
+
+/* A child that libc does not make has none of the memory; its parent keeps all of it. */
+static void forked_raw(struct worker *w) {
+  const pid_t child = (pid_t)syscall(SYS_fork);
+  must(child >= 0, "a raw fork");
+  if (child == 0) syscall(SYS_exit_group, 3);
+  int status = 0;
+  must(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3, "a raw child");
+  struct block *b = &w->blocks[below(w, BLOCKS)];
+  if (b->at != NULL) check("a block after a raw fork", b);
+}
+
 static void in_child(struct worker *w) {
   for (int round = 0; round < 2; ++round) {
     for (size_t i = 0; i < BLOCKS; ++i) {
@@ -205,13 +311,13 @@ static void forked(struct worker *w) {
 
 static void *work(void *argument) {
   struct worker *w = argument;
-  for (size_t n = 0; n < w->operations; ++n) {
+  for (size_t n = 0; deadline != 0 ? time(NULL) < deadline : n < w->operations; ++n) {
     struct block *b = &w->blocks[below(w, BLOCKS)];
     if (b->at == NULL) {
       make(w, b);
       continue;
     }
-    switch (below(w, 64)) {
+    switch (below(w, 80)) {
       case 0: forked(w); break;
       case 1: case 2: case 3: case 4: case 5: case 6: drop(w, b); break;
       case 7: case 8: case 9: case 10: case 11: resize(w, b); break;
@@ -219,6 +325,14 @@ static void *work(void *argument) {
       case 15: case 16: case 17: case 18: discard(w, b); break;
       case 19: case 20: case 21: protect(w, b); break;
       case 22: case 23: case 24: case 25: through_kernel(w, b); break;
+      case 26: case 27: case 28: through_vectors(w, b); break;
+      case 29: case 30: through_device(w, b); break;
+      case 31: through_pins(w, b); break;
+      case 32: case 33: lock(w, b); break;
+      case 34: case 35: case 36: advise(w, b); break;
+      case 37: case 38: by_number(w, b); break;
+      case 39: case 40: looked_at(w, b); break;
+      case 41: forked_raw(w); break;
       default:
         if (below(w, 2) == 0) {
           check("a block", b);
@@ -254,9 +368,11 @@ static void start_signals(void) {
 }
 
 int main(int count, char **arguments) {
-  must(count == 5, "stress SEED OPERATIONS THREADS PAGES");
+  must(count == 5, "stress SEED OPERATIONS|SECONDSs THREADS PAGES");
   const uint64_t seed = strtoull(arguments[1], NULL, 10);
-  const size_t operations = strtoull(arguments[2], NULL, 10);
+  char *unit = NULL;
+  const size_t operations = strtoull(arguments[2], &unit, 10);
+  if (*unit == 's') deadline = time(NULL) + (time_t)operations;
   const size_t threads = strtoull(arguments[3], NULL, 10);
   const size_t pages = strtoull(arguments[4], NULL, 10);
   must(threads >= 1 && threads <= THREADS, "threads");
@@ -267,6 +383,9 @@ int main(int count, char **arguments) {
     w->operations = operations / threads;
     w->budget = pages / threads;
     must(pipe(w->pipe) == 0, "pipe");
+    must((w->file = memfd_create("stress", 0)) >= 0, "memfd_create");
+    w->direct_file = open(".", O_TMPFILE | O_RDWR | O_DIRECT, 0600);
+    ring_start(&w->ring);
     must(i == 0 || pthread_create(&w->thread, NULL, work, w) == 0, "pthread_create");
   }
   work(&workers[0]);

@@ -1,0 +1,37 @@
+"""Every operation on memory at once, on several threads, with every page's contents known.
+
+NEARFAR_STRESS_SECONDS says for how long in all: 60 here, 1800 in `make stress`. The seed is another
+one at each run, NEARFAR_STRESS_SEED a certain one.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tiered import PROGRAMS, compiled, needs_tier, run_tiered
+
+SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "60"))
+SEED = os.environ.get("NEARFAR_STRESS_SEED", str(os.getpid()))
+SIZES = (("2MiB", 3, 2000), ("4MiB", 4, 6000), ("16MiB", 6, 12000))
+
+
+@pytest.fixture(scope="module")
+def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(PROGRAMS / "stress.c", tmp_path_factory.mktemp("tier") / "stress")
+
+
+@needs_tier
+@pytest.mark.parametrize(("near", "threads", "pages"), SIZES)
+def test_nothing_is_lost_while_everything_is_done_to_memory(
+    tmp_path: Path, stress: Path, near: str, threads: int, pages: int
+) -> None:
+    seconds = SECONDS // len(SIZES)
+    words = [stress, SEED, f"{seconds}s", str(threads), str(pages)]
+    ran = run_tiered(tmp_path, near, *words, cwd=tmp_path, timeout=seconds + 200)
+    assert ran.out == "ok\n", f"seed {SEED}: {ran.out}{ran.err}"
+    ran.covered()
+    for what in ("forks", "copies_out", "second_chances", "clean_drops", "zero_drops", "pinned"):
+        assert ran.counts[what] > 0, what
