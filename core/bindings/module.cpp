@@ -9,6 +9,7 @@ void bind_measure(nb::module_& module);
 void bind_probe(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_sequence(nb::module_& module);
+void bind_swap(nb::module_& module);
 void bind_tier(nb::module_& module);
 void bind_trace(nb::module_& module);
 
@@ -36,6 +37,9 @@ NB_MODULE(_core, module) {
 #endif
   bind_replay(module);
   bind_sequence(module);
+#if defined(__linux__) && defined(__x86_64__)
+  bind_swap(module);
+#endif
   bind_tier(module);
   bind_trace(module);
 }

@@ -484,6 +484,30 @@ class PagingData(TypedDict):
     pages_scanned: int
 
 def replacement_policies() -> list[str]: ...
+def swap_can_look() -> int:
+    """0 if this kernel tells of other processes' pages, else minus the error's number."""
+
+class SwapMonitor:
+    """Keeps a tree of processes near a limit by the kernel's swap, in a thread of its own.
+
+    `group`: the folder of the tree's control group, of version 2 if `unified`; empty without one.
+    `launcher`: whose descendants the tree is; `program`: the child that is waited for elsewhere.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: str,
+        limit_pages: int,
+        group: str,
+        unified: bool,
+        launcher: int,
+        program: int,
+    ) -> None: ...
+    def set_limit(self, pages: int) -> None: ...
+    def limit(self) -> int: ...
+    def counts(self) -> dict[str, int]: ...
+    def stop(self) -> None: ...
 
 class PageVisits:
     """A trace fed piece by piece, kept as visits to pages of 4 KiB, and policies tried on them."""

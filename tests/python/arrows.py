@@ -27,8 +27,9 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "probe": ("base",),
     "policy": ("base",),
     "tier": ("base", "policy"),
+    "tier/swap": ("base", "policy", "tier"),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
-    "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy"),
+    "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap"),
 }
 
 # A room of python/nearfar/ and the rooms it may import besides itself. Modules that lie
@@ -46,7 +47,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
 }
 
 # Rooms that may import the compiled core.
-CORE_USERS = ("measure", "simulate")
+CORE_USERS = ("measure", "simulate", "tier")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

@@ -24,6 +24,7 @@ from nearfar.model import load, presets
 from nearfar.results import Precondition
 from nearfar.simulate.program_qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
 from nearfar.tier import machine as tier_machine
+from nearfar.tier import swap_machine
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
 
@@ -147,6 +148,15 @@ def tier() -> Finding:
     return Finding("tier", OK, f"{tier_machine.library()}, {tier_machine.allocator()}", effect)
 
 
+def swap() -> Finding:
+    """What keeps any program near a limit: the kernel's swap, and leave to fill it."""
+    effect = "tier run --backend swap needs it: programs of any kind over the system's swap"
+    found = swap_machine.swap_obstacle()
+    if found is not None:
+        return Finding("swap", OPTIONAL, found.reason, effect, found.mend)
+    return Finding("swap", OK, ", ".join(swap_machine.swap_areas()), effect)
+
+
 def processors() -> Finding:
     """How many processes can work at once."""
     count = len(os.sched_getaffinity(0))
@@ -171,7 +181,7 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, qemu, tier, processors, chromium, valgrind,
+    python, core, models, reference, zstandard, qemu, tier, swap, processors, chromium, valgrind,
 )  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """`nearfar tier run --near SIZE --far FILE -- PROGRAM ARGUMENT...`: a program on two tiers.
 
+With `--backend swap` in place of `--far` the far memory is the system's swap.
+
 The program's streams are the command's, so the report goes to standard error.
 """
 
@@ -10,12 +12,15 @@ import sys
 
 from nearfar.cli.options import add_output, complain, quantity, write_json
 from nearfar.cli.parser import Parser
-from nearfar.errors import suggestion
+from nearfar.errors import InputError, suggestion
 from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, BYTES, TIME
-from nearfar.simulate.program_elf import command
+from nearfar.simulate.program_elf import Command, command
+from nearfar.simulate.tier_replay import POLICIES
 from nearfar.tier.control import PAGE
 from nearfar.tier.launch import run as launch
+from nearfar.tier.outcome import Outcome
+from nearfar.tier.swap_outcome import DEFAULT_POLICY, SwapOutcome
 
 _EMULATED = {"latency": TIME, "bandwidth": BANDWIDTH}
 _LONGEST = TIME.units["s"]
@@ -36,7 +41,6 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--far",
         metavar="FILE",
-        required=True,
         help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
         "node:N, for memory of any NUMA node or of node N",
     )
@@ -48,6 +52,19 @@ def add_arguments(parser: Parser) -> None:
         help="make far memory as slow as one that is not there: each page that moves from or to "
         "it takes so long more, such as latency=1us,bandwidth=2GB/s; either may be left out",
     )
+    parser.add_argument(
+        "--backend",
+        choices=("uffd", "swap"),
+        default="uffd",
+        help="uffd (the default) manages the heap of dynamically linked programs by a preloaded "
+        "library; swap, any program over the system's swap, from outside",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=POLICIES,
+        help=f"with --backend swap: which page leaves; of {', '.join(POLICIES)}; "
+        f"default: {DEFAULT_POLICY}",
+    )
     add_output(parser)
 
 
@@ -55,14 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
     program = command(args.program)
-    outcome = launch(
-        program.file,
-        program.arguments,
-        dynamic=program.dynamic,
-        near_bytes=args.near,
-        far=args.far,
-        page_delay_ps=args.emulate,
-    )
+    outcome = _run_swapped(args, program) if args.backend == "swap" else _launch(args, program)
     if not args.quiet:
         sys.stderr.write(outcome.text())
     write_json(args, outcome.to_dict())
@@ -73,6 +83,35 @@ def run(args: argparse.Namespace) -> int:
             "elsewhere"
         )
     return outcome.status
+
+
+def _launch(args: argparse.Namespace, program: Command) -> Outcome:
+    if args.far is None:
+        raise InputError("--far: found none, expected FILE, anonymous or node:N, or --backend swap")
+    if args.policy is not None:
+        raise InputError("--policy: is for --backend swap; --backend uffd evicts by fifo")
+    return launch(
+        program.file,
+        program.arguments,
+        dynamic=program.dynamic,
+        near_bytes=args.near,
+        far=args.far,
+        page_delay_ps=args.emulate,
+    )
+
+
+def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
+    if args.far is not None:
+        raise InputError(
+            f"--far: found {args.far}, expected none: the far memory of --backend swap is the "
+            "system's swap"
+        )
+    if args.emulate:
+        raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
+    from nearfar.tier.swapped import run_swapped
+
+    policy = args.policy or DEFAULT_POLICY
+    return run_swapped(program.file, program.arguments, near_bytes=args.near, policy=policy)
 
 
 def _page_delay(text: str) -> int:

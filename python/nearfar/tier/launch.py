@@ -12,9 +12,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 
-from nearfar.errors import InputError
 from nearfar.tier import control
 from nearfar.tier.far import far_memory
 from nearfar.tier.machine import kills_for_memory, preloaded, require
@@ -22,8 +20,7 @@ from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
-
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+from nearfar.tier.waiting import wait_for
 
 
 def run(
@@ -49,7 +46,7 @@ def run(
         environment = _environment(memory, far_file, bell)
         kills = kills_for_memory()
         with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
-            status = _wait(subprocess.Popen(arguments, executable=file, env=environment))
+            status = wait_for(subprocess.Popen(arguments, executable=file, env=environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         return Outcome(status, limit, control.counts(memory), lacked)
@@ -72,20 +69,3 @@ def _shared(near_bytes: int, page_delay_ps: int) -> Iterator[tuple[int, int]]:
     finally:
         os.close(bell)
         os.close(memory)
-
-
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait, passing signals on; what a terminal sends, the program has got itself."""
-
-    def forward(number: int, _: FrameType | None) -> None:
-        process.send_signal(number)
-
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-    try:
-        status = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return status if status >= 0 else 128 - status

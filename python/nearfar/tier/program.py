@@ -11,6 +11,7 @@ from nearfar.errors import InputError
 
 _GO_BUILD = b"\xff Go buildinf:"
 _CAPABILITIES = "security.capability"
+_OTHER_BACKEND = "--backend swap (in place of --far) runs any program"
 
 
 def check_manageable(file: str, dynamic: bool) -> None:
@@ -21,17 +22,18 @@ def check_manageable(file: str, dynamic: bool) -> None:
     if _is_go(file):
         raise InputError(
             f"{file}: is a Go program, whose memory is its runtime's own, by system calls "
-            "that a preloaded library does not see"
+            f"that a preloaded library does not see; {_OTHER_BACKEND}"
         )
     if not dynamic:
         raise InputError(
             f"{file}: is linked statically, so no library can be preloaded to manage its "
-            "memory; expected a dynamically linked program"
+            f"memory; {_OTHER_BACKEND}"
         )
     if _changes_user(file):
         raise InputError(
             f"{file}: runs as another user or with capabilities (set-uid, set-gid, file "
-            "capabilities), and the dynamic linker preloads nothing into such programs"
+            "capabilities), and the dynamic linker preloads nothing into such programs; "
+            f"{_OTHER_BACKEND}"
         )
 
 

@@ -1,0 +1,29 @@
+"""Waiting for a program as a shell does."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from types import FrameType
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def wait_for(process: subprocess.Popen[bytes]) -> int:
+    """Wait, passing signals on; what a terminal sends, the program has got itself.
+
+    Returns the status as a shell gives it: 128 + N when signal N ended the program.
+    """
+
+    def forward(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        status = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
