@@ -156,7 +156,7 @@ def test_the_limit_shrinks_and_grows_while_the_program_runs(start: Start, tier: 
     assert grown["near_bytes"] > HELD
     assert grown["over_budget"] == stats["over_budget"] == 0
     assert holding.sum() == the_sum()
-    assert tier("stats", holding.pid)["copies_in"] == grown["copies_in"]
+    assert tier("stats", holding.pid)["evictions"] == grown["evictions"]
     assert holding.end() == 0
 
 
