@@ -1,14 +1,17 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "bindings/convert.h"
 #include "policy/offline/bounds.h"
+#include "policy/offline/owned.h"
 #include "policy/offline/paging.h"
 #include "policy/offline/visits.h"
 #include "trace/reader.h"
@@ -94,9 +97,45 @@ class BoundVisits {
   policy::Visits visits_;
 };
 
+/// A policy of the registry, told by hand what a pager would tell it.
+class BoundPolicy {
+ public:
+  BoundPolicy(const std::string& name, policy::PageIndex near, policy::PageIndex pages)
+      : policy_(name, near), pages_(pages) {
+    if (pages > policy::most_pages) throw InputError("pages: found more than 2^28 - 1");
+    policy_.reserve(pages);
+  }
+  void fault(policy::PageIndex page) { policy_->fault(checked(page)); }
+  void second_chance(policy::PageIndex page) { policy_->second_chance(checked(page)); }
+  void refused(policy::PageIndex page) { policy_->refused(checked(page)); }
+  void released(policy::PageIndex page) { policy_->released(checked(page)); }
+  void moved(policy::PageIndex from, policy::PageIndex to) {
+    policy_->moved(checked(from), checked(to));
+  }
+  void resize(policy::PageIndex near) { policy_->resize(near); }
+  [[nodiscard]] std::optional<policy::PageIndex> evict() {
+    const policy::PageIndex page = policy_->evict();
+    return page == policy::no_page ? std::nullopt : std::optional(page);
+  }
+  [[nodiscard]] policy::PageIndex resident() { return policy_->resident(); }
+  [[nodiscard]] std::size_t bytes_per_page() { return policy_->bytes_per_page(); }
+
+ private:
+  [[nodiscard]] policy::PageIndex checked(policy::PageIndex page) const {
+    if (page < pages_) return page;
+    throw InputError("page: found " + std::to_string(page) + ", expected less than " +
+                     std::to_string(pages_));
+  }
+
+  policy::OwnedReplacement policy_;
+  policy::PageIndex pages_;
+};
+
 nb::list policy_names() {
   nb::list names;
-  for (const std::string_view name : policy::replacement_names()) names.append(std::string(name));
+  for (const policy::ReplacementEntry& entry : policy::replacements()) {
+    names.append(std::string(entry.name));
+  }
   return names;
 }
 
@@ -104,6 +143,18 @@ nb::list policy_names() {
 
 void bind_tier(nb::module_& module) {
   module.def("replacement_policies", &policy_names);
+  nb::class_<BoundPolicy>(module, "ReplacementPolicy")
+      .def(nb::init<const std::string&, policy::PageIndex, policy::PageIndex>(), "name"_a,
+           nb::kw_only(), "near"_a, "pages"_a)
+      .def("fault", &BoundPolicy::fault, "page"_a)
+      .def("second_chance", &BoundPolicy::second_chance, "page"_a)
+      .def("refused", &BoundPolicy::refused, "page"_a)
+      .def("released", &BoundPolicy::released, "page"_a)
+      .def("moved", &BoundPolicy::moved, "source"_a, "target"_a)
+      .def("resize", &BoundPolicy::resize, "near"_a)
+      .def("evict", &BoundPolicy::evict)
+      .def("resident", &BoundPolicy::resident)
+      .def("bytes_per_page", &BoundPolicy::bytes_per_page);
   nb::class_<BoundVisits>(module, "PageVisits")
       .def(nb::init<const std::string&, const std::string&>(), nb::kw_only(), "name"_a = "visits",
            "format"_a = "auto")

@@ -53,7 +53,7 @@ TEST(Visits, JoinAccessesToOnePageAndRememberThatOneWrote) {
 }
 
 TEST(Paging, AProgramThatFitsMissesOnlyAtFirstTouchesAndIsNeverScanned) {
-  for (const std::string_view name : replacement_names()) {
+  for (const auto& [name, make] : replacements()) {
     const Visits all = mixed(1, 20, 500);
     const Paging::Counts counts =
         replay(all, {.policy = std::string(name), .near = 20, .limbo = 5});
@@ -111,7 +111,7 @@ TEST(Paging, IsACacheWithFifoAndNoLimbo) {
 }
 
 TEST(Paging, LosesNoPageAndNeverUsesMoreFramesThanThereAre) {
-  for (const std::string_view name : replacement_names()) {
+  for (const auto& [name, make] : replacements()) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const Visits all = mixed(seed, 60, 2000);
       const auto near = static_cast<PageIndex>(1 + Rng(seed).below(40));
@@ -170,7 +170,7 @@ TEST(Bounds, NoPolicyMissesLessThanBelady) {
     const Visits all = mixed(seed, 80, 4000);
     for (const PageIndex near : {1u, 7u, 30u, 79u}) {
       const std::uint64_t bound = belady_misses(all, near);
-      for (const std::string_view name : replacement_names()) {
+      for (const auto& [name, make] : replacements()) {
         EXPECT_GE(
             replay(all, {.policy = std::string(name), .near = near, .limbo = near / 4}).misses(),
             bound)

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "policy/replacement/replacement.h"
+#include "policy/offline/owned.h"
 
 namespace nearfar::policy {
 
@@ -24,12 +24,15 @@ class PlainPolicy {
   virtual void second_chance(PageIndex page) = 0;
   virtual void scanned(const Scanned& found) = 0;
   virtual void released(PageIndex page) = 0;
-  virtual void refused(PageIndex page) = 0;
+  /// As long as a page keeps its place in every order, it may as well be called otherwise.
+  virtual void moved(PageIndex from, PageIndex to) = 0;
+  /// It could not leave when it was named, and others have been named since.
+  virtual void readmitted(PageIndex page) = 0;
   virtual PageIndex evict() = 0;
 };
 
 /// What a runtime does to a policy, at random: pages fault, are thrown out, come back from limbo
-/// or do not, are scanned, pinned and unmapped.
+/// or do not, are scanned, pinned, moved and unmapped.
 class RandomEvents {
  public:
   RandomEvents(std::uint64_t seed, PageIndex capacity, PageIndex pages)
@@ -42,6 +45,7 @@ class RandomEvents {
         return scan(policy, plain);
       case 1:
         if (rng_.below(4) == 0) release(policy, plain);
+        if (rng_.below(4) == 0) move(policy, plain);
         return;
       case 2:
         return evict(policy, plain);
@@ -75,9 +79,7 @@ class RandomEvents {
 
   void evict(Replacement& policy, PlainPolicy* plain) {
     const PageIndex page = policy.evict();
-    if (plain != nullptr) {
-      ASSERT_EQ(page, plain->evict());
-    }
+    ASSERT_NO_FATAL_FAILURE(expect_named(page, plain));
     const auto at = std::find(resident_.begin(), resident_.end(), page);
     if (resident_.empty()) {
       ASSERT_EQ(page, no_page);
@@ -87,13 +89,29 @@ class RandomEvents {
     ASSERT_FALSE(policy.is_resident(page));
     if (rng_.below(20) == 0) {
       policy.refused(page);
-      if (plain != nullptr) plain->refused(page);
+      aside_.push_back(page);
       ASSERT_TRUE(policy.is_resident(page));
       return;
     }
     resident_.erase(at);
     limbo_.push_back(page);
     if (limbo_.size() > 3) limbo_.pop_front();
+  }
+
+  /// `plain` names that page. What could not leave is kept from it until as many others as are
+  /// resident have been named, or it has no other.
+  void expect_named(PageIndex page, PlainPolicy* plain) {
+    if (!aside_.empty() && (++named_ > resident_.size() || aside_.size() == resident_.size())) {
+      named_ = 0;
+      for (const PageIndex each : aside_) {
+        if (plain != nullptr) plain->readmitted(each);
+      }
+      aside_.clear();
+    }
+    ASSERT_TRUE(std::find(aside_.begin(), aside_.end(), page) == aside_.end());
+    if (plain != nullptr) {
+      ASSERT_EQ(page, plain->evict());
+    }
   }
 
   void scan(Replacement& policy, PlainPolicy* plain) {
@@ -105,7 +123,8 @@ class RandomEvents {
     policy.scanned(found);
     if (plain == nullptr) return;
     for (const Scanned& each : found) {
-      if (std::find(resident_.begin(), resident_.end(), each.page) != resident_.end()) {
+      if (std::find(resident_.begin(), resident_.end(), each.page) != resident_.end() &&
+          std::find(aside_.begin(), aside_.end(), each.page) == aside_.end()) {
         plain->scanned(each);
       }
     }
@@ -117,6 +136,22 @@ class RandomEvents {
     if (plain != nullptr) plain->released(page);
     std::erase(resident_, page);
     std::erase(limbo_, page);
+    std::erase(aside_, page);
+  }
+
+  /// To a page that is neither resident nor in limbo.
+  void move(Replacement& policy, PlainPolicy* plain) {
+    const auto from = static_cast<PageIndex>(rng_.below(pages_));
+    const auto to = static_cast<PageIndex>(rng_.below(pages_));
+    if (from == to || std::find(resident_.begin(), resident_.end(), to) != resident_.end() ||
+        std::find(limbo_.begin(), limbo_.end(), to) != limbo_.end()) {
+      return;
+    }
+    policy.moved(from, to);
+    if (plain != nullptr) plain->moved(from, to);
+    std::replace(resident_.begin(), resident_.end(), from, to);
+    std::replace(limbo_.begin(), limbo_.end(), from, to);
+    std::replace(aside_.begin(), aside_.end(), from, to);
   }
 
   Rng rng_;
@@ -124,6 +159,8 @@ class RandomEvents {
   PageIndex pages_;
   std::vector<PageIndex> resident_;
   std::deque<PageIndex> limbo_;
+  std::vector<PageIndex> aside_;  // of the resident pages, those that could not leave
+  std::size_t named_ = 0;
 };
 
 }  // namespace nearfar::policy

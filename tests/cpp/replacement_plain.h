@@ -21,7 +21,10 @@ class PlainFifo final : public PlainPolicy {
   void second_chance(PageIndex page) override { order_.push_back(page); }
   void scanned(const Scanned&) override {}
   void released(PageIndex page) override { order_.remove(page); }
-  void refused(PageIndex page) override { order_.push_back(page); }
+  void moved(PageIndex from, PageIndex to) override {
+    std::replace(order_.begin(), order_.end(), from, to);
+  }
+  void readmitted(PageIndex page) override { order_.push_back(page); }
   PageIndex evict() override {
     if (order_.empty()) return no_page;
     const PageIndex page = order_.front();
@@ -46,7 +49,10 @@ class PlainClock final : public PlainPolicy {
       if (circle_[i].page == page) return take(i);
     }
   }
-  void refused(PageIndex page) override { behind_the_hand({page, false}); }
+  void moved(PageIndex from, PageIndex to) override {
+    for (Place& place : circle_) place.page = place.page == from ? to : place.page;
+  }
+  void readmitted(PageIndex page) override { behind_the_hand({page, false}); }
   PageIndex evict() override {
     if (circle_.empty()) return no_page;
     for (; circle_[hand_].used; hand_ = (hand_ + 1) % circle_.size()) circle_[hand_].used = false;
@@ -89,6 +95,10 @@ class PlainGhosts {
     *found = no_page;
     return true;
   }
+  void rename(PageIndex from, PageIndex to) {
+    take(to);
+    std::replace(order_.begin(), order_.end(), from, to);
+  }
 
  private:
   std::size_t places_;
@@ -114,7 +124,11 @@ class PlainTwoQ final : public PlainPolicy {
     main_.remove(page);
     out_.take(page);
   }
-  void refused(PageIndex page) override {
+  void moved(PageIndex from, PageIndex to) override {
+    for (auto* queue : {&in_, &main_}) std::replace(queue->begin(), queue->end(), from, to);
+    out_.rename(from, to);
+  }
+  void readmitted(PageIndex page) override {
     out_.take(page);
     main_.push_back(page);
   }
@@ -150,7 +164,12 @@ class PlainS3Fifo final : public PlainPolicy {
     main_.remove(page);
     ghosts_.take(page);
   }
-  void refused(PageIndex page) override { second_chance(page); }
+  void moved(PageIndex from, PageIndex to) override {
+    for (auto* queue : {&small_, &main_}) std::replace(queue->begin(), queue->end(), from, to);
+    ghosts_.rename(from, to);
+    uses_[to] = uses_[from];
+  }
+  void readmitted(PageIndex page) override { second_chance(page); }
   PageIndex evict() override {
     PageIndex page = no_page;
     while (page == no_page && !(small_.empty() && main_.empty())) {
@@ -208,7 +227,10 @@ class PlainLruApprox final : public PlainPolicy {
   void released(PageIndex page) override {
     if (const auto at = find(page); at != pages_.end()) pages_.erase(at);
   }
-  void refused(PageIndex page) override { fault(page); }
+  void moved(PageIndex from, PageIndex to) override {
+    if (const auto at = find(from); at != pages_.end()) at->page = to;
+  }
+  void readmitted(PageIndex page) override { fault(page); }
   PageIndex evict() override {
     if (pages_.empty()) return no_page;
     const auto oldest = std::min_element(

@@ -1,4 +1,4 @@
-#include "policy/replacement/replacement.h"
+#include "policy/replacement/registry.h"
 
 #include <string>
 #include <vector>
@@ -10,10 +10,11 @@ namespace nearfar::policy {
 namespace {
 
 TEST(Replacement, DoesWhatAPlainReferenceDoesAndNamesOnlyResidentPages) {
-  for (const std::string_view name : replacement_names()) {
+  for (const auto& [name, make] : replacements()) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const auto capacity = static_cast<PageIndex>(1 + Rng(seed).below(40));
-      const auto policy = make_replacement(name, capacity);
+      OwnedReplacement policy(name, capacity);
+      policy.reserve(100);
       const auto reference = plain_policy(name, capacity);
       RandomEvents events(seed, capacity, 100);
       for (int i = 0; i < 3000; ++i) {
@@ -28,8 +29,12 @@ TEST(Replacement, DoesWhatAPlainReferenceDoesAndNamesOnlyResidentPages) {
 
 /// The pages that a policy names over many random events.
 std::vector<PageIndex> named(std::string_view name, bool reserved) {
-  const auto policy = make_replacement(name, 30);
-  if (reserved) policy->reserve(1000);
+  OwnedReplacement policy(name, 30);
+  policy.reserve(reserved ? 1000 : 40);
+  RandomEvents few(6, 30, 40);
+  for (int i = 0; i < 500; ++i) few.step(*policy, nullptr);
+  for (PageIndex page = 0; page < 40; ++page) policy->released(page);
+  policy.reserve(100);
   RandomEvents events(7, 30, 100);
   for (int i = 0; i < 2000; ++i) events.step(*policy, nullptr);
   std::vector<PageIndex> out;
@@ -40,7 +45,7 @@ std::vector<PageIndex> named(std::string_view name, bool reserved) {
 }
 
 TEST(Replacement, SameEventsGiveTheSameAnswersWhateverWasReserved) {
-  for (const std::string_view name : replacement_names()) {
+  for (const auto& [name, make] : replacements()) {
     EXPECT_EQ(named(name, false), named(name, false)) << name;
     EXPECT_EQ(named(name, true), named(name, false)) << name;
     EXPECT_FALSE(named(name, false).empty()) << name;
@@ -48,8 +53,9 @@ TEST(Replacement, SameEventsGiveTheSameAnswersWhateverWasReserved) {
 }
 
 TEST(Replacement, AnEmptyNearMemoryHasNothingToEvict) {
-  for (const std::string_view name : replacement_names()) {
-    const auto policy = make_replacement(name, 4);
+  for (const auto& [name, make] : replacements()) {
+    OwnedReplacement policy(name, 4);
+    policy.reserve(18);
     EXPECT_EQ(policy->evict(), no_page) << name;
     policy->fault(3);
     policy->released(3);
@@ -61,7 +67,7 @@ TEST(Replacement, AnEmptyNearMemoryHasNothingToEvict) {
 
 std::string refusal(std::string_view name, PageIndex capacity) {
   try {
-    static_cast<void>(make_replacement(name, capacity));
+    const OwnedReplacement policy(name, capacity);
   } catch (const InputError& error) {
     return error.what();
   }

@@ -6,8 +6,7 @@
 
 namespace nearfar::policy {
 
-Paging::Paging(const Options& options)
-    : options_(options), policy_(make_replacement(options.policy, options.near)) {
+Paging::Paging(const Options& options) : options_(options), policy_(options.policy, options.near) {
   if (options.limbo >= options.near) {
     throw InputError("limbo: found " + std::to_string(options.limbo) +
                      " pages, expected fewer than " + "the " + std::to_string(options.near) +
@@ -21,6 +20,7 @@ void Paging::visit(PageIndex page, bool write) {
   if (page >= pages_.size()) {
     pages_.resize(page + std::size_t{1});
     entries_.resize(page + std::size_t{1});
+    policy_.reserve(page + 1);
   }
   State& state = pages_[page];
   if (!state.resident) come_in(page, state);

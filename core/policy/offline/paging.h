@@ -2,12 +2,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "policy/offline/owned.h"
 #include "policy/offline/visits.h"
-#include "policy/replacement/replacement.h"
 
 namespace nearfar::policy {
 
@@ -76,7 +75,7 @@ class Paging {
   void scan();
 
   Options options_;
-  std::unique_ptr<Replacement> policy_;
+  OwnedReplacement policy_;
   std::vector<State> pages_;
   // In order of entry. A page that has left limbo by a second chance or a release leaves its entry
   // behind, which `entries_` tells from a later one of the same page.

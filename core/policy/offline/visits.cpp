@@ -13,7 +13,7 @@ void Visits::access(std::uint64_t number, bool write) {
   last_number_ = number;
   const auto [found, added] = pages_.try_emplace(number, pages());
   if (added && found->second >= most_pages) {
-    throw InputError("trace: found more than 2^31 pages, expected fewer");
+    throw InputError("trace: found more than 2^28 - 1 pages (1 TiB), expected fewer");
   }
   visits_.emplace_back(found->second, write);
 }

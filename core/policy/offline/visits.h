@@ -26,10 +26,9 @@ class Visits {
    private:
     std::uint32_t word_;
   };
-  static constexpr PageIndex most_pages = PageIndex{1} << 31;
 
   /// Part of the page with that number, whatever the caller counts pages by. Throws InputError
-  /// for more than `most_pages` pages.
+  /// for pages beyond `most_pages`.
   void access(std::uint64_t number, bool write);
 
   [[nodiscard]] const std::vector<Visit>& all() const { return visits_; }

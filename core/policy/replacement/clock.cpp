@@ -8,19 +8,18 @@ namespace {
 /// by (Corbató, "A paging experiment with the Multics system", 1968). Here the circle is a queue:
 /// the hand is at its front, what it passes goes to its back, and so does what comes in. Used is
 /// what a scan found accessed, or what was found in limbo; a page that has just come in is not yet.
-class Clock final : public Replacement {
+class Clock final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { insert(page, 0); }
   void second_chance(PageIndex page) override { insert(page, used); }
   void scanned(std::span<const Scanned> pages) override {
     for (const Scanned& found : pages) {
-      if (found.accessed && pages_.holds(found.page)) pages_.set_mark(found.page, used);
+      if (found.accessed && mine(found.page)) pages_.set_mark(found.page, used);
     }
   }
-  void released(PageIndex page) override { pages_.forget(page); }
-  void refused(PageIndex page) override { insert(page, 0); }
 
-  PageIndex evict() override {
+ private:
+  PageIndex choose() override {
     PageIndex page = pages_.front(circle);
     while (page != no_page && pages_.mark(page) == used) {
       pages_.set_mark(page, 0);
@@ -30,14 +29,8 @@ class Clock final : public Replacement {
     if (page != no_page) pages_.remove(page);
     return page;
   }
+  void readmitted(PageIndex page) override { insert(page, 0); }
 
-  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
-  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
-  void resize(PageIndex) override {}
-  void reserve(PageIndex pages) override { pages_.reserve(pages); }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
-
- private:
   static constexpr std::uint8_t circle = 1;
   static constexpr std::uint8_t used = 1;
 
@@ -45,12 +38,10 @@ class Clock final : public Replacement {
     pages_.push_back(circle, page);
     pages_.set_mark(page, mark);
   }
-
-  PageQueues<1> pages_;
 };
 
 }  // namespace
 
-std::unique_ptr<Replacement> make_clock(PageIndex) { return std::make_unique<Clock>(); }
+Replacement& make_clock(ReplacementStorage& at, PageIndex) { return make_at<Clock>(at); }
 
 }  // namespace nearfar::policy

@@ -7,35 +7,29 @@ namespace {
 /// What came in first leaves first, used or not. Needs no scans. A page found in limbo goes to the
 /// back of the queue, so that with limbo behind it this is the segmented FIFO of VMS (Turner and
 /// Levy, "Segmented FIFO page replacement", SIGMETRICS 1981).
-class FifoReplacement final : public Replacement {
+class FifoReplacement final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { pages_.push_back(queue, page); }
   void second_chance(PageIndex page) override { pages_.push_back(queue, page); }
   void scanned(std::span<const Scanned>) override {}
-  void released(PageIndex page) override { pages_.forget(page); }
-  void refused(PageIndex page) override { pages_.push_back(queue, page); }
 
-  PageIndex evict() override {
+  [[nodiscard]] unsigned scans_per_turnover() const override { return 0; }
+
+ private:
+  PageIndex choose() override {
     const PageIndex page = pages_.front(queue);
     if (page != no_page) pages_.remove(page);
     return page;
   }
+  void readmitted(PageIndex page) override { pages_.push_back(queue, page); }
 
-  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
-  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
-  void resize(PageIndex) override {}
-  void reserve(PageIndex pages) override { pages_.reserve(pages); }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 0; }
-
- private:
   static constexpr std::uint8_t queue = 1;
-  PageQueues<1> pages_;
 };
 
 }  // namespace
 
-std::unique_ptr<Replacement> make_fifo_replacement(PageIndex) {
-  return std::make_unique<FifoReplacement>();
+Replacement& make_fifo_replacement(ReplacementStorage& at, PageIndex) {
+  return make_at<FifoReplacement>(at);
 }
 
 }  // namespace nearfar::policy

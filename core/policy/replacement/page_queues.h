@@ -3,64 +3,77 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "policy/replacement/replacement.h"
 
 namespace nearfar::policy {
 
+/// What is kept of a page in eight bytes: its neighbours in its queue, which queue that is (0:
+/// none), and a mark of the policy's own. All zeros is a page that never came.
+struct PageRecord {
+  static constexpr std::uint8_t none = 0;  ///< of a page that is in no queue
+  static constexpr std::uint8_t highest_mark = 15;
+  static constexpr std::uint32_t notes = std::uint32_t{1} << 28;  ///< a note counts modulo so many
+  static constexpr std::uint32_t link = notes - 1;
+  static constexpr std::uint32_t end = link;  ///< beyond the last page, and before the first
+
+  std::uint32_t before : 28 = 0;
+  std::uint32_t queue : 4 = 0;
+  std::uint32_t after : 28 = 0;
+  std::uint32_t mark : 4 = 0;
+};
+static_assert(sizeof(PageRecord) == 8);
+
 /// The resident pages of a policy in up to `Count` queues, and a little about each page.
 ///
-/// One array of pairs links every queue: entry p holds the neighbours of page p, whichever queue it
-/// is in. A second array has a byte a page: the queue in its low four bits (0: none), a mark of the
-/// policy's own in the high four. A page that is in no queue needs no neighbours, so their place
-/// holds a note about it (when it left, say); its mark stays. In all nine bytes a page, and every
-/// operation touches at most three pages.
-template <std::uint8_t Count>
+/// One array of records, in the caller's memory, links every queue. A page that is in no queue
+/// needs no neighbours, so their place holds a note about it (when it left, say); its mark stays.
+/// Every operation touches at most three pages. A policy that knows more of a page derives its own
+/// record from `PageRecord`.
+template <std::uint8_t Count, typename Record = PageRecord>
 class PageQueues {
  public:
   static_assert(Count < 16);
-  static constexpr std::uint8_t none = 0;
-  static constexpr std::uint8_t highest_mark = 15;
+  void keep_in(void* records) { records_ = static_cast<Record*>(records); }
 
-  void reserve(PageIndex pages) {
-    if (pages <= links_.size()) return;
-    links_.resize(pages);
-    tags_.resize(pages);
-  }
+  [[nodiscard]] Record& operator[](PageIndex page) { return records_[page]; }
+  [[nodiscard]] const Record& operator[](PageIndex page) const { return records_[page]; }
 
   [[nodiscard]] std::uint8_t queue_of(PageIndex page) const {
-    return page < tags_.size() ? tags_[page] & 0x0f : none;
+    return static_cast<std::uint8_t>(records_[page].queue);
   }
-  [[nodiscard]] bool holds(PageIndex page) const { return queue_of(page) != none; }
+  [[nodiscard]] bool holds(PageIndex page) const {
+    return records_[page].queue != PageRecord::none;
+  }
   [[nodiscard]] PageIndex size(std::uint8_t queue) const { return ends_[queue].size; }
   [[nodiscard]] PageIndex size() const { return size_; }
 
   /// The page that came first; no_page when the queue is empty.
-  [[nodiscard]] PageIndex front(std::uint8_t queue) const { return ends_[queue].front; }
+  [[nodiscard]] PageIndex front(std::uint8_t queue) const { return page_of(ends_[queue].front); }
   /// The page that came last; no_page when the queue is empty.
-  [[nodiscard]] PageIndex back(std::uint8_t queue) const { return ends_[queue].back; }
+  [[nodiscard]] PageIndex back(std::uint8_t queue) const { return page_of(ends_[queue].back); }
 
   /// The page is in no queue.
   void push_back(std::uint8_t queue, PageIndex page) {
-    if (page >= links_.size()) reserve(page + 1);
     Ends& ends = ends_[queue];
-    links_[page] = {ends.back, no_page};
-    (ends.back == no_page ? ends.front : links_[ends.back].after) = page;
+    Record& record = records_[page];
+    record.before = ends.back & PageRecord::link;
+    record.after = PageRecord::end;
+    record.queue = queue & 15U;
+    follow(ends, ends.back, page);
     ends.back = page;
-    tags_[page] = static_cast<std::uint8_t>((tags_[page] & 0xf0) | queue);
     ++ends.size;
     ++size_;
   }
 
   /// The page is in a queue, and leaves it with no note.
   void remove(PageIndex page) {
-    const Link link = links_[page];
-    Ends& ends = ends_[queue_of(page)];
-    (link.before == no_page ? ends.front : links_[link.before].after) = link.after;
-    (link.after == no_page ? ends.back : links_[link.after].before) = link.before;
-    tags_[page] &= 0xf0;
-    links_[page] = {};
+    Record& record = records_[page];
+    Ends& ends = ends_[record.queue];
+    follow(ends, record.before, record.after);
+    precede(ends, record.after, record.before);
+    record.queue = PageRecord::none;
+    record.before = record.after = 0;
     --ends.size;
     --size_;
   }
@@ -72,41 +85,118 @@ class PageQueues {
 
   /// Takes the page out, if it is in, and what is known of it.
   void forget(PageIndex page) {
-    if (page >= tags_.size()) return;
     if (holds(page)) remove(page);
-    tags_[page] = 0;
-    links_[page] = {};
+    records_[page] = {};
+  }
+
+  /// All that is known of a page is known of another, which takes its place.
+  void rename(PageIndex from, PageIndex to) {
+    const Record record = records_[from];
+    if (record.queue != PageRecord::none) {
+      Ends& ends = ends_[record.queue];
+      follow(ends, record.before, to);
+      precede(ends, record.after, to);
+    }
+    records_[to] = record;
+    records_[from] = {};
   }
 
   /// 0 for a page that none was given.
   [[nodiscard]] std::uint8_t mark(PageIndex page) const {
-    return page < tags_.size() ? tags_[page] >> 4 : 0;
+    return static_cast<std::uint8_t>(records_[page].mark);
   }
-  /// The page has been in a queue before.
-  void set_mark(PageIndex page, std::uint8_t mark) {
-    if (page >= links_.size()) reserve(page + 1);
-    tags_[page] = static_cast<std::uint8_t>((tags_[page] & 0x0f) | (mark << 4));
+  void set_mark(PageIndex page, unsigned mark) {
+    records_[page].mark = mark & PageRecord::highest_mark;
   }
 
   /// Of a page that is in no queue: what was noted since it left.
-  [[nodiscard]] std::uint32_t note(PageIndex page) const { return links_[page].before; }
-  void set_note(PageIndex page, std::uint32_t note) { links_[page].before = note; }
+  [[nodiscard]] std::uint32_t note(PageIndex page) const { return records_[page].before; }
+  void set_note(PageIndex page, std::uint32_t note) {
+    records_[page].before = note % PageRecord::notes;
+  }
 
  private:
-  struct Link {
-    PageIndex before = no_page;
-    PageIndex after = no_page;
-  };
   struct Ends {
-    PageIndex front = no_page;
-    PageIndex back = no_page;
+    std::uint32_t front = PageRecord::end;
+    std::uint32_t back = PageRecord::end;
     PageIndex size = 0;
   };
 
-  std::vector<Link> links_;
-  std::vector<std::uint8_t> tags_;
+  [[nodiscard]] static PageIndex page_of(std::uint32_t at) {
+    return at == PageRecord::end ? no_page : at;
+  }
+
+  void follow(Ends& ends, std::uint32_t before, std::uint32_t page) {
+    if (before == PageRecord::end) {
+      ends.front = page;
+    } else {
+      records_[before].after = page & PageRecord::link;
+    }
+  }
+  void precede(Ends& ends, std::uint32_t after, std::uint32_t page) {
+    if (after == PageRecord::end) {
+      ends.back = page;
+    } else {
+      records_[after].before = page & PageRecord::link;
+    }
+  }
+
+  Record* records_ = nullptr;
   std::array<Ends, Count + std::size_t{1}> ends_{};
   PageIndex size_ = 0;
+};
+
+/// What every policy over such queues does alike.
+///
+/// A page that could not leave waits in a queue of its own until as many others have been named as
+/// are resident, or none is left. Only then does its policy get it back: a policy that named it at
+/// once again would never come to a page that can leave.
+template <std::uint8_t Count, typename Record = PageRecord>
+class QueuedReplacement : public Replacement {
+ public:
+  [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(Record); }
+  void keep_in(void* records) override { pages_.keep_in(records); }
+  void released(PageIndex page) override { pages_.forget(page); }
+  void moved(PageIndex from, PageIndex to) override { pages_.rename(from, to); }
+  void refused(PageIndex page) final { pages_.push_back(aside, page); }
+  [[nodiscard]] PageIndex evict() final {
+    const PageIndex waiting = pages_.size(aside);
+    if (waiting != 0 && (++named_ > pages_.size() || waiting == pages_.size())) readmit_all();
+    return choose();
+  }
+  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
+  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
+  void resize(PageIndex) override {}
+  [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
+
+ protected:
+  ~QueuedReplacement() = default;
+
+  /// The page that leaves next, of those in the policy's own queues.
+  [[nodiscard]] virtual PageIndex choose() = 0;
+  /// A page that could not leave is in no queue now, and the policy's again.
+  virtual void readmitted(PageIndex page) = 0;
+  /// Whether a page is in one of the policy's own queues.
+  [[nodiscard]] bool mine(PageIndex page) const {
+    const std::uint8_t queue = pages_.queue_of(page);
+    return queue != 0 && queue != aside;
+  }
+
+  PageQueues<Count + 1, Record> pages_;
+
+ private:
+  enum : std::uint8_t { aside = Count + 1 };
+
+  void readmit_all() {
+    named_ = 0;
+    for (PageIndex left = pages_.size(aside); left > 0; --left) {
+      const PageIndex page = pages_.front(aside);
+      pages_.remove(page);
+      readmitted(page);
+    }
+  }
+
+  PageIndex named_ = 0;  // since all pages were the policy's own
 };
 
 }  // namespace nearfar::policy

@@ -7,6 +7,11 @@
 namespace nearfar::policy {
 namespace {
 
+struct RaminateRecord : PageRecord {
+  std::uint16_t expiry = 0;
+  std::uint8_t uses = 0;
+};
+
 /// The order in which RAMinate (Hirofuchi and Takano, SoCC 2016) exchanges pages, after the
 /// multi-queue of Zhou, Philbin and Li (USENIX 2001): a page used in n scans is in the queue of
 /// level floor(log2 n). One that was not used for a lifetime moves down a level, from the lowest to
@@ -15,7 +20,7 @@ namespace {
 ///
 /// A lifetime is as many faults as near memory holds pages; it is counted in sixteenths, so that
 /// two bytes hold the time when a page's ends.
-class Raminate final : public Replacement {
+class Raminate final : public QueuedReplacement<9, RaminateRecord> {
  public:
   explicit Raminate(PageIndex capacity) { resize(capacity); }
 
@@ -25,9 +30,7 @@ class Raminate final : public Replacement {
       ++now_;
     }
     demote_expired();
-    const std::size_t known = std::size_t{page} + 1;
-    if (known > facts_.size()) facts_.resize(known);
-    Fact& fact = facts_[page];
+    RaminateRecord& fact = pages_[page];
     // While it was away, `expiry` was the end of a lifetime that began when it left.
     const int away = static_cast<std::uint16_t>(now_ + lifetime - fact.expiry) / lifetime;
     fact.uses = static_cast<std::uint8_t>(fact.uses >> std::min(away, 8));
@@ -40,58 +43,42 @@ class Raminate final : public Replacement {
   }
   void scanned(std::span<const Scanned> pages) override {
     for (const Scanned& found : pages) {
-      if (!found.accessed || !pages_.holds(found.page)) continue;
+      if (!found.accessed || !mine(found.page)) continue;
       use(found.page);
       pages_.move_to_back(level(found.page), found.page);
     }
   }
-  void released(PageIndex page) override {
-    pages_.forget(page);
-    if (page < facts_.size()) facts_[page] = {};
-  }
-  void refused(PageIndex page) override {
-    use(page);
-    pages_.push_back(level(page), page);
+
+  void resize(PageIndex capacity) override {
+    tick_faults_ = std::max<PageIndex>(1, capacity / lifetime);
   }
 
-  PageIndex evict() override {
+ private:
+  PageIndex choose() override {
     for (std::uint8_t queue = victims; queue <= queues; ++queue) {
       const PageIndex page = pages_.front(queue);
       if (page == no_page) continue;
       pages_.remove(page);
-      facts_[page].expiry = ends();
+      pages_[page].expiry = ends();
       return page;
     }
     return no_page;
   }
-
-  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
-  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
-  void resize(PageIndex capacity) override {
-    tick_faults_ = std::max<PageIndex>(1, capacity / lifetime);
+  void readmitted(PageIndex page) override {
+    use(page);
+    pages_.push_back(level(page), page);
   }
-  void reserve(PageIndex pages) override {
-    pages_.reserve(pages);
-    if (pages > facts_.size()) facts_.resize(pages);
-  }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
 
- private:
   static constexpr std::uint8_t victims = 1;
   static constexpr std::uint8_t queues = 9;  // with the levels of 1, 2-3, 4-7, ... 128-255 uses
   static constexpr int lifetime = 16;
 
-  struct Fact {
-    std::uint16_t expiry = 0;
-    std::uint8_t uses = 0;
-  };
-
   [[nodiscard]] std::uint8_t level(PageIndex page) const {
-    return static_cast<std::uint8_t>(victims + std::bit_width(facts_[page].uses));
+    return static_cast<std::uint8_t>(victims + std::bit_width(pages_[page].uses));
   }
   [[nodiscard]] std::uint16_t ends() const { return static_cast<std::uint16_t>(now_ + lifetime); }
   void use(PageIndex page) {
-    Fact& fact = facts_[page];
+    RaminateRecord& fact = pages_[page];
     fact.uses = std::max(fact.uses, static_cast<std::uint8_t>(fact.uses + 1));
     fact.expiry = ends();
   }
@@ -100,15 +87,13 @@ class Raminate final : public Replacement {
     for (std::uint8_t queue = victims + 1; queue <= queues; ++queue) {
       const PageIndex page = pages_.front(queue);
       if (page == no_page) continue;
-      Fact& fact = facts_[page];
+      RaminateRecord& fact = pages_[page];
       if (static_cast<std::int16_t>(now_ - fact.expiry) < 0) continue;
       fact.expiry = ends();
       pages_.move_to_back(static_cast<std::uint8_t>(queue - 1), page);
     }
   }
 
-  PageQueues<queues> pages_;
-  std::vector<Fact> facts_;
   PageIndex tick_faults_ = 1;
   PageIndex faults_in_tick_ = 0;
   std::uint16_t now_ = 0;
@@ -116,8 +101,8 @@ class Raminate final : public Replacement {
 
 }  // namespace
 
-std::unique_ptr<Replacement> make_raminate(PageIndex capacity) {
-  return std::make_unique<Raminate>(capacity);
+Replacement& make_raminate(ReplacementStorage& at, PageIndex capacity) {
+  return make_at<Raminate>(at, capacity);
 }
 
 }  // namespace nearfar::policy

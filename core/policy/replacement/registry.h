@@ -1,18 +1,48 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
 
 #include "policy/replacement/replacement.h"
 
 namespace nearfar::policy {
 
-// One file each; the list with their names is in replacement.cpp.
-[[nodiscard]] std::unique_ptr<Replacement> make_fifo_replacement(PageIndex capacity);
-[[nodiscard]] std::unique_ptr<Replacement> make_clock(PageIndex capacity);
-[[nodiscard]] std::unique_ptr<Replacement> make_lru_approx(PageIndex capacity);
-[[nodiscard]] std::unique_ptr<Replacement> make_two_q(PageIndex capacity);
-[[nodiscard]] std::unique_ptr<Replacement> make_s3_fifo(PageIndex capacity);
-[[nodiscard]] std::unique_ptr<Replacement> make_raminate(PageIndex capacity);
-[[nodiscard]] std::unique_ptr<Replacement> make_regret(PageIndex capacity);
+/// Where a policy is made, but for what it keeps of pages: it allocates nothing itself.
+struct ReplacementStorage {
+  alignas(8) std::array<std::byte, 8192> bytes;
+};
+
+using MakeReplacement = Replacement& (*)(ReplacementStorage & at, PageIndex capacity);
+
+/// A policy by name; `make` is for a near memory of `capacity` pages, at least 1.
+struct ReplacementEntry {
+  std::string_view name;
+  MakeReplacement make;
+};
+
+/// All policies. The position of one is how the launcher of a program names it.
+[[nodiscard]] std::span<const ReplacementEntry> replacements();
+
+/// For a policy's own file: makes it.
+template <typename Policy, typename... Arguments>
+[[nodiscard]] Replacement& make_at(ReplacementStorage& at, Arguments... arguments) {
+  static_assert(sizeof(Policy) <= sizeof(ReplacementStorage));
+  static_assert(alignof(Policy) <= alignof(ReplacementStorage));
+  static_assert(std::is_trivially_destructible_v<Policy>, "a policy owns nothing");
+  return *std::construct_at(reinterpret_cast<Policy*>(at.bytes.data()), arguments...);
+}
+
+// One file each; the list with their names is in registry.cpp.
+[[nodiscard]] Replacement& make_fifo_replacement(ReplacementStorage& at, PageIndex capacity);
+[[nodiscard]] Replacement& make_clock(ReplacementStorage& at, PageIndex capacity);
+[[nodiscard]] Replacement& make_lru_approx(ReplacementStorage& at, PageIndex capacity);
+[[nodiscard]] Replacement& make_two_q(ReplacementStorage& at, PageIndex capacity);
+[[nodiscard]] Replacement& make_s3_fifo(ReplacementStorage& at, PageIndex capacity);
+[[nodiscard]] Replacement& make_raminate(ReplacementStorage& at, PageIndex capacity);
+[[nodiscard]] Replacement& make_regret(ReplacementStorage& at, PageIndex capacity);
 
 }  // namespace nearfar::policy

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 
 #include "policy/replacement/page_queues.h"
@@ -9,6 +8,11 @@
 
 namespace nearfar::policy {
 namespace {
+
+struct RegretRecord : PageRecord {
+  std::uint32_t last_use = 0;
+  std::uint16_t interval = 0;
+};
 
 /// Evicts the page whose next use is expected to be farthest away: what Belady's choice does with
 /// the future, from what the past tells. No threshold says what is hot.
@@ -26,9 +30,10 @@ namespace {
 /// a kind either the oldest or the newest page is the one to go, so that a choice looks at two
 /// pages of each of fourteen queues.
 ///
-/// Fifteen bytes a page: nine of the queues, the mark being one more than the uses; four for the
-/// time of last use, two for the mean interval, the upper half of a float, good to a part in 128.
-class Regret final : public Replacement {
+/// Sixteen bytes a page, two of them spare: eight of the queues, the mark being one more than the
+/// uses; four for the time of last use, two for the mean interval, the upper half of a float, good
+/// to a part in 128.
+class Regret final : public QueuedReplacement<ReuseTable::kinds, RegretRecord> {
  public:
   explicit Regret(PageIndex capacity) : table_(capacity) { resize(capacity); }
 
@@ -36,24 +41,28 @@ class Regret final : public Replacement {
     ++now_;
     if (++since_learnt_ >= std::max<PageIndex>(1, capacity_ / 8)) learn();
     known_ = std::max(known_, page + 1);
-    if (known_ > last_use_.size()) grow(known_);
     use(page);
   }
   void second_chance(PageIndex page) override { use(page); }
   void scanned(std::span<const Scanned> pages) override {
     for (const Scanned& found : pages) {
-      if (!found.accessed || !pages_.holds(found.page)) continue;
+      if (!found.accessed || !mine(found.page)) continue;
       pages_.remove(found.page);
       use(found.page);
     }
   }
-  void released(PageIndex page) override { pages_.forget(page); }
-  void refused(PageIndex page) override {
-    last_use_[page] = now_;
-    pages_.push_back(queue_for(page), page);
+  void moved(PageIndex from, PageIndex to) override {
+    known_ = std::max(known_, to + 1);
+    pages_.rename(from, to);
   }
 
-  PageIndex evict() override {
+  void resize(PageIndex capacity) override {
+    capacity_ = capacity;
+    table_.resize(capacity);
+  }
+
+ private:
+  PageIndex choose() override {
     PageIndex chosen = no_page;
     float longest = -1;
     for (std::uint8_t queue = queues; queue > 0; --queue) {
@@ -69,34 +78,21 @@ class Regret final : public Replacement {
     if (chosen != no_page) pages_.remove(chosen);
     return chosen;
   }
-
-  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
-  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
-  void resize(PageIndex capacity) override {
-    capacity_ = capacity;
-    table_.resize(capacity);
+  void readmitted(PageIndex page) override {
+    pages_[page].last_use = now_;
+    pages_.push_back(queue_for(page), page);
   }
-  void reserve(PageIndex pages) override {
-    pages_.reserve(pages);
-    if (pages > last_use_.size()) grow(pages);
-  }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
 
- private:
   static constexpr std::uint8_t queues = ReuseTable::kinds;
-  static constexpr int most_uses = PageQueues<queues>::highest_mark - 1;
+  static constexpr int most_uses = PageRecord::highest_mark - 1;
 
-  void grow(PageIndex pages) {
-    last_use_.resize(pages);
-    interval_.resize(pages);
-  }
   [[nodiscard]] int uses(PageIndex page) const { return pages_.mark(page) - 1; }
   [[nodiscard]] float mean_interval(PageIndex page) const {
-    return std::bit_cast<float>(std::uint32_t{interval_[page]} << 16);
+    return std::bit_cast<float>(std::uint32_t{pages_[page].interval} << 16);
   }
   void set_mean_interval(PageIndex page, float interval) {
     // To the nearest of the floats whose lower half is 0.
-    interval_[page] =
+    pages_[page].interval =
         static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(interval) + 0x8000) >> 16);
   }
 
@@ -112,7 +108,7 @@ class Regret final : public Replacement {
     return static_cast<std::uint8_t>(1 + kind);
   }
   [[nodiscard]] float expected_wait(PageIndex page, std::uint8_t queue) const {
-    const std::uint32_t age = now_ - last_use_[page];
+    const std::uint32_t age = now_ - pages_[page].last_use;
     return table_.factor(queue - 1U, table_.age_of(age)) / rate(page, age);
   }
 
@@ -120,14 +116,14 @@ class Regret final : public Replacement {
   void use(PageIndex page) {
     int n = 0;
     if (uses(page) >= 0) {
-      const std::uint32_t age = now_ - last_use_[page];
+      const std::uint32_t age = now_ - pages_[page].last_use;
       table_.used(queue_for(page) - 1U, table_.age_of(age));
       n = count_interval(page, static_cast<float>(std::max<std::uint32_t>(1, age)));
     } else {
       set_mean_interval(page, 0);
     }
-    last_use_[page] = now_;
-    pages_.set_mark(page, static_cast<std::uint8_t>(n + 1));
+    pages_[page].last_use = now_;
+    pages_.set_mark(page, static_cast<unsigned>(n + 1));
     pages_.push_back(queue_for(page), page);
   }
 
@@ -137,7 +133,9 @@ class Regret final : public Replacement {
     const float horizon = 8 * static_cast<float>(capacity_);
     const float before = static_cast<float>(uses(page)) * horizon / (horizon + interval);
     set_mean_interval(page, (before * mean_interval(page) + interval) / (before + 1));
-    return std::min(most_uses, static_cast<int>(std::lround(before)) + 1);
+    const int whole = static_cast<int>(before);
+    const int nearest = before - static_cast<float>(whole) < 0.5F ? whole : whole + 1;
+    return std::min(most_uses, nearest + 1);
   }
 
   /// Tells the table what time has passed for all pages, by a sample of at most two turnovers of
@@ -149,15 +147,12 @@ class Regret final : public Replacement {
     first_learnt_ = (first_learnt_ + 1) % stride;
     for (PageIndex page = first_learnt_; page < known_; page += stride) {
       if (uses(page) < 0) continue;
-      const std::uint32_t age = now_ - last_use_[page];
+      const std::uint32_t age = now_ - pages_[page].last_use;
       table_.passed(queue_for(page) - 1U, table_.age_of(age), time, rate(page, age));
     }
     table_.refresh();
   }
 
-  PageQueues<queues> pages_;
-  std::vector<std::uint32_t> last_use_;
-  std::vector<std::uint16_t> interval_;
   ReuseTable table_;
   PageIndex capacity_ = 1;
   PageIndex known_ = 0;  // no page beyond has ever come
@@ -168,8 +163,8 @@ class Regret final : public Replacement {
 
 }  // namespace
 
-std::unique_ptr<Replacement> make_regret(PageIndex capacity) {
-  return std::make_unique<Regret>(capacity);
+Replacement& make_regret(ReplacementStorage& at, PageIndex capacity) {
+  return make_at<Regret>(at, capacity);
 }
 
 }  // namespace nearfar::policy

@@ -1,11 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace nearfar::policy {
 
@@ -13,6 +10,8 @@ namespace nearfar::policy {
 /// what is known of a page is an entry of a flat array.
 using PageIndex = std::uint32_t;
 inline constexpr PageIndex no_page = ~PageIndex{0};
+/// Pages that a policy can tell apart: 1 TiB, less one page.
+inline constexpr PageIndex most_pages = (PageIndex{1} << 28) - 1;
 
 /// What a scan of the access bits found of one resident page since the scan before.
 struct Scanned {
@@ -27,7 +26,8 @@ struct Scanned {
 /// fault, which of those it had just decided against, and, now and then, what the access bits say.
 /// *An access to a resident page is not seen.* Its time is the number of faults so far. The same
 /// code serves the live pager and the simulator; it makes no system call, takes no lock (one thread
-/// at a time), and after `reserve` allocates nothing for pages below that number.
+/// at a time), throws nothing and allocates nothing: the memory is the caller's. It is never
+/// destroyed, and holds nothing that would have to be.
 ///
 /// The life of a page: `fault` makes it resident. `evict` names it, which takes it out: it goes to
 /// *limbo*, where it is unmapped but still lies in near memory. Touched there, it is mapped back
@@ -39,7 +39,13 @@ class Replacement {
   Replacement() = default;
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
-  virtual ~Replacement() = default;
+
+  /// What it keeps of each page, a multiple of 4.
+  [[nodiscard]] virtual std::size_t bytes_per_page() const = 0;
+  /// Where it keeps that, before any event: `bytes_per_page` for each page that there will be,
+  /// zeros at first. Of pages that never came nothing is written. Called again when all of it has
+  /// been copied elsewhere, as it is.
+  virtual void keep_in(void* records) = 0;
 
   /// A page that is neither resident nor in limbo was touched and comes in, for the first time or
   /// from far memory.
@@ -52,8 +58,11 @@ class Replacement {
   virtual void scanned(std::span<const Scanned> pages) = 0;
   /// The page is unmapped, resident or not: nothing is remembered of it.
   virtual void released(PageIndex page) = 0;
+  /// The program moved a page to another address (mremap), resident or not: what was known of
+  /// `from` is known of `to` now, which is not resident, and nothing of `from`.
+  virtual void moved(PageIndex from, PageIndex to) = 0;
   /// The page that `evict` has named cannot leave (pinned for DMA, shared after a fork): it stays
-  /// resident, and should not be named again soon.
+  /// resident, and is not named again before as many others as are resident, unless there are none.
   virtual void refused(PageIndex page) = 0;
 
   /// The page that leaves next, which from here on is not resident; no_page when none is.
@@ -65,20 +74,13 @@ class Replacement {
 
   /// Near memory holds so many pages from now on, limbo included.
   virtual void resize(PageIndex capacity) = 0;
-  /// Makes room for what is known of the pages below `pages`.
-  virtual void reserve(PageIndex pages) = 0;
 
   /// How many scans are worth their cost while as many pages fault as near memory holds; 0: the
   /// policy makes nothing of them.
   [[nodiscard]] virtual unsigned scans_per_turnover() const = 0;
+
+ protected:
+  ~Replacement() = default;
 };
-
-/// The names of all policies, for choices and messages.
-[[nodiscard]] std::span<const std::string_view> replacement_names();
-
-/// A policy by its name, for a near memory of `capacity` pages. Throws InputError for a name that
-/// is none, and for a capacity of 0.
-[[nodiscard]] std::unique_ptr<Replacement> make_replacement(std::string_view name,
-                                                            PageIndex capacity);
 
 }  // namespace nearfar::policy

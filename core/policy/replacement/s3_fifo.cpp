@@ -15,7 +15,7 @@ namespace {
 /// The paper counts accesses, and asks for two in the small queue. A scan tells of one, however
 /// many there were, so one is enough here. A page found in limbo has been used, and enters the main
 /// queue.
-class S3Fifo final : public Replacement {
+class S3Fifo final : public QueuedReplacement<2> {
  public:
   explicit S3Fifo(PageIndex capacity) { resize(capacity); }
 
@@ -23,14 +23,18 @@ class S3Fifo final : public Replacement {
   void second_chance(PageIndex page) override { insert(main, page); }
   void scanned(std::span<const Scanned> pages) override {
     for (const Scanned& found : pages) {
-      if (!found.accessed || !pages_.holds(found.page)) continue;
-      pages_.set_mark(found.page, std::min<std::uint8_t>(most_uses, uses(found.page) + 1));
+      if (!found.accessed || !mine(found.page)) continue;
+      pages_.set_mark(found.page, std::min(most_uses + 0U, uses(found.page) + 1U));
     }
   }
-  void released(PageIndex page) override { pages_.forget(page); }
-  void refused(PageIndex page) override { insert(main, page); }
 
-  PageIndex evict() override {
+  void resize(PageIndex capacity) override {
+    most_small_ = std::max<PageIndex>(1, capacity / 10);
+    remembered_ = std::max<PageIndex>(1, capacity - capacity / 10);
+  }
+
+ private:
+  PageIndex choose() override {
     while (pages_.size(small) >= most_small_ || pages_.size(main) == 0) {
       const PageIndex page = pages_.front(small);
       if (page == no_page) return no_page;
@@ -44,38 +48,30 @@ class S3Fifo final : public Replacement {
     }
     PageIndex page = pages_.front(main);
     while (uses(page) != 0) {
-      pages_.set_mark(page, uses(page) - 1);
+      pages_.set_mark(page, uses(page) - 1U);
       pages_.move_to_back(main, page);
       page = pages_.front(main);
     }
     pages_.remove(page);
     return page;
   }
+  void readmitted(PageIndex page) override { insert(main, page); }
 
-  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
-  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
-  void resize(PageIndex capacity) override {
-    most_small_ = std::max<PageIndex>(1, capacity / 10);
-    remembered_ = std::max<PageIndex>(1, capacity - capacity / 10);
-  }
-  void reserve(PageIndex pages) override { pages_.reserve(pages); }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
-
- private:
   enum Queue : std::uint8_t { small = 1, main = 2 };
+  static constexpr std::uint32_t departures = PageRecord::notes;  // told apart
   static constexpr std::uint8_t most_uses = 3;
   static constexpr std::uint8_t left_small = 15;  // the mark of a page that its note tells about
 
   [[nodiscard]] std::uint8_t uses(PageIndex page) const { return pages_.mark(page); }
   [[nodiscard]] bool remembered(PageIndex page) const {
-    return pages_.mark(page) == left_small && departures_ - pages_.note(page) < remembered_;
+    return pages_.mark(page) == left_small &&
+           (departures_ - pages_.note(page)) % departures < remembered_;
   }
   void insert(Queue queue, PageIndex page) {
     pages_.push_back(queue, page);
     pages_.set_mark(page, 0);
   }
 
-  PageQueues<2> pages_;
   PageIndex most_small_ = 0;
   PageIndex remembered_ = 0;
   std::uint32_t departures_ = 0;  // from the small queue
@@ -83,8 +79,8 @@ class S3Fifo final : public Replacement {
 
 }  // namespace
 
-std::unique_ptr<Replacement> make_s3_fifo(PageIndex capacity) {
-  return std::make_unique<S3Fifo>(capacity);
+Replacement& make_s3_fifo(ReplacementStorage& at, PageIndex capacity) {
+  return make_at<S3Fifo>(at, capacity);
 }
 
 }  // namespace nearfar::policy

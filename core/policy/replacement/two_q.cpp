@@ -12,7 +12,7 @@ namespace {
 /// is remembered for as many departures as half of near memory (A1out), and if it returns meanwhile
 /// it enters the main queue (Am), which is ordered by last use, as the scans show it. A page found
 /// in limbo has come back sooner than any remembered one, and is treated so.
-class TwoQ final : public Replacement {
+class TwoQ final : public QueuedReplacement<2> {
  public:
   explicit TwoQ(PageIndex capacity) { resize(capacity); }
 
@@ -25,10 +25,14 @@ class TwoQ final : public Replacement {
       }
     }
   }
-  void released(PageIndex page) override { pages_.forget(page); }
-  void refused(PageIndex page) override { pages_.push_back(main, page); }
 
-  PageIndex evict() override {
+  void resize(PageIndex capacity) override {
+    most_in_ = std::max<PageIndex>(1, capacity / 4);
+    remembered_ = std::max<PageIndex>(1, capacity / 2);
+  }
+
+ private:
+  PageIndex choose() override {
     const bool from_in = pages_.size(in) > most_in_ || pages_.size(main) == 0;
     const PageIndex page = pages_.front(from_in ? in : main);
     if (page == no_page) return page;
@@ -37,25 +41,17 @@ class TwoQ final : public Replacement {
     if (from_in) pages_.set_note(page, ++departures_);
     return page;
   }
+  void readmitted(PageIndex page) override { pages_.push_back(main, page); }
 
-  [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
-  [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
-  void resize(PageIndex capacity) override {
-    most_in_ = std::max<PageIndex>(1, capacity / 4);
-    remembered_ = std::max<PageIndex>(1, capacity / 2);
-  }
-  void reserve(PageIndex pages) override { pages_.reserve(pages); }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
-
- private:
   enum Queue : std::uint8_t { in = 1, main = 2 };
+  static constexpr std::uint32_t departures = PageRecord::notes;  // told apart
   static constexpr std::uint8_t left_in = 1;  // the mark of a page that its note tells about
 
   [[nodiscard]] bool remembered(PageIndex page) const {
-    return pages_.mark(page) == left_in && departures_ - pages_.note(page) < remembered_;
+    return pages_.mark(page) == left_in &&
+           (departures_ - pages_.note(page)) % departures < remembered_;
   }
 
-  PageQueues<2> pages_;
   PageIndex most_in_ = 0;
   PageIndex remembered_ = 0;
   std::uint32_t departures_ = 0;  // from A1in
@@ -63,8 +59,8 @@ class TwoQ final : public Replacement {
 
 }  // namespace
 
-std::unique_ptr<Replacement> make_two_q(PageIndex capacity) {
-  return std::make_unique<TwoQ>(capacity);
+Replacement& make_two_q(ReplacementStorage& at, PageIndex capacity) {
+  return make_at<TwoQ>(at, capacity);
 }
 
 }  // namespace nearfar::policy

@@ -1,0 +1,17 @@
+#include "policy/replacement/registry.h"
+
+namespace nearfar::policy {
+namespace {
+
+constexpr std::array entries = {
+    ReplacementEntry{"fifo", make_fifo_replacement}, ReplacementEntry{"clock", make_clock},
+    ReplacementEntry{"lru-approx", make_lru_approx}, ReplacementEntry{"2q", make_two_q},
+    ReplacementEntry{"s3-fifo", make_s3_fifo},       ReplacementEntry{"raminate", make_raminate},
+    ReplacementEntry{"regret", make_regret},
+};
+
+}  // namespace
+
+std::span<const ReplacementEntry> replacements() { return entries; }
+
+}  // namespace nearfar::policy
