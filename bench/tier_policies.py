@@ -17,7 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from nearfar import _core
-from nearfar.simulate.tier_replay import POLICIES, try_size
+from nearfar.results.faults import POLICIES
+from nearfar.simulate.tier_replay import try_size
 
 SHARES = (0.05, 0.10, 0.25, 0.50)
 VISITS_A_PAGE = 200

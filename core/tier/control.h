@@ -51,7 +51,8 @@ struct Control {
   std::uint64_t magic;
   std::atomic<std::uint64_t> limit_pages;  ///< may change while the tree runs
   std::uint64_t far_slots;
-  std::uint64_t reserved;
+  std::uint32_t policy;  ///< by its position among all
+  std::int32_t fault_log;  ///< the launcher's number for the file that faults are recorded in, or 0
   std::atomic<std::uint64_t> near_total;
   std::atomic<std::uint64_t> managed_total;
   std::atomic<std::uint64_t> slots_end;

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "policy/replacement/replacement.h"
+#include "tier/fault_log.h"
+
 namespace nearfar::tier {
 
 using PageNumber = std::uint32_t;
@@ -13,59 +16,71 @@ inline constexpr Slot no_slot = ~Slot{0};
 /// Where a page's contents are.
 enum class State : std::uint8_t {
   fresh,  ///< nowhere: never touched, or given back; reads as zeros
-  near,   ///< in its place, and in the list of resident pages
-  limbo,  ///< taken out of its place but still in RAM; `next` is its position in the ring
+  near,   ///< in its place, and one of the policy's resident pages
+  limbo,  ///< taken out of its place but still in RAM, at `position` in the ring
   far,    ///< in its slot only
 };
 
-/// What is known of one page, 16 bytes. All zeros is a fresh page.
+/// What the pager knows of one page, 8 bytes. All zeros is a fresh page.
 struct Page {
-  PageNumber next;          ///< in the list of resident pages, or the position in limbo
-  PageNumber previous;      ///< in the list
-  Slot slot_plus_one;       ///< a copy in the far file, of which a resident page may be ahead
+  Slot slot_plus_one;      ///< a copy in the far file, of which a resident page may be ahead
+  std::uint16_t position;  ///< in limbo
   State state;
-  bool borrowed;            ///< the slot belongs to the process that this one was forked from
-  std::uint16_t unused;
+  bool borrowed;           ///< the slot belongs to the process that this one was forked from
 
   [[nodiscard]] Slot slot() const { return slot_plus_one - 1; }
   void set_slot(Slot slot) { slot_plus_one = slot + 1; }
 };
-static_assert(sizeof(Page) == 16);
+static_assert(sizeof(Page) == 8);
 
-/// The state of every page of the arena, flat, and the resident ones in the order in which they
-/// came. The memory is the caller's and must start as zeros; groups of pages that were never used
-/// are never read, so that they cost nothing.
+/// The state of every page of the arena, flat, and the policy that says which resident page leaves.
+/// The memory is the caller's and must start as zeros; groups of pages that were never used are
+/// never read, so that they cost nothing.
+///
+/// The policy knows pages by dense numbers: groups are numbered in the order of their first use, so
+/// that what it keeps of them lies together, however large the gaps between them.
 class PageTable {
  public:
   /// Pages whose entries share a page of memory.
-  static constexpr std::size_t group = 256;
+  static constexpr std::size_t group = 512;
+
+  /// What is known of groups; one entry for each group of the arena in either array.
+  struct Groups {
+    std::uint32_t* rank_plus_one;  ///< when a group was first used; 0: not yet
+    std::uint32_t* of_rank;  ///< the group that was used as the n-th
+  };
 
   PageTable() = default;
-  /// `groups` has one byte for each `group` of `pages`.
-  PageTable(Page* pages, std::uint8_t* groups, std::size_t count)
-      : pages_(pages), groups_(groups), count_(count) {}
+  PageTable(Page* pages, Groups groups, std::size_t count, policy::Replacement& policy,
+            std::uint64_t limit)
+      : pages_(pages), groups_(groups), count_(count), policy_(&policy), limit_(limit) {}
 
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] Page& operator[](PageNumber page) { return pages_[page]; }
   [[nodiscard]] const Page& operator[](PageNumber page) const { return pages_[page]; }
+  [[nodiscard]] FaultLog& log() { return log_; }
 
   /// The state, without touching an entry that was never written.
   [[nodiscard]] State state(PageNumber page) const {
-    return groups_[page / group] == 0 ? State::fresh : pages_[page].state;
+    return groups_.rank_plus_one[page / group] == 0 ? State::fresh : pages_[page].state;
   }
 
-  /// Must come before a page's entry is written. True if that costs a new page of memory.
-  bool use(PageNumber page) {
-    std::uint8_t& used = groups_[page / group];
-    const bool first = used == 0;
-    used = 1;
-    return first;
+  /// Must come before a page's entry is written. How many new pages of memory that costs.
+  std::size_t use(PageNumber page) {
+    std::uint32_t& rank = groups_.rank_plus_one[page / group];
+    if (rank != 0) return 0;
+    const std::size_t before = policy_pages(used_groups_);
+    groups_.of_rank[used_groups_] = static_cast<std::uint32_t>(page / group);
+    rank = ++used_groups_;
+    return 1 + policy_pages(used_groups_) - before;
   }
+  /// The most that `use` may cost.
+  [[nodiscard]] std::size_t most_use() const { return 1 + policy_pages(1); }
 
   /// The first page from `page` on, before `end`, that is not fresh; `end` if there is none.
   [[nodiscard]] PageNumber next_used(PageNumber page, PageNumber end) const {
     while (page < end) {
-      if (groups_[page / group] == 0) {
+      if (groups_.rank_plus_one[page / group] == 0) {
         page = static_cast<PageNumber>((page / group + 1) * group);
       } else if (pages_[page].state == State::fresh) {
         ++page;
@@ -76,34 +91,71 @@ class PageTable {
     return end;
   }
 
-  [[nodiscard]] std::size_t resident() const { return resident_; }
-  [[nodiscard]] PageNumber oldest() const { return oldest_; }
-
-  /// Makes a page resident, the newest of all.
-  void push(PageNumber page) {
-    pages_[page].state = State::near;
-    pages_[page].next = no_page;
-    pages_[page].previous = newest_;
-    (newest_ == no_page ? oldest_ : pages_[newest_].next) = page;
-    newest_ = page;
-    ++resident_;
+  [[nodiscard]] std::size_t resident() const { return policy_->resident(); }
+  /// Near memory has so many pages in all; the policy was made for those of the constructor.
+  void resize(std::uint64_t limit) {
+    if (limit == limit_) return;
+    limit_ = limit;
+    policy_->resize(limit < policy::most_pages ? static_cast<policy::PageIndex>(limit)
+                                               : policy::most_pages);
   }
 
-  /// Takes a resident page out of the list; its state is the caller's to say.
+  /// Makes a page resident that came in, as it was touched or another beside it.
+  void push(PageNumber page, bool touched = true) {
+    pages_[page].state = State::near;
+    log_.add(touched ? FaultLog::Event::fault : FaultLog::Event::ahead, dense(page));
+    policy_->fault(dense(page));
+  }
+  /// Makes a page resident that was touched in limbo.
+  void take_back(PageNumber page) {
+    pages_[page].state = State::near;
+    log_.add(FaultLog::Event::second_chance, dense(page));
+    policy_->second_chance(dense(page));
+  }
+  /// The page that should leave, resident no more; its state is the caller's to say. `no_page` if
+  /// none is resident.
+  [[nodiscard]] PageNumber evict() {
+    const policy::PageIndex chosen = policy_->evict();
+    if (chosen == policy::no_page) return no_page;
+    log_.add(FaultLog::Event::evicted, chosen);
+    return static_cast<PageNumber>(groups_.of_rank[chosen / group] * group + chosen % group);
+  }
+  /// That page cannot leave, and is resident again.
+  void refuse(PageNumber page) {
+    log_.add(FaultLog::Event::refused, dense(page));
+    policy_->refused(dense(page));
+  }
+  /// The contents of a page are gone; its state is the caller's to say.
   void remove(PageNumber page) {
-    const Page& entry = pages_[page];
-    (entry.previous == no_page ? oldest_ : pages_[entry.previous].next) = entry.next;
-    (entry.next == no_page ? newest_ : pages_[entry.next].previous) = entry.previous;
-    --resident_;
+    log_.add(FaultLog::Event::released, dense(page));
+    policy_->released(dense(page));
+  }
+  /// The contents of a page are another's now, which was fresh; their states are the caller's.
+  void rename(PageNumber from, PageNumber to) {
+    log_.add(FaultLog::Event::moved_from, dense(from));
+    log_.add(FaultLog::Event::moved_to, dense(to));
+    policy_->moved(dense(from), dense(to));
   }
 
  private:
+  /// By which the policy knows a page of a group in use.
+  [[nodiscard]] policy::PageIndex dense(PageNumber page) const {
+    return static_cast<policy::PageIndex>((groups_.rank_plus_one[page / group] - 1) * group +
+                                          page % group);
+  }
+  /// Pages of memory that the policy needs for so many groups.
+  [[nodiscard]] std::size_t policy_pages(std::size_t groups) const {
+    constexpr std::size_t bytes = 4096;
+    return (groups * group * policy_->bytes_per_page() + bytes - 1) / bytes;
+  }
+
   Page* pages_ = nullptr;
-  std::uint8_t* groups_ = nullptr;
+  Groups groups_{};
   std::size_t count_ = 0;
-  std::size_t resident_ = 0;
-  PageNumber oldest_ = no_page;
-  PageNumber newest_ = no_page;
+  policy::Replacement* policy_ = nullptr;
+  FaultLog log_;
+  std::uint32_t used_groups_ = 0;
+  std::uint64_t limit_ = 0;
 };
 
 }  // namespace nearfar::tier

@@ -33,6 +33,7 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
 
 void Pager::start(std::int32_t process) {
   if (!budget_.join(process)) os::fail("more than 256 processes in one tree");
+  table_.log().become(process);
   watch();
   allow_fork(false);
   status_ = os::open_status();
@@ -91,7 +92,8 @@ void Pager::fault(os::Place at) {
 }
 
 void Pager::use(PageNumber page) {
-  if (table_.use(page)) budget_.charge(1);
+  const std::size_t cost = table_.use(page);
+  if (cost != 0) budget_.charge(cost);
 }
 
 void Pager::bring_in(PageNumber page) {
@@ -110,17 +112,16 @@ void Pager::bring_in(PageNumber page) {
 
 /// Makes missing pages resident; how many. None if the program no longer has them mapped.
 std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
-  constexpr std::size_t table_pages = 2;  // that a run may be the first to need
+  const std::size_t table_pages = 2 * table_.most_use();  // a run may be the first in two groups
   if (!reserve(count + table_pages)) {
     budget_.charge(count + table_pages);
     control_.add(Count::over_budget, count);
   }
-  std::size_t new_groups = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    new_groups += table_.use(static_cast<PageNumber>(page + i)) ? 1 : 0;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < count; ++i) used += table_.use(static_cast<PageNumber>(page + i));
   const std::size_t done = copy_in(page, count, from);
-  for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(page + i));
-  budget_.release(count + table_pages - done - new_groups);
+  for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(page + i), i == 0);
+  budget_.release(count + table_pages - done - used);
   return done;
 }
 
@@ -151,9 +152,9 @@ void Pager::read_far(PageNumber page, std::size_t count) {
   }
 }
 
-void Pager::arrived(PageNumber page) {
+void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
-  table_.push(page);
+  table_.push(page, touched);
 }
 
 /// A fault on a resident page: two threads touched it at once, and it is there. Or the program
@@ -163,7 +164,7 @@ void Pager::settle(PageNumber page) {
 }
 
 void Pager::take_back(PageNumber page) {
-  const std::size_t position = table_[page].next;
+  const std::size_t position = table_[page].position;
   if (uffd_.move(place(page), staged(position), page_bytes).bytes == 0) {
     // The kernel moves pages only between writable mappings; the program has protected this one.
     const void* contents = os::pointer(staged(position));
@@ -172,7 +173,7 @@ void Pager::take_back(PageNumber page) {
   }
   control_.add(Count::second_chances);
   limbo_.remove(position);
-  table_.push(page);
+  table_.take_back(page);
 }
 
 void Pager::sample() {

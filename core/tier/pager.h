@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tier/budget.h"
 #include "tier/children.h"
@@ -105,7 +106,7 @@ class Pager {
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
   void read_far(PageNumber page, std::size_t count);
-  void arrived(PageNumber page);
+  void arrived(PageNumber page, bool touched = true);
   void settle(PageNumber page);
   void take_back(PageNumber page);
 
@@ -114,7 +115,8 @@ class Pager {
   bool more_room(int& naps);
   std::size_t evict();
   std::size_t displace(std::size_t most);
-  std::size_t displace_run(std::size_t most);
+  std::size_t displace_all(std::span<const PageNumber> chosen);
+  std::size_t displace_run(PageNumber first, std::size_t count);
   void refused(PageNumber page, long error);
   std::size_t drain(std::size_t most);
   void write_out(PageNumber page, const void* contents);

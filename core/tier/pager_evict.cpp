@@ -1,5 +1,7 @@
 // How pages leave: out of their place into limbo, and from there to the far file.
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <ctime>
 
@@ -68,23 +70,42 @@ std::size_t Pager::evict() {
   return displaced == batch ? displaced : displaced + drain(batch);
 }
 
+/// Takes up to `most` pages, as the policy names them, into limbo; how many.
 std::size_t Pager::displace(std::size_t most) {
+  table_.resize(budget_.limit());
   std::size_t done = 0;
-  for (std::size_t tries = table_.resident(); done < most && tries > 0; --tries)
-    done += displace_run(most - done);
+  for (std::size_t tries = table_.resident(); done < most && tries > 0;) {
+    std::array<PageNumber, batch> chosen;
+    const std::size_t wanted = std::min({most - done, tries, chosen.size()});
+    std::size_t count = 0;
+    while (count < wanted && (chosen[count] = table_.evict()) != no_page) ++count;
+    if (count == 0) break;
+    tries -= count;
+    // In the order of addresses, so that those side by side are moved at once.
+    std::sort(chosen.begin(), chosen.begin() + count);
+    done += displace_all({chosen.data(), count});
+  }
   return done;
 }
 
-/// Moves the oldest pages that lie side by side into limbo; how many.
-std::size_t Pager::displace_run(std::size_t most) {
-  const PageNumber first = table_.oldest();
-  if (first == no_page) return 0;
-  const std::size_t position = limbo_.next_position();
-  std::size_t run = 1;
-  while (run < most && position + run < limbo_.capacity() &&
-         table_[static_cast<PageNumber>(first + run - 1)].next == first + run) {
-    ++run;
+/// Moves chosen pages into limbo, or tells the policy that they cannot leave; how many moved.
+std::size_t Pager::displace_all(std::span<const PageNumber> chosen) {
+  std::size_t done = 0;
+  while (!chosen.empty()) {
+    std::size_t run = 1;
+    while (run < chosen.size() && chosen[run] == chosen[0] + run) ++run;
+    const std::size_t moved = displace_run(chosen[0], run);
+    done += moved;
+    chosen = chosen.subspan(std::max<std::size_t>(1, moved));
   }
+  return done;
+}
+
+/// Moves chosen pages that lie side by side into limbo; how many, from the first on. If none, the
+/// first is taken care of.
+std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
+  const std::size_t position = limbo_.next_position();
+  const std::size_t run = std::min(count, limbo_.capacity() - position);
   os::Moved moved = uffd_.move(staged(position), place(first), run * page_bytes);
   if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_) {
     // Shared since a fork: as if the program had written to it, the page gets a copy of its own.
@@ -94,9 +115,8 @@ std::size_t Pager::displace_run(std::size_t most) {
   const std::size_t done = moved.bytes / page_bytes;
   for (std::size_t i = 0; i < done; ++i) {
     const auto page = static_cast<PageNumber>(first + i);
-    table_.remove(page);
     table_[page].state = State::limbo;
-    table_[page].next = static_cast<PageNumber>(position + i);
+    table_[page].position = static_cast<std::uint16_t>(position + i);
     limbo_.push(page);
   }
   control_.add(Count::evictions, done);
@@ -104,7 +124,8 @@ std::size_t Pager::displace_run(std::size_t most) {
   return done;
 }
 
-/// The kernel did not move a resident page: it is gone, pinned for a device, or protected.
+/// The kernel did not move a page that the policy has named: it is gone, pinned for a device, or
+/// protected.
 void Pager::refused(PageNumber page, long error) {
   if (error == -ENOENT) {  // the program gave it back by a system call of its own
     forget(page);
@@ -112,8 +133,7 @@ void Pager::refused(PageNumber page, long error) {
     return;
   }
   control_.add(Count::pinned);
-  table_.remove(page);
-  table_.push(page);
+  table_.refuse(page);
 }
 
 /// Finishes up to `most` of the pages that have been in limbo longest; how many.
@@ -175,11 +195,11 @@ void Pager::drop_slot(Page& entry) {
 void Pager::forget(PageNumber page) {
   Page& entry = table_[page];
   if (entry.state == State::near) {
-    table_.remove(page);
     budget_.release(1);
   } else if (entry.state == State::limbo) {
-    release_staged(entry.next);
+    release_staged(entry.position);
   }
+  table_.remove(page);
   drop_slot(entry);
   entry.state = State::fresh;
   budget_.managed(-1);

@@ -154,6 +154,7 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   watch();
   allow_fork(false);
   budget_.become(*forking_->member, process);
+  table_.log().become(process);
   const ForkLog* const log = fork_log_;
   spare_ = log->spare;
   fork_log_ = nullptr;

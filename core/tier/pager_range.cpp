@@ -51,10 +51,11 @@ bool Pager::move(os::Place from, os::Place to, std::size_t length) {
     moved.set_slot(old.slot());
     moved.borrowed = old.borrowed;
     if (old.state == State::limbo) {
-      limbo_.rename(old.next, target);
-      moved.next = old.next;
+      limbo_.rename(old.position, target);
+      moved.position = old.position;
     }
-    if (old.state != State::near) moved.state = old.state;
+    moved.state = old.state;
+    table_.rename(page, target);
     old.set_slot(no_slot);
     old.borrowed = false;
     old.state = State::fresh;
@@ -62,7 +63,7 @@ bool Pager::move(os::Place from, os::Place to, std::size_t length) {
   return true;
 }
 
-/// Moves what lies in a page's place, and makes the target resident. False if it lies there no
+/// Moves what lies in a page's place to another. False if it lies there no
 /// more, as the program gave it back by a system call of its own.
 bool Pager::move_resident(PageNumber from, PageNumber to) {
   const os::Moved moved = uffd_.move(place(to), place(from), page_bytes);
@@ -78,8 +79,6 @@ bool Pager::move_resident(PageNumber from, PageNumber to) {
     os::advise(place(from), page_bytes, MADV_DONTNEED);
     budget_.release(1);
   }
-  table_.remove(from);
-  table_.push(to);
   return true;
 }
 

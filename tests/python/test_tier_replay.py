@@ -12,8 +12,9 @@ import pytest
 import nearfar
 from conftest import Run
 from nearfar import _core
+from nearfar.results.faults import POLICIES
 from nearfar.results.tiered import TierReplay
-from nearfar.simulate.tier_replay import POLICIES, SCAN_NS_PER_PAGE
+from nearfar.simulate.tier_replay import SCAN_NS_PER_PAGE
 
 PAGE = 4096
 Refused = Callable[..., str]

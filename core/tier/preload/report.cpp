@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "policy/replacement/registry.h"
 #include "tier/os/system.h"
 #include "tier/preload/environment.h"
 
@@ -62,8 +63,9 @@ void write_json(const Control& control, int descriptor) {
   const std::uint64_t managed = count(control, Count::managed_peak);
   const std::uint64_t unmanaged = count(control, Count::unmanaged_peak);
   Text text;
-  text << "{\n \"schema\": \"nearfar/tier/1\",\n \"status\": null,\n \"near_limit_bytes\": "
-       << control.limit_pages.load() * os::page_bytes
+  text << "{\n \"schema\": \"nearfar/tier/1\",\n \"status\": null,\n \"policy\": \""
+       << policy::replacements()[control.policy].name.data()
+       << "\",\n \"near_limit_bytes\": " << control.limit_pages.load() * os::page_bytes
        << ",\n \"near_peak_bytes\": " << count(control, Count::near_peak) * os::page_bytes
        << ",\n \"far_peak_bytes\": " << count(control, Count::slots_peak) * os::page_bytes
        << ",\n \"managed_peak_bytes\": " << managed * os::page_bytes

@@ -1,8 +1,12 @@
 #include "tier/preload/runtime.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
+#include "policy/replacement/registry.h"
 #include "tier/lock.h"
 
 namespace nearfar::tier::preload {
@@ -37,6 +41,30 @@ T* reserve_array(std::size_t count) {
   return os::pointer<T>(at);
 }
 
+/// What the pages of a tree are replaced by, with room for what it keeps of so many.
+policy::Replacement& make_policy(const Control& control, std::size_t pages) {
+  static policy::ReplacementStorage storage;
+  const auto all = policy::replacements();
+  if (control.policy >= all.size()) os::fail("the launcher is of another version");
+  const std::uint64_t near = std::max<std::uint64_t>(1, control.limit_pages);
+  const auto most = static_cast<std::uint64_t>(policy::most_pages);
+  policy::Replacement& policy =
+      all[control.policy].make(storage, static_cast<policy::PageIndex>(std::min(near, most)));
+  policy.keep_in(reserve_array<std::byte>(pages * policy.bytes_per_page()));
+  return policy;
+}
+
+void open_log(int process, int descriptor, FaultLog& log) {
+  const int file = os::open_of(process, descriptor);
+  const long bytes = file < 0 ? file : os::call(__NR_lseek, file, 0, SEEK_END);
+  if (bytes < 0) os::fail("the file that faults are recorded in cannot be opened", bytes);
+  const auto length = static_cast<std::size_t>(bytes);
+  const long at = os::map(0, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file);
+  if (at < 0) os::fail("the file that faults are recorded in cannot be mapped", at);
+  os::call(__NR_close, file);
+  log = FaultLog(os::pointer<FaultLog::Head>(static_cast<os::Place>(at)), length);
+}
+
 /// Room for something that is made when it is first needed, and never destroyed: threads use it
 /// until the process ends.
 template <typename T>
@@ -60,8 +88,11 @@ Runtime* start() {
   os::Place base = 0;
   const std::size_t length = reserve_region(base);
   const std::size_t pages = length / page_bytes;
-  const PageTable table(reserve_array<Page>(pages),
-                        reserve_array<std::uint8_t>(pages / PageTable::group), pages);
+  const std::size_t groups = pages / PageTable::group;
+  PageTable table(reserve_array<Page>(pages),
+                  {reserve_array<std::uint32_t>(groups), reserve_array<std::uint32_t>(groups)},
+                  pages, make_policy(control, pages), control.limit_pages);
+  if (control.fault_log != 0) open_log(launch.process, control.fault_log, table.log());
   auto* const users = os::pointer<Slots::Users>(os::place(&control) + Control::bytes);
   std::construct_at(&pager.value, Region{.base = base, .length = length}, table, control,
                     Slots(control, users), FarFile(launch.far));

@@ -8,8 +8,9 @@ from nearfar.cli.options import add_output, complain, emit, wants_text, write_js
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.report.tiered import tier_replay_text
+from nearfar.results.faults import POLICIES
 from nearfar.results.tiered import TierReplay
-from nearfar.simulate.tier_replay import POLICIES, tier_replay
+from nearfar.simulate.tier_replay import tier_replay
 from nearfar.simulate.trace import FORMATS
 
 

@@ -15,12 +15,14 @@ from nearfar.cli.parser import Parser
 from nearfar.errors import InputError, suggestion
 from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, BYTES, TIME
+from nearfar.results.faults import POLICIES
 from nearfar.simulate.program_elf import Command, command
-from nearfar.simulate.tier_replay import POLICIES
 from nearfar.tier.control import PAGE
+from nearfar.tier.launch import DEFAULT_POLICY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.outcome import Outcome
-from nearfar.tier.swap_outcome import DEFAULT_POLICY, SwapOutcome
+from nearfar.tier.swap_outcome import DEFAULT_POLICY as SWAP_POLICY
+from nearfar.tier.swap_outcome import SwapOutcome
 
 _EMULATED = {"latency": TIME, "bandwidth": BANDWIDTH}
 _LONGEST = TIME.units["s"]
@@ -61,9 +63,14 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--policy",
-        choices=POLICIES,
-        help=f"with --backend swap: which page leaves; of {', '.join(POLICIES)}; "
-        f"default: {DEFAULT_POLICY}",
+        metavar="NAME",
+        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}, with "
+        f"--backend swap {SWAP_POLICY}",
+    )
+    parser.add_argument(
+        "--record-faults",
+        metavar="FILE",
+        help="a file to be made of what the policy is told and answers, for tier replay",
     )
     add_output(parser)
 
@@ -88,8 +95,6 @@ def run(args: argparse.Namespace) -> int:
 def _launch(args: argparse.Namespace, program: Command) -> Outcome:
     if args.far is None:
         raise InputError("--far: found none, expected FILE, anonymous or node:N, or --backend swap")
-    if args.policy is not None:
-        raise InputError("--policy: is for --backend swap; --backend uffd evicts by fifo")
     return launch(
         program.file,
         program.arguments,
@@ -97,6 +102,8 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         near_bytes=args.near,
         far=args.far,
         page_delay_ps=args.emulate,
+        policy=args.policy or DEFAULT_POLICY,
+        record_faults=args.record_faults,
     )
 
 
@@ -108,9 +115,11 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         )
     if args.emulate:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
+    if args.record_faults is not None:
+        raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
     from nearfar.tier.swapped import run_swapped
 
-    policy = args.policy or DEFAULT_POLICY
+    policy = args.policy or SWAP_POLICY
     return run_swapped(program.file, program.arguments, near_bytes=args.near, policy=policy)
 
 

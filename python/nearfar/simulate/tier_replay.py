@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import InputError
 from nearfar.measure.quantity import choice, parse_size
 from nearfar.measure.run import Progress
+from nearfar.results.faults import POLICIES, is_faults, read_faults
 from nearfar.results.tiered import NearSize, Paged, TierReplay
 from nearfar.simulate.trace import FORMATS
 from nearfar.simulate.unpack import exact_end, pieces
@@ -18,7 +20,6 @@ from nearfar.simulate.unpack import exact_end, pieces
 if TYPE_CHECKING:
     from nearfar._core import PageVisits
 
-POLICIES = ("fifo", "clock", "lru-approx", "2q", "s3-fifo", "raminate", "regret")
 PAGE = 4096  # bytes
 
 # Reading and clearing the access bit of a page by clear_refs and smaps took 100 to 170 ns on
@@ -41,8 +42,10 @@ def tier_replay(
 ) -> TierReplay:
     """Play the pages of a trace through each of `policies`, for each size of near memory.
 
-    A size is in bytes ("16 MiB") or of the pages that the trace touches ("25%"). Raises InputError
-    for a trace that cannot be read or has no access, an unknown policy, and a size below a page.
+    The trace may be a record of faults by `tier run --record-faults`, whose visits are the touches
+    that faulted. A size is in bytes ("16 MiB") or of the pages that the trace touches ("25%").
+    Raises InputError for a trace that cannot be read or has no access, an unknown policy, and a
+    size below a page.
     """
     from nearfar import __version__, _core
 
@@ -51,23 +54,40 @@ def tier_replay(
         choice("policy", policy, POLICIES)
     for size in near:
         near_pages(size, 1 << 40)  # refused before the trace is read
-    visits = _core.PageVisits(name=str(trace), format=format)
-    with exact_end(visits):
-        for piece in pieces(trace, progress):
-            visits.feed(piece)
-    visits.finish()
+    if format == "auto" and is_faults(trace):
+        visits, format_name = _faulted(trace), "faults"
+    else:
+        visits = _core.PageVisits(name=str(trace), format=format)
+        with exact_end(visits):
+            for piece in pieces(trace, progress):
+                visits.feed(piece)
+        visits.finish()
+        format_name = visits.format()
     if visits.pages() == 0:
         raise InputError(f"{trace}: found no memory access, expected at least one")
     return TierReplay(
         version=__version__,
         file=Path(trace).name,
-        format=visits.format(),
+        format=format_name,
         page_bytes=PAGE,
         pages=visits.pages(),
         accesses=visits.accesses(),
         visits=visits.visits(),
         sizes=tuple(try_size(visits, near_pages(size, visits.pages()), policies) for size in near),
     )
+
+
+def _faulted(trace: str | Path) -> PageVisits:
+    """The touches of a record of faults: as it does not tell, each is taken for a write."""
+    from nearfar import _core
+
+    visits = _core.PageVisits()
+    numbers: dict[int, int] = {}
+    words = array.array("I")
+    for page in read_faults(trace).touches():
+        words.append(numbers.setdefault(page, len(numbers)) << 1 | 1)
+    visits.add(words.tobytes())
+    return visits
 
 
 def near_pages(size: str, footprint: int) -> int:

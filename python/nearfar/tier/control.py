@@ -10,6 +10,8 @@ import os
 import struct
 from dataclasses import dataclass
 
+from nearfar.results.faults import POLICIES
+
 PAGE = 4096
 NAME = "nearfar-tier"
 
@@ -43,6 +45,7 @@ COUNTS = (
 )
 
 _LIMIT_AT = 8
+_POLICY_AT = 24
 _TOTALS = struct.Struct("<4Q")  # near and managed pages, the far file's slots: end, used
 _TOTALS_AT = 32
 _MEMBER = struct.Struct("<i4xQQQ32x")  # process, pages near, managed, unmanaged
@@ -93,14 +96,16 @@ class Totals:
     far: int
 
 
-def create(near_bytes: int, page_delay_ps: int = 0) -> int:
+def create(near_bytes: int, policy: str, fault_log: int, page_delay_ps: int = 0) -> int:
     """Make the shared memory for a tree with so much near memory: its descriptor.
 
-    `page_delay_ps` is charged for each page that moves from or to far memory.
+    `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
+    recorded in, or 0; `page_delay_ps` is charged for each page that moves from or to far memory.
     """
     memory = os.memfd_create(NAME)
     os.ftruncate(memory, _BYTES + _SLOTS * _SLOT_BYTES)
-    os.pwrite(memory, struct.pack("<4Q", _MAGIC, near_bytes // PAGE, _SLOTS, 0), 0)
+    words = (_MAGIC, near_bytes // PAGE, _SLOTS, POLICIES.index(policy), fault_log)
+    os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     os.pwrite(memory, _ORDERS.pack(1, Residence.FREE, page_delay_ps, 0, 0, 0, 0), _ORDERS_AT)
     return memory
 
@@ -134,6 +139,11 @@ def limit(memory: int) -> int:
     """The near memory that the tree may have, in pages."""
     pages: int = _LONG.unpack(os.pread(memory, _LONG.size, _LIMIT_AT))[0]
     return pages
+
+
+def policy(memory: int) -> str:
+    """What the tree's pages are replaced by, of POLICIES."""
+    return POLICIES[_WORD.unpack(os.pread(memory, _WORD.size, _POLICY_AT))[0]]
 
 
 def set_limit(memory: int, pages: int) -> None:

@@ -13,14 +13,19 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nearfar.errors import InputError, suggestion
+from nearfar.results.faults import POLICIES
 from nearfar.tier import control
 from nearfar.tier.far import far_memory
+from nearfar.tier.faults import recorded_faults
 from nearfar.tier.machine import kills_for_memory, preloaded, require
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import wait_for
+
+DEFAULT_POLICY = "fifo"
 
 
 def run(
@@ -30,26 +35,37 @@ def run(
     dynamic: bool,
     near_bytes: int,
     far: str,
+    policy: str = DEFAULT_POLICY,
+    record_faults: str | None = None,
     page_delay_ps: int = 0,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
     `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
-    is as tier.far has it; `page_delay_ps` is charged for each page that moves from or to it.
-    Raises InputError for a program that cannot be managed, a near memory that is too small, or far
-    memory that cannot be; NearfarError if this machine cannot.
+    is as tier.far has it. `policy`, of POLICIES, says which page leaves; what it is told and
+    answers goes into a new file `record_faults`. `page_delay_ps` is charged for each page that
+    moves from or to far memory. Raises InputError for a program that cannot be managed, a near
+    memory that is too small, far memory that cannot be, an unknown policy, or a file that is
+    there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
     require()
-    with far_memory(far) as far_file, _shared(near_bytes, page_delay_ps) as (memory, bell):
+    if policy not in POLICIES:
+        known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
+        raise InputError(f"--policy: unknown '{policy}', {known}")
+    with (
+        recorded_faults(record_faults, policy, near_bytes // control.PAGE) as fault_log,
+        far_memory(far) as far_file,
+        _shared(near_bytes, policy, fault_log, page_delay_ps) as (memory, bell),
+    ):
         environment = _environment(memory, far_file, bell)
         kills = kills_for_memory()
         with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
             status = wait_for(subprocess.Popen(arguments, executable=file, env=environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
-        return Outcome(status, limit, control.counts(memory), lacked)
+        return Outcome(status, limit, policy, control.counts(memory), lacked)
 
 
 def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
@@ -62,8 +78,11 @@ def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _shared(near_bytes: int, page_delay_ps: int) -> Iterator[tuple[int, int]]:
-    memory, bell = control.create(near_bytes, page_delay_ps), control.open_bell()
+def _shared(
+    near_bytes: int, policy: str, fault_log: int, page_delay_ps: int
+) -> Iterator[tuple[int, int]]:
+    memory = control.create(near_bytes, policy, fault_log, page_delay_ps)
+    bell = control.open_bell()
     try:
         yield memory, bell
     finally:

@@ -15,13 +15,14 @@ _SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run: the exit status as a shell gives it, the last limit, and what was counted.
+    """A run: the exit status as a shell gives it, the last limit, the policy, and what was counted.
 
     `lacked_memory`: SIGKILL ended it, and meanwhile the kernel killed for lack of memory.
     """
 
     status: int
     near_limit_bytes: int
+    policy: str
     counts: Mapping[str, int]
     lacked_memory: bool = False
 
@@ -30,7 +31,7 @@ class Outcome:
         return {
             "schema": SCHEMA,
             "status": self.status,
-            **figures(self.near_limit_bytes, self.counts),
+            **figures(self.near_limit_bytes, self.policy, self.counts),
         }
 
     def text(self) -> str:
@@ -38,10 +39,11 @@ class Outcome:
         return "".join(f"nearfar tier: {line}\n" for line in lines(self.to_dict()))
 
 
-def figures(near_limit_bytes: int, counts: Mapping[str, int]) -> dict[str, Any]:
+def figures(near_limit_bytes: int, policy: str, counts: Mapping[str, int]) -> dict[str, Any]:
     """What results have in common, by the names of JSON."""
     managed, unmanaged = counts["managed_peak"], counts["unmanaged_peak"]
     return {
+        "policy": policy,
         "near_limit_bytes": near_limit_bytes,
         "near_peak_bytes": counts["near_peak"] * PAGE,
         "far_peak_bytes": counts["slots_peak"] * PAGE,
@@ -62,7 +64,7 @@ def lines(result: Mapping[str, Any]) -> list[str]:
         f"{r['faults']} faults: {r['copies_in']} pages copied in, {r['first_touches']} new, "
         f"{r['second_chances']} taken back before they had left; "
         f"threads waited {seconds(r['stall_ns'])}",
-        f"{r['evictions']} evictions: {r['copies_out']} pages copied out, "
+        f"{r['evictions']} evictions by {r['policy']}: {r['copies_out']} pages copied out, "
         f"{r['clean_drops']} dropped clean, {r['zero_drops']} dropped as zeros",
         f"read-ahead {r['read_ahead']} pages, {r['read_ahead_hits']} of them known to be used; "
         f"{r['pinned']} pages found pinned, {r['over_budget']} granted beyond the limit, "

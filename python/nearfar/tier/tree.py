@@ -64,7 +64,7 @@ class Tree:
             "near_bytes": totals.near * PAGE,
             "far_bytes": totals.far * PAGE,
             "managed_bytes": totals.managed * PAGE,
-            **figures(limit, control.counts(self.memory)),
+            **figures(limit, control.policy(self.memory), control.counts(self.memory)),
             "processes": [
                 {
                     "process": member.process,

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "policy/replacement/replacement.h"
+
+namespace nearfar::tier {
+
+/// A record of what a policy was told and what it answered, for `tier replay` and for tests of
+/// policies. The launcher makes the file, which all processes of a tree map and append to
+/// (python/nearfar/tier/faults.py reads it): a head of four words, then a word an event.
+class FaultLog {
+ public:
+  enum class Event : std::uint8_t {
+    fault = 1,      ///< a page was touched and came in
+    ahead,          ///< a page came in beside one that was touched
+    second_chance,  ///< a page was touched in limbo
+    evicted,        ///< the policy named a page
+    refused,        ///< that page could not leave
+    released,       ///< nothing is remembered of a page
+    moved_from,     ///< a page's number changed from this one
+    moved_to,       ///< to this one, in the event after
+  };
+  struct Head {
+    std::uint64_t magic;
+    std::atomic<std::uint64_t> events;  ///< with those that found no room
+    std::uint64_t near_pages;
+    std::uint64_t policy;  ///< by its position among all
+  };
+
+  FaultLog() = default;
+  /// A mapped file of `bytes`.
+  FaultLog(Head* head, std::size_t bytes)
+      : head_(head), most_((bytes - sizeof(Head)) / sizeof(std::uint64_t)) {}
+
+  /// Whose events these are from now on.
+  void become(std::int32_t process) { process_ = static_cast<std::uint32_t>(process); }
+
+  void add(Event event, policy::PageIndex page) {
+    if (head_ == nullptr) return;
+    const std::uint64_t at = head_->events.fetch_add(1, std::memory_order_relaxed);
+    if (at >= most_) return;
+    reinterpret_cast<std::uint64_t*>(head_ + 1)[at] =
+        static_cast<std::uint64_t>(event) << 60U | std::uint64_t{page} << 32U | process_;
+  }
+
+ private:
+  Head* head_ = nullptr;
+  std::uint64_t most_ = 0;
+  std::uint32_t process_ = 0;
+};
+
+}  // namespace nearfar::tier

@@ -1,0 +1,91 @@
+"""Recorded faults: what a replacement policy was told while a program ran, and what it answered.
+
+A file of 64-bit words: a head of four (`MAGIC`, events, near pages, the policy's position in
+`POLICIES`), then one an event: its kind in the highest four bits, the page in the next 28, the
+process in the lower half. Pages are numbered by each process for itself, in groups of 512 in the
+order of their first use. core/tier/fault_log.h writes it.
+"""
+
+from __future__ import annotations
+
+import array
+import enum
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.errors import InputError
+
+POLICIES = ("fifo", "clock", "lru-approx", "2q", "s3-fifo", "raminate", "regret")
+
+MAGIC = b"nffault1"
+HEAD = struct.Struct("<8s3Q")
+
+
+class Event(enum.IntEnum):
+    """What happened to a page, and a policy was told, or answered."""
+
+    FAULT = 1  # it was touched, and came in
+    AHEAD = 2  # it came in beside one that was touched
+    SECOND_CHANCE = 3  # it was touched in limbo
+    EVICTED = 4  # the policy named it
+    REFUSED = 5  # it could not leave
+    RELEASED = 6  # nothing is remembered of it
+    MOVED_FROM = 7  # its number was this
+    MOVED_TO = 8  # and is this now: the event after that
+
+
+TOUCHES = frozenset((Event.FAULT, Event.SECOND_CHANCE))
+
+
+@dataclass(frozen=True)
+class Faults:
+    """A record: the policy, its near memory, and all events in order."""
+
+    policy: str
+    near_pages: int
+    words: Sequence[int]
+
+    def processes(self) -> list[int]:
+        """Those that appear, in the order in which they do."""
+        return list(dict.fromkeys(word & 0xFFFFFFFF for word in self.words))
+
+    def events(self, process: int) -> Iterator[tuple[Event, int]]:
+        """What happened in one process: events and pages."""
+        for word in self.words:
+            if word & 0xFFFFFFFF == process:
+                yield Event(word >> 60), word >> 32 & 0xFFFFFFF
+
+    def touches(self) -> Iterator[int]:
+        """The touches that faulted in all processes, each page by a number of its own."""
+        for word in self.words:
+            if word >> 60 in TOUCHES:
+                yield word & 0xFFFFFFFFFFFFFFF
+
+
+def is_faults(path: str | Path) -> bool:
+    """Whether a file is such a record, by its first bytes. Raises InputError if it is none."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def read_faults(path: str | Path) -> Faults:
+    """Read a record. Raises InputError for a file that is none, or was cut short."""
+    data = Path(path).read_bytes()
+    if len(data) < HEAD.size or not data.startswith(MAGIC):
+        raise InputError(f"{path}: is no record of faults; expected a file of --record-faults")
+    _, count, near_pages, policy = HEAD.unpack_from(data)
+    if len(data) != HEAD.size + 8 * count or policy >= len(POLICIES):
+        raise InputError(
+            f"{path}: found {len(data)} bytes, expected {HEAD.size + 8 * count} of {count} events; "
+            "the record was cut short, or its program is still running"
+        )
+    words = array.array("Q", data[HEAD.size :])
+    if sys.byteorder == "big":
+        words.byteswap()
+    return Faults(POLICIES[policy], near_pages, words)
