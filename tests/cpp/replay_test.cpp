@@ -187,14 +187,14 @@ class SharedDevice : public MockDevice {
   }
 
   void advance(Tick until, Sink& sink) override {
-    MockDevice::advance(until, sink);
-    for (const Completion& completion : sink) {
+    Sink all;
+    MockDevice::advance(until, all);
+    for (const Completion& completion : all) {
       if (completion.kind == Completion::Kind::wake && completion.id == other_port) {
         EXPECT_TRUE(other_sends(until));
       }
+      if (completion.address != other_address) sink.push_back(completion);
     }
-    std::erase_if(sink,
-                  [](const Completion& completion) { return completion.address == other_address; });
   }
 };
 
