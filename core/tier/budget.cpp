@@ -83,11 +83,14 @@ std::uint64_t Budget::processes() const {
   return count;
 }
 
+/// A program that another has become leaves its place to whoever finds that it has ended.
 Member* Budget::place(std::int32_t process) {
-  for (Member& member : control_->members) {
-    std::int32_t nobody = 0;
-    if (member.process.compare_exchange_strong(nobody, process)) return &member;
-  }
+  do {
+    for (Member& member : control_->members) {
+      std::int32_t nobody = 0;
+      if (member.process.compare_exchange_strong(nobody, process)) return &member;
+    }
+  } while (reap());
   return nullptr;
 }
 
