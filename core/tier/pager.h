@@ -67,6 +67,11 @@ class Pager {
   /// Moves contents to fresh pages elsewhere in the region. False if something else covers them.
   [[nodiscard]] bool move(os::Place from, os::Place to, std::size_t length);
 
+  /// The program will use these pages soon, or not for a while. The service asks for
+  /// neither while forking.
+  void will_need(os::Place begin, os::Place end);
+  void cold(os::Place begin, os::Place end);
+
   /// The program puts a mapping of another kind over these pages, or takes it away again. False
   /// if there are too many of them.
   [[nodiscard]] bool cover(os::Place begin, os::Place end);

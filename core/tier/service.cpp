@@ -118,6 +118,12 @@ bool Service::serve(const Request& request) {
     case Request::Kind::sample:
       pager_.sample();
       break;
+    case Request::Kind::will_need:
+      pager_.will_need(request.begin, request.end);
+      break;
+    case Request::Kind::cold:
+      pager_.cold(request.begin, request.end);
+      break;
   }
   return true;
 }

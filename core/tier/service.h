@@ -11,7 +11,17 @@ namespace nearfar::tier {
 
 /// What a thread of the program wants of the pager.
 struct Request {
-  enum class Kind : std::uint8_t { discard, move, cover, uncover, pause, resume, sample };
+  enum class Kind : std::uint8_t {
+    discard,
+    move,
+    cover,
+    uncover,
+    pause,
+    resume,
+    sample,
+    will_need,
+    cold
+  };
   Kind kind = Kind::sample;
   os::Place begin = 0;
   os::Place end = 0;  ///< of a move: the target

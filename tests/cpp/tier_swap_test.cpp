@@ -1,4 +1,4 @@
-// What looks at page tables become: dense numbers, events of a policy, and a pace.
+// What looks at page tables become: dense numbers, what has changed, and a pace.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,25 +12,19 @@
 namespace nearfar::tier::swap {
 namespace {
 
-using policy::Scanned;
-
 /// Writes down what it is told.
-class Listener final : public policy::Replacement {
+class Notes final : public Listener {
  public:
-  void fault(PageIndex page) override { heard.push_back("fault " + std::to_string(page)); }
-  void second_chance(PageIndex) override {}
-  void scanned(std::span<const Scanned>) override {}
-  void released(PageIndex page) override { heard.push_back("released " + std::to_string(page)); }
-  void refused(PageIndex) override {}
-  PageIndex evict() override { return policy::no_page; }
-  [[nodiscard]] PageIndex resident() const override { return 0; }
-  [[nodiscard]] bool is_resident(PageIndex) const override { return false; }
-  void resize(PageIndex) override {}
-  void reserve(PageIndex pages) override { room = pages; }
-  [[nodiscard]] unsigned scans_per_turnover() const override { return 0; }
+  void room(PageIndex end) override { end_ = end; }
+  void came(PageIndex page) override { heard.push_back("came " + std::to_string(page)); }
+  void gone(PageIndex page) override { heard.push_back("gone " + std::to_string(page)); }
+
+  [[nodiscard]] PageIndex end() const { return end_; }
 
   std::vector<std::string> heard;
-  PageIndex room = 0;
+
+ private:
+  PageIndex end_ = 0;
 };
 
 constexpr os::Place page = os::page_bytes;
@@ -38,62 +32,62 @@ constexpr os::Place base = 1000 * Groups::bytes;
 
 class ImageTest : public testing::Test {
  protected:
-  /// One look that shows these runs, and what the policy hears of it.
+  /// One look that shows these runs, and what it tells.
   std::vector<std::string> look(const std::vector<os::Run>& runs) {
-    policy_.heard.clear();
+    notes_.heard.clear();
     image_.begin();
     for (const os::Run& run : runs) image_.add(run);
     image_.end(changes_);
-    return policy_.heard;
+    return notes_.heard;
   }
   static os::Run pages(os::Place first, os::Place end, bool present) {
     return {base + first * page, base + end * page, present};
   }
 
-  Listener policy_;
+  Notes notes_;
   Groups groups_;
-  Image image_{7, groups_, policy_};
+  Image image_{7, groups_, notes_};
   Changes changes_;
 };
 
 using Heard = std::vector<std::string>;
 
-TEST_F(ImageTest, APageThatComesIsAFault) {
-  EXPECT_EQ(look({pages(0, 2, true)}), (Heard{"fault 0", "fault 1"}));
+TEST_F(ImageTest, APageThatComesIsTold) {
+  EXPECT_EQ(look({pages(0, 2, true)}), (Heard{"came 0", "came 1"}));
   EXPECT_EQ(changes_.first_touches, 2U);
-  EXPECT_EQ(look({pages(0, 3, true)}), Heard{"fault 2"});
+  EXPECT_EQ(look({pages(0, 3, true)}), Heard{"came 2"});
   EXPECT_EQ(look({pages(0, 3, true)}), Heard{});
   EXPECT_EQ(image_.present(), 3U);
   EXPECT_EQ(changes_.page_ins, 0U);
 }
 
-TEST_F(ImageTest, APageThatThePolicyNamedAndThatReturnsIsAFault) {
+TEST_F(ImageTest, APageThatWasNamedAndReturnsIsTold) {
   look({pages(0, 2, true)});
   image_.left(1);
   EXPECT_EQ(image_.swapped(), 1U);
   EXPECT_EQ(look({pages(0, 1, true), pages(1, 2, false)}), Heard{});
-  EXPECT_EQ(look({pages(0, 2, true)}), Heard{"fault 1"});
+  EXPECT_EQ(look({pages(0, 2, true)}), Heard{"came 1"});
   EXPECT_EQ(changes_.page_ins, 1U);
   EXPECT_EQ(changes_.kernel_evictions, 0U);
 }
 
 TEST_F(ImageTest, APageThatTheKernelTookIsForgotten) {
   look({pages(5, 6, true)});
-  EXPECT_EQ(look({pages(5, 6, false)}), Heard{"released 5"});
+  EXPECT_EQ(look({pages(5, 6, false)}), Heard{"gone 5"});
   EXPECT_EQ(changes_.kernel_evictions, 1U);
-  EXPECT_EQ(look({pages(5, 6, true)}), Heard{"fault 5"});
+  EXPECT_EQ(look({pages(5, 6, true)}), Heard{"came 5"});
 }
 
 TEST_F(ImageTest, APageThatIsUnmappedIsReleasedWhereverItWas) {
   look({pages(0, 2, true)});
   image_.left(1);
-  EXPECT_EQ(look({pages(63, 64, true)}), (Heard{"released 0", "released 1", "fault 63"}));
+  EXPECT_EQ(look({pages(63, 64, true)}), (Heard{"gone 0", "gone 1", "came 63"}));
 }
 
 TEST_F(ImageTest, NumbersAreByGroupsAndServeAgainWhenAGroupIsEmpty) {
   look({pages(62, 66, true), pages(1000 * 64, 1000 * 64 + 1, true)});
-  EXPECT_EQ(policy_.heard, (Heard{"fault 62", "fault 63", "fault 64", "fault 65", "fault 128"}));
-  EXPECT_EQ(policy_.room, 192U);
+  EXPECT_EQ(notes_.heard, (Heard{"came 62", "came 63", "came 64", "came 65", "came 128"}));
+  EXPECT_EQ(notes_.end(), 192U);
   EXPECT_EQ(groups_.place(65), base + 65 * page);
   EXPECT_EQ(groups_.of(65).owner, 7U);
   look({});

@@ -1,9 +1,10 @@
-"""Programs on two tiers without the launcher."""
+"""Programs on two tiers without the launcher, and programs that advise."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,11 +14,13 @@ from typing import Any
 import pytest
 
 from nearfar.tier.control import COUNTS
-from nearfar.tier.machine import library, obstacle, preloaded
+from nearfar.tier.machine import headers, library, obstacle, preloaded
 from nearfar.tier.outcome import Outcome
 
 _OBSTACLE = obstacle()
 needs_tier = pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+ADVISE = Path(__file__).resolve().parents[2] / "examples" / "tier" / "advise.c"
 MIB = 1 << 20
 
 HOLDS = """
@@ -130,13 +133,39 @@ def test_an_environment_that_cannot_be_used_ends_the_program(
 
 
 @needs_tier
-def test_the_library_is_where_the_command_says(
+def test_the_library_and_the_header_are_where_the_commands_say(
     nearfar: Callable[..., tuple[int, str, str]],
 ) -> None:
     assert nearfar("tier", "library")[1] == f"{library()}:libmimalloc.so.2\n"
+    folder = Path(nearfar("tier", "header")[1].rstrip("\n"))
+    assert (folder / "nearfar" / "tier.h").is_file()
 
 
-def test_the_command_that_prints_its_place_takes_nothing(refused: Callable[..., str]) -> None:
-    assert "too many" in refused("tier", "library", "sort")
-    assert "unknown option '--json'" in refused("tier", "library", "--json", "-")
-    assert "unknown option '--near'" in refused("tier", "library", "--near", "1MiB")
+@pytest.mark.parametrize("verb", ["library", "header"])
+def test_commands_that_print_a_place_take_nothing(refused: Callable[..., str], verb: str) -> None:
+    assert "too many" in refused("tier", verb, "sort")
+    assert "unknown option '--json'" in refused("tier", verb, "--json", "-")
+    assert "unknown option '--near'" in refused("tier", verb, "--near", "1MiB")
+
+
+@needs_tier
+@needs_gcc
+@pytest.mark.parametrize("kind", ["-pie", "-no-pie"])
+def test_a_program_advises_with_the_library_and_runs_without_it(tmp_path: Path, kind: str) -> None:
+    program = tmp_path / "advise"
+    words = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{headers()}", kind]
+    words += ["-fPIE"] if kind == "-pie" else ["-fno-pie"]
+    subprocess.run([*words, "-o", program, ADVISE], check=True)
+    plain = run(program)
+    assert plain.returncode == 0
+    assert "managed: 0\n" in plain.stdout
+    assert "cold: Function not implemented" in plain.stderr
+    far, result = tmp_path / "far", tmp_path / "result.json"
+    managed = run(
+        sys.executable, "-m", "nearfar", "tier", "run", "--near", "16MiB", "--far", far,
+        "--json", result, "--quiet", "--", program,
+    )  # fmt: skip
+    assert managed.returncode == 0
+    assert managed.stdout == plain.stdout.replace("managed: 0", "managed: 1")
+    assert managed.stderr == "copied in while the tables were read: 0 pages\n"
+    assert json.loads(result.read_text())["evictions"] > 8000

@@ -43,7 +43,7 @@ void Image::end(Changes& changes) {
       compare(*old++, now, changes);
     } else {
       now.group = groups_.take({owner_, now.base});
-      policy_.reserve(groups_.end());
+      listener_.room(groups_.end());
       compare({.base = now.base, .group = now.group}, now, changes);
     }
   }
@@ -61,8 +61,8 @@ void Image::compare(const Entry& before, const Entry& now, Changes& changes) {
   const std::uint64_t taken = before.present & now.swapped;
   // A page that the kernel took is forgotten, not far: the policy did not choose it.
   const std::uint64_t gone = (before.present | before.swapped) & ~(now.present | now.swapped);
-  for_each(taken | gone, [&](unsigned which) { policy_.released(Groups::page(now.group, which)); });
-  for_each(came, [&](unsigned which) { policy_.fault(Groups::page(now.group, which)); });
+  for_each(taken | gone, [&](unsigned which) { listener_.gone(Groups::page(now.group, which)); });
+  for_each(came, [&](unsigned which) { listener_.came(Groups::page(now.group, which)); });
   const auto count = [](std::uint64_t set) { return static_cast<unsigned>(std::popcount(set)); };
   changes.page_ins += count(came & before.swapped);
   changes.first_touches += count(came & ~before.swapped);

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "policy/replacement/replacement.h"
 #include "tier/swap/groups.h"
 #include "tier/swap/os/process.h"
 
@@ -16,16 +15,28 @@ struct Changes {
   std::uint64_t kernel_evictions = 0;  ///< went to swap unasked
 };
 
-/// Which pages of a process were in RAM and which in swap at the last look, and how that becomes
-/// the events that a policy knows.
+/// Who is told what looks have shown.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+
+  /// From now on, pages below `end` are named.
+  virtual void room(PageIndex end) = 0;
+  virtual void came(PageIndex page) = 0;
+  /// It is unmapped, or in swap though nobody named it.
+  virtual void gone(PageIndex page) = 0;
+};
+
+/// Which pages of a process were in RAM and which in swap at the last look, and what has changed
+/// since.
 ///
 /// Between two looks a page may come and go unseen. Pages that came between the same two looks are
-/// told to the policy in order of address.
+/// told in order of address.
 class Image {
  public:
   /// `owner`: the process, in the words of `groups`.
-  Image(std::uint32_t owner, Groups& groups, policy::Replacement& policy)
-      : owner_(owner), groups_(groups), policy_(policy) {}
+  Image(std::uint32_t owner, Groups& groups, Listener& listener)
+      : owner_(owner), groups_(groups), listener_(listener) {}
 
   /// A look goes over the process's runs of pages in order of address, between `begin` and `end`.
   void begin();
@@ -53,7 +64,7 @@ class Image {
 
   std::uint32_t owner_;
   Groups& groups_;
-  policy::Replacement& policy_;
+  Listener& listener_;
   std::vector<Entry> entries_;  // by address
   std::vector<Entry> seen_;  // of the look that is under way
   std::uint64_t present_ = 0;

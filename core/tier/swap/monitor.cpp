@@ -14,7 +14,7 @@ constexpr std::uint64_t most_victims = 1024;
 constexpr unsigned most_patience = 64;
 
 policy::PageIndex capacity_of(std::uint64_t pages) {
-  return static_cast<policy::PageIndex>(std::min<std::uint64_t>(pages, policy::no_page - 1));
+  return static_cast<policy::PageIndex>(std::min<std::uint64_t>(pages, policy::most_pages));
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ Monitor::Monitor(const Options& options)
       limit_(options.limit_pages),
       capacity_(options.limit_pages),
       gauge_(options.group, options.unified),
-      policy_(policy::make_replacement(options.policy, capacity_of(options.limit_pages))) {
+      policy_(options.policy, capacity_of(options.limit_pages)) {
   // Signals are for the thread that waits for the program.
   const tier::os::SignalsBlocked blocked;
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -133,7 +133,7 @@ void Monitor::find_processes() {
     auto place = std::ranges::find_if(watched_, [](const auto& one) { return !one; });
     if (place == watched_.end()) place = watched_.emplace(watched_.end());
     const auto owner = static_cast<std::uint32_t>(place - watched_.begin());
-    *place = std::make_unique<Watched>(os::Process(number), Image(owner, groups_, *policy_));
+    *place = std::make_unique<Watched>(os::Process(number), Image(owner, groups_, *this));
   }
 }
 

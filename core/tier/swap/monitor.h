@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "policy/replacement/replacement.h"
+#include "policy/offline/owned.h"
 #include "tier/swap/gauge.h"
 #include "tier/swap/groups.h"
 #include "tier/swap/image.h"
@@ -43,7 +43,7 @@ struct Counts {
 ///
 /// All of it happens in one thread of this process, from the constructor until `stop`. Policies see
 /// faults and nothing else: this has no access bits.
-class Monitor {
+class Monitor final : private Listener {
  public:
   struct Options {
     std::string policy;
@@ -58,7 +58,7 @@ class Monitor {
   explicit Monitor(const Options& options);
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
-  ~Monitor();
+  ~Monitor() override;
 
   /// From now on the tree may have so many pages. From any thread.
   void set_limit(std::uint64_t pages) { limit_.store(pages, std::memory_order_relaxed); }
@@ -82,6 +82,10 @@ class Monitor {
   Pace::Duration step();
   void find_processes();
   void look();
+  void room(PageIndex end) override { policy_.reserve(end); }
+  void came(PageIndex page) override { policy_->fault(page); }
+  void gone(PageIndex page) override { policy_->released(page); }
+
   void evict(std::uint64_t pages);
   void take_out(Watched& watched, std::span<const Victim> victims);
   void check(Watched& watched, std::span<const Victim> victims);
@@ -93,7 +97,7 @@ class Monitor {
   std::uint64_t capacity_;  // the limit that the policy knows
   Gauge gauge_;
   Groups groups_;
-  std::unique_ptr<policy::Replacement> policy_;
+  policy::OwnedReplacement policy_;
   std::vector<std::unique_ptr<Watched>> watched_;  // by owner; null: free
   std::vector<pid_t> processes_;
   Pace pace_;

@@ -15,6 +15,7 @@ VERBS = {
     "pause": "bring all its pages back and keep them resident, as for a debugger",
     "resume": "let its pages leave again",
     "library": "print what LD_PRELOAD takes to use it without the launcher",
+    "header": "print the folder of nearfar/tier.h, for the compiler's -I",
     "replay": "try page replacement policies on a recorded program",
 }
 

@@ -46,6 +46,14 @@ def library() -> Path:
     return base.parent / "_tier" / LIBRARY
 
 
+def headers() -> Path:
+    """The folder of nearfar/tier.h. Raises NearfarError if this installation has none."""
+    folder = library().parent / "include"
+    if not (folder / "nearfar" / "tier.h").is_file():
+        raise NearfarError(f"this installation has no nearfar/tier.h; to mend it: {GET_LIBRARY}")
+    return folder
+
+
 def preloaded() -> str:
     """What LD_PRELOAD takes. Raises NearfarError if programs cannot run on two tiers here."""
     require()

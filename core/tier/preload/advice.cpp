@@ -1,0 +1,73 @@
+// What programs that know of the library ask of it (nearfar/tier.h).
+
+#include <cerrno>
+
+#include "tier/preload/include/nearfar/tier.h"
+#include "tier/preload/runtime.h"
+
+namespace nearfar::tier::preload {
+namespace {
+
+int failed(int error) {
+  errno = error;
+  return -1;
+}
+
+bool managed(Runtime& tier, os::Place at) {
+  const os::Place page = at / os::page_bytes * os::page_bytes;
+  return tier.space.holds(page, os::page_bytes) && !tier.space.is_free(page, os::page_bytes);
+}
+
+}  // namespace
+}  // namespace nearfar::tier::preload
+
+#define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace tier = nearfar::tier;
+namespace os = nearfar::tier::os;
+
+NEARFAR_EXPORT int nearfar_tier_managed_1(const void* at) {
+  tier::preload::Runtime* const runtime = tier::preload::runtime();
+  return runtime != nullptr && tier::preload::managed(*runtime, os::place(at)) ? 1 : 0;
+}
+
+NEARFAR_EXPORT int nearfar_tier_advise_1(void* at, std::size_t bytes, int advice) {
+  using tier::Request;
+  tier::preload::Runtime* const runtime = tier::preload::runtime();
+  if (runtime == nullptr) return tier::preload::failed(ENOSYS);
+  if (advice != NEARFAR_WILL_NEED && advice != NEARFAR_COLD) return tier::preload::failed(EINVAL);
+  const os::Place first = (os::place(at) + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
+  const os::Place last = (os::place(at) + bytes) / os::page_bytes * os::page_bytes;
+  if (first >= last) return 0;
+  if (!runtime->space.holds(first, last - first) || runtime->space.is_free(first, last - first))
+    return tier::preload::failed(EINVAL);
+  // In pieces, so that no fault of another thread waits for all of it.
+  constexpr std::size_t piece = 64 * os::page_bytes;
+  const auto kind = advice == NEARFAR_COLD ? Request::Kind::cold : Request::Kind::will_need;
+  for (os::Place from = first; from < last; from += piece) {
+    const os::Place to = last - from < piece ? last : from + piece;
+    runtime->service.ask({.kind = kind, .begin = from, .end = to});
+  }
+  return 0;
+}
+
+NEARFAR_EXPORT int nearfar_tier_stats_1(nearfar_stats* stats) {
+  using tier::Count;
+  tier::preload::Runtime* const runtime = tier::preload::runtime();
+  if (runtime == nullptr) return tier::preload::failed(ENOSYS);
+  const tier::Control& control = runtime->control;
+  const auto count = [&](Count what) {
+    return control.counts[static_cast<std::size_t>(what)].load();
+  };
+  *stats = {
+      .near_limit_bytes = control.limit_pages.load() * os::page_bytes,
+      .near_bytes = control.near_total.load() * os::page_bytes,
+      .far_bytes = control.slots_used.load() * os::page_bytes,
+      .managed_bytes = control.managed_total.load() * os::page_bytes,
+      .faults = count(Count::faults),
+      .evictions = count(Count::evictions),
+      .copies_in = count(Count::copies_in),
+      .copies_out = count(Count::copies_out),
+  };
+  return 0;
+}
