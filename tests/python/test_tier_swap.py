@@ -36,8 +36,8 @@ def area() -> Iterator[str]:
 class Swapped:
     """A finished run: what it printed, its status, and what was counted."""
 
-    def __init__(self, process: subprocess.CompletedProcess[str], result: Path) -> None:
-        self.out, self.err, self.status = process.stdout, process.stderr, process.returncode
+    def __init__(self, out: str, err: str, status: int, result: Path) -> None:
+        self.out, self.err, self.status = out, err, status
         self.counts: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {}
 
     def held(self) -> Swapped:
@@ -76,28 +76,21 @@ def swapped(tmp_path: Path, area: str) -> Run:
         **more: Any,
     ) -> Swapped:
         result = tmp_path / "result.json"
-        process = subprocess.run(
-            command(near, result, *options, "--", *words, launcher=launcher),
-            capture_output=True, text=True, check=False, timeout=250, **more,
-        )  # fmt: skip
-        assert own_groups() == []
-        return Swapped(process, result)
+        words = tuple(command(near, result, *options, "--", *words, launcher=launcher))
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+        ) as process:
+            out, err = process.communicate(timeout=250)
+        assert groups_of(process.pid) == []
+        return Swapped(out, err, process.returncode, result)
 
     return run
 
 
-def own_groups() -> list[Path]:
-    """Groups that launchers started here have left behind, or still have."""
+def groups_of(launcher: int) -> list[Path]:
+    """The groups that a launcher has made and not removed."""
     found = groups.memory_controller()
-    return [
-        folder
-        for folder in (found[1].glob("nearfar-*") if found else ())
-        if (folder / "cgroup.procs").read_text() == "" and not has_launcher(folder)
-    ]
-
-
-def has_launcher(folder: Path) -> bool:
-    return Path(f"/proc/{folder.name.split('-')[1]}").exists()
+    return list(found[1].glob(f"nearfar-{launcher}-*")) if found else []
 
 
 def native(*words: str | Path, **more: Any) -> str:
@@ -272,7 +265,7 @@ def test_a_signal_ends_the_program_and_leaves_no_group(tmp_path: Path) -> None:
     with start(tmp_path) as process:
         interrupted(process, signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM
-    assert own_groups() == []
+    assert groups_of(process.pid) == []
 
 
 def test_the_group_of_a_killed_launcher_goes_with_the_next_run(
@@ -281,8 +274,8 @@ def test_the_group_of_a_killed_launcher_goes_with_the_next_run(
     if groups.memory_controller() is None:
         pytest.skip("no memory controller")
     with start(tmp_path) as process:
-        folder = next(group_of(process.pid))
         interrupted(process, signal.SIGKILL)
+        (folder,) = groups_of(process.pid)
         process.wait(60)
     (program,) = [int(word) for word in (folder / "cgroup.procs").read_text().split()]
     os.kill(program, signal.SIGKILL)
@@ -291,15 +284,6 @@ def test_the_group_of_a_killed_launcher_goes_with_the_next_run(
     assert folder.exists()
     swapped(8, "true")
     assert not folder.exists()
-
-
-def group_of(launcher: int) -> Iterator[Path]:
-    """The group that a launcher makes, once it has."""
-    found = groups.memory_controller()
-    assert found is not None
-    for _ in range(1000):
-        yield from found[1].glob(f"nearfar-{launcher}-*")
-        time.sleep(0.01)
 
 
 def test_a_far_file_has_no_place_beside_swap(refused: Callable[..., str]) -> None:

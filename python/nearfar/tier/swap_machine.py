@@ -7,8 +7,9 @@ import platform
 from pathlib import Path
 
 from nearfar.errors import NearfarError
-from nearfar.tier.machine import Obstacle
+from nearfar.tier.machine import GET_LIBRARY, Obstacle
 
+GET_KERNEL = "a Linux kernel of 6.7 or newer"
 GET_SWAP = "mkswap DEVICE && swapon DEVICE, where DEVICE is a partition, a file or /dev/zram0"
 GET_PERMISSION = "run it as root, or with the capabilities SYS_NICE and SYS_PTRACE"
 
@@ -20,11 +21,11 @@ def swap_obstacle() -> Obstacle | None:
     try:
         from nearfar._core import swap_can_look
     except ImportError:
-        return Obstacle("this installation has no swap backend; it is for Linux on x86-64")
+        return Obstacle("this installation has no swap backend", GET_LIBRARY)
     if swap_can_look() != 0:
         release = platform.release()
         return Obstacle(
-            f"page tables cannot be watched (PAGEMAP_SCAN) in Linux {release}, but in 6.7 and newer"
+            f"Linux {release} does not let page tables be watched (PAGEMAP_SCAN)", GET_KERNEL
         )
     if not (_capable(_SYS_NICE) and _capable(_SYS_PTRACE)):
         return Obstacle(
