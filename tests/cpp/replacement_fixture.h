@@ -89,6 +89,7 @@ class RandomEvents {
     ASSERT_FALSE(policy.is_resident(page));
     if (rng_.below(20) == 0) {
       policy.refused(page);
+      if (aside_.empty()) named_ = 0;
       aside_.push_back(page);
       ASSERT_TRUE(policy.is_resident(page));
       return;
@@ -102,7 +103,6 @@ class RandomEvents {
   /// resident have been named, or it has no other.
   void expect_named(PageIndex page, PlainPolicy* plain) {
     if (!aside_.empty() && (++named_ > resident_.size() || aside_.size() == resident_.size())) {
-      named_ = 0;
       for (const PageIndex each : aside_) {
         if (plain != nullptr) plain->readmitted(each);
       }

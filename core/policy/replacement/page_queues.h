@@ -158,7 +158,10 @@ class QueuedReplacement : public Replacement {
   void keep_in(void* records) override { pages_.keep_in(records); }
   void released(PageIndex page) override { pages_.forget(page); }
   void moved(PageIndex from, PageIndex to) override { pages_.rename(from, to); }
-  void refused(PageIndex page) final { pages_.push_back(aside, page); }
+  void refused(PageIndex page) final {
+    if (pages_.size(aside) == 0) named_ = 0;
+    pages_.push_back(aside, page);
+  }
   [[nodiscard]] PageIndex evict() final {
     const PageIndex waiting = pages_.size(aside);
     if (waiting != 0 && (++named_ > pages_.size() || waiting == pages_.size())) readmit_all();
@@ -188,7 +191,6 @@ class QueuedReplacement : public Replacement {
   enum : std::uint8_t { aside = Count + 1 };
 
   void readmit_all() {
-    named_ = 0;
     for (PageIndex left = pages_.size(aside); left > 0; --left) {
       const PageIndex page = pages_.front(aside);
       pages_.remove(page);
@@ -196,7 +198,7 @@ class QueuedReplacement : public Replacement {
     }
   }
 
-  PageIndex named_ = 0;  // since all pages were the policy's own
+  PageIndex named_ = 0;  // since a page was put aside
 };
 
 }  // namespace nearfar::policy

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import signal
 import subprocess
 from collections.abc import Sequence
 
@@ -20,7 +21,7 @@ from nearfar.tier.group import limited
 from nearfar.tier.swap_machine import require_swap
 from nearfar.tier.swap_outcome import SwapOutcome
 from nearfar.tier.tree import check_near
-from nearfar.tier.waiting import wait_for
+from nearfar.tier.waiting import FORWARDED, wait_for
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -41,9 +42,18 @@ def run_swapped(
     _inherit_orphans()
     faults_before = _faults()
     with limited(near_bytes) as group:
-        process = subprocess.Popen(
-            arguments, executable=file, preexec_fn=group.enter if group else None
-        )
+
+        def prepare() -> None:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+            if group is not None:
+                group.enter()
+
+        signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+        try:
+            process = subprocess.Popen(arguments, executable=file, preexec_fn=prepare)
+        except BaseException:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+            raise
         monitor = SwapMonitor(
             policy=policy,
             limit_pages=near_bytes // PAGE,

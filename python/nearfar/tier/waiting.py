@@ -6,7 +6,7 @@ import signal
 import subprocess
 from types import FrameType
 
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def wait_for(process: subprocess.Popen[bytes]) -> int:
@@ -18,9 +18,11 @@ def wait_for(process: subprocess.Popen[bytes]) -> int:
     def forward(number: int, _: FrameType | None) -> None:
         process.send_signal(number)
 
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before = {number: signal.signal(number, forward) for number in FORWARDED}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    # Who starts a program may hold them back until now, so that none is lost.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     try:
         status = process.wait()
     finally:
