@@ -42,10 +42,10 @@ constexpr const char* csv_header =
     "time_ps,device,channel,rank,bank_group,bank,command,row,column\n";
 
 TEST(CommandTraceCsv, IsReadByDeviceAndChannel) {
-  std::istringstream in(std::string(csv_header) +
-                        "75000,dram,0,1,2,3,ACT,77,\n"
-                        "76500,dimm0,0,0,,,REF,,\n"
-                        "88500,dram,0,1,2,3,RD,,8\n");
+  std::stringstream in;
+  in << csv_header << "75000,dram,0,1,2,3,ACT,77,\n"
+     << "76500,dimm0,0,0,,,REF,,\n"
+     << "88500,dram,0,1,2,3,RD,,8\n";
   const TraceFile traces = read_csv(in);
   ASSERT_EQ(traces.size(), 2u);
   const Trace& dram = traces.at({"dram", 0});
