@@ -46,7 +46,7 @@ static inline int ring_give_back(const struct ring* r) {
   return (int)syscall(SYS_io_uring_register, r->descriptor, IORING_UNREGISTER_BUFFERS, NULL, 0);
 }
 
-/* IORING_OP_READ_FIXED or IORING_OP_WRITE_FIXED at the start of a file: how many bytes, or -errno. */
+/* IORING_OP_READ_FIXED or _WRITE_FIXED at the start of a file: how many bytes, or -errno. */
 static inline int ring_do(const struct ring* r, int operation, int file, char* at, size_t length) {
   unsigned* tail = ring_word(r, r->params.sq_off.tail);
   const unsigned index = *tail & *ring_word(r, r->params.sq_off.ring_mask);
