@@ -2,7 +2,7 @@
  * Tells nearfar what will be used and what will not, and runs without it just the same.
  *
  *   cc -O2 -I"$(nearfar tier header)" -o advise examples/tier/advise.c
- *   nearfar tier run --near 16MiB --far /tmp/far -- ./advise
+ *   nearfar tier run --near 16MiB --far /mnt/pmem/far -- ./advise
  *
  * Two tables of 6 MiB fit into near memory together; `log` is written once and not looked at again.
  * Once it is cold, its pages leave first, and the tables stay. Prints a sum, which does not depend

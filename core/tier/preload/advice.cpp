@@ -53,7 +53,7 @@ NEARFAR_EXPORT int nearfar_tier_advise_1(void* at, std::size_t bytes, int advice
 
 NEARFAR_EXPORT int nearfar_tier_stats_1(nearfar_stats* stats) {
   using tier::Count;
-  tier::preload::Runtime* const runtime = tier::preload::runtime();
+  const tier::preload::Runtime* const runtime = tier::preload::runtime();
   if (runtime == nullptr) return tier::preload::failed(ENOSYS);
   const tier::Control& control = runtime->control;
   const auto count = [&](Count what) {

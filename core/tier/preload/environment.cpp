@@ -16,7 +16,7 @@ bool started_with(const char* name, char* value, std::size_t size) {
   std::size_t at = 0;  // in the entry, whose name is as wanted so far
   bool wanted = true;
   bool found = false;
-  char chunk[1024];
+  char chunk[1024] = {};
   for (long got = 1; got > 0 && !found;) {
     got = os::call(__NR_read, file, os::word(chunk), sizeof chunk);
     for (long i = 0; i < got && !found; ++i, ++at) {

@@ -107,7 +107,7 @@ void hand_on(const Launch& launch, char** environment) {
 
 /// libc gives constructors what main gets.
 __attribute__((constructor(101))) void begin(int /*count*/, char** /*words*/, char** environment) {
-  Runtime* const tier = runtime();
+  const Runtime* const tier = runtime();
   if (tier == nullptr) return;
   if (pthread_atfork(prepare, in_parent, in_child) != 0)
     os::fail("no memory for the handlers of fork");

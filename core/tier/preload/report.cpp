@@ -28,14 +28,13 @@ class Text {
     return *this;
   }
   Text& operator<<(std::uint64_t value) {
-    char digits[24];
-    char* at = digits + sizeof digits;
-    *--at = '\0';
+    char digits[24] = {};
+    std::size_t at = sizeof digits - 1;
     do {
-      *--at = static_cast<char>('0' + value % 10);
+      digits[--at] = static_cast<char>('0' + value % 10);
       value /= 10;
     } while (value != 0);
-    return *this << at;
+    return *this << digits + at;
   }
   /// Of a whole, to four places.
   Text& share(std::uint64_t part, std::uint64_t whole) {

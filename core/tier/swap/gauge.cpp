@@ -47,6 +47,17 @@ Reading Gauge::read(const std::vector<pid_t>& processes) const {
   return reading;
 }
 
+bool Gauge::somebody_waits() const {
+  if (!grouped() || unified_) return false;
+  return value_of(os::contents(group_ + "/memory.oom_control"), "under_oom") != 0;
+}
+
+void Gauge::wake(std::uint64_t limit) const {
+  const std::uint64_t bytes = limit * os::page_bytes;
+  os::set(group_ + "/memory.limit_in_bytes", std::to_string(bytes + os::page_bytes));
+  os::set(group_ + "/memory.limit_in_bytes", std::to_string(bytes));
+}
+
 void Gauge::give_up_waiting() const {
   if (grouped() && !unified_) os::set(group_ + "/memory.oom_control", "0");
 }

@@ -10,6 +10,8 @@ using Clock = std::chrono::steady_clock;
 
 /// At once, so that the limit is looked at again before long.
 constexpr std::uint64_t most_victims = 1024;
+/// When somebody waits for memory although near memory is not full: page tables, the kernel's own.
+constexpr std::uint64_t least_for_waiting = 16;
 /// Steps to wait at most after attempts at which nothing left.
 constexpr unsigned most_patience = 64;
 
@@ -90,13 +92,18 @@ Pace::Duration Monitor::step() {
   }
   const std::uint64_t watched = os::cpu_time_ns();
   counts_.watching_ns += watched - began;
+  const bool waiting = gauge_.somebody_waits();
+  const std::uint64_t excess =
+      std::max(pace_.excess(reading.near, limit), waiting ? least_for_waiting : 0);
   if (fruitless_ > 0) {
     --fruitless_;
-  } else if (const std::uint64_t excess = pace_.excess(reading.near, limit); excess != 0) {
-    evict(std::min(excess, most_victims));
+  } else if (excess != 0) {
+    evict(std::min(excess, most_victims), waiting);
+    if (waiting) gauge_.wake(limit);
     counts_.evicting_ns += os::cpu_time_ns() - watched;
     if (excess > most_victims && fruitless_ == 0) return Pace::Duration::zero();
   }
+  if (waiting) return Pace::shortest;
   return pace_.pause(Pace::Duration(read - began));
 }
 
@@ -148,7 +155,7 @@ void Monitor::look() {
   }
 }
 
-void Monitor::evict(std::uint64_t pages) {
+void Monitor::evict(std::uint64_t pages, bool waiting) {
   victims_.clear();
   while (victims_.size() < pages) {
     const PageIndex page = policy_->evict();
@@ -169,7 +176,8 @@ void Monitor::evict(std::uint64_t pages) {
   const std::uint64_t left = counts_.evictions - before;
   evicted_since_ += left;
   counts_.refused += victims_.size() - left;
-  patience_ = left != 0 || victims_.empty() ? 1 : std::min(2 * patience_, most_patience);
+  const bool in_vain = left == 0 && (waiting || !victims_.empty());
+  patience_ = in_vain ? std::min(2 * patience_, most_patience) : 1;
   fruitless_ = left != 0 ? 0 : patience_;
   // Nothing can leave, so nobody who waits for memory would get any.
   if (patience_ == most_patience) gauge_.give_up_waiting();

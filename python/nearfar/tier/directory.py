@@ -15,7 +15,7 @@ _SUFFIX = ".sock"
 
 def folders() -> list[Path]:
     """The folders in which there may be sockets, that for a new one first."""
-    temporary = Path(f"/tmp/nearfar-{os.getuid()}")
+    temporary = Path("/tmp", f"nearfar-{os.getuid()}")
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     usable = runtime.startswith("/") and Path(runtime).is_dir()
     return [Path(runtime) / "nearfar", temporary] if usable else [temporary]
