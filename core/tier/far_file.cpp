@@ -29,9 +29,9 @@ void FarFile::read(Slot slot, void* to, std::size_t pages) const {
   }
 }
 
-void FarFile::write(Slot slot, const void* from) const {
+void FarFile::write(Slot slot, const void* from, std::size_t pages) const {
   const auto* at = static_cast<const char*>(from);
-  std::size_t left = page_bytes;
+  std::size_t left = pages * page_bytes;
   for (long to = offset(slot); left > 0;) {
     const long put = os::call(__NR_pwrite64, descriptor_, os::word(at), os::word(left), to);
     if (put == -EINTR) continue;

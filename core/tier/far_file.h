@@ -17,8 +17,8 @@ class FarFile {
 
   /// Reads `pages` adjacent slots. Ends the process if they are not all there.
   void read(Slot slot, void* to, std::size_t pages) const;
-  /// Writes one slot. Ends the process if there is no room.
-  void write(Slot slot, const void* from) const;
+  /// Writes `pages` adjacent slots. Ends the process if there is no room.
+  void write(Slot slot, const void* from, std::size_t pages) const;
 
  private:
   int descriptor_ = -1;

@@ -9,8 +9,8 @@ namespace {
 
 using os::page_bytes;
 
-// Pages on their way in; the pager is one thread, and forked children have copies.
-alignas(page_bytes) unsigned char arriving[longest_run * page_bytes];
+static_assert(longest_run <= most_at_once);
+
 alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
 
 constexpr std::size_t most_foreign = 4096;
@@ -71,24 +71,23 @@ void Pager::watch() {
 void Pager::fault(os::Place at) {
   control_.add(Count::faults);
   const PageNumber page = number(at);
-  if (paused()) {
-    fault_while_forking(page);
-  } else {
-    switch (table_.state(page)) {
-      case State::near:
-        settle(page);
-        break;
-      case State::limbo:
-        take_back(page);
-        break;
-      case State::fresh:
-      case State::far:
-        bring_in(page);
-        break;
-    }
-    if (++faults_ % faults_between_samples == 1) sample();
+  const bool woken = paused() ? fault_while_forking(page) : serve(page);
+  if (!woken) uffd_.wake(place(page), page_bytes);
+  if (!paused() && ++faults_ % faults_between_samples == 1) sample();
+}
+
+/// Whether who waits has been woken: filling a page does it, unless the page was there.
+bool Pager::serve(PageNumber page) {
+  switch (table_.state(page)) {
+    case State::near:
+      return settle(page);
+    case State::limbo:
+      return take_back(page);
+    case State::fresh:
+    case State::far:
+      break;
   }
-  uffd_.wake(place(page), page_bytes);
+  return bring_in(page);
 }
 
 void Pager::use(PageNumber page) {
@@ -96,7 +95,7 @@ void Pager::use(PageNumber page) {
   if (cost != 0) budget_.charge(cost);
 }
 
-void Pager::bring_in(PageNumber page) {
+bool Pager::bring_in(PageNumber page) {
   const State from = table_.state(page);
   std::size_t count = 1;
   const std::size_t wanted = streams_.wanted(page);
@@ -108,6 +107,7 @@ void Pager::bring_in(PageNumber page) {
   if (done == 0 && count > 1) done = fill(page, 1, from);  // the run left the mapping
   if (done > 1) control_.add(Count::read_ahead, done - 1);
   if (done > 0) control_.add(Count::read_ahead_hits, streams_.brought(page, done));
+  return done > 0;
 }
 
 /// Makes missing pages resident; how many. None if the program no longer has them mapped.
@@ -128,10 +128,10 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
 std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from) {
   if (from == State::far) read_far(page, count);
-  const unsigned char* contents = from == State::far ? arriving : zeros;
+  const unsigned char* contents = from == State::far ? far_copies : zeros;
   os::Moved copied{};
   do {
-    copied = uffd_.copy(place(page), contents, count * page_bytes);
+    copied = uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once);
   } while (copied.bytes == 0 && copied.error == -EAGAIN);
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   const std::size_t done = copied.bytes / page_bytes;
@@ -146,7 +146,7 @@ void Pager::read_far(PageNumber page, std::size_t count) {
     std::size_t run = 1;
     while (i + run < count && table_[static_cast<PageNumber>(page + i + run)].slot() == first + run)
       ++run;
-    far_.read(first, arriving + i * page_bytes, run);
+    far_.read(first, far_copies + i * page_bytes, run);
     emulate(run);
     i += run;
   }
@@ -159,21 +159,24 @@ void Pager::arrived(PageNumber page, bool touched) {
 
 /// A fault on a resident page: two threads touched it at once, and it is there. Or the program
 /// has given it back by a system call of its own; then it reads as zeros.
-void Pager::settle(PageNumber page) {
-  if (uffd_.copy(place(page), zeros, page_bytes).bytes != 0) drop_slot(table_[page]);
+bool Pager::settle(PageNumber page) {
+  if (uffd_.copy(place(page), zeros, page_bytes, os::Waking::at_once).bytes == 0) return false;
+  drop_slot(table_[page]);
+  return true;
 }
 
-void Pager::take_back(PageNumber page) {
+bool Pager::take_back(PageNumber page) {
   const std::size_t position = table_[page].position;
-  if (uffd_.move(place(page), staged(position), page_bytes).bytes == 0) {
+  if (uffd_.move(place(page), staged(position), page_bytes, os::Waking::at_once).bytes == 0) {
     // The kernel moves pages only between writable mappings; the program has protected this one.
     const void* contents = os::pointer(staged(position));
-    if (uffd_.copy(place(page), contents, page_bytes).bytes == 0) return;
+    if (uffd_.copy(place(page), contents, page_bytes, os::Waking::at_once).bytes == 0) return false;
     os::advise(staged(position), page_bytes, MADV_DONTNEED);
   }
   control_.add(Count::second_chances);
   limbo_.remove(position);
   table_.take_back(page);
+  return true;
 }
 
 void Pager::sample() {

@@ -26,6 +26,14 @@ struct Region {
   os::Place staging = 0;
 };
 
+/// Pages that are copied, or compared, at once at most.
+inline constexpr std::size_t most_at_once = 64;
+
+/// Copies of far pages: of some on their way in, or of some on their way out, never both. The pager
+/// is one thread, and forked children have their own.
+alignas(
+    os::page_bytes) inline constinit unsigned char far_copies[most_at_once * os::page_bytes] = {};
+
 /// Keeps a region's pages near or far. One thread calls it (service.h), so it needs no lock:
 /// whoever wants something of it sends that thread a message. It allocates nothing.
 ///
@@ -107,13 +115,14 @@ class Pager {
   // Bringing in: pager.cpp.
   void watch();
   void use(PageNumber page);
-  void bring_in(PageNumber page);
+  [[nodiscard]] bool serve(PageNumber page);
+  [[nodiscard]] bool bring_in(PageNumber page);
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
   void read_far(PageNumber page, std::size_t count);
   void arrived(PageNumber page, bool touched = true);
-  void settle(PageNumber page);
-  void take_back(PageNumber page);
+  [[nodiscard]] bool settle(PageNumber page);
+  bool take_back(PageNumber page);
 
   // Taking out: pager_evict.cpp.
   [[nodiscard]] bool reserve(std::uint64_t pages);
@@ -124,10 +133,14 @@ class Pager {
   std::size_t displace_run(PageNumber first, std::size_t count);
   void refused(PageNumber page, long error);
   std::size_t drain(std::size_t most);
-  void write_out(PageNumber page, const void* contents);
-  void release_staged(std::size_t position);
+  struct Leaving;
+  void read_far_copies(const Leaving& leaving);
+  void write_out(const Leaving& leaving);
+  [[nodiscard]] bool needs_writing(PageNumber page, const void* contents, const void* far_copy);
+  void release_staged(std::size_t position, std::size_t count);
   void drop_slot(Page& entry);
   void forget(PageNumber page);
+  [[nodiscard]] std::size_t batch() const;
   [[nodiscard]] std::uint64_t low_watermark() const;
 
   // Orders: pager_orders.cpp.
@@ -140,7 +153,7 @@ class Pager {
   bool move_resident(PageNumber from, PageNumber to);
 
   // Forking: pager_fork.cpp.
-  void fault_while_forking(PageNumber page);
+  [[nodiscard]] bool fault_while_forking(PageNumber page);
   void adopt(PageNumber page);
   void use_spare();
   void return_spare();
@@ -164,9 +177,9 @@ class Pager {
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   std::uint64_t faults_ = 0;
-  std::uint64_t limit_ = 0;         // that limbo and streams are made for
-  std::uint32_t followed_ = 0;      // generation of orders
-  bool kept_ = false;               // nothing is evicted in the background
+  std::uint64_t limit_ = 0;  // that limbo and streams are made for
+  std::uint32_t followed_ = 0;  // generation of orders
+  bool kept_ = false;  // nothing is evicted in the background
   bool bringing_back_ = false;
   PageNumber next_back_ = 0;
 };

@@ -30,7 +30,7 @@ void Pager::cold(os::Place begin, os::Place end) {
   for (PageNumber page = table_.next_used(number(begin), last); page < last;
        page = table_.next_used(page + 1, last)) {
     if (table_.state(page) != State::near) continue;
-    if (limbo_.full()) (void)drain(1);
+    if (limbo_.full()) (void)drain(batch());
     table_.remove(page);  // the policy, which has not named it, forgets it
     (void)displace_run(page, 1);
   }

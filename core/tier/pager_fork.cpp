@@ -72,7 +72,7 @@ void Pager::pause() {
     control_.add(Count::over_budget, budget_.own());
     break;
   }
-  while (drain(1) != 0) {
+  while (drain(batch()) != 0) {
   }
   share_slots(*forking_);
   allow_fork(true);
@@ -104,18 +104,16 @@ bool Pager::can_serve() const {
   return !paused() || fork_log_->count.load() + in_one_read < ForkLog::most;
 }
 
-void Pager::fault_while_forking(PageNumber page) {
-  if (table_.state(page) == State::near) {
-    settle(page);
-    return;
-  }
+bool Pager::fault_while_forking(PageNumber page) {
+  if (table_.state(page) == State::near) return settle(page);
   use_spare();
   const std::uint32_t count = fork_log_->count.load();
   fork_log_->pages[count] = page;
   fork_log_->count.store(count + 1);  // before the page is there, and so in the child
-  if (copy_in(page, 1, table_.state(page)) == 1) return;
+  if (copy_in(page, 1, table_.state(page)) == 1) return true;
   fork_log_->count.store(count);
   ++spare_;
+  return false;
 }
 
 /// Charges a page while nothing can be evicted: what `pause` has put aside, then beyond the limit.

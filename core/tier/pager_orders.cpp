@@ -21,7 +21,7 @@ void Pager::follow(std::uint32_t generation) {
   (void)budget_.reap();
   if (limit_ != budget_.limit()) {
     limit_ = budget_.limit();
-    while (drain(1) != 0) {
+    while (drain(batch()) != 0) {
     }
     limbo_ = Limbo(limbo_pages(limit_));
     streams_ = Streams(stream_pages(limit_));

@@ -61,19 +61,19 @@ bool Service::ask(const Request& request) {
 
 void Service::run() {
   for (;;) {
-    const bool faults = serve_faults();
+    serve_faults();
     const bool requests = serve_requests();
     const bool ordered = pager_.follow_orders();
     const bool evicted = pager_.evict_in_background();
-    if (!faults && !requests && !ordered && !evicted) sleep();
+    if (!requests && !ordered && !evicted) sleep();
   }
 }
 
-bool Service::serve_faults() {
-  if (!pager_.can_serve()) return false;
+void Service::serve_faults() {
+  if (!pager_.can_serve()) return;
   std::array<os::Place, 16> faults;
   const std::size_t count = pager_.uffd().read(faults.data(), faults.size());
-  if (count == 0) return false;
+  if (count == 0) return;
   const std::uint64_t learnt = os::monotonic_ns();
   std::uint64_t stalled = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -81,7 +81,6 @@ bool Service::serve_faults() {
     stalled += os::monotonic_ns() - learnt;
   }
   pager_.stalled(stalled);
-  return true;
 }
 
 bool Service::serve_requests() {

@@ -58,7 +58,7 @@ class Service {
   };
 
   [[noreturn]] void run();
-  bool serve_faults();
+  void serve_faults();
   bool serve_requests();
   [[nodiscard]] bool serve(const Request& request);
   void sleep();

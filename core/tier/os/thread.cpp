@@ -6,7 +6,9 @@ namespace nearfar::tier::os {
 namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{128} << 10U;
-constexpr std::size_t local_bytes = 2 * page_bytes;  // in place of a thread control block
+// What stands in for a thread control block lies above the stack, in the same page: all of it that
+// most threads ever touch.
+constexpr std::size_t local_bytes = 512;
 
 /// On the new stack: the two words that `start_thread` left there.
 [[noreturn]] void enter(void (*run)(void*), void* argument) noexcept {
@@ -40,15 +42,15 @@ long clone_onto(long flags, long stack, long local, void (*run)(void*), void* ar
 }  // namespace
 
 bool start_thread(void (*run)(void*), void* argument) noexcept {
-  const Place memory = reserve(stack_bytes + local_bytes);
+  const Place memory = reserve(stack_bytes);
   if (memory == 0) return false;
-  const Place local = memory + stack_bytes + page_bytes;
+  const Place local = memory + stack_bytes - local_bytes;
   *pointer<Place>(local) = local;  // the ABI: %fs:0 holds its own address
   *pointer<Place>(local + 2 * sizeof(Place)) = local;
   constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                          CLONE_SYSVSEM | CLONE_SETTLS;
   const SignalsBlocked for_the_new_thread;
-  return clone_onto(flags, word(memory + stack_bytes), word(local), run, argument) > 0;
+  return clone_onto(flags, word(local), word(local), run, argument) > 0;
 }
 
 }  // namespace nearfar::tier::os

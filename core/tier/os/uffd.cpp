@@ -68,20 +68,21 @@ std::size_t Uffd::read(Place* faults, std::size_t most) const noexcept {
   return count;
 }
 
-Moved Uffd::copy(Place to, const void* from, std::size_t length) const noexcept {
+Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking) const noexcept {
   uffdio_copy request{};
   request.dst = to;
   request.src = place(from);
   request.len = length;
-  request.mode = UFFDIO_COPY_MODE_DONTWAKE;
+  request.mode = waking == Waking::later ? UFFDIO_COPY_MODE_DONTWAKE : 0;
   const long result = control(descriptor_, UFFDIO_COPY, &request);
   if (result == 0) return {length, 0};
   if (request.copy > 0) return {static_cast<std::size_t>(request.copy), result};
   return {0, request.copy < 0 ? request.copy : result};
 }
 
-Moved Uffd::move(Place to, Place from, std::size_t length) const noexcept {
-  MoveRequest request{.to = to, .from = from, .length = length, .mode = move_silently, .moved = 0};
+Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const noexcept {
+  const std::uint64_t mode = waking == Waking::later ? move_silently : 0;
+  MoveRequest request{.to = to, .from = from, .length = length, .mode = mode, .moved = 0};
   const long result = control(descriptor_, move_pages, &request);
   if (result == 0) return {length, 0};
   if (request.moved > 0) return {static_cast<std::size_t>(request.moved), result};

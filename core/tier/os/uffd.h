@@ -12,8 +12,11 @@ struct Moved {
   long error = 0;
 };
 
+/// Whether filling pages wakes who waits for them, or leaves that to `Uffd::wake`.
+enum class Waking : bool { later, at_once };
+
 /// A userfaultfd: touches of pages that are missing in registered memory wait until whoever reads
-/// the events has filled them. It never wakes by itself: `wake` does.
+/// the events has filled them.
 class Uffd {
  public:
   /// Opens one, the first or another in a forked child, that also waits inside system calls. -EPERM
@@ -30,9 +33,11 @@ class Uffd {
   [[nodiscard]] std::size_t read(Place* faults, std::size_t most) const noexcept;
 
   /// Fills missing pages with a copy.
-  [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length) const noexcept;
+  [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
+                           Waking waking = Waking::later) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy.
-  [[nodiscard]] Moved move(Place to, Place from, std::size_t length) const noexcept;
+  [[nodiscard]] Moved move(Place to, Place from, std::size_t length,
+                           Waking waking = Waking::later) const noexcept;
   void wake(Place at, std::size_t length) const noexcept;
 
  private:
