@@ -207,3 +207,27 @@ def test_a_program_that_the_kernel_kills_for_lack_of_memory_is_told_apart(
     assert "for lack of memory" in ran.err
     assert "--near" in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_a_signal_just_as_the_program_starts_reaches_it(tmp_path: Path) -> None:
+    """Sent by the launcher itself before it waits, and held back by nobody in the program."""
+    code = """
+import os, signal, subprocess, sys
+from nearfar.tier import launch
+
+class Started(subprocess.Popen):
+    def __init__(self, *words, **settings):
+        super().__init__(*words, **settings)
+        if words[0] == ["sleep", "600"]:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+launch.subprocess.Popen = Started
+ran = launch.run(sys.argv[1], ["sleep", "600"], dynamic=True, near_bytes=2 << 20, far=sys.argv[2])
+print(ran.status)
+"""
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    words = [sys.executable, "-c", code, sleep, tmp_path / "far"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.stdout == f"{128 + signal.SIGTERM}\n", ran.stderr
+    assert not (tmp_path / "far").exists()

@@ -23,7 +23,7 @@ from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
-from nearfar.tier.waiting import wait_for
+from nearfar.tier.waiting import held_back, wait_for
 
 DEFAULT_POLICY = "fifo"
 
@@ -55,6 +55,7 @@ def run(
         known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
         raise InputError(f"--policy: unknown '{policy}', {known}")
     with (
+        held_back() as let_through,
         recorded_faults(record_faults, policy, near_bytes // control.PAGE) as fault_log,
         far_memory(far) as far_file,
         _shared(near_bytes, policy, fault_log, page_delay_ps) as (memory, bell),
@@ -62,7 +63,10 @@ def run(
         environment = _environment(memory, far_file, bell)
         kills = kills_for_memory()
         with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
-            status = wait_for(subprocess.Popen(arguments, executable=file, env=environment))
+            process = subprocess.Popen(
+                arguments, executable=file, env=environment, preexec_fn=let_through
+            )
+            status = wait_for(process)
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         return Outcome(status, limit, policy, control.counts(memory), lacked)

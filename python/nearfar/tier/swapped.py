@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-import signal
 import subprocess
 from collections.abc import Sequence
 
@@ -21,7 +20,7 @@ from nearfar.tier.group import limited
 from nearfar.tier.swap_machine import require_swap
 from nearfar.tier.swap_outcome import SwapOutcome
 from nearfar.tier.tree import check_near
-from nearfar.tier.waiting import FORWARDED, wait_for
+from nearfar.tier.waiting import held_back, wait_for
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -41,19 +40,14 @@ def run_swapped(
     require_swap()
     _inherit_orphans()
     faults_before = _faults()
-    with limited(near_bytes) as group:
+    with held_back() as let_through, limited(near_bytes) as group:
 
         def prepare() -> None:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+            let_through()
             if group is not None:
                 group.enter()
 
-        signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
-        try:
-            process = subprocess.Popen(arguments, executable=file, preexec_fn=prepare)
-        except BaseException:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
-            raise
+        process = subprocess.Popen(arguments, executable=file, preexec_fn=prepare)
         monitor = SwapMonitor(
             policy=policy,
             limit_pages=near_bytes // PAGE,

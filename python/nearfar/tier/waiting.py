@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[Callable[[], None]]:
+    """Hold back what `wait_for` passes on until it does, so that nothing is lost before.
+
+    Threads started meanwhile never get these signals. Yields what a child has to call before it
+    executes the program, which gets them as this process did.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+
+    def as_before() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    try:
+        yield as_before
+    finally:
+        as_before()
 
 
 def wait_for(process: subprocess.Popen[bytes]) -> int:
@@ -21,7 +41,7 @@ def wait_for(process: subprocess.Popen[bytes]) -> int:
     before = {number: signal.signal(number, forward) for number in FORWARDED}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-    # Who starts a program may hold them back until now, so that none is lost.
+    # Held back until now.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     try:
         status = process.wait()
