@@ -194,7 +194,7 @@ void Monitor::take_out(Watched& watched, std::span<const Victim> victims) {
   }
   watched.process.page_out(spans_);
   for (std::span<const Victim> rest = victims; !rest.empty();) {
-    const PageIndex group = rest.front().page / Groups::pages;
+    const auto group = rest.front().page / Groups::pages;
     const auto other = std::ranges::find_if_not(
         rest, [&](const Victim& one) { return one.page / Groups::pages == group; });
     const auto of_one = rest.first(static_cast<std::size_t>(other - rest.begin()));
