@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tiered import MIB, PROGRAMS, Tiered, command, compiled, needs_tier, run_tiered
+from tiered import FORKS, MIB, PROGRAMS, Tiered, command, compiled, needs_tier, run_tiered
 
 pytestmark = needs_tier
 
@@ -38,24 +38,6 @@ class Program:
     needs: str = "sh"
     least_managed: float = 0.9
 
-
-FORKS = """
-import hashlib, os
-held = {i: str(i) * 20 for i in range(30000)}
-def look():
-    return hashlib.sha1(repr(sorted(held.items())).encode()).hexdigest()
-for child in range(2):
-    process = os.fork()
-    if process == 0:
-        for i in range(child, 30000, 7):
-            held[i] = f"child {child}"
-        print(child, look(), flush=True)
-        os._exit(0)
-    for i in range(child, 30000, 11):
-        held[i] = f"parent {child}"
-    assert os.waitpid(process, 0)[1] == 0
-print(look())
-"""
 
 DATABASE = """
 import sqlite3

@@ -21,6 +21,7 @@ import pytest
 from nearfar.tier import group as groups
 from nearfar.tier import swap_machine
 from swap_area import swap_area
+from tiered import FORKS
 
 MIB = 1 << 20
 
@@ -137,25 +138,6 @@ def test_sort_in_a_quarter_of_its_memory_sorts(swapped: Run, tmp_path: Path) -> 
     words = ["sort", "-S", "200M", lines]
     locale = {"env": os.environ | {"LC_ALL": "C"}}
     assert swapped(6, *words, **locale).held().out == native(*words, **locale)
-
-
-FORKS = """
-import hashlib, os
-held = {i: str(i) * 20 for i in range(30000)}
-def look():
-    return hashlib.sha1(repr(sorted(held.items())).encode()).hexdigest()
-for child in range(2):
-    process = os.fork()
-    if process == 0:
-        for i in range(child, 30000, 7):
-            held[i] = f"child {child}"
-        print(child, look(), flush=True)
-        os._exit(0)
-    for i in range(child, 30000, 11):
-        held[i] = f"parent {child}"
-    assert os.waitpid(process, 0)[1] == 0
-print(look())
-"""
 
 
 def test_forked_children_and_their_parent_each_keep_their_own(swapped: Run) -> None:

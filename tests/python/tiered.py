@@ -21,6 +21,25 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
 PROGRAMS = Path(__file__).resolve().parents[1] / "tier"
 MIB = 1 << 20
 
+# A Python program whose forked children and it itself change what they share, and print a digest.
+FORKS = """
+import hashlib, os
+held = {i: str(i) * 20 for i in range(30000)}
+def look():
+    return hashlib.sha1(repr(sorted(held.items())).encode()).hexdigest()
+for child in range(2):
+    process = os.fork()
+    if process == 0:
+        for i in range(child, 30000, 7):
+            held[i] = f"child {child}"
+        print(child, look(), flush=True)
+        os._exit(0)
+    for i in range(child, 30000, 11):
+        held[i] = f"parent {child}"
+    assert os.waitpid(process, 0)[1] == 0
+print(look())
+"""
+
 
 class Tiered:
     """A finished run: what it printed, its status, and what was counted."""
