@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   }
   const std::string op = argv[1];
   const std::size_t count = std::strtoull(argv[2], nullptr, 10) * (1 << 20) / sizeof(std::uint64_t);
-  const int threads = std::atoi(argv[3]);
+  const auto threads = static_cast<int>(std::strtol(argv[3], nullptr, 10));
   std::atomic<int> waiting{threads};
   std::vector<Words> arrays(static_cast<std::size_t>(threads), Words(count + 8));
   std::vector<Rates> rates(static_cast<std::size_t>(threads));

@@ -154,7 +154,7 @@ void Program::write_over_time(std::ostream& out) const {
   out << "over_time.bucket_ps = " << width.ps() << '\n';
   const std::size_t buckets = std::max(traffic.buckets().size(), activity.buckets().size());
   const auto write = [&](const auto& series, std::size_t bucket) {
-    using Counts = typename std::decay_t<decltype(series.buckets())>::value_type;
+    using Counts = std::decay_t<decltype(series.buckets())>::value_type;
     const Counts counts = bucket < series.buckets().size() ? series.buckets()[bucket] : Counts{};
     for (const std::uint64_t count : counts) out << ' ' << count;
   };

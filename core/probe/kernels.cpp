@@ -117,8 +117,9 @@ template <Op O, Width W>
 std::uint64_t walk_lines(const Walk& walk, std::uint64_t index, std::uint64_t steps) {
   const Blocks& blocks = walk.blocks;
   std::byte* block = blocks.at(index);
+  const auto base = reinterpret_cast<std::uintptr_t>(blocks.base);
   const auto index_of = [&](const std::byte* at) {
-    return static_cast<std::uint64_t>(at - blocks.base) / blocks.stride;
+    return (reinterpret_cast<std::uintptr_t>(at) - base) / blocks.stride;
   };
   if constexpr (O == Op::load) {
     // Nothing but the loads, so that an L1 cache's few cycles show as they are.
