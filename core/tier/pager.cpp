@@ -167,12 +167,14 @@ bool Pager::settle(PageNumber page) {
 
 bool Pager::take_back(PageNumber page) {
   const std::size_t position = table_[page].position;
-  if (uffd_.move(place(page), staged(position), page_bytes, os::Waking::at_once).bytes == 0) {
+  const os::Moved moved =
+      uffd_.move(place(page), staged(position), page_bytes, os::Waking::at_once);
+  if (moved.bytes == 0) {
     // The kernel moves pages only between writable mappings; the program has protected this one.
     const void* contents = os::pointer(staged(position));
     if (uffd_.copy(place(page), contents, page_bytes, os::Waking::at_once).bytes == 0) return false;
-    os::advise(staged(position), page_bytes, MADV_DONTNEED);
   }
+  if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);
   control_.add(Count::second_chances);
   limbo_.remove(position);
   table_.take_back(page);

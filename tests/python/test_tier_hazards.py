@@ -44,6 +44,11 @@ def test_direct_input_and_output_of_far_memory(hazard: Hazard, tmp_path: Path) -
     lost_nothing(hazard("direct_io", tmp_path / "file"))
 
 
+@needs_root
+def test_memory_that_the_kernel_compacts_meanwhile(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("compaction")).counts["over_budget"] == 0
+
+
 def test_another_process_reads_and_writes_far_memory(hazard: Hazard) -> None:
     lost_nothing(hazard("other_process"))
 

@@ -86,7 +86,14 @@ Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const 
   const long result = control(descriptor_, move_pages, &request);
   if (result == 0) return {length, 0};
   if (request.moved > 0) return {static_cast<std::size_t>(request.moved), result};
-  return {0, request.moved < 0 ? request.moved : result};
+  const long error = request.moved < 0 ? request.moved : result;
+  // Linux 6.18 forgets to count a page that it had to wait for, as memory was being compacted, and
+  // finds it at the target when it goes on.
+  if (error == -EEXIST) {
+    if (waking == Waking::at_once) wake(to, page_bytes);
+    return {page_bytes, error};
+  }
+  return {0, error};
 }
 
 void Uffd::wake(Place at, std::size_t length) const noexcept {

@@ -35,7 +35,8 @@ class Uffd {
   /// Fills missing pages with a copy.
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later) const noexcept;
-  /// Moves present pages of anonymous memory to where pages are missing, without a copy.
+  /// Moves present pages of anonymous memory to where pages are missing, without a copy. If there
+  /// is a page at `to`, it counts as moved, and the error is -EEXIST.
   [[nodiscard]] Moved move(Place to, Place from, std::size_t length,
                            Waking waking = Waking::later) const noexcept;
   void wake(Place at, std::size_t length) const noexcept;
