@@ -11,18 +11,22 @@ constexpr std::int32_t being_forked = -1;  // the child's number is not known ye
 
 bool Budget::join(std::int32_t process) {
   // What this process had before it became another program is gone.
-  for (Member& member : control_->members) {
+  for (Member& member : control_->used_members()) {
     std::int32_t same = process;
-    if (member.forked.load() == 0 && member.process.compare_exchange_strong(same, being_forked))
-      end(member);
+    member.forked_by.compare_exchange_strong(same, 0);  // that program waits for no child
+    same = process;
+    const std::int32_t parent = member.forked_by.load();
+    if (parent != 0 && !os::has_ended(parent)) continue;
+    if (member.process.compare_exchange_strong(same, being_forked)) end(member);
   }
+  (void)reap();
   member_ = place(process);
   return member_ != nullptr;
 }
 
 Member* Budget::prepare_child() {
   Member* const member = place(being_forked);
-  if (member != nullptr) member->forked.store(1);
+  if (member != nullptr) member->forked_by.store(member_->process.load());
   return member;
 }
 
@@ -53,15 +57,19 @@ void Budget::end(Member& member) {
   control_->near_total.fetch_sub(member.near_pages.exchange(0));
   control_->managed_total.fetch_sub(member.managed_pages.exchange(0));
   member.unmanaged_peak.store(0);
-  member.forked.store(0);
+  slots_.release_all(static_cast<std::size_t>(&member - control_->members));
+  member.pager_thread.store(0);
+  member.forked_by.store(0);
   member.process.store(0);
 }
 
 bool Budget::reap() {
   bool any = false;
-  for (Member& member : control_->members) {
+  for (Member& member : control_->used_members()) {
     std::int32_t process = member.process.load();
     if (process <= 0 || &member == member_ || !os::has_ended(process)) continue;
+    const std::int32_t parent = member.forked_by.load();
+    if (parent != 0 && !os::has_ended(parent)) continue;  // which ends it
     // Two who see the same end must not both subtract it.
     if (!member.process.compare_exchange_strong(process, being_forked)) continue;
     end(member);
@@ -73,13 +81,13 @@ bool Budget::reap() {
 void Budget::unmanaged(std::uint64_t pages) {
   if (pages > member_->unmanaged_peak.load()) member_->unmanaged_peak.store(pages);
   std::uint64_t sum = 0;
-  for (const Member& member : control_->members) sum += member.unmanaged_peak.load();
+  for (const Member& member : control_->used_members()) sum += member.unmanaged_peak.load();
   control_->raise(Count::unmanaged_peak, sum);
 }
 
 std::uint64_t Budget::processes() const {
   std::uint64_t count = 0;
-  for (const Member& member : control_->members) count += member.process.load() != 0 ? 1 : 0;
+  for (const Member& member : control_->used_members()) count += member.process.load() != 0 ? 1 : 0;
   return count;
 }
 
@@ -88,7 +96,12 @@ Member* Budget::place(std::int32_t process) {
   do {
     for (Member& member : control_->members) {
       std::int32_t nobody = 0;
-      if (member.process.compare_exchange_strong(nobody, process)) return &member;
+      if (!member.process.compare_exchange_strong(nobody, process)) continue;
+      const auto end = static_cast<std::uint64_t>(&member - control_->members) + 1;
+      std::uint64_t seen = control_->members_end.load();
+      while (seen < end && !control_->members_end.compare_exchange_weak(seen, end)) {
+      }
+      return &member;
     }
   } while (reap());
   return nullptr;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tier/control.h"
+#include "tier/slots.h"
 
 namespace nearfar::tier {
 
@@ -11,7 +12,7 @@ namespace nearfar::tier {
 class Budget {
  public:
   Budget() = default;
-  explicit Budget(Control& control) : control_(&control) {}
+  Budget(Control& control, Slots slots) : control_(&control), slots_(slots) {}
 
   /// Takes a place among the tree's processes; false if there are too many.
   [[nodiscard]] bool join(std::int32_t process);
@@ -21,7 +22,7 @@ class Budget {
   /// share. False, and nothing is charged, if that is too much.
   [[nodiscard]] bool charge_child(Member& child, bool whatever);
   void become(Member& member, std::int32_t process);
-  /// Gives up a place, whoever had it: the process has ended.
+  /// Gives up a place and what it had far, whoever had it: the process has ended.
   void end(Member& member);
   /// Gives up the places of processes that have ended; true if there were any.
   bool reap();
@@ -66,6 +67,7 @@ class Budget {
   bool take(Member& member, std::uint64_t pages, std::uint64_t limit);
 
   Control* control_ = nullptr;
+  Slots slots_;
   Member* member_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace nearfar::tier {
 
@@ -35,18 +36,21 @@ enum class Count : std::uint8_t {
 /// One process's part of the budget.
 struct alignas(64) Member {
   std::atomic<std::int32_t> process;
-  std::atomic<std::uint32_t> forked;  ///< not 0: made by its parent, which will end it
+  std::atomic<std::int32_t> forked_by;  ///< not 0: the parent, which ends this place if it can
   std::atomic<std::uint64_t> near_pages;
   std::atomic<std::uint64_t> managed_pages;
   std::atomic<std::uint64_t> unmanaged_peak;
+  std::atomic<std::uint64_t> far_slots;  ///< that are this process's own
+  std::atomic<std::int32_t> pager_thread;  ///< which serves faults while others are stopped
+  std::atomic<std::uint64_t> region;  ///< where its Region is, for who reads its memory
 };
 
 /// What the processes of one launched tree share. The launcher makes it, as zeros but for the
-/// first four words, and keeps it open; behind it lies one count of users for each slot.
+/// first four words, and keeps it open; behind it lies a count of users for each slot.
 struct Control {
   static constexpr std::uint64_t expected_magic = 0x3172656974666e;  // "nftier1"
-  static constexpr std::size_t bytes = std::size_t{64} << 10U;  // the counts of users follow
-  static constexpr std::size_t most_members = 256;
+  static constexpr std::size_t bytes = std::size_t{512} << 10U;  // the counts of users follow
+  static constexpr std::size_t most_members = 4096;
 
   std::uint64_t magic;
   std::atomic<std::uint64_t> limit_pages;  ///< may change while the tree runs
@@ -58,7 +62,11 @@ struct Control {
   std::atomic<std::uint64_t> slots_end;
   std::atomic<std::uint64_t> slots_used;
   std::atomic<std::uint64_t> counts[static_cast<std::size_t>(Count::count)];
+  std::atomic<std::uint64_t> members_end;  ///< no place from here on was ever taken
   Member members[most_members];
+
+  /// The places that have ever been taken.
+  [[nodiscard]] std::span<Member> used_members() { return {members, members_end.load()}; }
 
   void add(Count what, std::uint64_t n = 1) {
     counts[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);

@@ -19,7 +19,7 @@ enum class Residence : std::uint32_t {
 /// shared memory (python/nearfar/tier/control.py has the same layout). Whoever changes something
 /// here or the limit raises `generation` and rings the tree's bell.
 struct Orders {
-  static constexpr std::size_t offset = std::size_t{32} << 10U;
+  static constexpr std::size_t offset = std::size_t{384} << 10U;
 
   std::atomic<std::uint32_t> generation;
   std::atomic<Residence> residence;

@@ -22,7 +22,7 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
     : region_(region),
       table_(table),
       control_(control),
-      budget_(control),
+      budget_(control, slots),
       slots_(slots),
       far_(far),
       limbo_(limbo_pages(control.limit_pages)),
@@ -31,12 +31,19 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
                most_foreign),
       limit_(control.limit_pages) {}
 
-void Pager::start(std::int32_t process) {
-  if (!budget_.join(process)) os::fail("more than 256 processes in one tree");
+void Pager::start(std::int32_t process, TreeBell bell) {
+  bell_ = bell;
+  if (!budget_.join(process)) os::fail("more than 4096 processes in one tree");
+  slots_.become(budget_.index());
   table_.log().become(process);
   watch();
   allow_fork(false);
   status_ = os::open_status();
+}
+
+void Pager::runs_in(int thread) {
+  budget_.member().region.store(os::place(&region_));
+  budget_.member().pager_thread.store(thread);
 }
 
 void Pager::watch() {
@@ -46,6 +53,7 @@ void Pager::watch() {
         "userfaultfd is not permitted to this user: sysctl vm.unprivileged_userfaultfd=1, or "
         "give access to /dev/userfaultfd");
   }
+  if (opened == -EMFILE || opened == -ENFILE) os::fail("no descriptors left for userfaultfd");
   if (opened < 0) os::fail("this kernel's userfaultfd cannot move pages; Linux 6.8 or newer can");
   const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

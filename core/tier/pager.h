@@ -15,15 +15,19 @@
 #include "tier/page_table.h"
 #include "tier/slots.h"
 #include "tier/streams.h"
+#include "tier/tree_bell.h"
 
 namespace nearfar::tier {
 
 /// The memory that is managed: one range of addresses, registered as a whole, and beside it the
-/// staging memory that pages pass through on their way out.
+/// staging memory that pages pass through on their way out. `nearfar tier core` reads it, and the
+/// page table, from outside (python/nearfar/tier/core_pages.py).
 struct Region {
   os::Place base = 0;
   std::size_t length = 0;
   os::Place staging = 0;
+  os::Place pages = 0;   ///< of the page table: its entries,
+  os::Place groups = 0;  ///< and the ranks of its groups, not 0 where it has been used
 };
 
 /// Pages that are copied, or compared, at once at most.
@@ -49,10 +53,14 @@ class Pager {
 
   /// Opens the userfaultfd, reserves the staging memory and watches the region. Ends the process
   /// with a message if that is not possible.
-  void start(std::int32_t process);
+  /// `bell` is rung when other processes of the tree should give way.
+  void start(std::int32_t process, TreeBell bell);
+
+  /// Tells who looks from outside which thread this is, and where the region is described.
+  void runs_in(int thread);
 
   [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
-  [[nodiscard]] Children& children() { return children_; }
+  [[nodiscard]] const Children& children() const { return children_; }
   [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
   [[nodiscard]] int status_descriptor() const { return status_; }
   [[nodiscard]] const Budget& budget() const { return budget_; }
@@ -92,12 +100,15 @@ class Pager {
   void sample();
 
   // Forking, in this order; pager_fork.cpp says how.
-  void pause();
+  /// Takes what a child needs. False if a tree, or this process, can have no more of them.
+  [[nodiscard]] bool agree_to_fork();
+  /// False, and nothing is paused, if `agree_to_fork` did not come before and would be false now.
+  [[nodiscard]] bool pause();
   void resume();
   void start_in_child(os::Place stack, std::int32_t process);
   [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
-  /// A child has ended or become another program: what it shared is this process's again.
-  void child_ended(Children::Child& child);
+  /// Children have ended or become other programs: what they shared is this process's again.
+  void reap_children();
 
  private:
   struct ForkLog;
@@ -157,6 +168,7 @@ class Pager {
   void adopt(PageNumber page);
   void use_spare();
   void return_spare();
+  void end_child(Children::Child& child);
   void share_slots(Children::Child& child);
   void allow_fork(bool allowed);
 
@@ -169,6 +181,7 @@ class Pager {
   Limbo limbo_;
   Streams streams_;
   Children children_;
+  TreeBell bell_;
   os::Uffd uffd_;
   int status_ = -1;  // what the kernel tells of this process
   Extents foreign_;  // what the program has covered with mappings that are not managed

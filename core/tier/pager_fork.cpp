@@ -57,14 +57,26 @@ class PageMap {
 
 }  // namespace
 
-void Pager::pause() {
+bool Pager::agree_to_fork() {
+  Children::Child* const child = children_.prepare();
+  if (child == nullptr) return false;
+  child->member = budget_.prepare_child();
+  child->waits = child->member != nullptr;
+  if (!child->waits) children_.forget(*child);
+  return child->waits;
+}
+
+bool Pager::pause() {
+  forking_ = children_.waiting();
+  if (forking_ == nullptr && agree_to_fork()) forking_ = children_.waiting();
+  if (forking_ == nullptr) return false;
+  forking_->waits = false;
   constexpr int flags = MAP_SHARED | MAP_ANONYMOUS;
   const long log = os::map(0, sizeof(ForkLog), PROT_READ | PROT_WRITE, flags);
-  if (log < 0) os::fail("no memory to fork with", log);
-  forking_ = children_.prepare();
-  if (forking_ == nullptr) os::fail("more than 64 forked children at once, or no descriptors left");
-  forking_->member = budget_.prepare_child();
-  if (forking_->member == nullptr) os::fail("more than 256 processes in one tree");
+  if (log < 0) {
+    end_child(*forking_);
+    return false;
+  }
   spare_ = reserve(low_watermark()) ? low_watermark() : 0;
   for (int naps = 0; !budget_.charge_child(*forking_->member, false);) {
     if (more_room(naps)) continue;
@@ -79,6 +91,7 @@ void Pager::pause() {
   fork_log_ = os::pointer<ForkLog>(static_cast<os::Place>(log));
   fork_log_->spare = spare_;
   control_.add(Count::forks);
+  return true;
 }
 
 void Pager::share_slots(Children::Child& child) {
@@ -146,12 +159,16 @@ void Pager::resume() {
 }
 
 void Pager::start_in_child(os::Place stack, std::int32_t process) {
+  Member& member = *forking_->member;
+  children_.inherited(forking_);  // first: it may take the last descriptors to fork
+  forking_ = nullptr;
   uffd_.close();
   os::call(__NR_close, status_);
   status_ = os::open_status();
   watch();
   allow_fork(false);
-  budget_.become(*forking_->member, process);
+  budget_.become(member, process);
+  slots_.become(budget_.index());
   table_.log().become(process);
   const ForkLog* const log = fork_log_;
   spare_ = log->spare;
@@ -178,14 +195,16 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end))
     table_[page].borrowed = table_[page].slot() != no_slot;
-  children_.inherited(forking_);
-  forking_ = nullptr;
 }
 
-void Pager::child_ended(Children::Child& child) {
-  for (std::size_t i = 0; i < child.count; ++i) slots_.release(child.shared[i]);
+void Pager::reap_children() {
+  while (Children::Child* const child = children_.ended()) end_child(*child);
+}
+
+void Pager::end_child(Children::Child& child) {
+  for (std::size_t i = 0; i < child.count; ++i) slots_.unshare(child.shared[i]);
   budget_.end(*child.member);
-  Children::forget(child);
+  children_.forget(child);
 }
 
 /// A child that is made by a system call, past `pause`, must not take zeros for its memory: it

@@ -16,7 +16,9 @@ void Service::start() {
   tree_bell_.listen();
   for (Letter& letter : letters_) letter.phase.store(empty);
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
-  if (!os::start_thread(run, this)) os::fail("no memory for the pager's thread");
+  const int thread = os::start_thread(run, this);
+  if (thread == 0) os::fail("no memory for the pager's thread");
+  pager_.runs_in(thread);
 }
 
 int Service::first_owned(int from) {
@@ -33,6 +35,7 @@ int Service::first_owned(int from) {
   consider(pager_.far_descriptor());
   consider(pager_.status_descriptor());
   consider(pager_.children().own_end());
+  consider(pager_.children().descriptor());
   for (const Children::Child& child : pager_.children().all()) {
     consider(child.alive);
     consider(child.held);
@@ -108,9 +111,10 @@ bool Service::serve(const Request& request) {
     case Request::Kind::uncover:
       pager_.uncover(request.begin, request.end);
       break;
+    case Request::Kind::agree_to_fork:
+      return pager_.agree_to_fork();
     case Request::Kind::pause:
-      pager_.pause();
-      break;
+      return pager_.pause();
     case Request::Kind::resume:
       pager_.resume();
       break;
@@ -129,25 +133,18 @@ bool Service::serve(const Request& request) {
 
 /// Waits for a fault, a request, or the end of a child.
 void Service::sleep() {
-  std::array<pollfd, 3 + Children::most> polled;
-  std::array<Children::Child*, 3 + Children::most> of{};
-  std::size_t count = 0;
-  polled[count++] = {.fd = bell_, .events = POLLIN, .revents = 0};
   const int faults = pager_.can_serve() ? pager_.uffd().descriptor() : -1;
-  polled[count++] = {.fd = faults, .events = POLLIN, .revents = 0};
-  polled[count++] = {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0};
-  const std::size_t first_child = count;
-  if (!pager_.paused()) {
-    for (Children::Child& child : pager_.children().all()) {
-      if (child.alive < 0) continue;
-      of[count] = &child;
-      polled[count++] = {.fd = child.alive, .events = 0, .revents = 0};
-    }
-  }
+  const int children = pager_.paused() ? -1 : pager_.children().descriptor();
+  std::array<pollfd, 4> polled{{
+      {.fd = bell_, .events = POLLIN, .revents = 0},
+      {.fd = faults, .events = POLLIN, .revents = 0},
+      {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0},
+      {.fd = children, .events = POLLIN, .revents = 0},
+  }};
   // Others of the tree cannot ring the bell when they need room.
   constexpr int milliseconds = 20;
   const int timeout = pager_.budget().others() == 0 ? -1 : milliseconds;
-  os::call(__NR_poll, os::word(polled.data()), os::word(count), timeout);
+  os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;
     os::call(__NR_read, bell_, os::word(&rung), sizeof rung);
@@ -155,8 +152,7 @@ void Service::sleep() {
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0)
     os::fail("the program closed a descriptor that its memory depends on");
   if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
-  for (std::size_t i = first_child; i < count; ++i)
-    if ((polled[i].revents & POLLHUP) != 0) pager_.child_ended(*of[i]);
+  if ((polled[3].revents & POLLIN) != 0) pager_.reap_children();
 }
 
 }  // namespace nearfar::tier

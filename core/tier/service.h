@@ -16,6 +16,7 @@ struct Request {
     move,
     cover,
     uncover,
+    agree_to_fork,
     pause,
     resume,
     sample,

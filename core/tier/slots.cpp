@@ -1,5 +1,7 @@
 #include "tier/slots.h"
 
+#include <algorithm>
+
 namespace nearfar::tier {
 
 Slot Slots::take() {
@@ -18,6 +20,15 @@ Slot Slots::take() {
   for (Slot slot = 0; slot < control_->far_slots; ++slot)
     if (claim(slot)) return taken(slot);
   return no_slot;
+}
+
+void Slots::release_all(std::size_t member) {
+  Member& owner = control_->members[member];
+  const auto end = static_cast<Slot>(
+      std::min(control_->slots_end.load(std::memory_order_acquire), control_->far_slots));
+  for (Slot slot = 0; slot < end && owner.far_slots.load() != 0; ++slot)
+    if (users_[slot].owner_plus_one.load() == member + 1) disown(slot, owner);
+  owner.far_slots.store(0);
 }
 
 }  // namespace nearfar::tier

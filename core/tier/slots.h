@@ -9,33 +9,54 @@
 namespace nearfar::tier {
 
 /// The places of the far file. Every process of a tree takes from the same ones; a count of users
-/// says who still needs a slot, so that a forked child finds there what its parent had.
+/// says who still needs a slot, so that a forked child finds there what its parent had, and an
+/// owner whose it is when a process ends, or becomes another program, without giving it back.
 class Slots {
  public:
-  using Users = std::atomic<std::uint16_t>;
+  struct Users {
+    std::atomic<std::uint16_t> count;
+    std::atomic<std::uint16_t> owner_plus_one;  ///< by its place among the members; 0: nobody
+  };
 
   Slots() = default;
   Slots(Control& control, Users* users) : control_(&control), users_(users) {}
+
+  /// Whose slots these are that are taken from now on, by its place among the members.
+  void become(std::size_t member) { member_ = member; }
 
   /// A slot that nobody uses, for this process alone; `no_slot` if all are in use. Near the last
   /// one taken, so that pages which leave together lie together.
   [[nodiscard]] Slot take();
 
-  void share(Slot slot) { users_[slot].fetch_add(1, std::memory_order_relaxed); }
-  void release(Slot slot) {
-    if (users_[slot].fetch_sub(1, std::memory_order_acq_rel) == 1)
+  /// Gives back a slot that was taken here.
+  void release(Slot slot) { disown(slot, control_->members[member_]); }
+  /// Gives back all that a member took, which has ended.
+  void release_all(std::size_t member);
+
+  /// For a forked child, too; not its own.
+  void share(Slot slot) { users_[slot].count.fetch_add(1, std::memory_order_relaxed); }
+  void unshare(Slot slot) {
+    if (users_[slot].count.fetch_sub(1, std::memory_order_acq_rel) == 1)
       control_->slots_used.fetch_sub(1);
   }
   [[nodiscard]] bool shared(Slot slot) const {
-    return users_[slot].load(std::memory_order_acquire) > 1;
+    return users_[slot].count.load(std::memory_order_acquire) > 1;
   }
 
  private:
   [[nodiscard]] bool claim(Slot slot) {
     std::uint16_t free = 0;
-    return users_[slot].compare_exchange_strong(free, 1, std::memory_order_acq_rel);
+    return users_[slot].count.compare_exchange_strong(free, 1, std::memory_order_acq_rel);
+  }
+  void disown(Slot slot, Member& owner) {
+    users_[slot].owner_plus_one.store(0, std::memory_order_relaxed);
+    owner.far_slots.fetch_sub(1, std::memory_order_relaxed);
+    unshare(slot);
   }
   Slot taken(Slot slot) {
+    const auto owner = static_cast<std::uint16_t>(member_ + 1);
+    control_->members[member_].far_slots.fetch_add(1, std::memory_order_relaxed);
+    users_[slot].owner_plus_one.store(owner, std::memory_order_relaxed);
     cursor_ = slot + 1;
     control_->raise(Count::slots_peak, control_->slots_used.fetch_add(1) + 1);
     return slot;
@@ -43,6 +64,7 @@ class Slots {
 
   Control* control_ = nullptr;
   Users* users_ = nullptr;
+  std::size_t member_ = 0;
   Slot cursor_ = 0;
 };
 

@@ -14,6 +14,9 @@ class TreeBell {
   /// In a process that is new, also a forked one. Ends it if there are no descriptors left.
   void listen();
 
+  /// Wakes the pagers of the whole tree. Never waits.
+  void ring() const;
+
   /// To be polled; what is to be read there `heard` takes.
   [[nodiscard]] int descriptor() const { return epoll_; }
   [[nodiscard]] int pipe() const { return pipe_; }

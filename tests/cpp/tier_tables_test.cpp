@@ -1,6 +1,9 @@
 // The pager's bookkeeping, without a kernel: page table, limbo, address ranges, slots, budget.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -15,9 +18,11 @@
 #include "tier/budget.h"
 #include "tier/extents.h"
 #include "tier/limbo.h"
+#include "tier/os/system.h"
 #include "tier/page_table.h"
 #include "tier/slots.h"
 #include "tier/streams.h"
+#include "tier/tree_bell.h"
 
 namespace nearfar::tier {
 namespace {
@@ -183,13 +188,35 @@ TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
   slots.release(slot);
   EXPECT_FALSE(slots.shared(slot));
   EXPECT_EQ(shared.control->slots_used.load(), 1U);
-  slots.release(slot);
+  slots.unshare(slot);
   EXPECT_EQ(shared.control->slots_used.load(), 0U);
+}
+
+TEST(Slots, OfAProcessThatHasEndedAreFreeButForThoseOfItsChildren) {
+  Shared shared;
+  Slots ended(*shared.control, shared.users.data());
+  Slots other(*shared.control, shared.users.data());
+  ended.become(1);
+  other.become(2);
+  for (int i = 0; i < 10; ++i) (void)ended.take();
+  const Slot inherited = ended.take();
+  ended.share(inherited);
+  const Slot others = other.take();
+  ended.release(0);
+  ended.release_all(1);
+  EXPECT_EQ(shared.control->slots_used.load(), 2U);
+  EXPECT_EQ(shared.control->members[1].far_slots.load(), 0U);
+  EXPECT_EQ(shared.control->members[2].far_slots.load(), 1U);
+  EXPECT_EQ(shared.users[inherited].count.load(), 1U);
+  EXPECT_EQ(shared.users[others].count.load(), 1U);
+  ended.release_all(1);
+  EXPECT_EQ(shared.control->slots_used.load(), 2U) << "nothing is given back twice";
 }
 
 TEST(Budget, IsOneForATree) {
   Shared shared(10);
-  Budget parent(*shared.control);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget parent(*shared.control, slots);
   ASSERT_TRUE(parent.join(1));
   ASSERT_TRUE(parent.try_charge(6));
   Member* const member = parent.prepare_child();
@@ -197,7 +224,7 @@ TEST(Budget, IsOneForATree) {
   EXPECT_FALSE(parent.charge_child(*member, false)) << "six and six are more than ten";
   parent.release(1);
   ASSERT_TRUE(parent.charge_child(*member, false));
-  Budget child(*shared.control);
+  Budget child(*shared.control, slots);
   child.become(*member, 2);
   EXPECT_EQ(child.own(), 5U);
   EXPECT_EQ(child.free(), 0U);
@@ -208,6 +235,37 @@ TEST(Budget, IsOneForATree) {
   parent.end(*member);
   EXPECT_EQ(parent.others(), 0U);
   EXPECT_EQ(parent.processes(), 1U);
+}
+
+TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
+  Shared shared;
+  Budget budget(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(budget.join(1));
+  for (std::size_t i = 1; i < Control::most_members; ++i)
+    ASSERT_NE(budget.prepare_child(), nullptr) << i;
+  EXPECT_EQ(budget.prepare_child(), nullptr);
+  EXPECT_EQ(budget.processes(), Control::most_members);
+  budget.end(shared.control->members[7]);
+  EXPECT_EQ(budget.prepare_child(), &shared.control->members[7]);
+}
+
+TEST(TreeBell, RingsHoweverFullItsPipeIs) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const int pipe = os::open_of(::getpid(), ends[1], O_NONBLOCK);
+  ASSERT_GE(pipe, 0);
+  TreeBell bell(pipe);
+  bell.listen();
+  constexpr int more_than_a_pipe_holds = 70000;
+  for (int i = 0; i < more_than_a_pipe_holds; ++i) {
+    bell.ring();
+    pollfd rung{.fd = bell.descriptor(), .events = POLLIN, .revents = 0};
+    if (i % 1000 == 0 || i + 10 > more_than_a_pipe_holds) {
+      ASSERT_EQ(::poll(&rung, 1, 0), 1) << i;
+    }
+    bell.heard();
+  }
+  for (const int descriptor : {ends[0], ends[1], pipe, bell.descriptor()}) ::close(descriptor);
 }
 
 }  // namespace

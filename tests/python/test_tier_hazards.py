@@ -131,5 +131,28 @@ def test_a_chain_of_programs_each_with_memory_of_its_own(hazard: Hazard) -> None
     lost_nothing(hazard("exec_chain", "5"))
 
 
+def test_far_memory_of_programs_that_have_ended_is_used_again(hazard: Hazard) -> None:
+    once = lost_nothing(hazard("exec_chain", "0")).counts["far_peak_bytes"]
+    often = lost_nothing(hazard("exec_chain", "12")).counts["far_peak_bytes"]
+    assert often < 2 * once
+    ran = lost_nothing(hazard("spawns_for_room"))
+    assert ran.counts["far_peak_bytes"] < 2 * once
+
+
+@pytest.mark.parametrize("descriptors", [None, "30"])
+def test_eighty_children_at_once_or_as_many_as_there_are_descriptors_for(
+    tmp_path: Path, descriptors: str | None
+) -> None:
+    program = compiled(PROGRAMS / "hazards" / "many_children.c", tmp_path / "many_children")
+    limited = () if descriptors is None else (descriptors,)
+    ran = run_tiered(tmp_path, "24MiB", program, "80", *limited).covered()
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["forks"] == 80 if descriptors is None else 0 < ran.counts["forks"] < 30
+
+
+def test_a_sleeping_parent_makes_room_for_what_it_spawned(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("spawns_for_room")).counts["over_budget"] == 0
+
+
 def test_a_thread_ends_on_a_stack_that_the_program_gave_it(hazard: Hazard) -> None:
     lost_nothing(hazard("own_stack"))

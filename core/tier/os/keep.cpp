@@ -30,7 +30,7 @@ void keep(void*) {
 bool keep_open(int descriptor) noexcept {
   outcome.store(unknown);
   to_keep = descriptor;
-  if (!start_thread(keep, nullptr)) return false;
+  if (start_thread(keep, nullptr) == 0) return false;
   while (outcome.load() == unknown) wait(outcome, unknown);
   return outcome.load() == kept;
 }

@@ -49,11 +49,11 @@ void wake_all(std::atomic<std::uint32_t>& at) noexcept {
   call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1 << 30);
 }
 
-int open_of(int process, int descriptor) noexcept {
+int open_of(int process, int descriptor, int flags) noexcept {
   char path[64];
   char* end = decimal(text(path, "/proc/"), static_cast<unsigned long>(process));
   *decimal(text(end, "/fd/"), static_cast<unsigned long>(descriptor)) = '\0';
-  return static_cast<int>(call(__NR_openat, AT_FDCWD, word(path), O_RDWR | O_CLOEXEC));
+  return static_cast<int>(call(__NR_openat, AT_FDCWD, word(path), O_RDWR | O_CLOEXEC | flags));
 }
 
 int hide(int descriptor) noexcept {

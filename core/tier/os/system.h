@@ -69,8 +69,9 @@ inline long protect(Place at, std::size_t length, int protection) noexcept {
 void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept;
 void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 
-/// Opens a file that another process has open, by that process's number for it.
-[[nodiscard]] int open_of(int process, int descriptor) noexcept;
+/// Opens a file that another process has open, by that process's number for it, with more flags
+/// than to read, to write and to be closed by exec.
+[[nodiscard]] int open_of(int process, int descriptor, int flags = 0) noexcept;
 
 /// Moves a descriptor out of the program's way, to a high number. -errno on failure.
 [[nodiscard]] int hide(int descriptor) noexcept;

@@ -41,16 +41,17 @@ long clone_onto(long flags, long stack, long local, void (*run)(void*), void* ar
 
 }  // namespace
 
-bool start_thread(void (*run)(void*), void* argument) noexcept {
+int start_thread(void (*run)(void*), void* argument) noexcept {
   const Place memory = reserve(stack_bytes);
-  if (memory == 0) return false;
+  if (memory == 0) return 0;
   const Place local = memory + stack_bytes - local_bytes;
   *pointer<Place>(local) = local;  // the ABI: %fs:0 holds its own address
   *pointer<Place>(local + 2 * sizeof(Place)) = local;
   constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                          CLONE_SYSVSEM | CLONE_SETTLS;
   const SignalsBlocked for_the_new_thread;
-  return clone_onto(flags, word(local), word(local), run, argument) > 0;
+  const long thread = clone_onto(flags, word(local), word(local), run, argument);
+  return thread > 0 ? static_cast<int>(thread) : 0;
 }
 
 }  // namespace nearfar::tier::os

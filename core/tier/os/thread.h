@@ -7,7 +7,8 @@ namespace nearfar::tier::os {
 /// Starts a thread that libc does not know: creating one calls no allocator (whose memory may be
 /// what the thread has to bring in), it has no part in a program's last pthread_exit, and a forked
 /// child may start it before anything else runs. All signals stay blocked in it. It must never
-/// return, nor call what needs libc's thread state. False if there is no memory or no right.
-[[nodiscard]] bool start_thread(void (*run)(void*), void* argument) noexcept;
+/// return, nor call what needs libc's thread state. Its number; 0 if there is no memory or no
+/// right.
+[[nodiscard]] int start_thread(void (*run)(void*), void* argument) noexcept;
 
 }  // namespace nearfar::tier::os

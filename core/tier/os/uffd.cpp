@@ -33,6 +33,7 @@ long Uffd::open() noexcept {
   }
   const long opened =
       device_ >= 0 ? call(__NR_ioctl, device_, open_device, flags) : call(__NR_userfaultfd, flags);
+  if (opened == -EMFILE || opened == -ENFILE) return opened;
   if (opened < 0) return -EPERM;
   descriptor_ = hide(static_cast<int>(opened));
   uffdio_api api{.api = UFFD_API, .features = feature_move, .ioctls = 0};

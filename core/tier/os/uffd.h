@@ -20,7 +20,8 @@ enum class Waking : bool { later, at_once };
 class Uffd {
  public:
   /// Opens one, the first or another in a forked child, that also waits inside system calls. -EPERM
-  /// if this user may not, -ENOSYS if the kernel cannot move pages (before Linux 6.8).
+  /// if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel cannot move pages
+  /// (before Linux 6.8).
   [[nodiscard]] long open() noexcept;
   void close() noexcept;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }

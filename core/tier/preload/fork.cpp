@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tier/preload/exported.h"
 #include "tier/preload/report.h"
 #include "tier/preload/runtime.h"
 
@@ -29,6 +30,7 @@ bool is_first(const Runtime& tier) {
 }
 
 Lock one_fork;
+bool agreed;  // to the fork that has the lock
 std::uint64_t signals_before;
 
 void touch(const volatile void* at) { (void)*static_cast<const volatile char*>(at); }
@@ -62,9 +64,11 @@ void prepare() {
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
   signals_before = before;
-  tier->service.ask({.kind = Request::Kind::pause});
-  touch_what_fork_needs();
-  touch_stack(tier->space);
+  agreed = tier->service.ask({.kind = Request::Kind::pause});
+  if (agreed) {
+    touch_what_fork_needs();
+    touch_stack(tier->space);
+  }
   tier->space.lock().lock();
 }
 
@@ -78,13 +82,14 @@ void in_parent() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
   tier->space.lock().unlock();
-  tier->service.ask({.kind = Request::Kind::resume});
+  if (agreed) tier->service.ask({.kind = Request::Kind::resume});
   finish();
 }
 
 void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
+  if (!agreed) os::fail("no place or no descriptors for another process; this child ends here");
   tier->pager.start_in_child(os::place(__builtin_frame_address(0)),
                              static_cast<std::int32_t>(os::call(__NR_getpid)));
   tier->service.start();
@@ -124,3 +129,17 @@ __attribute__((destructor)) void end() {
 
 }  // namespace
 }  // namespace nearfar::tier::preload
+
+/// A fork that could not be managed fails, as for lack of processes. The handlers alone cannot say
+/// so: where libc forks by itself (daemon, forkpty) the child ends.
+NEARFAR_EXPORT pid_t fork() noexcept {
+  using Function = pid_t();
+  static const auto real = nearfar::tier::preload::next<Function>("fork");
+  nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
+  if (tier != nullptr &&
+      !tier->service.ask({.kind = nearfar::tier::Request::Kind::agree_to_fork})) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return real();
+}

@@ -63,7 +63,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   int ends[2] = {-1, -1};
   if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
     os::fail("no descriptors left", error);
-  const int bell = keep(os::open_of(process, ends[1]), "the bell cannot be made");
+  const int bell = keep(os::open_of(process, ends[1], O_NONBLOCK), "the bell cannot be made");
   for (const int end : ends) os::call(__NR_close, end);
   const long head = os::map(0, Control::bytes, shared_access, MAP_SHARED, control);
   if (head < 0) os::fail("no memory to share", head);
@@ -116,7 +116,7 @@ Launch open_launch(const Launch& launch) {
   own.far = os::open_of(launch.process, launch.far);
   if (own.far < 0) os::fail("the far file cannot be opened", own.far);
   own.far = os::hide(own.far);
-  own.bell = os::open_of(launch.process, launch.bell);
+  own.bell = os::open_of(launch.process, launch.bell, O_NONBLOCK);
   if (own.bell < 0) os::fail("the launcher's bell cannot be opened", own.bell);
   own.bell = os::hide(own.bell);
   return own;

@@ -89,18 +89,23 @@ Runtime* start() {
   const std::size_t length = reserve_region(base);
   const std::size_t pages = length / page_bytes;
   const std::size_t groups = pages / PageTable::group;
-  PageTable table(reserve_array<Page>(pages),
-                  {reserve_array<std::uint32_t>(groups), reserve_array<std::uint32_t>(groups)},
-                  pages, make_policy(control, pages), control.limit_pages);
+  auto* const entries = reserve_array<Page>(pages);
+  const PageTable::Groups of_groups{reserve_array<std::uint32_t>(groups),
+                                    reserve_array<std::uint32_t>(groups)};
+  PageTable table(entries, of_groups, pages, make_policy(control, pages), control.limit_pages);
   if (control.fault_log != 0) open_log(launch.process, control.fault_log, table.log());
   auto* const users = os::pointer<Slots::Users>(os::place(&control) + Control::bytes);
-  std::construct_at(&pager.value, Region{.base = base, .length = length}, table, control,
-                    Slots(control, users), FarFile(launch.far));
+  const Region region{.base = base,
+                      .length = length,
+                      .pages = os::place(entries),
+                      .groups = os::place(of_groups.rank_plus_one)};
+  std::construct_at(&pager.value, region, table, control, Slots(control, users),
+                    FarFile(launch.far));
   std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
                     first ? launch.control : -1);
   const Extents free(reserve_array<Extents::Extent>(most_free_ranges), most_free_ranges);
   std::construct_at(&space.value, base, length, free, service.value);
-  pager.value.start(static_cast<std::int32_t>(os::call(__NR_getpid)));
+  pager.value.start(static_cast<std::int32_t>(os::call(__NR_getpid)), TreeBell(launch.bell));
   service.value.start();
   return std::construct_at(&started.value, pager.value, service.value, space.value, control,
                            launch);

@@ -16,9 +16,9 @@ PAGE = 4096
 NAME = "nearfar-tier"
 
 _MAGIC = 0x3172656974666E
-_BYTES = 64 << 10
+_BYTES = 512 << 10
 _SLOTS = 1 << 28  # of 4 KiB: a far file of at most 1 TiB; what is not used costs nothing
-_SLOT_BYTES = 2
+_SLOT_BYTES = 4  # a count of users, and the owner
 _COUNTS_AT = 64
 
 COUNTS = (
@@ -48,10 +48,11 @@ _LIMIT_AT = 8
 _POLICY_AT = 24
 _TOTALS = struct.Struct("<4Q")  # near and managed pages, the far file's slots: end, used
 _TOTALS_AT = 32
-_MEMBER = struct.Struct("<i4xQQQ32x")  # process, pages near, managed, unmanaged
-_MEMBERS = 256
-_MEMBERS_AT = (_COUNTS_AT + 8 * len(COUNTS) + 63) // 64 * 64
-_ORDERS_AT = 32 << 10
+# process, pages near, managed, unmanaged, thread, region
+_MEMBER = struct.Struct("<i4xQQQ8xi4xQ8x")
+_MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
+_MEMBERS_AT = (_MEMBERS_END_AT + 8 + 63) // 64 * 64
+_ORDERS_AT = 384 << 10
 _ORDERS = struct.Struct("<IIQ4i")
 _ANSWER = struct.Struct("<I4xQ")
 _WORD = struct.Struct("<I")
@@ -85,6 +86,8 @@ class Member:
     managed: int
     followed: int
     far: int
+    pager_thread: int
+    region: int  # the address at which its memory describes what is managed of it
 
 
 @dataclass(frozen=True)
@@ -125,12 +128,15 @@ def totals(memory: int) -> Totals:
 
 def members(memory: int) -> list[Member]:
     """The processes of the tree."""
-    parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * _MEMBERS, _MEMBERS_AT))
-    size = _ANSWER.size * _MEMBERS
+    used: int = _LONG.unpack(os.pread(memory, _LONG.size, _MEMBERS_END_AT))[0]
+    parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * used, _MEMBERS_AT))
+    size = _ANSWER.size * used
     answers = _ANSWER.iter_unpack(os.pread(memory, size, _ORDERS_AT + _ORDERS.size))
     return [
-        Member(process, near, managed, followed, far)
-        for (process, near, managed, _), (followed, far) in zip(parts, answers, strict=True)
+        Member(process, near, managed, followed, far, thread, region)
+        for (process, near, managed, _, thread, region), (followed, far) in zip(
+            parts, answers, strict=True
+        )
         if process > 0
     ]
 
