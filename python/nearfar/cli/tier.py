@@ -14,6 +14,7 @@ VERBS = {
     "set": "give one another amount of near memory while it runs",
     "pause": "bring all its pages back and keep them resident, as for a debugger",
     "resume": "let its pages leave again",
+    "core": "write a core file of it, far pages and all, while it goes on",
     "library": "print what LD_PRELOAD takes to use it without the launcher",
     "header": "print the folder of nearfar/tier.h, for the compiler's -I",
     "replay": "try page replacement policies on a recorded program",

@@ -74,6 +74,20 @@ def find(process: int) -> Running:
     raise InputError(f"{process}: does not run on two tiers, but {names} does{hint}")
 
 
+def find_member(process: int) -> control.Member:
+    """One managed process: that of the number, or the only one below it. Raises InputError."""
+    tree = find(process)
+    with _memory(tree.process) as memory:
+        members = {member.process: member for member in control.members(memory)}
+    there = [part["process"] for part in tree.stats["processes"] if part["process"] in members]
+    if process in there:
+        return members[process]
+    if len(there) == 1:
+        return members[there[0]]
+    known = ", ".join(map(str, there))
+    raise InputError(f"{process}: found {len(there)} processes, expected one of {known}")
+
+
 def _launched(folder: Path) -> Iterator[Running]:
     if not folder.is_dir():
         return
@@ -118,24 +132,30 @@ def _without_launcher(known: set[int]) -> Iterator[Running]:
 @contextlib.contextmanager
 def _opened(process: int) -> Iterator[Tree]:
     """The tree of which a process is the first. Raises OSError if it is of none."""
-    descriptors = Path(f"/proc/{process}/fd")
-    for name in descriptors.iterdir():
+    with _memory(process) as memory:
+        owner = control.owner(memory)
+        if owner.process != process:
+            raise ProcessLookupError(process)
+        flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+        bell = os.open(f"/proc/{process}/fd/{owner.bell}", flags)
+        try:
+            yield Tree(memory, bell, process, program_of(process))
+        finally:
+            os.close(bell)
+
+
+@contextlib.contextmanager
+def _memory(process: int) -> Iterator[int]:
+    """What the processes of a tree share, which `process` has open. Raises OSError."""
+    for name in Path(f"/proc/{process}/fd").iterdir():
         if not str(name.readlink()).startswith(f"/memfd:{control.NAME}"):
             continue
         memory = os.open(name, os.O_RDWR | os.O_CLOEXEC)
         try:
-            owner = control.owner(memory)
-            if owner.process != process:
-                break
-            flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
-            bell = os.open(descriptors / str(owner.bell), flags)
-            try:
-                yield Tree(memory, bell, process, program_of(process))
-            finally:
-                os.close(bell)
-            return
+            yield memory
         finally:
             os.close(memory)
+        return
     raise ProcessLookupError(process)
 
 

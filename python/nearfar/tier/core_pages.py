@@ -1,0 +1,138 @@
+"""What a managed program's memory consists of, seen from outside: mappings, and pages that hold
+something, near or far."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.errors import NearfarError
+from nearfar.tier.control import PAGE, Member
+
+_GROUP = 512  # pages whose entries in the table share a page of memory
+_REGION = struct.Struct("<QQ8xQQ")  # core/tier/pager.h: base, length, entries, ranks
+_ENTRY_BYTES, _STATE_AT = 8, 6
+_RANK_BYTES = 4
+_PRESENT_OR_SWAPPED, _OF_FILE = 3 << 62, 1 << 61
+_AT_ONCE = 1 << 20
+_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (....) ([0-9a-f]+) \S+ (\d+) *(.*)")
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A line of /proc/PID/maps."""
+
+    begin: int
+    end: int
+    access: str
+    offset: int
+    inode: int
+    name: str
+
+    @property
+    def of_file(self) -> bool:
+        """Whether its pages are those of a file until they are written."""
+        return self.inode != 0
+
+    @property
+    def readable(self) -> bool:
+        """Whether it is of memory that somebody may read, and no device or window of the kernel."""
+        kernels = self.name in ("[vvar]", "[vsyscall]", "[vvar_vclock]")
+        return self.access != "---p" and not kernels and not self.name.startswith("/dev/")
+
+
+class Memory:
+    """The memory of a process whose pager runs; missing pages are brought in as they are read."""
+
+    def __init__(self, member: Member) -> None:
+        """Raise NearfarError if it cannot be read."""
+        self._process = member.process
+        self._table = _Table(self, *_REGION.unpack(self.read(member.region, _REGION.size)))
+
+    def mappings(self) -> list[Mapping]:
+        """All of them, in order of address."""
+        text = Path(f"/proc/{self._process}/maps").read_text(encoding="utf-8", errors="replace")
+        found = []
+        for line in text.splitlines():
+            match = _LINE.match(line)
+            assert match is not None, line
+            begin, end, access, offset, inode, name = match.groups()
+            numbers = int(begin, 16), int(end, 16), access, int(offset, 16), int(inode)
+            found.append(Mapping(*numbers, name))
+        return found
+
+    def runs(self, mapping: Mapping) -> Iterator[tuple[int, int]]:
+        """The ranges of a mapping that hold something: not zeros, and not what its file has."""
+        if mapping.name == "[vdso]":
+            yield mapping.begin, mapping.end
+            return
+        pages = sorted({*self._present(mapping), *self._table.used(mapping.begin, mapping.end)})
+        if mapping.of_file and mapping.offset == 0 and mapping.begin // PAGE not in pages[:1]:
+            pages.insert(0, mapping.begin // PAGE)  # a program's head, by which it is known
+        for _, side_by_side in itertools.groupby(enumerate(pages), lambda pair: pair[1] - pair[0]):
+            run = [page for _, page in side_by_side]
+            yield run[0] * PAGE, (run[-1] + 1) * PAGE
+
+    def read(self, at: int, length: int) -> bytes:
+        """Its contents. Raises NearfarError."""
+        memory = ctypes.create_string_buffer(length)
+        done = 0
+        while done < length:
+            here = _Vector(ctypes.addressof(memory) + done, min(length - done, _AT_ONCE))
+            there = _Vector(at + done, here.length)
+            got = _read_process(self._process, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+            if got <= 0:
+                reason = os.strerror(ctypes.get_errno())
+                raise NearfarError(f"{self._process}: memory at {at + done:#x}: {reason}")
+            done += got
+        return memory.raw
+
+    def _present(self, mapping: Mapping) -> Iterator[int]:
+        with Path(f"/proc/{self._process}/pagemap").open("rb", buffering=0) as pagemap:
+            for page in range(mapping.begin // PAGE, mapping.end // PAGE, _AT_ONCE):
+                count = min(_AT_ONCE, mapping.end // PAGE - page)
+                pagemap.seek(page * 8)
+                words = memoryview(pagemap.read(count * 8)).cast("Q")
+                for i, word in enumerate(words):
+                    if word & _PRESENT_OR_SWAPPED and not (mapping.of_file and word & _OF_FILE):
+                        yield page + i
+
+
+class _Table:
+    """The pager's table of pages, in the memory of the process itself."""
+
+    def __init__(self, memory: Memory, base: int, length: int, entries: int, ranks: int) -> None:
+        self._memory, self._first, self._entries = memory, base // PAGE, entries
+        words = memory.read(ranks, length // PAGE // _GROUP * _RANK_BYTES)
+        self._groups: Sequence[int] = [
+            group for group, rank in enumerate(memoryview(words).cast("I")) if rank
+        ]
+
+    def used(self, begin: int, end: int) -> Iterator[int]:
+        """The pages between two addresses that are not fresh, wherever they are."""
+        for group in self._groups:
+            first = self._first + group * _GROUP
+            if first >= end // PAGE or first + _GROUP <= begin // PAGE:
+                continue
+            size = _GROUP * _ENTRY_BYTES
+            states = self._memory.read(self._entries + group * size, size)[_STATE_AT::_ENTRY_BYTES]
+            for i, state in enumerate(states):
+                if state and begin // PAGE <= first + i < end // PAGE:
+                    yield first + i
+
+
+class _Vector(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+_read_process = ctypes.CDLL(None, use_errno=True).process_vm_readv
+_read_process.restype = ctypes.c_ssize_t
+_read_process.argtypes = (
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong,
+)  # fmt: skip
