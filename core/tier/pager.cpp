@@ -14,6 +14,7 @@ static_assert(longest_run <= most_at_once);
 alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
 
 constexpr std::size_t most_foreign = 4096;
+constexpr std::size_t most_wanted_near = 4096;
 constexpr std::uint64_t faults_between_samples = 4096;
 
 }  // namespace
@@ -27,6 +28,9 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       far_(far),
       limbo_(limbo_pages(control.limit_pages)),
       streams_(stream_pages(control.limit_pages)),
+      wanted_near_(
+          os::pointer<Extents::Extent>(os::reserve(most_wanted_near * sizeof(Extents::Extent))),
+          most_wanted_near),
       foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
                most_foreign),
       limit_(control.limit_pages) {}

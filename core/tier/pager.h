@@ -87,6 +87,10 @@ class Pager {
   /// neither while forking.
   void will_need(os::Place begin, os::Place end);
   void cold(os::Place begin, os::Place end);
+  /// The program wants these pages near: they come in, and do not leave until `may_leave` or until
+  /// their contents are gone. False, and nothing is kept, beyond half of near memory.
+  [[nodiscard]] bool keep_near(os::Place begin, os::Place end);
+  void may_leave(os::Place begin, os::Place end) { (void)wanted_near_.remove(begin, end); }
 
   /// The program puts a mapping of another kind over these pages, or takes it away again. False
   /// if there are too many of them.
@@ -121,6 +125,11 @@ class Pager {
   }
   [[nodiscard]] os::Place staged(std::size_t position) const {
     return region_.staging + position * os::page_bytes;
+  }
+
+  [[nodiscard]] bool wants_near(PageNumber page) const {
+    return wanted_near_.size() != 0 &&
+           wanted_near_.contains(place(page), place(page) + os::page_bytes);
   }
 
   // Bringing in: pager.cpp.
@@ -184,6 +193,7 @@ class Pager {
   TreeBell bell_;
   os::Uffd uffd_;
   int status_ = -1;  // what the kernel tells of this process
+  Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;

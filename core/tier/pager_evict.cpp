@@ -117,8 +117,14 @@ std::size_t Pager::displace(std::size_t most) {
 std::size_t Pager::displace_all(std::span<const PageNumber> chosen) {
   std::size_t done = 0;
   while (!chosen.empty()) {
+    if (wants_near(chosen[0])) {
+      control_.add(Count::pinned);
+      table_.refuse(chosen[0]);
+      chosen = chosen.subspan(1);
+      continue;
+    }
     std::size_t run = 1;
-    while (run < chosen.size() && chosen[run] == chosen[0] + run) ++run;
+    while (run < chosen.size() && chosen[run] == chosen[0] + run && !wants_near(chosen[run])) ++run;
     const std::size_t moved = displace_run(chosen[0], run);
     done += moved;
     chosen = chosen.subspan(std::max<std::size_t>(1, moved));

@@ -9,6 +9,7 @@ using os::page_bytes;
 bool Pager::discard(os::Place begin, os::Place end) {
   // The kernel first: a page must not be counted as gone before it is.
   if (os::advise(begin, end - begin, MADV_DONTNEED) == -EINVAL) return false;
+  may_leave(begin, end);
   const PageNumber last = number(end);
   for (PageNumber page = table_.next_used(number(begin), last); page < last;
        page = table_.next_used(page + 1, last)) {

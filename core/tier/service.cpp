@@ -127,6 +127,11 @@ bool Service::serve(const Request& request) {
     case Request::Kind::cold:
       pager_.cold(request.begin, request.end);
       break;
+    case Request::Kind::keep_near:
+      return pager_.keep_near(request.begin, request.end);
+    case Request::Kind::may_leave:
+      pager_.may_leave(request.begin, request.end);
+      break;
   }
   return true;
 }

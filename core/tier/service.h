@@ -21,7 +21,9 @@ struct Request {
     resume,
     sample,
     will_need,
-    cold
+    cold,
+    keep_near,
+    may_leave
   };
   Kind kind = Kind::sample;
   os::Place begin = 0;

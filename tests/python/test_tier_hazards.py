@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.tier.machine import headers
 from tiered import MIB, PROGRAMS, Tiered, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
@@ -148,6 +149,14 @@ def test_eighty_children_at_once_or_as_many_as_there_are_descriptors_for(
     ran = run_tiered(tmp_path, "24MiB", program, "80", *limited).covered()
     assert ran.out == "ok\n", ran.err
     assert ran.counts["forks"] == 80 if descriptors is None else 0 < ran.counts["forks"] < 30
+
+
+def test_memory_that_a_program_wants_near_stays_there_until_it_may_leave(tmp_path: Path) -> None:
+    source = PROGRAMS / "hazards" / "keeps_near.c"
+    program = compiled(source, tmp_path / "keeps_near", f"-I{headers()}")
+    ran = lost_nothing(run_tiered(tmp_path, "2MiB", program))
+    assert ran.counts["pinned"] > 0
+    assert ran.counts["over_budget"] == 0
 
 
 def test_a_sleeping_parent_makes_room_for_what_it_spawned(hazard: Hazard) -> None:

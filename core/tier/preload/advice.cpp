@@ -35,7 +35,8 @@ NEARFAR_EXPORT int nearfar_tier_advise_1(void* at, std::size_t bytes, int advice
   using tier::Request;
   tier::preload::Runtime* const runtime = tier::preload::runtime();
   if (runtime == nullptr) return tier::preload::failed(ENOSYS);
-  if (advice != NEARFAR_WILL_NEED && advice != NEARFAR_COLD) return tier::preload::failed(EINVAL);
+  if (advice < NEARFAR_WILL_NEED || advice > NEARFAR_MAY_LEAVE)
+    return tier::preload::failed(EINVAL);
   const os::Place first = (os::place(at) + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
   const os::Place last = (os::place(at) + bytes) / os::page_bytes * os::page_bytes;
   if (first >= last) return 0;
@@ -43,10 +44,14 @@ NEARFAR_EXPORT int nearfar_tier_advise_1(void* at, std::size_t bytes, int advice
     return tier::preload::failed(EINVAL);
   // In pieces, so that no fault of another thread waits for all of it.
   constexpr std::size_t piece = 64 * os::page_bytes;
-  const auto kind = advice == NEARFAR_COLD ? Request::Kind::cold : Request::Kind::will_need;
+  constexpr Request::Kind kinds[] = {Request::Kind::will_need, Request::Kind::cold,
+                                     Request::Kind::keep_near, Request::Kind::may_leave};
+  const Request::Kind kind = kinds[advice - NEARFAR_WILL_NEED];
   for (os::Place from = first; from < last; from += piece) {
     const os::Place to = last - from < piece ? last : from + piece;
-    runtime->service.ask({.kind = kind, .begin = from, .end = to});
+    if (runtime->service.ask({.kind = kind, .begin = from, .end = to})) continue;
+    runtime->service.ask({.kind = Request::Kind::may_leave, .begin = first, .end = last});
+    return tier::preload::failed(ENOMEM);
   }
   return 0;
 }

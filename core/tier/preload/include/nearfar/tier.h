@@ -15,7 +15,9 @@
 
 enum {
   NEARFAR_WILL_NEED = 1, /* bring it back from far memory, as far as there is room */
-  NEARFAR_COLD = 2       /* not used for a while: it may leave near memory now */
+  NEARFAR_COLD = 2,      /* not used for a while: it may leave near memory now */
+  NEARFAR_KEEP_NEAR = 3, /* it comes back and stays near, up to half of what the tree may have */
+  NEARFAR_MAY_LEAVE = 4  /* it need not stay near any more */
 };
 
 /* Of this process and all others under the same limit; sizes in bytes. */
@@ -50,7 +52,8 @@ static inline int nearfar_managed(const void* at) {
 
 /*
  * Says what will become of memory; its contents stay. Only whole pages inside of it count. 0, or -1
- * and errno: EINVAL for unknown advice or memory that is not managed, ENOSYS without nearfar.
+ * and errno: EINVAL for unknown advice or memory that is not managed, ENOMEM where more would
+ * have to stay near than half of near memory, ENOSYS without nearfar.
  */
 static inline int nearfar_advise(void* at, size_t bytes, int advice) {
   int (*advise)(void*, size_t, int);
