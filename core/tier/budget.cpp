@@ -10,13 +10,14 @@ constexpr std::int32_t being_forked = -1;  // the child's number is not known ye
 }  // namespace
 
 bool Budget::join(std::int32_t process) {
+  sees_others_ = process == os::call(__NR_getpid);
   // What this process had before it became another program is gone.
   for (Member& member : control_->used_members()) {
     std::int32_t same = process;
     member.forked_by.compare_exchange_strong(same, 0);  // that program waits for no child
     same = process;
     const std::int32_t parent = member.forked_by.load();
-    if (parent != 0 && !os::has_ended(parent)) continue;
+    if (parent != 0 && (!sees_others_ || !os::has_ended(parent))) continue;
     if (member.process.compare_exchange_strong(same, being_forked)) end(member);
   }
   (void)reap();
@@ -49,6 +50,7 @@ bool Budget::take(Member& member, std::uint64_t pages, std::uint64_t limit) {
 }
 
 void Budget::become(Member& member, std::int32_t process) {
+  sees_others_ = sees_others_ && process == os::call(__NR_getpid);
   member.process.store(process);
   member_ = &member;
 }
@@ -64,6 +66,7 @@ void Budget::end(Member& member) {
 }
 
 bool Budget::reap() {
+  if (!sees_others_) return false;  // all others would look ended from here
   bool any = false;
   for (Member& member : control_->used_members()) {
     std::int32_t process = member.process.load();

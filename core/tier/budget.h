@@ -14,7 +14,8 @@ class Budget {
   Budget() = default;
   Budget(Control& control, Slots slots) : control_(&control), slots_(slots) {}
 
-  /// Takes a place among the tree's processes; false if there are too many.
+  /// Takes a place, by the process's number in /proc, among the tree's processes; false if there
+  /// are too many.
   [[nodiscard]] bool join(std::int32_t process);
   /// A place for a child about to be forked; null if there are too many.
   [[nodiscard]] Member* prepare_child();
@@ -69,6 +70,7 @@ class Budget {
   Control* control_ = nullptr;
   Slots slots_;
   Member* member_ = nullptr;
+  bool sees_others_ = true;  ///< not in a namespace of process numbers of its own
 };
 
 }  // namespace nearfar::tier

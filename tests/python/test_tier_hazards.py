@@ -159,6 +159,11 @@ def test_memory_that_a_program_wants_near_stays_there_until_it_may_leave(tmp_pat
     assert ran.counts["over_budget"] == 0
 
 
+@needs_root
+def test_a_program_that_sees_no_other_process_leaves_their_memory_alone(hazard: Hazard) -> None:
+    lost_nothing(hazard("own_numbers"))
+
+
 def test_a_sleeping_parent_makes_room_for_what_it_spawned(hazard: Hazard) -> None:
     assert lost_nothing(hazard("spawns_for_room")).counts["over_budget"] == 0
 

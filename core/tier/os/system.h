@@ -76,6 +76,10 @@ void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 /// Moves a descriptor out of the program's way, to a high number. -errno on failure.
 [[nodiscard]] int hide(int descriptor) noexcept;
 
+/// This process's number as /proc has it, which every process of a tree sees; what getpid says is
+/// another in a namespace of process numbers of its own.
+[[nodiscard]] int number_in_proc() noexcept;
+
 /// Whether the process is gone, or left only for its parent to look at.
 [[nodiscard]] bool has_ended(int process) noexcept;
 

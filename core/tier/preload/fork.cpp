@@ -90,8 +90,7 @@ void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
   if (!agreed) os::fail("no place or no descriptors for another process; this child ends here");
-  tier->pager.start_in_child(os::place(__builtin_frame_address(0)),
-                             static_cast<std::int32_t>(os::call(__NR_getpid)));
+  tier->pager.start_in_child(os::place(__builtin_frame_address(0)), os::number_in_proc());
   tier->service.start();
   tier->space.lock().unlock();
   finish();

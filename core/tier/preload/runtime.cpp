@@ -105,7 +105,7 @@ Runtime* start() {
                     first ? launch.control : -1);
   const Extents free(reserve_array<Extents::Extent>(most_free_ranges), most_free_ranges);
   std::construct_at(&space.value, base, length, free, service.value);
-  pager.value.start(static_cast<std::int32_t>(os::call(__NR_getpid)), TreeBell(launch.bell));
+  pager.value.start(os::number_in_proc(), TreeBell(launch.bell));
   service.value.start();
   return std::construct_at(&started.value, pager.value, service.value, space.value, control,
                            launch);
