@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "frontend/frames.h"
+#include "sim/machine/tables.h"
 
 namespace nearfar::frontend {
 namespace {
@@ -87,7 +88,10 @@ Program::Options Program::Options::from(const Settings& settings) {
 Program::Program(const Settings& settings, const Options& options)
     : memory_(sim::Tiers::build(settings)),
       space_(make_space(*memory_, settings, options)),
-      socket_(*memory_, sim::cpu::Config::from(settings), seed_of(settings)),
+      socket_(*memory_,
+              sim::core_of(settings, memory_->capacity() - memory_->near_capacity(),
+                           memory_->near_capacity()),
+              seed_of(settings)),
       cores_(socket_, sim::cpu::CoreConfig::from(settings), space_),
       mover_(socket_) {
   Counters caches;
@@ -111,12 +115,13 @@ Program::Program(const Settings& settings, const Options& options)
 void Program::sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address line, Tick at) {
   using Traffic = sim::cpu::Socket::Traffic;
   const bool moves = what == Traffic::move_read || what == Traffic::move_write;
-  const bool write = what != Traffic::fill && what != Traffic::move_read;
+  const bool write = !sim::cpu::Socket::reads(what);
   if (!moves) {
     const bool near = space_.is_near(line);
     traffic_.add((near ? 0 : 2) + (write ? 1 : 0), at);
     if (write && !near) far_writes_.add(line);
-    touched_.push_back({.line = line, .write = write, .at = at});
+    // Page tables are no page of the program's.
+    if (what != Traffic::table) touched_.push_back({.line = line, .write = write, .at = at});
   }
   if (!trace_) return;
   const auto access = !write                      ? trace::Access::read

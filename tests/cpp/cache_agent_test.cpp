@@ -43,7 +43,7 @@ Config core() {
   config.caches.l3.size = 66 * 1024;
   config.caches.l3.slices = 3;
   config.caches.l3.ways = 11;
-  config.caches.tlb.second_latency = config.caches.table_memory = Tick(0);
+  config.caches.tlb.second_latency = config.caches.tables.apart = Tick(0);
   return config;
 }
 

@@ -93,7 +93,7 @@ struct CoreMachine {
     core.branch_targets = 4096;
     core.quantum = Tick(1'000'000);
     config.caches.l1.latency = Tick(2500);
-    config.caches.tlb.second_latency = config.caches.table_memory = Tick(0);
+    config.caches.tlb.second_latency = config.caches.tables.apart = Tick(0);
     config.caches.l1.size = 4096;
     config.caches.l2.size = 16 * 1024;
     config.caches.l3.size = 66 * 1024;

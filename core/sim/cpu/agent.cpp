@@ -72,6 +72,8 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
         run_thread(static_cast<std::uint16_t>(event.index), now);
       } else if (event.kind == Event::Kind::commit) {
         commit_stores(static_cast<std::uint16_t>(event.index), now);
+      } else if (event.kind == Event::Kind::walked) {
+        walked(event.index, now);
       } else {
         const auto thread = static_cast<std::uint16_t>(event.index);
         --threads_[thread].flushes;
@@ -353,6 +355,7 @@ void Agent::arrived(Index index, Tick now) {
     case Flight::Kind::eviction:
       if (config_.cached) {
         caches_->written(thread.core);
+        ask_translated(thread.core, now);
         for (std::size_t i = thread.core; i < threads_.size(); i += config_.cores) {
           commit_stores(static_cast<std::uint16_t>(i), now);
         }
@@ -375,6 +378,7 @@ void Agent::arrived(Index index, Tick now) {
 
 /// A miss register of the core is free: any of its threads may have waited for it.
 void Agent::resume_core(std::uint16_t core, Tick now) {
+  ask_translated(core, now);
   for (std::size_t i = core; i < threads_.size(); i += config_.cores) {
     resume(static_cast<std::uint16_t>(i), now);
   }

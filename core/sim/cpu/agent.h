@@ -118,6 +118,7 @@ class Agent {
     bool timed = false;
     bool buffered = false;  ///< holds a line buffer
     bool release = false;  ///< hit beyond L1: holds a register of L1
+    bool translated = false;  ///< its page has been walked to
     std::uint8_t store_lines = 0;  ///< asked of memory for the store: counted in the thread's
     Tick issued{};
     std::uint64_t serial = 0;  ///< of the load, of the store that needs the line, of the miss
@@ -128,7 +129,7 @@ class Agent {
   };
 
   struct Event {
-    enum class Kind : std::uint8_t { send, arrive, flush_free, fence, run, commit } kind;
+    enum class Kind : std::uint8_t { send, arrive, flush_free, fence, run, commit, walked } kind;
     Index index;
   };
 
@@ -151,6 +152,9 @@ class Agent {
   [[nodiscard]] bool evict_if_full(std::uint16_t thread, Address address, Tick now);
   void open_caches();
   bool ask_caches(const Flight& flight, Tick at);
+  [[nodiscard]] Hierarchy::Answer look_up(Index flight, Tick at);
+  void walked(Hierarchy::Walk walk, Tick now);
+  void ask_translated(std::uint16_t core, Tick now);
   bool ask_again(std::uint16_t thread, Tick now);
   [[nodiscard]] std::optional<Tick> found_in_caches(std::uint16_t thread, Address address) const;
   void send_transfers(Tick at);
@@ -175,6 +179,10 @@ class Agent {
   std::unique_ptr<Hierarchy> caches_;
   std::uint64_t caches_seed_;
   std::vector<Hierarchy::Waiter> woken_;
+  std::vector<Hierarchy::Waiter> walked_;
+  /// By core: what has been walked to and found no register, oldest first; and of all cores.
+  std::vector<std::deque<Index>> translated_;
+  std::size_t translated_count_ = 0;
   std::vector<Address> dirty_;  ///< without caches: lines that plain stores left in them
   Sink sink_;
   Tick now_{};

@@ -16,27 +16,68 @@ void Agent::open_caches() {
 bool Agent::ask_caches(const Flight& flight, Tick at) {
   open_caches();
   const Index index = flights_.take(flight);
+  const Hierarchy::Answer answer = look_up(index, at);
+  if (answer.state != Hierarchy::Answer::State::full) return true;
+  flights_.give_back(index);
+  threads_[flight.thread].socket_full = answer.level == Hierarchy::Level::l3;
+  return false;
+}
+
+/// Asks the caches for the line of what is in flight. A store that walks counts as one that has
+/// asked memory, until it is known better.
+Hierarchy::Answer Agent::look_up(Index index, Tick at) {
+  const Flight& flight = flights_[index];
+  Thread& thread = threads_[flight.thread];
+  const bool store = flight.kind == Flight::Kind::store_line;
   const Hierarchy::Answer answer = caches_->access(
-      threads_[flight.thread].core, flight.address,
-      flight.kind == Flight::Kind::load ? Hierarchy::Kind::load : Hierarchy::Kind::store, index);
+      thread.core, flight.address, store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index,
+      flight.translated);
   send_transfers(at);
+  std::uint8_t lines = 0;
   switch (answer.state) {
     case Hierarchy::Answer::State::full:
-      flights_.give_back(index);
-      threads_[flight.thread].socket_full = answer.level == Hierarchy::Level::l3;
-      return false;
+      return answer;
     case Hierarchy::Answer::State::hit:
       flights_[index].release = answer.level != Hierarchy::Level::l1;
       events_.push(at + answer.latency, {Event::Kind::arrive, index});
       break;
     case Hierarchy::Answer::State::waits:
-      if (answer.asked && flight.kind == Flight::Kind::store_line) {
-        flights_[index].store_lines = lines_of_store();
-        threads_[flight.thread].store_lines += flights_[index].store_lines;
-      }
+      if (store && answer.asked) lines = lines_of_store();
+      break;
+    case Hierarchy::Answer::State::walks:
+      if (store) lines = lines_of_store();
       break;
   }
-  return true;
+  thread.store_lines += lines;
+  thread.store_lines -= flights_[index].store_lines;
+  flights_[index].store_lines = lines;
+  return answer;
+}
+
+/// A walk is over: who waited for it asks again.
+void Agent::walked(Hierarchy::Walk walk, Tick now) {
+  walked_.clear();
+  caches_->walked(walk, walked_);
+  send_transfers(now);
+  for (const Index index : walked_) {
+    flights_[index].translated = true;
+    if (look_up(index, now).state != Hierarchy::Answer::State::full) continue;
+    const std::uint16_t core = threads_[flights_[index].thread].core;
+    if (core >= translated_.size()) translated_.resize(core + std::size_t{1});
+    translated_[core].push_back(index);
+    ++translated_count_;
+  }
+}
+
+/// A register is free: what has been walked to and found none comes first.
+void Agent::ask_translated(std::uint16_t core, Tick now) {
+  if (translated_count_ == 0 || core >= translated_.size()) return;
+  std::deque<Index>& waiting = translated_[core];
+  while (!waiting.empty() &&
+         look_up(waiting.front(), now).state != Hierarchy::Answer::State::full) {
+    waiting.pop_front();
+    --translated_count_;
+  }
 }
 
 /// For the oldest store, whose line came and went.
@@ -45,6 +86,7 @@ bool Agent::ask_again(std::uint16_t index, Tick now) {
   QueuedStore& store = thread.stores.front();
   const Flight flight{.kind = Flight::Kind::store_line,
                       .thread = index,
+                      .translated = true,
                       .issued = now,
                       .serial = thread.first_store,
                       .address = store.address};
@@ -71,6 +113,10 @@ void Agent::send_transfers(Tick at) {
     launch(flight, transfer.write ? config_.flush_out : transfer.delay + config_.read_out);
   }
   caches_->transfers().clear();
+  for (const Hierarchy::End& end : caches_->ends()) {
+    events_.push(at + end.delay, {Event::Kind::walked, end.walk});
+  }
+  caches_->ends().clear();
 }
 
 void Agent::fill(const Flight& flight, Tick now) {
@@ -80,6 +126,11 @@ void Agent::fill(const Flight& flight, Tick now) {
   // What is woken issues what comes after it, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) arrived(woken_[i], now);
   resume_core(flight.thread, now);
+  if (translated_count_ != 0) {
+    for (std::size_t core = 0; core < translated_.size(); ++core) {
+      ask_translated(static_cast<std::uint16_t>(core), now);
+    }
+  }
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     if (!threads_[i].socket_full) continue;
     threads_[i].socket_full = false;

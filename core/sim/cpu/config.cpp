@@ -29,6 +29,7 @@ TlbConfig tlb(const Settings& settings) {
   config.second_ways = number(settings, "cpu.tlb.l2.ways");
   config.second_latency = settings.time("cpu.tlb.l2.latency");
   config.directory_entries = number(settings, "cpu.tlb.directory");
+  config.walkers = number(settings, "cpu.tlb.walkers");
   return config;
 }
 
@@ -53,7 +54,7 @@ HierarchyConfig hierarchy(const Settings& settings) {
   config.tlb = tlb(settings);
   config.prefetch = prefetch(settings);
   config.writebacks = number(settings, "cpu.writebacks");
-  config.table_memory = settings.time("cpu.table.latency");
+  config.tables.apart = settings.time("cpu.table.latency");
   return config;
 }
 

@@ -25,7 +25,8 @@ struct TlbConfig {
   std::uint32_t ways = 1;
   std::uint32_t second_entries = 1;
   std::uint32_t second_ways = 1;
-  std::uint32_t directory_entries = 1;  ///< page-directory entries that the walker remembers
+  std::uint32_t directory_entries = 1;  ///< page-directory entries that the walkers remember
+  std::uint32_t walkers = 1;            ///< page walks that go on at once
   Tick second_latency{};
 };
 
@@ -38,6 +39,13 @@ struct PrefetchConfig {
   bool next_page = false;      ///< a sequence goes on beyond its 4 KiB page
 };
 
+/// Where page tables lie.
+struct TableConfig {
+  Address base{};  ///< of their part of memory
+  Bytes size = 0;  ///< of that; 0: they lie apart, in a memory that is not the machine's
+  Tick apart{};    ///< what a read of that one takes
+};
+
 /// Everything between a core and the way to memory.
 struct HierarchyConfig {
   CacheConfig l1, l2, l3;
@@ -45,7 +53,7 @@ struct HierarchyConfig {
   PrefetchConfig prefetch;
   bool inclusive = false;        ///< L3 has everything that the cores have
   std::uint32_t writebacks = 1;  ///< of a core, on their way to memory
-  Tick table_memory{};           ///< of the memory that page tables lie in
+  TableConfig tables;
 };
 
 /// The request agent: what of a core decides how it loads memory. Not a core model: no

@@ -31,7 +31,20 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
   const Line line = place.physical.block(line_bytes);
   at.more = place.physical == place.virtual_address;
   const std::uint64_t hits_before = count_.tlb_hits;
-  const Tick translation = translate(core, place.virtual_address, place.huge);
+  Tick translation{};
+  if (!place.translated) {
+    switch (at.tlb.look_up(place.virtual_address, place.huge)) {
+      case Tlb::Found::first:
+        ++count_.tlb_hits;
+        break;
+      case Tlb::Found::second:
+        ++count_.tlb2_hits;
+        translation = config_.tlb.second_latency;
+        break;
+      case Tlb::Found::walk:
+        return wait_for_walk(core, place, waiter);
+    }
+  }
   ++(kind == Kind::load ? count_.loads : count_.stores);
   const Cache::Slot slot = at.l1.find(line);
   const bool others = kind == Kind::store && elsewhere(core, line);
@@ -179,17 +192,23 @@ void Hierarchy::ask_memory(Line line, const Waiting& waiting, Tick delay) {
 }
 
 void Hierarchy::filled(Miss miss, std::vector<Waiter>& woken) {
-  const Pending& pending = pending_[miss];
-  pending_of_.erase(pending.line);
-  if (config_.inclusive) into_l3(pending.waiting.front().core, pending.line, false);
-  for (const Waiting& waiting : pending.waiting) {
+  const Line line = pending_[miss].line;
+  pending_of_.erase(line);
+  if (config_.inclusive) into_l3(pending_[miss].waiting.front().core, line, false);
+  // A walk that goes on may ask for another line: `pending_` may grow.
+  for (std::size_t i = 0; i < pending_[miss].waiting.size(); ++i) {
+    const Waiting waiting = pending_[miss].waiting[i];
     Private& at = cores_[waiting.core];
     at.l1_misses -= waiting.l1 ? 1 : 0;
     at.l2_misses -= waiting.l2 ? 1 : 0;
-    if (at.l2.find(pending.line) == Cache::none) install(waiting.core, pending.line, false, false);
+    if (at.l2.find(line) == Cache::none) install(waiting.core, line, false, false);
     if (!waiting.demand) continue;
-    if (at.l1.find(pending.line) == Cache::none) into_l1(at, pending.line);
-    woken.push_back(waiting.waiter);
+    if (at.l1.find(line) == Cache::none) into_l1(at, line);
+    if (waiting.table) {
+      go_on(waiting.waiter);
+    } else {
+      woken.push_back(waiting.waiter);
+    }
   }
   pending_.give_back(miss);
 }
@@ -269,7 +288,7 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
   Private& at = cores_[core];
   const Line line = address.block(line_bytes);
   warming_ = true;
-  translate(core, address, at.tlb.huge());
+  warm_translation(core, address);
   if (const Cache::Slot slot = at.l1.find(line); slot != Cache::none) {
     at.l1.use(slot);
   } else if (const Cache::Slot below = at.l2.find(line); below != Cache::none) {
@@ -285,45 +304,6 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
   }
   if (kind == Kind::store) commit(core, address);
   warming_ = false;
-}
-
-Tick Hierarchy::translate(Core core, Address address, bool huge) {
-  Private& at = cores_[core];
-  const Tlb::Found found = at.tlb.look_up(address, huge);
-  if (found == Tlb::Found::first) {
-    ++count_.tlb_hits;
-    return Tick{};
-  }
-  Tick taken = config_.tlb.second_latency;
-  if (found == Tlb::Found::second) {
-    ++count_.tlb2_hits;
-    return taken;
-  }
-  ++count_.walks;
-  if (at.tlb.reads_directory(address, huge)) {
-    taken += read_table(core, Tlb::directory_line(address));
-  }
-  return taken + read_table(core, Tlb::entry_line(address, huge));
-}
-
-/// A page walk's read of a table, through the caches; the tables lie in a memory that always
-/// takes the same time.
-Tick Hierarchy::read_table(Core core, Line line) {
-  Private& at = cores_[core];
-  if (const Cache::Slot slot = at.l1.find(line); slot != Cache::none) {
-    at.l1.use(slot);
-    return config_.l1.latency;
-  }
-  if (const Cache::Slot slot = at.l2.find(line); slot != Cache::none) {
-    at.l2.use(slot);
-    into_l1(at, line);
-    return config_.l2.latency;
-  }
-  const bool here = from_socket(core, line).has_value();
-  if (!here && config_.inclusive) into_l3(core, line, false);
-  install(core, line, false, true);
-  count_.walk_memory += here ? 0 : 1;
-  return here ? config_.l3.latency : config_.table_memory;
 }
 
 /// What a core gets from the other cores or L3: nothing, or a line that is dirty or not. Others

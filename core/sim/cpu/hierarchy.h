@@ -18,7 +18,8 @@ namespace nearfar::sim::cpu {
 struct Place {
   Address physical;
   Address virtual_address;
-  bool huge = false;  ///< in a page of 2 MiB
+  bool huge = false;        ///< in a page of 2 MiB
+  bool translated = false;  ///< known from an earlier time of asking: the TLBs are not asked
 };
 
 /// The caches of a socket: L1D and L2 of each core, an L3 that all share, TLBs, prefetchers, and
@@ -30,9 +31,13 @@ struct Place {
 ///
 ///     answer = caches.access(core, address, Kind::load, id);
 ///     for (transfer : caches.transfers()) send(transfer);   caches.transfers().clear();
+///     for (end : caches.ends()) call_after(end.delay, end.walk);   caches.ends().clear();
 ///     ...
 ///     caches.filled(transfer.miss, woken);  // a read is answered: `woken` are ids that waited
 ///     caches.written(transfer.core);        // a write was accepted
+///     caches.walked(end.walk, woken);       // a walk is over: `woken` ask again, translated
+///
+/// After each of these there may be transfers and ends.
 ///
 /// * L2 contains L1. A line from memory goes to L2 and L1; what L2 throws out goes to L3
 ///   (clean or dirty), and what L3 throws out dirty goes to memory. An L3 that is not inclusive
@@ -41,6 +46,11 @@ struct Place {
 /// * A line that a core stores to leaves every other core (MESI without the bus: E and S are
 ///   one state, told apart by looking). Asking the others takes as long as an L3 hit, whether
 ///   they have the line's data or give up a copy.
+/// * A page that neither TLB knows is walked to by one of the core's walkers, or when one is free:
+///   the walk reads the directory's entry, if it has to, and then the page's, through the caches
+///   and, when they have not got it, from the memory that the tables lie in. Whoever needs the page
+///   meanwhile waits for the same walk. What a walk reads from memory needs no register: there
+///   are no more of those than walkers.
 class Hierarchy {
  public:
   enum class Kind : std::uint8_t { load, store };
@@ -48,11 +58,13 @@ class Hierarchy {
   using Waiter = std::uint32_t;
   using Core = std::uint16_t;
   using Miss = std::uint32_t;
+  using Walk = std::uint32_t;
 
   struct Answer {
     enum class State : std::uint8_t {
       hit,  ///< the data are there after `latency`; beyond L1, release() the L1's register then
       waits,  ///< the caller's id comes back from filled(); `latency`: translation so far
+      walks,  ///< the caller's id comes back from walked(): then it asks again, translated
       full,  ///< no register is free; nothing has happened but the translation
     };
     State state = State::full;
@@ -66,8 +78,16 @@ class Hierarchy {
     Line line = 0;
     Core core = 0;  ///< on whose behalf
     bool write = false;
+    bool table = false;  ///< a walk's read
     Miss miss = 0;  ///< of a read
     Tick delay{};  ///< of a read: translation, before it can leave the core
+  };
+
+  /// A walk that has all it needs and is over after `delay`.
+  struct End {
+    Walk walk = 0;
+    Core core = 0;
+    Tick delay{};
   };
 
   Hierarchy(const HierarchyConfig& config, std::uint64_t seed);
@@ -76,8 +96,8 @@ class Hierarchy {
   /// dirty only after commit().
   Answer access(Core core, const Place& place, Kind kind, Waiter waiter);
   /// In the model's pages, which lie in memory as they do in the program.
-  Answer access(Core core, Address address, Kind kind, Waiter waiter) {
-    return access(core, Place{address, address, cores_[core].tlb.huge()}, kind, waiter);
+  Answer access(Core core, Address address, Kind kind, Waiter waiter, bool translated = false) {
+    return access(core, Place{address, address, cores_[core].tlb.huge(), translated}, kind, waiter);
   }
 
   /// The way of most accesses: whether the line is in L1, and its page in the first-level TLB.
@@ -122,6 +142,9 @@ class Hierarchy {
   /// Memory has answered a read; appends the waiting ids in order of their asking.
   void filled(Miss miss, std::vector<Waiter>& woken);
 
+  /// A walk is over; appends the ids that waited for it, in order of their asking.
+  void walked(Walk walk, std::vector<Waiter>& woken);
+
   /// Gives up a read of an adjacent line; false if anything else asked for it.
   bool drop(Miss miss);
 
@@ -144,6 +167,7 @@ class Hierarchy {
   void warm(Core core, Address address, Kind kind);
 
   [[nodiscard]] std::vector<Transfer>& transfers() { return transfers_; }
+  [[nodiscard]] std::vector<End>& ends() { return ends_; }
 
   /// Where on the mesh what leaves for memory waits for its turn: a line that L3 throws out at its
   /// slice, the rest at its core. Slices come first, then cores.
@@ -186,6 +210,8 @@ class Hierarchy {
     std::uint32_t l1_misses = 0;  ///< registers in use
     std::uint32_t l2_misses = 0;
     std::uint32_t writebacks = 0;  ///< sent and not accepted
+    std::uint32_t walkers = 0;  ///< at work
+    std::vector<Walk> walks;  ///< those that they work at and those that wait, oldest first
     bool more = false;  ///< last accessed: a page whose neighbours lie beside it in memory
   };
 
@@ -193,6 +219,7 @@ class Hierarchy {
   struct Waiting {
     Core core = 0;
     bool demand = true;  ///< not a prefetch: goes into L1, and `waiter` is told
+    bool table = false;  ///< for a walk, whose number is `waiter`: that goes on
     bool l1 = false;
     bool l2 = false;
     bool waits = true;  ///< not the adjacent line: that is dropped when memory is busy
@@ -201,6 +228,16 @@ class Hierarchy {
   struct Pending {
     Line line = 0;
     std::vector<Waiting> waiting;
+  };
+
+  /// What is read next of a table, for a page, and who waits for it.
+  struct Walking {
+    enum class Step : std::uint8_t { queued, directory, entry, over } step = Step::queued;
+    bool huge = false;
+    Core core = 0;
+    Address page;
+    Tick taken{};  ///< since it began, or since memory answered it
+    std::vector<Waiter> waiting;
   };
 
   struct Count {
@@ -212,8 +249,16 @@ class Hierarchy {
     std::uint64_t tlb_hits = 0, tlb2_hits = 0, walks = 0, walk_memory = 0;
   };
 
-  Tick translate(Core core, Address address, bool huge);
-  Tick read_table(Core core, Line line);
+  // hierarchy_walks.cpp
+  Answer wait_for_walk(Core core, const Place& place, Waiter waiter);
+  void begin_walk(Walk walk, Tick taken);
+  void go_on(Walk walk);
+  bool read_table(Walk walk, Line line);
+  std::optional<Tick> table_in_caches(Core core, Line line);
+  void table_from_memory(Core core, Line line);
+  [[nodiscard]] Line memory_line(Line table) const;
+  void warm_translation(Core core, Address address);
+
   [[nodiscard]] bool elsewhere(Core core, Line line) const;
   Answer upgrade(Core core, Line line, Tick translation);
   Answer beyond_l1(Core core, Line line, Tick translation, Waiter waiter);
@@ -236,7 +281,9 @@ class Hierarchy {
   Cache l3_;
   Slab<Pending> pending_;
   std::unordered_map<Line, Miss> pending_of_;  ///< looked up, never walked
+  Slab<Walking> walks_;
   std::vector<Transfer> transfers_;
+  std::vector<End> ends_;
   std::vector<Line> wanted_;
   bool warming_ = false;
   Count count_;

@@ -54,7 +54,7 @@ bool SimpleCore::load_line(std::uint64_t address) {
     ++counts_.loads;
     if (socket_.caches().quick(core_, asked_, Hierarchy::Kind::load)) return true;
     waiting_ = true;
-    asked_at_ = Tick{};
+    asked_at_ = walk_ = Tick{};
     socket_.call_at(coarse(now_), core_, 0);
     return false;
   }
@@ -116,11 +116,11 @@ void SimpleCore::ask() {
   if (asked_at_ == Tick{}) asked_at_ = socket_.now();
   const Hierarchy::Answer answer = socket_.access(core_, asked_, Hierarchy::Kind::load, 0);
   refused_ = answer.state == Hierarchy::Answer::State::full;
-  if (answer.state == Hierarchy::Answer::State::waits) walk_ = answer.latency;
+  if (answer.state == Hierarchy::Answer::State::waits) walk_ += answer.latency;
   if (answer.state != Hierarchy::Answer::State::hit) return;
   constexpr Cause cause_of[] = {Cause::l1, Cause::l2, Cause::l3, Cause::memory};
   here(socket_.now() + answer.latency, cause_of[static_cast<std::size_t>(answer.level)],
-       answer.latency - socket_.caches().latency(answer.level));
+       walk_ + answer.latency - socket_.caches().latency(answer.level));
 }
 
 void SimpleCore::here(Tick at, Cause cause, Tick walk) {
@@ -142,6 +142,16 @@ void SimpleCore::arrived(Socket::Waiter waiter, Tick now) {
     stores_.arrived(waiter, now);
   } else {
     here(now, Cause::memory, walk_);
+  }
+}
+
+void SimpleCore::translated(Socket::Waiter waiter, Tick now) {
+  if ((waiter & StoreBuffer::is_mine) != 0) {
+    stores_.translated(waiter);
+  } else {
+    asked_.translated = true;
+    walk_ = now - asked_at_;
+    ask();
   }
 }
 

@@ -22,7 +22,10 @@ Hierarchy::Answer Socket::access(Core core, const Place& place, Hierarchy::Kind 
   const Slab<Asker>::Index asker = askers_.take({.core = core, .waiter = waiter});
   const Hierarchy::Answer answer = caches_.access(core, place, kind, asker);
   send_transfers(now_);
-  if (answer.state == Hierarchy::Answer::State::waits) return answer;
+  if (answer.state == Hierarchy::Answer::State::waits ||
+      answer.state == Hierarchy::Answer::State::walks) {
+    return answer;
+  }
   askers_.give_back(asker);
   if (answer.state == Hierarchy::Answer::State::full) {
     lacks_[core] =
@@ -67,7 +70,9 @@ void Socket::launch(const Flight& flight, Tick at) {
 
 void Socket::send_transfers(Tick at) {
   for (const Hierarchy::Transfer& transfer : caches_.transfers()) {
-    const Flight flight{.kind = transfer.write ? Traffic::eviction : Traffic::fill,
+    const Flight flight{.kind = transfer.write   ? Traffic::eviction
+                                : transfer.table ? Traffic::table
+                                                 : Traffic::fill,
                         .core = transfer.core,
                         .issued = at,
                         .id = transfer.miss,
@@ -75,6 +80,10 @@ void Socket::send_transfers(Tick at) {
     launch(flight, at + (transfer.write ? config_.flush_out : transfer.delay + config_.read_out));
   }
   caches_.transfers().clear();
+  for (const Hierarchy::End& end : caches_.ends()) {
+    events_.push(at + end.delay, {Event::Kind::walked, end.core, end.walk});
+  }
+  caches_.ends().clear();
 }
 
 bool Socket::step(Tick until) {
@@ -114,8 +123,7 @@ void Socket::handle(const Event& event) {
       Request request;
       request.id = event.index;
       request.address = flight.address;
-      request.op =
-          flight.kind == Traffic::fill || flight.kind == Traffic::move_read ? Op::read : Op::write;
+      request.op = reads(flight.kind) ? Op::read : Op::write;
       if (watch_) watch_(flight.kind, flight.core, flight.address, now_);
       uncore_.send(request,
                    caches_.waits_at(flight.core, flight.address, flight.kind == Traffic::eviction),
@@ -127,6 +135,9 @@ void Socket::handle(const Event& event) {
       break;
     case Event::Kind::due:
       clients_[event.core]->due(event.index, now_);
+      break;
+    case Event::Kind::walked:
+      walked(event.index);
       break;
     case Event::Kind::release:
       caches_.release(event.core);
@@ -145,6 +156,7 @@ void Socket::accepted(std::uint32_t index) {
   Tick back{};
   switch (flights_[index].kind) {
     case Traffic::fill:
+    case Traffic::table:
       back = config_.read_back;
       break;
     case Traffic::nt_store:
@@ -170,6 +182,7 @@ void Socket::arrived(std::uint32_t index) {
   flights_.give_back(index);
   switch (flight.kind) {
     case Traffic::fill:
+    case Traffic::table:
       fill(flight);
       break;
     case Traffic::eviction:
@@ -206,6 +219,18 @@ void Socket::fill(const Flight& flight) {
   retry(flight.core);
   for (std::size_t core = 0; core < lacks_.size(); ++core) {
     if (lacks_[core] == Lacks::socket_register) retry(static_cast<Core>(core));
+  }
+}
+
+void Socket::walked(Hierarchy::Walk walk) {
+  translated_.clear();
+  caches_.walked(walk, translated_);
+  send_transfers(now_);
+  // Who is told asks for lines, but ends no walk: `translated_` stays as it is.
+  for (std::size_t i = 0; i < translated_.size(); ++i) {
+    const Asker asker = askers_[translated_[i]];
+    askers_.give_back(translated_[i]);
+    clients_[asker.core]->translated(asker.waiter, now_);
   }
 }
 

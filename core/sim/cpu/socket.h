@@ -31,6 +31,8 @@ class Socket {
     virtual ~Client() = default;
     /// The line that `waiter` waits for is here.
     virtual void arrived(Waiter waiter, Tick now) = 0;
+    /// The page of what `waiter` asked for is known: it has to ask again, translated.
+    virtual void translated(Waiter waiter, Tick now) = 0;
     /// The time of a call_at() has come.
     virtual void due(Waiter token, Tick now) = 0;
     /// A register may have come free that an access lacked.
@@ -45,12 +47,16 @@ class Socket {
   /// What goes from a core to memory, and why.
   enum class Traffic : std::uint8_t {
     fill,
+    table,  ///< a page walk's read
     eviction,
     nt_store,
     flush,
     move_read,   ///< of a page that moves, for no core
     move_write,
   };
+  [[nodiscard]] static bool reads(Traffic what) {
+    return what == Traffic::fill || what == Traffic::table || what == Traffic::move_read;
+  }
   /// Is told of every line, when it has left the core.
   using Watch = std::function<void(Traffic what, Core core, Address line, Tick at)>;
   /// And of every fence, when what the core sent before has been accepted.
@@ -106,7 +112,7 @@ class Socket {
     Waiter waiter = 0;
   };
   struct Event {
-    enum class Kind : std::uint8_t { send, arrive, due, release, flush_free, fence } kind;
+    enum class Kind : std::uint8_t { send, arrive, due, walked, release, flush_free, fence } kind;
     Core core;
     std::uint32_t index;
   };
@@ -117,6 +123,7 @@ class Socket {
   void accepted(std::uint32_t index);
   void arrived(std::uint32_t index);
   void fill(const Flight& flight);
+  void walked(Hierarchy::Walk walk);
   void retry(Core core);
 
   Device& device_;
@@ -129,6 +136,7 @@ class Socket {
   Slab<Flight> flights_;
   Slab<Asker> askers_;
   std::vector<Waiter> woken_;
+  std::vector<Waiter> translated_;
   std::function<void(std::uint64_t, Tick)> moved_;
   Watch watch_;
   FenceWatch fence_watch_;

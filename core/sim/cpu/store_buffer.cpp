@@ -172,10 +172,19 @@ void StoreBuffer::due(Waiter token, Tick) {
     drain();
     return;
   }
-  // The entry's number: the only one not drained in that place of the ring.
-  const Number place = token & ~is_mine;
-  const Number number = drained_ + ((place - drained_) & ring_mask_);
+  access(waiting(token));
+}
+
+void StoreBuffer::translated(Waiter waiter) {
+  const Number number = waiting(waiter);
+  entry(number).place.translated = true;
   access(number);
+}
+
+/// Whose name with the socket that is: the only one not drained in that place of the ring.
+StoreBuffer::Number StoreBuffer::waiting(Waiter token) const {
+  const Number place = token & ~is_mine;
+  return drained_ + ((place - drained_) & ring_mask_);
 }
 
 void StoreBuffer::retry(Tick) {

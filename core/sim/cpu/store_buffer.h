@@ -102,6 +102,7 @@ class StoreBuffer {
 
   // What the socket tells the core.
   void arrived(Waiter waiter, Tick now);
+  void translated(Waiter waiter);
   void due(Waiter token, Tick now);
   void retry(Tick now);
   void nt_stored(Tick now);
@@ -144,6 +145,7 @@ class StoreBuffer {
   [[nodiscard]] const Entry& entry(Number number) const { return ring_[number & ring_mask_]; }
   void retire_all(std::uint64_t position, Fine at);
   void access(Number number);
+  [[nodiscard]] Number waiting(Waiter token) const;
   void drain();
   bool commit(Number number, Fine at);
   bool commit_store(Number number, Fine at);

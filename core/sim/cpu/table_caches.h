@@ -12,7 +12,7 @@ namespace nearfar::sim::cpu {
 /// found, each with LRU replacement and in one slice.
 class TableCaches {
  public:
-  explicit TableCaches(const Config& config) : memory_(config.caches.table_memory) {
+  explicit TableCaches(const Config& config) : memory_(config.caches.tables.apart) {
     for (const CacheConfig& level : {config.caches.l1, config.caches.l2, config.caches.l3}) {
       if (level.size != 0) levels_.emplace_back(level);
     }

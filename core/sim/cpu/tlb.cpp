@@ -4,7 +4,6 @@ namespace nearfar::sim::cpu {
 namespace {
 
 constexpr Bytes entry_bytes = 8;
-constexpr Line directories = Tlb::tables + (Tlb::tables >> 1);
 
 /// A buffer of so many entries is a cache of so many page numbers.
 CacheConfig buffer(std::uint32_t entries, std::uint32_t ways) {
@@ -38,10 +37,20 @@ Tlb::Tlb(const TlbConfig& config, std::uint64_t seed)
 Tlb::Found Tlb::look_up(Address address, bool huge) {
   const std::uint64_t page = page_of(address, huge);
   // The page used last is its set's most recent in both levels: nothing to look up or to change.
-  if (page == last_) return Found::first;
+  if (page == last_ || use_first(page, huge)) return Found::first;
+  const Cache::Slot slot = second_.find(page);
+  if (slot == Cache::none) return Found::walk;
+  second_.use(slot);
+  (huge ? first_huge_ : first_small_).insert(page, false);
   last_ = page;
-  if (access(huge ? first_huge_ : first_small_, page)) return Found::first;
-  return access(second_, page) ? Found::second : Found::walk;
+  return Found::second;
+}
+
+void Tlb::fill(Address address, bool huge) {
+  const std::uint64_t page = page_of(address, huge);
+  access(huge ? first_huge_ : first_small_, page);
+  access(second_, page);
+  last_ = page;
 }
 
 bool Tlb::use_first(std::uint64_t page, bool huge) {

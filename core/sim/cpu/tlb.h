@@ -8,15 +8,18 @@
 namespace nearfar::sim::cpu {
 
 /// Translation look-aside buffers of a core: two levels, and the page-directory entries that its
-/// walker remembers. Says what an access finds; what a walk costs is the caches' business.
+/// walkers remember. Says what an access finds; what a walk costs is the caches' business.
 class Tlb {
  public:
   enum class Found : std::uint8_t { first, second, walk };
 
   Tlb(const TlbConfig& config, std::uint64_t seed);
 
-  /// Looks the page of `address` up in both levels; afterwards it is in both.
+  /// Looks the page of `address` up in both levels. Found in either, it is in both afterwards.
   Found look_up(Address address, bool huge);
+
+  /// A walk has found the page: it is in both levels.
+  void fill(Address address, bool huge);
 
   /// Whether the first level has the page; if so it was used, if not nothing has changed.
   bool hit_first(Address address, bool huge) {
@@ -24,23 +27,24 @@ class Tlb {
     return page == last_ || use_first(page, huge);
   }
 
-  /// After a miss: whether the walker has to read the page directory's entry as well. It
-  /// remembers those of the last few 2 MiB; what lies above them it is taken to know, for an
-  /// entry there maps 1 GiB.
+  /// Of a walk: whether it has to read the page directory's entry as well. Walkers remember
+  /// those of the last few 2 MiB; what lies above them they are taken to know, for an entry
+  /// there maps 1 GiB.
   bool reads_directory(Address address, bool huge);
 
   /// Of the model's pages, where nobody says otherwise.
   [[nodiscard]] bool huge() const { return huge_; }
 
-  /// The lines of memory in which the entries lie, outside of the device: the tables are kept
-  /// in another memory.
+  /// The lines in which the entries lie, by names that no line of the program's has. Directories
+  /// come behind all entries.
   [[nodiscard]] static Line entry_line(Address address, bool huge);
   [[nodiscard]] static Line directory_line(Address address);
 
   static constexpr Bytes small_page = 4096;
   static constexpr Bytes huge_page = Bytes{2} << 20;
-  /// Lines from here on belong to page tables.
+  /// Lines from here on belong to page tables, those from there on to page directories.
   static constexpr Line tables = Line{1} << 56;
+  static constexpr Line directories = tables + (tables >> 1);
 
  private:
   /// A page's name in the buffers. Both sizes share the second level, where the numbers of those

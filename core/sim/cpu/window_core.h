@@ -39,6 +39,7 @@ class WindowCore final : public Core {
   bool flush_line(Address line, bool keep) override;
 
   void arrived(Socket::Waiter waiter, Tick now) override;
+  void translated(Socket::Waiter waiter, Tick now) override;
   void due(Socket::Waiter token, Tick now) override;
   void retry(Tick now) override;
   void nt_stored(Tick now) override { stores_.nt_stored(now); }

@@ -109,7 +109,7 @@ void WindowCore::ask(Index index) {
     case Hierarchy::Answer::State::hit: {
       constexpr Cause cause_of[] = {Cause::l1, Cause::l2, Cause::l3, Cause::memory};
       asked.cause = cause_of[static_cast<std::size_t>(answer.level)];
-      asked.walk = fine(answer.latency - socket_.caches().latency(answer.level));
+      asked.walk += fine(answer.latency - socket_.caches().latency(answer.level));
       const Tick there = socket_.now() + answer.latency;
       counts_.load_latency.add((there - asked.asked).ps());
       resolve(index, fine(there));
@@ -117,7 +117,9 @@ void WindowCore::ask(Index index) {
     }
     case Hierarchy::Answer::State::waits:
       asked.cause = Cause::memory;
-      asked.walk = fine(answer.latency);
+      asked.walk += fine(answer.latency);
+      break;
+    case Hierarchy::Answer::State::walks:
       break;
   }
 }
@@ -173,6 +175,17 @@ void WindowCore::arrived(Waiter waiter, Tick now) {
   }
   counts_.load_latency.add((now - nodes_[waiter].asked).ps());
   resolve(waiter, fine(now));
+}
+
+void WindowCore::translated(Waiter waiter, Tick now) {
+  if ((waiter & StoreBuffer::is_mine) != 0) {
+    stores_.translated(waiter);
+    return;
+  }
+  Node& node = nodes_[waiter];
+  node.place.translated = true;
+  node.walk = fine(now - node.asked);
+  ask(waiter);
 }
 
 void WindowCore::due(Waiter token, Tick now) {

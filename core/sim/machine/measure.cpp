@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/machine/build.h"
 #include "sim/machine/pattern_programs.h"
+#include "sim/machine/tables.h"
 
 namespace nearfar::sim {
 namespace {
@@ -56,11 +57,18 @@ void check_fits(Bytes wanted, const Device& memory, const char* what) {
   }
 }
 
+/// A core that has caches has page tables.
+cpu::Config with_tables(const Settings& settings, cpu::Config core, const Device& memory) {
+  if (core.cached) core.caches.tables = tables_of(settings, memory.capacity());
+  return core;
+}
+
 /// The memory under test and everything that is read off it at the end.
 class Bench {
  public:
-  Bench(const Settings& settings, const cpu::Config& core, dram::CommandLog* log)
-      : memory_(build(settings, log)), agent_(*memory_, core, settings.count("seed")) {
+  Bench(const Settings& settings, cpu::Config core, dram::CommandLog* log)
+      : memory_(build(settings, log)),
+        agent_(*memory_, with_tables(settings, std::move(core), *memory_), settings.count("seed")) {
     memory_->register_counters(counters_);
   }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "sim/cpu/agent.h"
 #include "sim/machine/build.h"
+#include "sim/machine/tables.h"
 
 namespace nearfar::sim {
 namespace {
@@ -216,7 +217,7 @@ class Steps final : public cpu::Program {
 
 void play_on_core(Device& memory, const Settings& settings, const Sequence& sequence,
                   const std::function<void()>& poll, SequenceTimes& times) {
-  cpu::Config config = cpu::Config::from(settings);
+  cpu::Config config = core_of(settings, memory.capacity());
   if (sequence.outstanding != 0) {
     config.load_buffers = std::min(config.load_buffers, sequence.outstanding);
   }
