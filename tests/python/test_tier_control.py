@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
-import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,62 +15,12 @@ from typing import Any
 
 import pytest
 
+from holding import HELD, MIB, Start, holdings, the_sum
 from nearfar.tier.machine import obstacle
 
 _OBSTACLE = obstacle()
 needs_tier = pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))
-MIB = 1 << 20
-HELD = 24 * MIB
 
-# Prints where its memory is, then its sum for each line that it reads.
-HOLDS = f"""
-import ctypes, hashlib, mmap, os, random, sys
-held = mmap.mmap(-1, {HELD}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-for at in range(0, {HELD}, 1 << 20):
-    held[at:at + (1 << 20)] = random.Random(at).randbytes(1 << 20)
-ends, kept = os.pipe()
-for child in range(int(sys.argv[1])):
-    if os.fork() == 0:
-        os.close(kept)
-        for at in range(0, {HELD}, 4096):
-            held[at] = child
-        os.write(1, b"child\\n")
-        os.read(ends, 1)  # until the parent ends
-        os._exit(0)
-print(os.getpid(), ctypes.addressof(ctypes.c_char.from_buffer(held)), flush=True)
-while sys.stdin.readline():
-    print(hashlib.sha1(held).hexdigest(), flush=True)
-"""
-
-
-class Holding:
-    """A program that runs on two tiers and holds 24 MiB."""
-
-    def __init__(self, launcher: subprocess.Popen[str], children: int) -> None:
-        self.launcher = launcher
-        self.pid = launcher.pid
-        lines = [self._line().split() for _ in range(children + 1)]
-        (words,) = (words for words in lines if words != ["child"])
-        self.process, self.at = int(words[0]), int(words[1])
-
-    def _line(self) -> str:
-        assert self.launcher.stdout is not None
-        return self.launcher.stdout.readline()
-
-    def sum(self) -> str:
-        """The sum of all that it holds, for which it touches all of it."""
-        assert self.launcher.stdin is not None
-        self.launcher.stdin.write("\n")
-        self.launcher.stdin.flush()
-        return self._line().strip()
-
-    def end(self) -> int:
-        assert self.launcher.stdin is not None
-        self.launcher.stdin.close()
-        return self.launcher.wait(timeout=60)
-
-
-Start = Callable[..., Holding]
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -87,23 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def start(folder: Path, tmp_path: Path) -> Iterator[Start]:
     """Start the program with so many MiB of near memory."""
-    launched: list[Holding] = []
-    environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder.parent)}
-
-    def begin(near: int, *options: str, children: int = 0) -> Holding:
-        words = [sys.executable, "-m", "nearfar", "tier", "run", "--near", f"{near}MiB", "--far",
-                 str(tmp_path / f"far{len(launched)}"), *options,
-                 "--", sys.executable, "-c", HOLDS, str(children)]  # fmt: skip
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=environment)  # fmt: skip
-        launched.append(Holding(process, children))
-        return launched[-1]
-
-    yield begin
-    for holding in launched:
-        assert holding.launcher.stdin is not None
-        holding.launcher.stdin.close()
-        holding.launcher.__exit__(None, None, None)
+    with holdings(folder.parent, tmp_path) as begin:
+        yield begin
 
 
 @pytest.fixture
@@ -120,14 +52,6 @@ def tier(nearfar: Run) -> Callable[..., dict[str, Any]]:
 
 
 Tier = Callable[..., dict[str, Any]]
-
-
-def the_sum() -> str:
-    """Of what the program holds."""
-    whole = hashlib.sha1()
-    for at in range(0, HELD, MIB):
-        whole.update(random.Random(at).randbytes(MIB))
-    return whole.hexdigest()
 
 
 @needs_tier
@@ -226,76 +150,6 @@ def test_a_stopped_program_cannot_give_way_and_keeps_its_limit(
     assert status == 1
     assert "the limit stays 64.0 MiB" in err
     assert tier("stats", holding.pid)["near_limit_bytes"] == 64 * MIB
-
-
-def loaded(core: Path, at: int, length: int) -> bytes:
-    """What a core file has at an address, by its segments."""
-    with core.open("rb") as file:
-        head = struct.unpack("<16sHHIQQQIHHHHHH", file.read(64))
-        assert (head[0][:4], head[1], head[2]) == (b"\x7fELF", 4, 62)
-        found = b""
-        for i in range(head[10]):
-            file.seek(head[5] + i * head[9])
-            kind, _, offset, begin, _, size, _, _ = struct.unpack("<IIQQQQQQ", file.read(56))
-            if kind == 1 and begin <= at + len(found) < begin + size:
-                file.seek(offset + at + len(found) - begin)
-                found += file.read(min(length - len(found), begin + size - at - len(found)))
-        return found
-
-
-@needs_tier
-def test_a_core_file_has_far_memory_and_the_program_goes_on(
-    start: Start, tier: Tier, nearfar: Run, tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    holding = start(8)
-    core = tmp_path / "core"
-    status, out, err = nearfar("tier", "core", str(holding.pid), "-o", str(core))
-    assert (status, err) == (0, "")
-    assert out.startswith(f"{core}: ")
-    assert core.stat().st_mode & 0o777 == 0o600
-    assert core.stat().st_blocks * 512 < 4 * HELD  # what was never used is a hole
-    assert hashlib.sha1(loaded(core, holding.at, HELD)).hexdigest() == the_sum()
-    stats = tier("stats", holding.pid)
-    assert stats["near_bytes"] <= stats["near_limit_bytes"] == 8 * MIB
-    assert stats["over_budget"] == 0
-    assert "is there already" in refused("tier", "core", str(holding.pid), "-o", str(core))
-    assert holding.sum() == the_sum()
-    assert holding.end() == 0
-
-
-@needs_tier
-@pytest.mark.skipif(shutil.which("gdb") is None, reason="no gdb")
-def test_gdb_reads_a_core_file_with_its_threads(start: Start, nearfar: Run, tmp_path: Path) -> None:
-    holding = start(8)
-    core = tmp_path / "core"
-    assert nearfar("tier", "core", str(holding.process), "-o", str(core))[0] == 0
-    last = holding.at + HELD - 8
-    words = ["gdb", "-nx", "-batch", "-ex", "info threads", "-ex", f"x/1gx {last}"]
-    gdb = subprocess.run(
-        [*words, os.path.realpath(sys.executable), str(core)], capture_output=True, text=True,
-        check=True, timeout=100,
-    )  # fmt: skip
-    assert f"(LWP {holding.process})" in gdb.stdout, gdb.stdout + gdb.stderr
-    expected = random.Random(HELD - MIB).randbytes(MIB)[-8:][::-1].hex()
-    assert f"0x{expected}" in gdb.stdout, gdb.stdout + gdb.stderr
-
-
-@needs_tier
-def test_a_core_file_is_of_one_process_that_runs(
-    start: Start, nearfar: Run, tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    holding = start(16, children=1)
-    core = tmp_path / "core"
-    assert "found 2 processes, expected one of" in refused(
-        "tier", "core", str(holding.pid), "-o", str(core)
-    )
-    os.kill(holding.process, signal.SIGSTOP)
-    status, _, err = nearfar("tier", "core", str(holding.process), "-o", str(core))
-    os.kill(holding.process, signal.SIGCONT)
-    assert (status, core.exists()) == (1, False)
-    assert f"`kill -CONT {holding.process}` comes first" in err
-    assert nearfar("tier", "core", str(holding.process), "-o", str(core))[0] == 0
-    assert hashlib.sha1(loaded(core, holding.at, HELD)).hexdigest() == the_sum()
 
 
 @needs_tier

@@ -1,0 +1,98 @@
+"""Core files of programs on two tiers that go on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holding import HELD, MIB, Start, holdings, the_sum
+from nearfar.tier.client import find
+from tiered import needs_tier
+
+pytestmark = needs_tier
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start the program with so many MiB of near memory."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with holdings(tmp_path, tmp_path) as begin:
+        yield begin
+
+
+def loaded(core: Path, at: int, length: int) -> bytes:
+    """What a core file has at an address, by its segments."""
+    with core.open("rb") as file:
+        head = struct.unpack("<16sHHIQQQIHHHHHH", file.read(64))
+        assert (head[0][:4], head[1], head[2]) == (b"\x7fELF", 4, 62)
+        found = b""
+        for i in range(head[10]):
+            file.seek(head[5] + i * head[9])
+            kind, _, offset, begin, _, size, _, _ = struct.unpack("<IIQQQQQQ", file.read(56))
+            if kind == 1 and begin <= at + len(found) < begin + size:
+                file.seek(offset + at + len(found) - begin)
+                found += file.read(min(length - len(found), begin + size - at - len(found)))
+        return found
+
+
+def test_a_core_file_has_far_memory_and_the_program_goes_on(
+    start: Start, nearfar: Run, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    holding = start(8)
+    core = tmp_path / "core"
+    status, out, err = nearfar("tier", "core", str(holding.pid), "-o", str(core))
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{core}: ")
+    assert core.stat().st_mode & 0o777 == 0o600
+    assert core.stat().st_blocks * 512 < 4 * HELD  # what was never used is a hole
+    assert hashlib.sha1(loaded(core, holding.at, HELD)).hexdigest() == the_sum()
+    stats = find(holding.pid).stats
+    assert stats["near_bytes"] <= stats["near_limit_bytes"] == 8 * MIB
+    assert stats["over_budget"] == 0
+    assert "is there already" in refused("tier", "core", str(holding.pid), "-o", str(core))
+    assert holding.sum() == the_sum()
+    assert holding.end() == 0
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="no gdb")
+def test_gdb_reads_a_core_file_with_its_threads(start: Start, nearfar: Run, tmp_path: Path) -> None:
+    holding = start(8)
+    core = tmp_path / "core"
+    assert nearfar("tier", "core", str(holding.process), "-o", str(core))[0] == 0
+    last = holding.at + HELD - 8
+    words = ["gdb", "-nx", "-batch", "-ex", "info threads", "-ex", f"x/1gx {last}"]
+    gdb = subprocess.run(
+        [*words, os.path.realpath(sys.executable), str(core)], capture_output=True, text=True,
+        check=True, timeout=100,
+    )  # fmt: skip
+    assert f"(LWP {holding.process})" in gdb.stdout, gdb.stdout + gdb.stderr
+    expected = random.Random(HELD - MIB).randbytes(MIB)[-8:][::-1].hex()
+    assert f"0x{expected}" in gdb.stdout, gdb.stdout + gdb.stderr
+
+
+def test_a_core_file_is_of_one_process_that_runs(
+    start: Start, nearfar: Run, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    holding = start(16, children=1)
+    core = tmp_path / "core"
+    assert "found 2 processes, expected one of" in refused(
+        "tier", "core", str(holding.pid), "-o", str(core)
+    )
+    os.kill(holding.process, signal.SIGSTOP)
+    status, _, err = nearfar("tier", "core", str(holding.process), "-o", str(core))
+    os.kill(holding.process, signal.SIGCONT)
+    assert (status, core.exists()) == (1, False)
+    assert f"`kill -CONT {holding.process}` comes first" in err
+    assert nearfar("tier", "core", str(holding.process), "-o", str(core))[0] == 0
+    assert hashlib.sha1(loaded(core, holding.at, HELD)).hexdigest() == the_sum()
