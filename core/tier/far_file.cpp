@@ -1,5 +1,8 @@
 #include "tier/far_file.h"
 
+#include <linux/magic.h>
+#include <sys/statfs.h>
+
 #include "tier/os/system.h"
 
 namespace nearfar::tier {
@@ -9,7 +12,32 @@ using os::page_bytes;
 
 long offset(Slot slot) { return os::word(std::size_t{slot} * page_bytes); }
 
+constexpr const char* cut_short =
+    "the far file was cut short; the program's memory is lost, so it ends here";
+
 }  // namespace
+
+void FarFile::map(std::size_t slots) {
+  struct statfs system{};
+  if (os::call(__NR_fstatfs, descriptor_, os::word(&system)) < 0) return;
+  if (system.f_type != TMPFS_MAGIC) return;
+  const std::size_t length = slots * page_bytes;
+  const long made = os::map(0, length, PROT_READ, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  if (made < 0) return;  // too few addresses (ulimit -v)
+  const auto begin = static_cast<os::Place>(made);
+  os::advise(begin, length, MADV_DONTDUMP);
+  mapped_ = os::pointer<const unsigned char>(begin);
+}
+
+const unsigned char* FarFile::at(Slot slot) const {
+  return mapped_ + std::size_t{slot} * page_bytes;
+}
+
+void FarFile::expect(Slot slot) const {
+  char last = 0;
+  const long at = offset(slot + 1) - 1;
+  if (os::call(__NR_pread64, descriptor_, os::word(&last), 1, at) == 0) os::fail(cut_short);
+}
 
 void FarFile::read(Slot slot, void* to, std::size_t pages) const {
   auto* at = static_cast<char*>(to);
@@ -18,10 +46,7 @@ void FarFile::read(Slot slot, void* to, std::size_t pages) const {
     const long got = os::call(__NR_pread64, descriptor_, os::word(at), os::word(left), from);
     if (got == -EINTR) continue;
     if (got <= 0) {
-      os::fail(got == 0
-                   ? "the far file was cut short; the program's memory is lost, so it ends here"
-                   : "the far file cannot be read; the program ends here",
-               got);
+      os::fail(got == 0 ? cut_short : "the far file cannot be read; the program ends here", got);
     }
     at += got;
     from += got;

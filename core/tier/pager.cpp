@@ -43,6 +43,7 @@ void Pager::start(std::int32_t process, TreeBell bell) {
   watch();
   allow_fork(false);
   status_ = os::open_status();
+  far_.map(control_.far_slots);
 }
 
 void Pager::runs_in(int thread) {
@@ -139,29 +140,58 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
 
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
 std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from) {
+  if (from == State::far && far_.mapped()) return copy_in_mapped(page, count);
   if (from == State::far) read_far(page, count);
-  const unsigned char* contents = from == State::far ? far_copies : zeros;
+  const std::size_t done = put(page, from == State::far ? far_copies : zeros, count);
+  control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
+  return done;
+}
+
+/// The same for far pages, out of the far file itself, those in adjacent slots at once. The kernel
+/// tells if it cannot be read.
+std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count) {
+  std::size_t done = 0;
+  for (bool all = true; all && done < count;) {
+    const auto from = static_cast<PageNumber>(page + done);
+    const Slot slot = table_[from].slot();
+    const std::size_t run = adjacent_slots(from, count - done);
+    emulate(run);
+    const std::size_t copied = put(from, far_.at(slot), run);
+    done += copied;
+    all = copied == run;
+    if (!all) far_.expect(slot + static_cast<Slot>(run) - 1);
+  }
+  control_.add(Count::copies_in, done);
+  return done;
+}
+
+/// Fills missing pages with these contents, and wakes who waits for them; how many.
+std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count) {
   os::Moved copied{};
   do {
     copied = uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once);
   } while (copied.bytes == 0 && copied.error == -EAGAIN);
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
-  const std::size_t done = copied.bytes / page_bytes;
-  control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
-  return done;
+  return copied.bytes / page_bytes;
 }
 
 /// Reads the far copies of `count` pages, those in adjacent slots at once.
 void Pager::read_far(PageNumber page, std::size_t count) {
   for (std::size_t i = 0; i < count;) {
-    const Slot first = table_[static_cast<PageNumber>(page + i)].slot();
-    std::size_t run = 1;
-    while (i + run < count && table_[static_cast<PageNumber>(page + i + run)].slot() == first + run)
-      ++run;
-    far_.read(first, far_copies + i * page_bytes, run);
+    const auto first = static_cast<PageNumber>(page + i);
+    const std::size_t run = adjacent_slots(first, count - i);
+    far_.read(table_[first].slot(), far_copies + i * page_bytes, run);
     emulate(run);
     i += run;
   }
+}
+
+/// How many far pages from `page` on, `most` at most, lie side by side in the far file, too.
+std::size_t Pager::adjacent_slots(PageNumber page, std::size_t most) const {
+  const Slot first = table_[page].slot();
+  std::size_t run = 1;
+  while (run < most && table_[static_cast<PageNumber>(page + run)].slot() == first + run) ++run;
+  return run;
 }
 
 void Pager::arrived(PageNumber page, bool touched) {

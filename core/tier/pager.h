@@ -139,7 +139,10 @@ class Pager {
   [[nodiscard]] bool bring_in(PageNumber page);
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
+  [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count);
+  [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count);
   void read_far(PageNumber page, std::size_t count);
+  [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
   void arrived(PageNumber page, bool touched = true);
   [[nodiscard]] bool settle(PageNumber page);
   bool take_back(PageNumber page);
@@ -155,6 +158,7 @@ class Pager {
   std::size_t drain(std::size_t most);
   struct Leaving;
   void read_far_copies(const Leaving& leaving);
+  [[nodiscard]] const void* far_copy(const Leaving& leaving, std::size_t i) const;
   void write_out(const Leaving& leaving);
   [[nodiscard]] bool needs_writing(PageNumber page, const void* contents, const void* far_copy);
   void release_staged(std::size_t position, std::size_t count);

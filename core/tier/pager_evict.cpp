@@ -185,6 +185,16 @@ std::size_t Pager::drain(std::size_t most) {
 /// Reads what the far file has of these pages, what lies side by side there at once.
 void Pager::read_far_copies(const Leaving& leaving) {
   const auto slot = [&](std::size_t i) { return table_[limbo_.at(leaving.positions[i])].slot(); };
+  if (far_.mapped()) {
+    Slot behind_last = 0;
+    for (std::size_t i = 0; i < leaving.count; ++i) {
+      if (slot(i) == no_slot) continue;
+      behind_last = std::max(behind_last, slot(i) + 1);
+      emulate(1);
+    }
+    if (behind_last != 0) far_.expect(behind_last - 1);
+    return;
+  }
   for (std::size_t i = 0; i < leaving.count;) {
     std::size_t run = 1;
     if (slot(i) != no_slot) {
@@ -194,6 +204,13 @@ void Pager::read_far_copies(const Leaving& leaving) {
     }
     i += run;
   }
+}
+
+/// What `read_far_copies` has of one of these pages; anything if there is no copy.
+const void* Pager::far_copy(const Leaving& leaving, std::size_t i) const {
+  if (!far_.mapped()) return far_copies + i * page_bytes;
+  const Slot slot = table_[limbo_.at(leaving.positions[i])].slot();
+  return slot == no_slot ? nullptr : far_.at(slot);
 }
 
 /// Leaves the pages' contents where they can be found again, writing no more than needed, and
@@ -212,7 +229,7 @@ void Pager::write_out(const Leaving& leaving) {
   for (std::size_t i = 0; i < leaving.count; ++i) {
     const std::size_t position = leaving.positions[i];
     const PageNumber page = limbo_.at(position);
-    if (!needs_writing(page, os::pointer(staged(position)), far_copies + i * page_bytes)) continue;
+    if (!needs_writing(page, os::pointer(staged(position)), far_copy(leaving, i))) continue;
     const Slot to = table_[page].slot();
     if (run > 0 && (to != slot + run || position != leaving.positions[first] + run)) write();
     if (run == 0) {
