@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,8 +68,14 @@ def waiting(folder: Path, *words: str | Path) -> Iterator[Waiting]:
             pass
 
 
-def test_a_far_file_cut_short_ends_the_program_with_the_reason(tmp_path: Path, waits: Path) -> None:
-    with waiting(tmp_path, waits) as run:
+@pytest.mark.parametrize("file_system", ["disk", "tmpfs"])
+def test_a_far_file_cut_short_ends_the_program_with_the_reason(
+    tmp_path: Path, waits: Path, file_system: str
+) -> None:
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as shared,
+        waiting(tmp_path if file_system == "disk" else Path(shared), waits) as run,
+    ):
         os.truncate(run.far_file(), 0)
         out, err, status = run.go_on()
     assert (out, status) == ("", 1)
