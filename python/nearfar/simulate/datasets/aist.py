@@ -39,7 +39,8 @@ _SERVER = (
     ("cpu.l2.latency", "3600 ps"),
     ("cpu.tlb.l2.latency", "1800 ps"),
 )
-_DRAM = (("dram.page", "closed"), *SERVER_DRAM)
+# 16 GB of 8 Gbit x4 devices a channel, as many registered modules are made of.
+_DRAM = (("dram.page", "closed"), ("dram.width", "4"), *SERVER_DRAM)
 # Intel, Optane persistent memory 100 series product brief: at 15 W a module of 128 GB reads
 # 6.8 GB/s and writes 1.85 GB/s, blocks of 256 B each (unverified: no copy was at hand).
 _MODULE = (

@@ -32,16 +32,18 @@ COLUMNS = (
 )
 GIB_PER_S = (1 << 30) / 1e9  # in GB/s
 PREFETCHERS = (("cpu.prefetch.adjacent", "true"), ("cpu.prefetch.stream", "true"))
-# Its DRAM: 16 GB of 8 Gbit x4 devices a channel, as registered modules of servers are made of, and
-# the 32 writes that a channel's queue holds in Intel's servers (Xeon E5-2600 uncore performance
-# monitoring guide, WPQ_OCCUPANCY). How many a drain takes is not published: a quarter of the queue,
-# calibrated on one figure of AIST's DRAM, scans that change every line (37.4 GB/s).
+# The controller of DRAM: the 32 writes that a channel's queue holds in Intel's servers (Xeon
+# E5-2600 uncore performance monitoring guide, WPQ_OCCUPANCY). How many a drain takes is not
+# published: a quarter of the queue, calibrated on one figure of AIST's DRAM, scans that change
+# every line (37.4 GB/s).
 SERVER_DRAM = (
-    ("dram.width", "4"),
     ("dram.queue.write", "32"),
     ("dram.queue.write_high", "24"),
     ("dram.queue.write_low", "16"),
 )
+# Its modules: 16 GB a channel of 8 Gbit devices, which is one rank of x4 or two ranks of x8. Which,
+# is not said; 16 and 32 threads that write single lines at random places need the banks of two.
+_RANKS = (("dram.width", "8"), ("dram.ranks", "2"))
 # Store, clwb and sfence to random lines take 219 ns on the DIMMs and 125 ns on DRAM, which is as
 # if two of them were under way at a time: a store's line is fetched behind one sfence, not more.
 CASCADE_LAKE = (*PREFETCHERS, ("cpu.fence.lines_ahead", "1"), ("cpu.cores", "18"))
@@ -129,7 +131,9 @@ def _point(table: Table, row: Row, machine: str) -> HardwarePoint:
 def server(machine: str) -> tuple[tuple[str, str], ...]:
     core = PREFETCHERS if machine == "200" else CASCADE_LAKE
     shared = (("channels", str(CHANNELS[machine])), *core)
-    return (*shared, *(SERVER_DRAM if machine == "dram" else (("nvdimm.power_budget", "18 W"),)))
+    if machine == "dram":
+        return (*shared, *_RANKS, *SERVER_DRAM)
+    return (*shared, ("nvdimm.power_budget", "18 W"))
 
 
 def perma_stream(op: str, access: int, threads: int, area: int, *, random: bool) -> Stream:
