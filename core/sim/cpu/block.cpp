@@ -5,21 +5,21 @@
 namespace nearfar::sim::cpu {
 namespace {
 
-Step::Way way_of(const Instruction& instruction) {
-  if (instruction.uops == 0) return Step::Way::nothing;
-  if (instruction.uops != 1) return Step::Way::general;
+Digest::Way way_of(const Instruction& instruction) {
+  if (instruction.uops == 0) return Digest::Way::nothing;
+  if (instruction.uops != 1) return Digest::Way::general;
   switch (instruction.kind) {
     case InstructionKind::plain:
     case InstructionKind::branch:
       return instruction.sources[2] == no_register && instruction.destinations[2] == no_register
-                 ? Step::Way::compute
-                 : Step::Way::compute_more;
+                 ? Digest::Way::compute
+                 : Digest::Way::compute_more;
     case InstructionKind::load:
-      return Step::Way::load;
+      return Digest::Way::load;
     case InstructionKind::store:
-      return Step::Way::store;
+      return Digest::Way::store;
     default:
-      return Step::Way::general;
+      return Digest::Way::general;
   }
 }
 
@@ -39,13 +39,13 @@ Ports::Mask ports_of(const Instruction& instruction) {
 
 }  // namespace
 
-Step Step::of(const Instruction& instruction) {
-  Step step{.way = way_of(instruction),
-            .ports = ports_of(instruction),
-            .latency = instruction.latency,
-            .sources = instruction.sources,
-            .address_sources = instruction.address_sources,
-            .destinations = instruction.destinations};
+Digest Digest::of(const Instruction& instruction) {
+  Digest step{.way = way_of(instruction),
+              .ports = ports_of(instruction),
+              .latency = instruction.latency,
+              .sources = instruction.sources,
+              .address_sources = instruction.address_sources,
+              .destinations = instruction.destinations};
   std::replace(step.destinations.begin(), step.destinations.end(), no_register, nowhere);
   return step;
 }

@@ -66,7 +66,7 @@ struct Instruction {
 };
 
 /// What a core needs of an instruction again and again, found once, when it joins its block.
-struct Step {
+struct Digest {
   /// How it gets through a core if nothing holds it up.
   enum class Way : std::uint8_t {
     general,    ///< by the rules for all
@@ -86,7 +86,7 @@ struct Step {
   std::array<Register, 2> address_sources{};
   std::array<Register, 3> destinations{};
 
-  [[nodiscard]] static Step of(const Instruction& instruction);
+  [[nodiscard]] static Digest of(const Instruction& instruction);
 };
 
 /// The instructions of a block. They are added, and never changed.
@@ -99,18 +99,18 @@ class Instructions {
 
   void push_back(const Instruction& instruction) {
     all_.push_back(instruction);
-    steps_.push_back(Step::of(instruction));
+    steps_.push_back(Digest::of(instruction));
   }
 
   [[nodiscard]] std::size_t size() const { return all_.size(); }
   [[nodiscard]] const Instruction& operator[](std::size_t index) const { return all_[index]; }
   [[nodiscard]] auto begin() const { return all_.begin(); }
   [[nodiscard]] auto end() const { return all_.end(); }
-  [[nodiscard]] std::span<const Step> steps() const { return steps_; }
+  [[nodiscard]] std::span<const Digest> steps() const { return steps_; }
 
  private:
   std::vector<Instruction> all_;
-  std::vector<Step> steps_;
+  std::vector<Digest> steps_;
 };
 
 /// Where a program can go on behind a block.

@@ -107,20 +107,20 @@ class WindowCore final : public Core {
   // Plays from the next instruction on, as many as go that way.
   void play_short(const Block& block, std::span<const Access> accesses);
   template <bool all_retired>
-  void play_short(std::span<const Step> steps, std::span<const Access> accesses);
+  void play_short(std::span<const Digest> steps, std::span<const Access> accesses);
   // Each of these: false, and nothing has happened, if it is not that way.
   template <bool all_retired, bool many>
-  bool short_compute(const Step& step);
+  bool short_compute(const Digest& step);
   template <bool all_retired>
-  bool short_load(const Step& step, const Access& access);
+  bool short_load(const Digest& step, const Access& access);
   template <bool all_retired>
-  bool short_store(const Step& step, const Access& access);
+  bool short_store(const Digest& step, const Access& access);
   template <bool all_retired>
   bool slot_free(Fine& at) const;
   template <bool many>
-  [[nodiscard]] Fine sources_of(const Step& step, Fine at) const;
-  [[nodiscard]] Fine address_of(const Step& step, Fine at) const;
-  [[nodiscard]] Fine compute(const Step& step, Fine at);
+  [[nodiscard]] Fine sources_of(const Digest& step, Fine at) const;
+  [[nodiscard]] Fine address_of(const Digest& step, Fine at) const;
+  [[nodiscard]] Fine compute(const Digest& step, Fine at);
   template <bool all_retired>
   void finish_short(Fine begin, Fine value, Cause cause);
 
@@ -180,7 +180,7 @@ class WindowCore final : public Core {
   void later_result(const Instruction& instruction, const Inputs& inputs,
                     StoreBuffer::Number first_store);
   void later_ask(StoreBuffer::Number store, const Inputs& address);
-  void later_compute(const Step& step, Fine at);
+  void later_compute(const Digest& step, Fine at);
   Index new_node(const Node& node, const Inputs& inputs);
   void ready(Index index);
   void ask(Index index);
@@ -209,7 +209,7 @@ class WindowCore final : public Core {
   std::size_t next_instruction_ = 0;
   std::size_t next_access_ = 0;
   std::size_t next_piece_ = 0;
-  const Step* step_ = nullptr;  ///< of the instruction that issues, when it goes the general way
+  const Digest* step_ = nullptr;  ///< of the instruction that issues, when it goes the general way
   bool guessed_ = false;
   bool entered_ = false;
   bool wrong_guess_ = false;

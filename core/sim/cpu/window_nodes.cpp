@@ -33,7 +33,7 @@ void WindowCore::later_result(const Instruction& instruction, const Inputs& inpu
 
 /// An instruction that may issue at `at`, and computes what is not known yet: all that the general
 /// way would do for it.
-void WindowCore::later_compute(const Step& step, Fine at) {
+void WindowCore::later_compute(const Digest& step, Fine at) {
   Inputs inputs;
   inputs.add(at);
   for (const Register source : step.sources) inputs.add(values_[source]);

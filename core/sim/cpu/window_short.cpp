@@ -27,17 +27,17 @@ template <bool all_retired>
 }
 
 template <bool many>
-[[gnu::always_inline]] inline Fine WindowCore::sources_of(const Step& step, Fine at) const {
+[[gnu::always_inline]] inline Fine WindowCore::sources_of(const Digest& step, Fine at) const {
   at = std::max({at, values_[step.sources[0]], values_[step.sources[1]]});
   if (!many || step.sources[2] == no_register) return at;
   return std::max({at, values_[step.sources[2]], values_[step.sources[3]]});
 }
 
-[[gnu::always_inline]] inline Fine WindowCore::address_of(const Step& step, Fine at) const {
+[[gnu::always_inline]] inline Fine WindowCore::address_of(const Digest& step, Fine at) const {
   return std::max({at, values_[step.address_sources[0]], values_[step.address_sources[1]]});
 }
 
-[[gnu::always_inline]] inline Fine WindowCore::compute(const Step& step, Fine at) {
+[[gnu::always_inline]] inline Fine WindowCore::compute(const Digest& step, Fine at) {
   if (step.ports == 0) return at;
   return ports_.take(at, step.ports) + step.latency * period_;
 }
@@ -65,7 +65,7 @@ template <bool all_retired>
 }
 
 template <bool all_retired, bool many>
-[[gnu::always_inline]] inline bool WindowCore::short_compute(const Step& step) {
+[[gnu::always_inline]] inline bool WindowCore::short_compute(const Digest& step) {
   Fine at = 0;
   if (!slot_free<all_retired>(at)) return false;
   const Fine latest = sources_of<many>(step, at);
@@ -81,7 +81,8 @@ template <bool all_retired, bool many>
 }
 
 template <bool all_retired>
-[[gnu::always_inline]] inline bool WindowCore::short_load(const Step& step, const Access& access) {
+[[gnu::always_inline]] inline bool WindowCore::short_load(const Digest& step,
+                                                          const Access& access) {
   Fine at = 0;
   if (!slot_free<all_retired>(at)) return false;
   const Position before = loads_[(load_count_ - config_.loads) & load_mask_];
@@ -110,7 +111,8 @@ template <bool all_retired>
 }
 
 template <bool all_retired>
-[[gnu::always_inline]] inline bool WindowCore::short_store(const Step& step, const Access& access) {
+[[gnu::always_inline]] inline bool WindowCore::short_store(const Digest& step,
+                                                           const Access& access) {
   Fine at = 0;
   if (!slot_free<all_retired>(at)) return false;
   const Fine without_queue = at;
@@ -143,28 +145,28 @@ template <bool all_retired>
 }
 
 template <bool all_retired>
-void WindowCore::play_short(std::span<const Step> steps, std::span<const Access> accesses) {
+void WindowCore::play_short(std::span<const Digest> steps, std::span<const Access> accesses) {
   const Access* access = accesses.data() + next_access_;
   const Access* const end = accesses.data() + accesses.size();
   constexpr std::size_t none = ~std::size_t{0};
   std::size_t accessed_at = access == end ? none : access->instruction;
   std::size_t next = next_instruction_;
   for (; next != steps.size(); ++next) {
-    const Step& step = steps[next];
-    if (step.way == Step::Way::compute) {
+    const Digest& step = steps[next];
+    if (step.way == Digest::Way::compute) {
       if (next == accessed_at || !short_compute<all_retired, false>(step)) break;
       continue;
     }
-    if (step.way == Step::Way::compute_more) {
+    if (step.way == Digest::Way::compute_more) {
       if (next == accessed_at || !short_compute<all_retired, true>(step)) break;
       continue;
     }
-    if (step.way == Step::Way::nothing) continue;
-    if (step.way == Step::Way::general || next != accessed_at || !in_one_line(*access)) break;
+    if (step.way == Digest::Way::nothing) continue;
+    if (step.way == Digest::Way::general || next != accessed_at || !in_one_line(*access)) break;
     const std::size_t then = access + 1 == end ? none : access[1].instruction;
     if (then == next) break;
-    if (!(step.way == Step::Way::load ? short_load<all_retired>(step, *access)
-                                      : short_store<all_retired>(step, *access))) {
+    if (!(step.way == Digest::Way::load ? short_load<all_retired>(step, *access)
+                                        : short_store<all_retired>(step, *access))) {
       break;
     }
     ++access;
@@ -176,7 +178,7 @@ void WindowCore::play_short(std::span<const Step> steps, std::span<const Access>
 }
 
 void WindowCore::play_short(const Block& block, std::span<const Access> accesses) {
-  const std::span<const Step> steps = block.instructions.steps();
+  const std::span<const Digest> steps = block.instructions.steps();
   if (head_ == tail_) {
     play_short<true>(steps, accesses);
   } else {
