@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tier_machine as machine
@@ -106,11 +106,13 @@ class Bench:
             enter: Callable[[], None] | None = None
             if case.condition.hogs:
                 stack.enter_context(machine.hogs(self.program, case.condition.hogs))
-            if contender == "nearfar":
+            if contender.startswith("nearfar"):
+                policy = contender.partition(" ")[2]
                 far = Path("/dev/shm") / f"nearfar-bench-{os.getpid()}"
                 words = [
                     sys.executable, "-m", "nearfar", "tier", "run", "--quiet",
-                    "--near", f"{near}B", "--far", str(far), "--", *words,
+                    "--near", f"{near}B", "--far", str(far),
+                    *(["--policy", policy] if policy else []), "--", *words,
                 ]  # fmt: skip
             elif contender == "kit":
                 far = Path("/dev/shm") / f"nearfar-bench-kit-{os.getpid()}"
@@ -208,7 +210,7 @@ def measure(bench: Bench, case: Case, rounds: int) -> dict[str, list[Took]]:
 def show(case: Case, took: dict[str, list[Took]]) -> None:
     for name, figures in took.items():
         wall, cpu = spread([t.wall for t in figures]), spread([t.cpu for t in figures])
-        print(f"{case.name:38} near {case.near:4.2f} {name:8} {wall:32} {cpu:32}", flush=True)
+        print(f"{case.name:38} near {case.near:4.2f} {name:18} {wall:32} {cpu:32}", flush=True)
 
 
 def median(took: Sequence[Took], what: str) -> float:
@@ -248,6 +250,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="64 MiB and short rounds")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--policies", help="compare these replacement policies, nothing else")
     wanted = parser.parse_args()
     # An interruption takes down what was set up, as an exception does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -256,6 +259,9 @@ def main() -> int:
         print(f"tier: {hindrance}", file=sys.stderr)
         return 1
     chosen = [case for case in cases(wanted.quick) if wanted.only in case.name]
+    if wanted.policies:
+        contenders = tuple(f"nearfar {name}" for name in wanted.policies.split(","))
+        chosen = [replace(case, contenders=contenders) for case in chosen if case.near < 1]
     if not chosen:
         names = sorted({case.name for case in cases(True)})
         print(f"tier: no case contains {wanted.only!r}; there are: {'; '.join(names)}",
@@ -267,7 +273,7 @@ def main() -> int:
         bench = Bench(program, Path(folder), (64 if wanted.quick else 256) * MIB)
         print(f"{bench.size // MIB} MiB; load {os.getloadavg()[0]:.1f}; {os.cpu_count()} CPUs; "
               f"median (least..most) of {wanted.rounds}, us an operation")  # fmt: skip
-        print(f"{'case':48} {'':8} {'wall':32} {'CPU':32}")
+        print(f"{'case':48} {'':18} {'wall':32} {'CPU':32}")
         results = {}
         for case in chosen:
             results[case] = measure(bench, case, wanted.rounds)
