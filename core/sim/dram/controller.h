@@ -86,7 +86,8 @@ class Channel::Controller {
   void issue_requested(Command command, Entry& entry, Cycle cycle);
   template <Command command>
   void issue(const Entry& entry, Cycle cycle);
-  void issue_observed(Command command, const Entry& entry, Cycle cycle);
+  template <Command command>
+  void issue_elsewhere(const Entry& entry, Cycle cycle);
   void observe(Command command, const Location& at, std::uint32_t column, Cycle cycle);
   template <Direction d, Command command>
   void issue_row(Entry& entry, Cycle cycle);

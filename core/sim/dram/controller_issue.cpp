@@ -7,17 +7,18 @@
 namespace nearfar::sim::dram {
 
 template <Command command>
-[[gnu::always_inline]] inline void Channel::Controller::issue(const Entry& entry, Cycle cycle) {
-  if (!plain_) [[unlikely]] {
-    return issue_observed(command, entry, cycle);
-  }
-  timing_.issue<ddr4::constraints, command>(entry.at.bank, cycle);
+[[gnu::noinline]] void Channel::Controller::issue_elsewhere(const Entry& entry, Cycle cycle) {
+  if (!observed_) return timing_.issue<ddr5::constraints, command>(entry.at.bank, cycle);
+  timing_.issue(command, entry.at.bank, cycle);
+  observe(command, entry.at, mapping_.column_of(entry.address), cycle);
 }
 
-[[gnu::noinline]] void Channel::Controller::issue_observed(Command command, const Entry& entry,
-                                                           Cycle cycle) {
-  timing_.issue(command, entry.at.bank, cycle);
-  if (observed_) observe(command, entry.at, mapping_.column_of(entry.address), cycle);
+template <Command command>
+[[gnu::always_inline]] inline void Channel::Controller::issue(const Entry& entry, Cycle cycle) {
+  if (!plain_) [[unlikely]] {
+    return issue_elsewhere<command>(entry, cycle);
+  }
+  timing_.issue<ddr4::constraints, command>(entry.at.bank, cycle);
 }
 
 /// The request's burst was issued at `cycle`, which is `now`: it leaves the queue.

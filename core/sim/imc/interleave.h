@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "base/address.h"
@@ -20,8 +21,8 @@ class Interleave {
   Interleave(std::uint32_t channels, Bytes granularity, std::uint32_t subchannels = 1,
              Bytes subchannel_granularity = line_bytes)
       : total_(channels * subchannels),
-        outer_{channels, granularity},
-        inner_{subchannels, subchannel_granularity} {}
+        outer_(channels, granularity),
+        inner_(subchannels, subchannel_granularity) {}
 
   [[nodiscard]] Place place(Address address) const {
     if (total_ == 1) return {0, address};
@@ -39,21 +40,42 @@ class Interleave {
   }
 
  private:
-  /// One level: chunks go round.
+  /// One level: chunks go round. Most are by powers of two, and need no division.
   struct Split {
+    Split(std::uint32_t count, Bytes chunk_bytes)
+        : ways(count),
+          granularity(chunk_bytes),
+          plain(std::has_single_bit(count) && std::has_single_bit(chunk_bytes)),
+          way_bits(static_cast<std::uint32_t>(std::countr_zero(count))),
+          chunk_bits(static_cast<std::uint32_t>(std::countr_zero(chunk_bytes))) {}
+
     std::uint32_t ways;
     Bytes granularity;
+    bool plain;
+    std::uint32_t way_bits;    ///< if plain
+    std::uint32_t chunk_bits;  ///< if plain
 
     [[nodiscard]] Place place(Address address) const {
       if (ways == 1) return {0, address};
-      const std::uint64_t chunk = address.value() / granularity;
+      const std::uint64_t value = address.value();
+      if (plain) {
+        const std::uint64_t chunk = value >> chunk_bits;
+        return {static_cast<std::uint32_t>(chunk & (ways - 1)),
+                Address((chunk >> way_bits << chunk_bits) | (value & (granularity - 1)))};
+      }
+      const std::uint64_t chunk = value / granularity;
       return {static_cast<std::uint32_t>(chunk % ways),
-              Address(chunk / ways * granularity + address.value() % granularity)};
+              Address(chunk / ways * granularity + value % granularity)};
     }
     [[nodiscard]] Address address(Place place) const {
       if (ways == 1) return place.local;
-      const std::uint64_t chunk = place.local.value() / granularity * ways + place.channel;
-      return Address(chunk * granularity + place.local.value() % granularity);
+      const std::uint64_t value = place.local.value();
+      if (plain) {
+        const std::uint64_t chunk = (value >> chunk_bits << way_bits) | place.channel;
+        return Address((chunk << chunk_bits) | (value & (granularity - 1)));
+      }
+      const std::uint64_t chunk = value / granularity * ways + place.channel;
+      return Address(chunk * granularity + value % granularity);
     }
   };
 
