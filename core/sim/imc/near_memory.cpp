@@ -141,7 +141,22 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
     if (now > until || now.is_never()) break;
     if (near == now) {
       near_->advance_to_completion(min(until, min(far, own)), from_near_);
-      now = from_near(now, until, sink);
+      if (from_near_.size() == 1 && probed_alone(from_near_.front(), until)) {
+        const Index index = Tag::of(from_near_.front().id).flight;
+        now = from_near_.front().time + config_.latency;
+        from_near_.clear();
+        --flights_[index].pending;
+        if (flights_[index].outcome == Case::read_hit && tag_lines_ == 0) {
+          hit(index, now, sink);
+          if (to_completion && sink.size() != before) return now;
+        } else {
+          looked_up(index, now, sink);
+        }
+      } else if (!from_near_.empty()) {
+        now = from_near_.front().time;
+        for (const Completion& completion : from_near_) from_near(completion, now, sink);
+        from_near_.clear();
+      }
     } else if (far == now) {
       far_->advance_to_completion(min(until, min(near - Tick(1), own)), from_far_);
       for (std::size_t i = 0; i < from_far_.size(); ++i) {
@@ -160,26 +175,6 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
     if (to_completion && sink.size() != before) until = now;
   }
   return until;
-}
-
-/// What near memory said in one instant, if anything; the instant that has then been reached.
-Tick NearMemory::from_near(Tick now, Tick until, Sink& sink) {
-  if (from_near_.empty()) return now;
-  now = from_near_.front().time;
-  if (from_near_.size() == 1 && probed_alone(from_near_.front(), until)) {
-    const Index index = Tag::of(from_near_.front().id).flight;
-    now += config_.latency;
-    --flights_[index].pending;
-    if (flights_[index].outcome == Case::read_hit && tag_lines_ == 0) {
-      hit(index, now, sink);
-    } else {
-      looked_up(index, now, sink);
-    }
-  } else {
-    for (const Completion& completion : from_near_) from_near(completion, now, sink);
-  }
-  from_near_.clear();
-  return now;
 }
 
 /// The look-up of a read has brought its data.

@@ -156,7 +156,6 @@ class NearMemory final : public Device {
   Accept send_direct(const Request& request, Tick now);
   Accept refuse(std::uint32_t gate, std::uint16_t port, Tick now);
   Tick run(Tick until, Sink& sink, bool to_completion);
-  [[nodiscard]] Tick from_near(Tick now, Tick until, Sink& sink);
   void hit(Index index, Tick now, Sink& sink);
   [[nodiscard]] bool probed_alone(const Completion& completion, Tick until) const;
   void handle(std::size_t lane, Index index, Tick now, Sink& sink);
