@@ -46,6 +46,10 @@ class Device {
     }
   }
 
+  /// Whether try_send() plays all that comes before its `now`, so that several requests may be
+  /// sent, each in its time, before an advance() tells of what happened meanwhile.
+  [[nodiscard]] virtual bool takes_early() const { return false; }
+
   /// Addresses run from 0 to capacity() - 1.
   [[nodiscard]] virtual Bytes capacity() const = 0;
 

@@ -27,6 +27,9 @@ class Outlet {
     return false;
   }
 
+  /// Whether the memory has refused something that waits here.
+  [[nodiscard]] bool waiting() const { return waiting_requests_ != 0; }
+
   /// The memory has a place for `port`: sends what waits there until it refuses, and calls
   /// `taken(request)` for each.
   template <typename Taken>

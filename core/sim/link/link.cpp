@@ -4,8 +4,12 @@
 
 namespace nearfar::sim::link {
 
-Link::Link(const Config& config, std::unique_ptr<Device> memory)
-    : config_(config), memory_(std::move(memory)), port_(*memory_) {
+Link::Link(const Config& config, std::unique_ptr<Device> memory, bool observed)
+    : config_(config),
+      memory_(std::move(memory)),
+      always_at_once_(observed || config.directory || config.response_latency == Tick{}),
+      takes_early_(memory_->takes_early()),
+      port_(*memory_) {
   // Asking for ownership costs its time, and a slot out; its answers are few and short.
   const std::uint64_t trips = config.write_round_trips;
   ways_[0].request_slots = config.read_request_slots;
@@ -18,6 +22,8 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory)
     way.latency = config.request_latency;
   }
   ways_[1].latency += trips * (config.request_latency + config.response_latency);
+  ways_[0].arrivals = arrivals_;
+  ways_[1].arrivals = trips == 0 ? arrivals_ : arrivals_ + 1;
   ways_[0].free = config.read_credits;
   ways_[1].free = config.write_credits;
   events_.sleep(credit);
@@ -37,13 +43,17 @@ Accept Link::try_send(const Request& request, Tick now) {
   const Index index = flights_.take_any();
   Flight& flight = flights_[index];
   flight.request = request;
+  flight.request.id = index;
+  flight.id = request.id;
   flight.sent = now;
-  flight.data = 0;
-  flight.parts = request.tell_media ? 2 : 1;
+  flight.parts = 1;
+  if (request.tell_media) {
+    flight.parts = 2;
+    ++notices_;
+    known_until_ = Tick{};
+  }
   if (directory_) enter_home(index);
-  const Tick arrival = request_free_ + way.latency;
-  way.arrivals.push(arrival, {ways_[0].sent + ways_[1].sent, index});
-  next_message_ = min(next_message_, arrival);
+  way.arrivals->push(request_free_ + way.latency, index);
   return Accept::yes();
 }
 
@@ -53,6 +63,8 @@ Accept Link::try_send(const Request& request, Tick now) {
   Way& way = ways_[write ? 1 : 0];
   collect_credits(write);
   if (way.waiting.may_enter(request.port, way.free, now)) return true;
+  catch_up();
+  known_until_ = Tick{};
   ++refusals_;
   way.waiting.refuse(request.port);
   if (way.free > 0) events_.push(hold_lapsed + write, now + Tick(1), {});
@@ -82,79 +94,97 @@ void Link::wake_waiting(bool write, Tick now, Sink& sink) {
   }
 }
 
-void Link::fence(Tick now) { events_.push(fenced, now + config_.request_latency, {}); }
+void Link::fence(Tick now) { fences_.push(now + config_.request_latency, {}); }
 
-void Link::advance(Tick until, Sink& sink) { run(until, sink, false); }
+void Link::advance(Tick until, Sink& sink) {
+  if (at_once()) {
+    catch_up();
+    run_at_once(until, sink, false);
+  } else {
+    run_behind(until, sink, false);
+    catch_up();
+  }
+}
 
-Tick Link::advance_to_completion(Tick until, Sink& sink) { return run(until, sink, true); }
+Tick Link::advance_to_completion(Tick until, Sink& sink) {
+  const Tick own = answers_.next();
+  if (own <= min(until, known_until_)) {
+    tell_answers(own, sink);
+    played_ = own;
+    return own;
+  }
+  if (!at_once()) return run_behind(until, sink, true);
+  catch_up();
+  return run_at_once(until, sink, true);
+}
 
 /// The memory runs by itself as far as nothing happens on the link. At equal times it comes first,
 /// then requests that arrive, answers, and the rest: answers and credits of one instant go back to
 /// moments of which the answer's is the earlier.
-Tick Link::run(Tick until, Sink& sink, bool to_completion) {
+Tick Link::run_at_once(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
   const Tick last = min(until, Tick::never() - Tick(1));  // what is due never is not due
   while (true) {
+    const Tick own = next_message();
     // The memory may refresh itself for ever.
-    if (next_message_.is_never() && until.is_never() && idle()) break;
-    const Tick own = min(next_message_, events_.next());
+    if (own.is_never() && until.is_never() && idle()) break;
     const Tick memory = memory_->next_event();
     Tick now = own;
     if (memory <= own) {
       if (memory > last) break;
       memory_->advance_to_completion(min(until, own), from_memory_);
       if (from_memory_.empty()) continue;
-      now = from_memory(sink);
+      now = from_memory_.front().time;
+      from_memory(sink);
     } else if (own > last) {
       break;
     }
-    if (next_message_ == now) messages(now, sink);
+    arrive(now);
+    if (answers_.next() == now) tell_answers(now, sink);
     while (events_.next() == now) handle(events_.pop().lane, now, sink);
-    played_ = now;
+    played_ = memory_at_ = now;
     if (to_completion && sink.size() != before) return now;
   }
-  if (!until.is_never()) played_ = until;
+  if (!until.is_never()) played_ = memory_at_ = until;
   return until;
 }
 
-/// Requests that arrive, in the order in which they were sent, and answers.
-void Link::messages(Tick now, Sink& sink) {
-  TimedFifo<Arrival>& reads = ways_[0].arrivals;
-  TimedFifo<Arrival>& writes = ways_[1].arrivals;
-  while (min(reads.next(), writes.next()) == now) {
-    const bool both = reads.next() == writes.next();
-    const bool write = both ? writes.front().number < reads.front().number : writes.next() == now;
-    offer((write ? writes : reads).pop().flight, now);
+/// Requests that arrive, in the order in which they were sent: of two at the same time, the one
+/// that took longer. Then fences.
+void Link::arrive(Tick now) {
+  while (arrivals_[1].next() == now) offer(arrivals_[1].pop(), now);
+  while (arrivals_[0].next() == now) offer(arrivals_[0].pop(), now);
+  while (fences_.next() == now) {
+    fences_.pop();
+    memory_->fence(now);
   }
-  while (answers_.next() == now) {
-    const Index index = answers_.pop();
-    time_ps_ += (now - flights_[index].sent).ps();
-    finish(index, now, Completion::Kind::done, sink);
-  }
-  next_message_ = min(min(reads.next(), writes.next()), answers_.next());
 }
 
-/// Passes on what the memory said in one instant, which it returns.
-Tick Link::from_memory(Sink& sink) {
-  const Tick now = from_memory_.front().time;
+/// Passes on what the memory said.
+void Link::from_memory(Sink& sink) {
   for (std::size_t i = 0; i < from_memory_.size(); ++i) {
     const Completion& completion = from_memory_[i];
-    if (completion.kind == Completion::Kind::wake) {
-      port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
-    } else if (completion.kind == Completion::Kind::media) {
-      finish(static_cast<Index>(completion.id), now, completion.kind, sink);
-    } else if (directory_) {
-      go_on(static_cast<Index>(completion.id), completion.data, now);
+    if (completion.kind == Completion::Kind::media) {
+      --notices_;
+      finish(static_cast<Index>(completion.id), completion.time, completion.kind, sink);
     } else {
-      answer(static_cast<Index>(completion.id), completion.data, now);
+      hear(completion);
     }
   }
   from_memory_.clear();
-  return now;
+}
+
+/// What is not plainly an answer, nor a notice from the media.
+void Link::hear_more(const Completion& completion) {
+  const Tick now = completion.time;
+  if (completion.kind == Completion::Kind::wake) {
+    port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
+  } else {
+    go_on(static_cast<Index>(completion.id), completion.data, now);
+  }
 }
 
 void Link::handle(std::size_t lane, Tick now, Sink& sink) {
-  if (lane == fenced) return memory_->fence(now);
   const bool write = lane % 2 != 0;
   if (lane < hold_lapsed) ++ways_[write ? 1 : 0].free;
   wake_waiting(write, now, sink);
@@ -162,8 +192,7 @@ void Link::handle(std::size_t lane, Tick now, Sink& sink) {
 
 void Link::offer(Index index, Tick now) {
   if (directory_) return arrive_home(index, now);
-  Request request = flights_[index].request;
-  request.id = index;
+  Request& request = flights_[index].request;
   if (port_.send(request, now)) taken(request, now);
 }
 
@@ -171,24 +200,6 @@ void Link::offer(Index index, Tick now) {
 void Link::taken(const Request& request, Tick now) {
   if (directory_) return;
   events_.push(credit + (request.op == Op::write), now + config_.response_latency, {});
-}
-
-void Link::answer(Index index, DataHandle data, Tick now) {
-  Flight& flight = flights_[index];
-  flight.data = data;
-  const Way& way = ways_[flight.request.op == Op::write ? 1 : 0];
-  response_slots_ += way.response_slots;
-  response_free_ = max(response_free_, now) + way.response_time;
-  const Tick told = response_free_ + config_.response_latency;
-  answers_.push(told, index);
-  next_message_ = min(next_message_, told);
-}
-
-void Link::finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {
-  const Flight& flight = flights_[index];
-  const DataHandle data = kind == Completion::Kind::done ? flight.data : 0;
-  sink.push_back({now, flight.request.id, flight.request.address, kind, data});
-  part_over(index);
 }
 
 /// A serial link that is up sends something all the time, to keep its receivers in step.

@@ -28,17 +28,24 @@ namespace nearfar::sim::link {
 /// then knows is that it lies in the device's ADR domain. Notices that a write has reached the
 /// media are not messages; they are told when it happens.
 ///
+/// Nothing that the memory does can be heard here before the response latency has passed. So it is
+/// let fall behind by up to that, and then plays many requests in one go (link_behind.cpp), unless
+/// something has to be heard at once: a media notice, a credit that somebody waits for.
+///
 /// Behind the way to another socket may be a home agent, which keeps a Directory in the memory
 /// (link_home.cpp). A line that is read and was at home is written with its new state; nobody waits
 /// for that. Writing it back brings it home. A credit is a place in the home agent, and comes back
 /// when the memory has taken all that the request entails.
 class Link final : public Device {
  public:
-  Link(const Config& config, std::unique_ptr<Device> memory);
+  /// With `observed` the memory never falls behind: its commands are watched in the order in which
+  /// it plays them.
+  Link(const Config& config, std::unique_ptr<Device> memory, bool observed = false);
 
   Accept try_send(const Request& request, Tick now) override;
   [[nodiscard]] Tick next_event() const override {
-    return min(min(next_message_, events_.next()), memory_->next_event());
+    if (at_once()) return min(next_message(), memory_->next_event());
+    return min(answers_.next(), unheard(next_at_memory()));
   }
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;
@@ -49,6 +56,7 @@ class Link final : public Device {
   /// The link has one queue a direction of data, whatever lies behind it.
   [[nodiscard]] std::uint32_t queue_of(Address) const override { return 0; }
   void settle(Tick now) override {
+    catch_up();
     memory_->settle(now);
     settled_ = now;
   }
@@ -61,16 +69,13 @@ class Link final : public Device {
 
   /// What happens on the link besides requests that arrive and answers, which are most of it: each
   /// kind in time order. Those of reads and writes lie side by side, as in credit + write.
-  enum Lane : std::size_t { credit = 0, hold_lapsed = 2, fenced = 4, lanes };
-  /// A request on its way, and its number among all that were sent.
-  struct Arrival {
-    std::uint64_t number = 0;
-    Index flight = 0;
-  };
+  enum Lane : std::size_t { credit = 0, hold_lapsed = 2, lanes = 4 };
+  struct Nothing {};
   /// What the home agent does for a request.
   enum class Step : std::uint8_t { on_the_way, its_turn, arrived, fetching, recording, writing };
   struct Flight {
-    Request request;  ///< the caller's
+    Request request;  ///< with a number of its own
+    std::uint64_t id = 0;  ///< the caller's
     Tick sent{};
     DataHandle data = 0;  ///< a read's answer
     std::uint32_t parts = 1;  ///< completions still to come, and what the home agent still does
@@ -78,7 +83,7 @@ class Link final : public Device {
     Index next = Directory::none;  ///< whose turn comes after this one's
   };
   /// What reads and writes have each for themselves: the cost of their messages, credits and
-  /// callers that found none, and requests on their way out.
+  /// callers that found none; and where they are on their way out.
   struct Way {
     std::uint64_t request_slots = 0;
     std::uint64_t response_slots = 0;
@@ -87,24 +92,78 @@ class Link final : public Device {
     Tick latency{};  ///< of an empty link, until the request is at the memory
     std::uint32_t free = 0;  ///< credits, but for those that collect_credits() finds
     WaitingPorts waiting;
-    TimedFifo<Arrival> arrivals;
+    TimedFifo<Index>* arrivals = nullptr;
     std::uint64_t sent = 0;
   };
 
   [[nodiscard]] bool may_enter(const Request& request, Tick now);
   void collect_credits(bool write);
   void wake_waiting(bool write, Tick now, Sink& sink);
-  Tick run(Tick until, Sink& sink, bool to_completion);
-  Tick from_memory(Sink& sink);
-  void messages(Tick now, Sink& sink);
+  Tick run_at_once(Tick until, Sink& sink, bool to_completion);
+  void from_memory(Sink& sink);
+  [[gnu::always_inline]] void hear(const Completion& completion) {
+    if (completion.kind == Completion::Kind::wake || directory_) [[unlikely]] {
+      return hear_more(completion);
+    }
+    answer(static_cast<Index>(completion.id), completion.data, completion.time);
+  }
+  void hear_more(const Completion& completion);
+  void arrive(Tick now);
+  [[gnu::always_inline]] void tell_answers(Tick now, Sink& sink) {
+    do {
+      const Index index = answers_.pop();
+      time_ps_ += (now - flights_[index].sent).ps();
+      finish(index, now, Completion::Kind::done, sink);
+    } while (answers_.next() == now);
+  }
+  /// The first request or fence that arrives.
+  [[nodiscard]] Tick next_arrival() const {
+    return min(min(arrivals_[0].next(), arrivals_[1].next()), fences_.next());
+  }
+  /// What happens first on the link.
+  [[nodiscard]] Tick next_message() const {
+    return min(min(next_arrival(), answers_.next()), events_.next());
+  }
   void handle(std::size_t lane, Tick now, Sink& sink);
   void offer(Index index, Tick now);
   void taken(const Request& request, Tick now);
-  void answer(Index index, DataHandle data, Tick now);
-  void finish(Index index, Tick now, Completion::Kind kind, Sink& sink);
+  [[gnu::always_inline]] void answer(Index index, DataHandle data, Tick now) {
+    Flight& flight = flights_[index];
+    flight.data = data;
+    const Way& way = ways_[flight.request.op == Op::write ? 1 : 0];
+    response_slots_ += way.response_slots;
+    response_free_ = max(response_free_, now) + way.response_time;
+    answers_.push(response_free_ + config_.response_latency, index);
+  }
+  [[gnu::always_inline]] void finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {
+    const Flight& flight = flights_[index];
+    const DataHandle data = kind == Completion::Kind::done ? flight.data : 0;
+    sink.push_back({now, flight.id, flight.request.address, kind, data});
+    part_over(index);
+  }
 
   void part_over(Index index) {
     if (--flights_[index].parts == 0) flights_.give_back(index);
+  }
+
+  // A memory that has fallen behind (link_behind.cpp).
+  Tick run_behind(Tick until, Sink& sink, bool to_completion);
+  void play_memory(Tick to);
+  void play_alone(Tick to);
+  void play_and_resend(Tick to);
+  void hear();
+  void catch_up() {
+    if (memory_at_ < played_) play_memory(played_);
+  }
+  /// Whether the memory may not fall behind now.
+  [[nodiscard]] bool at_once() const {
+    return always_at_once_ || notices_ > 0 || !events_.next().is_never() ||
+           !ways_[0].waiting.empty() || !ways_[1].waiting.empty();
+  }
+  [[nodiscard]] Tick next_at_memory() const { return min(next_arrival(), memory_->next_event()); }
+  /// Up to then nothing is heard of what the memory does at `time`.
+  [[nodiscard]] Tick unheard(Tick time) const {
+    return time.is_never() ? time : time + config_.response_latency - Tick(1);
   }
 
   // The home agent (link_home.cpp).
@@ -119,11 +178,17 @@ class Link final : public Device {
   Config config_;
   std::unique_ptr<Device> memory_;
   Way ways_[2];  ///< of reads, of writes
+  /// Requests on their way out: all, unless writes take longer; then these lie in the second.
+  TimedFifo<Index> arrivals_[2];
   TimedFifo<Index> answers_;
-  Tick next_message_ = Tick::never();  ///< the first arrival or answer
-  struct Nothing {};
+  TimedFifo<Nothing> fences_;
   EventLanes<Nothing, lanes> events_;
-  Tick played_{};  ///< everything up to then has happened
+  Tick played_{};  ///< everything on the link up to then has happened
+  Tick memory_at_{};  ///< and everything in the memory before then
+  Tick known_until_{};  ///< answers up to then are known, and nothing else will be told
+  std::uint32_t notices_ = 0;  ///< from the media, that are to come
+  bool always_at_once_;
+  bool takes_early_;  ///< the memory plays what comes before a request as it gets it
   Slab<Flight> flights_;
   Tick request_free_{};
   Tick response_free_{};

@@ -68,7 +68,6 @@ void Link::ask_memory(Index index, Step step, Op op, DataHandle data, Tick now) 
   Flight& flight = flights_[index];
   flight.step = step;
   Request request = flight.request;
-  request.id = index;
   request.op = op;
   request.data = data;
   request.tell_media = request.tell_media && step == Step::writing;

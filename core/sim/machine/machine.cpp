@@ -129,6 +129,7 @@ Machine::Machine(const Settings& settings, dram::CommandLog* log)
     const dram::Config config = dram::config_from(settings, "dram.");
     const auto schedulers = static_cast<std::uint8_t>(channels * config.subchannels);
     capacity_ = config.capacity() * schedulers;
+    takes_early_ = true;
     interleave_ = imc::Interleave(channels, settings.bytes("imc.interleave"), config.subchannels,
                                   config.subchannel_interleave);
     for (std::uint8_t i = 0; i < schedulers; ++i) {
@@ -166,19 +167,29 @@ Accept Machine::try_send(const Request& request, Tick now) {
 void Machine::advance(Tick until, Sink& sink) {
   until = min(until, last_instant);
   const std::size_t first = sink.size();
-  std::uint32_t contributors = 0;
   next_ = Tick::never();
   for (const auto& channel : channels_) {
     if (channel->next <= until) {
-      const std::size_t before = sink.size();
+      const std::size_t middle = sink.size();
       channel->advance(until, sink);
-      if (sink.size() != before) ++contributors;
+      if (middle != first && middle != sink.size() && sink[middle].time < sink[middle - 1].time) {
+        merge(sink, first, middle);
+      }
     }
     next_ = min(next_, channel->next);
   }
-  if (contributors > 1) {
-    std::stable_sort(sink.begin() + static_cast<std::ptrdiff_t>(first), sink.end(),
-                     [](const Completion& a, const Completion& b) { return a.time < b.time; });
+}
+
+/// Brings what the sink has from `first` on into order, of which the part up to `middle` and the
+/// rest are each: at equal times the first part comes first.
+void Machine::merge(Sink& sink, std::size_t first, std::size_t middle) {
+  const auto begin = sink.begin() + static_cast<std::ptrdiff_t>(first);
+  earlier_.assign(begin, sink.begin() + static_cast<std::ptrdiff_t>(middle));
+  std::size_t to = first;
+  std::size_t next = middle;
+  for (const Completion& completion : earlier_) {
+    while (next < sink.size() && sink[next].time < completion.time) sink[to++] = sink[next++];
+    sink[to++] = completion;
   }
 }
 

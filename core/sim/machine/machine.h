@@ -25,6 +25,8 @@ class Machine final : public Device {
   [[nodiscard]] Tick next_event() const override { return next_; }
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;
+  /// A channel of DRAM does.
+  [[nodiscard]] bool takes_early() const override { return takes_early_; }
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
   void settle(Tick now) override;
@@ -55,14 +57,17 @@ class Machine final : public Device {
   };
 
   Tick take_turns(Tick until, Sink& sink);
+  void merge(Sink& sink, std::size_t first, std::size_t middle);
   void refresh_next();
   [[nodiscard]] Turn earliest() const;
 
   imc::Interleave interleave_;
   Bytes capacity_ = 0;
+  bool takes_early_ = false;
   const char* dram_owner_ = "dram";
   std::vector<std::unique_ptr<Channel>> channels_;
   Tick next_ = Tick::never();
+  std::vector<Completion> earlier_;  ///< room for merge()
   std::uint64_t settled_ps_ = 0;
 };
 
