@@ -135,7 +135,7 @@ STREAMS = [
     *near_memory("chase"),
     *near_memory("random"),
     *cxl("random"),
-    *cxl("sequential", reached=1501),
+    *cxl("sequential", reached=1212),
 ]
 
 
