@@ -10,7 +10,12 @@ constexpr std::array entries = {
     ReplacementEntry{"regret", make_regret},
 };
 
+constexpr std::uint32_t s3_fifo = 4;
+static_assert(entries[s3_fifo].name == "s3-fifo");
+
 }  // namespace
+
+std::uint32_t default_replacement() { return s3_fifo; }
 
 std::span<const ReplacementEntry> replacements() { return entries; }
 

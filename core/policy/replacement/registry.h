@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -26,6 +27,9 @@ struct ReplacementEntry {
 
 /// All policies. The position of one is how the launcher of a program names it.
 [[nodiscard]] std::span<const ReplacementEntry> replacements();
+
+/// The position of the one that programs on two tiers use unless told otherwise.
+[[nodiscard]] std::uint32_t default_replacement();
 
 /// For a policy's own file: makes it.
 template <typename Policy, typename... Arguments>

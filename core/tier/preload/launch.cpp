@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "policy/replacement/registry.h"
 #include "tier/orders.h"
 #include "tier/os/system.h"
 #include "tier/preload/environment.h"
@@ -70,6 +71,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   auto& shared = *os::pointer<Control>(static_cast<os::Place>(head));
   shared.magic = Control::expected_magic;
   shared.limit_pages = near_bytes / os::page_bytes;
+  shared.policy = policy::default_replacement();
   shared.far_slots = far_slots;
   Orders& orders = orders_of(shared);
   orders.generation = 1;

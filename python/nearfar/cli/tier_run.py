@@ -15,13 +15,11 @@ from nearfar.cli.parser import Parser
 from nearfar.errors import InputError, suggestion
 from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, BYTES, TIME
-from nearfar.results.faults import POLICIES
+from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.program_elf import Command, command
 from nearfar.tier.control import PAGE
-from nearfar.tier.launch import DEFAULT_POLICY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.outcome import Outcome
-from nearfar.tier.swap_outcome import DEFAULT_POLICY as SWAP_POLICY
 from nearfar.tier.swap_outcome import SwapOutcome
 
 _EMULATED = {"latency": TIME, "bandwidth": BANDWIDTH}
@@ -64,8 +62,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--policy",
         metavar="NAME",
-        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}, with "
-        f"--backend swap {SWAP_POLICY}",
+        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
     )
     parser.add_argument(
         "--record-faults",
@@ -119,7 +116,7 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
     from nearfar.tier.swapped import run_swapped
 
-    policy = args.policy or SWAP_POLICY
+    policy = args.policy or DEFAULT_POLICY
     return run_swapped(program.file, program.arguments, near_bytes=args.near, policy=policy)
 
 

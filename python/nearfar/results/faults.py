@@ -19,6 +19,8 @@ from pathlib import Path
 from nearfar.errors import InputError
 
 POLICIES = ("fifo", "clock", "lru-approx", "2q", "s3-fifo", "raminate", "regret")
+# Of programs on two tiers, which the core chooses too when there is no launcher.
+DEFAULT_POLICY = "s3-fifo"
 
 MAGIC = b"nffault1"
 HEAD = struct.Struct("<8s3Q")

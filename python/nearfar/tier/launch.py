@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nearfar.errors import InputError, suggestion
-from nearfar.results.faults import POLICIES
+from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
 from nearfar.tier.far import far_memory
 from nearfar.tier.faults import recorded_faults
@@ -24,8 +24,6 @@ from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import held_back, wait_for
-
-DEFAULT_POLICY = "fifo"
 
 
 def run(

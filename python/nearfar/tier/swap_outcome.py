@@ -10,8 +10,6 @@ from typing import Any
 from nearfar.tier.control import PAGE
 from nearfar.tier.outcome import SCHEMA
 
-DEFAULT_POLICY = "s3-fifo"
-
 _MIB = 1 << 20
 _SIZES = ("near", "near_peak", "swapped", "swapped_peak")
 
