@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nearfar.results.faults import DEFAULT_POLICY
 from nearfar.tier.machine import obstacle
 
 _OBSTACLE = obstacle()
@@ -56,20 +57,24 @@ class Tiered:
         return self
 
 
-def command(near: str, far: Path | str, *words: str | Path, result: Path) -> list[str]:
+def command(
+    near: str, far: Path | str, *words: str | Path, result: Path, policy: str = DEFAULT_POLICY
+) -> list[str]:
     """The command line of a run."""
     return [
         *(sys.executable, "-m", "nearfar", "tier", "run", "--near", near, "--far", str(far)),
-        *("--json", str(result), "--quiet", "--", *map(str, words)),
+        *("--policy", policy, "--json", str(result), "--quiet", "--", *map(str, words)),
     ]
 
 
-def run_tiered(folder: Path, near: str, *words: str | Path, **settings: Any) -> Tiered:
+def run_tiered(
+    folder: Path, near: str, *words: str | Path, policy: str = DEFAULT_POLICY, **settings: Any
+) -> Tiered:
     """Run a program with so much near memory, its far file and its result in `folder`."""
     result, far = folder / "result.json", folder / "far"
     result.unlink(missing_ok=True)
     process = subprocess.run(
-        command(near, far, *words, result=result),
+        command(near, far, *words, result=result, policy=policy),
         **{"capture_output": True, "text": True, "check": False, "timeout": 250} | settings,
     )
     assert not far.exists()
