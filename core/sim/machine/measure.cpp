@@ -66,9 +66,9 @@ cpu::Config with_tables(const Settings& settings, cpu::Config core, const Device
 /// The memory under test and everything that is read off it at the end.
 class Bench {
  public:
-  Bench(const Settings& settings, cpu::Config core, dram::CommandLog* log)
+  Bench(const Settings& settings, const cpu::Config& core, dram::CommandLog* log)
       : memory_(build(settings, log)),
-        agent_(*memory_, with_tables(settings, std::move(core), *memory_), settings.count("seed")) {
+        agent_(*memory_, with_tables(settings, core, *memory_), settings.count("seed")) {
     memory_->register_counters(counters_);
   }
 
