@@ -121,7 +121,11 @@ void Program::sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address l
     traffic_.add((near ? 0 : 2) + (write ? 1 : 0), at);
     if (write && !near) far_writes_.add(line);
     // Page tables are no page of the program's.
-    if (what != Traffic::table) touched_.push_back({.line = line, .write = write, .at = at});
+    if (what == Traffic::table) {
+      ++table_lines_;
+    } else {
+      touched_.push_back({.line = line, .write = write, .at = at});
+    }
   }
   if (!trace_) return;
   const auto access = !write                      ? trace::Access::read

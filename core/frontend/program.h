@@ -145,6 +145,7 @@ class Program {
   /// Lines of near memory read and written, then of far memory; and pages moved.
   static constexpr std::size_t traffic_kinds = 5;
   TimeSeries<traffic_kinds> traffic_;
+  std::uint64_t table_lines_ = 0;  ///< of the traffic, by page walks
   Activity activity_;
   BlockWrites far_writes_;
 };

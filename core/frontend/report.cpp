@@ -70,6 +70,7 @@ void Program::roi_begin() {
   cores_.forget_counts();
   if (trace_) trace_->restart();
   space_.forget_counts();
+  table_lines_ = 0;
   mover_.forget_counts();
   far_writes_.forget();
   // What memory draws while the cores compute before the region is not the region's.

@@ -121,7 +121,8 @@ void Program::write_pages(std::ostream& out) const {
   });
   out << "pages.placed = " << space_.pages() << '\n'
       << "pages.touched = " << touched << '\n'
-      << "pages.gone_lines = " << space_.gone_lines() << '\n';
+      << "pages.gone_lines = " << space_.gone_lines() << '\n'
+      << "pages.table_lines = " << table_lines_ << '\n';
   write_hottest(out, "hottest_pages", lines);
   std::sort_heap(hot.begin(), hot.end(), hotter);
   for (const Hot& one : hot) write_page(out, one.address, one.page);

@@ -71,6 +71,7 @@ thread.1.over_time = 0 0 1000 1000
 pages.placed = 5
 pages.touched = 3
 pages.gone_lines = 1
+pages.table_lines = 0
 hottest_pages.1 = 8
 hottest_pages.2 = 12
 hottest_pages.3 = 15

@@ -434,7 +434,8 @@ def test_every_line_of_memory_is_found_again_over_time_by_page_and_by_area(
         assert abs(sum(parts) - machine.core.stack_ps[cause]) <= len(machine.threads)
     lines = [*over.near_reads, *over.near_writes, *over.far_reads, *over.far_writes]
     assert sum(lines) >= 2 * (1 << 20) // 64
-    assert memory.hot_pages.sums[-1] + memory.gone_lines == sum(lines)
+    assert memory.hot_pages.sums[-1] + memory.gone_lines + memory.table_lines == sum(lines)
+    assert memory.table_lines > 0
     by_kind: dict[str, int] = {}
     for area in memory.areas:
         found = sum(area.reads) + sum(area.writes)

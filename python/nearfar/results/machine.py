@@ -102,7 +102,8 @@ class Memory:
     """Where pages lie, how often they moved, and which are hot.
 
     `pages` are the hottest, hottest first; `areas` all that were asked for, by address;
-    `gone_lines` were asked for of pages that had been unmapped at the end.
+    `gone_lines` were asked for of pages that had been unmapped at the end, `table_lines` of page
+    tables.
     `written_blocks` are blocks of 256 B of far memory, a DIMM's unit of wear.
     """
 
@@ -111,6 +112,7 @@ class Memory:
     pages_moved: int
     lines_moved: int
     gone_lines: int
+    table_lines: int
     pages: Sequence[Page]
     areas: Sequence[Area]
     hot_pages: Concentration

@@ -101,6 +101,7 @@ def _memory(figures: Figures) -> Memory:
         pages_moved=int(figures["moved.pages"]),
         lines_moved=int(figures["moved.lines"]),
         gone_lines=int(figures["pages.gone_lines"]),
+        table_lines=int(figures["pages.table_lines"]),
         pages=[_page(name, row) for name, row in _below(figures, "page.")],
         areas=[_area(name, row) for name, row in _below(figures, "map.")],
         hot_pages=_concentration(figures, "hottest_pages."),
