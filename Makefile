@@ -54,7 +54,7 @@ test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
-	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio?
+	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio? gdb?
 	@$(call build,release)
 	@$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
 
