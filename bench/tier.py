@@ -25,6 +25,8 @@ from pathlib import Path
 
 import tier_machine as machine
 
+from nearfar.errors import suggestion
+from nearfar.results.faults import POLICIES
 from nearfar.tier.machine import allocator, obstacle
 
 HERE = Path(__file__).resolve().parent
@@ -260,6 +262,10 @@ def main() -> int:
         return 1
     chosen = [case for case in cases(wanted.quick) if wanted.only in case.name]
     if wanted.policies:
+        for name in set(wanted.policies.split(",")) - set(POLICIES):
+            known = f"expected some of {', '.join(POLICIES)}{suggestion(name, POLICIES)}"
+            print(f"tier: --policies: unknown '{name}', {known}", file=sys.stderr)
+            return 2
         contenders = tuple(f"nearfar {name}" for name in wanted.policies.split(","))
         chosen = [replace(case, contenders=contenders) for case in chosen if case.near < 1]
     if not chosen:
