@@ -142,6 +142,7 @@ class Pager {
   [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count);
   [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count);
   void read_far(PageNumber page, std::size_t count);
+  void bring_back(os::Place begin, os::Place end, std::uint64_t free);
   [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
   void arrived(PageNumber page, bool touched = true);
   [[nodiscard]] bool settle(PageNumber page);

@@ -4,15 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "agent_fixture.h"
 #include "machine_fixture.h"
-#include "mock_device.h"
-#include "scripted.h"
 
 /// The request agent before a memory that takes 100 ns for everything: what a core's limits alone
 /// make of a program.
@@ -20,7 +17,6 @@ namespace nearfar::sim::cpu {
 namespace {
 
 using testing::optane;
-using testing::Scripted;
 using testing::step_of;
 using Kind = Step::Kind;
 using Script = std::vector<Step>;
@@ -63,16 +59,10 @@ Config core() {
   return config;
 }
 
-struct Played {
+struct Played : testing::PlayedByAgent {
   Played(const Config& config, const std::vector<Script>& scripts, const Agent::Limits& limits = {},
          std::uint32_t slots = 1'000'000)
-      : device({.latency = memory, .slots = slots}) {
-    std::vector<std::unique_ptr<Program>> programs;
-    for (const Script& script : scripts) programs.push_back(std::make_unique<Scripted>(script));
-    Agent agent(device, config, 1);
-    measured = agent.run(std::move(programs), limits);
-    now = agent.now();
-  }
+      : PlayedByAgent(config, scripts, {.latency = memory, .slots = slots}, limits) {}
   Played(const Config& config, const Script& script)
       : Played(config, std::vector<Script>{script}) {}
 
@@ -84,10 +74,6 @@ struct Played {
     }
     return lines;
   }
-
-  MockDevice device;
-  Agent::Measured measured;
-  Tick now;
 };
 
 TEST(Load, TakesTheWayOutTheMemoryAndTheWayBack) {

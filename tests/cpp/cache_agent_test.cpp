@@ -1,24 +1,19 @@
 #include "sim/cpu/agent.h"
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "agent_fixture.h"
 #include "machine_fixture.h"
-#include "mock_device.h"
-#include "scripted.h"
 
 /// The request agent with its caches, before a memory that takes 100 ns for everything.
 namespace nearfar::sim::cpu {
 namespace {
 
 using testing::optane;
-using testing::Scripted;
 using testing::step_of;
 using Kind = Step::Kind;
 
@@ -47,32 +42,16 @@ Config core() {
   return config;
 }
 
-struct Played {
+struct Played : testing::PlayedByAgent {
   Played(const Config& config, const std::vector<std::vector<Step>>& scripts,
          std::uint64_t untimed = 0)
-      : device({.latency = memory}) {
-    std::vector<std::unique_ptr<Program>> programs;
-    for (const auto& script : scripts) programs.push_back(std::make_unique<Scripted>(script));
-    Agent agent(device, config, 1);
-    measured = agent.run(std::move(programs), {.untimed = untimed});
-    now = agent.now();
-    if (agent.caches() != nullptr) {
-      Counters registered;
-      agent.caches()->register_counters(registered);
-      for (const auto& [name, value] : registered.read()) counters[name] = value;
-    }
-  }
+      : PlayedByAgent(config, scripts, {.latency = memory}, {.untimed = untimed}) {}
 
   [[nodiscard]] std::uint64_t entered(Op op) const {
     std::uint64_t count = 0;
     for (const auto& entry : device.entries()) count += entry.op == op ? 1 : 0;
     return count;
   }
-
-  MockDevice device;
-  Agent::Measured measured;
-  Tick now;
-  std::map<std::string, std::uint64_t> counters;
 };
 
 TEST(CachedLoad, TakesItsLevelsLatencyAndBeyondThemTheWayToMemory) {

@@ -1,16 +1,11 @@
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "agent_fixture.h"
 #include "base/rng.h"
 #include "machine_fixture.h"
-#include "mock_device.h"
-#include "scripted.h"
 #include "sim/cpu/agent.h"
 
 /// Page walks of the request agent that read memory, which takes 100 ns for everything.
@@ -18,7 +13,6 @@ namespace nearfar::sim::cpu {
 namespace {
 
 using testing::optane;
-using testing::Scripted;
 using testing::step_of;
 using Kind = Step::Kind;
 
@@ -41,19 +35,10 @@ Config core(std::uint32_t walkers = 2) {
 
 Tick miss(const Config& config) { return config.read_out + memory + config.read_back; }
 
-struct Played {
+struct Played : testing::PlayedByAgent {
   Played(const Config& config, const std::vector<std::vector<Step>>& scripts,
          const MockDevice::Config& mock = {.latency = memory})
-      : device(mock) {
-    std::vector<std::unique_ptr<Program>> programs;
-    for (const auto& script : scripts) programs.push_back(std::make_unique<Scripted>(script));
-    Agent agent(device, config, 1);
-    agent.run(std::move(programs), {});
-    now = agent.now();
-    Counters registered;
-    agent.caches()->register_counters(registered);
-    for (const auto& [name, value] : registered.read()) counters[name] = value;
-  }
+      : PlayedByAgent(config, scripts, mock) {}
 
   /// Reads of the tables' part of memory.
   [[nodiscard]] std::uint64_t table_reads() const {
@@ -65,10 +50,6 @@ struct Played {
     }
     return count;
   }
-
-  MockDevice device;
-  Tick now;
-  std::map<std::string, std::uint64_t> counters;
 };
 
 std::vector<Step> loads(std::initializer_list<Line> lines) {

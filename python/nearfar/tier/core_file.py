@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from nearfar.errors import InputError, NearfarError
+from nearfar.errors import NearfarError
 from nearfar.tier.control import PAGE, Member
 from nearfar.tier.core_pages import Mapping, Memory
+from nearfar.tier.new_file import create
 from nearfar.tier.stopped import EXTENDED, FLOATING, GENERAL, Thread, stopped
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -140,12 +141,7 @@ def _state(member: Member) -> str:
 @contextlib.contextmanager
 def _new_file(name: str) -> Iterator[BinaryIO]:
     """A file that only its owner may read, and that is gone again if it cannot be completed."""
-    try:
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        raise InputError(f"{name}: is there already; expected the name of a new file") from None
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror}") from None
+    descriptor = create(name, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError
+from nearfar.tier.new_file import create
 
 ANONYMOUS = "anonymous"
 NODE = "node:"
@@ -59,17 +60,7 @@ def _open(name: str) -> int:
 
 
 def _new_file(name: str) -> int:
-    try:
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        is_folder = Path(name).is_dir()
-        raise InputError(
-            f"{name}: found a folder, expected the name of a new file in it"
-            if is_folder
-            else f"{name}: is there already, perhaps as another's; expected the name of a new file"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror}") from None
+    descriptor = create(name, 0o600)
     Path(name).unlink()
     return descriptor
 

@@ -10,8 +10,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from nearfar.errors import InputError, NearfarError
+from nearfar.errors import NearfarError
 from nearfar.results.faults import HEAD, MAGIC, POLICIES
+from nearfar.tier.new_file import create
 
 _MOST_EVENTS = 1 << 29  # 4 GiB of a sparse file
 
@@ -25,12 +26,7 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
     if name is None:
         yield 0
         return
-    try:
-        file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    except FileExistsError:
-        raise InputError(f"{name}: is there already; expected the name of a new file") from None
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror}") from None
+    file = create(name, 0o666)
     try:
         os.ftruncate(file, HEAD.size + 8 * _MOST_EVENTS)
         os.pwrite(file, HEAD.pack(MAGIC, 0, near_pages, POLICIES.index(policy)), 0)

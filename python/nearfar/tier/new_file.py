@@ -1,0 +1,26 @@
+"""Files that a command makes, and that must not be there before."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from nearfar.errors import InputError
+
+
+def create(name: str, mode: int) -> int:
+    """Make a file to read and to write: its descriptor.
+
+    `mode` says who may, before the umask. Raises InputError if it is there or cannot be made.
+    """
+    try:
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except FileExistsError:
+        is_folder = Path(name).is_dir()
+        raise InputError(
+            f"{name}: found a folder, expected the name of a new file in it"
+            if is_folder
+            else f"{name}: is there already, perhaps as another's; expected the name of a new file"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}") from None
