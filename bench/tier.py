@@ -30,7 +30,7 @@ from nearfar.results.faults import POLICIES
 from nearfar.tier.machine import allocator, obstacle
 
 HERE = Path(__file__).resolve().parent
-SOURCES = [HERE / name for name in ("tier_programs.c", "tier_kit.c", "tier_heaps.c")]
+SOURCES = sorted(HERE.glob("tier_*.c"))
 MIB = machine.MIB
 # What a process needs beyond its data, charged to its group but not to a managed limit.
 OUTSIDE = 3 * MIB
@@ -134,13 +134,7 @@ class Bench:
 
             if case.condition.one_cpu:
                 words = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0))), *words]
-            done = subprocess.run(
-                words, capture_output=True, text=True, check=False, env=environment,
-                preexec_fn=enter,
-            )  # fmt: skip
-        if done.returncode != 0:
-            raise machine.MissingError(done.stderr.strip() or f"ended with {done.returncode}")
-        return parse(done.stdout)
+            return parse(machine.output_of(words, environment, enter))
 
 
 FREE = Condition("CPUs free")
@@ -203,10 +197,12 @@ def measure(bench: Bench, case: Case, rounds: int) -> dict[str, list[Took]]:
         for name in list(took):
             try:
                 took[name].append(bench.run(case, name))
+            except machine.KilledError as killed:
+                print(f"{case.name}: {name} has a run less: {killed}", file=sys.stderr)
             except machine.MissingError as missing:
                 print(f"{case.name}: {name} is left out: {missing}", file=sys.stderr)
                 del took[name]
-    return took
+    return {name: figures for name, figures in took.items() if figures}
 
 
 def show(case: Case, took: dict[str, list[Took]]) -> None:
@@ -227,14 +223,15 @@ def judge(results: dict[Case, dict[str, list[Took]]]) -> None:
     print(f"\n{'ratio':70} {'reached':>8} {'target':>8}")
     for target in targets(list(results)):
         took = results[target.case]
-        if target.contender not in took or target.against not in took:
-            continue
-        ratio = median(took[target.contender], target.what) / median(
-            took[target.against], target.what
-        )
         name = (
             f"{target.case.name}, near {target.case.near:.2f}: {target.what} of "
             f"{target.contender} / {target.against}"
+        )
+        if target.contender not in took or target.against not in took:
+            print(f"{name:70} {'-':>8} {target.below:8.3f}  not measured")
+            continue
+        ratio = median(took[target.contender], target.what) / median(
+            took[target.against], target.what
         )
         print_ratio(name, ratio, target.below)
     crowd = {c.threads: took for c, took in results.items() if c.pattern == "random" and

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 ZRAM = Path("/sys/class/zram-control")
@@ -19,6 +20,30 @@ MIB = 1 << 20
 
 class MissingError(Exception):
     """This machine cannot do something that a contender needs."""
+
+
+class KilledError(Exception):
+    """The kernel ended a program, as its group had no memory left."""
+
+
+def output_of(
+    words: Sequence[str], environment: dict[str, str], before: Callable[[], None] | None
+) -> str:
+    """What a program prints. If this is interrupted, everything that it started ends with it."""
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        preexec_fn=before, process_group=0,
+    ) as process:  # fmt: skip
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode == -signal.SIGKILL:
+        raise KilledError("the kernel killed it for lack of memory in its group")
+    if process.returncode != 0:
+        raise MissingError(errors.strip() or f"ended with {process.returncode}")
+    return output
 
 
 def _command(*words: str | Path) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,47 @@ def test_an_interruption_takes_down_what_was_set_up() -> None:
         assert sorted(Path("/sys/block").glob("loop*/loop/backing_file")) == loops
     except tier_machine.MissingError as missing:
         pytest.skip(str(missing))
+
+
+def test_a_ratio_that_cannot_be_had_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    case = next(case for case in tier.cases(quick=True) if case.pattern == "scan")
+    tier.judge({case: {"nearfar": [tier.Took(1, 1)], "loop": [tier.Took(2, 2)]}})
+    lines = capsys.readouterr().out.splitlines()
+    assert any("nearfar / zram" in line and "not measured" in line for line in lines)
+    assert any("nearfar / loop" in line and "0.500" in line for line in lines)
+
+
+def test_a_killed_program_is_told_from_one_that_fails() -> None:
+    with pytest.raises(tier_machine.KilledError, match="lack of memory"):
+        tier_machine.output_of(["sh", "-c", "kill -9 $$"], dict(os.environ), None)
+    with pytest.raises(tier_machine.MissingError, match="no such pattern"):
+        tier_machine.output_of(
+            ["sh", "-c", "echo no such pattern >&2; exit 1"], dict(os.environ), None
+        )
+
+
+def test_an_interruption_ends_what_a_program_has_started(tmp_path: Path) -> None:
+    note = tmp_path / "number"
+    started = f"echo $$ >{note}.new; mv {note}.new {note}; exec sleep 100"
+    words = ["sh", "-c", f"sh -c '{started}' & wait"]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            tier_machine.output_of(words, dict(os.environ), None)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    state = Path("/proc", note.read_text().strip(), "stat")
+    for _ in range(1000):
+        if not state.exists() or ") Z" in state.read_text():
+            return
+        time.sleep(0.01)
+    pytest.fail("it goes on")
 
 
 @pytest.mark.skipif(shutil.which("sleep") is None, reason="no sleep")
