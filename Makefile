@@ -166,7 +166,7 @@ $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pypro
 
 # Editable: Python is used where it lies, so only C++ makes this run again.
 $(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
-	@scripts/need zydis? qemu? mimalloc?
+	@scripts/need zydis? qemu? mimalloc? lz4? zstd?
 	@echo "Building nearfar (C++ core and command)"
 	@$(call as_installed,install) --editable .
 	@touch $@

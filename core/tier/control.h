@@ -27,9 +27,11 @@ enum class Count : std::uint8_t {
   managed_peak,    ///< most managed pages at once, wherever they were
   unmanaged_peak,  ///< most anonymous pages outside at once, summed over processes
   slots_peak,      ///< most slots of the far file in use
+  stored_peak,     ///< most bytes of the far file in use
   stall_ns,  ///< threads waiting for faults: from when the pager learns of one until it wakes
   emulated_ns,  ///< charged for pages read from or written to emulated far memory
   delayed_ns,  ///< what these delays took, as measured
+  filled_drops,  ///< pages that left without a copy, as one word over and over
   count
 };
 
@@ -46,7 +48,8 @@ struct alignas(64) Member {
 };
 
 /// What the processes of one launched tree share. The launcher makes it, as zeros but for the
-/// first four words, and keeps it open; behind it lies a count of users for each slot.
+/// first four words, and keeps it open; behind it lie a count of users for each slot, and a word
+/// for each chunk of slots.
 struct Control {
   static constexpr std::uint64_t expected_magic = 0x3172656974666e;  // "nftier1"
   static constexpr std::size_t bytes = std::size_t{512} << 10U;  // the counts of users follow
@@ -63,6 +66,7 @@ struct Control {
   std::atomic<std::uint64_t> slots_used;
   std::atomic<std::uint64_t> counts[static_cast<std::size_t>(Count::count)];
   std::atomic<std::uint64_t> members_end;  ///< no place from here on was ever taken
+  std::atomic<std::uint64_t> stored_bytes;  ///< what the slots in use take
   Member members[most_members];
 
   /// The places that have ever been taken.

@@ -10,7 +10,7 @@ namespace {
 
 using os::page_bytes;
 
-long offset(Slot slot) { return os::word(std::size_t{slot} * page_bytes); }
+std::size_t offset(Slot slot) { return std::size_t{slot} * page_bytes; }
 
 constexpr const char* cut_short =
     "the far file was cut short; the program's memory is lost, so it ends here";
@@ -35,14 +35,22 @@ const unsigned char* FarFile::at(Slot slot) const {
 
 void FarFile::expect(Slot slot) const {
   char last = 0;
-  const long at = offset(slot + 1) - 1;
+  const long at = os::word(offset(slot + 1) - 1);
   if (os::call(__NR_pread64, descriptor_, os::word(&last), 1, at) == 0) os::fail(cut_short);
 }
 
 void FarFile::read(Slot slot, void* to, std::size_t pages) const {
+  read_at(offset(slot), to, pages * page_bytes);
+}
+
+void FarFile::write(Slot slot, const void* from, std::size_t pages) const {
+  write_at(offset(slot), from, pages * page_bytes);
+}
+
+void FarFile::read_at(std::size_t offset, void* to, std::size_t bytes) const {
   auto* at = static_cast<char*>(to);
-  std::size_t left = pages * page_bytes;
-  for (long from = offset(slot); left > 0;) {
+  std::size_t left = bytes;
+  for (long from = os::word(offset); left > 0;) {
     const long got = os::call(__NR_pread64, descriptor_, os::word(at), os::word(left), from);
     if (got == -EINTR) continue;
     if (got <= 0) {
@@ -54,10 +62,10 @@ void FarFile::read(Slot slot, void* to, std::size_t pages) const {
   }
 }
 
-void FarFile::write(Slot slot, const void* from, std::size_t pages) const {
+void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) const {
   const auto* at = static_cast<const char*>(from);
-  std::size_t left = pages * page_bytes;
-  for (long to = offset(slot); left > 0;) {
+  std::size_t left = bytes;
+  for (long to = os::word(offset); left > 0;) {
     const long put = os::call(__NR_pwrite64, descriptor_, os::word(at), os::word(left), to);
     if (put == -EINTR) continue;
     if (put <= 0) {

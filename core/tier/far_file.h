@@ -29,6 +29,10 @@ class FarFile {
   /// Writes `pages` adjacent slots. Ends the process if there is no room.
   void write(Slot slot, const void* from, std::size_t pages) const;
 
+  /// The same of bytes, wherever they begin.
+  void read_at(std::size_t offset, void* to, std::size_t bytes) const;
+  void write_at(std::size_t offset, const void* from, std::size_t bytes) const;
+
  private:
   int descriptor_ = -1;
   const unsigned char* mapped_ = nullptr;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tier/codec.h"
 #include "tier/control.h"
 
 namespace nearfar::tier {
@@ -23,12 +24,15 @@ struct Orders {
 
   std::atomic<std::uint32_t> generation;
   std::atomic<Residence> residence;
-  std::uint64_t page_delay_ps;  ///< charged for each page read from or written to far
+  std::uint64_t latency_ps;   ///< charged for each page read from or written to far,
+  std::uint64_t transfer_ps;  ///< and for 4 KiB that move, so much
   /// Where the tree's descriptors are open: a process, and its numbers for them.
   std::int32_t owner;
   std::int32_t control_descriptor;
   std::int32_t far_descriptor;
   std::int32_t bell_descriptor;
+  Compression compression;  ///< of far pages
+  std::uint32_t unused;
 
   /// One process's answer, at the place of its Member.
   struct Answer {
@@ -40,7 +44,7 @@ struct Orders {
 };
 static_assert(sizeof(Control) <= Orders::offset);
 static_assert(Orders::offset + sizeof(Orders) <= Control::bytes);
-static_assert(offsetof(Orders, answers) == 32);
+static_assert(offsetof(Orders, answers) == 48);
 
 [[nodiscard]] inline Orders& orders_of(Control& control) {
   return *reinterpret_cast<Orders*>(reinterpret_cast<char*>(&control) + Orders::offset);

@@ -12,6 +12,9 @@ using PageNumber = std::uint32_t;
 using Slot = std::uint32_t;  ///< where in the far file; `no_slot`: nowhere
 inline constexpr PageNumber no_page = ~PageNumber{0};
 inline constexpr Slot no_slot = ~Slot{0};
+/// Slots from here on are none: the page is one word of 32 bits over and over, of which the slot's
+/// number has the upper half, and `position` the lower one.
+inline constexpr Slot first_filled = Slot{1} << 31U;
 
 /// Where a page's contents are.
 enum class State : std::uint8_t {
@@ -30,6 +33,15 @@ struct Page {
 
   [[nodiscard]] Slot slot() const { return slot_plus_one - 1; }
   void set_slot(Slot slot) { slot_plus_one = slot + 1; }
+  /// Whether there is a copy in the far file.
+  [[nodiscard]] bool stored() const { return slot_plus_one != 0 && slot() < first_filled; }
+
+  [[nodiscard]] bool filled() const { return slot_plus_one != 0 && slot() >= first_filled; }
+  [[nodiscard]] std::uint32_t word() const { return slot() << 16U | position; }
+  void fill_with(std::uint32_t word) {
+    set_slot(first_filled | word >> 16U);
+    position = static_cast<std::uint16_t>(word);
+  }
 };
 static_assert(sizeof(Page) == 8);
 

@@ -1,5 +1,6 @@
 #include "tier/pager.h"
 
+#include "tier/orders.h"
 #include "tier/os/keep.h"
 #include "tier/os/system.h"
 #include "tier/sizes.h"
@@ -26,6 +27,7 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       budget_(control, slots),
       slots_(slots),
       far_(far),
+      packed_(far, orders_of(control).compression),
       limbo_(limbo_pages(control.limit_pages)),
       streams_(stream_pages(control.limit_pages)),
       wanted_near_(
@@ -43,7 +45,8 @@ void Pager::start(std::int32_t process, TreeBell bell) {
   watch();
   allow_fork(false);
   status_ = os::open_status();
-  far_.map(control_.far_slots);
+  packed_.start();
+  if (!packed_.used()) far_.map(control_.far_slots);
 }
 
 void Pager::runs_in(int thread) {
@@ -177,6 +180,10 @@ std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count)
 
 /// Reads the far copies of `count` pages, those in adjacent slots at once.
 void Pager::read_far(PageNumber page, std::size_t count) {
+  if (packed_.used()) {
+    read_packed(page, count);
+    return;
+  }
   for (std::size_t i = 0; i < count;) {
     const auto first = static_cast<PageNumber>(page + i);
     const std::size_t run = adjacent_slots(first, count - i);
@@ -196,6 +203,7 @@ std::size_t Pager::adjacent_slots(PageNumber page, std::size_t most) const {
 
 void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
+  if (table_[page].filled()) drop_slot(table_[page]);
   table_.push(page, touched);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "tier/far_file.h"
 #include "tier/limbo.h"
 #include "tier/os/uffd.h"
+#include "tier/packed_file.h"
 #include "tier/page_table.h"
 #include "tier/slots.h"
 #include "tier/streams.h"
@@ -157,12 +159,25 @@ class Pager {
   std::size_t displace_run(PageNumber first, std::size_t count);
   void refused(PageNumber page, long error);
   std::size_t drain(std::size_t most);
-  struct Leaving;
+  /// Pages on their way out, in the order in which they came into limbo.
+  struct Leaving {
+    std::array<std::size_t, most_at_once> positions;
+    std::size_t count = 0;
+
+    /// How many from the `first` on lie side by side in the staging memory.
+    [[nodiscard]] std::size_t run(std::size_t first) const {
+      std::size_t length = 1;
+      while (first + length < count && positions[first + length] == positions[first] + length)
+        ++length;
+      return length;
+    }
+  };
   void read_far_copies(const Leaving& leaving);
   [[nodiscard]] const void* far_copy(const Leaving& leaving, std::size_t i) const;
   void write_out(const Leaving& leaving);
   [[nodiscard]] bool needs_writing(PageNumber page, const void* contents, const void* far_copy);
   void release_staged(std::size_t position, std::size_t count);
+  [[nodiscard]] Slot own_slot(Page& entry);
   void drop_slot(Page& entry);
   void forget(PageNumber page);
   [[nodiscard]] std::size_t batch() const;
@@ -172,7 +187,14 @@ class Pager {
   void follow(std::uint32_t generation);
   [[nodiscard]] std::uint64_t count_far() const;
   bool bring_back();
-  void emulate(std::size_t pages);
+  void emulate(std::size_t pages) { emulate(pages, pages * os::page_bytes); }
+  void emulate(std::size_t pages, std::size_t bytes);
+
+  // Compressed far memory: pager_packed.cpp.
+  void read_packed(PageNumber page, std::size_t count);
+  void read_packed_copies(const Leaving& leaving);
+  void write_out_packed(const Leaving& leaving);
+  void pack_out(Page& entry, const void* contents);
 
   // Ranges: pager_range.cpp.
   bool move_resident(PageNumber from, PageNumber to);
@@ -192,6 +214,7 @@ class Pager {
   Budget budget_;
   Slots slots_;
   FarFile far_;
+  PackedFile packed_;
   Limbo limbo_;
   Streams streams_;
   Children children_;

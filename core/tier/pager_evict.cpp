@@ -33,20 +33,6 @@ void nap() {
 
 }  // namespace
 
-/// Pages on their way out, in the order in which they came into limbo.
-struct Pager::Leaving {
-  std::array<std::size_t, largest_batch> positions;
-  std::size_t count = 0;
-
-  /// How many from the `first` on lie side by side in the staging memory.
-  [[nodiscard]] std::size_t run(std::size_t first) const {
-    std::size_t length = 1;
-    while (first + length < count && positions[first + length] == positions[first] + length)
-      ++length;
-    return length;
-  }
-};
-
 /// How many pages go a step at a time: so few where limbo is small that there is some of it left.
 std::size_t Pager::batch() const {
   const std::size_t part = limbo_.capacity() / 4;
@@ -184,6 +170,10 @@ std::size_t Pager::drain(std::size_t most) {
 
 /// Reads what the far file has of these pages, what lies side by side there at once.
 void Pager::read_far_copies(const Leaving& leaving) {
+  if (packed_.used()) {
+    read_packed_copies(leaving);
+    return;
+  }
   const auto slot = [&](std::size_t i) { return table_[limbo_.at(leaving.positions[i])].slot(); };
   if (far_.mapped()) {
     Slot behind_last = 0;
@@ -216,6 +206,10 @@ const void* Pager::far_copy(const Leaving& leaving, std::size_t i) const {
 /// Leaves the pages' contents where they can be found again, writing no more than needed, and
 /// what lies side by side at both ends at once.
 void Pager::write_out(const Leaving& leaving) {
+  if (packed_.used()) {
+    write_out_packed(leaving);
+    return;
+  }
   std::size_t first = 0;  // of the pages that are to be written and have not been
   std::size_t run = 0;
   Slot slot = no_slot;
@@ -230,7 +224,7 @@ void Pager::write_out(const Leaving& leaving) {
     const std::size_t position = leaving.positions[i];
     const PageNumber page = limbo_.at(position);
     if (!needs_writing(page, os::pointer(staged(position)), far_copy(leaving, i))) continue;
-    const Slot to = table_[page].slot();
+    const Slot to = own_slot(table_[page]);
     if (run > 0 && (to != slot + run || position != leaving.positions[first] + run)) write();
     if (run == 0) {
       first = i;
@@ -241,7 +235,8 @@ void Pager::write_out(const Leaving& leaving) {
   write();
 }
 
-/// Says where a page's contents will be; true if they must be written to its slot first.
+/// Says where a page's contents will be; true if they must be written first: to its slot, if it
+/// has one, or else to another.
 bool Pager::needs_writing(PageNumber page, const void* contents, const void* far_copy) {
   Page& entry = table_[page];
   if (all_zeros(contents)) {
@@ -259,12 +254,16 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
     }
     if (entry.borrowed || slots_.shared(entry.slot())) drop_slot(entry);
   }
+  return true;
+}
+
+Slot Pager::own_slot(Page& entry) {
   if (entry.slot() == no_slot) {
     const Slot slot = slots_.take();
     if (slot == no_slot) os::fail("the far file is full: all its slots are in use");
     entry.set_slot(slot);
   }
-  return true;
+  return entry.slot();
 }
 
 /// Frees staging memory side by side, whose pages have left it.
@@ -275,7 +274,7 @@ void Pager::release_staged(std::size_t position, std::size_t count) {
 }
 
 void Pager::drop_slot(Page& entry) {
-  if (entry.slot() != no_slot && !entry.borrowed) slots_.release(entry.slot());
+  if (entry.stored() && !entry.borrowed) slots_.release(entry.slot());
   entry.set_slot(no_slot);
   entry.borrowed = false;
 }

@@ -99,14 +99,14 @@ void Pager::share_slots(Children::Child& child) {
   std::size_t slots = 0;
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end))
-    slots += table_[page].slot() == no_slot ? 0 : 1;
+    slots += table_[page].stored() ? 1 : 0;
   if (slots == 0) return;
   child.capacity = slots;
   child.shared = os::pointer<Slot>(os::reserve(slots * sizeof(Slot)));
   if (child.shared == nullptr) os::fail("no memory to fork with");
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end)) {
-    if (table_[page].slot() == no_slot) continue;
+    if (!table_[page].stored()) continue;
     slots_.share(table_[page].slot());
     child.shared[child.count++] = table_[page].slot();
   }
@@ -194,7 +194,7 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   const auto end = static_cast<PageNumber>(table_.size());
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end))
-    table_[page].borrowed = table_[page].slot() != no_slot;
+    table_[page].borrowed = table_[page].stored();
 }
 
 void Pager::reap_children() {

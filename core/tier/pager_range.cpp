@@ -51,10 +51,8 @@ bool Pager::move(os::Place from, os::Place to, std::size_t length) {
     if (old.state == State::near && !move_resident(page, target)) continue;
     moved.set_slot(old.slot());
     moved.borrowed = old.borrowed;
-    if (old.state == State::limbo) {
-      limbo_.rename(old.position, target);
-      moved.position = old.position;
-    }
+    if (old.state == State::limbo) limbo_.rename(old.position, target);
+    moved.position = old.position;
     moved.state = old.state;
     table_.rename(page, target);
     old.set_slot(no_slot);

@@ -22,6 +22,14 @@ Slot Slots::take() {
   return no_slot;
 }
 
+Slot Slots::take(Chunks::Class wanted) {
+  const Slot first = chunks_.promise(wanted);
+  if (first == no_slot) return no_slot;
+  // One of them is free, or about to be: whoever gives one back frees it before it is promised.
+  for (Slot tried = 0;; tried = (tried + 1) % Chunks::slots_a_chunk)
+    if (claim(first + tried)) return taken(first + tried);
+}
+
 void Slots::release_all(std::size_t member) {
   Member& owner = control_->members[member];
   const auto end = static_cast<Slot>(

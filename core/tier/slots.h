@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "tier/chunks.h"
 #include "tier/control.h"
+#include "tier/os/system.h"
 #include "tier/page_table.h"
 
 namespace nearfar::tier {
@@ -19,7 +21,9 @@ class Slots {
   };
 
   Slots() = default;
-  Slots(Control& control, Users* users) : control_(&control), users_(users) {}
+  /// With `chunks`, slots are as large as these say, otherwise pages.
+  Slots(Control& control, Users* users, Chunks chunks = {})
+      : control_(&control), users_(users), chunks_(chunks) {}
 
   /// Whose slots these are that are taken from now on, by its place among the members.
   void become(std::size_t member) { member_ = member; }
@@ -27,6 +31,9 @@ class Slots {
   /// A slot that nobody uses, for this process alone; `no_slot` if all are in use. Near the last
   /// one taken, so that pages which leave together lie together.
   [[nodiscard]] Slot take();
+  /// The same, in chunks: one of this class.
+  [[nodiscard]] Slot take(Chunks::Class wanted);
+  [[nodiscard]] const Chunks& chunks() const { return chunks_; }
 
   /// Gives back a slot that was taken here.
   void release(Slot slot) { disown(slot, control_->members[member_]); }
@@ -36,14 +43,21 @@ class Slots {
   /// For a forked child, too; not its own.
   void share(Slot slot) { users_[slot].count.fetch_add(1, std::memory_order_relaxed); }
   void unshare(Slot slot) {
-    if (users_[slot].count.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      control_->slots_used.fetch_sub(1);
+    // Before it is free, as it has no size afterwards.
+    const std::size_t bytes = slot_bytes(slot);
+    if (users_[slot].count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    control_->slots_used.fetch_sub(1);
+    control_->stored_bytes.fetch_sub(bytes);
+    if (chunks_.used()) chunks_.release(slot);
   }
   [[nodiscard]] bool shared(Slot slot) const {
     return users_[slot].count.load(std::memory_order_acquire) > 1;
   }
 
  private:
+  [[nodiscard]] std::size_t slot_bytes(Slot slot) const {
+    return chunks_.used() ? chunks_.slot_bytes(slot) : os::page_bytes;
+  }
   [[nodiscard]] bool claim(Slot slot) {
     std::uint16_t free = 0;
     return users_[slot].count.compare_exchange_strong(free, 1, std::memory_order_acq_rel);
@@ -59,11 +73,14 @@ class Slots {
     users_[slot].owner_plus_one.store(owner, std::memory_order_relaxed);
     cursor_ = slot + 1;
     control_->raise(Count::slots_peak, control_->slots_used.fetch_add(1) + 1);
+    const std::size_t bytes = slot_bytes(slot);
+    control_->raise(Count::stored_peak, control_->stored_bytes.fetch_add(bytes) + bytes);
     return slot;
   }
 
   Control* control_ = nullptr;
   Users* users_ = nullptr;
+  Chunks chunks_;
   std::size_t member_ = 0;
   Slot cursor_ = 0;
 };

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +59,33 @@ class Tiered:
 
 
 def command(
-    near: str, far: Path | str, *words: str | Path, result: Path, policy: str = DEFAULT_POLICY
+    near: str,
+    far: Path | str,
+    *words: str | Path,
+    result: Path,
+    policy: str = DEFAULT_POLICY,
+    options: Sequence[str] = (),
 ) -> list[str]:
     """The command line of a run."""
     return [
         *(sys.executable, "-m", "nearfar", "tier", "run", "--near", near, "--far", str(far)),
-        *("--policy", policy, "--json", str(result), "--quiet", "--", *map(str, words)),
+        *("--policy", policy, "--json", str(result), "--quiet", *options, "--", *map(str, words)),
     ]
 
 
 def run_tiered(
-    folder: Path, near: str, *words: str | Path, policy: str = DEFAULT_POLICY, **settings: Any
+    folder: Path,
+    near: str,
+    *words: str | Path,
+    policy: str = DEFAULT_POLICY,
+    options: Sequence[str] = (),
+    **settings: Any,
 ) -> Tiered:
     """Run a program with so much near memory, its far file and its result in `folder`."""
     result, far = folder / "result.json", folder / "far"
     result.unlink(missing_ok=True)
     process = subprocess.run(
-        command(near, far, *words, result=result, policy=policy),
+        command(near, far, *words, result=result, policy=policy, options=options),
         **{"capture_output": True, "text": True, "check": False, "timeout": 250} | settings,
     )
     assert not far.exists()

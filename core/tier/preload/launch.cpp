@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "policy/replacement/registry.h"
 #include "tier/orders.h"
@@ -16,6 +17,11 @@ namespace {
 constexpr int shared_access = PROT_READ | PROT_WRITE;
 constexpr std::uint64_t least_near = std::uint64_t{1} << 20U;
 constexpr std::uint64_t far_slots = std::uint64_t{1} << 28U;  // 1 TiB; unused ones cost nothing
+
+/// Of the control memory: what is counted, users of slots, states of chunks.
+constexpr std::size_t shared_bytes(std::uint64_t slots) {
+  return Control::bytes + slots * sizeof(Slots::Users) + Chunks::states_bytes(slots);
+}
 
 /// The number at `at`, which moves behind it and the separator.
 int number(const char*& at) {
@@ -41,9 +47,17 @@ std::uint64_t parse_size(const char* text) {
   return whole && value <= most ? value << shift : 0;
 }
 
+Compression wanted_compression() {
+  char value[16];
+  if (!started_with("NEARFAR_TIER_COMPRESS", value, sizeof value)) return Compression::none;
+  for (const Compression known : {Compression::none, Compression::lz4, Compression::zstd})
+    if (std::strcmp(value, name_of(known)) == 0) return known;
+  os::fail("NEARFAR_TIER_COMPRESS: expected lz4, zstd or none");
+}
+
 /// Makes what the launcher would make. The numbers stay the same and open when this process
 /// becomes another program, which then goes on with the same tree.
-Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
+Launch make_launch(std::uint64_t near_bytes, const char* far_name, Compression compression) {
   const auto process = static_cast<std::int32_t>(os::call(__NR_getpid));
   const auto keep = [](long descriptor, const char* what) {
     if (descriptor < 0) os::fail(what, descriptor);
@@ -59,8 +73,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   os::call(__NR_unlinkat, AT_FDCWD, os::word(far_name), 0);
   const int control =
       keep(os::call(__NR_memfd_create, os::word("nearfar-tier"), 0), "no memory to share");
-  const std::size_t length = Control::bytes + far_slots * sizeof(Slots::Users);
-  os::call(__NR_ftruncate, control, os::word(length));
+  os::call(__NR_ftruncate, control, os::word(shared_bytes(far_slots)));
   int ends[2] = {-1, -1};
   if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
     os::fail("no descriptors left", error);
@@ -79,6 +92,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.control_descriptor = control;
   orders.far_descriptor = far;
   orders.bell_descriptor = bell;
+  orders.compression = compression;
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   return {.process = process, .control = control, .far = far, .bell = bell};
 }
@@ -102,7 +116,7 @@ bool find_launch(Launch& launch) {
   static char far_name[4096];
   if (!started_with("NEARFAR_TIER_FAR", far_name, sizeof far_name) || far_name[0] == '\0')
     os::fail("NEARFAR_TIER_FAR: found none, expected the name of a file to be made on far memory");
-  launch = make_launch(near_bytes, far_name);
+  launch = make_launch(near_bytes, far_name, wanted_compression());
   return true;
 }
 
@@ -129,7 +143,7 @@ Control& map_control(int descriptor) {
   if (head < 0) os::fail("the launcher's state cannot be mapped", head);
   const auto& first = *os::pointer<Control>(static_cast<os::Place>(head));
   if (first.magic != Control::expected_magic) os::fail("the launcher is of another version");
-  const std::size_t length = Control::bytes + first.far_slots * sizeof(Slots::Users);
+  const std::size_t length = shared_bytes(first.far_slots);
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   const long whole = os::map(0, length, shared_access, MAP_SHARED | MAP_NORESERVE, descriptor);
   if (whole < 0) os::fail("the launcher's state cannot be mapped", whole);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "policy/replacement/registry.h"
+#include "tier/orders.h"
 #include "tier/os/system.h"
 #include "tier/preload/environment.h"
 
@@ -13,10 +14,10 @@ namespace nearfar::tier::preload {
 namespace {
 
 constexpr std::array names = {
-    "faults",         "copies_in",   "copies_out", "first_touches", "evictions",
-    "second_chances", "clean_drops", "zero_drops", "read_ahead",    "read_ahead_hits",
-    "pinned",         "over_budget", "forks",      "near_peak",     "managed_peak",
-    "unmanaged_peak", "slots_peak",  "stall_ns",   "emulated_ns",   "delayed_ns",
+    "faults",      "copies_in",   "copies_out",   "first_touches",   "evictions",  "second_chances",
+    "clean_drops", "zero_drops",  "read_ahead",   "read_ahead_hits", "pinned",     "over_budget",
+    "forks",       "near_peak",   "managed_peak", "unmanaged_peak",  "slots_peak", "stored_peak",
+    "stall_ns",    "emulated_ns", "delayed_ns",   "filled_drops",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 
@@ -56,9 +57,9 @@ std::uint64_t count(const Control& control, Count what) {
   return control.counts[static_cast<std::size_t>(what)].load();
 }
 
-bool is_size(Count what) { return what >= Count::near_peak && what <= Count::slots_peak; }
+bool is_size(Count what) { return what >= Count::near_peak && what <= Count::stored_peak; }
 
-void write_json(const Control& control, int descriptor) {
+void write_json(Control& control, int descriptor) {
   const std::uint64_t managed = count(control, Count::managed_peak);
   const std::uint64_t unmanaged = count(control, Count::unmanaged_peak);
   Text text;
@@ -67,7 +68,9 @@ void write_json(const Control& control, int descriptor) {
        << "\",\n \"near_limit_bytes\": " << control.limit_pages.load() * os::page_bytes
        << ",\n \"near_peak_bytes\": " << count(control, Count::near_peak) * os::page_bytes
        << ",\n \"far_peak_bytes\": " << count(control, Count::slots_peak) * os::page_bytes
-       << ",\n \"managed_peak_bytes\": " << managed * os::page_bytes
+       << ",\n \"far_stored_peak_bytes\": " << count(control, Count::stored_peak)
+       << ",\n \"compression\": \"" << name_of(orders_of(control).compression)
+       << "\",\n \"managed_peak_bytes\": " << managed * os::page_bytes
        << ",\n \"unmanaged_peak_bytes\": " << unmanaged * os::page_bytes
        << ",\n \"managed_share\": ";
   text.share(managed, managed + unmanaged);
@@ -97,7 +100,7 @@ void write_line(const Control& control) {
 
 }  // namespace
 
-void report(const Control& control) {
+void report(Control& control) {
   static char name[4096];
   if (!started_with("NEARFAR_TIER_REPORT", name, sizeof name)) {
     write_line(control);

@@ -8,6 +8,7 @@
 
 #include "policy/replacement/registry.h"
 #include "tier/lock.h"
+#include "tier/orders.h"
 
 namespace nearfar::tier::preload {
 namespace {
@@ -54,6 +55,15 @@ policy::Replacement& make_policy(const Control& control, std::size_t pages) {
   return policy;
 }
 
+/// None where the tree's far memory is not compressed.
+Chunks make_chunks(Control& control, int file) {
+  if (orders_of(control).compression == Compression::none) return {};
+  const os::Place begin = os::place(&control);
+  const os::Place behind_users = begin + Control::bytes + control.far_slots * sizeof(Slots::Users);
+  auto& totals = *os::pointer<Chunks::Totals>(begin + Chunks::Totals::offset);
+  return {control, totals, os::pointer<Chunks::State>(behind_users), file};
+}
+
 void open_log(int process, int descriptor, FaultLog& log) {
   const int file = os::open_of(process, descriptor);
   const long bytes = file < 0 ? file : os::call(__NR_lseek, file, 0, SEEK_END);
@@ -95,12 +105,13 @@ Runtime* start() {
   PageTable table(entries, of_groups, pages, make_policy(control, pages), control.limit_pages);
   if (control.fault_log != 0) open_log(launch.process, control.fault_log, table.log());
   auto* const users = os::pointer<Slots::Users>(os::place(&control) + Control::bytes);
+  const auto file = FarFile(launch.far);
+  const Slots slots(control, users, make_chunks(control, launch.far));
   const Region region{.base = base,
                       .length = length,
                       .pages = os::place(entries),
                       .groups = os::place(of_groups.rank_plus_one)};
-  std::construct_at(&pager.value, region, table, control, Slots(control, users),
-                    FarFile(launch.far));
+  std::construct_at(&pager.value, region, table, control, slots, file);
   std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
                     first ? launch.control : -1);
   const Extents free(reserve_array<Extents::Extent>(most_free_ranges), most_free_ranges);

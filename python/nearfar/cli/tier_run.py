@@ -17,7 +17,8 @@ from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, BYTES, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.program_elf import Command, command
-from nearfar.tier.control import PAGE
+from nearfar.tier.control import PAGE, Delay
+from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.swap_outcome import SwapOutcome
@@ -42,14 +43,20 @@ def add_arguments(parser: Parser) -> None:
         "--far",
         metavar="FILE",
         help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
-        "node:N, for memory of any NUMA node or of node N",
+        "node:N, for memory of any NUMA node or of node N; or compressed, or compressed:zstd, for "
+        "memory that is compressed",
+    )
+    parser.add_argument(
+        "--compress",
+        metavar="NAME",
+        help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
     )
     parser.add_argument(
         "--emulate",
         metavar="latency=TIME,bandwidth=RATE",
-        type=_page_delay,
-        default=0,
-        help="make far memory as slow as one that is not there: each page that moves from or to "
+        type=_delay,
+        default=NO_DELAY,
+        help="make far memory as slow as one that is not there: what moves from or to "
         "it takes so long more, such as latency=1us,bandwidth=2GB/s; either may be left out",
     )
     parser.add_argument(
@@ -91,14 +98,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _launch(args: argparse.Namespace, program: Command) -> Outcome:
     if args.far is None:
-        raise InputError("--far: found none, expected FILE, anonymous or node:N, or --backend swap")
+        raise InputError(
+            "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
+        )
     return launch(
         program.file,
         program.arguments,
         dynamic=program.dynamic,
         near_bytes=args.near,
         far=args.far,
-        page_delay_ps=args.emulate,
+        compress=args.compress,
+        delay=args.emulate,
         policy=args.policy or DEFAULT_POLICY,
         record_faults=args.record_faults,
     )
@@ -110,7 +120,9 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
             f"--far: found {args.far}, expected none: the far memory of --backend swap is the "
             "system's swap"
         )
-    if args.emulate:
+    if args.compress is not None:
+        raise InputError("--compress: is for --backend uffd; swap is compressed if it is zram")
+    if args.emulate != NO_DELAY:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
     if args.record_faults is not None:
         raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
@@ -120,8 +132,8 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
     return run_swapped(program.file, program.arguments, near_bytes=args.near, policy=policy)
 
 
-def _page_delay(text: str) -> int:
-    """An argparse type: what a page takes, in picoseconds."""
+def _delay(text: str) -> Delay:
+    """An argparse type: what a page takes."""
     given: dict[str, int] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
@@ -139,7 +151,7 @@ def _page_delay(text: str) -> int:
         if given[name] <= 0:
             raise argparse.ArgumentTypeError(f"{name}: found '{value}', expected more than 0")
     transfer = -(-PAGE * TIME.units["s"] // given["bandwidth"]) if "bandwidth" in given else 0
-    delay = given.get("latency", 0) + transfer
-    if delay > _LONGEST:
+    latency = given.get("latency", 0)
+    if latency + transfer > _LONGEST:
         raise argparse.ArgumentTypeError(f"found '{text}', expected at most 1 s a page")
-    return delay
+    return Delay(latency, transfer)

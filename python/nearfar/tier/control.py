@@ -19,6 +19,7 @@ _MAGIC = 0x3172656974666E
 _BYTES = 512 << 10
 _SLOTS = 1 << 28  # of 4 KiB: a far file of at most 1 TiB; what is not used costs nothing
 _SLOT_BYTES = 4  # a count of users, and the owner
+_SLOTS_A_CHUNK, _CHUNK_BYTES = 64, 4
 _COUNTS_AT = 64
 
 COUNTS = (
@@ -39,9 +40,11 @@ COUNTS = (
     "managed_peak",
     "unmanaged_peak",
     "slots_peak",
+    "stored_peak",
     "stall_ns",
     "emulated_ns",
     "delayed_ns",
+    "filled_drops",
 )
 
 _LIMIT_AT = 8
@@ -51,12 +54,17 @@ _TOTALS_AT = 32
 # process, pages near, managed, unmanaged, thread, region
 _MEMBER = struct.Struct("<i4xQQQ8xi4xQ8x")
 _MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
-_MEMBERS_AT = (_MEMBERS_END_AT + 8 + 63) // 64 * 64
+_STORED_AT = _MEMBERS_END_AT + 8
+_MEMBERS_AT = (_STORED_AT + 8 + 63) // 64 * 64
 _ORDERS_AT = 384 << 10
-_ORDERS = struct.Struct("<IIQ4i")
+_ORDERS = struct.Struct("<IIQQ4iI4x")
+_COMPRESSION_AT = _ORDERS_AT + 40
 _ANSWER = struct.Struct("<I4xQ")
 _WORD = struct.Struct("<I")
 _LONG = struct.Struct("<Q")
+
+
+COMPRESSIONS = ("none", "lz4", "zstd")
 
 
 class Residence(enum.IntEnum):
@@ -65,6 +73,14 @@ class Residence(enum.IntEnum):
     FREE = 0  # they leave and come as usual
     COUNTED = 1  # each process says how many there are
     KEPT = 2  # they come back, and none leaves but for want of room
+
+
+@dataclass(frozen=True)
+class Delay:
+    """What emulated far memory takes, in picoseconds: each page that moves, and 4 KiB of bytes."""
+
+    latency_ps: int = 0
+    transfer_ps: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,24 +108,32 @@ class Member:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a tree has now, in pages."""
+    """What a tree has now, in pages, and what the far ones take in bytes."""
 
     near: int
     managed: int
     far: int
+    stored_bytes: int
 
 
-def create(near_bytes: int, policy: str, fault_log: int, page_delay_ps: int = 0) -> int:
+def create(
+    near_bytes: int, policy: str, fault_log: int, delay: Delay, compression: str = "none"
+) -> int:
     """Make the shared memory for a tree with so much near memory: its descriptor.
 
     `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
-    recorded in, or 0; `page_delay_ps` is charged for each page that moves from or to far memory.
+    recorded in, or 0; `delay` is charged for what moves from or to far memory; `compression`, of
+    COMPRESSIONS, is what lies there compressed with.
     """
     memory = os.memfd_create(NAME)
-    os.ftruncate(memory, _BYTES + _SLOTS * _SLOT_BYTES)
+    chunks = _SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
+    os.ftruncate(memory, _BYTES + _SLOTS * _SLOT_BYTES + chunks)
     words = (_MAGIC, near_bytes // PAGE, _SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
-    os.pwrite(memory, _ORDERS.pack(1, Residence.FREE, page_delay_ps, 0, 0, 0, 0), _ORDERS_AT)
+    delays = (delay.latency_ps, delay.transfer_ps)
+    of_pages = COMPRESSIONS.index(compression)
+    orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, of_pages)
+    os.pwrite(memory, orders, _ORDERS_AT)
     return memory
 
 
@@ -123,7 +147,8 @@ def counts(memory: int) -> dict[str, int]:
 def totals(memory: int) -> Totals:
     """What is near, far and managed now."""
     near, managed, _, far = _TOTALS.unpack(os.pread(memory, _TOTALS.size, _TOTALS_AT))
-    return Totals(near, managed, far)
+    stored: int = _LONG.unpack(os.pread(memory, _LONG.size, _STORED_AT))[0]
+    return Totals(near, managed, far, stored)
 
 
 def members(memory: int) -> list[Member]:
@@ -152,6 +177,11 @@ def policy(memory: int) -> str:
     return POLICIES[_WORD.unpack(os.pread(memory, _WORD.size, _POLICY_AT))[0]]
 
 
+def compression(memory: int) -> str:
+    """What the tree's far pages are compressed with, of COMPRESSIONS."""
+    return COMPRESSIONS[_WORD.unpack(os.pread(memory, _WORD.size, _COMPRESSION_AT))[0]]
+
+
 def set_limit(memory: int, pages: int) -> None:
     """Change that; `order` makes the processes look at it."""
     os.pwrite(memory, _LONG.pack(pages), _LIMIT_AT)
@@ -170,7 +200,7 @@ def set_residence(memory: int, what: Residence) -> None:
 def owner(memory: int) -> Owner:
     """Who has the tree's descriptors open, where nobody launched it."""
     words = _ORDERS.unpack(os.pread(memory, _ORDERS.size, _ORDERS_AT))
-    return Owner(*words[3:])
+    return Owner(*words[4:8])
 
 
 def order(memory: int, bell: int) -> int:

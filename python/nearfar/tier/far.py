@@ -13,10 +13,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from nearfar.errors import InputError, NearfarError
+from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.tier.control import COMPRESSIONS
 from nearfar.tier.new_file import create
 
 ANONYMOUS = "anonymous"
+COMPRESSED = "compressed"
 NODE = "node:"
 LARGEST = 1 << 40
 
@@ -24,6 +26,30 @@ _NODES = Path("/sys/devices/system/node/has_memory")
 _MBIND = 237  # the system call's number on x86-64
 _BIND = 2  # MPOL_BIND: from these nodes only
 _READ_WRITE, _SHARED_NORESERVE = 0x3, 0x4001
+
+
+def compressed(name: str, compress: str | None = None) -> tuple[str, str]:
+    """Where far memory lies, as `far_memory` has it, and what of COMPRESSIONS it is compressed
+    with.
+
+    "compressed" is memory compressed by lz4, "compressed:zstd" by zstd; `compress` says it of any
+    other place. Raises InputError for a compression that is not known, or is named twice.
+    """
+    base, colon, named = name.partition(":")
+    if base != COMPRESSED:
+        return name, _known(compress or "none", "--compress: found")
+    if compress is not None:
+        raise InputError(f"--compress: found {compress} beside --far {name}, which says it already")
+    known = _known(named if colon else "lz4", f"--far {COMPRESSED}: found", but="none")
+    return ANONYMOUS, known
+
+
+def _known(compression: str, where: str, but: str = "") -> str:
+    known = [name for name in COMPRESSIONS if name != but]
+    if compression not in known:
+        hint = suggestion(compression, known)
+        raise InputError(f"{where} '{compression}', expected one of {', '.join(known)}{hint}")
+    return compression
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from nearfar.errors import InputError, suggestion
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
-from nearfar.tier.far import far_memory
+from nearfar.tier.far import compressed, far_memory
 from nearfar.tier.faults import recorded_faults
 from nearfar.tier.machine import kills_for_memory, preloaded, require
 from nearfar.tier.outcome import Outcome
@@ -24,6 +24,8 @@ from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import held_back, wait_for
+
+NO_DELAY = control.Delay()
 
 
 def run(
@@ -33,16 +35,18 @@ def run(
     dynamic: bool,
     near_bytes: int,
     far: str,
+    compress: str | None = None,
     policy: str = DEFAULT_POLICY,
     record_faults: str | None = None,
-    page_delay_ps: int = 0,
+    delay: control.Delay = NO_DELAY,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
     `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
-    is as tier.far has it. `policy`, of POLICIES, says which page leaves; what it is told and
-    answers goes into a new file `record_faults`. `page_delay_ps` is charged for each page that
-    moves from or to far memory. Raises InputError for a program that cannot be managed, a near
+    is as tier.far has it; `compress`, of control.COMPRESSIONS, is what far pages are compressed
+    with, if `far` does not say so. `policy`, of POLICIES, says which page leaves; what it is told
+    and answers goes into a new file `record_faults`. `delay` is charged for what moves from or to
+    far memory. Raises InputError for a program that cannot be managed, a near
     memory that is too small, far memory that cannot be, an unknown policy, or a file that is
     there; NearfarError if this machine cannot.
     """
@@ -52,11 +56,12 @@ def run(
     if policy not in POLICIES:
         known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
         raise InputError(f"--policy: unknown '{policy}', {known}")
+    place, compression = compressed(far, compress)
     with (
         held_back() as let_through,
         recorded_faults(record_faults, policy, near_bytes // control.PAGE) as fault_log,
-        far_memory(far) as far_file,
-        _shared(near_bytes, policy, fault_log, page_delay_ps) as (memory, bell),
+        far_memory(place) as far_file,
+        _shared(near_bytes, policy, fault_log, delay, compression) as (memory, bell),
     ):
         environment = _environment(memory, far_file, bell)
         kills = kills_for_memory()
@@ -67,7 +72,7 @@ def run(
             status = wait_for(process)
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
-        return Outcome(status, limit, policy, control.counts(memory), lacked)
+        return Outcome(status, limit, policy, control.counts(memory), lacked, compression)
 
 
 def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
@@ -81,9 +86,9 @@ def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _shared(
-    near_bytes: int, policy: str, fault_log: int, page_delay_ps: int
+    near_bytes: int, policy: str, fault_log: int, delay: control.Delay, compression: str
 ) -> Iterator[tuple[int, int]]:
-    memory = control.create(near_bytes, policy, fault_log, page_delay_ps)
+    memory = control.create(near_bytes, policy, fault_log, delay, compression)
     bell = control.open_bell()
     try:
         yield memory, bell

@@ -10,7 +10,7 @@ from nearfar.tier.control import PAGE
 
 SCHEMA = "nearfar/tier/1"
 _MIB = 1 << 20
-_SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak")
+_SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak", "stored_peak")
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,14 @@ class Outcome:
     policy: str
     counts: Mapping[str, int]
     lacked_memory: bool = False
+    compression: str = "none"
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""
         return {
             "schema": SCHEMA,
             "status": self.status,
-            **figures(self.near_limit_bytes, self.policy, self.counts),
+            **figures(self.near_limit_bytes, self.policy, self.counts, self.compression),
         }
 
     def text(self) -> str:
@@ -39,7 +40,9 @@ class Outcome:
         return "".join(f"nearfar tier: {line}\n" for line in lines(self.to_dict()))
 
 
-def figures(near_limit_bytes: int, policy: str, counts: Mapping[str, int]) -> dict[str, Any]:
+def figures(
+    near_limit_bytes: int, policy: str, counts: Mapping[str, int], compression: str
+) -> dict[str, Any]:
     """What results have in common, by the names of JSON."""
     managed, unmanaged = counts["managed_peak"], counts["unmanaged_peak"]
     return {
@@ -47,6 +50,8 @@ def figures(near_limit_bytes: int, policy: str, counts: Mapping[str, int]) -> di
         "near_limit_bytes": near_limit_bytes,
         "near_peak_bytes": counts["near_peak"] * PAGE,
         "far_peak_bytes": counts["slots_peak"] * PAGE,
+        "far_stored_peak_bytes": counts["stored_peak"],
+        "compression": compression,
         "managed_peak_bytes": managed * PAGE,
         "unmanaged_peak_bytes": unmanaged * PAGE,
         "managed_share": managed / (managed + unmanaged) if managed + unmanaged else 0.0,
@@ -57,9 +62,12 @@ def figures(near_limit_bytes: int, policy: str, counts: Mapping[str, int]) -> di
 def lines(result: Mapping[str, Any]) -> list[str]:
     """A result of which `figures` are a part, as text."""
     r = result
+    far = mib(r["far_peak_bytes"])
+    if r["compression"] != "none":
+        far += f" as {mib(r['far_stored_peak_bytes'])} by {r['compression']}"
     text = [
         f"near {mib(r['near_peak_bytes'])} at most (limit {mib(r['near_limit_bytes'])}), "
-        f"far {mib(r['far_peak_bytes'])}; managed {mib(r['managed_peak_bytes'])}, "
+        f"far {far}; managed {mib(r['managed_peak_bytes'])}, "
         f"{100 * r['managed_share']:.1f} % of the peak of anonymous memory",
         f"{r['faults']} faults: {r['copies_in']} pages copied in, {r['first_touches']} new, "
         f"{r['second_chances']} taken back before they had left; "
@@ -70,6 +78,8 @@ def lines(result: Mapping[str, Any]) -> list[str]:
         f"{r['pinned']} pages found pinned, {r['over_budget']} granted beyond the limit, "
         f"{r['forks']} forks",
     ]
+    if r["filled_drops"]:
+        text.append(f"{r['filled_drops']} pages left as one repeated word")
     if r["emulated_ns"]:
         text.append(
             f"emulated far memory: {seconds(r['emulated_ns'])} charged, "

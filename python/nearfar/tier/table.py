@@ -15,6 +15,7 @@ _COLUMNS = (
     ("NEAR", 9),
     ("LIMIT", 9),
     ("FAR", 9),
+    ("STORED", 9),
     ("FAULT/s", 9),
     ("IN/s", 9),
     ("OUT/s", 9),
@@ -29,9 +30,12 @@ def stats_text(stats: Mapping[str, Any]) -> str:
     """A tree in full."""
     s = stats
     state = "; all pages are kept resident" if s["resident"] else ""
+    far = mib(s["far_bytes"])
+    if s["compression"] != "none":
+        far += f" as {mib(s['far_stored_bytes'])} by {s['compression']}"
     text = [
         f"{s['process']} ({s['program']}): near {mib(s['near_bytes'])} of "
-        f"{mib(s['near_limit_bytes'])}, far {mib(s['far_bytes'])}, "
+        f"{mib(s['near_limit_bytes'])}, far {far}, "
         f"managed {mib(s['managed_bytes'])}{state}",
         *(f"  {line}" for line in lines(s)),
         *(
@@ -64,6 +68,7 @@ def top_text(
             _mib(tree["near_bytes"]),
             _mib(tree["near_limit_bytes"]),
             _mib(tree["far_bytes"]),
+            _mib(tree["far_stored_bytes"]),
             *(
                 f"{rate(name):.0f}"
                 for name in ("faults", "copies_in", "copies_out", "clean_drops", "second_chances")

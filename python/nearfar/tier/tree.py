@@ -63,8 +63,14 @@ class Tree:
             "resident": control.residence(self.memory) is Residence.KEPT,
             "near_bytes": totals.near * PAGE,
             "far_bytes": totals.far * PAGE,
+            "far_stored_bytes": totals.stored_bytes,
             "managed_bytes": totals.managed * PAGE,
-            **figures(limit, control.policy(self.memory), control.counts(self.memory)),
+            **figures(
+                limit,
+                control.policy(self.memory),
+                control.counts(self.memory),
+                control.compression(self.memory),
+            ),
             "processes": [
                 {
                     "process": member.process,

@@ -1,0 +1,56 @@
+#include "tier/packed_file.h"
+
+#include <array>
+#include <cstring>
+
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+namespace {
+
+using os::page_bytes;
+
+constexpr Chunks::Class whole_page = Chunks::classes;
+constexpr std::size_t most_packed = page_bytes / 8 * 7;
+
+/// A compressed page, as it lies in its slot. One for the pager's thread; what was packed last is
+/// written next, and reading comes in between never.
+struct Packed {
+  std::uint16_t length;
+  std::array<unsigned char, most_packed - sizeof(std::uint16_t)> bytes;
+};
+constinit Packed packed{};
+
+}  // namespace
+
+void PackedFile::start() {
+  if (used()) codec_.start(compression_);
+}
+
+Chunks::Class PackedFile::pack(const void* page) {
+  const std::size_t length = codec_.pack(page, packed.bytes.data(), packed.bytes.size());
+  last_ = length == 0 ? page : &packed;
+  if (length == 0) return whole_page;
+  packed.length = static_cast<std::uint16_t>(length);
+  return Chunks::class_for(sizeof packed.length + length);
+}
+
+std::size_t PackedFile::write(const Chunks& chunks, Slot slot) const {
+  const std::size_t bytes = chunks.slot_bytes(slot);
+  file_.write_at(chunks.offset(slot), last_, bytes);
+  return bytes;
+}
+
+std::size_t PackedFile::read(const Chunks& chunks, Slot slot, void* page) const {
+  const std::size_t bytes = chunks.slot_bytes(slot);
+  const bool whole = chunks.class_of(slot) == whole_page;
+  file_.read_at(chunks.offset(slot), whole ? page : &packed, bytes);
+  if (whole) return bytes;
+  if (packed.length > bytes - sizeof packed.length ||
+      !codec_.unpack(packed.bytes.data(), packed.length, page)) {
+    os::fail("the far file is damaged; the program's memory is lost, so it ends here");
+  }
+  return bytes;
+}
+
+}  // namespace nearfar::tier
