@@ -54,8 +54,9 @@ void Pager::runs_in(int thread) {
   budget_.member().pager_thread.store(thread);
 }
 
-void Pager::watch() {
-  const long opened = uffd_.open();
+void Pager::open() {
+  long opened = uffd_.open(os::Changes::followed);
+  if (opened == 0) opened = staging_uffd_.open_beside(uffd_, os::Changes::unseen);
   if (opened == -EPERM) {
     os::fail(
         "userfaultfd is not permitted to this user: sysctl vm.unprivileged_userfaultfd=1, or "
@@ -63,6 +64,10 @@ void Pager::watch() {
   }
   if (opened == -EMFILE || opened == -ENFILE) os::fail("no descriptors left for userfaultfd");
   if (opened < 0) os::fail("this kernel's userfaultfd cannot move pages; Linux 6.8 or newer can");
+}
+
+void Pager::watch() {
+  open();
   const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const long staging = region_.staging == 0 ? os::map(0, length, PROT_READ | PROT_WRITE, flags)
@@ -72,7 +77,7 @@ void Pager::watch() {
   region_.staging = static_cast<os::Place>(staging);
   os::advise(region_.staging, length, MADV_NOHUGEPAGE);
   os::advise(region_.staging, length, MADV_DONTFORK);
-  long error = uffd_.register_missing(region_.staging, length);
+  long error = staging_uffd_.register_missing(region_.staging, length);
   os::Place from = region_.base;
   for (std::size_t i = 0; i < foreign_.size() && error == 0; ++i) {
     if (from < foreign_[i].begin) error = uffd_.register_missing(from, foreign_[i].begin - from);
@@ -84,12 +89,17 @@ void Pager::watch() {
   if (!os::keep_open(uffd_.descriptor())) os::fail("no memory for a thread that keeps far memory");
 }
 
-void Pager::fault(os::Place at) {
+bool Pager::fault(os::Place at) {
+  at = at / page_bytes * page_bytes;
+  const bool ours = is_ours(at);
+  if (!ours) let_go(at);
+  again_ = false;
+  const bool woken = ours && (paused() ? fault_while_forking(number(at)) : serve(number(at)));
+  if (!woken && again_) return false;
+  if (!woken) uffd_.wake(at, page_bytes);
   control_.add(Count::faults);
-  const PageNumber page = number(at);
-  const bool woken = paused() ? fault_while_forking(page) : serve(page);
-  if (!woken) uffd_.wake(place(page), page_bytes);
   if (!paused() && ++faults_ % faults_between_samples == 1) sample();
+  return true;
 }
 
 /// Whether who waits has been woken: filling a page does it, unless the page was there.
@@ -120,7 +130,7 @@ bool Pager::bring_in(PageNumber page) {
     ++count;
   }
   std::size_t done = fill(page, count, from);
-  if (done == 0 && count > 1) done = fill(page, 1, from);  // the run left the mapping
+  if (done == 0 && count > 1 && !again_) done = fill(page, 1, from);  // the run left the mapping
   if (done > 1) control_.add(Count::read_ahead, done - 1);
   if (done > 0) control_.add(Count::read_ahead_hits, streams_.brought(page, done));
   return done > 0;
@@ -170,10 +180,9 @@ std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count) {
 
 /// Fills missing pages with these contents, and wakes who waits for them; how many.
 std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count) {
-  os::Moved copied{};
-  do {
-    copied = uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once);
-  } while (copied.bytes == 0 && copied.error == -EAGAIN);
+  const os::Moved copied =
+      uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once);
+  again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   return copied.bytes / page_bytes;
 }
@@ -210,7 +219,7 @@ void Pager::arrived(PageNumber page, bool touched) {
 /// A fault on a resident page: two threads touched it at once, and it is there. Or the program
 /// has given it back by a system call of its own; then it reads as zeros.
 bool Pager::settle(PageNumber page) {
-  if (uffd_.copy(place(page), zeros, page_bytes, os::Waking::at_once).bytes == 0) return false;
+  if (put(page, zeros, 1) == 0) return false;
   drop_slot(table_[page]);
   return true;
 }
@@ -219,11 +228,8 @@ bool Pager::take_back(PageNumber page) {
   const std::size_t position = table_[page].position;
   const os::Moved moved =
       uffd_.move(place(page), staged(position), page_bytes, os::Waking::at_once);
-  if (moved.bytes == 0) {
-    // The kernel moves pages only between writable mappings; the program has protected this one.
-    const void* contents = os::pointer(staged(position));
-    if (uffd_.copy(place(page), contents, page_bytes, os::Waking::at_once).bytes == 0) return false;
-  }
+  // The kernel moves pages only between writable mappings; the program may have protected this one.
+  if (moved.bytes == 0 && put(page, os::pointer(staged(position)), 1) == 0) return false;
   if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);
   control_.add(Count::second_chances);
   limbo_.remove(position);

@@ -16,6 +16,7 @@
 #include "tier/packed_file.h"
 #include "tier/page_table.h"
 #include "tier/slots.h"
+#include "tier/strays.h"
 #include "tier/streams.h"
 #include "tier/tree_bell.h"
 
@@ -31,6 +32,9 @@ struct Region {
   os::Place pages = 0;   ///< of the page table: its entries,
   os::Place groups = 0;  ///< and the ranks of its groups, not 0 where it has been used
 };
+
+inline constexpr const char* closed_descriptor =
+    "the program closed a descriptor that its memory depends on";
 
 /// Pages that are copied, or compared, at once at most.
 inline constexpr std::size_t most_at_once = 64;
@@ -62,13 +66,15 @@ class Pager {
   void runs_in(int thread);
 
   [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
+  [[nodiscard]] const os::Uffd& staging_uffd() const { return staging_uffd_; }
   [[nodiscard]] const Children& children() const { return children_; }
   [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
   [[nodiscard]] int status_descriptor() const { return status_; }
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
-  void fault(os::Place at);
+  /// False if that cannot be done before messages have been read.
+  [[nodiscard]] bool fault(os::Place at);
   /// Whether a fault could be served now; while forking, only so many can.
   [[nodiscard]] bool can_serve() const;
 
@@ -79,11 +85,21 @@ class Pager {
   /// Evicts some pages if less than the low watermark is free. False if nothing was to be done.
   bool evict_in_background();
 
-  /// The contents of these pages are not wanted any more; they read as zeros from now on. False,
-  /// and nothing is done, if the kernel refuses: the program has locked some of them.
-  bool discard(os::Place begin, os::Place end);
-  /// Moves contents to fresh pages elsewhere in the region. False if something else covers them.
-  [[nodiscard]] bool move(os::Place from, os::Place to, std::size_t length);
+  // What the program does to its memory by system calls, as the kernel tells: pager_changes.cpp.
+  void given_back(os::Place begin, os::Place end);
+  [[nodiscard]] std::uint64_t discarded(os::Place begin, os::Place end);
+  void gone(std::uint64_t pages) { budget_.release(pages); }
+  void unmapped(os::Place begin, os::Place end);
+  void moved(os::Place begin, os::Place end, os::Place to);
+  /// Lets the contents of what has moved follow. True while that cannot be done, before messages
+  /// have been read; nothing else may be done meanwhile but that.
+  bool bring_strays();
+
+  enum class Done : std::uint8_t { no, yes, later };
+  /// Moves contents to unused pages elsewhere in the region, and leaves what may be left behind to
+  /// be discarded. Not if something else covers them; later, to be asked for again as it is, if
+  /// messages must be read before.
+  [[nodiscard]] Done move(os::Place from, os::Place to, std::size_t length);
 
   /// The program will use these pages soon, or not for a while. The service asks for
   /// neither while forking.
@@ -134,7 +150,18 @@ class Pager {
            wanted_near_.contains(place(page), place(page) + os::page_bytes);
   }
 
+  struct Pages {
+    PageNumber first = 0;
+    PageNumber last = 0;
+  };
+  [[nodiscard]] Pages inside(os::Place begin, os::Place end) const;
+  [[nodiscard]] bool is_ours(os::Place at) const {
+    return at >= region_.base && at < region_.base + region_.length &&
+           !foreign_.contains(at, at + os::page_bytes);
+  }
+
   // Bringing in: pager.cpp.
+  void open();
   void watch();
   void use(PageNumber page);
   [[nodiscard]] bool serve(PageNumber page);
@@ -180,6 +207,7 @@ class Pager {
   [[nodiscard]] Slot own_slot(Page& entry);
   void drop_slot(Page& entry);
   void forget(PageNumber page);
+  [[nodiscard]] bool forget_contents(PageNumber page);
   [[nodiscard]] std::size_t batch() const;
   [[nodiscard]] std::uint64_t low_watermark() const;
 
@@ -197,7 +225,16 @@ class Pager {
   void pack_out(Page& entry, const void* contents);
 
   // Ranges: pager_range.cpp.
-  bool move_resident(PageNumber from, PageNumber to);
+  [[nodiscard]] bool drop_zeros(PageNumber page);
+  [[nodiscard]] Done move_page(PageNumber from, PageNumber to);
+  [[nodiscard]] Done move_resident(PageNumber from, PageNumber to);
+
+  // Changes past libc: pager_changes.cpp.
+  void track(const Strays::Stray& stray);
+  void forget_stray(const Strays::Stray& stray);
+  void drop_strays(os::Place begin, os::Place end);
+  [[nodiscard]] bool bring_stray(PageNumber page, os::Place to);
+  void let_go(os::Place at);
 
   // Forking: pager_fork.cpp.
   [[nodiscard]] bool fault_while_forking(PageNumber page);
@@ -219,7 +256,10 @@ class Pager {
   Streams streams_;
   Children children_;
   TreeBell bell_;
-  os::Uffd uffd_;
+  os::Uffd uffd_;  // of the region
+  os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
+  Strays strays_;
+  bool again_ = false;  // something could not be done, as messages are to be read first
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed

@@ -123,11 +123,11 @@ std::size_t Pager::displace_all(std::span<const PageNumber> chosen) {
 std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
   const std::size_t position = limbo_.next_position();
   const std::size_t run = std::min(count, limbo_.capacity() - position);
-  os::Moved moved = uffd_.move(staged(position), place(first), run * page_bytes);
+  os::Moved moved = staging_uffd_.move(staged(position), place(first), run * page_bytes);
   if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_) {
     // Shared since a fork: as if the program had written to it, the page gets a copy of its own.
     os::advise(place(first), page_bytes, MADV_POPULATE_WRITE);
-    moved = uffd_.move(staged(position), place(first), page_bytes);
+    moved = staging_uffd_.move(staged(position), place(first), page_bytes);
   }
   const std::size_t done = moved.bytes / page_bytes;
   for (std::size_t i = 0; i < done; ++i) {
@@ -144,9 +144,10 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
 /// The kernel did not move a page that the policy has named: it is gone, pinned for a device, or
 /// protected.
 void Pager::refused(PageNumber page, long error) {
-  if (error == -ENOENT) {  // the program gave it back by a system call of its own
+  if (error == -EBADF) os::fail(closed_descriptor);
+  // The program gave it back by a system call of its own, or moves it, of which more will be told.
+  if (error == -ENOENT && !uffd_.changing()) {
     forget(page);
-    os::advise(place(page), page_bytes, MADV_DONTNEED);
     return;
   }
   control_.add(Count::pinned);
@@ -281,16 +282,19 @@ void Pager::drop_slot(Page& entry) {
 
 /// A page's contents are gone, wherever they were; what lies in its place is the caller's matter.
 void Pager::forget(PageNumber page) {
+  if (forget_contents(page)) budget_.release(1);
+}
+
+/// The same; whether what lies in its place is still charged.
+bool Pager::forget_contents(PageNumber page) {
   Page& entry = table_[page];
-  if (entry.state == State::near) {
-    budget_.release(1);
-  } else if (entry.state == State::limbo) {
-    release_staged(entry.position, 1);
-  }
+  const bool in_place = entry.state == State::near;
+  if (entry.state == State::limbo) release_staged(entry.position, 1);
   table_.remove(page);
   drop_slot(entry);
   entry.state = State::fresh;
   budget_.managed(-1);
+  return in_place;
 }
 
 }  // namespace nearfar::tier

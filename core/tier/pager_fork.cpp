@@ -112,10 +112,7 @@ void Pager::share_slots(Children::Child& child) {
   }
 }
 
-bool Pager::can_serve() const {
-  constexpr std::size_t in_one_read = 16;
-  return !paused() || fork_log_->count.load() + in_one_read < ForkLog::most;
-}
+bool Pager::can_serve() const { return !paused() || fork_log_->count.load() < ForkLog::most; }
 
 bool Pager::fault_while_forking(PageNumber page) {
   if (table_.state(page) == State::near) return settle(page);
@@ -163,6 +160,7 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   children_.inherited(forking_);  // first: it may take the last descriptors to fork
   forking_ = nullptr;
   uffd_.close();
+  staging_uffd_.close();
   os::call(__NR_close, status_);
   status_ = os::open_status();
   watch();

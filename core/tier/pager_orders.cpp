@@ -55,6 +55,7 @@ bool Pager::bring_back() {
                                                                   std::memory_order_release);
     return false;
   }
+  again_ = false;
   const State state = table_.state(first);
   std::size_t run = 1;
   if (state == State::limbo) {
@@ -64,10 +65,10 @@ bool Pager::bring_back() {
            table_.state(static_cast<PageNumber>(first + run)) == State::far)
       ++run;
     std::size_t done = fill(first, run, state);
-    if (done == 0 && run > 1) done = fill(first, 1, state);
+    if (done == 0 && run > 1 && !again_) done = fill(first, 1, state);
     if (done != 0) run = done;
   }
-  next_back_ = static_cast<PageNumber>(first + run);
+  if (!again_) next_back_ = static_cast<PageNumber>(first + run);
   return true;
 }
 

@@ -1,84 +1,100 @@
 // What the program does to ranges of its memory.
 
+#include <algorithm>
+
 #include "tier/pager.h"
 
 namespace nearfar::tier {
 
 using os::page_bytes;
 
-bool Pager::discard(os::Place begin, os::Place end) {
-  // The kernel first: a page must not be counted as gone before it is.
-  if (os::advise(begin, end - begin, MADV_DONTNEED) == -EINVAL) return false;
-  may_leave(begin, end);
-  const PageNumber last = number(end);
-  for (PageNumber page = table_.next_used(number(begin), last); page < last;
-       page = table_.next_used(page + 1, last)) {
-    forget(page);
-  }
+/// The program has given back what was there, and maps something in its place next.
+bool Pager::cover(os::Place begin, os::Place end) {
+  if (!foreign_.add(begin, end)) return false;
+  gone(discarded(begin, end));
+  uffd_.unregister(begin, end - begin);  // else the kernel would tell of the new mapping
   return true;
 }
 
-bool Pager::cover(os::Place begin, os::Place end) {
-  return discard(begin, end) && foreign_.add(begin, end);
-}
-
 void Pager::uncover(os::Place begin, os::Place end) {
-  if (!foreign_.overlaps(begin, end)) return;
-  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  const long mapped = os::map(begin, end - begin, PROT_NONE, flags);
-  if (mapped < 0) os::fail("munmap cannot take its memory back", mapped);
-  // What was managed of this range is gone with the mapping.
-  discard(begin, end);
-  os::advise(begin, end - begin, MADV_NOHUGEPAGE);
-  os::advise(begin, end - begin, MADV_DONTFORK);
-  if (const long error = uffd_.register_missing(begin, end - begin); error != 0)
-    os::fail("the memory cannot be watched", error);
-  (void)foreign_.remove(begin, end);
+  for (std::size_t i = foreign_.find(begin); i < foreign_.size() && foreign_[i].begin < end;
+       i = foreign_.find(begin)) {
+    const os::Place from = std::max(begin, foreign_[i].begin);
+    const std::size_t length = std::min(end, foreign_[i].end) - from;
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    const long mapped = os::map(from, length, PROT_NONE, flags);
+    if (mapped < 0) os::fail("munmap cannot take its memory back", mapped);
+    os::advise(from, length, MADV_NOHUGEPAGE);
+    os::advise(from, length, MADV_DONTFORK);
+    if (const long error = uffd_.register_missing(from, length); error != 0)
+      os::fail("the memory cannot be watched", error);
+    (void)foreign_.remove(from, from + length);
+  }
 }
 
-bool Pager::move(os::Place from, os::Place to, std::size_t length) {
-  if (foreign_.overlaps(from, from + length)) return false;
-  // Read-ahead for a neighbour's fault may have put zeros there since it was mapped.
-  discard(to, to + length);
+Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length) {
+  if (foreign_.overlaps(from, from + length)) return Done::no;
   const PageNumber first = number(from);
   const PageNumber last = number(from + length);
   for (PageNumber page = table_.next_used(first, last); page < last;
        page = table_.next_used(page + 1, last)) {
     const PageNumber target = number(to) + (page - first);
     use(target);
-    Page& old = table_[page];
-    Page& moved = table_[target];
-    if (old.state == State::near && !move_resident(page, target)) continue;
-    moved.set_slot(old.slot());
-    moved.borrowed = old.borrowed;
-    if (old.state == State::limbo) limbo_.rename(old.position, target);
-    moved.position = old.position;
-    moved.state = old.state;
-    table_.rename(page, target);
-    old.set_slot(no_slot);
-    old.borrowed = false;
-    old.state = State::fresh;
+    // Read-ahead for a neighbour's fault may have put zeros there since it was mapped.
+    if (table_.state(target) != State::fresh && !drop_zeros(target)) return Done::later;
+    if (move_page(page, target) == Done::later) return Done::later;
   }
+  return Done::yes;
+}
+
+/// Takes a page of zeros out of its place, by way of the staging memory. False if it cannot be now.
+bool Pager::drop_zeros(PageNumber page) {
+  if (table_.state(page) == State::near) {
+    if (limbo_.full()) (void)drain(batch());
+    table_.remove(page);  // the policy, which has not named it, forgets it
+    (void)displace_run(page, 1);
+  }
+  if (table_.state(page) == State::near) return false;
+  if (table_.state(page) != State::fresh) forget(page);
   return true;
 }
 
-/// Moves what lies in a page's place to another. False if it lies there no
-/// more, as the program gave it back by a system call of its own.
-bool Pager::move_resident(PageNumber from, PageNumber to) {
+/// Makes another page of one. `no`, and there is nothing left of it, if the program gave it back by
+/// a system call of its own.
+Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
+  Page& old = table_[from];
+  Page& moved = table_[to];
+  if (old.state == State::near) {
+    const Done done = move_resident(from, to);
+    if (done != Done::yes) return done;
+  }
+  moved.set_slot(old.slot());
+  moved.borrowed = old.borrowed;
+  if (old.state == State::limbo) limbo_.rename(old.position, to);
+  moved.position = old.position;
+  moved.state = old.state;
+  table_.rename(from, to);
+  old.set_slot(no_slot);
+  old.borrowed = false;
+  old.state = State::fresh;
+  return Done::yes;
+}
+
+/// Moves what lies in a page's place to another.
+Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
   const os::Moved moved = uffd_.move(place(to), place(from), page_bytes);
+  if (moved.bytes != 0) return Done::yes;
+  if (moved.error == -EAGAIN) return Done::later;
   if (moved.error == -ENOENT) {
     forget(from);
-    return false;
+    return Done::no;
   }
-  if (moved.bytes == 0) {
-    // Shared with a child, pinned or protected: a copy, as the kernel moves none of them.
-    budget_.charge(1);
-    const os::Moved copied = uffd_.copy(place(to), os::pointer(place(from)), page_bytes);
-    if (copied.bytes == 0 && copied.error != -EEXIST) os::fail("mremap lost a page", copied.error);
-    os::advise(place(from), page_bytes, MADV_DONTNEED);
-    budget_.release(1);
-  }
-  return true;
+  // Shared with a child, pinned or protected: a copy, as the kernel moves none of them. What is
+  // left in its place the program's thread gives back next.
+  const os::Moved copied = uffd_.copy(place(to), os::pointer(place(from)), page_bytes);
+  if (copied.error == -EAGAIN) return Done::later;
+  if (copied.bytes == 0 && copied.error != -EEXIST) os::fail("mremap lost a page", copied.error);
+  return Done::yes;
 }
 
 }  // namespace nearfar::tier

@@ -3,6 +3,9 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
+#include <span>
+
 #include "tier/os/clock.h"
 #include "tier/os/thread.h"
 
@@ -14,7 +17,18 @@ void Service::start() {
   if (bell < 0) os::fail("no descriptors left", bell);
   bell_ = os::hide(static_cast<int>(bell));
   tree_bell_.listen();
-  for (Letter& letter : letters_) letter.phase.store(empty);
+  for (Letter& letter : letters_) {
+    letter.phase.store(empty);
+    letter.charged = 0;
+  }
+  if (waiting_ == nullptr) {
+    waiting_ = os::pointer<os::Place>(os::reserve(most_waiting * sizeof(os::Place)));
+    held_ = os::pointer<Held>(os::reserve(most_held * sizeof(Held)));
+    if (waiting_ == nullptr || held_ == nullptr) os::fail("no address space for the pager");
+  }
+  waiting_count_ = 0;
+  held_count_ = 0;
+  paused_.store(0);
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   const int thread = os::start_thread(run, this);
   if (thread == 0) os::fail("no memory for the pager's thread");
@@ -32,6 +46,7 @@ int Service::first_owned(int from) {
   consider(tree_bell_.descriptor());
   consider(pager_.uffd().descriptor());
   consider(pager_.uffd().device());
+  consider(pager_.staging_uffd().descriptor());
   consider(pager_.far_descriptor());
   consider(pager_.status_descriptor());
   consider(pager_.children().own_end());
@@ -43,47 +58,173 @@ int Service::first_owned(int from) {
   return first;
 }
 
-bool Service::ask(const Request& request) {
+Service::Letter& Service::take_letter() {
   for (std::size_t i = 0;; i = (i + 1) % letters_.size()) {
-    Letter& letter = letters_[i];
     std::uint32_t free = empty;
-    if (!letter.phase.compare_exchange_strong(free, writing)) {
-      if (i + 1 == letters_.size()) os::call(__NR_sched_yield);
-      continue;
+    if (letters_[i].phase.compare_exchange_strong(free, writing)) return letters_[i];
+    if (i + 1 == letters_.size()) {
+      ring();  // discards that are over have letters until they are looked at
+      os::call(__NR_sched_yield);
     }
-    letter.request = request;
-    letter.phase.store(posted);
-    const std::uint64_t one = 1;
-    os::call(__NR_write, bell_, os::word(&one), sizeof one);
-    while (letter.phase.load() == posted) os::wait(letter.phase, posted);
-    const bool done = letter.done;
-    letter.phase.store(empty);
-    return done;
   }
+}
+
+void Service::ring() {
+  const std::uint64_t one = 1;
+  os::call(__NR_write, bell_, os::word(&one), sizeof one);
+}
+
+bool Service::ask(const Request& request) {
+  Letter& letter = take_letter();
+  letter.request = request;
+  letter.phase.store(posted);
+  ring();
+  while (letter.phase.load() == posted) os::wait(letter.phase, posted);
+  const bool done = letter.done;
+  letter.phase.store(empty);
+  return done;
+}
+
+long Service::discard(os::Place begin, os::Place end) {
+  while (paused_.load() != 0) os::wait(paused_, 1);
+  Letter& letter = take_letter();
+  letter.request = {.begin = begin, .end = end};
+  letter.phase.store(discarding);
+  const long error = os::advise(begin, end - begin, MADV_DONTNEED);
+  letter.phase.store(over);
+  if (pause_waits_.load()) ring();
+  return error;
 }
 
 void Service::run() {
   for (;;) {
-    serve_faults();
+    finish_discards();
+    read_messages();
+    if (pager_.bring_strays()) {
+      os::call(__NR_sched_yield);
+      continue;
+    }
+    const bool again = serve_faults();
     const bool requests = serve_requests();
     const bool ordered = pager_.follow_orders();
     const bool evicted = pager_.evict_in_background();
-    if (!requests && !ordered && !evicted) sleep();
+    if (again) {
+      os::call(__NR_sched_yield);  // to whoever's change is under way
+    } else if (!requests && !ordered && !evicted) {
+      sleep();
+    }
   }
 }
 
-void Service::serve_faults() {
-  if (!pager_.can_serve()) return;
-  std::array<os::Place, 16> faults;
-  const std::size_t count = pager_.uffd().read(faults.data(), faults.size());
-  if (count == 0) return;
+/// What a discard has dropped is charged no more when it is over.
+void Service::finish_discards() {
+  for (Letter& letter : letters_) {
+    if (letter.phase.load() != over) continue;
+    pager_.gone(letter.charged);
+    letter.charged = 0;
+    letter.phase.store(empty);
+  }
+}
+
+/// The discard by which a change is made; null if the program has made it past this library.
+Service::Letter* Service::discard_of(const os::Message& change) {
+  if (change.kind != os::Message::Kind::removed) return nullptr;
+  for (Letter& letter : letters_) {
+    const std::uint32_t phase = letter.phase.load();
+    if ((phase == discarding || phase == over) && letter.request.begin <= change.begin &&
+        change.end <= letter.request.end)
+      return &letter;
+  }
+  return nullptr;
+}
+
+bool Service::discards_charged() {
+  return std::any_of(letters_.begin(), letters_.end(),
+                     [](const Letter& letter) { return letter.charged != 0; });
+}
+
+/// Takes down who waits for what, and follows changes before any fault is served: whoever made
+/// them goes on, and must not find what was there.
+void Service::read_messages() {
+  std::array<os::Message, os::Uffd::most_read> messages;
+  for (std::size_t count = messages.size(); count == messages.size();) {
+    if (!can_read()) return;
+    count = pager_.uffd().read(messages);
+    for (const os::Message& message : std::span(messages).first(count)) {
+      if (message.kind == os::Message::Kind::fault) {
+        waiting_[waiting_count_++] = message.begin;
+      } else if (pager_.paused()) {
+        held_[held_count_++] = {.change = message, .discard = discard_of(message) != nullptr};
+      } else {
+        follow(message);
+      }
+    }
+  }
+}
+
+void Service::follow(const os::Message& change) {
+  switch (change.kind) {
+    case os::Message::Kind::removed:
+      if (Letter* const letter = discard_of(change)) {
+        letter->charged += pager_.discarded(change.begin, change.end);
+      } else {
+        pager_.given_back(change.begin, change.end);
+      }
+      break;
+    case os::Message::Kind::unmapped:
+      pager_.unmapped(change.begin, change.end);
+      break;
+    case os::Message::Kind::moved:
+      pager_.moved(change.begin, change.end, change.to);
+      break;
+    case os::Message::Kind::fault:
+      break;
+  }
+}
+
+/// After a fork, what had to wait for its end.
+void Service::follow_held() {
+  for (const Held& held : std::span(held_, held_count_)) {
+    if (held.discard) {
+      pager_.gone(pager_.discarded(held.change.begin, held.change.end));
+    } else {
+      follow(held.change);
+    }
+  }
+  held_count_ = 0;
+}
+
+/// Whether something has become of a page that is not followed yet.
+bool Service::is_held(os::Place at) const {
+  const auto holds = [&](const Held& held) {
+    const os::Message& change = held.change;
+    return (at >= change.begin && at < change.end) ||
+           (at >= change.to && at - change.to < change.end - change.begin);
+  };
+  const std::span<const Held> all(held_, held_count_);
+  return std::any_of(all.begin(), all.end(), holds);
+}
+
+/// True if some could not be served before more messages have been read.
+bool Service::serve_faults() {
+  if (waiting_count_ == 0) return false;
   const std::uint64_t learnt = os::monotonic_ns();
   std::uint64_t stalled = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    pager_.fault(faults[i]);
-    stalled += os::monotonic_ns() - learnt;
+  std::size_t kept = 0;
+  bool again = false;
+  for (std::size_t i = 0; i < waiting_count_; ++i) {
+    const os::Place at = waiting_[i];
+    const bool can_be = pager_.can_serve() && !is_held(at);
+    if (can_be && pager_.fault(at)) {
+      stalled += os::monotonic_ns() - learnt;
+    } else {
+      waiting_[kept++] = at;
+      again = again || can_be;
+    }
   }
+  waiting_count_ = kept;
   pager_.stalled(stalled);
+  return again;
 }
 
 bool Service::serve_requests() {
@@ -92,7 +233,12 @@ bool Service::serve_requests() {
     if (letter.phase.load() != posted) continue;
     // While the state of pages must not change, only the fork itself goes on.
     if (pager_.paused() && letter.request.kind != Request::Kind::resume) continue;
-    letter.done = serve(letter.request);
+    const Answer answer = serve(letter.request);
+    if (answer == Answer::later) {
+      any = any || letter.request.kind != Request::Kind::pause;  // who that waits for rings
+      continue;
+    }
+    letter.done = answer == Answer::yes;
     letter.phase.store(writing);  // done: whoever asked puts the letter back
     os::wake_all(letter.phase);
     any = true;
@@ -100,23 +246,41 @@ bool Service::serve_requests() {
   return any;
 }
 
-bool Service::serve(const Request& request) {
+/// A child is charged what its parent is, so nothing may be charged that is not there any more.
+Service::Answer Service::pause() {
+  paused_.store(1);
+  pause_waits_.store(true);
+  finish_discards();
+  if (discards_charged()) return Answer::later;
+  pause_waits_.store(false);
+  if (pager_.pause()) return Answer::yes;
+  let_discard();
+  return Answer::no;
+}
+
+void Service::let_discard() {
+  paused_.store(0);
+  os::wake_all(paused_);
+}
+
+Service::Answer Service::serve(const Request& request) {
+  const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
   switch (request.kind) {
-    case Request::Kind::discard:
-      return pager_.discard(request.begin, request.end);
     case Request::Kind::move:
       return pager_.move(request.begin, request.end, request.length);
     case Request::Kind::cover:
-      return pager_.cover(request.begin, request.end);
+      return said(pager_.cover(request.begin, request.end));
     case Request::Kind::uncover:
       pager_.uncover(request.begin, request.end);
       break;
     case Request::Kind::agree_to_fork:
-      return pager_.agree_to_fork();
+      return said(pager_.agree_to_fork());
     case Request::Kind::pause:
-      return pager_.pause();
+      return pause();
     case Request::Kind::resume:
       pager_.resume();
+      follow_held();
+      let_discard();
       break;
     case Request::Kind::sample:
       pager_.sample();
@@ -128,21 +292,21 @@ bool Service::serve(const Request& request) {
       pager_.cold(request.begin, request.end);
       break;
     case Request::Kind::keep_near:
-      return pager_.keep_near(request.begin, request.end);
+      return said(pager_.keep_near(request.begin, request.end));
     case Request::Kind::may_leave:
       pager_.may_leave(request.begin, request.end);
       break;
   }
-  return true;
+  return Answer::yes;
 }
 
 /// Waits for a fault, a request, or the end of a child.
 void Service::sleep() {
-  const int faults = pager_.can_serve() ? pager_.uffd().descriptor() : -1;
+  const int messages = can_read() ? pager_.uffd().descriptor() : -1;
   const int children = pager_.paused() ? -1 : pager_.children().descriptor();
   std::array<pollfd, 4> polled{{
       {.fd = bell_, .events = POLLIN, .revents = 0},
-      {.fd = faults, .events = POLLIN, .revents = 0},
+      {.fd = messages, .events = POLLIN, .revents = 0},
       {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0},
       {.fd = children, .events = POLLIN, .revents = 0},
   }};
@@ -154,8 +318,7 @@ void Service::sleep() {
     std::uint64_t rung = 0;
     os::call(__NR_read, bell_, os::word(&rung), sizeof rung);
   }
-  if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0)
-    os::fail("the program closed a descriptor that its memory depends on");
+  if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
   if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
   if ((polled[3].revents & POLLIN) != 0) pager_.reap_children();
 }

@@ -12,7 +12,6 @@ namespace nearfar::tier {
 /// What a thread of the program wants of the pager.
 struct Request {
   enum class Kind : std::uint8_t {
-    discard,
     move,
     cover,
     uncover,
@@ -31,7 +30,8 @@ struct Request {
   std::size_t length = 0;
 };
 
-/// The thread that runs a pager: faults first, then requests, then eviction in the background.
+/// The thread that runs a pager: what the kernel tells of changes to the memory first, then faults,
+/// then requests, then eviction in the background.
 ///
 /// The program's threads never run the pager themselves. One that did could touch its own stack
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself.
@@ -49,26 +49,61 @@ class Service {
   /// Sends a request and waits until it is done; whether it could be.
   bool ask(const Request& request);
 
+  /// Drops what is in a range, which reads as zeros from now on: what the kernel says to it. The
+  /// kernel has the pager look away first, so nothing else is asked of it.
+  long discard(os::Place begin, os::Place end);
+
   /// The lowest descriptor from `from` on that the service needs; -1 if there is none.
   [[nodiscard]] int first_owned(int from);
 
  private:
-  enum Phase : std::uint32_t { empty, writing, posted };
+  /// Of a request: empty, writing, posted, writing. Of a discard: empty, writing, discarding, over.
+  enum Phase : std::uint32_t { empty, writing, posted, discarding, over };
   struct Letter {
     std::atomic<std::uint32_t> phase;
     Request request;
     bool done;
+    std::uint64_t charged;  ///< near pages that a discard drops, until it is over
   };
+  /// A change that the kernel has told of while a fork goes on.
+  struct Held {
+    os::Message change;
+    bool discard;  ///< of ours
+  };
+  static constexpr std::size_t most_waiting = 8192;
+  static constexpr std::size_t most_held = 4096;
 
   [[noreturn]] void run();
-  void serve_faults();
+  [[nodiscard]] Letter& take_letter();
+  void ring();
+  void finish_discards();
+  [[nodiscard]] Letter* discard_of(const os::Message& change);
+  [[nodiscard]] bool discards_charged();
+  [[nodiscard]] bool can_read() const {
+    constexpr std::size_t once = os::Uffd::most_read;
+    return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
+  }
+  void read_messages();
+  void follow(const os::Message& change);
+  void follow_held();
+  [[nodiscard]] bool is_held(os::Place at) const;
+  bool serve_faults();
   bool serve_requests();
-  [[nodiscard]] bool serve(const Request& request);
+  using Answer = Pager::Done;
+  [[nodiscard]] Answer serve(const Request& request);
+  [[nodiscard]] Answer pause();
+  void let_discard();
   void sleep();
 
   Pager& pager_;
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
+  os::Place* waiting_ = nullptr;  // pages that threads wait for
+  std::size_t waiting_count_ = 0;
+  Held* held_ = nullptr;
+  std::size_t held_count_ = 0;
+  std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins
+  std::atomic<bool> pause_waits_;  // for discards that are not over
   int bell_ = -1;
   TreeBell tree_bell_;
   int kept_;

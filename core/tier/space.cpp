@@ -81,8 +81,7 @@ void Space::clear(os::Place at, std::size_t length) {
 }
 
 long Space::discard(os::Place at, std::size_t length) {
-  const bool done = service_.ask({.kind = Request::Kind::discard, .begin = at, .end = at + length});
-  return done ? 0 : -EINVAL;
+  return service_.discard(at, at + length) == -EINVAL ? -EINVAL : 0;
 }
 
 bool Space::grow(os::Place at, std::size_t old_length, std::size_t new_length) {

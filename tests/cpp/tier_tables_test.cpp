@@ -21,6 +21,7 @@
 #include "tier/os/system.h"
 #include "tier/page_table.h"
 #include "tier/slots.h"
+#include "tier/strays.h"
 #include "tier/streams.h"
 #include "tier/tree_bell.h"
 
@@ -95,6 +96,40 @@ TEST(Limbo, GivesPagesBackInOrderAndReusesWhatWasTakenOut) {
   EXPECT_EQ(limbo.at(limbo.oldest()), 99U);
   limbo.remove(limbo.oldest());
   EXPECT_EQ(limbo.oldest(), limbo.capacity());
+}
+
+/// What a test knows of a mapping that has moved: pages by where they are now, each by its number.
+std::map<os::Place, PageNumber> cut_all(Strays& strays, os::Place begin, os::Place end) {
+  std::map<os::Place, PageNumber> pages;
+  for (Strays::Stray part; strays.cut(begin, end, part);)
+    for (os::Place at = part.begin; at < part.end; at += os::page_bytes)
+      EXPECT_TRUE(pages.emplace(at, part.page(at)).second);
+  return pages;
+}
+
+TEST(Strays, KeepPagesBesideWhatIsCutOutOfThem) {
+  constexpr os::Place page = os::page_bytes;
+  Strays strays;
+  ASSERT_TRUE(strays.add({.begin = 100 * page, .end = 110 * page, .first = 7}));
+  ASSERT_TRUE(strays.add({.begin = 200 * page, .end = 202 * page, .first = 50}));
+  EXPECT_TRUE(strays.hold(7) && strays.hold(16) && strays.hold(51));
+  EXPECT_FALSE(strays.hold(6) || strays.hold(17) || strays.hold(52));
+  EXPECT_EQ(cut_all(strays, 103 * page, 105 * page),
+            (std::map<os::Place, PageNumber>{{103 * page, 10}, {104 * page, 11}}));
+  EXPECT_FALSE(strays.hold(10) || strays.hold(11));
+  const auto rest = cut_all(strays, 0, 1000 * page);
+  EXPECT_EQ(rest.size(), 10U);
+  EXPECT_EQ(rest.at(102 * page), 9U);
+  EXPECT_EQ(rest.at(105 * page), 12U);
+  EXPECT_EQ(rest.at(201 * page), 51U);
+  EXPECT_TRUE(strays.empty());
+}
+
+TEST(Strays, AreNoMoreThanTheyHaveRoomFor) {
+  Strays strays;
+  for (std::size_t i = 0; i < Strays::most; ++i)
+    EXPECT_TRUE(strays.add({.begin = i * os::page_bytes, .end = (i + 1) * os::page_bytes}));
+  EXPECT_FALSE(strays.add({.begin = 0, .end = os::page_bytes}));
 }
 
 TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {

@@ -74,14 +74,15 @@ def test_calls_by_number_are_followed(hazard: Hazard) -> None:
     lost_nothing(hazard("libc_syscall"))
 
 
-def test_near_memory_given_back_past_libc_reads_as_zeros(hazard: Hazard) -> None:
-    lost_nothing(hazard("own_instructions"))
+@pytest.mark.parametrize("what", ["advice", "mappings", "remaps"])
+def test_memory_changed_past_libc_is_followed(hazard: Hazard, what: str) -> None:
+    lost_nothing(hazard(f"past_{what}"))
 
 
 def test_closing_descriptors_past_libc_ends_the_program_before_it_sees_zeros(
     hazard: Hazard,
 ) -> None:
-    ran = hazard("own_instructions", "close")
+    ran = hazard("own_instructions")
     assert (ran.out, ran.status) == ("", 1)
     assert ran.err == "nearfar tier: the program closed a descriptor that its memory depends on\n"
 

@@ -23,9 +23,27 @@ long control(int descriptor, unsigned long request, void* argument) noexcept {
   return call(__NR_ioctl, descriptor, static_cast<long>(request), word(argument));
 }
 
+Message message(const uffd_msg& told) noexcept {
+  switch (told.event) {
+    case UFFD_EVENT_REMOVE:
+    case UFFD_EVENT_UNMAP:
+      return {.kind = told.event == UFFD_EVENT_REMOVE ? Message::Kind::removed
+                                                      : Message::Kind::unmapped,
+              .begin = told.arg.remove.start,
+              .end = told.arg.remove.end};
+    case UFFD_EVENT_REMAP:
+      return {.kind = Message::Kind::moved,
+              .begin = told.arg.remap.from,
+              .end = told.arg.remap.from + told.arg.remap.len,
+              .to = told.arg.remap.to};
+    default:
+      return {.kind = Message::Kind::fault, .begin = told.arg.pagefault.address};
+  }
+}
+
 }  // namespace
 
-long Uffd::open() noexcept {
+long Uffd::open(Changes changes) noexcept {
   constexpr int flags = O_CLOEXEC | O_NONBLOCK;
   if (device_ < 0) {
     const long device = call(__NR_openat, AT_FDCWD, word("/dev/userfaultfd"), O_RDWR | O_CLOEXEC);
@@ -36,7 +54,10 @@ long Uffd::open() noexcept {
   if (opened == -EMFILE || opened == -ENFILE) return opened;
   if (opened < 0) return -EPERM;
   descriptor_ = hide(static_cast<int>(opened));
-  uffdio_api api{.api = UFFD_API, .features = feature_move, .ioctls = 0};
+  constexpr std::uint64_t feature_changes =
+      UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP;
+  const std::uint64_t followed = changes == Changes::followed ? feature_changes : 0;
+  uffdio_api api{.api = UFFD_API, .features = feature_move | followed, .ioctls = 0};
   if (control(descriptor_, UFFDIO_API, &api) < 0) {
     close();
     return -ENOSYS;
@@ -56,17 +77,23 @@ long Uffd::register_missing(Place at, std::size_t length) const noexcept {
   return control(descriptor_, UFFDIO_REGISTER, &request);
 }
 
-std::size_t Uffd::read(Place* faults, std::size_t most) const noexcept {
-  constexpr std::size_t at_once = 16;
-  uffd_msg messages[at_once];
-  const std::size_t wanted = most < at_once ? most : at_once;
-  const long got = call(__NR_read, descriptor_, word(messages), word(wanted * sizeof(uffd_msg)));
-  std::size_t count = 0;
-  for (long i = 0; i < got / static_cast<long>(sizeof(uffd_msg)); ++i) {
-    if (messages[i].event == UFFD_EVENT_PAGEFAULT)
-      faults[count++] = messages[i].arg.pagefault.address;
-  }
+void Uffd::unregister(Place at, std::size_t length) const noexcept {
+  uffdio_range range{.start = at, .len = length};
+  control(descriptor_, UFFDIO_UNREGISTER, &range);
+}
+
+std::size_t Uffd::read(std::span<Message, most_read> messages) const noexcept {
+  uffd_msg told[most_read];
+  const long got = call(__NR_read, descriptor_, word(told), sizeof told);
+  const std::size_t count = got < 0 ? 0 : static_cast<std::size_t>(got) / sizeof(uffd_msg);
+  for (std::size_t i = 0; i < count; ++i) messages[i] = message(told[i]);
   return count;
+}
+
+/// The kernel looks for changes before it finds that this is no request.
+bool Uffd::changing() const noexcept {
+  uffdio_copy nothing{};
+  return control(descriptor_, UFFDIO_COPY, &nothing) == -EAGAIN;
 }
 
 Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking) const noexcept {
