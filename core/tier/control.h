@@ -32,6 +32,7 @@ enum class Count : std::uint8_t {
   emulated_ns,  ///< charged for pages read from or written to emulated far memory
   delayed_ns,  ///< what these delays took, as measured
   filled_drops,  ///< pages that left without a copy, as one word over and over
+  window_touches,  ///< of first_touches, those that the kernel served without the pager
   count
 };
 

@@ -47,6 +47,8 @@ void Pager::start(std::int32_t process, TreeBell bell) {
   status_ = os::open_status();
   packed_.start();
   if (!packed_.used()) far_.map(control_.far_slots);
+  page_map_.open();
+  huge_ = os::has_huge_pages();
 }
 
 void Pager::runs_in(int thread) {
@@ -104,6 +106,7 @@ bool Pager::fault(os::Place at) {
 
 /// Whether who waits has been woken: filling a page does it, unless the page was there.
 bool Pager::serve(PageNumber page) {
+  if (windows_.hold(page)) return false;  // granted since it was touched
   switch (table_.state(page)) {
     case State::near:
       return settle(page);
@@ -123,10 +126,12 @@ void Pager::use(PageNumber page) {
 
 bool Pager::bring_in(PageNumber page) {
   const State from = table_.state(page);
+  if (from == State::fresh && open_window(page)) return true;
   std::size_t count = 1;
   const std::size_t wanted = streams_.wanted(page);
   while (count < wanted && page + count < table_.size() &&
-         table_.state(static_cast<PageNumber>(page + count)) == from) {
+         table_.state(static_cast<PageNumber>(page + count)) == from &&
+         (from != State::fresh || (page + count) % huge_pages != 0)) {  // there a window may begin
     ++count;
   }
   std::size_t done = fill(page, count, from);
@@ -238,6 +243,7 @@ bool Pager::take_back(PageNumber page) {
 }
 
 void Pager::sample() {
+  close_all_windows();  // their charge says nothing of what is in RAM
   const std::uint64_t all = os::anonymous_pages(status_);
   const std::uint64_t own = budget_.own();
   budget_.unmanaged(all > own ? all - own : 0);

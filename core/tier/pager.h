@@ -12,6 +12,7 @@
 #include "tier/extents.h"
 #include "tier/far_file.h"
 #include "tier/limbo.h"
+#include "tier/os/page_map.h"
 #include "tier/os/uffd.h"
 #include "tier/packed_file.h"
 #include "tier/page_table.h"
@@ -19,6 +20,7 @@
 #include "tier/strays.h"
 #include "tier/streams.h"
 #include "tier/tree_bell.h"
+#include "tier/windows.h"
 
 namespace nearfar::tier {
 
@@ -70,6 +72,7 @@ class Pager {
   [[nodiscard]] const Children& children() const { return children_; }
   [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
   [[nodiscard]] int status_descriptor() const { return status_; }
+  [[nodiscard]] int map_descriptor() const { return page_map_.descriptor(); }
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
@@ -177,6 +180,14 @@ class Pager {
   [[nodiscard]] bool settle(PageNumber page);
   bool take_back(PageNumber page);
 
+  // Windows: pager_windows.cpp.
+  [[nodiscard]] bool open_window(PageNumber page);
+  [[nodiscard]] bool grant(Windows::Window window);
+  void close_window(std::size_t i);
+  void close_windows(PageNumber begin, PageNumber end);
+  void close_all_windows();
+  bool give_windows_back();
+
   // Taking out: pager_evict.cpp.
   [[nodiscard]] bool reserve(std::uint64_t pages);
   bool more_room(int& naps);
@@ -254,12 +265,14 @@ class Pager {
   PackedFile packed_;
   Limbo limbo_;
   Streams streams_;
+  Windows windows_;
   Children children_;
   TreeBell bell_;
   os::Uffd uffd_;  // of the region
   os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
   Strays strays_;
   bool again_ = false;  // something could not be done, as messages are to be read first
+  os::PageMap page_map_;
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed
@@ -267,6 +280,8 @@ class Pager {
   Children::Child* forking_ = nullptr;
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
+  bool huge_ = false;  // the kernel has huge pages for those who ask
+  unsigned in_vain_ = 0;  // windows in a row that were filled, and not with huge pages
   std::uint64_t faults_ = 0;
   std::uint64_t limit_ = 0;  // that limbo and streams are made for
   std::uint32_t followed_ = 0;  // generation of orders

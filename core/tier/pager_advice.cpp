@@ -44,6 +44,7 @@ bool Pager::keep_near(os::Place begin, os::Place end) {
 /// Evicts what is near, through limbo as always.
 void Pager::cold(os::Place begin, os::Place end) {
   const PageNumber last = number(end);
+  close_windows(number(begin), last);
   for (PageNumber page = table_.next_used(number(begin), last); page < last;
        page = table_.next_used(page + 1, last)) {
     if (table_.state(page) != State::near || wants_near(page)) continue;

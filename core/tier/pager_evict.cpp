@@ -47,6 +47,7 @@ std::uint64_t Pager::low_watermark() const {
 
 bool Pager::evict_in_background() {
   if (paused() || kept_ || budget_.free() >= low_watermark()) return false;
+  if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
   if (budget_.others() != 0 && budget_.own() * budget_.processes() <= budget_.limit()) return false;
   return evict() != 0;
@@ -75,10 +76,14 @@ bool Pager::more_room(int& naps) {
 /// One step of eviction: a batch into limbo, and when that is full, a batch out of it. How many
 /// pages made progress.
 std::size_t Pager::evict() {
+  if (give_windows_back()) return 1;
   const std::size_t room = limbo_.capacity() - limbo_.span();
   const std::size_t wanted = batch();
   const std::size_t displaced = displace(room < wanted ? room : wanted);
-  return displaced == wanted ? displaced : displaced + drain(wanted);
+  const std::size_t done = displaced == wanted ? displaced : displaced + drain(wanted);
+  if (done != 0 || windows_.size() == 0) return done;
+  close_all_windows();
+  return 1;
 }
 
 /// Takes up to `most` pages, as the policy names them, into limbo; how many.

@@ -10,8 +10,6 @@
 //   start_in_child in the child, before any other code: a userfaultfd of its own; of the pages in
 //                  the log, those that were there in time are resident.
 
-#include <fcntl.h>
-
 #include "tier/pager.h"
 
 namespace nearfar::tier {
@@ -27,36 +25,6 @@ struct Pager::ForkLog {
   PageNumber pages[most];
 };
 
-namespace {
-
-/// Tells which pages of this process are there. A process that has changed its user may not read
-/// its own page map; mincore knows all but what the kernel has swapped out.
-class PageMap {
- public:
-  PageMap()
-      : file_(static_cast<int>(os::call(__NR_openat, AT_FDCWD, os::word("/proc/self/pagemap"),
-                                        O_RDONLY | O_CLOEXEC))) {}
-  ~PageMap() { os::call(__NR_close, file_); }
-  PageMap(const PageMap&) = delete;
-  PageMap& operator=(const PageMap&) = delete;
-
-  [[nodiscard]] bool present(os::Place at) const {
-    constexpr std::uint64_t in_memory_or_swap = std::uint64_t{3} << 62U;
-    std::uint64_t entry = 0;
-    const long from = os::word(at / page_bytes * sizeof entry);
-    if (os::call(__NR_pread64, file_, os::word(&entry), sizeof entry, from) == sizeof entry)
-      return (entry & in_memory_or_swap) != 0;
-    unsigned char resident = 0;
-    os::call(__NR_mincore, os::word(at), page_bytes, os::word(&resident));
-    return (resident & 1U) != 0;
-  }
-
- private:
-  int file_;
-};
-
-}  // namespace
-
 bool Pager::agree_to_fork() {
   Children::Child* const child = children_.prepare();
   if (child == nullptr) return false;
@@ -71,6 +39,7 @@ bool Pager::pause() {
   if (forking_ == nullptr && agree_to_fork()) forking_ = children_.waiting();
   if (forking_ == nullptr) return false;
   forking_->waits = false;
+  close_all_windows();
   constexpr int flags = MAP_SHARED | MAP_ANONYMOUS;
   const long log = os::map(0, sizeof(ForkLog), PROT_READ | PROT_WRITE, flags);
   if (log < 0) {
@@ -163,6 +132,8 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   staging_uffd_.close();
   os::call(__NR_close, status_);
   status_ = os::open_status();
+  page_map_.close();
+  page_map_.open();
   watch();
   allow_fork(false);
   budget_.become(member, process);
@@ -174,9 +145,8 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   has_forked_ = true;
   followed_ = 0;  // what was answered, the parent has answered
   bringing_back_ = false;
-  const PageMap map;
   const auto adopt = [&](PageNumber page) {
-    if (table_.state(page) == State::near || !map.present(place(page))) return;
+    if (table_.state(page) == State::near || !page_map_.present(place(page))) return;
     use(page);
     use_spare();
     arrived(page);

@@ -21,6 +21,7 @@ void Pager::follow(std::uint32_t generation) {
   (void)budget_.reap();
   if (limit_ != budget_.limit()) {
     limit_ = budget_.limit();
+    close_all_windows();
     while (drain(batch()) != 0) {
     }
     limbo_ = Limbo(limbo_pages(limit_));

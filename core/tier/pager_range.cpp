@@ -10,6 +10,7 @@ using os::page_bytes;
 
 /// The program has given back what was there, and maps something in its place next.
 bool Pager::cover(os::Place begin, os::Place end) {
+  close_windows(number(begin), number(end));
   if (!foreign_.add(begin, end)) return false;
   gone(discarded(begin, end));
   uffd_.unregister(begin, end - begin);  // else the kernel would tell of the new mapping
@@ -36,6 +37,7 @@ Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length) {
   if (foreign_.overlaps(from, from + length)) return Done::no;
   const PageNumber first = number(from);
   const PageNumber last = number(from + length);
+  close_windows(first, last);
   for (PageNumber page = table_.next_used(first, last); page < last;
        page = table_.next_used(page + 1, last)) {
     const PageNumber target = number(to) + (page - first);

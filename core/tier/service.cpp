@@ -49,6 +49,7 @@ int Service::first_owned(int from) {
   consider(pager_.staging_uffd().descriptor());
   consider(pager_.far_descriptor());
   consider(pager_.status_descriptor());
+  consider(pager_.map_descriptor());
   consider(pager_.children().own_end());
   consider(pager_.children().descriptor());
   for (const Children::Child& child : pager_.children().all()) {

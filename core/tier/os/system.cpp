@@ -100,6 +100,12 @@ std::uint64_t anonymous_pages(int status) noexcept {
   return kib / 4;
 }
 
+bool has_huge_pages() noexcept {
+  char text[64];
+  return read_start("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) &&
+         std::strstr(text, "[never]") == nullptr;
+}
+
 void fail(const char* what, long error) noexcept {
   char line[512];
   char* end = text(text(line, "nearfar tier: "), what);

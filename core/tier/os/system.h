@@ -91,6 +91,9 @@ void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 /// does not tell.
 [[nodiscard]] std::uint64_t anonymous_pages(int status) noexcept;
 
+/// Whether the kernel has transparent huge pages for those who ask for them.
+[[nodiscard]] bool has_huge_pages() noexcept;
+
 /// Writes "nearfar tier: WHAT" to standard error and ends the process.
 [[noreturn]] void fail(const char* what, long error = 0) noexcept;
 

@@ -77,9 +77,9 @@ long Uffd::register_missing(Place at, std::size_t length) const noexcept {
   return control(descriptor_, UFFDIO_REGISTER, &request);
 }
 
-void Uffd::unregister(Place at, std::size_t length) const noexcept {
+long Uffd::unregister(Place at, std::size_t length) const noexcept {
   uffdio_range range{.start = at, .len = length};
-  control(descriptor_, UFFDIO_UNREGISTER, &range);
+  return control(descriptor_, UFFDIO_UNREGISTER, &range);
 }
 
 std::size_t Uffd::read(std::span<Message, most_read> messages) const noexcept {

@@ -56,8 +56,8 @@ class Uffd {
   [[nodiscard]] int device() const noexcept { return device_; }
 
   [[nodiscard]] long register_missing(Place at, std::size_t length) const noexcept;
-  /// Touches of missing pages are the kernel's matter again; who waits is woken.
-  void unregister(Place at, std::size_t length) const noexcept;
+  /// Touches of missing pages are the kernel's matter again; who waits for one is woken.
+  long unregister(Place at, std::size_t length) const noexcept;
 
   static constexpr std::size_t most_read = 16;
   /// Up to `most_read` messages, faults first; how many. Fewer: there are no more.

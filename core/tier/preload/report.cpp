@@ -14,10 +14,11 @@ namespace nearfar::tier::preload {
 namespace {
 
 constexpr std::array names = {
-    "faults",      "copies_in",   "copies_out",   "first_touches",   "evictions",  "second_chances",
-    "clean_drops", "zero_drops",  "read_ahead",   "read_ahead_hits", "pinned",     "over_budget",
-    "forks",       "near_peak",   "managed_peak", "unmanaged_peak",  "slots_peak", "stored_peak",
-    "stall_ns",    "emulated_ns", "delayed_ns",   "filled_drops",
+    "faults",         "copies_in",    "copies_out",     "first_touches", "evictions",
+    "second_chances", "clean_drops",  "zero_drops",     "read_ahead",    "read_ahead_hits",
+    "pinned",         "over_budget",  "forks",          "near_peak",     "managed_peak",
+    "unmanaged_peak", "slots_peak",   "stored_peak",    "stall_ns",      "emulated_ns",
+    "delayed_ns",     "filled_drops", "window_touches",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 

@@ -20,6 +20,17 @@ constexpr std::size_t largest_region = 1024 * gib;
 constexpr std::size_t smallest_region = 4 * gib;
 constexpr std::size_t most_free_ranges = std::size_t{1} << 16U;
 
+/// Parts of a mapping that were touched apart from each other stay apart for ever, as the kernel
+/// keeps lists of their own of them, and a process may have 65530. One touch before there are
+/// parts makes the list that all will share.
+void join_parts(os::Place at, std::size_t length) {
+  if (os::protect(at, length, PROT_READ | PROT_WRITE) == 0) {
+    *os::pointer<volatile char>(at) = 0;
+    os::advise(at, page_bytes, MADV_DONTNEED);
+  }
+  os::protect(at, length, PROT_NONE);
+}
+
 /// Addresses that nothing else uses, as many as the process may have.
 std::size_t reserve_region(os::Place& base) {
   for (std::size_t length = largest_region; length >= smallest_region; length /= 2) {
@@ -29,6 +40,7 @@ std::size_t reserve_region(os::Place& base) {
     const os::Place aligned = (base + gib - 1) / gib * gib;
     const std::size_t inside = length - gib;
     os::advise(aligned, inside, MADV_NOHUGEPAGE);
+    join_parts(aligned, inside);
     base = aligned;
     return inside;
   }

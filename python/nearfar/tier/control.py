@@ -45,6 +45,7 @@ COUNTS = (
     "emulated_ns",
     "delayed_ns",
     "filled_drops",
+    "window_touches",
 )
 
 _LIMIT_AT = 8

@@ -1,0 +1,130 @@
+// First touches that the kernel serves by itself. A program that fills memory from one end to the
+// other is given the next 2 MiB and more ahead of its touches: charged, no longer watched, and in
+// huge pages. That costs it a fifteenth of a page at a time, and its later accesses fewer misses
+// of the TLB. In small pages a window would not pay: the kernel's own fault takes longer than the
+// pager's copy of zeros to 32 pages at once (docs/tiering.md has the figures).
+
+#include "tier/pager.h"
+
+namespace nearfar::tier {
+
+using os::page_bytes;
+
+namespace {
+
+/// What a program has used just before a page, for it to be about to use what lies behind.
+constexpr PageNumber pages_of_evidence = 64;
+/// Windows that were filled, and none of it in huge pages: the kernel has none, or not for this.
+constexpr unsigned most_in_vain = 8;
+
+/// Linux 6.1's MADV_COLLAPSE, which older headers lack.
+constexpr int collapse = 25;
+
+}  // namespace
+
+/// Grants the fresh pages from `page` on, which was touched, and wakes who waits; false if they are
+/// to come as others do.
+bool Pager::open_window(PageNumber page) {
+  if (!huge_ || page % huge_pages != 0 || page < pages_of_evidence) return false;
+  const std::size_t before = windows_.find(page - 1, page);
+  std::size_t grown = 0;
+  if (before != windows_.size()) {
+    grown = windows_[before].pages();
+  } else {
+    for (PageNumber i = page - pages_of_evidence; i < page; ++i)
+      if (table_.state(i) == State::fresh) return false;
+  }
+  std::size_t count = window_pages(grown, budget_.limit(), budget_.free(), low_watermark());
+  count = std::min<std::size_t>(count, table_.size() - page);
+  const PageNumber used = table_.next_used(page, static_cast<PageNumber>(page + count));
+  count = (used - page) / huge_pages * huge_pages;
+  const os::Place begin = place(page);
+  const os::Place end = begin + count * page_bytes;
+  if (count == 0 || foreign_.overlaps(begin, end) ||
+      windows_.find(page, number(end)) != windows_.size())
+    return false;
+  return grant({.begin = page, .end = number(end)});
+}
+
+bool Pager::grant(Windows::Window window) {
+  const std::size_t most_table = window.pages() / huge_pages * table_.most_use();
+  const std::size_t charged = window.pages() + most_table;
+  const bool modest = window.pages() <= modest_window(budget_.limit());
+  if (modest ? !reserve(charged) : !budget_.try_charge(charged)) return false;
+  if (windows_.full()) close_window(0);
+  const os::Place begin = place(window.begin);
+  const std::size_t length = window.pages() * page_bytes;
+  os::advise(begin, length, MADV_HUGEPAGE);
+  if (uffd_.unregister(begin, length) != 0) {
+    os::advise(begin, length, MADV_NOHUGEPAGE);
+    budget_.release(charged);
+    return false;
+  }
+  // The touch has left a table for small pages behind, of which a huge page takes the place now.
+  os::advise(begin, huge_pages * page_bytes, collapse);
+  std::size_t table_pages = 0;
+  for (PageNumber page = window.begin; page < window.end; page += huge_pages)
+    table_pages += table_.use(page);
+  budget_.release(most_table - table_pages);
+  windows_.add(window);
+  return true;
+}
+
+/// Watches a window's pages again: those that were touched are resident, the others give their
+/// charge back.
+void Pager::close_window(std::size_t i) {
+  const Windows::Window window = windows_.take(i);
+  const os::Place end = place(window.end);
+  const std::size_t length = window.pages() * page_bytes;
+  if (uffd_.register_missing(place(window.begin), length) != 0) {
+    // The program has mapped something else there by a system call of its own.
+    (void)foreign_.add(place(window.begin), end);
+    budget_.release(window.pages());
+    return;
+  }
+  os::advise(place(window.begin), length, MADV_NOHUGEPAGE);
+  // Nothing comes into its place from now on but through the pager, so what is found is all.
+  std::size_t present = 0;
+  std::size_t huge = 0;
+  for (os::Place from = place(window.begin); from < end;) {
+    std::array<os::PageMap::Run, 32> runs;
+    const std::size_t found = page_map_.find(from, end, runs);
+    for (const os::PageMap::Run& run : std::span(runs).first(found)) {
+      const std::size_t pages = (run.end - run.begin) / page_bytes;
+      present += pages;
+      huge += run.huge ? pages : 0;
+      for (std::size_t page = 0; page < pages; ++page)
+        arrived(static_cast<PageNumber>(number(run.begin) + page));
+    }
+  }
+  budget_.release(window.pages() - present);
+  control_.add(Count::first_touches, present);
+  control_.add(Count::window_touches, present);
+  if (present < window.pages()) return;
+  in_vain_ = huge == 0 ? in_vain_ + 1 : 0;
+  if (in_vain_ == most_in_vain) huge_ = false;
+}
+
+void Pager::close_windows(PageNumber begin, PageNumber end) {
+  for (std::size_t i = windows_.find(begin, end); i < windows_.size();
+       i = windows_.find(begin, end))
+    close_window(i);
+}
+
+void Pager::close_all_windows() {
+  while (windows_.size() != 0) close_window(0);
+}
+
+/// Takes back what is granted beyond a modest window for what is being filled now; false if that
+/// is nothing.
+bool Pager::give_windows_back() {
+  bool any = false;
+  while (windows_.size() > 1 ||
+         (windows_.size() == 1 && windows_[0].pages() > modest_window(budget_.limit()))) {
+    close_window(0);
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace nearfar::tier

@@ -1,0 +1,59 @@
+// Windows of memory that the kernel fills by itself: how large they are, and which are open.
+
+#include "tier/windows.h"
+
+#include <gtest/gtest.h>
+
+namespace nearfar::tier {
+namespace {
+
+constexpr std::uint64_t gib_pages = std::uint64_t{1} << 18U;
+
+TEST(WindowPages, DoubleUpToAMostWhereMuchIsFree) {
+  std::size_t pages = 0;
+  std::size_t windows = 0;
+  for (; pages < most_window; ++windows) {
+    const std::size_t next = window_pages(pages, 16 * gib_pages, 16 * gib_pages, 0);
+    EXPECT_EQ(next, pages == 0 ? huge_pages : 2 * pages);
+    pages = next;
+  }
+  EXPECT_EQ(windows, 5U);
+  EXPECT_EQ(window_pages(pages, 16 * gib_pages, 16 * gib_pages, 0), most_window);
+}
+
+TEST(WindowPages, AreWholeHugePagesAndAnEighthOfWhatIsFreeAtMost) {
+  for (std::uint64_t free = 0; free < 8 * gib_pages; free = free * 3 + 1000) {
+    const std::size_t pages = window_pages(most_window, 1, free, 100);
+    EXPECT_EQ(pages % huge_pages, 0U);
+    EXPECT_LE(8 * pages + 100, std::max<std::uint64_t>(free, 100));
+  }
+}
+
+TEST(WindowPages, NeedNothingFreeIfTheyAreASmallPartOfTheLimit) {
+  constexpr std::uint64_t least = 32 * huge_pages;
+  EXPECT_EQ(window_pages(0, least - 1, 0, 0), 0U);
+  EXPECT_EQ(window_pages(0, least, 0, 0), huge_pages);
+  EXPECT_EQ(window_pages(huge_pages, least, 0, 0), huge_pages);
+  EXPECT_LE(window_pages(huge_pages, least, 0, 0), modest_window(least));
+}
+
+TEST(Windows, AreFoundByAnyPageAndTakenInTheOrderOfTheirGrant) {
+  Windows windows;
+  windows.add({1024, 2048});
+  windows.add({0, 512});
+  EXPECT_TRUE(windows.hold(1024));
+  EXPECT_TRUE(windows.hold(2047));
+  EXPECT_FALSE(windows.hold(2048));
+  EXPECT_FALSE(windows.hold(512));
+  EXPECT_EQ(windows.find(511, 1025), 0U);
+  EXPECT_EQ(windows.find(511, 1024), 1U);
+  EXPECT_EQ(windows.find(512, 1024), windows.size());
+  EXPECT_EQ(windows.take(0).begin, 1024U);
+  EXPECT_EQ(windows.size(), 1U);
+  EXPECT_EQ(windows[0].pages(), 512U);
+  while (!windows.full()) windows.add({4096, 4608});
+  EXPECT_EQ(windows.size(), Windows::most);
+}
+
+}  // namespace
+}  // namespace nearfar::tier
