@@ -65,7 +65,7 @@ class EventLanes {
   struct Entry {
     Tick time;
     std::uint64_t sequence = 0;
-    Payload payload{};
+    [[no_unique_address]] Payload payload{};
   };
   struct Head {
     Tick time = Tick::never();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,16 @@ class Fifo {
   [[nodiscard]] const T& front() const { return *first_; }
 
   void pop() { first_ = after(first_); }
+
+  /// The first items, as many of them as lie side by side in the ring.
+  [[nodiscard]] std::span<T> first() {
+    return {first_, static_cast<std::size_t>((end_ < first_ ? ring_end_ : end_) - first_)};
+  }
+  /// Takes out the first `count` of those that first() shows.
+  void drop(std::size_t count) {
+    first_ += count;
+    if (first_ == ring_end_) first_ = ring_.data();
+  }
 
   [[gnu::always_inline]] void push(const T& item) {
     *end_ = item;

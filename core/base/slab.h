@@ -27,6 +27,8 @@ class Slab {
     return free_[--free_count_];
   }
 
+  /// Whether the next object taken takes more memory.
+  [[nodiscard]] bool all_in_use() const { return free_count_ == 0; }
   void give_back(Index index) { free_[free_count_++] = index; }
 
   [[nodiscard]] T& operator[](Index index) { return items_[index]; }

@@ -1,11 +1,19 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <span>
 
 #include "base/fifo.h"
 #include "base/tick.h"
 
 namespace nearfar {
+
+/// Something that happens at a time.
+template <typename Payload>
+struct Timed {
+  Tick time;
+  Payload payload{};
+};
 
 /// Events of one kind that are pushed in time order, the next one's time always at hand: what an
 /// EventLanes costs for a single lane is more.
@@ -30,13 +38,16 @@ class TimedFifo {
   }
   [[nodiscard]] const Payload& front() const { return queue_.front().payload; }
 
- private:
-  struct Entry {
-    Tick time;
-    Payload payload{};
-  };
+  /// The first events, as many of them as lie side by side.
+  [[nodiscard]] std::span<Timed<Payload>> first() { return queue_.first(); }
+  /// Takes out the first `count` of those that first() shows.
+  void drop(std::size_t count) {
+    queue_.drop(count);
+    next_ = queue_.empty() ? Tick::never() : queue_.front().time;
+  }
 
-  Fifo<Entry> queue_;
+ private:
+  Fifo<Timed<Payload>> queue_;
   Tick next_ = Tick::never();
 };
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/address.h"
 #include "base/counters.h"
 #include "base/tick.h"
+#include "base/timed_fifo.h"
 #include "sim/request.h"
 #include "sim/sink.h"
 
@@ -50,6 +53,12 @@ class Device {
   /// sent, each in its time, before an advance() tells of what happened meanwhile.
   [[nodiscard]] virtual bool takes_early() const { return false; }
 
+  /// Sends requests that arrive one after the other, each in its time, by the port of its queue and
+  /// direction (port_of()), until one is refused. Returns how many were taken. Ports are written
+  /// into the requests; the addresses of those taken may be lost. Only a device that takes_early()
+  /// does this.
+  virtual std::size_t try_send_all(std::span<Timed<Request>>) { return 0; }
+
   /// Addresses run from 0 to capacity() - 1.
   [[nodiscard]] virtual Bytes capacity() const = 0;
 
@@ -80,6 +89,11 @@ class Device {
   /// Adds every statistic of the device; they stay valid as long as the device does.
   virtual void register_counters(Counters& counters) const = 0;
 };
+
+/// The port of requests that wait apart by queue and by direction.
+[[nodiscard]] constexpr std::uint16_t port_of(std::uint32_t queue, Op op) {
+  return static_cast<std::uint16_t>(2 * queue + (op == Op::write ? 1 : 0));
+}
 
 /// Ends a run at `now`, when nothing that anybody waits for is left: what the device does by
 /// itself until then is played, and its statistics are settled.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "sim/device.h"
@@ -19,12 +20,19 @@ class Outlet {
   /// a wake.
   bool send(Request& request, Tick now) {
     const std::uint32_t queue = one_queue_ ? 0 : memory_.queue_of(request.address);
-    const std::uint32_t port = 2 * queue + (request.op == Op::write ? 1 : 0);
-    request.port = static_cast<std::uint16_t>(port);
+    const std::uint16_t port = request.port = port_of(queue, request.op);
     const bool first = waiting_requests_ == 0 || port >= waiting_.size() || waiting_[port].empty();
     if (first && memory_.try_send(request, now).accepted) return true;
     wait(request);
     return false;
+  }
+
+  /// Sends requests that arrive one after the other while nothing waits here, until one is refused,
+  /// which then does. Returns how many were taken. Only to a memory that takes_early().
+  std::size_t send_all(std::span<Timed<Request>> arrivals) {
+    const std::size_t taken = memory_.try_send_all(arrivals);
+    if (taken != arrivals.size()) wait(arrivals[taken].payload);
+    return taken;
   }
 
   /// Whether the memory has refused something that waits here.

@@ -25,6 +25,8 @@ class Sink {
     completions_[size_++] = completion;
   }
   void clear() { size_ = 0; }
+  /// Whether the next one takes more memory.
+  [[nodiscard]] bool full() const { return size_ == places_; }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }

@@ -90,6 +90,18 @@ TEST(TimedFifo, KnowsWhenItsFirstEventIsDue) {
   EXPECT_EQ(events.next(), Tick(7));
 }
 
+TEST(TimedFifo, KnowsWhatIsDueOnceItsFirstEventsAreDropped) {
+  TimedFifo<int> events;
+  for (int i = 0; i < 10; ++i) events.push(Tick(100 + static_cast<std::uint64_t>(i)), i);
+  ASSERT_EQ(events.first().size(), 10u);
+  EXPECT_EQ(events.first()[3].time, Tick(103));
+  EXPECT_EQ(events.first()[3].payload, 3);
+  events.drop(3);
+  EXPECT_EQ(events.next(), Tick(103));
+  events.drop(7);
+  EXPECT_TRUE(events.next().is_never());
+}
+
 TEST(EventLanes, KeepTheEventsOfALaneThatSleeps) {
   EventLanes<int, 2> events;
   events.sleep(1);

@@ -33,6 +33,33 @@ TEST(Fifo, GivesBackWhatWasPushedInOrderThroughEveryWrapAndGrowth) {
   }
 }
 
+TEST(Fifo, ShowsItsFirstItemsSideBySideAndDropsAnyNumberOfThem) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Rng rng(seed);
+    Fifo<std::uint64_t> fifo;
+    std::deque<std::uint64_t> model;
+    const std::uint64_t most = 1 + rng.below(70);
+    for (std::uint64_t step = 0; step < 2000; ++step) {
+      if (model.size() < most && rng.below(4) != 0) {
+        fifo.push(step);
+        model.push_back(step);
+        continue;
+      }
+      const auto first = fifo.first();
+      ASSERT_LE(first.size(), model.size());
+      ASSERT_EQ(first.empty(), model.empty());
+      ASSERT_TRUE(std::equal(first.begin(), first.end(), model.begin())) << "seed " << seed;
+      const std::size_t count = rng.below(first.size() + 1);
+      fifo.drop(count);
+      model.erase(model.begin(), model.begin() + static_cast<std::ptrdiff_t>(count));
+      ASSERT_EQ(fifo.empty(), model.empty());
+      if (!model.empty()) {
+        ASSERT_EQ(fifo.front(), model.front()) << "seed " << seed;
+      }
+    }
+  }
+}
+
 TEST(Fifo, InsertsBehindEverythingThatDoesNotComeAfter) {
   struct Item {
     std::uint64_t key = 0;

@@ -23,6 +23,15 @@ Settings dram_machine() {
   return settings;
 }
 
+/// One to three channels, whose read queues refuse all, some or none of what comes.
+Settings random_dram_machine(std::uint64_t seed) {
+  Rng rng(seed);
+  Settings settings = dram_machine();
+  settings.set("channels", std::to_string(1 + rng.below(3)));
+  settings.set("dram.queue.read", std::to_string(std::uint64_t{1} << rng.below(7)));
+  return settings;
+}
+
 Config random_link(std::uint64_t seed) {
   Rng rng(seed);
   Config config;
@@ -71,12 +80,53 @@ std::string told(const Settings& memory, std::uint64_t seed, bool observed, bool
 
 TEST(LinkBehind, AMemoryThatFallsBehindGivesTheSameAsOneThatDoesNot) {
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
-    for (const Settings& memory : {dram_machine(), random_optane(seed)}) {
+    for (const Settings& memory : {random_dram_machine(seed), random_optane(seed)}) {
       const std::string at_once = told(memory, seed, true, true);
       EXPECT_EQ(at_once, told(memory, seed, false, true)) << "seed " << seed;
       EXPECT_EQ(at_once, told(memory, seed, false, false)) << "seed " << seed;
     }
   }
+}
+
+TEST(LinkBehind, DramTakesRequestsTogetherAsItTakesThemOneByOne) {
+  std::uint64_t refusals = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Machine together(random_dram_machine(seed));
+    Machine one_by_one(random_dram_machine(seed));
+    StreamShape shape = shape_of(seed);
+    shape.count = 1 + seed * 5;
+    const std::vector<Arrival> stream = random_stream(Bytes{1} << 20, shape, seed);
+    std::vector<Timed<Request>> arrivals;
+    for (const Arrival& arrival : stream) arrivals.push_back({arrival.time, arrival.request});
+
+    const std::size_t taken = together.try_send_all(arrivals);
+    std::size_t expected = 0;
+    for (const Arrival& arrival : stream) {
+      Request request = arrival.request;
+      request.port = port_of(one_by_one.queue_of(request.address), request.op);
+      if (!one_by_one.try_send(request, arrival.time).accepted) {
+        ++refusals;
+        ASSERT_LT(taken, arrivals.size()) << "seed " << seed;
+        EXPECT_EQ(arrivals[taken].payload.address, request.address) << "as it was";
+        EXPECT_EQ(arrivals[taken].payload.port, request.port);
+        break;
+      }
+      ++expected;
+    }
+    EXPECT_EQ(taken, expected) << "seed " << seed;
+
+    Sink sink;
+    Sink sink_of_one_by_one;
+    const Tick end = stream.back().time + settling;
+    together.advance(end, sink);
+    one_by_one.advance(end, sink_of_one_by_one);
+    EXPECT_EQ(difference({sink.begin(), sink.end()},
+                         {sink_of_one_by_one.begin(), sink_of_one_by_one.end()}),
+              "")
+        << "seed " << seed;
+    EXPECT_EQ(counters_of(together), counters_of(one_by_one)) << "seed " << seed;
+  }
+  EXPECT_GT(refusals, 5u);
 }
 
 TEST(LinkBehind, AStreamIsPlayedInBatches) {

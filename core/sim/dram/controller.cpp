@@ -97,15 +97,9 @@ void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {
   find_next_plan(from);
 }
 
-/// The last request for the rank has left the queues.
-void Channel::Controller::rank_served(std::uint32_t rank, Cycle cycle) {
-  state_.ranks[rank].idle_since = cycle;
-  if (!rests_until_due(rank)) rank_emptied(rank, cycle + 1);
-}
-
 /// The rank may now want what it did not while requests waited. Working out when is left
 /// until it could be: most ranks have the next request by then.
-void Channel::Controller::rank_emptied(std::uint32_t rank, Cycle from) {
+[[gnu::noinline]] void Channel::Controller::rank_emptied(std::uint32_t rank, Cycle from) {
   const Cycle wish = std::max(from, state_.rules.first_wish(state_.ranks[rank]));
   RankRules::Plan& plan = plans_[rank];
   if (plan.cycle <= wish) return;

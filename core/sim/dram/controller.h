@@ -55,6 +55,12 @@ class Channel::Controller {
   };
 
   // Admission (controller_admit.cpp).
+  /// A read that finds no write, no slot held and a place is queued, and that is all.
+  [[nodiscard]] bool is_plain_read(const Request& request) const {
+    return request.address < mapping_.plain_below() && request.op == Op::read && !slots_held() &&
+           state_.queue(Direction::write).empty() && !state_.queue(Direction::read).full();
+  }
+  Accept admit_late(const Request& request, Tick now);
   Accept admit(const Request& request, Tick now);
   Accept admit_write(const Request& request, const Location& at, Tick now);
   Accept queue_read(const Request& request, const Location& at, Tick now);
@@ -95,7 +101,6 @@ class Channel::Controller {
   void issue_column(Entry& entry, Cycle cycle, Tick now);
   template <Direction d>
   void finish(Entry& entry, Cycle cycle, Tick now);
-  void rank_served(std::uint32_t rank, Cycle cycle);
   void tell_media(const Entry& entry, Tick time);
   void unblock_writes(Address address, std::uint32_t bank);
   void row_closed(std::uint32_t bank);
@@ -128,6 +133,11 @@ class Channel::Controller {
       lapse_holds(cycle_of(until));
   }
   void plan_rank(std::uint32_t rank, Cycle from);
+  /// The last request for the rank has left the queues.
+  void rank_served(std::uint32_t rank, Cycle cycle) {
+    state_.ranks[rank].idle_since = cycle;
+    if (!rests_until_due(rank)) rank_emptied(rank, cycle + 1);
+  }
   void rank_emptied(std::uint32_t rank, Cycle from);
   /// Without power management nothing is wanted of a rank before a refresh is due; enough if
   /// that is looked into then.

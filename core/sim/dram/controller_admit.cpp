@@ -16,11 +16,15 @@ namespace {
 // A read that finds no write, nothing to be done before it and no slot held is most of what a
 // channel ever gets. Its way in is short, calls nothing before it is done, and is inlined.
 Accept Channel::Controller::try_send(const Request& request, Tick now) {
-  const bool plain = request.address < mapping_.plain_below() && request.op == Op::read &&
-                     now < next_time_ && !slots_held();
-  if (!plain || !state_.queue(Direction::write).empty() || state_.queue(Direction::read).full()) {
-    return admit(request, now);
-  }
+  if (!is_plain_read(request)) return admit(request, now);
+  if (now >= next_time_) return admit_late(request, now);
+  return queue_read(request, mapping_.locate_plain(request.address), now);
+}
+
+/// The same of a read that is plain but for what is to be done before it, which may wake a port.
+[[gnu::noinline]] Accept Channel::Controller::admit_late(const Request& request, Tick now) {
+  run_commands(now);
+  if (slots_held()) return admit(request, now);
   return queue_read(request, mapping_.locate_plain(request.address), now);
 }
 
@@ -66,11 +70,11 @@ Accept Channel::Controller::admit_write(const Request& request, const Location& 
   tell_accepted(request, now);
   const Direction before = state_.direction();
   Entry& entry = *writes.push(request, at, arrivals_++, now);
+  entry.merged = 0;
+  entry.tell_media = request.tell_media;
   // A read that came first must not see this write's data.
-  if (state_.queue(Direction::read).find(request.address, at.bank) != nullptr) {
-    entry.blocked = true;
-    ++state_.blocked_writes;
-  }
+  entry.blocked = state_.queue(Direction::read).find(request.address, at.bank) != nullptr;
+  if (entry.blocked) ++state_.blocked_writes;
   state_.drain.write_queued(writes.size());
   RankState& rank = state_.ranks[at.rank];
   ++rank.queued;

@@ -29,10 +29,11 @@ class RequestQueue {
     Entry* younger = nullptr;
     Entry* older_in_bank = nullptr;
     Entry* younger_in_bank = nullptr;
-    std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
-    bool tell_media = false;
-    bool blocked = false;  ///< a write to a line that an older read still waits for
     RowState found = RowState::hit;  ///< its row, as it was before anything was done for it
+    // Of writes alone; a read's stay as they are here.
+    bool tell_media = false;
+    bool blocked = false;      ///< an older read still waits for the line
+    std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
   };
 
   RequestQueue(std::uint32_t capacity, std::uint32_t banks)
@@ -82,7 +83,7 @@ class RequestQueue {
     return false;
   }
 
-  /// Appends an entry; the queue must have one free.
+  /// Appends an entry; the queue must have one free. What only writes have is left as it was.
   Entry* push(const Request& request, const Location& at, std::uint64_t order, Tick now) {
     Entry* const entry = free_;
     free_ = entry->younger;
@@ -93,9 +94,6 @@ class RequestQueue {
     entry->data = request.data;
     entry->arrived = now;
     entry->at = at;
-    entry->merged = 0;
-    entry->tell_media = request.tell_media;
-    entry->blocked = false;
     entry->found = RowState::hit;
 
     entry->younger = &end_;

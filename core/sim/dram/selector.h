@@ -192,8 +192,8 @@ void Selector::compare_in_rank(const Side& side, std::uint64_t head, const Devic
   }
 }
 
-inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing, std::uint32_t bank,
-                                  Cycle from) const {
+[[gnu::always_inline]] inline Choice Selector::choice_of(Direction d, const DeviceTiming& timing,
+                                                         std::uint32_t bank, Cycle from) const {
   const Kind kind = side(d).kinds[bank];
   const Slot slot = kind == activate       ? Slot::act
                     : kind == precharge    ? Slot::pre

@@ -8,7 +8,7 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory, bool observed)
     : config_(config),
       memory_(std::move(memory)),
       always_at_once_(observed || config.directory || config.response_latency == Tick{}),
-      takes_early_(memory_->takes_early()),
+      takes_early_(memory_->takes_early() && !config.directory),
       port_(*memory_) {
   // Asking for ownership costs its time, and a slot out; its answers are few and short.
   const std::uint64_t trips = config.write_round_trips;
@@ -31,30 +31,60 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory, bool observed)
   if (config.directory) directory_.emplace(config.seen, config.seed);
 }
 
+// What a request mostly finds is a credit that is held for nobody. That way in is short and calls
+// nothing before it is done.
 Accept Link::try_send(const Request& request, Tick now) {
+  return request.op == Op::write ? try_send<true>(request, now) : try_send<false>(request, now);
+}
+
+template <bool write>
+[[gnu::always_inline]] inline Accept Link::try_send(const Request& request, Tick now) {
+  const Way& way = ways_[write];
+  const bool credit_free = way.free > 0 && way.waiting.held(now) == 0;
+  if (!credit_free || request.tell_media || directory_ || flights_.all_in_use()) {
+    return try_send_any(request, now);
+  }
+  enter<write>(request, now);
+  return Accept::yes();
+}
+
+[[gnu::noinline]] Accept Link::try_send_any(const Request& request, Tick now) {
   const bool write = request.op == Op::write;
-  Way& way = ways_[write ? 1 : 0];
-  const bool plain = way.free > 0 && way.waiting.held(now) == 0;
-  if (!plain && !may_enter(request, now)) return Accept::retry(Tick::never());
-  --way.free;
-  ++way.sent;
-  request_slots_ += way.request_slots;
-  request_free_ = max(request_free_, now) + way.request_time;
-  const Index index = flights_.take_any();
-  Flight& flight = flights_[index];
-  flight.request = request;
-  flight.request.id = index;
-  flight.id = request.id;
-  flight.sent = now;
-  flight.parts = 1;
+  const Way& way = ways_[write];
+  const bool credit_free = way.free > 0 && way.waiting.held(now) == 0;
+  if (!credit_free && !may_enter(request, now)) return Accept::retry(Tick::never());
+  const Index index = write ? enter<true>(request, now) : enter<false>(request, now);
   if (request.tell_media) {
-    flight.parts = 2;
+    flights_[index].tell_media = true;
+    flights_[index].parts = 2;
     ++notices_;
     known_until_ = Tick{};
   }
-  if (directory_) enter_home(index);
-  way.arrivals->push(request_free_ + way.latency, index);
+  if (directory_) enter_home(index, request.data);
   return Accept::yes();
+}
+
+/// A request, which has its credit, is on its way.
+template <bool write>
+[[gnu::always_inline]] inline Link::Index Link::enter(const Request& request, Tick now) {
+  Way& way = ways_[write];
+  --way.free;
+  ++way.sent;
+  request_free_ = max(request_free_, now) + way.request_time;
+  const Index index = flights_.take_any();
+  Flight& flight = flights_[index];
+  flight.id = request.id;
+  flight.address = request.address;
+  flight.sent = now;
+  flight.parts = 1;
+  flight.op = write ? Op::write : Op::read;
+  flight.tell_media = false;
+  way.arrivals->push(request_free_ + way.latency, {.id = index,
+                                                   .address = request.address,
+                                                   .op = write ? Op::write : Op::read,
+                                                   .tell_media = request.tell_media,
+                                                   .data = request.data});
+  return index;
 }
 
 /// Whether a request finds a credit that is not held for another; if not, its port will be woken.
@@ -106,7 +136,17 @@ void Link::advance(Tick until, Sink& sink) {
   }
 }
 
+// Mostly the answer is known, and the only one of its instant: a short way, like that of
+// try_send().
 Tick Link::advance_to_completion(Tick until, Sink& sink) {
+  const Tick own = answers_.next();
+  if (own > min(until, known_until_) || sink.full()) return advance_to_any_completion(until, sink);
+  played_ = own;
+  tell_answer(own, sink);
+  return answers_.next() == own ? advance_to_any_completion(own, sink) : own;
+}
+
+[[gnu::noinline]] Tick Link::advance_to_any_completion(Tick until, Sink& sink) {
   const Tick own = answers_.next();
   if (own <= min(until, known_until_)) {
     tell_answers(own, sink);
@@ -178,7 +218,7 @@ void Link::from_memory(Sink& sink) {
 void Link::hear_more(const Completion& completion) {
   const Tick now = completion.time;
   if (completion.kind == Completion::Kind::wake) {
-    port_.wake(completion.id, now, [&](const Request& request) { taken(request, now); });
+    port_.wake(completion.id, now, [&](const Request& request) { taken(request.op, now); });
   } else {
     go_on(static_cast<Index>(completion.id), completion.data, now);
   }
@@ -190,22 +230,15 @@ void Link::handle(std::size_t lane, Tick now, Sink& sink) {
   wake_waiting(write, now, sink);
 }
 
-void Link::offer(Index index, Tick now) {
-  if (directory_) return arrive_home(index, now);
-  Request& request = flights_[index].request;
-  if (port_.send(request, now)) taken(request, now);
-}
-
-/// The memory has the request: its place in the port is free. One in the home agent stays taken.
-void Link::taken(const Request& request, Tick now) {
-  if (directory_) return;
-  events_.push(credit + (request.op == Op::write), now + config_.response_latency, {});
+void Link::offer(Request request, Tick now) {
+  if (directory_) return arrive_home(static_cast<Index>(request.id), now);
+  if (port_.send(request, now)) taken(request.op, now);
 }
 
 /// A serial link that is up sends something all the time, to keep its receivers in step.
 std::uint64_t Link::energy_pj() const {
   constexpr std::uint64_t slot_bits = 16 * 8;
-  const std::uint64_t sent = request_slots_ + response_slots_;
+  const std::uint64_t sent = request_slots() + response_slots();
   const std::uint64_t possible = std::max(sent, 2 * (settled_ / config_.slot));
   const double paid =
       static_cast<double>(sent) + config_.idle_share * static_cast<double>(possible - sent);
@@ -216,8 +249,8 @@ void Link::register_counters(Counters& counters) const {
   counters.add("link.reads", ways_[0].sent);
   counters.add("link.writes", ways_[1].sent);
   counters.add("link.refusals", refusals_);
-  counters.add("link.request_slots", request_slots_);
-  counters.add("link.response_slots", response_slots_);
+  counters.add("link.request_slots", [this] { return request_slots(); });
+  counters.add("link.response_slots", [this] { return response_slots(); });
   counters.add("link.time_ps", time_ps_);
   if (directory_) counters.add("link.directory.writes", directory_writes_);
   if (config_.bit_pj > 0) counters.add("link.energy.wire_pj", [this] { return energy_pj(); });

@@ -74,11 +74,14 @@ class Link final : public Device {
   /// What the home agent does for a request.
   enum class Step : std::uint8_t { on_the_way, its_turn, arrived, fetching, recording, writing };
   struct Flight {
-    Request request;  ///< with a number of its own
     std::uint64_t id = 0;  ///< the caller's
+    Address address;
     Tick sent{};
-    DataHandle data = 0;  ///< a read's answer
-    std::uint32_t parts = 1;  ///< completions still to come, and what the home agent still does
+    DataHandle data = 0;  ///< the answer's; in the home agent the request's until then
+    std::uint16_t parts = 1;  ///< completions still to come, and what the home agent still does
+    Op op = Op::read;
+    bool tell_media = false;
+    // Of requests in the home agent.
     Step step = Step::on_the_way;
     Index next = Directory::none;  ///< whose turn comes after this one's
   };
@@ -92,10 +95,17 @@ class Link final : public Device {
     Tick latency{};  ///< of an empty link, until the request is at the memory
     std::uint32_t free = 0;  ///< credits, but for those that collect_credits() finds
     WaitingPorts waiting;
-    TimedFifo<Index>* arrivals = nullptr;
+    TimedFifo<Request>* arrivals = nullptr;
     std::uint64_t sent = 0;
+    std::uint64_t answered = 0;  ///< by the memory
   };
 
+  template <bool write>
+  Accept try_send(const Request& request, Tick now);
+  Accept try_send_any(const Request& request, Tick now);
+  template <bool write>
+  Index enter(const Request& request, Tick now);
+  Tick advance_to_any_completion(Tick until, Sink& sink);
   [[nodiscard]] bool may_enter(const Request& request, Tick now);
   void collect_credits(bool write);
   void wake_waiting(bool write, Tick now, Sink& sink);
@@ -111,10 +121,13 @@ class Link final : public Device {
   void arrive(Tick now);
   [[gnu::always_inline]] void tell_answers(Tick now, Sink& sink) {
     do {
-      const Index index = answers_.pop();
-      time_ps_ += (now - flights_[index].sent).ps();
-      finish(index, now, Completion::Kind::done, sink);
+      tell_answer(now, sink);
     } while (answers_.next() == now);
+  }
+  [[gnu::always_inline]] void tell_answer(Tick now, Sink& sink) {
+    const Index index = answers_.pop();
+    time_ps_ += (now - flights_[index].sent).ps();
+    finish(index, now, Completion::Kind::done, sink);
   }
   /// The first request or fence that arrives.
   [[nodiscard]] Tick next_arrival() const {
@@ -125,20 +138,32 @@ class Link final : public Device {
     return min(min(next_arrival(), answers_.next()), events_.next());
   }
   void handle(std::size_t lane, Tick now, Sink& sink);
-  void offer(Index index, Tick now);
-  void taken(const Request& request, Tick now);
+  void offer(Request request, Tick now);
+  void offer_all(Tick end);
+  /// The memory has the request: its place in the port is free. One in the home agent stays taken.
+  void taken(Op op, Tick now) {
+    if (!directory_) return_credit(op, now);
+  }
+  void return_credit(Op op, Tick now) {
+    const Tick time = now + config_.response_latency;
+    if (op == Op::write) {
+      events_.push(credit + 1, time, {});
+    } else {
+      events_.push(credit, time, {});
+    }
+  }
   [[gnu::always_inline]] void answer(Index index, DataHandle data, Tick now) {
     Flight& flight = flights_[index];
     flight.data = data;
-    const Way& way = ways_[flight.request.op == Op::write ? 1 : 0];
-    response_slots_ += way.response_slots;
+    Way& way = flight.op == Op::write ? ways_[1] : ways_[0];
+    ++way.answered;
     response_free_ = max(response_free_, now) + way.response_time;
     answers_.push(response_free_ + config_.response_latency, index);
   }
   [[gnu::always_inline]] void finish(Index index, Tick now, Completion::Kind kind, Sink& sink) {
     const Flight& flight = flights_[index];
     const DataHandle data = kind == Completion::Kind::done ? flight.data : 0;
-    sink.push_back({now, flight.id, flight.request.address, kind, data});
+    sink.push_back({now, flight.id, flight.address, kind, data});
     part_over(index);
   }
 
@@ -167,19 +192,26 @@ class Link final : public Device {
   }
 
   // The home agent (link_home.cpp).
-  void enter_home(Index index);
+  void enter_home(Index index, DataHandle data);
   void arrive_home(Index index, Tick now);
   void start_home(Index index, Tick now);
   void go_on(Index index, DataHandle data, Tick now);
   void leave_home(Index index, Tick now);
   void ask_memory(Index index, Step step, Op op, DataHandle data, Tick now);
+  [[nodiscard]] std::uint64_t request_slots() const {
+    return ways_[0].sent * ways_[0].request_slots + ways_[1].sent * ways_[1].request_slots;
+  }
+  [[nodiscard]] std::uint64_t response_slots() const {
+    return ways_[0].answered * ways_[0].response_slots +
+           ways_[1].answered * ways_[1].response_slots;
+  }
   [[nodiscard]] std::uint64_t energy_pj() const;
 
   Config config_;
   std::unique_ptr<Device> memory_;
   Way ways_[2];  ///< of reads, of writes
   /// Requests on their way out: all, unless writes take longer; then these lie in the second.
-  TimedFifo<Index> arrivals_[2];
+  TimedFifo<Request> arrivals_[2];
   TimedFifo<Index> answers_;
   TimedFifo<Nothing> fences_;
   EventLanes<Nothing, lanes> events_;
@@ -197,8 +229,6 @@ class Link final : public Device {
   Sink from_memory_;
 
   std::uint64_t refusals_ = 0;
-  std::uint64_t request_slots_ = 0;
-  std::uint64_t response_slots_ = 0;
   std::uint64_t directory_writes_ = 0;
   Tick settled_{};
   std::uint64_t time_ps_ = 0;  ///< of all finished requests, from sent to answered

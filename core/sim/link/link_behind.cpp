@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <span>
+
 #include "sim/link/link.h"
 
 namespace nearfar::sim::link {
@@ -38,10 +41,7 @@ void Link::play_memory(Tick to) {
     if (takes_early_ && !port_.waiting()) {
       // Mostly nothing else arrives.
       const Tick end = min(to + Tick(1), min(arrivals_[1].next(), fences_.next()));
-      while (arrivals_[0].next() < end && !port_.waiting()) {
-        memory_at_ = arrivals_[0].next();
-        offer(arrivals_[0].pop(), memory_at_);
-      }
+      while (arrivals_[0].next() < end && !port_.waiting()) offer_all(end);
     }
     const Tick arrival = next_arrival();
     const Tick end = min(to, arrival);
@@ -54,6 +54,20 @@ void Link::play_memory(Tick to) {
     if (arrival > to) return;
     arrive(arrival);
   }
+}
+
+/// The memory gets the requests that arrive before `end`, as many as it takes and as lie side by
+/// side.
+void Link::offer_all(Tick end) {
+  const std::span<Timed<Request>> first = arrivals_[0].first();
+  std::size_t count = 1;
+  while (count != first.size() && first[count].time < end) ++count;
+  const std::span<Timed<Request>> arrivals = first.first(count);
+  const std::size_t taken = port_.send_all(arrivals);
+  for (const auto& [time, request] : arrivals.first(taken)) return_credit(request.op, time);
+  const std::size_t offered = std::min(taken + 1, count);
+  memory_at_ = arrivals[offered - 1].time;
+  arrivals_[0].drop(offered);
 }
 
 void Link::play_alone(Tick to) {
@@ -72,7 +86,7 @@ void Link::play_and_resend(Tick to) {
 }
 
 void Link::hear() {
-  for (std::size_t i = 0; i < from_memory_.size(); ++i) hear(from_memory_[i]);
+  for (const Completion& completion : from_memory_) hear(completion);
   from_memory_.clear();
 }
 

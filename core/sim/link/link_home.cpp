@@ -4,10 +4,11 @@ namespace nearfar::sim::link {
 
 /// Requests for a line have their turns in the order in which they were sent, though a read arrives
 /// before the data of a write that has to ask for the line first.
-void Link::enter_home(Index index) {
+void Link::enter_home(Index index, DataHandle data) {
+  flights_[index].data = data;
   flights_[index].step = Step::on_the_way;
   flights_[index].next = Directory::none;
-  const Index before = directory_->queue(flights_[index].request.address, index);
+  const Index before = directory_->queue(flights_[index].address, index);
   if (before == Directory::none) {
     flights_[index].step = Step::its_turn;
   } else {
@@ -24,16 +25,16 @@ void Link::arrive_home(Index index, Tick now) {
 }
 
 void Link::start_home(Index index, Tick now) {
-  const Request& request = flights_[index].request;
-  const bool write = request.op == Op::write;
-  ask_memory(index, write ? Step::writing : Step::fetching, request.op, request.data, now);
+  const Flight& flight = flights_[index];
+  const bool write = flight.op == Op::write;
+  ask_memory(index, write ? Step::writing : Step::fetching, flight.op, flight.data, now);
 }
 
 /// The memory has answered. A state that changes is written with the data that were read, which
 /// the reader does not wait for.
 void Link::go_on(Index index, DataHandle data, Tick now) {
   const Flight& flight = flights_[index];
-  const Address line = flight.request.address;
+  const Address line = flight.address;
   switch (flight.step) {
     case Step::fetching:
       answer(index, data, now);
@@ -55,9 +56,9 @@ void Link::go_on(Index index, DataHandle data, Tick now) {
 
 void Link::leave_home(Index index, Tick now) {
   const Flight& flight = flights_[index];
-  events_.push(credit + (flight.request.op == Op::write), now + config_.response_latency, {});
+  return_credit(flight.op, now);
   const Index next = flight.next;
-  directory_->leave(flight.request.address, index);
+  directory_->leave(flight.address, index);
   if (next == Directory::none) return;
   const bool here = flights_[next].step == Step::arrived;
   flights_[next].step = Step::its_turn;
@@ -67,10 +68,8 @@ void Link::leave_home(Index index, Tick now) {
 void Link::ask_memory(Index index, Step step, Op op, DataHandle data, Tick now) {
   Flight& flight = flights_[index];
   flight.step = step;
-  Request request = flight.request;
-  request.op = op;
-  request.data = data;
-  request.tell_media = request.tell_media && step == Step::writing;
+  Request request{.id = index, .address = flight.address, .op = op, .data = data};
+  request.tell_media = flight.tell_media && step == Step::writing;
   port_.send(request, now);
 }
 

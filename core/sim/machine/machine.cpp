@@ -13,6 +13,11 @@ namespace {
 /// "Until never" means as long as there is something to do: what is due never is not due.
 constexpr Tick last_instant = Tick::never() - Tick(1);
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_beyond(Address address, Bytes capacity) {
+  throw InputError("address " + std::to_string(address.value()) + " lies beyond the memory of " +
+                   std::to_string(capacity) + " B");
+}
+
 }  // namespace
 
 /// What the machine needs of a channel, whatever hangs on it.
@@ -21,6 +26,9 @@ class Machine::Channel {
   virtual ~Channel() = default;
   /// Afterwards, as after advance(), `next` is up to date.
   virtual Accept try_send(const Request& request, Address local, Tick now) = 0;
+  /// The same of a channel that takes requests early, with the address that it knows; but `next` is
+  /// left as it was.
+  virtual Accept try_send_local(const Request&, Tick now) { return Accept::retry(now); }
   [[nodiscard]] virtual Tick next_event() const = 0;
   virtual void fence(Tick) {}
   virtual void advance(Tick until, Sink& sink) = 0;
@@ -46,6 +54,9 @@ class Machine::DramChannel final : public Channel {
     const Accept answer = dram_.try_send(here, now);
     next = dram_.next_event();
     return answer;
+  }
+  Accept try_send_local(const Request& request, Tick now) override {
+    return dram_.try_send(request, now);
   }
   [[nodiscard]] Tick next_event() const override { return dram_.next_event(); }
   void advance(Tick until, Sink& sink) override {
@@ -152,16 +163,37 @@ Machine::Machine(const Settings& settings, dram::CommandLog* log)
 
 Machine::~Machine() = default;
 
+[[gnu::always_inline]] inline imc::Interleave::Place Machine::place_of(Address address) const {
+  if (address.value() >= capacity_) [[unlikely]]
+    fail_beyond(address, capacity_);
+  return interleave_.place(address);
+}
+
 Accept Machine::try_send(const Request& request, Tick now) {
-  if (request.address.value() >= capacity_) {
-    throw InputError("address " + std::to_string(request.address.value()) +
-                     " lies beyond the memory of " + std::to_string(capacity_) + " B");
-  }
-  const auto place = interleave_.place(request.address);
+  const auto place = place_of(request.address);
   Channel& channel = *channels_[place.channel];
   const Accept answer = channel.try_send(request, place.local, now);
   next_ = min(next_, channel.next);
   return answer;
+}
+
+/// When the channels have something to do next is asked once, after all of them.
+std::size_t Machine::try_send_all(std::span<Timed<Request>> arrivals) {
+  std::size_t taken = 0;
+  for (auto& [now, request] : arrivals) {
+    const Address address = request.address;
+    const auto place = place_of(address);
+    request.port = port_of(place.channel, request.op);
+    request.address = place.local;
+    if (!channels_[place.channel]->try_send_local(request, now).accepted) {
+      request.address = address;
+      break;
+    }
+    ++taken;
+  }
+  for (const auto& channel : channels_) channel->next = channel->next_event();
+  refresh_next();
+  return taken;
 }
 
 void Machine::advance(Tick until, Sink& sink) {

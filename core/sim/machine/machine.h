@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/settings.h"
@@ -27,6 +28,7 @@ class Machine final : public Device {
   Tick advance_to_completion(Tick until, Sink& sink) override;
   /// A channel of DRAM does.
   [[nodiscard]] bool takes_early() const override { return takes_early_; }
+  std::size_t try_send_all(std::span<Timed<Request>> arrivals) override;
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
   void settle(Tick now) override;
@@ -56,6 +58,7 @@ class Machine final : public Device {
     Tick others = Tick::never();
   };
 
+  [[nodiscard]] imc::Interleave::Place place_of(Address address) const;
   Tick take_turns(Tick until, Sink& sink);
   void merge(Sink& sink, std::size_t first, std::size_t middle);
   void refresh_next();

@@ -167,7 +167,7 @@ void Replay::play_lines(const trace::Record& record, Tick due) {
 
 /// A queue has one for reads and one for writes, as that of cores (see Tiers).
 std::uint16_t Replay::port_of(Address line, Op op) const {
-  return static_cast<std::uint16_t>(2 * device_.queue_of(line) + (op == Op::write ? 1 : 0));
+  return sim::port_of(device_.queue_of(line), op);
 }
 
 /// Warming up is over: what it asked for is let finish, so that nothing of it is counted.
