@@ -79,6 +79,25 @@ TEST(LinkHome, AFirstReadWritesTheLinesStateAndNobodyWaitsForThat) {
   EXPECT_EQ(bench.asked(), "rwr") << "the memory knows already";
 }
 
+TEST(LinkHome, AReadThatChangesTheStateIsAnsweredLaterAndHoldsUpNoOther) {
+  Config config = other_socket();
+  config.directory_latency = 30_ns;
+  Bench bench(config);
+  EXPECT_EQ(bench.alone(Op::read, line), read_time + 30_ns);
+  EXPECT_EQ(bench.alone(Op::read, line), read_time) << "the state is the same";
+  bench.alone(Op::write, line);
+  EXPECT_EQ(bench.alone(Op::read, line), read_time + 30_ns) << "it was home again";
+
+  ASSERT_TRUE(bench.link->try_send(request(1, Op::read, line + 1), bench.now).accepted);
+  ASSERT_TRUE(bench.link->try_send(request(2, Op::read, line), bench.now).accepted);
+  Sink sink;
+  bench.link->advance(bench.now + 10_us, sink);
+  ASSERT_EQ(sink.size(), 2u);
+  EXPECT_EQ(sink[0].id, 2u);
+  EXPECT_EQ(sink[0].time, bench.now + read_time + 1_ns) << "sent in the second slot";
+  EXPECT_EQ(sink[1].time, bench.now + read_time + 30_ns);
+}
+
 TEST(LinkHome, AWriteBringsTheLineHome) {
   Bench bench(other_socket());
   bench.alone(Op::read, line);
@@ -116,12 +135,18 @@ TEST(LinkHome, APlaceInItIsTakenUntilTheMemoryHasTakenTheState) {
   EXPECT_EQ(sink.front().kind, Completion::Kind::wake);
 }
 
+class LinkHomeData : public ::testing::TestWithParam<Tick> {};
+
+INSTANTIATE_TEST_SUITE_P(Latencies, LinkHomeData, ::testing::Values(Tick(0), 250_ns));
+
 /// Lines of an Optane DIMM, read and written without waiting: nothing may be answered with other
 /// data than the last written before it was sent, and no state that is written late may bring
 /// older data back.
-TEST(LinkHome, ReadsReturnTheLastDataSentBeforeThemAndNoneAreLost) {
+TEST_P(LinkHomeData, ReadsReturnTheLastDataSentBeforeThemAndNoneAreLost) {
   constexpr std::uint64_t lines = 24;
-  Link link(other_socket(), std::make_unique<Machine>(sim::testing::quiet_optane({})));
+  Config config = other_socket();
+  config.directory_latency = GetParam();
+  Link link(config, std::make_unique<Machine>(sim::testing::quiet_optane({})));
   Rng rng(11);
   Sink sink;
   Tick now{};

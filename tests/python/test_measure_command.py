@@ -37,6 +37,31 @@ def test_a_stream_of_loads_and_stores_writes_every_line_back(nearfar: Run) -> No
     assert written >= 64 * changed["lines"]
 
 
+def test_a_list_that_is_persisted_on_the_way_writes_every_line_and_follows_its_loads(
+    nearfar: Run,
+) -> None:
+    status, out, _ = nearfar(
+        *("measure", MODEL, "chase", "--op", "load,store+clwb,load+store+clwb"),
+        *("--region", "1MiB", "--fence", "block", "--fence-kind", "sfence"),
+        *("--lines", "16384", "--json", "-"),
+    )
+    assert status == 0
+    read, stored, persisted = points(out)
+    written = persisted["media_write_bytes"] / persisted["write_amplification"]
+    assert written >= 0.99 * 64 * persisted["lines"]  # the last ones are still on the DIMM
+    # Stores that follow a table wait for no load; those of a list do.
+    assert stored["ns_per_line"] < read["ns_per_line"] <= persisted["ns_per_line"]
+
+
+def test_a_persisted_list_needs_caches(nearfar: Run) -> None:
+    status, _, error = nearfar(
+        *("measure", MODEL + ",cpu.caches=false", "chase", "--op", "load+store+clwb"),
+        *("--region", "64KiB"),
+    )
+    assert status == 2
+    assert "'load+store+clwb' needs a core with caches" in error
+
+
 def test_a_chase_has_one_point_a_size_and_operation(nearfar: Run) -> None:
     status, out, _ = nearfar(
         *("measure", MODEL, "chase", "--region", "4KiB,16KiB,1MiB", "--block", "64B"),

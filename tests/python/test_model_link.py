@@ -56,6 +56,11 @@ def test_a_model_file_is_told_its_line(tmp_path: Path) -> None:
             "found link.directory.seen = 0.5 with link.directory.kept = none, expected 0, there "
             "being no directory that could have seen it",
         ),
+        (
+            "optane-100-remote,link.directory.kept=none,link.directory.latency=5ns",
+            "found link.directory.latency with link.directory.kept = none, expected "
+            "link.directory.kept = memory or no such key",
+        ),
     ],
 )
 def test_a_link_to_nothing_is_refused_in_one_line(target: str, message: str) -> None:

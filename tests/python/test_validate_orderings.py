@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 import nearfar
 from nearfar.report.text import validation_text
 from nearfar.simulate.orderings import ONE, Figure, pairs
+from nearfar.simulate.validate import select
 from standin import StandIn
 
 values = some.lists(some.floats(0.1, 100), min_size=2, max_size=8)
@@ -70,6 +71,24 @@ def test_validation_tells_how_many_orders_are_right_and_names_the_wrong_ones() -
     assert all(
         one.lower in row and one.higher in row for one, row in zip(wrong, rows[3:], strict=True)
     )
+
+
+def interval(printed: str) -> tuple[float, float]:
+    """What a figure may be: a range as it stands, a number up to half of its last digit away."""
+    low, _, high = printed.partition("-")
+    half = 0.0 if high else 0.5 * 10.0 ** -len(low.partition(".")[2])
+    return float(low) - half, float(high or low) + half
+
+
+def test_no_pair_that_is_judged_is_a_tie_by_what_its_source_prints() -> None:
+    _, found = select("ict", "nvdimm")
+    for one in found:
+        printed = {point.label: interval(point.rows[0]["value"]) for point in one.points}
+        printed[ONE] = (1.0, 1.0)
+        judged = pairs([Figure(p.label, p.real, p.real) for p in one.points], ratios=True)
+        assert judged
+        for pair in judged:
+            assert printed[pair.lower.name][1] < printed[pair.higher.name][0], pair
 
 
 def test_only_a_study_of_ratios_is_asked_for_orders() -> None:

@@ -13,9 +13,9 @@ Step fence_step(FenceKind kind) {
 }
 
 /// A store to the line that was just loaded.
-Step update_step(Address line) {
+Step update_step(Address line, Step::Kind store = Step::Kind::store) {
   Step step;
-  step.kind = Step::Kind::store;
+  step.kind = store;
   step.address = line;
   step.again = true;
   return step;
@@ -76,7 +76,7 @@ bool ChaseLoads::next(Step& step) {
   step = Step{};
   if (update_due_) {
     update_due_ = false;
-    step = update_step(loaded_);
+    step = update_step(loaded_, shape_.flush ? Step::Kind::store_clwb : Step::Kind::store);
     return true;
   }
   if (fence_due_) {

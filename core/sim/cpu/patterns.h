@@ -41,6 +41,7 @@ struct ChaseShape {
   std::uint32_t line_instructions = 0;
   Step::Kind load = Step::Kind::nt_load;
   bool update = false;  ///< each line is stored to after its load, before the next one's
+  bool flush = false;   ///< and what was stored is written back
 };
 
 /// Non-temporal or cached stores to each line; the successor is read from a table, so the

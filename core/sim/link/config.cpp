@@ -29,6 +29,7 @@ Config config_from(const Settings& settings) {
   config.write_round_trips = static_cast<std::uint32_t>(settings.count("link.write_round_trips"));
   if (settings.has("link.directory.kept") && settings.name("link.directory.kept") == "memory") {
     config.directory = true;
+    config.directory_latency = settings.time("link.directory.latency");
     config.seen = settings.real("link.directory.seen");
     config.seed = settings.count("seed");
   }

@@ -28,6 +28,8 @@ struct Config {
   /// asked for ownership of the line.
   std::uint32_t write_round_trips = 0;
   bool directory = false;  ///< the memory's side keeps a Directory, in the memory itself
+  /// What a read whose line changes its state there waits for, beyond the read.
+  Tick directory_latency{};
   double seen = 0;  ///< share of the pages that this socket has read before, and not written
   std::uint64_t seed = 0;
   double bit_pj = 0;  ///< of each bit that is sent, both ends together

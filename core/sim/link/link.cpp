@@ -225,6 +225,11 @@ void Link::hear_more(const Completion& completion) {
 }
 
 void Link::handle(std::size_t lane, Tick now, Sink& sink) {
+  if (lane == state_kept) {
+    const Index index = given_away_.front();
+    given_away_.pop();
+    return answer(index, flights_[index].data, now);
+  }
   const bool write = lane % 2 != 0;
   if (lane < hold_lapsed) ++ways_[write ? 1 : 0].free;
   wake_waiting(write, now, sink);

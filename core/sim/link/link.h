@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/event_lanes.h"
+#include "base/fifo.h"
 #include "base/slab.h"
 #include "base/timed_fifo.h"
 #include "sim/device.h"
@@ -33,9 +34,9 @@ namespace nearfar::sim::link {
 /// something has to be heard at once: a media notice, a credit that somebody waits for.
 ///
 /// Behind the way to another socket may be a home agent, which keeps a Directory in the memory
-/// (link_home.cpp). A line that is read and was at home is written with its new state; nobody waits
-/// for that. Writing it back brings it home. A credit is a place in the home agent, and comes back
-/// when the memory has taken all that the request entails.
+/// (link_home.cpp). A line that is read and was at home is written with its new state; its reader
+/// is answered `directory_latency` later than others. Writing it back brings it home. A credit is a
+/// place in the home agent, and comes back when the memory has taken all that the request entails.
 class Link final : public Device {
  public:
   /// With `observed` the memory never falls behind: its commands are watched in the order in which
@@ -69,7 +70,7 @@ class Link final : public Device {
 
   /// What happens on the link besides requests that arrive and answers, which are most of it: each
   /// kind in time order. Those of reads and writes lie side by side, as in credit + write.
-  enum Lane : std::size_t { credit = 0, hold_lapsed = 2, lanes = 4 };
+  enum Lane : std::size_t { credit = 0, hold_lapsed = 2, state_kept = 4, lanes = 5 };
   struct Nothing {};
   /// What the home agent does for a request.
   enum class Step : std::uint8_t { on_the_way, its_turn, arrived, fetching, recording, writing };
@@ -196,6 +197,7 @@ class Link final : public Device {
   void arrive_home(Index index, Tick now);
   void start_home(Index index, Tick now);
   void go_on(Index index, DataHandle data, Tick now);
+  void give_away(Index index, DataHandle data, Tick now);
   void leave_home(Index index, Tick now);
   void ask_memory(Index index, Step step, Op op, DataHandle data, Tick now);
   [[nodiscard]] std::uint64_t request_slots() const {
@@ -226,6 +228,7 @@ class Link final : public Device {
   Tick response_free_{};
   Outlet port_;  ///< of the device
   std::optional<Directory> directory_;
+  Fifo<Index> given_away_;  ///< reads whose answers wait for `state_kept`
   Sink from_memory_;
 
   std::uint64_t refusals_ = 0;

@@ -30,19 +30,15 @@ void Link::start_home(Index index, Tick now) {
   ask_memory(index, write ? Step::writing : Step::fetching, flight.op, flight.data, now);
 }
 
-/// The memory has answered. A state that changes is written with the data that were read, which
-/// the reader does not wait for.
+/// The memory has answered.
 void Link::go_on(Index index, DataHandle data, Tick now) {
   const Flight& flight = flights_[index];
   const Address line = flight.address;
   switch (flight.step) {
     case Step::fetching:
+      if (!directory_->away(line)) return give_away(index, data, now);
       answer(index, data, now);
-      if (directory_->away(line)) break;
-      directory_->set_away(line, true);
-      ++directory_writes_;
-      ++flights_[index].parts;
-      return ask_memory(index, Step::recording, Op::write, data, now);
+      break;
     case Step::recording:
       leave_home(index, now);
       return part_over(index);
@@ -52,6 +48,22 @@ void Link::go_on(Index index, DataHandle data, Tick now) {
       break;
   }
   leave_home(index, now);
+}
+
+/// A state that changes is written with the data that were read.
+void Link::give_away(Index index, DataHandle data, Tick now) {
+  Flight& flight = flights_[index];
+  directory_->set_away(flight.request.address, true);
+  ++directory_writes_;
+  ++flight.parts;
+  flight.data = data;
+  if (config_.directory_latency == Tick{}) {
+    answer(index, data, now);
+  } else {
+    given_away_.push(index);
+    events_.push(state_kept, now + config_.directory_latency, {});
+  }
+  ask_memory(index, Step::recording, Op::write, data, now);
 }
 
 void Link::leave_home(Index index, Tick now) {

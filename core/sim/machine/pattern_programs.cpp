@@ -10,10 +10,13 @@ namespace {
 
 using cpu::Step;
 
+/// Of chases alone.
+constexpr const char* persisted_update = "load+store+clwb";
+
 bool updates(const std::string& op, const cpu::Config& core) {
-  if (op != "load+store") return false;
+  if (op != "load+store" && op != persisted_update) return false;
   if (!core.cached) {
-    throw InputError("operation 'load+store' needs a core with caches: agent core, and cpu.caches");
+    throw InputError("operation '" + op + "' needs a core with caches: agent core, and cpu.caches");
   }
   return true;
 }
@@ -35,10 +38,12 @@ bool is_store(Step::Kind kind) {
 
 }  // namespace
 
-bool is_load(const std::string& op) { return op == "load" || op == "ntload" || op == "load+store"; }
+bool is_load(const std::string& op) {
+  return op == "load" || op == "ntload" || op == "load+store" || op == persisted_update;
+}
 
 Step::Kind kind_of(const std::string& op) {
-  if (op == "load" || op == "load+store") return Step::Kind::load;
+  if (op == "load" || op == "load+store" || op == persisted_update) return Step::Kind::load;
   if (op == "ntload") return Step::Kind::nt_load;
   if (op == "ntstore") return Step::Kind::nt_store;
   if (op == "store") return Step::Kind::store;
@@ -63,6 +68,7 @@ Programs programs_of(const ChasePattern& pattern, const ChasePass& pass, const c
   if (!raw) {
     shape.load = kind_of(pass.op);
     shape.update = updates(pass.op, core);
+    shape.flush = pass.op == persisted_update;
   }
   Programs programs;
   for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {

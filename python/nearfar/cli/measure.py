@@ -86,8 +86,8 @@ def _add_chase(parser: Parser) -> None:
         "--op",
         metavar="OP[,OP...]",
         help="ntload (default), load, ntstore, store, store+clwb, raw (read after write); "
-        "load+store (changes each line it follows); on a host also load+clflushopt, "
-        "store+clflushopt",
+        "load+store (changes each line it follows); on a model also load+store+clwb (and writes "
+        "it back), on a host load+clflushopt, store+clflushopt",
     )
     parser.add_argument("--regions", metavar="fresh|repeat", help="default fresh: each line once")
     parser.add_argument("--fence", metavar="region|block|none", help="where; default region")

@@ -19,9 +19,14 @@ from nearfar.errors import InputError
 from nearfar.measure import fields
 from nearfar.measure.quantity import LINE, line_multiple
 
-# The first ones run on models and on real machines alike, HOST_OPS on real machines alone.
+# The others run on models and on real machines alike, HOST_OPS on real machines alone.
 HOST_OPS = ("load+clflushopt", "store+clflushopt")
-CHASE_OPS = ("ntload", "load", "ntstore", "store", "store+clwb", "raw", "load+store", *HOST_OPS)
+MODEL_OPS = ("load+store+clwb",)  # on models alone
+CHASE_OPS = (
+    *("ntload", "load", "ntstore", "store", "store+clwb", "raw", "load+store"),
+    *MODEL_OPS,
+    *HOST_OPS,
+)
 OVERWRITE_OPS = ("ntstore", "store+clwb", "store+clflushopt")
 STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb", "load+store", *HOST_OPS)
 HOST_FENCE = "cpuid"  # serialises the whole core

@@ -33,6 +33,7 @@ _SWITCHES = (
         r"(nvdimm\.buffer\.\d)\.data_latency",
         Switch(r"\1.fill", "none", "sector or page"),
     ),
+    (r"link\.directory\.latency", Switch("link.directory.kept", "none", "memory")),
     (r"nvdimm\.wear\.(?:stall|spread|spares)", Switch("nvdimm.wear.writes", 0, "1 or more")),
     (
         r"(nvdimm\.wear\.minor\.\d)\.stall",

@@ -21,5 +21,6 @@ KEYS = (
     real("link.energy.idle", 1.0, 0.0, 1.0, "Share of that for each bit that could be sent and is not: a link that stays up sends idle symbols"),
     count("link.write_round_trips", 0, 0, 16, "Round trips before a write's data may go: another socket's line is owned first"),
     choice("link.directory.kept", "none", ("none", "memory"), "Where another socket's memory remembers which lines this one may hold: nowhere, or beside each line, in the memory itself, so that a change of state is a write of the line"),
+    time("link.directory.latency", "0 ps", "0 ps", "100 us", "What a read that changes its line's state there waits for, beyond the read"),
     real("link.directory.seen", 0.0, 0.0, 1.0, "Share of the pages that this socket has read before, and not written since: reading them again changes no state"),
 )
