@@ -109,12 +109,13 @@ class Bench:
             if case.condition.hogs:
                 stack.enter_context(machine.hogs(self.program, case.condition.hogs))
             if contender.startswith("nearfar"):
-                policy = contender.partition(" ")[2]
+                base, _, policy = contender.partition(" ")
                 far = Path("/dev/shm") / f"nearfar-bench-{os.getpid()}"
                 words = [
                     sys.executable, "-m", "nearfar", "tier", "run", "--quiet",
                     "--near", f"{near}B", "--far", str(far),
-                    *(["--policy", policy] if policy else []), "--", *words,
+                    *OPTIONS.get(base, ()), *(["--policy", policy] if policy else []),
+                    "--", *words,
                 ]  # fmt: skip
             elif contender == "kit":
                 far = Path("/dev/shm") / f"nearfar-bench-kit-{os.getpid()}"
@@ -125,8 +126,11 @@ class Bench:
                     raise machine.MissingError("no mimalloc")
                 environment["LD_PRELOAD"] = name
             else:
-                swap = machine.zram if contender == "zram" else machine.loop
-                stack.enter_context(swap(2 * self.size))
+                kind, _, algorithm = contender.partition("-")
+                if kind == "zram":
+                    stack.enter_context(machine.zram(2 * self.size, algorithm or None))
+                else:
+                    stack.enter_context(machine.loop(2 * self.size))
                 processes = stack.enter_context(machine.limited(near + OUTSIDE))
 
                 def enter() -> None:
@@ -141,6 +145,13 @@ FREE = Condition("CPUs free")
 ONE = Condition("one CPU", one_cpu=True)
 HOGS = Condition("beside two busy loops", hogs=2)
 HEAP = ("nearfar", "dram")
+# Far memory that is compressed, and pages that leave as before Linux 6.8.
+OPTIONS = {
+    "nearfar-lz4": ("--far", "compressed"),
+    "nearfar-zstd": ("--far", "compressed:zstd"),
+    "nearfar-copy": ("--evict", "copy"),
+}
+TEXT = ("nearfar", *OPTIONS, "zram-lz4", "zram-zstd")
 
 
 def cases(quick: bool) -> list[Case]:
@@ -156,6 +167,9 @@ def cases(quick: bool) -> list[Case]:
         Case("scan", FREE, 1, seconds),
         Case("touch", FREE, 1, seconds),
         Case("skew", FREE, 1, seconds),
+        Case("text-random", FREE, 1, seconds, contenders=TEXT),
+        Case("text-scan", FREE, 1, seconds, contenders=TEXT),
+        Case("text-skew", FREE, 1, seconds, contenders=TEXT),
         Case("touch", FREE, 1, seconds, near=1.25, contenders=HEAP),
         Case("options", FREE, 1, 10 * passes, near=1.4, contenders=HEAP),
         Case("itemsets", FREE, 1, passes, near=1.4, contenders=HEAP),
@@ -168,7 +182,11 @@ def targets(all_cases: Sequence[Case]) -> list[Target]:
     """What the ratios ought to be."""
     found: list[Target] = []
     for case in all_cases:
-        if case.contenders == HEAP:
+        if case.contenders == TEXT:
+            found.extend(
+                Target(case, f"nearfar-{name}", f"zram-{name}", 1.0) for name in ("lz4", "zstd")
+            )
+        elif case.contenders == HEAP:
             fits = case.near > 1
             below = 1.05 if fits and case.pattern != "touch" else 1.02 if fits else 1.25
             found.append(Target(case, "nearfar", "dram", below))

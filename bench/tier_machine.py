@@ -71,8 +71,8 @@ def _swap(device: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def zram(size: int) -> Iterator[None]:
-    """Swap to compressed memory, on a device made for this."""
+def zram(size: int, algorithm: str | None = None) -> Iterator[None]:
+    """Swap to compressed memory, on a device made for this; by its own choice of algorithm."""
     if not (ZRAM / "hot_add").exists():
         raise MissingError("no zram (modprobe zram)")
     try:
@@ -81,6 +81,8 @@ def zram(size: int) -> Iterator[None]:
         raise MissingError(f"zram: {error.strerror}") from error
     state = Path(f"/sys/block/zram{number}")
     try:
+        if algorithm is not None:
+            _write(state / "comp_algorithm", algorithm)
         _write(state / "disksize", size)
         with _swap(f"/dev/zram{number}"):
             yield

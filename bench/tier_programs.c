@@ -2,7 +2,8 @@
 //
 //   tier_programs PATTERN MIB THREADS SECONDS [NEAR_MIB FAR_FILE]
 //
-// With the last two, the memory comes from the mprotect-and-SIGSEGV design (tier_kit.c). Prints
+// "text-" before a pattern fills memory with words of a small vocabulary instead of noise, which
+// compresses as text does. With the last two, the memory comes from the mprotect-and-SIGSEGV design (tier_kit.c). Prints
 // operations, wall and CPU seconds, and the bytes that it used.
 
 #define _GNU_SOURCE
@@ -49,8 +50,17 @@ uint64_t next_random(uint64_t* state) {
   return *state * 0x2545f4914f6cdd1dU;
 }
 
+static int of_words;
+
 static void fill_page(uint64_t* at, uint64_t* state) {
-  for (size_t i = 0; i < words_a_page; ++i) at[i] = next_random(state);
+  for (size_t i = 0; i < words_a_page; ++i) {
+    uint64_t random = next_random(state);
+    if (of_words) {
+      random %= 64;
+      random = next_random(&(uint64_t){random + 1});
+    }
+    at[i] = random;
+  }
 }
 
 /// Every page of this thread is written as a whole, for the first time.
@@ -130,6 +140,8 @@ int main(int count, char** words) {
     return 2;
   }
   const char* pattern = words[1];
+  of_words = strncmp(pattern, "text-", 5) == 0;
+  if (of_words) pattern += 5;
   const size_t bytes = (size_t)atol(words[2]) << 20;
   const int threads = atoi(words[3]);
   const double seconds = atof(words[4]);

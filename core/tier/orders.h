@@ -6,6 +6,7 @@
 
 #include "tier/codec.h"
 #include "tier/control.h"
+#include "tier/os/uffd.h"
 
 namespace nearfar::tier {
 
@@ -32,7 +33,7 @@ struct Orders {
   std::int32_t far_descriptor;
   std::int32_t bell_descriptor;
   Compression compression;  ///< of far pages
-  std::uint32_t unused;
+  os::Eviction eviction;
 
   /// One process's answer, at the place of its Member.
   struct Answer {

@@ -57,15 +57,23 @@ void Pager::runs_in(int thread) {
 }
 
 void Pager::open() {
-  long opened = uffd_.open(os::Changes::followed);
-  if (opened == 0) opened = staging_uffd_.open_beside(uffd_, os::Changes::unseen);
+  const os::Eviction wanted = orders_of(control_).eviction;
+  long opened = uffd_.open(wanted, os::Changes::followed);
+  if (opened == 0 && uffd_.moves())
+    opened = staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen);
   if (opened == -EPERM) {
     os::fail(
         "userfaultfd is not permitted to this user: sysctl vm.unprivileged_userfaultfd=1, or "
         "give access to /dev/userfaultfd");
   }
   if (opened == -EMFILE || opened == -ENFILE) os::fail("no descriptors left for userfaultfd");
-  if (opened < 0) os::fail("this kernel's userfaultfd cannot move pages; Linux 6.8 or newer can");
+  if (opened < 0) {
+    os::fail(wanted == os::Eviction::move
+                 ? "this kernel's userfaultfd cannot move pages; Linux 6.8 or newer can"
+                 : "this kernel's userfaultfd can neither move nor write-protect pages; Linux 5.7 "
+                   "or newer can");
+  }
+  if (!uffd_.moves()) own_memory_.open();
 }
 
 void Pager::watch() {
@@ -79,14 +87,15 @@ void Pager::watch() {
   region_.staging = static_cast<os::Place>(staging);
   os::advise(region_.staging, length, MADV_NOHUGEPAGE);
   os::advise(region_.staging, length, MADV_DONTFORK);
-  long error = staging_uffd_.register_missing(region_.staging, length);
+  // What is moved, and only that, comes from watched memory.
+  long error = uffd_.moves() ? staging_uffd_.watch(region_.staging, length) : 0;
   os::Place from = region_.base;
   for (std::size_t i = 0; i < foreign_.size() && error == 0; ++i) {
-    if (from < foreign_[i].begin) error = uffd_.register_missing(from, foreign_[i].begin - from);
+    if (from < foreign_[i].begin) error = uffd_.watch(from, foreign_[i].begin - from);
     from = foreign_[i].end;
   }
   const os::Place end = region_.base + region_.length;
-  if (error == 0 && from < end) error = uffd_.register_missing(from, end - from);
+  if (error == 0 && from < end) error = uffd_.watch(from, end - from);
   if (error != 0) os::fail("the memory cannot be watched", error);
   if (!os::keep_open(uffd_.descriptor())) os::fail("no memory for a thread that keeps far memory");
 }

@@ -12,6 +12,7 @@
 #include "tier/extents.h"
 #include "tier/far_file.h"
 #include "tier/limbo.h"
+#include "tier/os/own_memory.h"
 #include "tier/os/page_map.h"
 #include "tier/os/uffd.h"
 #include "tier/packed_file.h"
@@ -73,6 +74,7 @@ class Pager {
   [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
   [[nodiscard]] int status_descriptor() const { return status_; }
   [[nodiscard]] int map_descriptor() const { return page_map_.descriptor(); }
+  [[nodiscard]] int memory_descriptor() const { return own_memory_.descriptor(); }
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
@@ -91,6 +93,8 @@ class Pager {
   // What the program does to its memory by system calls, as the kernel tells: pager_changes.cpp.
   void given_back(os::Place begin, os::Place end);
   [[nodiscard]] std::uint64_t discarded(os::Place begin, os::Place end);
+  /// The whole of it, where pages leave by being copied. False if the kernel refuses.
+  [[nodiscard]] bool discard(os::Place begin, os::Place end);
   void gone(std::uint64_t pages) { budget_.release(pages); }
   void unmapped(os::Place begin, os::Place end);
   void moved(os::Place begin, os::Place end, os::Place to);
@@ -196,6 +200,7 @@ class Pager {
   std::size_t displace_all(std::span<const PageNumber> chosen);
   std::size_t displace_run(PageNumber first, std::size_t count);
   void refused(PageNumber page, long error);
+  [[nodiscard]] os::Moved copy_to(os::Place to, os::Place from, std::size_t length) const;
   std::size_t drain(std::size_t most);
   /// Pages on their way out, in the order in which they came into limbo.
   struct Leaving {
@@ -273,6 +278,7 @@ class Pager {
   Strays strays_;
   bool again_ = false;  // something could not be done, as messages are to be read first
   os::PageMap page_map_;
+  os::OwnMemory own_memory_;  // where pages leave by being copied
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed

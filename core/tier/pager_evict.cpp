@@ -128,7 +128,9 @@ std::size_t Pager::displace_all(std::span<const PageNumber> chosen) {
 std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
   const std::size_t position = limbo_.next_position();
   const std::size_t run = std::min(count, limbo_.capacity() - position);
-  os::Moved moved = staging_uffd_.move(staged(position), place(first), run * page_bytes);
+  os::Moved moved = uffd_.moves()
+                        ? staging_uffd_.move(staged(position), place(first), run * page_bytes)
+                        : copy_to(staged(position), place(first), run * page_bytes);
   if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_) {
     // Shared since a fork: as if the program had written to it, the page gets a copy of its own.
     os::advise(place(first), page_bytes, MADV_POPULATE_WRITE);

@@ -130,6 +130,7 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   forking_ = nullptr;
   uffd_.close();
   staging_uffd_.close();
+  own_memory_.close();
   os::call(__NR_close, status_);
   status_ = os::open_status();
   page_map_.close();

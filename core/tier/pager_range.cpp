@@ -27,7 +27,7 @@ void Pager::uncover(os::Place begin, os::Place end) {
     if (mapped < 0) os::fail("munmap cannot take its memory back", mapped);
     os::advise(from, length, MADV_NOHUGEPAGE);
     os::advise(from, length, MADV_DONTFORK);
-    if (const long error = uffd_.register_missing(from, length); error != 0)
+    if (const long error = uffd_.watch(from, length); error != 0)
       os::fail("the memory cannot be watched", error);
     (void)foreign_.remove(from, from + length);
   }
@@ -93,7 +93,15 @@ Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
   }
   // Shared with a child, pinned or protected: a copy, as the kernel moves none of them. What is
   // left in its place the program's thread gives back next.
-  const os::Moved copied = uffd_.copy(place(to), os::pointer(place(from)), page_bytes);
+  const void* contents = os::pointer(place(from));
+  if (!uffd_.moves()) {  // which would have told that there is nothing
+    contents = far_copies;
+    if (own_memory_.read(place(from), far_copies, page_bytes) == 0) {
+      forget(from);
+      return Done::no;
+    }
+  }
+  const os::Moved copied = uffd_.copy(place(to), contents, page_bytes);
   if (copied.error == -EAGAIN) return Done::later;
   if (copied.bytes == 0 && copied.error != -EEXIST) os::fail("mremap lost a page", copied.error);
   return Done::yes;

@@ -76,7 +76,7 @@ void Pager::close_window(std::size_t i) {
   const Windows::Window window = windows_.take(i);
   const os::Place end = place(window.end);
   const std::size_t length = window.pages() * page_bytes;
-  if (uffd_.register_missing(place(window.begin), length) != 0) {
+  if (uffd_.watch(place(window.begin), length) != 0) {
     // The program has mapped something else there by a system call of its own.
     (void)foreign_.add(place(window.begin), end);
     budget_.release(window.pages());

@@ -50,6 +50,7 @@ int Service::first_owned(int from) {
   consider(pager_.far_descriptor());
   consider(pager_.status_descriptor());
   consider(pager_.map_descriptor());
+  consider(pager_.memory_descriptor());
   consider(pager_.children().own_end());
   consider(pager_.children().descriptor());
   for (const Children::Child& child : pager_.children().all()) {
@@ -87,6 +88,8 @@ bool Service::ask(const Request& request) {
 }
 
 long Service::discard(os::Place begin, os::Place end) {
+  if (!pager_.uffd().moves())
+    return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   while (paused_.load() != 0) os::wait(paused_, 1);
   Letter& letter = take_letter();
   letter.request = {.begin = begin, .end = end};
@@ -274,6 +277,8 @@ Service::Answer Service::serve(const Request& request) {
     case Request::Kind::uncover:
       pager_.uncover(request.begin, request.end);
       break;
+    case Request::Kind::discard:
+      return said(pager_.discard(request.begin, request.end));
     case Request::Kind::agree_to_fork:
       return said(pager_.agree_to_fork());
     case Request::Kind::pause:

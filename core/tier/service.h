@@ -15,6 +15,7 @@ struct Request {
     move,
     cover,
     uncover,
+    discard,
     agree_to_fork,
     pause,
     resume,

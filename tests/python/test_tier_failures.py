@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -240,23 +237,4 @@ print(ran.status)
     words = [sys.executable, "-c", code, sleep, tmp_path / "far"]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert ran.stdout == f"{128 + signal.SIGTERM}\n", ran.stderr
-    assert not (tmp_path / "far").exists()
-
-
-def test_a_kernel_that_cannot_move_pages_is_refused_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch, nearfar: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    plain = fcntl.ioctl
-
-    def without_move(descriptor: int, request: int, argument: object = 0) -> object:
-        if isinstance(argument, bytearray) and struct.unpack("<3Q", argument)[1] & 1 << 16:
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        return plain(descriptor, request, argument)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(fcntl, "ioctl", without_move)
-    words = ("tier", "run", "--near", "8MiB", "--far", str(tmp_path / "far"), "--", "true")
-    status, out, err = nearfar(*words)
-    assert (status, out, err.count("\n")) == (1, "", 1)
-    assert "userfaultfd cannot move pages in Linux" in err
-    assert "but in 6.8 and newer" in err
     assert not (tmp_path / "far").exists()

@@ -17,6 +17,9 @@ struct MoveRequest {
 constexpr unsigned long move_pages = _IOWR(UFFDIO, 0x05, MoveRequest);
 constexpr std::uint64_t move_silently = 1;
 constexpr std::uint64_t feature_move = 1U << 16U;
+constexpr std::uint64_t feature_protect = UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+constexpr std::uint64_t feature_changes =
+    UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP;
 constexpr unsigned long open_device = _IO(UFFDIO, 0x00);
 
 long control(int descriptor, unsigned long request, void* argument) noexcept {
@@ -41,28 +44,39 @@ Message message(const uffd_msg& told) noexcept {
   }
 }
 
+/// A new descriptor; -errno.
+long open_descriptor(int& device) noexcept {
+  constexpr int flags = O_CLOEXEC | O_NONBLOCK;
+  if (device < 0) {
+    const long opened = call(__NR_openat, AT_FDCWD, word("/dev/userfaultfd"), O_RDWR | O_CLOEXEC);
+    if (opened >= 0) device = hide(static_cast<int>(opened));
+  }
+  return device >= 0 ? call(__NR_ioctl, device, open_device, flags) : call(__NR_userfaultfd, flags);
+}
+
 }  // namespace
 
-long Uffd::open(Changes changes) noexcept {
-  constexpr int flags = O_CLOEXEC | O_NONBLOCK;
-  if (device_ < 0) {
-    const long device = call(__NR_openat, AT_FDCWD, word("/dev/userfaultfd"), O_RDWR | O_CLOEXEC);
-    if (device >= 0) device_ = hide(static_cast<int>(device));
-  }
-  const long opened =
-      device_ >= 0 ? call(__NR_ioctl, device_, open_device, flags) : call(__NR_userfaultfd, flags);
-  if (opened == -EMFILE || opened == -ENFILE) return opened;
-  if (opened < 0) return -EPERM;
-  descriptor_ = hide(static_cast<int>(opened));
-  constexpr std::uint64_t feature_changes =
-      UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP;
-  const std::uint64_t followed = changes == Changes::followed ? feature_changes : 0;
-  uffdio_api api{.api = UFFD_API, .features = feature_move | followed, .ioctls = 0};
-  if (control(descriptor_, UFFDIO_API, &api) < 0) {
+long Uffd::open(Eviction wanted, Changes changes) noexcept {
+  // A descriptor that has refused features takes no others, so each attempt has its own.
+  for (const bool moves : {true, false}) {
+    if (wanted == (moves ? Eviction::copy : Eviction::move)) continue;
+    const long opened = open_descriptor(device_);
+    if (opened == -EMFILE || opened == -ENFILE) return opened;
+    if (opened < 0) return -EPERM;
+    descriptor_ = hide(static_cast<int>(opened));
+    moves_ = moves;
+    // Who lets pages leave by being copied drops them from their place, which it would be told of.
+    const bool followed = moves && changes == Changes::followed;
+    if (agree((moves ? feature_move : feature_protect) | (followed ? feature_changes : 0)))
+      return 0;
     close();
-    return -ENOSYS;
   }
-  return 0;
+  return -ENOSYS;
+}
+
+bool Uffd::agree(std::uint64_t features) noexcept {
+  uffdio_api api{.api = UFFD_API, .features = features, .ioctls = 0};
+  return control(descriptor_, UFFDIO_API, &api) >= 0;
 }
 
 void Uffd::close() noexcept {
@@ -70,10 +84,10 @@ void Uffd::close() noexcept {
   descriptor_ = -1;
 }
 
-long Uffd::register_missing(Place at, std::size_t length) const noexcept {
+long Uffd::watch(Place at, std::size_t length) const noexcept {
   uffdio_register request{};
   request.range = {.start = at, .len = length};
-  request.mode = UFFDIO_REGISTER_MODE_MISSING;
+  request.mode = UFFDIO_REGISTER_MODE_MISSING | (moves_ ? 0 : UFFDIO_REGISTER_MODE_WP);
   return control(descriptor_, UFFDIO_REGISTER, &request);
 }
 
@@ -109,6 +123,7 @@ Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking) 
 }
 
 Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const noexcept {
+  if (!moves_) return {0, -EOPNOTSUPP};
   const std::uint64_t mode = waking == Waking::later ? move_silently : 0;
   MoveRequest request{.to = to, .from = from, .length = length, .mode = mode, .moved = 0};
   const long result = control(descriptor_, move_pages, &request);
@@ -127,6 +142,19 @@ Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const 
 void Uffd::wake(Place at, std::size_t length) const noexcept {
   uffdio_range range{.start = at, .len = length};
   control(descriptor_, UFFDIO_WAKE, &range);
+}
+
+long Uffd::protect(Place at, std::size_t length) const noexcept {
+  uffdio_writeprotect request{};
+  request.range = {.start = at, .len = length};
+  request.mode = UFFDIO_WRITEPROTECT_MODE_WP;
+  return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
+}
+
+void Uffd::unprotect(Place at, std::size_t length) const noexcept {
+  uffdio_writeprotect request{};
+  request.range = {.start = at, .len = length};
+  control(descriptor_, UFFDIO_WRITEPROTECT, &request);
 }
 
 }  // namespace nearfar::tier::os

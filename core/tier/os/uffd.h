@@ -34,6 +34,24 @@ struct Message {
   Place to = 0;
 };
 
+/// How pages leave their place. The launcher names them by position
+/// (python/nearfar/tier/control.py).
+enum class Eviction : std::uint32_t {
+  best,  ///< by moving where the kernel can, else by copying
+  move,  ///< UFFDIO_MOVE, since Linux 6.8, which refuses pages that a device may write to
+  copy,  ///< write-protected, copied, and dropped; since Linux 5.7
+};
+
+[[nodiscard]] constexpr const char* name_of(Eviction eviction) {
+  constexpr const char* names[] = {"best", "move", "copy"};
+  return names[static_cast<std::size_t>(eviction)];
+}
+
+/// What who lets pages leave by being copied is told once.
+inline constexpr const char* copying_risks =
+    "nearfar tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
+    "(O_DIRECT, buffers registered with io_uring)\n";
+
 /// A userfaultfd: touches of pages that are missing in registered memory wait until whoever reads
 /// the messages has filled them.
 ///
@@ -42,20 +60,24 @@ struct Message {
 class Uffd {
  public:
   /// Opens one, the first or another in a forked child, that also waits inside system calls. -EPERM
-  /// if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel cannot move pages
-  /// (before Linux 6.8).
-  [[nodiscard]] long open(Changes changes) noexcept;
+  /// if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel cannot do what is
+  /// wanted. Changes can be followed only where pages leave by being moved.
+  [[nodiscard]] long open(Eviction wanted, Changes changes) noexcept;
   /// Opens from the same device as another.
-  [[nodiscard]] long open_beside(const Uffd& other, Changes changes) noexcept {
+  [[nodiscard]] long open_beside(const Uffd& other, Eviction wanted, Changes changes) noexcept {
     device_ = other.device_;
-    return open(changes);
+    return open(wanted, changes);
   }
   void close() noexcept;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   /// The device that it came from, if it did; -1 otherwise.
   [[nodiscard]] int device() const noexcept { return device_; }
 
-  [[nodiscard]] long register_missing(Place at, std::size_t length) const noexcept;
+  /// Whether pages leave by being moved; else by being copied.
+  [[nodiscard]] bool moves() const noexcept { return moves_; }
+
+  /// From now on touches of missing pages wait, and writes to protected ones.
+  [[nodiscard]] long watch(Place at, std::size_t length) const noexcept;
   /// Touches of missing pages are the kernel's matter again; who waits for one is woken.
   long unregister(Place at, std::size_t length) const noexcept;
 
@@ -69,13 +91,22 @@ class Uffd {
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy. If there
-  /// is a page at `to`, it counts as moved, and the error is -EEXIST.
+  /// is a page at `to`, it counts as moved, and the error is -EEXIST. -EOPNOTSUPP where pages leave
+  /// by being copied.
   [[nodiscard]] Moved move(Place to, Place from, std::size_t length,
                            Waking waking = Waking::later) const noexcept;
   void wake(Place at, std::size_t length) const noexcept;
 
+  /// Writes to these pages wait from now on, where pages leave by being copied. -errno on failure.
+  [[nodiscard]] long protect(Place at, std::size_t length) const noexcept;
+  /// They go on, and who waits for them wakes.
+  void unprotect(Place at, std::size_t length) const noexcept;
+
  private:
+  [[nodiscard]] bool agree(std::uint64_t features) noexcept;
+
   int descriptor_ = -1;
+  bool moves_ = true;
   int device_ = -1;  // kept: a program that gives up its rights may fork afterwards
 };
 

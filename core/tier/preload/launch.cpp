@@ -55,9 +55,33 @@ Compression wanted_compression() {
   os::fail("NEARFAR_TIER_COMPRESS: expected lz4, zstd or none");
 }
 
+os::Eviction wanted_eviction() {
+  char value[16];
+  if (!started_with("NEARFAR_TIER_EVICT", value, sizeof value)) return os::Eviction::best;
+  for (const os::Eviction known : {os::Eviction::best, os::Eviction::move, os::Eviction::copy})
+    if (std::strcmp(value, name_of(known)) == 0) return known;
+  os::fail("NEARFAR_TIER_EVICT: expected best, move or copy");
+}
+
+/// How pages leave here; says what is to be known of copying. What cannot be at all, the pager
+/// says.
+os::Eviction possible_eviction() {
+  os::Eviction eviction = wanted_eviction();
+  if (eviction == os::Eviction::best) {
+    os::Uffd tried;
+    const bool opened = tried.open(eviction) == 0;
+    if (opened) eviction = tried.moves() ? os::Eviction::move : os::Eviction::copy;
+    if (opened) tried.close();
+    if (tried.device() >= 0) os::call(__NR_close, tried.device());
+  }
+  if (eviction == os::Eviction::copy)
+    os::call(__NR_write, 2, os::word(os::copying_risks), os::word(std::strlen(os::copying_risks)));
+  return eviction;
+}
+
 /// Makes what the launcher would make. The numbers stay the same and open when this process
 /// becomes another program, which then goes on with the same tree.
-Launch make_launch(std::uint64_t near_bytes, const char* far_name, Compression compression) {
+Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   const auto process = static_cast<std::int32_t>(os::call(__NR_getpid));
   const auto keep = [](long descriptor, const char* what) {
     if (descriptor < 0) os::fail(what, descriptor);
@@ -92,7 +116,8 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name, Compression c
   orders.control_descriptor = control;
   orders.far_descriptor = far;
   orders.bell_descriptor = bell;
-  orders.compression = compression;
+  orders.compression = wanted_compression();
+  orders.eviction = possible_eviction();
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   return {.process = process, .control = control, .far = far, .bell = bell};
 }
@@ -116,7 +141,7 @@ bool find_launch(Launch& launch) {
   static char far_name[4096];
   if (!started_with("NEARFAR_TIER_FAR", far_name, sizeof far_name) || far_name[0] == '\0')
     os::fail("NEARFAR_TIER_FAR: found none, expected the name of a file to be made on far memory");
-  launch = make_launch(near_bytes, far_name, wanted_compression());
+  launch = make_launch(near_bytes, far_name);
   return true;
 }
 

@@ -71,6 +71,7 @@ void write_json(Control& control, int descriptor) {
        << ",\n \"far_peak_bytes\": " << count(control, Count::slots_peak) * os::page_bytes
        << ",\n \"far_stored_peak_bytes\": " << count(control, Count::stored_peak)
        << ",\n \"compression\": \"" << name_of(orders_of(control).compression)
+       << "\",\n \"eviction\": \"" << name_of(orders_of(control).eviction)
        << "\",\n \"managed_peak_bytes\": " << managed * os::page_bytes
        << ",\n \"unmanaged_peak_bytes\": " << unmanaged * os::page_bytes
        << ",\n \"managed_share\": ";

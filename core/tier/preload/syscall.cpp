@@ -12,6 +12,25 @@
 namespace preload = nearfar::tier::preload;
 namespace os = nearfar::tier::os;
 
+namespace nearfar::tier::preload {
+namespace {
+
+/// io_uring_register(2). A device writes to registered buffers at any time, and where pages leave
+/// by being copied, what it writes meanwhile would be lost.
+long register_ring(long ring, long operation, long argument, long count) {
+  constexpr long buffers = 0;
+  constexpr long buffers_with_tags = 15;
+  constexpr long replaced_buffers = 16;
+  const Runtime* const tier = runtime();
+  const bool of_buffers =
+      operation == buffers || operation == buffers_with_tags || operation == replaced_buffers;
+  if (tier != nullptr && of_buffers && !tier->pager.uffd().moves()) return -EOPNOTSUPP;
+  return os::call(__NR_io_uring_register, ring, operation, argument, count);
+}
+
+}  // namespace
+}  // namespace nearfar::tier::preload
+
 extern "C" {
 
 __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long number, long a, long b,
@@ -42,6 +61,8 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
       return dup2(static_cast<int>(a), static_cast<int>(b));
     case __NR_dup3:
       return dup3(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
+    case __NR_io_uring_register:
+      return preload::answer(preload::register_ring(a, b, c, d));
     default:
       return preload::answer(os::call(number, a, b, c, d, e, f));
   }
@@ -72,6 +93,7 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_close_range)
     NEARFAR_EXPANDED(__NR_dup2)
     NEARFAR_EXPANDED(__NR_dup3)
+    NEARFAR_EXPANDED(__NR_io_uring_register)
     "mov %rdi, %rax\n\t"
     "mov %rsi, %rdi\n\t"
     "mov %rdx, %rsi\n\t"

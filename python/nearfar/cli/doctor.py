@@ -25,6 +25,7 @@ from nearfar.results import Precondition
 from nearfar.simulate.program_qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
 from nearfar.tier import machine as tier_machine
 from nearfar.tier import swap_machine
+from nearfar.tier.control import COPY, MOVE
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
 
@@ -145,7 +146,11 @@ def tier() -> Finding:
     found = tier_machine.obstacle()
     if found is not None:
         return Finding("tier", OPTIONAL, found.reason, effect, found.mend)
-    return Finding("tier", OK, f"{tier_machine.library()}, {tier_machine.allocator()}", effect)
+    leave = {MOVE: "moved", COPY: "copied, as before Linux 6.8"}[tier_machine.possible_eviction()]
+    found_all = (
+        f"{tier_machine.library()}, {tier_machine.allocator()}; pages leave by being {leave}"
+    )
+    return Finding("tier", OK, found_all, effect)
 
 
 def swap() -> Finding:

@@ -17,9 +17,10 @@ from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, BYTES, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.program_elf import Command, command
-from nearfar.tier.control import PAGE, Delay
+from nearfar.tier.control import BEST, COPY, PAGE, Delay
 from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
+from nearfar.tier.machine import possible_eviction
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.swap_outcome import SwapOutcome
 
@@ -67,6 +68,13 @@ def add_arguments(parser: Parser) -> None:
         "library; swap, any program over the system's swap, from outside",
     )
     parser.add_argument(
+        "--evict",
+        metavar="NAME",
+        default=BEST,
+        help="how pages leave: move (Linux 6.8 or newer), copy (5.7 or newer; loses what a device "
+        "writes to memory meanwhile), or best, the default: move where the kernel can",
+    )
+    parser.add_argument(
         "--policy",
         metavar="NAME",
         help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
@@ -101,6 +109,11 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         raise InputError(
             "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
         )
+    if possible_eviction(args.evict) == COPY:
+        complain(
+            "tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
+            "(O_DIRECT, buffers registered with io_uring)"
+        )
     return launch(
         program.file,
         program.arguments,
@@ -108,6 +121,7 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         near_bytes=args.near,
         far=args.far,
         compress=args.compress,
+        evict=args.evict,
         delay=args.emulate,
         policy=args.policy or DEFAULT_POLICY,
         record_faults=args.record_faults,
@@ -122,6 +136,8 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         )
     if args.compress is not None:
         raise InputError("--compress: is for --backend uffd; swap is compressed if it is zram")
+    if args.evict != BEST:
+        raise InputError("--evict: is for --backend uffd; swap is the kernel's")
     if args.emulate != NO_DELAY:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
     if args.record_faults is not None:

@@ -58,14 +58,16 @@ _MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
 _STORED_AT = _MEMBERS_END_AT + 8
 _MEMBERS_AT = (_STORED_AT + 8 + 63) // 64 * 64
 _ORDERS_AT = 384 << 10
-_ORDERS = struct.Struct("<IIQQ4iI4x")
+_ORDERS = struct.Struct("<IIQQ4iII")
 _COMPRESSION_AT = _ORDERS_AT + 40
+_EVICTION_AT = _COMPRESSION_AT + 4
 _ANSWER = struct.Struct("<I4xQ")
 _WORD = struct.Struct("<I")
 _LONG = struct.Struct("<Q")
 
 
 COMPRESSIONS = ("none", "lz4", "zstd")
+BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
 
 
 class Residence(enum.IntEnum):
@@ -118,13 +120,18 @@ class Totals:
 
 
 def create(
-    near_bytes: int, policy: str, fault_log: int, delay: Delay, compression: str = "none"
+    near_bytes: int,
+    policy: str,
+    fault_log: int,
+    delay: Delay,
+    compression: str = "none",
+    eviction: str = BEST,
 ) -> int:
     """Make the shared memory for a tree with so much near memory: its descriptor.
 
     `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
     recorded in, or 0; `delay` is charged for what moves from or to far memory; `compression`, of
-    COMPRESSIONS, is what lies there compressed with.
+    COMPRESSIONS, is what lies there compressed with; `eviction`, of EVICTIONS, how pages leave.
     """
     memory = os.memfd_create(NAME)
     chunks = _SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
@@ -132,8 +139,8 @@ def create(
     words = (_MAGIC, near_bytes // PAGE, _SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     delays = (delay.latency_ps, delay.transfer_ps)
-    of_pages = COMPRESSIONS.index(compression)
-    orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, of_pages)
+    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction))
+    orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, *of_pages)
     os.pwrite(memory, orders, _ORDERS_AT)
     return memory
 
@@ -181,6 +188,11 @@ def policy(memory: int) -> str:
 def compression(memory: int) -> str:
     """What the tree's far pages are compressed with, of COMPRESSIONS."""
     return COMPRESSIONS[_WORD.unpack(os.pread(memory, _WORD.size, _COMPRESSION_AT))[0]]
+
+
+def eviction(memory: int) -> str:
+    """How the tree's pages leave, of EVICTIONS."""
+    return EVICTIONS[_WORD.unpack(os.pread(memory, _WORD.size, _EVICTION_AT))[0]]
 
 
 def set_limit(memory: int, pages: int) -> None:

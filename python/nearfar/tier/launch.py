@@ -18,7 +18,7 @@ from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
 from nearfar.tier.far import compressed, far_memory
 from nearfar.tier.faults import recorded_faults
-from nearfar.tier.machine import kills_for_memory, preloaded, require
+from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
@@ -36,6 +36,7 @@ def run(
     near_bytes: int,
     far: str,
     compress: str | None = None,
+    evict: str = control.BEST,
     policy: str = DEFAULT_POLICY,
     record_faults: str | None = None,
     delay: control.Delay = NO_DELAY,
@@ -44,15 +45,15 @@ def run(
 
     `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
     is as tier.far has it; `compress`, of control.COMPRESSIONS, is what far pages are compressed
-    with, if `far` does not say so. `policy`, of POLICIES, says which page leaves; what it is told
-    and answers goes into a new file `record_faults`. `delay` is charged for what moves from or to
-    far memory. Raises InputError for a program that cannot be managed, a near
-    memory that is too small, far memory that cannot be, an unknown policy, or a file that is
-    there; NearfarError if this machine cannot.
+    with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
+    POLICIES, says which page leaves; what it is told and answers goes into a new file
+    `record_faults`. `delay` is charged for what moves from or to far memory. Raises InputError for
+    a program that cannot be managed, a near memory that is too small, far memory that cannot be, an
+    unknown policy, or a file that is there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
-    require()
+    eviction = possible_eviction(evict)
     if policy not in POLICIES:
         known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
         raise InputError(f"--policy: unknown '{policy}', {known}")
@@ -61,7 +62,7 @@ def run(
         held_back() as let_through,
         recorded_faults(record_faults, policy, near_bytes // control.PAGE) as fault_log,
         far_memory(place) as far_file,
-        _shared(near_bytes, policy, fault_log, delay, compression) as (memory, bell),
+        _shared(near_bytes, policy, fault_log, delay, compression, eviction) as (memory, bell),
     ):
         environment = _environment(memory, far_file, bell)
         kills = kills_for_memory()
@@ -72,7 +73,7 @@ def run(
             status = wait_for(process)
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
-        return Outcome(status, limit, policy, control.counts(memory), lacked, compression)
+        return Outcome(status, limit, policy, control.counts(memory), lacked, compression, eviction)
 
 
 def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
@@ -86,9 +87,14 @@ def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _shared(
-    near_bytes: int, policy: str, fault_log: int, delay: control.Delay, compression: str
+    near_bytes: int,
+    policy: str,
+    fault_log: int,
+    delay: control.Delay,
+    compression: str,
+    eviction: str,
 ) -> Iterator[tuple[int, int]]:
-    memory = control.create(near_bytes, policy, fault_log, delay, compression)
+    memory = control.create(near_bytes, policy, fault_log, delay, compression, eviction)
     bell = control.open_bell()
     try:
         yield memory, bell

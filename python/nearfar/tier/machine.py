@@ -13,7 +13,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import NearfarError
+from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.tier.control import BEST, COPY, EVICTIONS, MOVE
 
 LIBRARY = "libnearfar_tier.so"
 GET_ALLOCATOR = "apt-get install libmimalloc2.0"
@@ -26,6 +27,7 @@ _DEVICE_NEW = 0xAA00
 _API_IOCTL = 0xC018AA3F
 _API = 0xAA
 _FEATURE_MOVE = 1 << 16
+_FEATURE_PROTECT = 1 << 0
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,48 @@ def obstacle() -> Obstacle | None:
     if allocator() is None:
         return Obstacle("the allocator mimalloc is not installed", GET_ALLOCATOR)
     try:
-        descriptor = _open()
+        found = evictions()
     except OSError as error:
         if error.errno == errno.ENOSYS:
             return Obstacle("this kernel was built without userfaultfd")
         return Obstacle("userfaultfd is not permitted to this user", GET_PERMISSION)
-    try:
-        fcntl.ioctl(descriptor, _API_IOCTL, bytearray(struct.pack("<3Q", _API, _FEATURE_MOVE, 0)))
-    except OSError:
+    if not found:
         release = platform.release()
-        return Obstacle(f"userfaultfd cannot move pages in Linux {release}, but in 6.8 and newer")
-    finally:
-        os.close(descriptor)
+        return Obstacle(
+            f"userfaultfd can neither move nor write-protect pages in Linux {release}, but in 5.7 "
+            "and newer"
+        )
     return None
+
+
+def evictions() -> tuple[str, ...]:
+    """How pages can leave in this kernel, of control.EVICTIONS. Raises OSError without leave."""
+    return tuple(
+        eviction
+        for eviction, feature in ((MOVE, _FEATURE_MOVE), (COPY, _FEATURE_PROTECT))
+        if _has(feature)
+    )
+
+
+def possible_eviction(wanted: str = BEST) -> str:
+    """How pages leave if it is to be `wanted`, of control.EVICTIONS.
+
+    Raises InputError if that is none of them, NearfarError if this machine cannot.
+    """
+    if wanted not in EVICTIONS:
+        hint = suggestion(wanted, EVICTIONS)
+        raise InputError(f"--evict: found '{wanted}', expected one of {', '.join(EVICTIONS)}{hint}")
+    require()
+    possible = evictions()
+    if wanted == BEST:
+        return possible[0]
+    if wanted not in possible:
+        release = platform.release()
+        raise NearfarError(
+            f"tier: userfaultfd cannot {wanted} pages in Linux {release}, but in 6.8 and newer; "
+            f"without --evict, they leave by {possible[0]}"
+        )
+    return wanted
 
 
 def require() -> None:
@@ -104,6 +135,18 @@ def kills_for_memory() -> int:
         if name == "oom_kill":
             return int(value)
     return 0
+
+
+def _has(feature: int) -> bool:
+    """Whether userfaultfd has a feature. Raises OSError if there is none, or not for this user."""
+    descriptor = _open()
+    try:
+        fcntl.ioctl(descriptor, _API_IOCTL, bytearray(struct.pack("<3Q", _API, feature, 0)))
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _open() -> int:

@@ -26,13 +26,16 @@ class Outcome:
     counts: Mapping[str, int]
     lacked_memory: bool = False
     compression: str = "none"
+    eviction: str = "move"
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""
         return {
             "schema": SCHEMA,
             "status": self.status,
-            **figures(self.near_limit_bytes, self.policy, self.counts, self.compression),
+            **figures(
+                self.near_limit_bytes, self.policy, self.counts, self.compression, self.eviction
+            ),
         }
 
     def text(self) -> str:
@@ -41,7 +44,7 @@ class Outcome:
 
 
 def figures(
-    near_limit_bytes: int, policy: str, counts: Mapping[str, int], compression: str
+    near_limit_bytes: int, policy: str, counts: Mapping[str, int], compression: str, eviction: str
 ) -> dict[str, Any]:
     """What results have in common, by the names of JSON."""
     managed, unmanaged = counts["managed_peak"], counts["unmanaged_peak"]
@@ -52,6 +55,7 @@ def figures(
         "far_peak_bytes": counts["slots_peak"] * PAGE,
         "far_stored_peak_bytes": counts["stored_peak"],
         "compression": compression,
+        "eviction": eviction,
         "managed_peak_bytes": managed * PAGE,
         "unmanaged_peak_bytes": unmanaged * PAGE,
         "managed_share": managed / (managed + unmanaged) if managed + unmanaged else 0.0,

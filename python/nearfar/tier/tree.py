@@ -70,6 +70,7 @@ class Tree:
                 control.policy(self.memory),
                 control.counts(self.memory),
                 control.compression(self.memory),
+                control.eviction(self.memory),
             ),
             "processes": [
                 {

@@ -1,0 +1,92 @@
+// What pages leave by where the kernel cannot move them: protection, and reading without waiting.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include "tier/os/own_memory.h"
+#include "tier/os/uffd.h"
+
+namespace nearfar::tier::os {
+namespace {
+
+/// Four watched pages, none of which is there, as on a kernel that cannot move any.
+class Watched : public testing::Test {
+ protected:
+  static constexpr std::size_t pages = 4;
+
+  void SetUp() override {
+    const long opened = uffd_.open(Eviction::copy);
+    if (opened != 0) GTEST_SKIP() << "no userfaultfd for this user: " << opened;
+    base_ = reserve(pages * page_bytes);
+    ASSERT_NE(base_, 0U);
+    ASSERT_EQ(uffd_.watch(base_, pages * page_bytes), 0);
+  }
+  void TearDown() override {
+    unmap(base_, pages * page_bytes);
+    if (uffd_.descriptor() >= 0) uffd_.close();
+    if (uffd_.device() >= 0) ::close(uffd_.device());
+  }
+
+  [[nodiscard]] Place page(std::size_t number) const { return base_ + number * page_bytes; }
+  void bring_in(std::size_t number, unsigned char value) {
+    alignas(page_bytes) std::array<unsigned char, page_bytes> contents;
+    contents.fill(value);
+    ASSERT_EQ(uffd_.copy(page(number), contents.data(), page_bytes).bytes, page_bytes);
+  }
+
+  Uffd uffd_;
+  Place base_ = 0;
+};
+
+TEST_F(Watched, MemoryIsReadUpToTheFirstPageThatIsMissing) {
+  bring_in(0, 1);
+  bring_in(1, 2);
+  bring_in(3, 4);
+  OwnMemory opened;
+  opened.open();
+  ASSERT_GE(opened.descriptor(), 0);
+  for (const OwnMemory& memory : {opened, OwnMemory()}) {
+    std::array<unsigned char, pages * page_bytes> read{};
+    EXPECT_EQ(memory.read(page(0), read.data(), read.size()), 2 * page_bytes);
+    EXPECT_EQ(read[0], 1);
+    EXPECT_EQ(read[2 * page_bytes - 1], 2);
+    EXPECT_EQ(memory.read(page(2), read.data(), page_bytes), 0U);
+    EXPECT_EQ(memory.read(page(3), read.data(), page_bytes), page_bytes);
+    EXPECT_EQ(read[0], 4);
+  }
+  EXPECT_TRUE(resident(page(1)));
+  EXPECT_FALSE(resident(page(2)));
+  opened.close();
+}
+
+TEST_F(Watched, WhoWritesToAProtectedPageWaits) {
+  bring_in(0, 1);
+  ASSERT_EQ(uffd_.protect(page(0), page_bytes), 0);
+  auto* const at = pointer<volatile unsigned char>(page(0));
+  std::thread writer([at] { *at = 7; });
+  std::array<Place, 1> waiting{};
+  pollfd event{.fd = uffd_.descriptor(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&event, 1, -1), 1);
+  ASSERT_EQ(uffd_.read(waiting.data(), waiting.size()), 1U);
+  EXPECT_EQ(waiting[0] / page_bytes * page_bytes, page(0));
+  EXPECT_EQ(*at, 1);
+  uffd_.unprotect(page(0), page_bytes);
+  writer.join();
+  EXPECT_EQ(*at, 7);
+}
+
+TEST_F(Watched, WhatIsCopiedIsNotMoved) {
+  EXPECT_FALSE(uffd_.moves());
+  const Moved moved = uffd_.move(page(1), page(0), page_bytes);
+  EXPECT_EQ(moved.bytes, 0U);
+  EXPECT_EQ(moved.error, -EOPNOTSUPP);
+}
+
+}  // namespace
+}  // namespace nearfar::tier::os
