@@ -11,14 +11,10 @@ from pathlib import Path
 import pytest
 
 from nearfar.tier.machine import headers
-from tiered import MIB, PROGRAMS, Tiered, compiled, needs_root, needs_tier, run_tiered
+from tiered import MIB, PROGRAMS, WAYS, Tiered, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
 Hazard = Callable[..., Tiered]
-
-
-# How pages leave, and what they are where they are far.
-WAYS = {"moved": (), "copied": ("--evict", "copy"), "compressed": ("--compress", "lz4")}
 
 
 @pytest.fixture(params=WAYS)

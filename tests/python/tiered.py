@@ -22,6 +22,8 @@ needs_tier = pytest.mark.skipif(_MISSING != "", reason=_MISSING)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
 PROGRAMS = Path(__file__).resolve().parents[1] / "tier"
 MIB = 1 << 20
+# How pages leave, and what they are where they are far.
+WAYS = {"moved": (), "copied": ("--evict", "copy"), "compressed": ("--compress", "lz4")}
 
 # A Python program whose forked children and it itself change what they share, and print a digest.
 FORKS = """

@@ -1,6 +1,6 @@
 /* Does everything to memory that a program may do, on several threads, and knows at any time what
- * every page has to hold: stress SEED OPERATIONS|SECONDSs THREADS PAGES. Each thread has blocks of
- * its own, PAGES in all at most; what they hold follows from a number a page, kept in static memory,
+ * every page has to hold: stress SEED OPERATIONS|SECONDSs THREADS PAGES [unpinned]. Unpinned, no
+ * device writes to memory by itself (O_DIRECT, registered buffers). Each thread has blocks of its own, PAGES in all at most; what they hold follows from a number a page, kept in static memory,
  * which is not managed. Prints "ok", or what differs and where; then the status is 1. */
 
 #define _GNU_SOURCE
@@ -368,7 +368,8 @@ static void start_signals(void) {
 }
 
 int main(int count, char **arguments) {
-  must(count == 5, "stress SEED OPERATIONS|SECONDSs THREADS PAGES");
+  const int unpinned = count == 6 && strcmp(arguments[5], "unpinned") == 0;
+  must(count == 5 || unpinned, "stress SEED OPERATIONS|SECONDSs THREADS PAGES [unpinned]");
   const uint64_t seed = strtoull(arguments[1], NULL, 10);
   char *unit = NULL;
   const size_t operations = strtoull(arguments[2], &unit, 10);
@@ -384,8 +385,9 @@ int main(int count, char **arguments) {
     w->budget = pages / threads;
     must(pipe(w->pipe) == 0, "pipe");
     must((w->file = memfd_create("stress", 0)) >= 0, "memfd_create");
-    w->direct_file = open(".", O_TMPFILE | O_RDWR | O_DIRECT, 0600);
-    ring_start(&w->ring);
+    w->direct_file = unpinned ? -1 : open(".", O_TMPFILE | O_RDWR | O_DIRECT, 0600);
+    w->ring.descriptor = -1;
+    if (!unpinned) ring_start(&w->ring);
     must(i == 0 || pthread_create(&w->thread, NULL, work, w) == 0, "pthread_create");
   }
   work(&workers[0]);
