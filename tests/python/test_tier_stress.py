@@ -13,7 +13,7 @@ import pytest
 
 from tiered import PROGRAMS, WAYS, compiled, needs_tier, run_tiered
 
-SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "60"))
+SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "120"))
 SEED = os.environ.get("NEARFAR_STRESS_SEED", str(os.getpid()))
 SIZES = (("2MiB", 3, 2000), ("4MiB", 4, 6000), ("16MiB", 6, 12000))
 
@@ -29,7 +29,7 @@ def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_is_lost_while_everything_is_done_to_memory(
     tmp_path: Path, stress: Path, near: str, threads: int, pages: int, way: str
 ) -> None:
-    seconds = SECONDS // len(SIZES) // (1 if way == "moved" else 2)
+    seconds = SECONDS // len(SIZES) // (2 if way == "moved" else 4)
     words = [stress, SEED, f"{seconds}s", str(threads), str(pages)]
     # What a device writes may be lost where pages are copied, as documented.
     unpinned = ["unpinned"] if way == "copied" else []
