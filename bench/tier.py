@@ -109,12 +109,14 @@ class Bench:
             if case.condition.hogs:
                 stack.enter_context(machine.hogs(self.program, case.condition.hogs))
             if contender.startswith("nearfar"):
-                base, _, policy = contender.partition(" ")
+                base, _, option = contender.partition(" ")
+                policy = "" if option.startswith("--") else option
                 far = Path("/dev/shm") / f"nearfar-bench-{os.getpid()}"
                 words = [
                     sys.executable, "-m", "nearfar", "tier", "run", "--quiet",
                     "--near", f"{near}B", "--far", str(far),
-                    *OPTIONS.get(base, ()), *(["--policy", policy] if policy else []),
+                    *OPTIONS.get(base, ()),
+                    *(["--policy", policy] if policy else [option] if option else []),
                     "--", *words,
                 ]  # fmt: skip
             elif contender == "kit":
@@ -152,6 +154,7 @@ OPTIONS = {
     "nearfar-copy": ("--evict", "copy"),
 }
 TEXT = ("nearfar", *OPTIONS, "zram-lz4", "zram-zstd")
+SIGBUS = "nearfar --sigbus"
 
 
 def cases(quick: bool) -> list[Case]:
@@ -159,11 +162,17 @@ def cases(quick: bool) -> list[Case]:
     seconds = 0.5 if quick else 2.0
     passes = 1 if quick else 8
     return [
-        Case("random", FREE, 1, seconds, contenders=("nearfar", "zram", "loop", "kit", "dram")),
-        Case("random", ONE, 1, seconds, contenders=("nearfar", "zram", "loop", "kit")),
-        Case("random", HOGS, 1, seconds, contenders=("nearfar", "zram", "loop")),
-        Case("random", FREE, 2, seconds),
-        Case("random", FREE, 4, seconds),
+        Case(
+            "random",
+            FREE,
+            1,
+            seconds,
+            contenders=("nearfar", SIGBUS, "zram", "loop", "kit", "dram"),
+        ),
+        Case("random", ONE, 1, seconds, contenders=("nearfar", SIGBUS, "zram", "loop", "kit")),
+        Case("random", HOGS, 1, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
+        Case("random", FREE, 2, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
+        Case("random", FREE, 4, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
         Case("scan", FREE, 1, seconds),
         Case("touch", FREE, 1, seconds),
         Case("skew", FREE, 1, seconds),
@@ -192,13 +201,14 @@ def targets(all_cases: Sequence[Case]) -> list[Target]:
             found.append(Target(case, "nearfar", "dram", below))
         elif case.pattern == "random" and case.threads == 1:
             below = 1.0 if case.condition is HOGS else 0.9
-            found.append(Target(case, "nearfar", "zram", below))
-            found.append(Target(case, "nearfar", "zram", 1.3, "cpu"))
+            for ours in ("nearfar", SIGBUS):
+                found.append(Target(case, ours, "zram", below))
+                found.append(Target(case, ours, "zram", 1.3, "cpu"))
             if "kit" in case.contenders:
                 found.append(Target(case, "nearfar", "kit", 1 / 2.5))
         elif case.pattern == "random":
             if case.threads == 2:
-                found.append(Target(case, "nearfar", "zram", 1.0))
+                found.extend(Target(case, ours, "zram", 1.0) for ours in ("nearfar", SIGBUS))
         else:
             found.extend(Target(case, "nearfar", swap, 1.0) for swap in ("zram", "loop"))
     return found

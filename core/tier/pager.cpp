@@ -16,6 +16,7 @@ alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
 
 constexpr std::size_t most_foreign = 4096;
 constexpr std::size_t most_wanted_near = 4096;
+constexpr std::size_t most_arrived = 4096;
 constexpr std::uint64_t faults_between_samples = 4096;
 
 }  // namespace
@@ -35,10 +36,13 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
           most_wanted_near),
       foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
                most_foreign),
+      arrived_(os::pointer<Extents::Extent>(os::reserve(most_arrived * sizeof(Extents::Extent))),
+               most_arrived),
       limit_(control.limit_pages) {}
 
-void Pager::start(std::int32_t process, TreeBell bell) {
+void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   bell_ = bell;
+  faults_as_ = faults;
   if (!budget_.join(process)) os::fail("more than 4096 processes in one tree");
   slots_.become(budget_.index());
   table_.log().become(process);
@@ -58,9 +62,11 @@ void Pager::runs_in(int thread) {
 
 void Pager::open() {
   const os::Eviction wanted = orders_of(control_).eviction;
-  long opened = uffd_.open(wanted, os::Changes::followed);
-  if (opened == 0 && uffd_.moves())
-    opened = staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen);
+  long opened = uffd_.open(wanted, os::Changes::followed, faults_as_);
+  if (opened == 0 && uffd_.moves()) {
+    opened =
+        staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen, os::Faults::wait);
+  }
   if (opened == -EPERM) {
     os::fail(
         "userfaultfd is not permitted to this user: sysctl vm.unprivileged_userfaultfd=1, or "

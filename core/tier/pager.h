@@ -47,8 +47,8 @@ inline constexpr std::size_t most_at_once = 64;
 alignas(
     os::page_bytes) inline constinit unsigned char far_copies[most_at_once * os::page_bytes] = {};
 
-/// Keeps a region's pages near or far. One thread calls it (service.h), so it needs no lock:
-/// whoever wants something of it sends that thread a message. It allocates nothing.
+/// Keeps a region's pages near or far. One thread at a time calls it (service.h), so it needs no
+/// lock: whoever wants something of it sends the pager's thread a message. It allocates nothing.
 ///
 /// A page leaves in two steps. The kernel moves it, untouched, out of its place into staging
 /// memory ("limbo"); who touches it then gets the same page back. When its turn comes, it is
@@ -63,7 +63,7 @@ class Pager {
   /// Opens the userfaultfd, reserves the staging memory and watches the region. Ends the process
   /// with a message if that is not possible.
   /// `bell` is rung when other processes of the tree should give way.
-  void start(std::int32_t process, TreeBell bell);
+  void start(std::int32_t process, TreeBell bell, os::Faults faults);
 
   /// Tells who looks from outside which thread this is, and where the region is described.
   void runs_in(int thread);
@@ -80,6 +80,10 @@ class Pager {
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
   [[nodiscard]] bool fault(os::Place at);
+  /// Whether a fault at `at` is the pager's matter.
+  [[nodiscard]] bool has(os::Place at) const {
+    return (at >= region_.base && at < region_.base + region_.length) || has_elsewhere(at);
+  }
   /// Whether a fault could be served now; while forking, only so many can.
   [[nodiscard]] bool can_serve() const;
 
@@ -101,6 +105,7 @@ class Pager {
   /// Lets the contents of what has moved follow. True while that cannot be done, before messages
   /// have been read; nothing else may be done meanwhile but that.
   bool bring_strays();
+  [[nodiscard]] bool has_strays() const { return !strays_.empty(); }
 
   enum class Done : std::uint8_t { no, yes, later };
   /// Moves contents to unused pages elsewhere in the region, and leaves what may be left behind to
@@ -251,6 +256,7 @@ class Pager {
   void drop_strays(os::Place begin, os::Place end);
   [[nodiscard]] bool bring_stray(PageNumber page, os::Place to);
   void let_go(os::Place at);
+  [[nodiscard]] bool has_elsewhere(os::Place at) const;
 
   // Forking: pager_fork.cpp.
   [[nodiscard]] bool fault_while_forking(PageNumber page);
@@ -275,6 +281,7 @@ class Pager {
   TreeBell bell_;
   os::Uffd uffd_;  // of the region
   os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
+  os::Faults faults_as_ = os::Faults::wait;
   Strays strays_;
   bool again_ = false;  // something could not be done, as messages are to be read first
   os::PageMap page_map_;
@@ -282,6 +289,7 @@ class Pager {
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed
+  Extents arrived_;  // what has left the region and all of its pages have followed
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking

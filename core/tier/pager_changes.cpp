@@ -10,6 +10,12 @@ namespace nearfar::tier {
 
 using os::page_bytes;
 
+namespace {
+
+alignas(page_bytes) constexpr unsigned char a_page_of_zeros[page_bytes] = {};
+
+}  // namespace
+
 /// The pages of the region between two addresses that may be anywhere.
 Pager::Pages Pager::inside(os::Place begin, os::Place end) const {
   const os::Place first = std::max(begin, region_.base);
@@ -18,20 +24,16 @@ Pager::Pages Pager::inside(os::Place begin, os::Place end) const {
   return {number(first), number(last)};
 }
 
-/// madvise gives these pages back. Whether those that are near are really dropped (MADV_DONTNEED),
-/// perhaps later (MADV_FREE) or not quite yet, shows when they are touched, or should leave.
+/// madvise gives these pages back. Those that are near may still be there for a moment, or longer
+/// (MADV_FREE). They must not be taken into limbo: what is there now may not be found again. Which
+/// of them stay is not told, so they are not managed until they are touched when they are gone.
 void Pager::given_back(os::Place begin, os::Place end) {
-  may_leave(begin, end);
   drop_strays(begin, end);
-  const Pages pages = inside(begin, end);
-  for (PageNumber page = table_.next_used(pages.first, pages.last); page < pages.last;
-       page = table_.next_used(page + 1, pages.last)) {
-    if (table_.state(page) != State::near) forget(page);
-  }
+  gone(discarded(begin, end));
 }
 
-/// The same, where it is known that they will be dropped: how many of them were near. They stay
-/// charged until they are `gone`.
+/// The library gives these pages back: how many of them are near, and stay charged until they are
+/// `gone`.
 std::uint64_t Pager::discarded(os::Place begin, os::Place end) {
   may_leave(begin, end);
   const Pages pages = inside(begin, end);
@@ -110,6 +112,7 @@ bool Pager::bring_strays() {
     }
     uffd_.unregister(stray.begin, stray.end - stray.begin);
     os::advise(stray.begin, stray.end - stray.begin, MADV_DOFORK);
+    (void)arrived_.add(stray.begin, stray.end);
   }
   return false;
 }
@@ -119,6 +122,14 @@ bool Pager::bring_strays() {
 void Pager::let_go(os::Place at) {
   uffd_.unregister(at, page_bytes);
   os::advise(at, page_bytes, MADV_DOFORK);
+}
+
+/// Whether a fault outside of the region is in a mapping that has moved, or in what one grew by.
+bool Pager::has_elsewhere(os::Place at) const {
+  const os::Place page = at / page_bytes * page_bytes;
+  if (arrived_.contains(page, page + page_bytes)) return true;
+  const os::Moved filled = uffd_.copy(page, a_page_of_zeros, page_bytes);
+  return filled.bytes != 0 || filled.error == -EEXIST || filled.error == -EAGAIN;
 }
 
 /// Fills a page of a mapping that has moved, whose contents are not near. False while it cannot be.

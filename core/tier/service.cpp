@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <span>
 
 #include "tier/os/clock.h"
@@ -26,6 +27,7 @@ void Service::start() {
     held_ = os::pointer<Held>(os::reserve(most_held * sizeof(Held)));
     if (waiting_ == nullptr || held_ == nullptr) os::fail("no address space for the pager");
   }
+  one_thread_.free_in_child();
   waiting_count_ = 0;
   held_count_ = 0;
   paused_.store(0);
@@ -101,23 +103,38 @@ long Service::discard(os::Place begin, os::Place end) {
 }
 
 void Service::run() {
-  for (;;) {
+  for (;;)
+    if (!work()) sleep();
+}
+
+/// Does some of what is to be done; false if there was nothing.
+bool Service::work() {
+  bool again = false;
+  {
+    const std::lock_guard guard(one_thread_);
     finish_discards();
     read_messages();
-    if (pager_.bring_strays()) {
-      os::call(__NR_sched_yield);
-      continue;
-    }
-    const bool again = serve_faults();
-    const bool requests = serve_requests();
-    const bool ordered = pager_.follow_orders();
-    const bool evicted = pager_.evict_in_background();
-    if (again) {
-      os::call(__NR_sched_yield);  // to whoever's change is under way
-    } else if (!requests && !ordered && !evicted) {
-      sleep();
+    again = pager_.bring_strays() || serve_faults();
+    if (!again) {
+      const bool requests = serve_requests();
+      const bool ordered = pager_.follow_orders();
+      return pager_.evict_in_background() || requests || ordered;
     }
   }
+  os::call(__NR_sched_yield);  // to whoever's change is under way
+  return true;
+}
+
+bool Service::fault(os::Place at) {
+  const std::uint64_t begun = os::monotonic_ns();
+  one_thread_.lock_soon();
+  const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
+  const bool ours = !can_be || pager_.has(at);
+  const bool served = can_be && ours && pager_.fault(at);
+  one_thread_.unlock();
+  if (ours) pager_.stalled(os::monotonic_ns() - begun);
+  if (ours && !served) os::call(__NR_sched_yield);
+  return ours;
 }
 
 /// What a discard has dropped is charged no more when it is over.
@@ -326,7 +343,10 @@ void Service::sleep() {
   }
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
   if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
-  if ((polled[3].revents & POLLIN) != 0) pager_.reap_children();
+  if ((polled[3].revents & POLLIN) != 0) {
+    const std::lock_guard guard(one_thread_);
+    pager_.reap_children();
+  }
 }
 
 }  // namespace nearfar::tier

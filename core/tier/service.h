@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "tier/lock.h"
 #include "tier/pager.h"
 #include "tier/tree_bell.h"
 
@@ -34,8 +35,11 @@ struct Request {
 /// The thread that runs a pager: what the kernel tells of changes to the memory first, then faults,
 /// then requests, then eviction in the background.
 ///
-/// The program's threads never run the pager themselves. One that did could touch its own stack
-/// while that is far (a coroutine's stack is heap memory), and would wait for itself.
+/// The program's threads do not run the pager themselves. One that did could touch its own stack
+/// while that is far (a coroutine's stack is heap memory), and would wait for itself. Where the
+/// program says that it has no such stacks, a thread that gets a signal for its fault serves it in
+/// the handler, and whoever holds the lock is the pager's one thread. It is held across no call
+/// that waits for the program.
 class Service {
  public:
   /// `kept`: a descriptor that is the service's to protect, too; -1: none.
@@ -53,6 +57,10 @@ class Service {
   /// Drops what is in a range, which reads as zeros from now on: what the kernel says to it. The
   /// kernel has the pager look away first, so nothing else is asked of it.
   long discard(os::Place begin, os::Place end);
+
+  /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
+  /// it will be touched again. False if this is not managed memory.
+  [[nodiscard]] bool fault(os::Place at);
 
   /// The lowest descriptor from `from` on that the service needs; -1 if there is none.
   [[nodiscard]] int first_owned(int from);
@@ -75,6 +83,7 @@ class Service {
   static constexpr std::size_t most_held = 4096;
 
   [[noreturn]] void run();
+  [[nodiscard]] bool work();
   [[nodiscard]] Letter& take_letter();
   void ring();
   void finish_discards();
@@ -97,6 +106,7 @@ class Service {
   void sleep();
 
   Pager& pager_;
+  Lock one_thread_{};  // calls the pager
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
   os::Place* waiting_ = nullptr;  // pages that threads wait for

@@ -21,7 +21,7 @@ class Watched : public testing::Test {
   static constexpr std::size_t pages = 4;
 
   void SetUp() override {
-    const long opened = uffd_.open(Eviction::copy);
+    const long opened = uffd_.open(Eviction::copy, Changes::followed, Faults::wait);
     if (opened != 0) GTEST_SKIP() << "no userfaultfd for this user: " << opened;
     base_ = reserve(pages * page_bytes);
     ASSERT_NE(base_, 0U);

@@ -71,7 +71,8 @@ def command(
     """The command line of a run."""
     return [
         *(sys.executable, "-m", "nearfar", "tier", "run", "--near", near, "--far", str(far)),
-        *("--policy", policy, "--json", str(result), "--quiet", *options, "--", *map(str, words)),
+        *("--policy", policy, "--json", str(result), "--quiet", *options),
+        *("--", *map(str, words)),
     ]
 
 

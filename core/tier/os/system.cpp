@@ -119,14 +119,18 @@ void fail(const char* what, long error) noexcept {
 }
 
 std::uint64_t block_signals() noexcept {
-  const std::uint64_t all = ~std::uint64_t{0};
+  const std::uint64_t all = ~fault_signals;
   std::uint64_t before = 0;
-  call(__NR_rt_sigprocmask, SIG_SETMASK, word(&all), word(&before), sizeof before);
+  change_signals(SIG_SETMASK, &all, &before);
   return before;
 }
 
 void restore_signals(std::uint64_t before) noexcept {
-  call(__NR_rt_sigprocmask, SIG_SETMASK, word(&before), 0, sizeof before);
+  change_signals(SIG_SETMASK, &before, nullptr);
+}
+
+long change_signals(int how, const std::uint64_t* set, std::uint64_t* before) noexcept {
+  return call(__NR_rt_sigprocmask, how, word(set), word(before), sizeof(std::uint64_t));
 }
 
 }  // namespace nearfar::tier::os

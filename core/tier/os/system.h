@@ -97,9 +97,15 @@ void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 /// Writes "nearfar tier: WHAT" to standard error and ends the process.
 [[noreturn]] void fail(const char* what, long error = 0) noexcept;
 
-/// Blocks every signal; returns what was blocked before, for `restore_signals`.
+/// Signals by which faults are served, a bit each as the kernel has them: nothing blocks them but
+/// in threads that touch no managed memory. Set before there is any.
+inline constinit std::uint64_t fault_signals = 0;
+
+/// Blocks every signal but those of faults; returns what was blocked before, for `restore_signals`.
 [[nodiscard]] std::uint64_t block_signals() noexcept;
 void restore_signals(std::uint64_t before) noexcept;
+/// Changes which signals are blocked, as rt_sigprocmask(2).
+long change_signals(int how, const std::uint64_t* set, std::uint64_t* before) noexcept;
 
 /// Blocks every signal for its lifetime: a handler must not run while a lock of ours is held.
 class SignalsBlocked {

@@ -1,6 +1,7 @@
 #include "tier/os/thread.h"
 
 #include <sched.h>
+#include <signal.h>
 
 namespace nearfar::tier::os {
 namespace {
@@ -49,8 +50,11 @@ int start_thread(void (*run)(void*), void* argument) noexcept {
   *pointer<Place>(local + 2 * sizeof(Place)) = local;
   constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                          CLONE_SYSVSEM | CLONE_SETTLS;
-  const SignalsBlocked for_the_new_thread;
+  const std::uint64_t all = ~std::uint64_t{0};  // those of faults, too: it has none
+  std::uint64_t before = 0;
+  change_signals(SIG_SETMASK, &all, &before);
   const long thread = clone_onto(flags, word(local), word(local), run, argument);
+  restore_signals(before);
   return thread > 0 ? static_cast<int>(thread) : 0;
 }
 

@@ -56,7 +56,7 @@ long open_descriptor(int& device) noexcept {
 
 }  // namespace
 
-long Uffd::open(Eviction wanted, Changes changes) noexcept {
+long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
   // A descriptor that has refused features takes no others, so each attempt has its own.
   for (const bool moves : {true, false}) {
     if (wanted == (moves ? Eviction::copy : Eviction::move)) continue;
@@ -67,7 +67,9 @@ long Uffd::open(Eviction wanted, Changes changes) noexcept {
     moves_ = moves;
     // Who lets pages leave by being copied drops them from their place, which it would be told of.
     const bool followed = moves && changes == Changes::followed;
-    if (agree((moves ? feature_move : feature_protect) | (followed ? feature_changes : 0)))
+    const std::uint64_t signalled = faults == Faults::signal ? UFFD_FEATURE_SIGBUS : 0;
+    if (agree((moves ? feature_move : feature_protect) | (followed ? feature_changes : 0) |
+              signalled))
       return 0;
     close();
   }

@@ -20,6 +20,10 @@ enum class Waking : bool { later, at_once };
 /// Whether who changes registered memory waits until that has been read, too.
 enum class Changes : bool { unseen, followed };
 
+/// What becomes of a thread that touches a missing page: it waits until the page is filled, also
+/// inside a system call, or it gets SIGBUS at once, and EFAULT from a system call.
+enum class Faults : bool { wait, signal };
+
 /// What a userfaultfd tells.
 struct Message {
   enum class Kind : std::uint8_t {
@@ -62,11 +66,12 @@ class Uffd {
   /// Opens one, the first or another in a forked child, that also waits inside system calls. -EPERM
   /// if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel cannot do what is
   /// wanted. Changes can be followed only where pages leave by being moved.
-  [[nodiscard]] long open(Eviction wanted, Changes changes) noexcept;
+  [[nodiscard]] long open(Eviction wanted, Changes changes, Faults faults) noexcept;
   /// Opens from the same device as another.
-  [[nodiscard]] long open_beside(const Uffd& other, Eviction wanted, Changes changes) noexcept {
+  [[nodiscard]] long open_beside(const Uffd& other, Eviction wanted, Changes changes,
+                                 Faults faults) noexcept {
     device_ = other.device_;
-    return open(wanted, changes);
+    return open(wanted, changes, faults);
   }
   void close() noexcept;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }

@@ -69,7 +69,7 @@ os::Eviction possible_eviction() {
   os::Eviction eviction = wanted_eviction();
   if (eviction == os::Eviction::best) {
     os::Uffd tried;
-    const bool opened = tried.open(eviction) == 0;
+    const bool opened = tried.open(eviction, os::Changes::unseen, os::Faults::wait) == 0;
     if (opened) eviction = tried.moves() ? os::Eviction::move : os::Eviction::copy;
     if (opened) tried.close();
     if (tried.device() >= 0) os::call(__NR_close, tried.device());
@@ -132,6 +132,7 @@ bool find_launch(Launch& launch) {
     launch.control = number(at);
     launch.far = number(at);
     launch.bell = number(at);
+    launch.sigbus = number(at);
     return true;
   }
   if (!started_with("NEARFAR_TIER_NEAR", value, sizeof value)) return false;
@@ -147,7 +148,7 @@ bool find_launch(Launch& launch) {
 
 Launch open_launch(const Launch& launch) {
   if (launch.process == os::call(__NR_getpid)) return launch;  // the first process of its tree
-  Launch own{.process = launch.process};
+  Launch own{.process = launch.process, .sigbus = launch.sigbus};
   own.control = os::open_of(launch.process, launch.control);
   if (own.control == -EACCES || own.control == -EPERM)
     os::fail(

@@ -10,6 +10,7 @@ struct Launch {
   int control = 0;
   int far = 0;
   int bell = 0;
+  int sigbus = 0;  ///< 1: threads serve their faults themselves, in a handler of SIGBUS
 };
 
 /// The launch that this process belongs to: that of `nearfar tier run` (NEARFAR_TIER), or a new one

@@ -9,6 +9,7 @@
 #include "policy/replacement/registry.h"
 #include "tier/lock.h"
 #include "tier/orders.h"
+#include "tier/preload/sigbus.h"
 
 namespace nearfar::tier::preload {
 namespace {
@@ -128,7 +129,9 @@ Runtime* start() {
                     first ? launch.control : -1);
   const Extents free(reserve_array<Extents::Extent>(most_free_ranges), most_free_ranges);
   std::construct_at(&space.value, base, length, free, service.value);
-  pager.value.start(os::number_in_proc(), TreeBell(launch.bell));
+  if (launch.sigbus != 0) serve_faults_by_signal(service.value);
+  pager.value.start(os::number_in_proc(), TreeBell(launch.bell),
+                    launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
   service.value.start();
   return std::construct_at(&started.value, pager.value, service.value, space.value, control,
                            launch);

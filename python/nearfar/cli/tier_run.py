@@ -80,6 +80,12 @@ def add_arguments(parser: Parser) -> None:
         help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
     )
     parser.add_argument(
+        "--sigbus",
+        action="store_true",
+        help="each thread brings its pages in itself, in a handler of SIGBUS: faster, for programs "
+        "that compute in memory. A system call that is given far memory fails with EFAULT",
+    )
+    parser.add_argument(
         "--record-faults",
         metavar="FILE",
         help="a file to be made of what the policy is told and answers, for tier replay",
@@ -109,10 +115,21 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         raise InputError(
             "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
         )
-    if possible_eviction(args.evict) == COPY:
+    copied = possible_eviction(args.evict) == COPY
+    if copied and args.sigbus:
+        raise InputError(
+            "--sigbus: pages leave by being copied here, expected such that are moved "
+            "(--evict move, Linux 6.8); leave one of the two out"
+        )
+    if copied:
         complain(
             "tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
             "(O_DIRECT, buffers registered with io_uring)"
+        )
+    if args.sigbus and not args.quiet:
+        complain(
+            "warning: --sigbus: a system call that is given far memory fails with EFAULT; without "
+            "the option it waits until the memory is near"
         )
     return launch(
         program.file,
@@ -125,6 +142,7 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         delay=args.emulate,
         policy=args.policy or DEFAULT_POLICY,
         record_faults=args.record_faults,
+        sigbus=args.sigbus,
     )
 
 
@@ -142,6 +160,8 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
     if args.record_faults is not None:
         raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
+    if args.sigbus:
+        raise InputError("--sigbus: is for --backend uffd; swap has the kernel serve faults")
     from nearfar.tier.swapped import run_swapped
 
     policy = args.policy or DEFAULT_POLICY

@@ -40,6 +40,7 @@ def run(
     policy: str = DEFAULT_POLICY,
     record_faults: str | None = None,
     delay: control.Delay = NO_DELAY,
+    sigbus: bool = False,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
@@ -47,9 +48,10 @@ def run(
     is as tier.far has it; `compress`, of control.COMPRESSIONS, is what far pages are compressed
     with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
     POLICIES, says which page leaves; what it is told and answers goes into a new file
-    `record_faults`. `delay` is charged for what moves from or to far memory. Raises InputError for
-    a program that cannot be managed, a near memory that is too small, far memory that cannot be, an
-    unknown policy, or a file that is there; NearfarError if this machine cannot.
+    `record_faults`. `delay` is charged for what moves from or to far memory. With `sigbus`,
+    threads bring their pages in themselves. Raises InputError for a program that cannot be managed, a
+    near memory that is too small, far memory that cannot be, an unknown policy, or a file that is
+    there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
@@ -64,7 +66,7 @@ def run(
         far_memory(place) as far_file,
         _shared(near_bytes, policy, fault_log, delay, compression, eviction) as (memory, bell),
     ):
-        environment = _environment(memory, far_file, bell)
+        environment = _environment(memory, far_file, bell, sigbus)
         kills = kills_for_memory()
         with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
             process = subprocess.Popen(
@@ -76,12 +78,12 @@ def run(
         return Outcome(status, limit, policy, control.counts(memory), lacked, compression, eviction)
 
 
-def _environment(memory: int, far_file: int, bell: int) -> dict[str, str]:
+def _environment(memory: int, far_file: int, bell: int, sigbus: bool) -> dict[str, str]:
     libraries = [preloaded(), *os.environ.get("LD_PRELOAD", "").split()]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),
-        "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}:{bell}",
+        "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}:{bell}:{int(sigbus)}",
     }
 
 

@@ -1,0 +1,78 @@
+"""Threads that bring their pages in themselves (`--sigbus`) find in memory what others find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nearfar.cli.main import main
+from tiered import MIB, PROGRAMS, compiled, native, needs_tier, run_tiered
+
+BENCH = PROGRAMS.parents[1] / "bench"
+SIGBUS = ("--sigbus",)
+
+
+def without_times(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith(("wall", "cpu"))]
+
+
+@needs_tier
+@pytest.mark.parametrize(
+    "name",
+    ["sigbus", "past_advice", "past_mappings", "past_remaps", "given_back", "remaps",
+     "libc_syscall", "grows_break", "protections", "forks_under_writes"],
+)  # fmt: skip
+def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, name: str) -> None:
+    program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
+    ran = run_tiered(tmp_path, "2MiB", program, policy="fifo", options=SIGBUS).covered()
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["near_peak_bytes"] <= 2 * MIB + MIB
+
+
+@needs_tier
+@pytest.mark.parametrize(
+    ("pattern", "size", "near"), [("options", "32", "8MiB"), ("itemsets", "6", "4MiB")]
+)
+def test_programs_that_compute_in_memory_find_the_same(
+    tmp_path: Path, pattern: str, size: str, near: str
+) -> None:
+    sources = [str(BENCH / f"tier_{name}.c") for name in ("kit", "heaps")]
+    program = compiled(BENCH / "tier_programs.c", tmp_path / "programs", "-O2", *sources, "-lm")
+    words = (program, pattern, size, "1", "1")
+    waited = run_tiered(tmp_path, near, *words).covered()
+    signalled = run_tiered(tmp_path, near, *words, options=SIGBUS).covered()
+    expected = without_times(native(*words))
+    assert without_times(waited.out) == expected
+    assert without_times(signalled.out) == expected
+    assert signalled.counts["copies_in"] > 0
+    assert signalled.counts["over_budget"] == 0
+
+
+@needs_tier
+def test_threads_of_an_openmp_program_find_the_same(tmp_path: Path) -> None:
+    source = PROGRAMS / "programs" / "mapreduce.c"
+    program = compiled(source, tmp_path / "mapreduce", "-fopenmp", "-O2")
+    ran = run_tiered(tmp_path, "8MiB", program, options=SIGBUS).covered()
+    assert ran.out == native(program)
+
+
+@needs_tier
+def test_what_the_option_costs_is_said_at_the_start(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tier", "run", "--near", "8MiB", "--far", str(tmp_path / "far"), "--sigbus", "--"]
+    main([*words, str(tmp_path / "missing")])
+    assert "EFAULT" not in capfd.readouterr().err
+    main([*words, "true"])
+    assert capfd.readouterr().err.startswith(
+        "nearfar: warning: --sigbus: a system call that is given far memory fails with EFAULT"
+    )
+
+
+def test_the_kernels_swap_serves_no_faults_by_signals(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["tier", "run", "--near", "8MiB", "--backend", "swap", "--sigbus", "--", "true"]
+    assert main(words) == 2
+    assert capfd.readouterr().err == (
+        "nearfar: --sigbus: is for --backend uffd; swap has the kernel serve faults\n"
+    )
