@@ -33,6 +33,7 @@ enum class Count : std::uint8_t {
   delayed_ns,  ///< what these delays took, as measured
   filled_drops,  ///< pages that left without a copy, as one word over and over
   window_touches,  ///< of first_touches, those that the kernel served without the pager
+  huge_moves,      ///< times that 2 MiB were moved as one
   count
 };
 

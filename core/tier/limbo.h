@@ -30,6 +30,17 @@ class Limbo {
     ++pages_;
   }
 
+  /// How many pages there is room for behind `align`.
+  [[nodiscard]] std::size_t room_aligned(std::size_t alignment) const {
+    const std::size_t skipped = (alignment - next_position() % alignment) % alignment;
+    return span_ + skipped < capacity_ ? capacity_ - span_ - skipped : 0;
+  }
+  /// Leaves positions empty, so that the next page takes a multiple of `alignment`.
+  void align(std::size_t alignment) {
+    for (; next_position() % alignment != 0; ++span_) ring_[next_position()] = no_page;
+    (void)oldest();
+  }
+
   [[nodiscard]] PageNumber at(std::size_t position) const { return ring_[position]; }
 
   /// The position of the oldest page, past positions that are empty; `capacity()` if there is none.

@@ -38,7 +38,10 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
                most_foreign),
       arrived_(os::pointer<Extents::Extent>(os::reserve(most_arrived * sizeof(Extents::Extent))),
                most_arrived),
-      limit_(control.limit_pages) {}
+      limit_(control.limit_pages) {
+  const std::size_t words = WholeGroups::words(table.size());
+  whole_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
+}
 
 void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   bell_ = bell;
@@ -86,11 +89,13 @@ void Pager::watch() {
   open();
   const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  const long staging = region_.staging == 0 ? os::map(0, length, PROT_READ | PROT_WRITE, flags)
-                                            : os::map(region_.staging, length,
-                                                      PROT_READ | PROT_WRITE, flags | MAP_FIXED);
-  if (staging < 0) os::fail("no address space for the staging memory", staging);
-  region_.staging = static_cast<os::Place>(staging);
+  if (region_.staging == 0) {
+    constexpr std::size_t alignment = huge_pages * page_bytes;
+    region_.staging = (os::reserve(length + alignment) + alignment - 1) / alignment * alignment;
+  }
+  const long staging = os::map(region_.staging, length, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
+  if (region_.staging == 0 || staging < 0)
+    os::fail("no address space for the staging memory", staging);
   os::advise(region_.staging, length, MADV_NOHUGEPAGE);
   os::advise(region_.staging, length, MADV_DONTFORK);
   // What is moved, and only that, comes from watched memory.

@@ -21,6 +21,7 @@
 #include "tier/strays.h"
 #include "tier/streams.h"
 #include "tier/tree_bell.h"
+#include "tier/whole_groups.h"
 #include "tier/windows.h"
 
 namespace nearfar::tier {
@@ -206,6 +207,7 @@ class Pager {
   std::size_t displace_run(PageNumber first, std::size_t count);
   void refused(PageNumber page, long error);
   [[nodiscard]] os::Moved copy_to(os::Place to, os::Place from, std::size_t length) const;
+  void write_staged(std::size_t position);
   std::size_t drain(std::size_t most);
   /// Pages on their way out, in the order in which they came into limbo.
   struct Leaving {
@@ -231,6 +233,12 @@ class Pager {
   [[nodiscard]] bool forget_contents(PageNumber page);
   [[nodiscard]] std::size_t batch() const;
   [[nodiscard]] std::uint64_t low_watermark() const;
+
+  // Huge pages that leave as one: pager_whole.cpp.
+  [[nodiscard]] bool moves_whole() const;
+  [[nodiscard]] std::size_t choose_group(std::span<PageNumber, huge_pages> chosen);
+  [[nodiscard]] std::size_t displace_group(PageNumber first, std::size_t& done);
+  [[nodiscard]] std::size_t drain_whole();
 
   // Orders: pager_orders.cpp.
   void follow(std::uint32_t generation);
@@ -277,6 +285,7 @@ class Pager {
   Limbo limbo_;
   Streams streams_;
   Windows windows_;
+  WholeGroups whole_;
   Children children_;
   TreeBell bell_;
   os::Uffd uffd_;  // of the region

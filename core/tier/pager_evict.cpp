@@ -41,7 +41,9 @@ std::size_t Pager::batch() const {
 }
 
 std::uint64_t Pager::low_watermark() const {
-  const std::uint64_t part = budget_.limit() / 32;
+  // Where windows of 2 MiB are a 32nd of it, one is free with what the table takes for it.
+  const std::uint64_t limit = budget_.limit();
+  const std::uint64_t part = limit / 32 + (moves_whole() ? limit / 256 : 0);
   return part < smallest_batch ? smallest_batch : part;
 }
 
@@ -80,7 +82,7 @@ std::size_t Pager::evict() {
   const std::size_t room = limbo_.capacity() - limbo_.span();
   const std::size_t wanted = batch();
   const std::size_t displaced = displace(room < wanted ? room : wanted);
-  const std::size_t done = displaced == wanted ? displaced : displaced + drain(wanted);
+  const std::size_t done = displaced >= wanted ? displaced : displaced + drain(wanted);
   if (done != 0 || windows_.size() == 0) return done;
   close_all_windows();
   return 1;
@@ -94,12 +96,22 @@ std::size_t Pager::displace(std::size_t most) {
     std::array<PageNumber, largest_batch> chosen;
     const std::size_t wanted = std::min({most - done, tries, chosen.size()});
     std::size_t count = 0;
-    while (count < wanted && (chosen[count] = table_.evict()) != no_page) ++count;
-    if (count == 0) break;
+    PageNumber of_group = no_page;  // filled as one, which may leave as one
+    while (count < wanted && of_group == no_page) {
+      const PageNumber page = table_.evict();
+      if (page == no_page) break;
+      if (moves_whole() && whole_.has(page)) {
+        of_group = page;
+      } else {
+        chosen[count++] = page;
+      }
+    }
+    if (count == 0 && of_group == no_page) break;
     tries -= count;
     // In the order of addresses, so that those side by side are moved at once.
     std::sort(chosen.begin(), chosen.begin() + count);
     done += displace_all({chosen.data(), count});
+    if (of_group != no_page) tries -= std::min(tries, displace_group(of_group, done));
   }
   return done;
 }
@@ -127,10 +139,16 @@ std::size_t Pager::displace_all(std::span<const PageNumber> chosen) {
 /// first is taken care of.
 std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
   const std::size_t position = limbo_.next_position();
-  const std::size_t run = std::min(count, limbo_.capacity() - position);
-  os::Moved moved = uffd_.moves()
-                        ? staging_uffd_.move(staged(position), place(first), run * page_bytes)
-                        : copy_to(staged(position), place(first), run * page_bytes);
+  std::size_t run = std::min(count, limbo_.capacity() - position);
+  const auto displaced = [&] {
+    return uffd_.moves() ? staging_uffd_.move(staged(position), place(first), run * page_bytes)
+                         : copy_to(staged(position), place(first), run * page_bytes);
+  };
+  os::Moved moved = displaced();
+  while (moved.error == -EINVAL && run > 1) {  // parts of it are protected otherwise, or locked
+    run /= 2;
+    moved = displaced();
+  }
   if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_) {
     // Shared since a fork: as if the program had written to it, the page gets a copy of its own.
     os::advise(place(first), page_bytes, MADV_POPULATE_WRITE);
@@ -163,6 +181,7 @@ void Pager::refused(PageNumber page, long error) {
 
 /// Finishes up to `most` of the pages that have been in limbo longest; how many.
 std::size_t Pager::drain(std::size_t most) {
+  if (const std::size_t done = drain_whole(); done != 0) return done;
   Leaving leaving{};
   std::size_t position = limbo_.oldest();
   for (std::size_t left = limbo_.span(); left > 0 && leaving.count < most; --left) {
@@ -174,6 +193,15 @@ std::size_t Pager::drain(std::size_t most) {
   for (std::size_t i = 0; i < leaving.count; i += leaving.run(i))
     release_staged(leaving.positions[i], leaving.run(i));
   return leaving.count;
+}
+
+/// Writes a batch that lies side by side in limbo.
+void Pager::write_staged(std::size_t position) {
+  Leaving leaving{};
+  for (; leaving.count < largest_batch; ++leaving.count)
+    leaving.positions[leaving.count] = position + leaving.count;
+  read_far_copies(leaving);
+  write_out(leaving);
 }
 
 /// Reads what the far file has of these pages, what lies side by side there at once.

@@ -95,6 +95,8 @@ void Pager::close_window(std::size_t i) {
       huge += run.huge ? pages : 0;
       for (std::size_t page = 0; page < pages; ++page)
         arrived(static_cast<PageNumber>(number(run.begin) + page));
+      for (std::size_t page = 0; run.huge && page < pages; page += huge_pages)
+        whole_.add(static_cast<PageNumber>(number(run.begin) + page));
     }
   }
   budget_.release(window.pages() - present);

@@ -15,7 +15,7 @@ from tiered import PROGRAMS, WAYS, compiled, needs_tier, run_tiered
 
 SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "120"))
 SEED = os.environ.get("NEARFAR_STRESS_SEED", str(os.getpid()))
-SIZES = (("2MiB", 3, 2000), ("4MiB", 4, 6000), ("16MiB", 6, 12000))
+SIZES = (("2MiB", 3, 2000), ("4MiB", 4, 6000), ("16MiB", 6, 12000), ("64MiB", 6, 12000))
 
 
 @pytest.fixture(scope="module")

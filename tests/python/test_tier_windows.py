@@ -17,7 +17,7 @@ needs_huge = pytest.mark.skipif(
 pytestmark = [needs_tier, needs_huge]
 CASES = (
     "pressed", "given-back", "freed", "own-madvise", "unmapped", "own-munmap", "moved",
-    "protected", "locked", "forked", "threads", "kernel", "counted", "mappings",
+    "protected", "locked", "forked", "threads", "kernel", "counted", "mappings", "part",
 )  # fmt: skip
 
 
@@ -36,6 +36,12 @@ def test_nothing_is_lost_of_what_was_granted(
     assert ran.out == "ok\n", ran.err
     assert ran.counts["near_peak_bytes"] <= 64 * MIB + MIB
     assert ran.counts["window_touches"] > 0
+    assert ran.counts["huge_moves"] > 0
+
+
+def test_what_was_filled_in_order_leaves_two_mib_at_a_time(tmp_path: Path, windows: Path) -> None:
+    counts = run_tiered(tmp_path, "64MiB", windows, "pressed", policy="fifo").covered().counts
+    assert counts["huge_moves"] * 512 > 0.5 * counts["evictions"]
 
 
 def touched(tmp_path: Path, near: str, windows: Path, case: str) -> Tiered:

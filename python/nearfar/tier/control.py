@@ -46,6 +46,7 @@ COUNTS = (
     "delayed_ns",
     "filled_drops",
     "window_touches",
+    "huge_moves",
 )
 
 _LIMIT_AT = 8

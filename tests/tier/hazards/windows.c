@@ -190,6 +190,43 @@ static void sparse(void) {
   for (size_t i = 0; i < 40; ++i) check("a page among many", other + i * 512 * PAGE, 1, 8);
 }
 
+/* Memory that was filled 64 pages at a time. */
+static void check_blocks(const char* what, const char* from, size_t pages) {
+  for (size_t i = 0; i + 64 <= pages; i += 64) check(what, from + i * PAGE, 64, 10);
+}
+
+/* Groups that have just left, or are about to, are used, given back and shared in part. */
+static void used_in_part(void) {
+  for (int round = 0; round < 6; ++round) {
+    char* other = fresh(MUCH);
+    for (size_t i = 0; i < MUCH; i += 64) {
+      fill(other + i * PAGE, 64, 10);
+      if (i < 20000) continue;
+      const size_t behind = i - (size_t)round * 1500 - 12000;
+      check("a page that left lately", other + (behind / 64 * 64) * PAGE, 1, 10);
+      fill(other + (behind / 64 * 64) * PAGE, 1, 10);
+    }
+    const size_t part = 15000 + (size_t)round * 700;
+    must(madvise(other + part * PAGE, (size_t)333 * PAGE, MADV_DONTNEED) == 0, "madvise");
+    const pid_t child = fork();
+    must(child >= 0, "fork");
+    if (child == 0) {
+      check_blocks("the child's memory", other, 5000);
+      check("the child's memory given back", other + part * PAGE, 333, 0);
+      _exit(0);
+    }
+    must(mprotect(other + (size_t)5000 * PAGE, (size_t)77 * PAGE, PROT_READ) == 0, "mprotect");
+    fill(other + (size_t)6000 * PAGE, 2000, 10);
+    must(status_of(child) == 0, "the child");
+    check_blocks("memory before what was given back", other, 5952);
+    check("memory that was written since", other + (size_t)6000 * PAGE, 2000, 10);
+    check("memory given back", other + part * PAGE, 333, 0);
+    check("memory behind it", other + (part + 1000) / 64 * 64 * PAGE, 1, 10);
+    must(munmap(other, (size_t)MUCH * PAGE) == 0, "munmap");
+  }
+  check_all("what was filled first");
+}
+
 static size_t mappings(void) {
   FILE* file = fopen("/proc/self/maps", "r");
   must(file != NULL, "maps");
@@ -229,6 +266,7 @@ int main(int count, char** words) {
   if (strcmp(what, "kernel") == 0) read_by_the_kernel();
   if (strcmp(what, "counted") == 0) counted();
   if (strcmp(what, "sparse") == 0) sparse();
+  if (strcmp(what, "part") == 0) used_in_part();
   if (strcmp(what, "mappings") == 0) in_few_mappings();
   puts("ok");
   return 0;
