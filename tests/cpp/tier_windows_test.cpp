@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "tier/limbo.h"
+#include "tier/whole_groups.h"
+
 namespace nearfar::tier {
 namespace {
 
@@ -53,6 +58,40 @@ TEST(Windows, AreFoundByAnyPageAndTakenInTheOrderOfTheirGrant) {
   EXPECT_EQ(windows[0].pages(), 512U);
   while (!windows.full()) windows.add({4096, 4608});
   EXPECT_EQ(windows.size(), Windows::most);
+}
+
+TEST(WholeGroups, AreKnownByAnyOfTheirPages) {
+  constexpr std::size_t pages = 200 * huge_pages;
+  std::vector<std::uint64_t> bits(WholeGroups::words(pages));
+  WholeGroups groups(bits.data());
+  groups.add(70 * huge_pages + 3);
+  groups.add(199 * huge_pages);
+  EXPECT_TRUE(groups.has(71 * huge_pages - 1));
+  EXPECT_FALSE(groups.has(71 * huge_pages));
+  EXPECT_FALSE(groups.has(6 * huge_pages));
+  groups.remove(70 * huge_pages);
+  EXPECT_FALSE(groups.has(70 * huge_pages + 3));
+  EXPECT_TRUE(groups.has(pages - 1));
+}
+
+TEST(Limbo, AlignsWhatComesNextAndLosesNothingBeforeIt) {
+  Limbo limbo(1024);
+  for (PageNumber page = 0; page < 600; ++page) limbo.push(page);
+  EXPECT_EQ(limbo.room_aligned(512), 0U);
+  for (std::size_t i = 0; i < 300; ++i) limbo.remove(limbo.oldest());
+  EXPECT_EQ(limbo.room_aligned(512), 300U);
+  for (std::size_t i = 0; i < 212; ++i) limbo.remove(limbo.oldest());
+  ASSERT_EQ(limbo.room_aligned(512), 512U);
+  limbo.align(512);
+  EXPECT_EQ(limbo.next_position(), 0U);
+  for (PageNumber page = 1000; page < 1512; ++page) limbo.push(page);
+  EXPECT_TRUE(limbo.full());
+  EXPECT_EQ(limbo.pages(), 600U);
+  EXPECT_EQ(limbo.at(limbo.oldest()), 512U);
+  for (std::size_t i = 0; i < 88; ++i) limbo.remove(limbo.oldest());
+  EXPECT_EQ(limbo.oldest(), 0U);
+  EXPECT_EQ(limbo.span(), 512U);
+  EXPECT_EQ(limbo.at(0), 1000U);
 }
 
 }  // namespace
