@@ -199,29 +199,63 @@ TEST(Regret, KeepsPartOfALoopThatDoesNotFit) {
   EXPECT_LT(misses("regret"), misses("s3-fifo"));
 }
 
+TEST(Regret, ForgetsAPhaseThatHasEnded) {
+  // Pages 0 to 399 for long, then others, of which near memory holds most.
+  Visits all;
+  Rng rng(5);
+  for (int phase = 0; phase < 6; ++phase) {
+    for (int i = 0; i < 20'000; ++i) {
+      const double at = rng.uniform();
+      all.access(static_cast<std::uint64_t>(phase % 3 * 400 + at * at * at * 400), false);
+    }
+  }
+  const auto misses = [&](const std::string& policy) {
+    return replay(all, {.policy = policy, .near = 320, .limbo = 20}).misses();
+  };
+  EXPECT_LT(misses("regret"), misses("s3-fifo"));
+  EXPECT_LT(misses("regret"), misses("raminate"));
+}
+
 TEST(ReuseTable, UseAtRandomLeavesTheGuessAsItIs) {
-  ReuseTable table(1024);
+  ReuseTable table;
   // Of a hundred pages used once in 1000 on average, followed for long.
   for (int round = 0; round < 400; ++round) {
-    for (std::size_t age = 0; age < 18; ++age) {
+    for (std::size_t age = 0; age < ReuseTable::ages; ++age) {
       table.passed(3, age, 10'000, 1.0F / 1000);
       for (int use = 0; use < 10; ++use) table.used(3, age);
     }
-    table.refresh();
+    table.refresh(3);
   }
-  EXPECT_NEAR(table.factor(3, 0), 1, 0.05);
+  for (std::size_t age = 0; age < ReuseTable::ages; ++age) {
+    EXPECT_NEAR(table.worth(3, age), 1, 0.05) << age;
+  }
 }
 
 TEST(ReuseTable, ExpectsWhatIsDueBeforeWhatWasJustUsed) {
-  ReuseTable table(1024);
+  ReuseTable table;
   // A loop: nothing is used at ages 0 to 7, everything at 8.
   for (int round = 0; round < 100; ++round) {
     for (std::size_t age = 0; age < 8; ++age) table.passed(3, age, 10'000, 1.0F / 400);
     table.passed(3, 8, 1'000, 1.0F / 400);
     for (int use = 0; use < 200; ++use) table.used(3, 8);
-    table.refresh();
+    table.refresh(3);
   }
-  EXPECT_GT(table.factor(3, 0), 3 * table.factor(3, 8));
+  EXPECT_GT(table.worth(3, 8), 3 * table.worth(3, 0));
+  for (std::size_t age = 0; age < 8; ++age) EXPECT_GT(table.worth(3, age + 1), table.worth(3, age));
+}
+
+TEST(ReuseTable, WhereManyHaveDiedAPageIsWorthWhatThoseOfItsAgeStillBring) {
+  ReuseTable table;
+  // As guessed at ages 0 to 7, later never.
+  for (int round = 0; round < 400; ++round) {
+    for (std::size_t age = 0; age < ReuseTable::ages; ++age) {
+      table.passed(3, age, 10'000, 1.0F / 1000);
+      for (int use = 0; age < 8 && use < 10; ++use) table.used(3, age);
+    }
+    table.refresh(3);
+  }
+  EXPECT_NEAR(table.worth(3, 4), 1, 0.05);
+  EXPECT_LT(table.worth(3, 8), 0.05);
 }
 
 TEST(Paging, RefusesLimboThatLeavesNoPageResident) {

@@ -14,7 +14,7 @@ namespace nearfar::policy {
 
 /// Where a policy is made, but for what it keeps of pages: it allocates nothing itself.
 struct ReplacementStorage {
-  alignas(8) std::array<std::byte, 8192> bytes;
+  alignas(8) std::array<std::byte, 24576> bytes;
 };
 
 using MakeReplacement = Replacement& (*)(ReplacementStorage & at, PageIndex capacity);

@@ -43,8 +43,8 @@ class Replacement {
   /// What it keeps of each page, a multiple of 4.
   [[nodiscard]] virtual std::size_t bytes_per_page() const = 0;
   /// Where it keeps that, before any event: `bytes_per_page` for each page that there will be,
-  /// zeros at first. Of pages that never came nothing is written. Called again when all of it has
-  /// been copied elsewhere, as it is.
+  /// zeros at first. Beyond the highest page that came nothing is written. Called again when all of
+  /// it has been copied elsewhere, as it is.
   virtual void keep_in(void* records) = 0;
 
   /// A page that is neither resident nor in limbo was touched and comes in, for the first time or

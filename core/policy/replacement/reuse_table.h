@@ -8,34 +8,39 @@ namespace nearfar::policy {
 
 /// What has been learnt of when pages are used again, from all of them together.
 ///
-/// Pages are told apart by *kind*, the mean interval between their uses in half octaves (one kind
-/// more is of pages used once only), and by *age*, the time since their last use, in half octaves
-/// too. Whoever keeps the table brings for each page a plain guess of its *rate* of use. A cell
-/// (kind, age) adds up the uses that happened there, the page-time spent there, and the uses that
-/// the guesses promised for that time.
-///
-/// From a row of cells follows how long a page of that age waits for its next use: the hazard of a
+/// Pages are told apart by *kind*, the mean interval between their uses in half octaves and how
+/// many uses that mean is over (one kind more is of pages used once only), and by *age*, the time
+/// since their last use, in half octaves too. Whoever keeps the table brings for each page a plain
+/// guess of its *rate* of use. A cell (kind, age) adds up the uses that happened there, the
+/// page-time spent there, and the uses that the guesses promised for that time. The hazard of a
 /// cell is the guess times uses over promises (with one use and one promise before any were seen,
-/// so that an unknown cell is as guessed), and the wait at an age is the mean over the cells ahead.
-/// `factor` is that wait over the guessed one. Where use is at random it is 1 throughout; in a
-/// loop it is large for pages just used and small for those about to be; of a phase that has
-/// ended it grows with age, page by page forgotten as others have been.
+/// so that an unknown cell is as guessed).
+///
+/// From a row of hazards follows what a page of that age is worth in near memory: the most uses in
+/// a time that it can give, kept for as long as that is best. Gittins ("Bandit processes and
+/// dynamic allocation indices", JRSS B 41, 1979) has shown that for the choice among several with
+/// such futures this ratio is the one to go by. Where the hazard falls with age it is the hazard of
+/// the moment: a page that may belong to a phase that has ended is worth what those of its age
+/// still bring, however long the dead among them would wait. In a loop it is the inverse of the
+/// time to come, small for pages just used and large for those about to be. `worth` is that ratio
+/// over the guessed rate, 1 where use is at random.
 ///
 /// Old sums fade, by a twenty-fifth at each `refresh`. Only additions, multiplications and
 /// divisions: the same on every machine.
 class ReuseTable {
  public:
-  static constexpr std::size_t kinds = 14;
-  static constexpr std::size_t used_once = kinds - 1;
+  static constexpr std::size_t intervals = 13;
+  static constexpr std::size_t certainties = 4;
+  static constexpr std::size_t used_once = intervals * certainties;
+  static constexpr std::size_t kinds = used_once + 1;
   static constexpr std::size_t ages = 24;
 
-  explicit ReuseTable(std::uint32_t capacity) { resize(capacity); }
+  ReuseTable();
 
-  /// Ages and intervals are told apart from a 32nd and an eighth of so much time on.
-  void resize(std::uint32_t capacity);
-
-  [[nodiscard]] std::size_t kind_of(float mean_interval) const;
-  [[nodiscard]] std::size_t age_of(std::uint32_t time) const;
+  /// Of a page with so many intervals seen; their mean is told apart from 16 on.
+  [[nodiscard]] static std::size_t kind_of(float mean_interval, unsigned intervals_seen);
+  /// Told apart from 4 on.
+  [[nodiscard]] static std::size_t age_of(float time);
 
   /// A page of that kind was used at that age.
   void used(std::size_t kind, std::size_t age) { cells_[kind][age].uses += 1; }
@@ -45,13 +50,11 @@ class ReuseTable {
     cells_[kind][age].promised += time * rate;
   }
 
-  /// Works out the factors anew, and lets what they come from fade.
-  void refresh();
+  /// Works out anew what pages of one kind are worth, and lets what it comes from fade.
+  void refresh(std::size_t kind);
 
-  /// Expected time to the next use over what the guessed rate says.
-  [[nodiscard]] float factor(std::size_t kind, std::size_t age) const {
-    return factors_[kind][age];
-  }
+  /// Most uses in a time over what the guessed rate says.
+  [[nodiscard]] float worth(std::size_t kind, std::size_t age) const { return worth_[kind][age]; }
 
  private:
   struct Cell {
@@ -60,11 +63,8 @@ class ReuseTable {
     float promised = 0;
   };
 
-  [[nodiscard]] float first_time(std::size_t age) const;
-
-  float unit_ = 1;  ///< where the second age begins
   std::array<std::array<Cell, ages>, kinds> cells_{};
-  std::array<std::array<float, ages>, kinds> factors_{};
+  std::array<std::array<float, ages>, kinds> worth_{};
 };
 
 }  // namespace nearfar::policy
