@@ -53,7 +53,7 @@ void Link::go_on(Index index, DataHandle data, Tick now) {
 /// A state that changes is written with the data that were read.
 void Link::give_away(Index index, DataHandle data, Tick now) {
   Flight& flight = flights_[index];
-  directory_->set_away(flight.request.address, true);
+  directory_->set_away(flight.address, true);
   ++directory_writes_;
   ++flight.parts;
   flight.data = data;
