@@ -208,6 +208,7 @@ class Pager {
   void refused(PageNumber page, long error);
   [[nodiscard]] os::Moved copy_to(os::Place to, os::Place from, std::size_t length) const;
   void write_staged(std::size_t position);
+  [[nodiscard]] bool is_nowhere(os::Place at) const;
   std::size_t drain(std::size_t most);
   /// Pages on their way out, in the order in which they came into limbo.
   struct Leaving {

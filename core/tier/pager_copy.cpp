@@ -34,7 +34,16 @@ os::Moved Pager::copy_to(os::Place to, os::Place from, std::size_t length) const
     os::advise(to + dropped, length - dropped, MADV_DONTNEED);
   }
   if (dropped != 0) return {dropped, 0};
-  return {0, os::resident(from) ? -EINVAL : -ENOENT};
+  return {0, is_nowhere(from) ? -ENOENT : -EINVAL};
+}
+
+/// Whether a resident page is nowhere any more, not swapped out either: then zeros can be put
+/// there.
+bool Pager::is_nowhere(os::Place at) const {
+  alignas(page_bytes) static constexpr unsigned char zeros[page_bytes] = {};
+  if (uffd_.copy(at, zeros, page_bytes).bytes == 0) return false;
+  os::advise(at, page_bytes, MADV_DONTNEED);
+  return true;
 }
 
 /// Gives memory back. Nothing tells of that here, so that no thread but the pager's may do it.

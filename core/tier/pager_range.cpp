@@ -95,11 +95,11 @@ Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
   // left in its place the program's thread gives back next.
   const void* contents = os::pointer(place(from));
   if (!uffd_.moves()) {  // which would have told that there is nothing
-    contents = far_copies;
-    if (own_memory_.read(place(from), far_copies, page_bytes) == 0) {
+    if (is_nowhere(place(from))) {
       forget(from);
       return Done::no;
     }
+    if (own_memory_.read(place(from), far_copies, page_bytes) != 0) contents = far_copies;
   }
   const os::Moved copied = uffd_.copy(place(to), contents, page_bytes);
   if (copied.error == -EAGAIN) return Done::later;

@@ -1,7 +1,7 @@
 """Every operation on memory at once, on several threads, with every page's contents known.
 
-NEARFAR_STRESS_SECONDS says for how long in all: 60 here, 1800 in `make stress`. The seed is another
-one at each run, NEARFAR_STRESS_SEED a certain one.
+NEARFAR_STRESS_SECONDS says for how long in all: 120 here, 1800 in `make stress`. The seed is
+another one at each run, NEARFAR_STRESS_SEED a certain one.
 """
 
 from __future__ import annotations
