@@ -1,8 +1,8 @@
 // First touches that the kernel serves by itself. A program that fills memory from one end to the
 // other is given the next 2 MiB and more ahead of its touches: charged, no longer watched, and in
-// huge pages. That costs it a fifteenth of a page at a time, and its later accesses fewer misses
-// of the TLB. In small pages a window would not pay: the kernel's own fault takes longer than the
-// pager's copy of zeros to 32 pages at once (docs/tiering.md has the figures).
+// huge pages: one fault instead of 512, and fewer misses of the TLB later. In small pages a window
+// would not pay: the kernel's own fault takes longer than the pager's copy of zeros to 32 pages at
+// once, a page.
 
 #include "tier/pager.h"
 
