@@ -12,9 +12,7 @@ namespace nearfar::tier {
 using os::page_bytes;
 
 /// Whether staging memory has room for a huge page beside others, and the kernel moves it as one.
-bool Pager::moves_whole() const {
-  return uffd_.moves() && limbo_.capacity() >= 2 * huge_pages;
-}
+bool Pager::moves_whole() const { return uffd_.moves() && limbo_.capacity() >= 2 * huge_pages; }
 
 /// Has the policy name more pages behind the first, as long as they are of the same group; how many
 /// there are then. All of them, or what came in between, are to leave.

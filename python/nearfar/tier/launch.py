@@ -49,9 +49,9 @@ def run(
     with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
     POLICIES, says which page leaves; what it is told and answers goes into a new file
     `record_faults`. `delay` is charged for what moves from or to far memory. With `sigbus`,
-    threads bring their pages in themselves. Raises InputError for a program that cannot be managed, a
-    near memory that is too small, far memory that cannot be, an unknown policy, or a file that is
-    there; NearfarError if this machine cannot.
+    threads bring their pages in themselves. Raises InputError for a program that cannot be
+    managed, a near memory that is too small, far memory that cannot be, an unknown policy, or a
+    file that is there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
