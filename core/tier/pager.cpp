@@ -146,7 +146,7 @@ void Pager::use(PageNumber page) {
 
 bool Pager::bring_in(PageNumber page) {
   const State from = table_.state(page);
-  if (from == State::fresh && open_window(page)) return true;
+  if (from == State::fresh) open_window(page);
   std::size_t count = 1;
   const std::size_t wanted = streams_.wanted(page);
   while (count < wanted && page + count < table_.size() &&

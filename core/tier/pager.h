@@ -191,8 +191,8 @@ class Pager {
   bool take_back(PageNumber page);
 
   // Windows: pager_windows.cpp.
-  [[nodiscard]] bool open_window(PageNumber page);
-  [[nodiscard]] bool grant(Windows::Window window);
+  void open_window(PageNumber touched);
+  void grant(Windows::Window window);
   void close_window(std::size_t i);
   void close_windows(PageNumber begin, PageNumber end);
   void close_all_windows();

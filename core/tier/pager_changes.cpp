@@ -64,6 +64,9 @@ void Pager::unmapped(os::Place begin, os::Place end) {
 /// A mapping has moved, and what was near with it. What was not follows, and then the mapping is
 /// the program's own matter: its addresses are the kernel's choice, not those of the region.
 void Pager::moved(os::Place begin, os::Place end, os::Place to) {
+  // Threads that serve their own faults have been seen to find zeros while contents follow.
+  if (faults_as_ == os::Faults::signal)
+    os::fail("the program has moved memory past libc, which --sigbus does not follow");
   may_leave(begin, end);
   Strays::Stray part;
   while (strays_.cut(begin, end, part)) {

@@ -38,6 +38,7 @@ Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length) {
   const PageNumber first = number(from);
   const PageNumber last = number(from + length);
   close_windows(first, last);
+  close_windows(number(to), number(to + length));
   for (PageNumber page = table_.next_used(first, last); page < last;
        page = table_.next_used(page + 1, last)) {
     const PageNumber target = number(to) + (page - first);

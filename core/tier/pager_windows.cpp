@@ -1,8 +1,8 @@
 // First touches that the kernel serves by itself. A program that fills memory from one end to the
-// other is given the next 2 MiB and more ahead of its touches: charged, no longer watched, and in
-// huge pages: one fault instead of 512, and fewer misses of the TLB later. In small pages a window
-// would not pay: the kernel's own fault takes longer than the pager's copy of zeros to 32 pages at
-// once, a page.
+// other is given what lies behind the 2 MiB that it begins, 2 MiB and more, ahead of its touches:
+// charged, no longer watched, and in huge pages: one fault instead of 512, and fewer misses of the
+// TLB later. In small pages a window would not pay: the kernel's own fault takes longer than the
+// pager's copy of zeros to 32 pages at once, a page.
 
 #include "tier/pager.h"
 
@@ -17,23 +17,25 @@ constexpr PageNumber pages_of_evidence = 64;
 /// Windows that were filled, and none of it in huge pages: the kernel has none, or not for this.
 constexpr unsigned most_in_vain = 8;
 
-/// Linux 6.1's MADV_COLLAPSE, which older headers lack.
-constexpr int collapse = 25;
+alignas(page_bytes) constexpr unsigned char a_page_of_zeros[page_bytes] = {};
 
 }  // namespace
 
-/// Grants the fresh pages from `page` on, which was touched, and wakes who waits; false if they are
-/// to come as others do.
-bool Pager::open_window(PageNumber page) {
-  if (!huge_ || page % huge_pages != 0 || page < pages_of_evidence) return false;
-  const std::size_t before = windows_.find(page - 1, page);
+/// A fresh page was touched: grants what lies behind its group, if the program fills memory in
+/// order. The group itself comes as others do, as the touch has left a table for small pages behind
+/// there, of which a huge page cannot take the place.
+void Pager::open_window(PageNumber touched) {
+  if (!huge_ || touched % huge_pages != 0 || touched < pages_of_evidence) return;
+  const std::size_t before = windows_.find(touched - 1, touched);
   std::size_t grown = 0;
   if (before != windows_.size()) {
     grown = windows_[before].pages();
   } else {
-    for (PageNumber i = page - pages_of_evidence; i < page; ++i)
-      if (table_.state(i) == State::fresh) return false;
+    for (PageNumber i = touched - pages_of_evidence; i < touched; ++i)
+      if (table_.state(i) == State::fresh) return;
   }
+  const auto page = static_cast<PageNumber>(touched + huge_pages);
+  if (page >= table_.size()) return;
   std::size_t count = window_pages(grown, budget_.limit(), budget_.free(), low_watermark());
   count = std::min<std::size_t>(count, table_.size() - page);
   const PageNumber used = table_.next_used(page, static_cast<PageNumber>(page + count));
@@ -42,15 +44,15 @@ bool Pager::open_window(PageNumber page) {
   const os::Place end = begin + count * page_bytes;
   if (count == 0 || foreign_.overlaps(begin, end) ||
       windows_.find(page, number(end)) != windows_.size())
-    return false;
-  return grant({.begin = page, .end = number(end)});
+    return;
+  grant({.begin = page, .end = number(end)});
 }
 
-bool Pager::grant(Windows::Window window) {
+void Pager::grant(Windows::Window window) {
   const std::size_t most_table = window.pages() / huge_pages * table_.most_use();
   const std::size_t charged = window.pages() + most_table;
   const bool modest = window.pages() <= modest_window(budget_.limit());
-  if (modest ? !reserve(charged) : !budget_.try_charge(charged)) return false;
+  if (modest ? !reserve(charged) : !budget_.try_charge(charged)) return;
   if (windows_.full()) close_window(0);
   const os::Place begin = place(window.begin);
   const std::size_t length = window.pages() * page_bytes;
@@ -58,16 +60,13 @@ bool Pager::grant(Windows::Window window) {
   if (uffd_.unregister(begin, length) != 0) {
     os::advise(begin, length, MADV_NOHUGEPAGE);
     budget_.release(charged);
-    return false;
+    return;
   }
-  // The touch has left a table for small pages behind, of which a huge page takes the place now.
-  os::advise(begin, huge_pages * page_bytes, collapse);
   std::size_t table_pages = 0;
   for (PageNumber page = window.begin; page < window.end; page += huge_pages)
     table_pages += table_.use(page);
   budget_.release(most_table - table_pages);
   windows_.add(window);
-  return true;
 }
 
 /// Watches a window's pages again: those that were touched are resident, the others give their

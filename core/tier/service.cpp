@@ -112,8 +112,8 @@ bool Service::work() {
   bool again = false;
   {
     const std::lock_guard guard(one_thread_);
-    finish_discards();
     read_messages();
+    finish_discards();  // before faults: who touches what it has discarded is charged anew
     again = pager_.bring_strays() || serve_faults();
     if (!again) {
       const bool requests = serve_requests();
@@ -128,6 +128,7 @@ bool Service::work() {
 bool Service::fault(os::Place at) {
   const std::uint64_t begun = os::monotonic_ns();
   one_thread_.lock_soon();
+  finish_discards();
   const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
   const bool ours = !can_be || pager_.has(at);
   const bool served = can_be && ours && pager_.fault(at);

@@ -70,11 +70,11 @@ TEST_F(Watched, WhoWritesToAProtectedPageWaits) {
   ASSERT_EQ(uffd_.protect(page(0), page_bytes), 0);
   auto* const at = pointer<volatile unsigned char>(page(0));
   std::thread writer([at] { *at = 7; });
-  std::array<Place, 1> waiting{};
+  std::array<Message, Uffd::most_read> waiting{};
   pollfd event{.fd = uffd_.descriptor(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&event, 1, -1), 1);
-  ASSERT_EQ(uffd_.read(waiting.data(), waiting.size()), 1U);
-  EXPECT_EQ(waiting[0] / page_bytes * page_bytes, page(0));
+  ASSERT_EQ(uffd_.read(waiting), 1U);
+  EXPECT_EQ(waiting[0].begin / page_bytes * page_bytes, page(0));
   EXPECT_EQ(*at, 1);
   uffd_.unprotect(page(0), page_bytes);
   writer.join();

@@ -90,7 +90,9 @@ def test_calls_by_number_are_followed(hazard: Hazard) -> None:
 
 
 @pytest.mark.parametrize("what", ["advice", "mappings", "remaps"])
-def test_memory_changed_past_libc_is_followed(hazard: Hazard, what: str) -> None:
+def test_memory_changed_past_libc_is_followed(hazard: Hazard, way: str, what: str) -> None:
+    if way == "copied":
+        pytest.skip("the kernel does not tell of it where pages are copied, as documented")
     lost_nothing(hazard(f"past_{what}"))
 
 

@@ -20,8 +20,8 @@ def without_times(text: str) -> list[str]:
 @needs_tier
 @pytest.mark.parametrize(
     "name",
-    ["sigbus", "past_advice", "past_mappings", "past_remaps", "given_back", "remaps",
-     "libc_syscall", "grows_break", "protections", "forks_under_writes"],
+    ["sigbus", "past_advice", "past_mappings", "given_back", "remaps", "libc_syscall",
+     "grows_break", "protections", "forks_under_writes"],
 )  # fmt: skip
 def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, name: str) -> None:
     program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
@@ -31,13 +31,22 @@ def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, name: 
 
 
 @needs_tier
+def test_a_program_that_moves_memory_past_libc_is_ended(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "hazards" / "past_remaps.c", tmp_path / "past_remaps")
+    ran = run_tiered(tmp_path, "2MiB", program, policy="fifo", options=SIGBUS)
+    assert (ran.out, ran.status) == ("", 1)
+    said = "the program has moved memory past libc, which --sigbus does not follow\n"
+    assert ran.err.endswith(f"nearfar tier: {said}")
+
+
+@needs_tier
 @pytest.mark.parametrize(
     ("pattern", "size", "near"), [("options", "32", "8MiB"), ("itemsets", "6", "4MiB")]
 )
 def test_programs_that_compute_in_memory_find_the_same(
     tmp_path: Path, pattern: str, size: str, near: str
 ) -> None:
-    sources = [str(BENCH / f"tier_{name}.c") for name in ("kit", "heaps")]
+    sources = [str(BENCH / f"tier_{name}.c") for name in ("kit", "options", "itemsets")]
     program = compiled(BENCH / "tier_programs.c", tmp_path / "programs", "-O2", *sources, "-lm")
     words = (program, pattern, size, "1", "1")
     waited = run_tiered(tmp_path, near, *words).covered()

@@ -41,7 +41,7 @@ def test_nothing_is_lost_of_what_was_granted(
 
 def test_what_was_filled_in_order_leaves_two_mib_at_a_time(tmp_path: Path, windows: Path) -> None:
     counts = run_tiered(tmp_path, "64MiB", windows, "pressed", policy="fifo").covered().counts
-    assert counts["huge_moves"] * 512 > 0.5 * counts["evictions"]
+    assert counts["huge_moves"] * 512 > 0.25 * counts["evictions"]
 
 
 def touched(tmp_path: Path, near: str, windows: Path, case: str) -> Tiered:
@@ -52,8 +52,8 @@ def touched(tmp_path: Path, near: str, windows: Path, case: str) -> Tiered:
 
 def test_memory_filled_in_order_hardly_faults_where_it_fits(tmp_path: Path, windows: Path) -> None:
     counts = touched(tmp_path, "1GiB", windows, "mappings").counts
-    assert counts["window_touches"] > 0.9 * counts["first_touches"]
-    assert counts["faults"] < counts["first_touches"] / 500
+    assert counts["window_touches"] > 0.85 * counts["first_touches"]
+    assert counts["faults"] < counts["first_touches"] / 200
     assert counts["evictions"] == 0
 
 

@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -121,9 +123,18 @@ long change_mask(int how, const sigset_t* set, sigset_t* before) {
   return error;
 }
 
+/// A write of what was printed would fail if it had become far.
+void keep_standard_streams_near() {
+  static char input[BUFSIZ];
+  static char output[BUFSIZ];
+  setvbuf(stdin, input, _IOFBF, sizeof input);
+  setvbuf(stdout, output, isatty(STDOUT_FILENO) != 0 ? _IOLBF : _IOFBF, sizeof output);
+}
+
 }  // namespace
 
 void serve_faults_by_signal(Service& service) {
+  keep_standard_streams_near();
   struct KernelAction before{};
   os::call(__NR_rt_sigaction, SIGBUS, 0, os::word(&before), sizeof before.mask);
   program_action.sa_handler = SIG_DFL;
