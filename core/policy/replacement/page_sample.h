@@ -40,7 +40,7 @@ class SampledReplacement : public Replacement {
     const Record record = records_[from];
     leave(from);
     forget(from);
-    static_cast<typename Record::Facts&>(records_[to]) = record;
+    static_cast<Record::Facts&>(records_[to]) = static_cast<const Record::Facts&>(record);
     if (record.resident == 0) return;
     enter(to);
     if (record.aside != 0) put_aside(to);
@@ -111,7 +111,7 @@ class SampledReplacement : public Replacement {
     if (record.aside != 0) --waiting_;
     record.resident = record.aside = 0;
   }
-  void forget(PageIndex page) { static_cast<typename Record::Facts&>(records_[page]) = {}; }
+  void forget(PageIndex page) { static_cast<Record::Facts&>(records_[page]) = {}; }
   void put_aside(PageIndex page) {
     records_[page].aside = 1;
     ++waiting_;

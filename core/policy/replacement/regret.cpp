@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 
@@ -180,7 +181,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
     const float horizon = 64 * turnover_;
     const float before = static_cast<float>(intervals(page)) * horizon / (horizon + interval) *
                          explained(page, interval);
-    const auto whole = static_cast<std::uint32_t>(before + 0.5F);
+    const auto whole = static_cast<std::uint32_t>(std::floor(before + 0.5F));
     if (intervals(page) != 0 && whole == 0) {
       record.uses = 1;
       record.interval = 0;
