@@ -1,6 +1,6 @@
 """Every operation on memory at once, on several threads, with every page's contents known.
 
-NEARFAR_STRESS_SECONDS says for how long in all: 60 here, 1800 in `make stress`. The seed is
+NEARFAR_STRESS_SECONDS says for how long in all: 120 here, 1800 in `make stress`. The seed is
 another one at each run, NEARFAR_STRESS_SEED a certain one.
 """
 
@@ -13,7 +13,7 @@ import pytest
 
 from tiered import PROGRAMS, WAYS, compiled, needs_tier, run_tiered
 
-SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "60"))
+SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "120"))
 SEED = os.environ.get("NEARFAR_STRESS_SEED", str(os.getpid()))
 SIZES = (("2MiB", 3, 2000), ("4MiB", 4, 6000), ("16MiB", 6, 12000), ("64MiB", 6, 12000))
 
