@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -68,17 +69,17 @@ TEST_F(Watched, MemoryIsReadUpToTheFirstPageThatIsMissing) {
 TEST_F(Watched, WhoWritesToAProtectedPageWaits) {
   bring_in(0, 1);
   ASSERT_EQ(uffd_.protect(page(0), page_bytes), 0);
-  auto* const at = pointer<volatile unsigned char>(page(0));
-  std::thread writer([at] { *at = 7; });
+  const std::atomic_ref<unsigned char> at(*pointer<unsigned char>(page(0)));
+  std::thread writer([at] { at.store(7); });
   std::array<Message, Uffd::most_read> waiting{};
   pollfd event{.fd = uffd_.descriptor(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&event, 1, -1), 1);
   ASSERT_EQ(uffd_.read(waiting), 1U);
   EXPECT_EQ(waiting[0].begin / page_bytes * page_bytes, page(0));
-  EXPECT_EQ(*at, 1);
+  EXPECT_EQ(at.load(), 1);
   uffd_.unprotect(page(0), page_bytes);
   writer.join();
-  EXPECT_EQ(*at, 7);
+  EXPECT_EQ(at.load(), 7);
 }
 
 TEST_F(Watched, WhatIsCopiedIsNotMoved) {
