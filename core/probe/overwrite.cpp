@@ -8,13 +8,13 @@
 namespace nearfar::probe {
 namespace {
 
-constexpr Bytes access_bytes = 256;
+constexpr Bytes write_bytes = 256;
 constexpr std::uint64_t writes_between_polls = 4096;
 
 }  // namespace
 
 OverwriteTimes overwrite(const Memory& memory, const OverwriteRequest& request, const Poll& poll) {
-  if (request.region == 0 || request.region % access_bytes != 0 || request.region > memory.size()) {
+  if (request.region == 0 || request.region % write_bytes != 0 || request.region > memory.size()) {
     throw InputError("overwrite: the region is not of whole 256 B, or larger than the memory");
   }
   OverwriteTimes times;
@@ -29,10 +29,10 @@ OverwriteTimes overwrite(const Memory& memory, const OverwriteRequest& request, 
         for (std::uint64_t i = 0; i < request.writes; ++i) {
           if (i % writes_between_polls == 0 && !member.carry_on()) return;
           const std::uint64_t start = start_cycles();
-          store(memory.base() + at, access_bytes, i);
+          store(memory.base() + at, write_bytes, i);
           fence(request.fence);
           times.ns.push_back(clock.ns(stop_cycles() - start));
-          at = at + access_bytes == request.region ? 0 : at + access_bytes;
+          at = at + write_bytes == request.region ? 0 : at + write_bytes;
         }
       },
       poll);

@@ -17,8 +17,6 @@ constexpr PageNumber pages_of_evidence = 64;
 /// Windows that were filled, and none of it in huge pages: the kernel has none, or not for this.
 constexpr unsigned most_in_vain = 8;
 
-alignas(page_bytes) constexpr unsigned char a_page_of_zeros[page_bytes] = {};
-
 }  // namespace
 
 /// A fresh page was touched: grants what lies behind its group, if the program fills memory in

@@ -9,9 +9,9 @@ namespace nearfar::sim::persistence {
 namespace {
 
 /// One version of each line.
-class Chosen final : public CrashState {
+class ChosenVersions final : public CrashState {
  public:
-  Chosen(const Program& program, const OneThread& thread)
+  ChosenVersions(const Program& program, const OneThread& thread)
       : program_(program), thread_(thread), number_(program.size()) {
     for (const Program::Line& line : program.lines()) {
       for (std::uint32_t i = 0; i < line.stores.size(); ++i) number_[line.stores[i]] = i;
@@ -46,7 +46,7 @@ class Chosen final : public CrashState {
 
 /// Goes through a box as an odometer does.
 template <typename Visit>
-void every_state(const OneThread::Box& box, Chosen& state, const Visit& visit) {
+void every_state(const OneThread::Box& box, ChosenVersions& state, const Visit& visit) {
   std::vector<std::uint32_t> open;
   for (std::uint32_t line = 0; line < box.lines.size(); ++line) {
     state.versions[line] = &box.lines[line].all()[box.first(line)];
@@ -67,7 +67,7 @@ void every_state(const OneThread::Box& box, Chosen& state, const Visit& visit) {
   }
 }
 
-void draw_state(const OneThread::Box& box, Chosen& state, Rng& rng) {
+void draw_state(const OneThread::Box& box, ChosenVersions& state, Rng& rng) {
   for (std::uint32_t line = 0; line < box.lines.size(); ++line) {
     state.versions[line] = &box.lines[line].all()[box.first(line) + rng.below(box.count(line))];
   }
@@ -83,7 +83,7 @@ Answer visit_one_thread(const Program& program, const Question& question, const 
   thread.boxes([&](const OneThread::Box& box) { combinations += box.size(); });
   answer.combinations = combinations;
 
-  Chosen state(program, thread);
+  ChosenVersions state(program, thread);
   ImageSet seen;
   const auto once = [&] {
     if (seen.add(state.print())) visit(state);
