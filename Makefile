@@ -49,14 +49,14 @@ test: test-cpp test-python ## all tests, C++ and Python
 .PHONY: test-cpp
 test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 	@scripts/need gtest
-	@$(call build,release)
+	@$(call build,release,nearfar_tests)
 	@$(call run-tests,release)
 
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
 	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio? gdb?
-	@$(call build,release)
-	@$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
+	@$(call build,release,check_trace)
+	@$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: sanitize
 sanitize: test-asan test-tsan ## the C++ tests under the address, undefined-behaviour and thread sanitizers

@@ -92,7 +92,7 @@ def test_getting_keys_from_redis_is_mostly_waiting_for_caches_and_tlbs() -> None
         assert text == native(words, ENVIRONMENT)[0]
         return largest(ran).core.stack_ps
 
-    few, many = stack("80"), stack("3280")
+    few, many = stack("80"), stack("1280")
     gets = {cause: many[cause] - few[cause] for cause in many}
     misses = gets["tlb"] + gets["l2"] + gets["l3"] + gets["memory"]
     assert misses > max(gets["base"], gets["branch"])

@@ -49,7 +49,7 @@ def random_program(seed: int, threads: int, length: int) -> CrashProgram:
 
 
 @pytest.mark.parametrize("eadr", [False, True], ids=["adr", "eadr"])
-@pytest.mark.parametrize(("threads", "length", "count"), [(1, 7, 300), (2, 6, 200), (3, 5, 60)])
+@pytest.mark.parametrize(("threads", "length", "count"), [(1, 7, 150), (2, 6, 100), (3, 5, 60)])
 def test_the_states_are_those_of_a_machine_played_step_by_step(
     threads: int, length: int, count: int, eadr: bool
 ) -> None:

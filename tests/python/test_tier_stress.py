@@ -1,7 +1,7 @@
 """Every operation on memory at once, on several threads, with every page's contents known.
 
-NEARFAR_STRESS_SECONDS says for how long in all: 60 here, 1800 in `make stress`. The seed is
-another one at each run, NEARFAR_STRESS_SEED a certain one.
+NEARFAR_STRESS_SECONDS says for how long in all: 60 here, 1800 in `make stress`; longer if not all
+has happened by then. The seed is another one at each run, NEARFAR_STRESS_SEED a certain one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ CASES = [
     for way in WAYS
     if SECONDS > 60 or way == "moved" or (way == "copied") == (size[0] == "64MiB")
 ]
+# What a run must have seen. With much near memory on a busy machine that takes several.
+EVERYTHING = ("forks", "copies_out", "second_chances", "clean_drops", "zero_drops", "pinned")
+MOST_ROUNDS = 5
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +41,15 @@ def test_nothing_is_lost_while_everything_is_done_to_memory(
     seconds = SECONDS // len(CASES)
     words = [stress, SEED, f"{seconds}s", str(threads), str(pages)]
     # What a device writes may be lost where pages are copied, as documented.
-    unpinned = ["unpinned"] if way == "copied" else []
-    ran = run_tiered(
-        tmp_path, near, *words, *unpinned, options=WAYS[way], cwd=tmp_path, timeout=seconds + 200
-    )
-    assert ran.out == "ok\n", f"seed {SEED}: {ran.out}{ran.err}"
-    ran.covered()
-    for what in ("forks", "copies_out", "second_chances", "clean_drops", "zero_drops", "pinned"):
-        assert ran.counts[what] > 0, what
+    words += ["unpinned"] if way == "copied" else []
+    happened = dict.fromkeys(EVERYTHING, 0)
+    for _ in range(MOST_ROUNDS):
+        ran = run_tiered(
+            tmp_path, near, *words, options=WAYS[way], cwd=tmp_path, timeout=seconds + 200
+        )
+        assert ran.out == "ok\n", f"seed {SEED}: {ran.out}{ran.err}"
+        ran.covered()
+        happened = {what: times + ran.counts[what] for what, times in happened.items()}
+        if all(happened.values()):
+            return
+    raise AssertionError(f"after {MOST_ROUNDS} rounds: {happened}")
