@@ -64,6 +64,21 @@ def test_a_node_that_is_not_there_is_refused_with_those_that_are(
 
 
 @needs_tier
+@pytest.mark.parametrize(
+    ("name", "meant"), [("compresed", "compressed"), ("compres:zstd", "compressed"),
+                        ("anonymus", "anonymous")],
+)  # fmt: skip
+def test_a_name_that_is_nearly_one_is_no_file(
+    refused: Callable[..., str], name: str, meant: str, tmp_path: Path
+) -> None:
+    said = refused("tier", "run", "--near", "8MiB", "--far", name, "--", "true")
+    assert f"found {name}, expected FILE" in said
+    assert f"did you mean {meant}?" in said
+    with far_memory(str(tmp_path / name)):
+        pass  # in a folder it is a file's name
+
+
+@needs_tier
 def test_a_folder_as_far_file_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     said = refused("tier", "run", "--near", "8MiB", "--far", str(tmp_path), "--", "true")
     assert "found a folder, expected the name of a new file" in said

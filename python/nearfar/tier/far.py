@@ -82,7 +82,18 @@ def _open(name: str) -> int:
         return os.memfd_create("nearfar-far")
     if name.startswith(NODE):
         return _on_node(_node(name))
+    _refuse_misspelt(name)
     return _new_file(name)
+
+
+def _refuse_misspelt(name: str) -> None:
+    """A file without a folder that is called nearly as what is no file was hardly meant."""
+    hint = "" if "/" in name else suggestion(name.partition(":")[0], (ANONYMOUS, COMPRESSED))
+    if hint:
+        raise InputError(
+            f"--far: found {name}, expected FILE, {ANONYMOUS}, node:N or {COMPRESSED}{hint} "
+            f"(a file of that name: ./{name})"
+        )
 
 
 def _new_file(name: str) -> int:
