@@ -81,10 +81,12 @@ class Pager {
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
   [[nodiscard]] bool fault(os::Place at);
-  /// Whether a fault at `at` is the pager's matter.
-  [[nodiscard]] bool has(os::Place at) const {
-    return (at >= region_.base && at < region_.base + region_.length) || has_elsewhere(at);
+  /// Whether the program has managed memory at `at`.
+  [[nodiscard]] bool manages(os::Place at) const {
+    return is_ours(at / os::page_bytes * os::page_bytes);
   }
+  /// Whether a fault at `at` is the pager's matter.
+  [[nodiscard]] bool has(os::Place at) const { return manages(at) || has_elsewhere(at); }
   /// Whether a fault could be served now; while forking, only so many can.
   [[nodiscard]] bool can_serve() const;
 

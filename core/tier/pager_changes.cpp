@@ -127,7 +127,8 @@ void Pager::let_go(os::Place at) {
   os::advise(at, page_bytes, MADV_DOFORK);
 }
 
-/// Whether a fault outside of the region is in a mapping that has moved, or in what one grew by.
+/// Whether a fault where memory is not managed is in a mapping that has moved, or in what one grew
+/// by.
 bool Pager::has_elsewhere(os::Place at) const {
   const os::Place page = at / page_bytes * page_bytes;
   if (arrived_.contains(page, page + page_bytes)) return true;

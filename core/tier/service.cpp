@@ -125,17 +125,27 @@ bool Service::work() {
   return true;
 }
 
-bool Service::fault(os::Place at) {
+bool Service::fault(os::Place at, Unmanaged& last) {
   const std::uint64_t begun = os::monotonic_ns();
   one_thread_.lock_soon();
   finish_discards();
   const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
   const bool ours = !can_be || pager_.has(at);
   const bool served = can_be && ours && pager_.fault(at);
+  if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
+  const bool unmanaged = !ours && is_unmanaged(at, last);
   one_thread_.unlock();
   if (ours) pager_.stalled(os::monotonic_ns() - begun);
   if (ours && !served) os::call(__NR_sched_yield);
-  return ours;
+  return !unmanaged;
+}
+
+/// Whether memory that is not managed was not when it was touched either: the thread has touched it
+/// since it was last seen to be so, and nothing has become managed or ceased to be in between.
+bool Service::is_unmanaged(os::Place at, Unmanaged& last) const {
+  const bool again = last.at == at && last.changes == changes_;
+  last = {.at = at, .changes = changes_};
+  return again;
 }
 
 /// What a discard has dropped is charged no more when it is over.
@@ -194,9 +204,11 @@ void Service::follow(const os::Message& change) {
       }
       break;
     case os::Message::Kind::unmapped:
+      ++changes_;
       pager_.unmapped(change.begin, change.end);
       break;
     case os::Message::Kind::moved:
+      ++changes_;
       pager_.moved(change.begin, change.end, change.to);
       break;
     case os::Message::Kind::fault:
@@ -291,8 +303,10 @@ Service::Answer Service::serve(const Request& request) {
     case Request::Kind::move:
       return pager_.move(request.begin, request.end, request.length);
     case Request::Kind::cover:
+      ++changes_;
       return said(pager_.cover(request.begin, request.end));
     case Request::Kind::uncover:
+      ++changes_;
       pager_.uncover(request.begin, request.end);
       break;
     case Request::Kind::discard:

@@ -32,6 +32,12 @@ struct Request {
   std::size_t length = 0;
 };
 
+/// What a thread remembers of its last fault that was not the pager's matter when it was looked at.
+struct Unmanaged {
+  os::Place at = 0;
+  std::uint64_t changes = 0;  ///< of what is managed, until then
+};
+
 /// The thread that runs a pager: what the kernel tells of changes to the memory first, then faults,
 /// then requests, then eviction in the background.
 ///
@@ -59,8 +65,9 @@ class Service {
   long discard(os::Place begin, os::Place end);
 
   /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
-  /// it will be touched again. False if this is not managed memory.
-  [[nodiscard]] bool fault(os::Place at);
+  /// it will be touched again. False if the fault is not for managed memory: only the second time
+  /// in a row, as what was managed when it was touched may since have become another mapping.
+  [[nodiscard]] bool fault(os::Place at, Unmanaged& last);
 
   /// The lowest descriptor from `from` on that the service needs; -1 if there is none.
   [[nodiscard]] int first_owned(int from);
@@ -84,6 +91,7 @@ class Service {
 
   [[noreturn]] void run();
   [[nodiscard]] bool work();
+  [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
   [[nodiscard]] Letter& take_letter();
   void ring();
   void finish_discards();
@@ -107,6 +115,7 @@ class Service {
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
+  std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
   os::Place* waiting_ = nullptr;  // pages that threads wait for

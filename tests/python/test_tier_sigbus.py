@@ -20,8 +20,8 @@ def without_times(text: str) -> list[str]:
 @needs_tier
 @pytest.mark.parametrize(
     "name",
-    ["sigbus", "past_advice", "past_mappings", "given_back", "remaps", "libc_syscall",
-     "grows_break", "protections", "forks_under_writes"],
+    ["sigbus", "file_over_managed", "past_advice", "past_mappings", "given_back", "remaps",
+     "libc_syscall", "grows_break", "protections", "forks_under_writes"],
 )  # fmt: skip
 def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, name: str) -> None:
     program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)

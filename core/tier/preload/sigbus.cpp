@@ -47,6 +47,9 @@ struct KernelAction {
 
 Service* pager_service = nullptr;
 
+// Where no library has to be asked for it, which would allocate.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Unmanaged last_unmanaged;
+
 Lock of_program;
 struct sigaction program_action;  // what the program wants done about SIGBUS
 
@@ -66,7 +69,7 @@ struct sigaction take_program_action() {
   return action;
 }
 
-/// A SIGBUS that is none of ours: a file that was cut short, or one that somebody has sent.
+/// A SIGBUS that is none of ours: behind the end of a file, or one that somebody has sent.
 void hand_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = take_program_action();
   const bool sent = info->si_code <= 0;
@@ -90,7 +93,8 @@ void hand_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_sigbus(int signal, siginfo_t* info, void* context) {
-  if (info->si_code != BUS_ADRERR || !pager_service->fault(os::place(info->si_addr)))
+  if (info->si_code != BUS_ADRERR ||
+      !pager_service->fault(os::place(info->si_addr), last_unmanaged))
     hand_on(signal, info, context);
 }
 
