@@ -38,8 +38,11 @@ static_assert(sizeof(RegretRecord) == 8);
 /// be trusted. So it holds on to part of a loop that does not fit, lets a scan pass, counts like
 /// LFU where use is random, and forgets a phase when pages of that kind stop returning.
 ///
-/// A page that its own past hardly let expect to be away for so long is known too well: what was
-/// counted before goes for less, and for nothing when chance cannot explain it.
+/// Rates change, and those of many pages at once when a phase ends. An interval is as likely from a
+/// page as it was, or more likely from one of which nothing is known; in that measure what was
+/// counted before goes for less. How many of the last intervals told of a change is what the next
+/// is judged by, so that amid others that change little evidence is enough, and a resident page
+/// that has waited for longer than its past explains is given up sooner.
 ///
 /// To choose it draws eight resident pages, as a hand goes round them, and names the worst of those
 /// and of the sixteen worst seen lately. What time has passed for pages it learns from eight others
@@ -148,17 +151,27 @@ class Regret final : public SampledReplacement<RegretRecord> {
   }
 
   [[nodiscard]] float little() const { return turnover_ * 0.4F; }
+  /// Of uses, as many as are taken to have happened in the time observed.
+  [[nodiscard]] float seen(PageIndex page) const { return static_cast<float>((*this)[page].uses); }
+  [[nodiscard]] float observed(PageIndex page) const {
+    return (seen(page) - 1) * mean_interval(page) + little();
+  }
   /// Uses in a time, as guessed from the page's own past.
   [[nodiscard]] float rate(PageIndex page, float age) const {
-    const auto n = static_cast<float>(intervals(page));
-    return (n + 1) / (n * mean_interval(page) + age + little());
+    return seen(page) / (observed(page) + age);
   }
-  [[nodiscard]] std::size_t kind(PageIndex page) const {
-    return ReuseTable::kind_of(1 / rate(page, 0), intervals(page));
+  [[nodiscard]] std::size_t kind(PageIndex page) const { return kind(page, observed(page)); }
+  [[nodiscard]] std::size_t kind(PageIndex page, float observed) const {
+    return ReuseTable::kind_of(observed / seen(page), intervals(page));
   }
   [[nodiscard]] float worth(PageIndex page) const {
+    const float past = observed(page);
     const float time = age(page);
-    return table_.worth(kind(page), ReuseTable::age_of(time)) * rate(page, time);
+    const float trust = table_.worth(kind(page, past), ReuseTable::age_of(time));
+    // Odds that it has stopped, since it waits; a page seen once has no past to tell from.
+    const float ended =
+        intervals(page) == 0 ? 0 : change_ * power(1 + time / past, intervals(page) + 1);
+    return trust * seen(page) / ((past + time) * (1 + ended));
   }
 
   /// The page has been used: again, if it is known.
@@ -175,12 +188,12 @@ class Regret final : public SampledReplacement<RegretRecord> {
   }
 
   /// Takes an interval into the page's mean. What was before counts for less the longer the
-  /// interval, half after 64 turnovers of near memory, and the less it let expect it.
+  /// interval, half after 64 turnovers of near memory, and the likelier a change since.
   void count_interval(PageIndex page, float interval) {
     RegretRecord& record = (*this)[page];
     const float horizon = 64 * turnover_;
     const float before = static_cast<float>(intervals(page)) * horizon / (horizon + interval) *
-                         explained(page, interval);
+                         unchanged(page, interval);
     const auto whole = static_cast<std::uint32_t>(std::floor(before + 0.5F));
     if (intervals(page) != 0 && whole == 0) {
       record.uses = 1;
@@ -191,22 +204,33 @@ class Regret final : public SampledReplacement<RegretRecord> {
     record.uses = std::min(RegretFacts::most_uses, whole + 2) & RegretFacts::most_uses;
   }
 
-  /// How likely it is that a page stays away so long by chance, against one in a thousand that its
-  /// rate has changed: for a rate that itself is guessed from n intervals of mean m the chance is
-  /// (1 + interval / (n m))^-(n + 1).
-  [[nodiscard]] float explained(PageIndex page, float interval) const {
-    const auto n = static_cast<float>(intervals(page));
-    float power = 1 + interval / (n * mean_interval(page) + little());
-    float inverse = 1;
-    for (unsigned left = intervals(page) + 1; left != 0; left /= 2) {
-      if (left % 2 != 0) inverse *= power;
-      power *= power;
-      if (power > 1e9F) power = 1e9F;
-      if (inverse > 1e9F) return 0;
-    }
-    return 1 / (1 + changed * inverse);
+  /// How likely the page's rate is still what its past tells, now that this interval came. A rate
+  /// that itself is guessed, from n uses in a time T, leaves a page unused for t with a chance of
+  /// (1 + t / T)^-n. The density that goes with it is compared with that of a page just seen first.
+  /// What comes out is taken into the share of changes.
+  [[nodiscard]] float unchanged(PageIndex page, float interval) {
+    if (intervals(page) == 0) return 1;
+    const float past = observed(page);
+    const float of_new = 1 + interval / little();
+    const float likelier = power(1 + interval / past, intervals(page) + 2) * past /
+                           (seen(page) * little() * of_new * of_new);
+    const float odds = change_ * likelier;
+    const float changed = odds / (1 + odds);
+    change_ = std::max(least_change, change_ + (changed - change_) / changes_meant);
+    return 1 - changed;
   }
-  static constexpr float changed = 0.001F;
+  /// Of a number from 1 on, up to what goes for endless.
+  [[nodiscard]] static float power(float x, unsigned exponent) {
+    constexpr float endless = 1e9F;
+    float product = 1;
+    for (; exponent != 0 && product < endless; exponent /= 2) {
+      if (exponent % 2 != 0) product *= x;
+      x = std::min(x * x, endless);
+    }
+    return std::min(product, endless);
+  }
+  static constexpr float least_change = 0.001F;
+  static constexpr float changes_meant = 16;  // intervals
 
   /// Tells the table what time has passed for all pages, by a sample that goes round.
   void learn() {
@@ -231,6 +255,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
   }
 
   ReuseTable table_;
+  float change_ = least_change;  // the share of late intervals that tell of a change
   std::array<Candidate, candidates> candidates_{};
   std::size_t count_ = 0;
   PageIndex tick_faults_ = 1;
