@@ -98,10 +98,8 @@ void Pager::expect_no_more(PageNumber& expected) {
 /// Brings in a group that was expected; how many of its pages came. None if it is to come page by
 /// page.
 std::size_t Pager::bring_group(PageNumber first) {
+  if (!comes_whole(first)) return 0;
   expect_group(static_cast<PageNumber>(first + huge_pages));
-  const bool whole = comes_whole(first);
-  expect_no_more(*expected_.find(first));
-  if (!whole) return 0;
   while (!budget_.try_charge(huge_pages))
     if (evict() == 0) return 0;
   *os::pointer<volatile char>(incoming_) = 0;
@@ -115,7 +113,11 @@ std::size_t Pager::bring_group(PageNumber first) {
   again_ = again_ || moved.error == -EAGAIN;
   for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(first + i), i == 0);
   if (as_one) whole_.add(first);
-  if (!again_) bare_.remove(first);
+  if (!again_) {
+    bare_.remove(first);
+    // Others that are expected may have taken its place.
+    if (PageNumber* const expected = expected_.find(first)) expect_no_more(*expected);
+  }
   // What is left, or the table for small pages that what is gone has left.
   if (!as_one) os::advise(incoming_, huge_pages * page_bytes, MADV_DONTNEED);
   budget_.release(huge_pages - done);

@@ -17,7 +17,7 @@ needs_huge = pytest.mark.skipif(
 pytestmark = [needs_tier, needs_huge]
 CASES = (
     "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "forked",
-    "written", "written-first", "threads", "counted",
+    "written", "written-first", "threads", "parts", "counted",
 )  # fmt: skip
 
 

@@ -142,6 +142,14 @@ static void by_threads(void) {
   for (size_t i = 0; i < 3; ++i) must(pthread_join(threads[i], NULL) == 0, "pthread_join");
 }
 
+/* Eight parts side by side, so that more groups are expected at once than are kept in mind. */
+static void in_eight_parts(void) {
+  for (int round = 0; round < 3; ++round)
+    for (size_t page = 0; page < PAGES / 8; ++page)
+      for (size_t part = 0; part < 8; ++part)
+        check_page("memory read in parts", part * (PAGES / 8) + page);
+}
+
 /* In KiB, of mappings that have this line. */
 static size_t in_smaps(const char* format) {
   FILE* file = fopen("/proc/self/smaps", "r");
@@ -189,6 +197,7 @@ int main(int words, char** word) {
       {"written", NULL, written},
       {"written-first", NULL, written_first},
       {"threads", NULL, by_threads},
+      {"parts", NULL, in_eight_parts},
       {"counted", NULL, counted},
       {"backwards", NULL, backwards},
   };
