@@ -34,6 +34,8 @@ enum class Count : std::uint8_t {
   filled_drops,  ///< pages that left without a copy, as one word over and over
   window_touches,  ///< of first_touches, those that the kernel served without the pager
   huge_moves,      ///< times that 2 MiB were moved as one
+  huge_ins,        ///< times that 2 MiB came back as one
+  split_ins,       ///< times that they were to, and came in small pages
   count
 };
 

@@ -41,6 +41,7 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       limit_(control.limit_pages) {
   const std::size_t words = WholeGroups::words(table.size());
   whole_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
+  bare_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
 }
 
 void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
@@ -87,17 +88,19 @@ void Pager::open() {
 
 void Pager::watch() {
   open();
+  constexpr std::size_t huge = huge_pages * page_bytes;
   const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  if (region_.staging == 0) {
-    constexpr std::size_t alignment = huge_pages * page_bytes;
-    region_.staging = (os::reserve(length + alignment) + alignment - 1) / alignment * alignment;
-  }
-  const long staging = os::map(region_.staging, length, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
+  if (region_.staging == 0)
+    region_.staging = (os::reserve(length + huge + huge) + huge - 1) / huge * huge;
+  const long staging =
+      os::map(region_.staging, length + huge, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
   if (region_.staging == 0 || staging < 0)
     os::fail("no address space for the staging memory", staging);
   os::advise(region_.staging, length, MADV_NOHUGEPAGE);
-  os::advise(region_.staging, length, MADV_DONTFORK);
+  incoming_ = region_.staging + length;
+  os::advise(incoming_, huge, MADV_HUGEPAGE);
+  os::advise(region_.staging, length + huge, MADV_DONTFORK);
   // What is moved, and only that, comes from watched memory.
   long error = uffd_.moves() ? staging_uffd_.watch(region_.staging, length) : 0;
   os::Place from = region_.base;
@@ -147,18 +150,39 @@ void Pager::use(PageNumber page) {
 bool Pager::bring_in(PageNumber page) {
   const State from = table_.state(page);
   if (from == State::fresh) open_window(page);
-  std::size_t count = 1;
   const std::size_t wanted = streams_.wanted(page);
-  while (count < wanted && page + count < table_.size() &&
-         table_.state(static_cast<PageNumber>(page + count)) == from &&
-         (from != State::fresh || (page + count) % huge_pages != 0)) {  // there a window may begin
-    ++count;
+  const bool runs_on = from == State::far && wanted == longest_run;
+  if (runs_on && expected_.find(page) != nullptr) {
+    const std::size_t done = bring_group(page);
+    if (done > 0) count_ahead(page, done, wanted);
+    if (done > 0 || again_) return done > 0;
   }
+  const std::size_t count = read_ahead(page, wanted, from);
+  // Before who waits is woken: it may be there at once.
+  if (runs_on) expect_group(static_cast<PageNumber>(page + count));
   std::size_t done = fill(page, count, from);
   if (done == 0 && count > 1 && !again_) done = fill(page, 1, from);  // the run left the mapping
-  if (done > 1) control_.add(Count::read_ahead, done - 1);
-  if (done > 0) control_.add(Count::read_ahead_hits, streams_.brought(page, done));
+  const bool cut = runs_on && done == count && comes_whole(static_cast<PageNumber>(page + count));
+  if (done > 0) count_ahead(page, done, cut ? wanted : done);
   return done > 0;
+}
+
+/// How many pages from `page` on to bring in, of up to `wanted`.
+std::size_t Pager::read_ahead(PageNumber page, std::size_t wanted, State from) const {
+  std::size_t count = 1;
+  for (; count < wanted; ++count) {
+    const auto next = static_cast<PageNumber>(page + count);
+    if (next >= table_.size() || table_.state(next) != from) break;
+    if (from == State::fresh && next % huge_pages == 0) break;  // there a window may begin
+    if (from == State::far && wanted == longest_run && comes_whole(next)) break;
+  }
+  return count;
+}
+
+/// `done` pages came in, and the next read-ahead of their stream is twice `pace`.
+void Pager::count_ahead(PageNumber page, std::size_t done, std::size_t pace) {
+  control_.add(Count::read_ahead, done - 1);
+  control_.add(Count::read_ahead_hits, streams_.brought(page, done, pace));
 }
 
 /// Makes missing pages resident; how many. None if the program no longer has them mapped.
@@ -179,7 +203,7 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
 std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from) {
   if (from == State::far && far_.mapped()) return copy_in_mapped(page, count);
-  if (from == State::far) read_far(page, count);
+  if (from == State::far) read_far(page, count, far_copies);
   const std::size_t done = put(page, from == State::far ? far_copies : zeros, count);
   control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
   return done;
@@ -213,15 +237,15 @@ std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count)
 }
 
 /// Reads the far copies of `count` pages, those in adjacent slots at once.
-void Pager::read_far(PageNumber page, std::size_t count) {
+void Pager::read_far(PageNumber page, std::size_t count, unsigned char* to) {
   if (packed_.used()) {
-    read_packed(page, count);
+    read_packed(page, count, to);
     return;
   }
   for (std::size_t i = 0; i < count;) {
     const auto first = static_cast<PageNumber>(page + i);
     const std::size_t run = adjacent_slots(first, count - i);
-    far_.read(table_[first].slot(), far_copies + i * page_bytes, run);
+    far_.read(table_[first].slot(), to + i * page_bytes, run);
     emulate(run);
     i += run;
   }
@@ -238,6 +262,7 @@ std::size_t Pager::adjacent_slots(PageNumber page, std::size_t most) const {
 void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
   if (table_[page].filled()) drop_slot(table_[page]);
+  bare_.remove(page);
   table_.push(page, touched);
 }
 
@@ -258,6 +283,7 @@ bool Pager::take_back(PageNumber page) {
   if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);
   control_.add(Count::second_chances);
   limbo_.remove(position);
+  bare_.remove(page);
   table_.take_back(page);
   return true;
 }

@@ -183,9 +183,11 @@ class Pager {
   [[nodiscard]] bool bring_in(PageNumber page);
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
+  [[nodiscard]] std::size_t read_ahead(PageNumber page, std::size_t wanted, State from) const;
+  void count_ahead(PageNumber page, std::size_t done, std::size_t pace);
   [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count);
   [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count);
-  void read_far(PageNumber page, std::size_t count);
+  void read_far(PageNumber page, std::size_t count, unsigned char* to);
   void bring_back(os::Place begin, os::Place end, std::uint64_t free);
   [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
   void arrived(PageNumber page, bool touched = true);
@@ -237,11 +239,17 @@ class Pager {
   [[nodiscard]] std::size_t batch() const;
   [[nodiscard]] std::uint64_t low_watermark() const;
 
-  // Huge pages that leave as one: pager_whole.cpp.
+  // Huge pages that leave as one, and come back as one: pager_whole.cpp.
   [[nodiscard]] bool moves_whole() const;
   [[nodiscard]] std::size_t choose_group(std::span<PageNumber, huge_pages> chosen);
   [[nodiscard]] std::size_t displace_group(PageNumber first, std::size_t& done);
   [[nodiscard]] std::size_t drain_whole();
+  [[nodiscard]] bool comes_whole(PageNumber page) const;
+  void expect_group(PageNumber first);
+  void expect_no_more(PageNumber& expected);
+  [[nodiscard]] std::size_t bring_group(PageNumber first);
+  void read_group(PageNumber first);
+  [[nodiscard]] bool is_huge(os::Place at) const;
 
   // Orders: pager_orders.cpp.
   void follow(std::uint32_t generation);
@@ -251,7 +259,7 @@ class Pager {
   void emulate(std::size_t pages, std::size_t bytes);
 
   // Compressed far memory: pager_packed.cpp.
-  void read_packed(PageNumber page, std::size_t count);
+  void read_packed(PageNumber page, std::size_t count, unsigned char* to);
   void read_packed_copies(const Leaving& leaving);
   void write_out_packed(const Leaving& leaving);
   void pack_out(Page& entry, const void* contents);
@@ -288,7 +296,10 @@ class Pager {
   Limbo limbo_;
   Streams streams_;
   Windows windows_;
-  WholeGroups whole_;
+  WholeGroups whole_;  // were filled by one huge page, and may still be one
+  WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
+  ExpectedGroups expected_;
+  os::Place incoming_ = 0;  // a huge page of staging memory, in which a group comes
   Children children_;
   TreeBell bell_;
   os::Uffd uffd_;  // of the region

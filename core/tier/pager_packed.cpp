@@ -22,14 +22,14 @@ bool one_word_over_and_over(const void* contents) {
 }  // namespace
 
 /// Makes pages again from their far copies, or from the word that they are.
-void Pager::read_packed(PageNumber page, std::size_t count) {
+void Pager::read_packed(PageNumber page, std::size_t count, unsigned char* to) {
   for (std::size_t i = 0; i < count; ++i) {
     const Page& entry = table_[static_cast<PageNumber>(page + i)];
-    unsigned char* const to = far_copies + i * page_bytes;
+    unsigned char* const at = to + i * page_bytes;
     if (entry.filled()) {
-      std::fill_n(reinterpret_cast<std::uint32_t*>(to), words_a_page, entry.word());
+      std::fill_n(reinterpret_cast<std::uint32_t*>(at), words_a_page, entry.word());
     } else {
-      emulate(1, packed_.read(slots_.chunks(), entry.slot(), to));
+      emulate(1, packed_.read(slots_.chunks(), entry.slot(), at));
     }
   }
 }

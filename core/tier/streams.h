@@ -18,31 +18,33 @@ class Streams {
   /// What to bring in from `page` on, at most.
   [[nodiscard]] std::size_t wanted(PageNumber page) const {
     for (const Stream& stream : streams_)
-      if (stream.next == page) return stream.length * 2 < longest_ ? stream.length * 2 : longest_;
+      if (stream.next == page) return stream.pace * 2 < longest_ ? stream.pace * 2 : longest_;
     return 1;
   }
 
-  /// `count` pages from `page` on were brought in. Returns how many pages that were brought in
-  /// ahead of need are now known to have been of use.
-  std::size_t brought(PageNumber page, std::size_t count) {
+  /// `count` pages from `page` on were brought in, where `pace` would have been but for what lies
+  /// behind them. Returns how many pages that were brought in ahead of need are now known to have
+  /// been of use.
+  std::size_t brought(PageNumber page, std::size_t count, std::size_t pace) {
     ++clock_;
     Stream* oldest = streams_.data();
     for (Stream& stream : streams_) {
       if (stream.next == page) {
-        const std::size_t useful = stream.length - 1;
-        stream = {static_cast<PageNumber>(page + count), count, clock_};
+        const std::size_t useful = stream.ahead;
+        stream = {static_cast<PageNumber>(page + count), pace, count - 1, clock_};
         return useful;
       }
       if (stream.used < oldest->used) oldest = &stream;
     }
-    *oldest = {static_cast<PageNumber>(page + count), count, clock_};
+    *oldest = {static_cast<PageNumber>(page + count), pace, count - 1, clock_};
     return 0;
   }
 
  private:
   struct Stream {
     PageNumber next = no_page;
-    std::size_t length = 0;
+    std::size_t pace = 0;
+    std::size_t ahead = 0;  ///< of the last read-ahead, pages that nobody had asked for
     std::uint64_t used = 0;
   };
   std::array<Stream, 8> streams_{};

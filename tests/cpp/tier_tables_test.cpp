@@ -139,7 +139,7 @@ TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {
   std::size_t useful = 0;
   for (int i = 0; i < 5; ++i) {
     lengths.push_back(streams.wanted(page));
-    useful += streams.brought(page, lengths.back());
+    useful += streams.brought(page, lengths.back(), lengths.back());
     page += static_cast<PageNumber>(lengths.back());
   }
   EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 2, 4, 8, 8}));
@@ -148,9 +148,24 @@ TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {
   EXPECT_EQ(streams.wanted(101), 1U);
 }
 
+TEST(Streams, KeepsThePaceWhereReadAheadWasCutShort) {
+  Streams streams(8);
+  PageNumber page = 100;
+  for (const PageNumber count : {1U, 2U, 4U, 8U}) {
+    (void)streams.brought(page, count, count);
+    page += count;
+  }
+  EXPECT_EQ(streams.brought(page, 3, 8), 7U);
+  EXPECT_EQ(streams.wanted(page + 3), 8U);
+  EXPECT_EQ(streams.brought(page + 3, 512, 8), 2U);
+  EXPECT_EQ(streams.wanted(page + 515), 8U);
+  EXPECT_EQ(streams.brought(page + 515, 1, 1), 511U);
+  EXPECT_EQ(streams.wanted(page + 516), 2U);
+}
+
 TEST(Streams, FollowsSeveralSequencesAtOnce) {
   Streams streams(8);
-  for (PageNumber i = 0; i < 4; ++i) (void)streams.brought(1000 * i, 1);
+  for (PageNumber i = 0; i < 4; ++i) (void)streams.brought(1000 * i, 1, 1);
   for (PageNumber i = 0; i < 4; ++i) EXPECT_EQ(streams.wanted(1000 * i + 1), 2U);
 }
 

@@ -74,6 +74,26 @@ TEST(WholeGroups, AreKnownByAnyOfTheirPages) {
   EXPECT_TRUE(groups.has(pages - 1));
 }
 
+TEST(ExpectedGroups, AreFoundByTheirFirstPageUntilOthersTakeTheirPlace) {
+  ExpectedGroups expected;
+  EXPECT_EQ(expected.find(0), nullptr);
+  for (PageNumber i = 0; i < ExpectedGroups::most; ++i) expected.next() = i * huge_pages;
+  for (PageNumber i = 0; i < ExpectedGroups::most; ++i) {
+    ASSERT_NE(expected.find(i * huge_pages), nullptr);
+    EXPECT_EQ(*expected.find(i * huge_pages), i * huge_pages);
+  }
+  *expected.find(3 * huge_pages) = no_page;
+  EXPECT_EQ(expected.find(3 * huge_pages), nullptr);
+  PageNumber& free = expected.next();
+  EXPECT_EQ(free, no_page);
+  free = 100 * huge_pages;
+  PageNumber& oldest = expected.next();
+  EXPECT_EQ(oldest, 0U);
+  oldest = 101 * huge_pages;
+  EXPECT_EQ(expected.find(0), nullptr);
+  EXPECT_EQ(expected.next(), huge_pages);
+}
+
 TEST(Limbo, AlignsWhatComesNextAndLosesNothingBeforeIt) {
   Limbo limbo(1024);
   for (PageNumber page = 0; page < 600; ++page) limbo.push(page);

@@ -18,7 +18,8 @@ constexpr std::array names = {
     "second_chances", "clean_drops",  "zero_drops",     "read_ahead",    "read_ahead_hits",
     "pinned",         "over_budget",  "forks",          "near_peak",     "managed_peak",
     "unmanaged_peak", "slots_peak",   "stored_peak",    "stall_ns",      "emulated_ns",
-    "delayed_ns",     "filled_drops", "window_touches", "huge_moves",
+    "delayed_ns",     "filled_drops", "window_touches", "huge_moves",    "huge_ins",
+    "split_ins",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 

@@ -47,6 +47,8 @@ COUNTS = (
     "filled_drops",
     "window_touches",
     "huge_moves",
+    "huge_ins",
+    "split_ins",
 )
 
 _LIMIT_AT = 8

@@ -1,0 +1,86 @@
+"""Memory that leaves two MiB at a time and, where it is read in order, comes back so."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tiered import MIB, PROGRAMS, Tiered, compiled, needs_tier, run_tiered
+
+HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+needs_huge = pytest.mark.skipif(
+    not HUGE.exists() or "[never]" in HUGE.read_text(), reason="no transparent huge pages"
+)
+pytestmark = [needs_tier, needs_huge]
+CASES = (
+    "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "forked",
+    "written", "written-first", "threads", "parts", "counted",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("groups")
+    return compiled(PROGRAMS / "hazards" / "groups.c", folder / "groups")
+
+
+def ran(
+    folder: Path, groups: Path, case: str, near: str = "64MiB", options: Sequence[str] = ()
+) -> Tiered:
+    run = run_tiered(folder, near, groups, case, options=options)
+    assert run.out == "ok\n", run.out + run.err
+    return run.covered()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_lost_of_what_comes_back_as_one(tmp_path: Path, groups: Path, case: str) -> None:
+    counts = ran(tmp_path, groups, case).counts
+    assert counts["huge_ins"] > 0
+    assert counts["near_peak_bytes"] <= 64 * MIB + (MIB if case == "protected" else 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--compress", "lz4"),
+        ("--policy", "fifo"),
+        ("--emulate", "latency=1us,bandwidth=4GB/s"),
+        ("--sigbus",),
+    ],
+    ids=lambda options: options[-1],
+)
+@pytest.mark.parametrize("case", ["given-back", "written"])
+def test_other_far_memory_and_other_ways_bring_it_back_as_one(
+    tmp_path: Path, groups: Path, case: str, options: Sequence[str]
+) -> None:
+    counts = ran(tmp_path, groups, case, options=options).counts
+    assert counts["huge_ins"] > 0
+    assert counts["near_peak_bytes"] <= 64 * MIB
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no tmpfs")
+@pytest.mark.parametrize("case", ["given-back", "written", "forked"])
+def test_a_far_file_in_memory_is_read_where_it_lies(case: str, groups: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="nearfar-groups-", dir="/dev/shm") as folder:
+        assert ran(Path(folder), groups, case).counts["huge_ins"] > 0
+
+
+def test_every_page_but_the_first_is_counted_as_read_ahead(tmp_path: Path, groups: Path) -> None:
+    counts = ran(tmp_path, groups, "counted").counts
+    assert counts["huge_ins"] * 511 < counts["read_ahead"]
+    assert counts["read_ahead_hits"] > 0.9 * counts["read_ahead"]
+
+
+def test_what_is_read_backwards_comes_back_page_by_page(tmp_path: Path, groups: Path) -> None:
+    assert ran(tmp_path, groups, "backwards").counts["huge_ins"] == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--evict", "copy")], ids=["little", "copied"])
+def test_where_groups_do_not_leave_as_one_none_comes_back_so(
+    tmp_path: Path, groups: Path, options: Sequence[str]
+) -> None:
+    near = "64MiB" if options else "32MiB"
+    assert ran(tmp_path, groups, "written", near, options).counts["huge_ins"] == 0
