@@ -15,13 +15,17 @@ from tiered import PROGRAMS, WAYS, compiled, needs_tier, run_tiered
 
 SECONDS = int(os.environ.get("NEARFAR_STRESS_SECONDS", "60"))
 SEED = os.environ.get("NEARFAR_STRESS_SEED", str(os.getpid()))
-SIZES = (("2MiB", 3, 2000), ("4MiB", 4, 6000), ("16MiB", 6, 12000), ("64MiB", 6, 12000))
-# Pages that are moved in every size; in a minute there is no time for the rest.
+SIZES = (
+    ("2MiB", 3, 2000, ""), ("4MiB", 4, 6000, ""), ("16MiB", 6, 12000, ""),
+    ("64MiB", 6, 12000, ""), ("64MiB", 3, 45000, "large"),
+)  # fmt: skip
+# In a minute there is time for one way of compressing and copying in each size at most.
+MINUTE = {"2MiB": "compressed", "4MiB": "compressed", "16MiB": "compressed", "64MiB": "copied"}
 CASES = [
     (*size, way)
     for size in SIZES
     for way in WAYS
-    if SECONDS > 60 or way == "moved" or (way == "copied") == (size[0] == "64MiB")
+    if SECONDS > 60 or way == "moved" or (way == MINUTE[size[0]] and not size[3])
 ]
 # What a run must have seen. With much near memory on a busy machine that takes several.
 EVERYTHING = ("forks", "copies_out", "second_chances", "clean_drops", "zero_drops", "pinned")
@@ -34,15 +38,18 @@ def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_tier
-@pytest.mark.parametrize(("near", "threads", "pages", "way"), CASES)
+@pytest.mark.parametrize(("near", "threads", "pages", "blocks", "way"), CASES)
 def test_nothing_is_lost_while_everything_is_done_to_memory(
-    tmp_path: Path, stress: Path, near: str, threads: int, pages: int, way: str
+    tmp_path: Path, stress: Path, near: str, threads: int, pages: int, blocks: str, way: str
 ) -> None:
     seconds = SECONDS // len(CASES)
     words = [stress, SEED, f"{seconds}s", str(threads), str(pages)]
     # What a device writes may be lost where pages are copied, as documented.
     words += ["unpinned"] if way == "copied" else []
-    happened = dict.fromkeys(EVERYTHING, 0)
+    # Huge pages come and go with blocks that are larger than they.
+    words += [blocks] if blocks else []
+    huge = ("huge_moves", "huge_ins") if blocks and way != "copied" else ()
+    happened = dict.fromkeys((*EVERYTHING, *huge), 0)
     for _ in range(MOST_ROUNDS):
         ran = run_tiered(
             tmp_path, near, *words, options=WAYS[way], cwd=tmp_path, timeout=seconds + 200

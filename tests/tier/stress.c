@@ -1,7 +1,8 @@
 /* Does everything to memory that a program may do, on several threads, and knows at any time what
- * every page has to hold: stress SEED OPERATIONS|SECONDSs THREADS PAGES [unpinned]. Unpinned, no
- * device writes to memory by itself (O_DIRECT, registered buffers). Each thread has blocks of its own, PAGES in all at most; what they hold follows from a number a page, kept in static memory,
- * which is not managed. Prints "ok", or what differs and where; then the status is 1. */
+ * every page has to hold: stress SEED OPERATIONS|SECONDSs THREADS PAGES [unpinned] [large].
+ * Unpinned, no device writes to memory by itself (O_DIRECT, registered buffers). Each thread has
+ * blocks of its own, PAGES in all at most, of up to 96, or if large 1536 pages; what they hold
+ * follows from a number a page, kept in static memory, which is not managed. Prints "ok", or what differs and where; then the status is 1. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #include "ring.h"
 
-enum { PAGE = 4096, WORDS = PAGE / 8, BLOCKS = 64, LONGEST = 96, THREADS = 8 };
+enum { PAGE = 4096, WORDS = PAGE / 8, BLOCKS = 64, LONGEST = 1536, THREADS = 8 };
 
 struct block {
   char *at;
@@ -48,6 +49,7 @@ static struct worker workers[THREADS];
 static char *touched_by_signals;
 static volatile sig_atomic_t signals;
 static time_t deadline; /* 0: none */
+static size_t longest = 96;
 
 static void fail(const char *what, const void *at, uint64_t found, uint64_t expected) {
   fprintf(stderr, "%s at %p: found %llx, expected %llx\n", what, at, (unsigned long long)found,
@@ -89,7 +91,7 @@ static void check(const char *what, const struct block *b) {
 }
 
 static void make(struct worker *w, struct block *b) {
-  const size_t pages = 1 + below(w, LONGEST);
+  const size_t pages = 1 + below(w, longest);
   if (w->used + pages > w->budget) return;
   b->mapped = below(w, 3) != 0;
   b->pages = pages;
@@ -111,11 +113,12 @@ static void drop(struct worker *w, struct block *b) {
     free(b->at);
   }
   w->used -= b->pages;
-  memset(b, 0, sizeof *b);
+  memset(b->seeds, 0, b->pages * sizeof b->seeds[0]);
+  b->at = NULL;
 }
 
 static void resize(struct worker *w, struct block *b) {
-  const size_t pages = 1 + below(w, LONGEST);
+  const size_t pages = 1 + below(w, longest);
   if (pages > b->pages && w->used + pages - b->pages > w->budget) return;
   char *at = b->mapped ? mremap(b->at, b->pages * PAGE, pages * PAGE, MREMAP_MAYMOVE)
                        : realloc(b->at, pages * PAGE);
@@ -130,7 +133,7 @@ static void resize(struct worker *w, struct block *b) {
     if (b->mapped) check_page("memory behind a grown block", b->at + i * PAGE, 0);
     fill(w, b, i);
   }
-  memset(b->seeds + pages, 0, (LONGEST - pages) * sizeof b->seeds[0]);
+  if (pages < before) memset(b->seeds + pages, 0, (before - pages) * sizeof b->seeds[0]);
 }
 
 /* Onto an address of our choice, over a mapping that is there. */
@@ -368,8 +371,12 @@ static void start_signals(void) {
 }
 
 int main(int count, char **arguments) {
-  const int unpinned = count == 6 && strcmp(arguments[5], "unpinned") == 0;
-  must(count == 5 || unpinned, "stress SEED OPERATIONS|SECONDSs THREADS PAGES [unpinned]");
+  must(count >= 5, "stress SEED OPERATIONS|SECONDSs THREADS PAGES [unpinned] [large]");
+  int unpinned = 0;
+  for (int i = 5; i < count; ++i) {
+    if (strcmp(arguments[i], "unpinned") == 0) unpinned = 1;
+    if (strcmp(arguments[i], "large") == 0) longest = LONGEST;
+  }
   const uint64_t seed = strtoull(arguments[1], NULL, 10);
   char *unit = NULL;
   const size_t operations = strtoull(arguments[2], &unit, 10);
