@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "effort.h"
 #include "machine_laws.h"
 
 /// DIMMs of one, two and three buffer levels, with entries smaller and larger than what the media
@@ -141,8 +142,7 @@ TEST_P(BufferLevels, DoTheSameHoweverTimeIsCut) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, BufferLevels,
-                         ::testing::Range(std::uint64_t{1}, std::uint64_t{25}));
+INSTANTIATE_TEST_SUITE_P(Seeds, BufferLevels, ::testing::Range(std::uint64_t{1}, 1 + cases(24)));
 
 /// A quiet DIMM with so many levels and what else is said.
 Settings levels_with(int levels, const Overrides& overrides) {
