@@ -8,12 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tiered import MIB, PROGRAMS, Tiered, compiled, needs_tier, run_tiered
+from tiered import MIB, PROGRAMS, Tiered, compiled, needs_huge, needs_tier, run_tiered
 
-HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-needs_huge = pytest.mark.skipif(
-    not HUGE.exists() or "[never]" in HUGE.read_text(), reason="no transparent huge pages"
-)
 pytestmark = [needs_tier, needs_huge]
 CASES = (
     "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "forked",

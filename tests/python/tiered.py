@@ -20,6 +20,10 @@ _OBSTACLE = obstacle()
 _MISSING = str(_OBSTACLE) if _OBSTACLE else "" if shutil.which("gcc") else "no gcc"
 needs_tier = pytest.mark.skipif(_MISSING != "", reason=_MISSING)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
+_HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+needs_huge = pytest.mark.skipif(
+    not _HUGE.exists() or "[never]" in _HUGE.read_text(), reason="no transparent huge pages"
+)
 PROGRAMS = Path(__file__).resolve().parents[1] / "tier"
 MIB = 1 << 20
 # How pages leave, and what they are where they are far.

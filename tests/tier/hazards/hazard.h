@@ -25,6 +25,28 @@ __attribute__((unused)) static void must(int holds, const char* what) {
   _exit(1);
 }
 
+/* In KiB, of all mappings, by a line of smaps. Of the sum that the kernel makes: who reads mapping by
+ * mapping counts one twice that is joined with its neighbour meanwhile. */
+__attribute__((unused)) static size_t in_smaps(const char* format) {
+  FILE* file = fopen("/proc/self/smaps_rollup", "r");
+  must(file != NULL, "smaps_rollup");
+  char line[512];
+  size_t kib = 0;
+  int found = 0;
+  while (!found && fgets(line, sizeof line, file) != NULL) found = sscanf(line, format, &kib) == 1;
+  fclose(file);
+  must(found, format);
+  return kib;
+}
+
+/* Of what is resident, in MiB: near, what may be above it, and the library's own tables. */
+__attribute__((unused)) static void must_be_at_most(size_t found, size_t near) {
+  if (found <= near + 1 + 4) return;
+  printf("%zu MiB are resident\n", found);
+  fflush(stdout);
+  _exit(1);
+}
+
 __attribute__((unused)) static uint64_t word(uint64_t seed, size_t i) {
   return seed == 0 ? 0 : (seed * 0x9e3779b97f4a7c15u + i) * 0xff51afd7ed558ccdu;
 }
