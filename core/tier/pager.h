@@ -132,6 +132,7 @@ class Pager {
 
   /// Threads have waited so long for their faults.
   void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
+  void served_beside(std::uint64_t faults) { control_.add(Count::beside, faults); }
 
   /// Counts what the process holds outside the region.
   void sample();

@@ -29,8 +29,10 @@ void Service::start() {
   }
   one_thread_.free_in_child();
   waiting_count_ = 0;
+  new_faults_ = 0;
   held_count_ = 0;
   paused_.store(0);
+  follower_.start(pager_.status_descriptor(), pager_.uffd().descriptor());
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   const int thread = os::start_thread(run, this);
   if (thread == 0) os::fail("no memory for the pager's thread");
@@ -46,6 +48,7 @@ int Service::first_owned(int from) {
   consider(kept_);
   consider(tree_bell_.pipe());
   consider(tree_bell_.descriptor());
+  consider(follower_.descriptor());
   consider(pager_.uffd().descriptor());
   consider(pager_.uffd().device());
   consider(pager_.staging_uffd().descriptor());
@@ -114,11 +117,12 @@ bool Service::work() {
     const std::lock_guard guard(one_thread_);
     read_messages();
     finish_discards();  // before faults: who touches what it has discarded is charged anew
+    const bool faults = waiting_count_ != 0;
     again = pager_.bring_strays() || serve_faults();
     if (!again) {
       const bool requests = serve_requests();
       const bool ordered = pager_.follow_orders();
-      return pager_.evict_in_background() || requests || ordered;
+      return pager_.evict_in_background() || faults || requests || ordered;
     }
   }
   os::call(__NR_sched_yield);  // to whoever's change is under way
@@ -185,6 +189,8 @@ void Service::read_messages() {
     for (const os::Message& message : std::span(messages).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         waiting_[waiting_count_++] = message.begin;
+        last_thread_ = message.thread;
+        ++new_faults_;
       } else if (pager_.paused()) {
         held_[held_count_++] = {.change = message, .discard = discard_of(message) != nullptr};
       } else {
@@ -258,6 +264,9 @@ bool Service::serve_faults() {
   }
   waiting_count_ = kept;
   pager_.stalled(stalled);
+  if (new_faults_ != 0 && follower_.learnt(learnt, new_faults_, last_thread_))
+    pager_.served_beside(new_faults_);
+  new_faults_ = 0;
   return again;
 }
 
@@ -334,12 +343,16 @@ Service::Answer Service::serve(const Request& request) {
     case Request::Kind::may_leave:
       pager_.may_leave(request.begin, request.end);
       break;
+    case Request::Kind::be_sandboxed:
+      follower_.stop();
+      break;
   }
   return Answer::yes;
 }
 
 /// Waits for a fault, a request, or the end of a child.
 void Service::sleep() {
+  follower_.nothing_to_do();
   const int messages = can_read() ? pager_.uffd().descriptor() : -1;
   const int children = pager_.paused() ? -1 : pager_.children().descriptor();
   std::array<pollfd, 4> polled{{

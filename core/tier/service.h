@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "tier/follower.h"
 #include "tier/lock.h"
 #include "tier/pager.h"
 #include "tier/tree_bell.h"
@@ -24,7 +25,8 @@ struct Request {
     will_need,
     cold,
     keep_near,
-    may_leave
+    may_leave,
+    be_sandboxed  ///< all threads are about to be forbidden some system calls
   };
   Kind kind = Kind::sample;
   os::Place begin = 0;
@@ -115,11 +117,14 @@ class Service {
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
+  Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
   os::Place* waiting_ = nullptr;  // pages that threads wait for
   std::size_t waiting_count_ = 0;
+  std::size_t new_faults_ = 0;  // of those, read since faults were last served
+  int last_thread_ = 0;  // whose fault was read last
   Held* held_ = nullptr;
   std::size_t held_count_ = 0;
   std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins

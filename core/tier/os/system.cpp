@@ -3,30 +3,16 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <time.h>
 
 #include <cstring>
+
+#include "tier/os/text.h"
 
 namespace nearfar::tier::os {
 namespace {
 
 constexpr int hidden_from = 900;  // below the usual limit of 1024, above what programs count to
-
-/// Writes a number in decimal; returns the end.
-char* decimal(char* to, unsigned long value) noexcept {
-  char digits[24];
-  int n = 0;
-  do {
-    digits[n++] = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value != 0);
-  while (n > 0) *to++ = digits[--n];
-  return to;
-}
-
-char* text(char* to, const char* from) noexcept {
-  while (*from != '\0') *to++ = *from++;
-  return to;
-}
 
 /// The start of a small file of /proc, ended by a zero; false if it cannot be read.
 bool read_start(const char* path, char* buffer, std::size_t size) noexcept {
@@ -45,14 +31,21 @@ void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept {
   call(__NR_futex, word(&at), FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value);
 }
 
+void wait_for(std::atomic<std::uint32_t>& at, std::uint32_t value, std::uint64_t ns) noexcept {
+  constexpr std::uint64_t second = 1'000'000'000;
+  const timespec most{.tv_sec = static_cast<time_t>(ns / second),
+                      .tv_nsec = static_cast<long>(ns % second)};
+  call(__NR_futex, word(&at), FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, word(&most));
+}
+
 void wake_all(std::atomic<std::uint32_t>& at) noexcept {
   call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1 << 30);
 }
 
 int open_of(int process, int descriptor, int flags) noexcept {
   char path[64];
-  char* end = decimal(text(path, "/proc/"), static_cast<unsigned long>(process));
-  *decimal(text(end, "/fd/"), static_cast<unsigned long>(descriptor)) = '\0';
+  char* end = put(put(path, "/proc/"), static_cast<unsigned long>(process));
+  *put(put(end, "/fd/"), static_cast<unsigned long>(descriptor)) = '\0';
   return static_cast<int>(call(__NR_openat, AT_FDCWD, word(path), O_RDWR | O_CLOEXEC | flags));
 }
 
@@ -66,16 +59,14 @@ int hide(int descriptor) noexcept {
 int number_in_proc() noexcept {
   char stat[32];
   if (!read_start("/proc/self/stat", stat, sizeof stat)) return static_cast<int>(call(__NR_getpid));
-  int number = 0;
-  for (const char* at = stat; *at >= '0' && *at <= '9'; ++at) number = number * 10 + (*at - '0');
-  return number;
+  return static_cast<int>(number(stat));
 }
 
 bool has_ended(int process) noexcept {
   if (call(__NR_kill, process, 0) == -ESRCH) return true;
   char path[64];
-  char* end = decimal(text(path, "/proc/"), static_cast<unsigned long>(process));
-  *text(end, "/stat") = '\0';
+  char* end = put(put(path, "/proc/"), static_cast<unsigned long>(process));
+  *put(end, "/stat") = '\0';
   char stat[512];
   if (!read_start(path, stat, sizeof stat)) return false;
   const char* name_end = std::strrchr(stat, ')');
@@ -92,12 +83,10 @@ std::uint64_t anonymous_pages(int status) noexcept {
   const long got = call(__NR_pread64, status, word(text), word(sizeof text - 1), 0);
   if (got <= 0) return 0;
   text[got] = '\0';
-  const char* at = std::strstr(text, "RssAnon:");
-  if (at == nullptr) return 0;
-  for (at += 8; *at == ' ' || *at == '\t';) ++at;
-  std::uint64_t kib = 0;
-  for (; *at >= '0' && *at <= '9'; ++at) kib = kib * 10 + static_cast<std::uint64_t>(*at - '0');
-  return kib / 4;
+  constexpr const char* key = "RssAnon:";
+  const char* at = std::strstr(text, key);
+  constexpr std::uint64_t kib_a_page = page_bytes / 1024;
+  return at == nullptr ? 0 : number(at + std::strlen(key)) / kib_a_page;
 }
 
 bool has_huge_pages() noexcept {
@@ -108,10 +97,10 @@ bool has_huge_pages() noexcept {
 
 void fail(const char* what, long error) noexcept {
   char line[512];
-  char* end = text(text(line, "nearfar tier: "), what);
+  char* end = put(put(line, "nearfar tier: "), what);
   if (error != 0) {
-    end = decimal(text(end, " (error "), static_cast<unsigned long>(error < 0 ? -error : error));
-    end = text(end, ")");
+    end = put(put(end, " (error "), static_cast<unsigned long>(error < 0 ? -error : error));
+    end = put(end, ")");
   }
   *end++ = '\n';
   call(__NR_write, 2, word(line), end - line);

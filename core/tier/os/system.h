@@ -67,6 +67,8 @@ inline long protect(Place at, std::size_t length, int protection) noexcept {
 
 /// Waits while `at` is `value`; may return early.
 void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept;
+/// The same, and for so long at most.
+void wait_for(std::atomic<std::uint32_t>& at, std::uint32_t value, std::uint64_t ns) noexcept;
 void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 
 /// Opens a file that another process has open, by that process's number for it, with more flags

@@ -40,7 +40,9 @@ Message message(const uffd_msg& told) noexcept {
               .end = told.arg.remap.from + told.arg.remap.len,
               .to = told.arg.remap.to};
     default:
-      return {.kind = Message::Kind::fault, .begin = told.arg.pagefault.address};
+      return {.kind = Message::Kind::fault,
+              .begin = told.arg.pagefault.address,
+              .thread = static_cast<int>(told.arg.pagefault.feat.ptid)};
   }
 }
 
@@ -69,7 +71,7 @@ long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
     const bool followed = moves && changes == Changes::followed;
     const std::uint64_t signalled = faults == Faults::signal ? UFFD_FEATURE_SIGBUS : 0;
     if (agree((moves ? feature_move : feature_protect) | (followed ? feature_changes : 0) |
-              signalled))
+              signalled | UFFD_FEATURE_THREAD_ID))
       return 0;
     close();
   }

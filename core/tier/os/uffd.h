@@ -36,6 +36,7 @@ struct Message {
   Place begin = 0;
   Place end = 0;
   Place to = 0;
+  int thread = 0;  ///< of a fault: who waits, by its number
 };
 
 /// How pages leave their place. The launcher names them by position

@@ -28,6 +28,16 @@ long register_ring(long ring, long operation, long argument, long count) {
   return os::call(__NR_io_uring_register, ring, operation, argument, count);
 }
 
+/// seccomp(2). The pager's thread is forbidden what all threads are.
+long forbid(long operation, long flags, long filter) {
+  constexpr long filtered = 1;
+  constexpr long all_threads = 1;
+  const Runtime* const tier = runtime();
+  if (tier != nullptr && operation == filtered && (flags & all_threads) != 0)
+    tier->service.ask({.kind = Request::Kind::be_sandboxed});
+  return os::call(__NR_seccomp, operation, flags, filter);
+}
+
 }  // namespace
 }  // namespace nearfar::tier::preload
 
@@ -63,6 +73,8 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
       return dup3(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
     case __NR_io_uring_register:
       return preload::answer(preload::register_ring(a, b, c, d));
+    case __NR_seccomp:
+      return preload::answer(preload::forbid(a, b, c));
     default:
       return preload::answer(os::call(number, a, b, c, d, e, f));
   }
@@ -94,6 +106,7 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_dup2)
     NEARFAR_EXPANDED(__NR_dup3)
     NEARFAR_EXPANDED(__NR_io_uring_register)
+    NEARFAR_EXPANDED(__NR_seccomp)
     "mov %rdi, %rax\n\t"
     "mov %rsi, %rdi\n\t"
     "mov %rdx, %rsi\n\t"

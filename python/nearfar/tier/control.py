@@ -49,6 +49,7 @@ COUNTS = (
     "huge_moves",
     "huge_ins",
     "split_ins",
+    "beside",
 )
 
 _LIMIT_AT = 8

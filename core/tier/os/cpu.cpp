@@ -1,0 +1,83 @@
+#include "tier/os/cpu.h"
+
+#include <fcntl.h>
+#include <sched.h>
+
+#include <bit>
+#include <cstring>
+
+#include "tier/os/system.h"
+#include "tier/os/text.h"
+
+namespace nearfar::tier::os {
+namespace {
+
+bool set_policy(int thread, int policy) noexcept {
+  const sched_param no_priority{};
+  return call(__NR_sched_setscheduler, thread, policy, word(&no_priority)) == 0;
+}
+
+}  // namespace
+
+Cpus Cpus::only(int cpu) {
+  Cpus cpus;
+  const auto number = static_cast<std::size_t>(cpu);
+  if (number / 64 < cpus.words.size()) cpus.words[number / 64] = std::uint64_t{1} << (number % 64);
+  return cpus;
+}
+
+std::size_t Cpus::count() const {
+  std::size_t all = 0;
+  for (const std::uint64_t some : words) all += static_cast<std::size_t>(std::popcount(some));
+  return all;
+}
+
+Cpus cpus_of(int thread) noexcept {
+  Cpus cpus;
+  const long size = word(sizeof cpus.words);
+  return call(__NR_sched_getaffinity, thread, size, word(cpus.words.data())) < 0 ? Cpus{} : cpus;
+}
+
+bool run_on(int thread, const Cpus& cpus) noexcept {
+  const long size = word(sizeof cpus.words);
+  return call(__NR_sched_setaffinity, thread, size, word(cpus.words.data())) == 0;
+}
+
+bool runs_as_others(int thread) noexcept {
+  return call(__NR_sched_getscheduler, thread) == SCHED_OTHER;
+}
+
+bool run_as_others(int thread) noexcept { return set_policy(thread, SCHED_OTHER); }
+
+void run_when_idle(int thread) noexcept { set_policy(thread, SCHED_IDLE); }
+
+int open_stat(int thread) noexcept {
+  char path[64];
+  char* end = put(put(path, "/proc/self/task/"), static_cast<unsigned long>(thread));
+  *put(end, "/stat") = '\0';
+  const long file = call(__NR_openat, AT_FDCWD, word(path), O_RDONLY | O_CLOEXEC);
+  return file < 0 ? static_cast<int>(file) : hide(static_cast<int>(file));
+}
+
+int cpu_of(int stat) noexcept {
+  char text[1024];
+  const long got = call(__NR_pread64, stat, word(text), word(sizeof text - 1), 0);
+  if (got <= 0) return -1;
+  text[got] = '\0';
+  const char* at = std::strrchr(text, ')');  // the name is the second of the fields, from 1
+  constexpr int processor = 39;
+  for (int field = 2; at != nullptr && field < processor; ++field) at = std::strchr(at + 1, ' ');
+  return at == nullptr ? -1 : static_cast<int>(number(at));
+}
+
+bool is_sandboxed(int status) noexcept {
+  char text[4096];
+  const long got = call(__NR_pread64, status, word(text), word(sizeof text - 1), 0);
+  if (got <= 0) return true;
+  text[got] = '\0';
+  constexpr const char* key = "\nSeccomp:";
+  const char* at = std::strstr(text, key);
+  return at != nullptr && number(at + std::strlen(key)) != 0;
+}
+
+}  // namespace nearfar::tier::os

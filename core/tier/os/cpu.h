@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::tier::os {
+
+/// Processors, by the numbers that the kernel gives them.
+struct Cpus {
+  std::array<std::uint64_t, 128> words{};  // as many as Linux can be built for
+
+  [[nodiscard]] static Cpus only(int cpu);
+  [[nodiscard]] std::size_t count() const;
+  bool operator==(const Cpus&) const = default;
+};
+
+/// Those that a thread may run on; none if the kernel does not tell.
+[[nodiscard]] Cpus cpus_of(int thread) noexcept;
+/// The thread runs there from now on; false if it may not.
+[[nodiscard]] bool run_on(int thread, const Cpus& cpus) noexcept;
+
+/// Whether the thread has the policy that threads have unless told otherwise (SCHED_OTHER).
+[[nodiscard]] bool runs_as_others(int thread) noexcept;
+/// Gives it that policy; false if it may not.
+[[nodiscard]] bool run_as_others(int thread) noexcept;
+/// From now on it runs where nobody else wants to (SCHED_IDLE).
+void run_when_idle(int thread) noexcept;
+
+/// Opens what the kernel tells of a thread of this process, for `cpu_of`; -errno on failure.
+[[nodiscard]] int open_stat(int thread) noexcept;
+/// The processor that the thread runs on, or ran on last; -1 if it has ended.
+[[nodiscard]] int cpu_of(int stat) noexcept;
+
+/// Whether the process has forbidden itself some system calls, by what `open_status` opened.
+[[nodiscard]] bool is_sandboxed(int status) noexcept;
+
+}  // namespace nearfar::tier::os

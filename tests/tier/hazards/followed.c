@@ -1,0 +1,147 @@
+/* The pager's thread comes to the processor of the thread that faults, and does not stay: followed
+ * CASE. Needs two processors, and the right to give a thread its policy back. */
+
+#include "hazard.h"
+
+#include <dirent.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+
+#define ALL 4096 /* pages, of which a quarter is near */
+
+static char* at;
+static size_t touched;
+
+/* Pages in an order that nobody reads ahead in. */
+static void touch(size_t pages) {
+  for (size_t i = 0; i < pages; ++i, ++touched) {
+    const size_t page = touched * 1237 % ALL;
+    check("a page", at + page * PAGE, 1, page + 1);
+  }
+}
+
+/* The number of the thread that runs only where nobody else does; 0 if there is none. */
+static pid_t beside_us(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  must(tasks != NULL, "threads");
+  pid_t found = 0;
+  for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
+    const pid_t thread = (pid_t)atoi(task->d_name);
+    if (thread != 0 && sched_getscheduler(thread) == SCHED_IDLE) found = thread;
+  }
+  closedir(tasks);
+  return found;
+}
+
+static cpu_set_t cpus_of(pid_t thread) {
+  cpu_set_t cpus;
+  must(sched_getaffinity(thread, sizeof cpus, &cpus) == 0, "processors");
+  return cpus;
+}
+
+static pid_t followed(void) {
+  for (int i = 0; i < 20000; ++i) {
+    touch(1);
+    const pid_t thread = beside_us();
+    const cpu_set_t cpus = cpus_of(thread);
+    if (thread != 0 && CPU_COUNT(&cpus) == 1) return thread;
+  }
+  must(0, "nobody came");
+  return 0;
+}
+
+static void goes_when_idle(void) {
+  const pid_t thread = followed();
+  const cpu_set_t ours = cpus_of(0);
+  for (int i = 0; i < 5000; ++i) {
+    const cpu_set_t its = cpus_of(thread);
+    if (sched_getscheduler(thread) == SCHED_OTHER && CPU_EQUAL(&its, &ours)) return;
+    usleep(1000);
+  }
+  must(0, "it stayed");
+}
+
+/* Where this thread wants its processor all the time, and another one faults there. */
+static void* touch_much(void* nothing) {
+  touch(20000);
+  return nothing;
+}
+
+static void is_not_starved(void) {
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(sched_getcpu(), &here);
+  must(sched_setaffinity(0, sizeof here, &here) == 0, "affinity");
+  pthread_t other;
+  must(pthread_create(&other, NULL, touch_much, NULL) == 0, "thread");
+  while (pthread_tryjoin_np(other, NULL) != 0) {
+  }
+}
+
+static long past_libc(long number, long a, long b, long c) {
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+#define FORBID(call)                                 \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), \
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+static void sandboxed(long (*call)(long, ...)) {
+  must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "prctl");
+  struct sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      FORBID(SYS_sched_setaffinity),
+      FORBID(SYS_sched_setscheduler),
+      FORBID(SYS_openat),
+      FORBID(SYS_clone),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
+  const long done =
+      call != NULL ? call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)
+                   : past_libc(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+                               (long)&program);
+  must(done == 0, "seccomp");
+  touch(40000);
+}
+
+int main(int words, char** word) {
+  must(words == 2, "which case");
+  at = fresh(ALL);
+  for (size_t page = 0; page < ALL; ++page) fill(at + page * PAGE, 1, page + 1);
+  const char* const wanted = word[1];
+  if (strcmp(wanted, "comes") == 0) {
+    followed();
+  } else if (strcmp(wanted, "idle") == 0) {
+    goes_when_idle();
+  } else if (strcmp(wanted, "starved") == 0) {
+    is_not_starved();
+  } else if (strcmp(wanted, "sandboxed") == 0) {
+    const pid_t thread = followed();
+    sandboxed(syscall);
+    must(sched_getscheduler(thread) == SCHED_OTHER, "it stayed");
+  } else if (strcmp(wanted, "sandboxed-past-libc") == 0) {
+    followed();
+    sandboxed(NULL);
+  } else if (strcmp(wanted, "sandboxed-before") == 0) {
+    sandboxed(syscall);
+  } else if (strcmp(wanted, "forked") == 0) {
+    followed();
+    const pid_t child = fork();
+    must(child >= 0, "fork");
+    followed();
+    if (child == 0) _exit(0);
+    must(status_of(child) == 0, "the child");
+  } else {
+    touch(20000);
+  }
+  puts("ok");
+  return 0;
+}
