@@ -34,11 +34,12 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, int thread) {
     starved_.store(false);
     placement_.starved(now);
   }
-  if (placement_.learnt(now, faults) == Where::anywhere) {
+  const Where where = placement_.learnt(now, faults);
+  if (where == Where::anywhere) {
     leave();
-  } else if (beside_.load() == 0 || ++since_look_ == faults_between_looks) {
+  } else if (beside_.load() == 0 || where != where_ || ++since_look_ == faults_between_looks) {
     since_look_ = 0;
-    follow(thread);
+    follow(thread, where);
   }
   return beside_.load(std::memory_order_relaxed) != 0;
 }
@@ -61,13 +62,14 @@ void Follower::prepare() {
 }
 
 /// To the processor that the thread is on now.
-void Follower::follow(int thread) {
+void Follower::follow(int thread, Where where) {
   if (thread != watched_ && !watch(thread)) return;
   const int cpu = os::cpu_of(stat_);
+  const bool is_there = beside_.load() == static_cast<std::uint32_t>(cpu) + 1 && where == where_;
   if (cpu < 0) {
     forget_thread();
-  } else if (beside_.load() != static_cast<std::uint32_t>(cpu) + 1 && may_call()) {
-    move_to(cpu);
+  } else if (!is_there && may_call()) {
+    move_to(cpu, where);
   }
 }
 
@@ -92,15 +94,19 @@ void Follower::forget_thread() {
   watched_ = 0;
 }
 
-void Follower::move_to(int cpu) {
+void Follower::move_to(int cpu, Where where) {
   const std::lock_guard guard(placing_);
   const bool begins = beside_.load() == 0;
   if (begins) allowed_ = os::cpus_of(own_);  // somebody may have changed it
   if (!os::run_on(own_, os::Cpus::only(cpu))) return;
+  where_ = where;
   beside_.store(static_cast<std::uint32_t>(cpu) + 1);
-  if (!begins) return;
-  os::wake_all(beside_);
-  os::run_when_idle(own_);  // last: it may not run for a while, and the lock is needed
+  if (begins) os::wake_all(beside_);
+  if (where == Where::behind) {
+    os::run_when_idle(own_);  // last: it may not run for a while, and the lock is needed
+  } else {
+    static_cast<void>(os::run_as_others(own_));
+  }
 }
 
 void Follower::leave() {

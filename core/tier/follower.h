@@ -8,10 +8,10 @@
 
 namespace nearfar::tier {
 
-/// Keeps the thread that calls it beside whoever faults, where that is faster: on the same
-/// processor, and with the scheduling policy for idle processors (SCHED_IDLE). The second is what
-/// keeps them together: when the faulting thread is woken, its processor counts as idle though the
-/// pager's thread still runs there, so that it stays instead of going to another.
+/// Keeps the thread that calls it beside whoever faults, or behind, where that is faster: on the
+/// same processor, or there with the scheduling policy for idle processors (SCHED_IDLE), by which
+/// the processor of a thread that is woken counts as idle though the pager's thread still runs
+/// there.
 ///
 /// A thread of that policy hardly runs where others want the processor all the time. Another
 /// thread, which exists from the 128th fault on, looks every 20 ms, and where a fault waits while
@@ -38,7 +38,7 @@ class Follower {
   /// No fault is known of. Who runs beside the thread that faults runs only while that waits, so if
   /// it does not wait for a fault, it may have gone to another processor.
   void nothing_to_do() {
-    if (watched_ != 0 && beside_.load(std::memory_order_relaxed) != 0) follow(watched_);
+    if (watched_ != 0 && beside_.load(std::memory_order_relaxed) != 0) follow(watched_, where_);
   }
 
   /// From now on the thread stays where the scheduler puts it.
@@ -54,11 +54,11 @@ class Follower {
   static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who does not starve
 
   void prepare();
-  void follow(int thread);
+  void follow(int thread, Where where);
   [[nodiscard]] bool may_call();
   [[nodiscard]] bool watch(int thread);
   void forget_thread();
-  void move_to(int cpu);
+  void move_to(int cpu, Where where);
   void leave();
   void give_place_back();
   [[noreturn]] void guard();
@@ -74,6 +74,7 @@ class Follower {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> guarded_{false};  // there is who gives the thread its place back
   bool prepared_ = false;
+  Where where_ = Where::anywhere;
   std::size_t since_look_ = 0;
   int watched_ = 0;  // thread
   int stat_ = -1;  // of that

@@ -12,33 +12,45 @@ Where Placement::learnt(std::uint64_t now, std::size_t faults) {
     if (times_ >= left_out) gaps_[times_ - left_out] = gap;
     if (++times_ == left_out + compared) end_part(now);
   } else if (next_trial_ == 0 ? ++times_ == faults_before : now >= next_trial_) {
-    part_ = 0;
-    times_ = 0;
-    took_ = {};
+    begin_trial(now);
   }
-  return part_ == no_part ? where_ : parts[part_];
+  return now_at();
 }
 
 void Placement::starved(std::uint64_t now) {
-  part_ = no_part;
-  where_ = Where::anywhere;
-  next_trial_ = now + latest_ns;
+  if (now_at() == Where::anywhere) return;  // nothing better is known
+  out_until_[static_cast<std::size_t>(now_at())] = now + latest_ns;
+  begin_trial(now);
+}
+
+void Placement::begin_trial(std::uint64_t now) {
+  took_ = {};
+  begin_part(0, now);
+}
+
+void Placement::begin_part(std::size_t part, std::uint64_t now) {
+  times_ = 0;
+  part_ = part;
+  while (part_ != no_part && is_out(parts[part_], now)) ++part_;
+  if (part_ == no_part) settle(now);
 }
 
 void Placement::end_part(std::uint64_t now) {
   std::sort(gaps_.begin(), gaps_.end());
   auto& took = took_[static_cast<std::size_t>(parts[part_])];
   took = std::accumulate(gaps_.begin(), gaps_.end() - longest, took);
-  times_ = 0;
-  if (++part_ == no_part) settle(now);
+  begin_part(part_ + 1, now);
 }
 
 void Placement::settle(std::uint64_t now) {
-  const auto [anywhere, beside] = took_;
-  const Where faster = beside < anywhere ? Where::beside : Where::anywhere;
-  const std::uint64_t loss = std::max(anywhere, beside) - std::min(anywhere, beside);
-  confidence_ = faster == where_ ? std::min(2 * confidence_, most_confidence) : 1;
-  where_ = faster;
+  std::size_t fastest = 0;
+  for (std::size_t way = 1; way < ways; ++way)
+    if (took_[way] != 0 && took_[way] < took_[fastest]) fastest = way;
+  std::uint64_t loss = 0;
+  for (const std::uint64_t took : took_) loss += took == 0 ? 0 : took - took_[fastest];
+  const auto found = static_cast<Where>(fastest);
+  confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
+  where_ = found;
   const std::uint64_t worth = std::max(loss * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);
 }

@@ -10,26 +10,31 @@ namespace nearfar::tier {
 enum class Where : std::uint8_t {
   anywhere,  ///< on the processor that the scheduler chooses
   beside,    ///< on the processor of the thread that faults
+  behind,    ///< there, while nobody else wants that processor
 };
 
-/// Finds out where faults are served faster. Another processor that is idle takes them while the
+/// Finds out where faults are served fastest. Another processor that is idle takes them while the
 /// program goes on; but it must be woken for each, which takes 2 us on some machines and 100 us on
 /// others (virtual ones, whose idle processors the host has to start again), and what pages leave
-/// has to be told to both. Neither can be known but by trying.
+/// has to be told to both. On the same processor there is nothing to wake; but where another is
+/// idle, the scheduler sends a thread there that is woken while the one that wakes it runs, unless
+/// that runs behind it. And who runs behind everybody may starve. None of this can be known but by
+/// trying.
 ///
-/// A trial serves faults here, there, there and here again, and compares the times from one fault
-/// to the next, of which the longest are left out: the program may have paused. What it has lost by
-/// the worse of the two sets when the next one comes, and each that finds the same as the one
-/// before doubles that: trying costs little however bad the other way is, and where it costs next
-/// to nothing, what has changed is found soon.
+/// A trial serves faults in each way, and in each once more in reverse order, and compares the
+/// times from one fault to the next, of which the longest are left out: the program may have
+/// paused. What it has lost by the slower ways sets when the next one comes, and each that finds
+/// the same as the one before doubles that: trying costs little however bad the other ways are, and
+/// where it costs next to nothing, what has changed is found soon.
 class Placement {
  public:
   /// Some faults were learnt of, at `now` in nanoseconds: where to serve those after them.
   Where learnt(std::uint64_t now, std::size_t faults);
-
-  /// Beside whoever faults the thread did not get to run.
+  /// Where it is now, the thread did not get to run.
   void starved(std::uint64_t now);
 
+  static constexpr std::array<Where, 6> parts{Where::anywhere, Where::beside, Where::behind,
+                                              Where::behind,   Where::beside, Where::anywhere};
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
   static constexpr std::size_t left_out = 8;  ///< of a part of a trial, until the thread has moved
   static constexpr std::size_t compared = 56;
@@ -40,21 +45,27 @@ class Placement {
   static constexpr std::uint64_t latest_ns = 10'000'000'000;
 
  private:
-  static constexpr std::array<Where, 4> parts{Where::anywhere, Where::beside, Where::beside,
-                                              Where::anywhere};
   static constexpr std::size_t no_part = parts.size();
+  static constexpr std::size_t ways = 3;
 
+  [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : parts[part_]; }
+  void begin_trial(std::uint64_t now);
+  void begin_part(std::size_t part, std::uint64_t now);
   void end_part(std::uint64_t now);
   void settle(std::uint64_t now);
+  [[nodiscard]] bool is_out(Where where, std::uint64_t now) const {
+    return now < out_until_[static_cast<std::size_t>(where)];
+  }
 
   Where where_ = Where::anywhere;
   std::size_t part_ = no_part;  // of a trial
   std::size_t times_ = 0;  // that faults were learnt of: in this part, or before the first trial
   std::uint64_t last_ = 0;
   std::uint64_t next_trial_ = 0;
-  std::array<std::uint64_t, compared> gaps_{};
-  std::array<std::uint64_t, 2> took_{};  // by where
   std::uint64_t confidence_ = 1;
+  std::array<std::uint64_t, compared> gaps_{};
+  std::array<std::uint64_t, ways> took_{};  // by where; 0: not tried in this trial
+  std::array<std::uint64_t, ways> out_until_{};  // by where: it starved there
 };
 
 }  // namespace nearfar::tier

@@ -4,107 +4,141 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace nearfar::tier {
 namespace {
 
-/// Faults of a program on a machine where serving one takes so many nanoseconds.
-class Machine {
+/// Nanoseconds that serving a fault takes: anywhere, beside, behind.
+using Times = std::array<std::uint64_t, 3>;
+
+/// A program that does nothing but fault.
+class Program {
  public:
-  Machine(std::uint64_t anywhere, std::uint64_t beside) : ns_{anywhere, beside} {}
+  explicit Program(Times ns) : ns_(ns) {}
 
   void faults(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t took = ns_[static_cast<std::size_t>(where_)];
+      const std::uint64_t took = ns_[at(where_)];
       now_ += took;
-      lost_ += took - std::min(ns_[0], ns_[1]);
-      beside_ += where_ == Where::beside ? 1 : 0;
+      lost_ += took - *std::min_element(ns_.begin(), ns_.end());
+      ++times_[at(where_)];
       where_ = placement_.learnt(now_, 1);
     }
   }
-  void become(std::uint64_t anywhere, std::uint64_t beside) { ns_ = {anywhere, beside}; }
+  void become(Times ns) { ns_ = ns; }
   void pause(std::uint64_t ns) { now_ += ns; }
+  void starves() {
+    placement_.starved(now_);
+    faults(1);
+  }
 
-  Placement& placement() { return placement_; }
   [[nodiscard]] Where where() const { return where_; }
   [[nodiscard]] std::uint64_t now() const { return now_; }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
-  [[nodiscard]] std::size_t beside() const { return beside_; }
+  [[nodiscard]] std::size_t times(Where where) const { return times_[at(where)]; }
 
  private:
-  std::array<std::uint64_t, 2> ns_;
+  static std::size_t at(Where where) { return static_cast<std::size_t>(where); }
+
+  Times ns_;
   Placement placement_;
   Where where_ = Where::anywhere;
   std::uint64_t now_ = 1'000'000'000;
   std::uint64_t lost_ = 0;
-  std::size_t beside_ = 0;
+  std::array<std::size_t, 3> times_{};
 };
 
-constexpr std::size_t trial = 4 * (Placement::left_out + Placement::compared);
+constexpr std::size_t trial = Placement::parts.size() * (Placement::left_out + Placement::compared);
+constexpr Times slow_to_wake{100'000, 90'000, 12'000};
+constexpr Times quick_to_wake{10'000, 14'000, 14'000};
+constexpr Times all_busy{40'000, 15'000, 300'000};
 
 TEST(TierPlacement, AShortProgramHasNoTrial) {
-  Machine machine(100'000, 10'000);
-  machine.faults(Placement::faults_before);
-  EXPECT_EQ(machine.beside(), 0U);
-  machine.faults(trial / 2);
-  EXPECT_GT(machine.beside(), 0U);
+  Program program(slow_to_wake);
+  program.faults(Placement::faults_before);
+  EXPECT_EQ(program.times(Where::anywhere), Placement::faults_before);
+  program.faults(trial / 2);
+  EXPECT_GT(program.times(Where::beside), 0U);
+  EXPECT_GT(program.times(Where::behind), 0U);
 }
 
-TEST(TierPlacement, TakesWhatIsFaster) {
-  for (const bool slow_to_wake : {true, false}) {
-    Machine machine(slow_to_wake ? 100'000 : 10'000, slow_to_wake ? 12'000 : 14'000);
-    machine.faults(Placement::faults_before + trial);
-    EXPECT_EQ(machine.where(), slow_to_wake ? Where::beside : Where::anywhere);
+TEST(TierPlacement, TakesWhatIsFastest) {
+  const std::array<std::pair<Times, Where>, 3> machines{
+      {{slow_to_wake, Where::behind}, {quick_to_wake, Where::anywhere}, {all_busy, Where::beside}}};
+  for (const auto& [times, fastest] : machines) {
+    Program program(times);
+    program.faults(Placement::faults_before + trial);
+    EXPECT_EQ(program.where(), fastest);
   }
 }
 
-TEST(TierPlacement, TryingCostsLittleHoweverBadTheOtherWayIs) {
-  for (const std::uint64_t slow :
-       {std::uint64_t{15'000}, std::uint64_t{100'000}, std::uint64_t{1'000'000}}) {
-    for (const bool beside : {true, false}) {
-      Machine machine(beside ? slow : 10'000, beside ? 10'000 : slow);
-      machine.faults(Placement::faults_before + trial);
-      const std::uint64_t lost = machine.lost();
-      const std::uint64_t begun = machine.now();
-      machine.faults(3'000'000);
-      EXPECT_LT((machine.lost() - lost) * 100, (machine.now() - begun) * 3)
-          << slow << (beside ? " anywhere" : " beside");
-    }
+TEST(TierPlacement, TryingCostsLittleHoweverBadTheOtherWaysAre) {
+  constexpr Times machines[] = {slow_to_wake, quick_to_wake, all_busy, {10'000, 10'100, 1'000'000}};
+  for (const Times& times : machines) {
+    Program program(times);
+    program.faults(Placement::faults_before + trial);
+    const std::uint64_t lost = program.lost();
+    const std::uint64_t begun = program.now();
+    program.faults(3'000'000);
+    EXPECT_LT((program.lost() - lost) * 100, (program.now() - begun) * 3) << times[0];
   }
 }
 
 TEST(TierPlacement, FindsOutThatTheMachineHasChanged) {
-  Machine machine(100'000, 10'000);
-  machine.faults(1'000'000);
-  EXPECT_EQ(machine.where(), Where::beside);
-  machine.become(10'000, 100'000);
-  const std::uint64_t changed = machine.now();
-  while (machine.where() == Where::beside && machine.now() < changed + 20'000'000'000)
-    machine.faults(1);
-  machine.faults(trial);
-  EXPECT_EQ(machine.where(), Where::anywhere);
-  EXPECT_LT(machine.now() - changed, Placement::latest_ns + 1'000'000'000);
+  Program program(slow_to_wake);
+  program.faults(1'000'000);
+  EXPECT_EQ(program.where(), Where::behind);
+  program.become(all_busy);
+  const std::uint64_t changed = program.now();
+  while (program.now() < changed + Placement::latest_ns + 1'000'000'000) program.faults(1);
+  const std::size_t before = program.times(Where::beside);
+  program.faults(100'000);
+  EXPECT_GT(program.times(Where::beside) - before, 95'000U);
 }
 
 TEST(TierPlacement, PausesOfTheProgramDoNotCount) {
-  Machine machine(100'000, 10'000);
-  machine.faults(Placement::faults_before + 3 * trial / 8);
-  for (int pause = 0; pause < 3; ++pause) {  // while it is beside
-    machine.pause(1'000'000'000);
-    machine.faults(1);
+  Program program(slow_to_wake);
+  program.faults(Placement::faults_before + trial / 2);
+  EXPECT_EQ(program.where(), Where::behind);
+  for (int pause = 0; pause < 3; ++pause) {
+    program.pause(1'000'000'000);
+    program.faults(10);
   }
-  machine.faults(trial);
-  EXPECT_EQ(machine.where(), Where::beside);
+  program.faults(trial / 2);
+  EXPECT_EQ(program.where(), Where::behind);
 }
 
-TEST(TierPlacement, WhoStarvesIsNotTriedAgainSoon) {
-  Machine machine(100'000, 10'000);
-  machine.faults(Placement::faults_before + trial);
-  machine.placement().starved(machine.now());
-  const std::size_t before = machine.beside();
-  machine.faults(1 + (Placement::latest_ns - 1'000'000) / 100'000);
-  EXPECT_LE(machine.beside(), before + 1);
-  machine.faults(trial);
-  EXPECT_GT(machine.beside(), before + 1);
+TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
+  Program program(slow_to_wake);
+  program.faults(Placement::faults_before + trial);
+  EXPECT_EQ(program.where(), Where::behind);
+  program.become(all_busy);
+  const std::uint64_t starved = program.now();
+  program.starves();
+  const std::size_t before = program.times(Where::behind);
+  program.faults(trial);
+  EXPECT_EQ(program.where(), Where::beside);
+  while (program.now() < starved + Placement::latest_ns) program.faults(1);
+  EXPECT_EQ(program.times(Where::behind), before);
+  program.become(slow_to_wake);
+  while (program.now() < starved + 3 * Placement::latest_ns) program.faults(1);
+  EXPECT_EQ(program.where(), Where::behind);
+}
+
+TEST(TierPlacement, WhereverItStarvesTheSchedulerIsLeft) {
+  Program program(slow_to_wake);
+  program.faults(Placement::faults_before + trial / 4);
+  EXPECT_EQ(program.where(), Where::beside);
+  program.starves();
+  while (program.where() == Where::anywhere) program.faults(1);
+  EXPECT_EQ(program.where(), Where::behind);
+  program.starves();
+  program.faults(trial);
+  EXPECT_EQ(program.where(), Where::anywhere);
+  program.starves();
+  EXPECT_EQ(program.where(), Where::anywhere);
 }
 
 }  // namespace
