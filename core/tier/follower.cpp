@@ -44,6 +44,12 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, int thread) {
   return beside_.load(std::memory_order_relaxed) != 0;
 }
 
+void Follower::heard_request(std::uint64_t made, std::uint64_t now) {
+  if (beside_.load(std::memory_order_relaxed) == 0 || now < made + slowest_ns) return;
+  placement_.starved(now);
+  leave();
+}
+
 void Follower::stop() {
   leave();
   forget_thread();
@@ -95,18 +101,18 @@ void Follower::forget_thread() {
 }
 
 void Follower::move_to(int cpu, Where where) {
-  const std::lock_guard guard(placing_);
-  const bool begins = beside_.load() == 0;
-  if (begins) allowed_ = os::cpus_of(own_);  // somebody may have changed it
-  if (!os::run_on(own_, os::Cpus::only(cpu))) return;
-  where_ = where;
-  beside_.store(static_cast<std::uint32_t>(cpu) + 1);
-  if (begins) os::wake_all(beside_);
-  if (where == Where::behind) {
-    os::run_when_idle(own_);  // last: it may not run for a while, and the lock is needed
-  } else {
+  {
+    const std::lock_guard guard(placing_);
+    const bool begins = beside_.load() == 0;
+    if (begins) allowed_ = os::cpus_of(own_);  // somebody may have changed it
+    if (!os::run_on(own_, os::Cpus::only(cpu))) return;
     static_cast<void>(os::run_as_others(own_));
+    where_ = where;
+    beside_.store(static_cast<std::uint32_t>(cpu) + 1);
+    if (begins) os::wake_all(beside_);
   }
+  // Without the lock, which is needed if it does not run for a while from now on.
+  if (where == Where::behind) os::run_when_idle(own_);
 }
 
 void Follower::leave() {
@@ -133,7 +139,7 @@ void Follower::guard() {
   }
 }
 
-/// Whoever has nothing to serve does not starve, but is followed anew when there is something.
+/// Whoever has little to serve does not starve, but runs beside nobody until there is more.
 void Follower::look_after() {
   const std::uint64_t before = served_.load();
   os::wait_for(beside_, beside_.load(), tick_ns);
@@ -141,10 +147,13 @@ void Follower::look_after() {
   if (served * slowest_ns >= tick_ns) return;
   pollfd waiting{.fd = faults_, .events = POLLIN, .revents = 0};
   const bool starves = os::call(__NR_poll, os::word(&waiting), 1, 0) == 1;
-  if ((served != 0 && !starves) || !may_call() || !placing_.try_lock()) return;
+  if (!may_call() || !placing_.try_lock()) return;
   if (starves) starved_.store(true);
   give_place_back();
   placing_.unlock();
+  // It may have been on its way behind everybody.
+  os::wait_for(beside_, 0, tick_ns);
+  if (beside_.load() == 0 && may_call()) static_cast<void>(os::run_as_others(own_));
 }
 
 }  // namespace nearfar::tier

@@ -14,8 +14,9 @@ namespace nearfar::tier {
 /// there.
 ///
 /// A thread of that policy hardly runs where others want the processor all the time. Another
-/// thread, which exists from the 128th fault on, looks every 20 ms, and where a fault waits while
-/// fewer than one in a millisecond have been served, gives it its place among the others back. As
+/// thread, which exists from the 128th fault on, looks every 20 ms, and where fewer faults than one
+/// in a millisecond have been served, gives it its place among the others back; if one waits, it
+/// has starved. So does a request that has waited for a millisecond: it is not beside who asks. As
 /// that takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor
 /// where there is one processor only, or the program has been given another policy.
 ///
@@ -40,6 +41,9 @@ class Follower {
   void nothing_to_do() {
     if (watched_ != 0 && beside_.load(std::memory_order_relaxed) != 0) follow(watched_, where_);
   }
+
+  /// A request was seen, at `now`, that was made at `made`.
+  void heard_request(std::uint64_t made, std::uint64_t now);
 
   /// From now on the thread stays where the scheduler puts it.
   void stop();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "tier/os/clock.h"
 #include "tier/os/thread.h"
@@ -84,6 +85,7 @@ void Service::ring() {
 bool Service::ask(const Request& request) {
   Letter& letter = take_letter();
   letter.request = request;
+  letter.posted_ns = os::monotonic_ns();
   letter.phase.store(posted);
   ring();
   while (letter.phase.load() == posted) os::wait(letter.phase, posted);
@@ -274,6 +276,8 @@ bool Service::serve_requests() {
   bool any = false;
   for (Letter& letter : letters_) {
     if (letter.phase.load() != posted) continue;
+    if (const std::uint64_t made = std::exchange(letter.posted_ns, 0); made != 0)
+      follower_.heard_request(made, os::monotonic_ns());
     // While the state of pages must not change, only the fork itself goes on.
     if (pager_.paused() && letter.request.kind != Request::Kind::resume) continue;
     const Answer answer = serve(letter.request);

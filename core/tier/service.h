@@ -80,6 +80,7 @@ class Service {
   struct Letter {
     std::atomic<std::uint32_t> phase;
     Request request;
+    std::uint64_t posted_ns;  ///< 0: it has been seen
     bool done;
     std::uint64_t charged;  ///< near pages that a discard drops, until it is over
   };
