@@ -76,8 +76,8 @@ threads_elsewhere = $(shell grep -rlE '^.include <(thread|mutex|atomic|future|co
 test-tsan: $(STAMPS)/build
 	@scripts/need gtest
 	@[[ -z "$(threads_elsewhere)" ]] || { echo "Makefile: $(threads_elsewhere): threads outside $(threaded), which test-tsan does not run"; exit 1; }
-	@$(call build,tsan,$(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/probe_*_test.cpp tests/cpp/frontend_gate_test.cpp tests/cpp/tier_*_test.cpp)))
-	@$(call run-tests,tsan,--tests-regex '^(probe|frontend_gate|tier)_')
+	@$(call build,tsan,probe_tests gate_tests tier_tests)
+	@$(call run-tests,tsan,--tests-regex '^(probe|gate|tier)_')
 
 .PHONY: test-package
 test-package: install ## the wheel works without the checkout

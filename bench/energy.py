@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TEST = Path(__file__).resolve().parents[1] / "build" / "release" / "tests" / "cpp" / "energy_test"
+TEST = Path(__file__).resolve().parents[1] / "build" / "release" / "tests" / "cpp" / "core_tests"
 MOST = 5.0  # per cent
 PAIR = re.compile(r"^(?P<pattern>\S.*?) +(?P<hand>\S+) nJ by hand +(?P<counted>\S+) nJ counted")
 

@@ -19,7 +19,7 @@
 /// but nothing behind an sfence or mfence before everything in front of it (Raad et al.,
 /// Persistency Semantics of the Intel-x86 Architecture, POPL 2020).
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 using cpu::Step;
 using Script = std::vector<Step>;
@@ -259,5 +259,5 @@ TEST(PowerFailure, LeavesAStateThatFencesAllowWheneverItComes) {
   EXPECT_GT(stores_out_of_order, 16 * cases(60)) << "between fences the order is free, and is used";
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -14,7 +14,7 @@
 /// The request agent before a memory that takes 100 ns for everything: what a core's limits alone
 /// make of a program.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::optane;
 using testing::step_of;
@@ -282,5 +282,5 @@ TEST(NoCore, ReachesTheMemoryAtOnceWithSoManyOutstanding) {
   EXPECT_EQ(run.now, 100 * memory);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

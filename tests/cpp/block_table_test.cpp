@@ -13,7 +13,7 @@
 #include "base/rng.h"
 
 namespace nearfar::sim::nvdimm {
-namespace {
+namespace test_file {
 
 /// The same directory as a list per set, searched from end to end.
 class NaiveTable {
@@ -175,5 +175,5 @@ TEST(BlockTable, SameOrderEvictionStartsWithOneBlockTooMany) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::nvdimm

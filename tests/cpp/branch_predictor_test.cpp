@@ -7,7 +7,7 @@
 #include "base/rng.h"
 
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 constexpr std::uint64_t a = 0x1000, b = 0x2000, c = 0x3000;
 
@@ -86,5 +86,5 @@ TEST(BranchPredictor, KeepsABiasBesideWhatItCannotLearn) {
   EXPECT_LE(bias_wrong, 10);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

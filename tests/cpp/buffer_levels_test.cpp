@@ -14,7 +14,7 @@
 /// move: no request is lost, no data are stale, and what moves is what the sizes say. Hit counts
 /// against replacement on paper are in tests/python/test_model_random.py.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 /// A DIMM with so many levels; a third one gets what the second had.
 Settings with_levels(Settings settings, int levels) {
@@ -291,5 +291,5 @@ TEST(Levels, ThatCannotBeAreAnErrorThatNamesThem) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -11,7 +11,7 @@
 
 /// The DIMM's hit counts against a model that knows nothing of time: replacement by brute force.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 constexpr Bytes page_bytes = 4096;
 using Counts = std::map<std::string, std::uint64_t>;
@@ -249,5 +249,5 @@ TEST(RmwBuffer, IsWholeAfterAWriteOfPartOfABlock) {
   EXPECT_EQ(counts.at("channel.0.dimm.media.read_bytes"), 0u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -11,7 +11,7 @@
 
 /// The request agent with its caches, before a memory that takes 100 ns for everything.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::optane;
 using testing::step_of;
@@ -217,5 +217,5 @@ TEST(Agent, WithCachesDoesTheSameForTheSameSeed) {
   EXPECT_EQ(first.counters, second.counters);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -13,7 +13,7 @@
 
 /// The caches of a socket, small enough that everything happens often.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using Kind = Hierarchy::Kind;
 using Level = Hierarchy::Level;
@@ -307,5 +307,5 @@ TEST(Hierarchy, SendsWhatACoreWritesFromThatCore) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -14,7 +14,7 @@
 
 /// One cache against models of its replacement written another way.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 CacheConfig config_of(Bytes size, std::uint32_t ways, Policy policy, std::uint32_t slices = 1) {
   CacheConfig config;
@@ -185,5 +185,5 @@ TEST(Policy, OfAnUnknownNameIsRefusedWithTheKey) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -7,7 +7,7 @@
 
 /// The TLBs by themselves: which accesses they find, and where the walker reads.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 TlbConfig config_of(Bytes page) {
   TlbConfig config;
@@ -87,5 +87,5 @@ TEST(Tlb, HasEightEntriesInALineOfTheTables) {
   EXPECT_GE(*entries.begin(), Tlb::tables);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -10,7 +10,7 @@
 
 /// Page walks of the request agent that read memory, which takes 100 ns for everything.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::optane;
 using testing::step_of;
@@ -191,5 +191,5 @@ TEST(PageWalk, EndsWhateverIsShort) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

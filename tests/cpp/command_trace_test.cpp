@@ -16,7 +16,7 @@
 #include "base/error.h"
 
 namespace nearfar::sim {
-namespace {
+namespace test_file {
 
 namespace fs = std::filesystem;
 using dram::Command;
@@ -193,5 +193,5 @@ TEST_F(CommandTraceTest, LoggingAfterCloseIsAMistake) {
   EXPECT_THROW(log.record(command(Command::act)), std::logic_error);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim

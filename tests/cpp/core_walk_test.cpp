@@ -7,7 +7,7 @@
 
 /// Page walks that read memory, of the cores that execute programs.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::Code;
 using testing::CoreMachine;
@@ -60,5 +60,5 @@ TEST(PageWalk, BoundsHowManyPagesACoreReachesAtOnce) {
   EXPECT_NEAR(static_cast<double>(eight.ps()), static_cast<double>(3 * same.ps()), 5000);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -12,7 +12,7 @@
 
 /// Several threads before one L3, and what their times may depend on.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::alu;
 using testing::Code;
@@ -369,5 +369,5 @@ TEST(SimpleCore, TakesACycleAnInstructionAndItsMisses) {
   EXPECT_NEAR(each, expected, 0.02 * expected);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -9,7 +9,7 @@
 /// last data written. The property test says so of random machines; here each way is taken on
 /// purpose.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 constexpr Bytes page = 4096;
 const Tick long_after(1'000'000'000);
@@ -130,5 +130,5 @@ TEST(DataOrder, FindsItsDataWhereverTheBlockHasMoved) {
   EXPECT_EQ(counters_of(bench.machine()).at("channel.0.dimm.wear.migrations"), 200u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

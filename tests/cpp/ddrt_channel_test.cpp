@@ -12,7 +12,7 @@
 #include "machine_bench.h"
 
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 using Ports = std::vector<std::uint64_t>;
 
@@ -214,5 +214,5 @@ TEST(Machine, HasNothingToDoWhenIdleAndIsIdleAgainAfterwards) {
   EXPECT_TRUE(machine.idle());
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

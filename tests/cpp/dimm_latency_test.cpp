@@ -10,7 +10,7 @@
 /// Idle latencies and saturated rates of the whole machine against sums of the settings, written
 /// down step by step as docs/machine.md describes the way of a read and of a write.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 constexpr Bytes page = 4096;
 constexpr Bytes block = 256;
@@ -242,5 +242,5 @@ TEST(SaturatedRate, OfReadsOfOnePageFromTheRmwBufferIsItsLanes) {
   expect_interval(constants.lane, interval_ps(Op::read, 20'000, address));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

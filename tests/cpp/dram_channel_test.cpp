@@ -10,7 +10,7 @@
 #include "sim/dram/mapping.h"
 
 namespace nearfar::sim::dram::testing {
-namespace {
+namespace test_file {
 
 Request request(Op op, std::uint64_t line, std::uint64_t id = 0, std::uint16_t port = 0) {
   Request request;
@@ -424,5 +424,5 @@ TEST(DramFairness, AWriteIsServedAmongReadsThatNeverEnd) {
   EXPECT_LT(latency_among(config, write, reads, Completion::Kind::media), 512u * 4 + 400);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram::testing

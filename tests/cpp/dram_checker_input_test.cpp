@@ -14,7 +14,7 @@
 #include "checker/speed_bins.h"
 
 namespace nearfar::checker {
-namespace {
+namespace test_file {
 
 TEST(SpeedBins, AgreeWithTheNumbersInWriting) {
   Limits bin = speed_bin({2666, 8, 8});
@@ -140,5 +140,5 @@ TEST(LimitsFromSettings, ReadsTheKeysBelowThePrefixAndNamesTheMissingOne) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::checker

@@ -12,7 +12,7 @@
 #include "checker/service.h"
 
 namespace nearfar::checker {
-namespace {
+namespace test_file {
 
 // One bank, row 5, and the mapping row-rank-bank-column-bank_group: rank 0, bank 0, column 16
 // and bank group 0 are line (5 * 2 * 4 * 128 + 2) * 4 = 20488.
@@ -98,5 +98,5 @@ TEST_F(Service, RefusesReadsThatMissAWrite) {
             "line 20488: a read missed a write");
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::checker

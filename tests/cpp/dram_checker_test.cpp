@@ -16,7 +16,7 @@
 #include "checker/tight_script.h"
 
 namespace nearfar::checker {
-namespace {
+namespace test_file {
 
 std::vector<Scenario> all_scenarios() {
   std::vector<Scenario> all = distance_scenarios();
@@ -232,5 +232,5 @@ INSTANTIATE_TEST_SUITE_P(SpeedBins, TightScripts,
                                   std::to_string(info.param.width);
                          });
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::checker

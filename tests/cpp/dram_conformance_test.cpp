@@ -21,7 +21,7 @@
 #include "sim/dram/channel.h"
 
 namespace nearfar::checker {
-namespace {
+namespace test_file {
 
 using sim::Completion;
 using sim::Op;
@@ -307,5 +307,5 @@ TEST(DramConformance, BusyChannelsPostponeRefreshAsFarAsToldAndNoFurther) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::checker

@@ -4,7 +4,7 @@
 #include "effort.h"
 
 namespace nearfar::sim::dram::testing {
-namespace {
+namespace test_file {
 
 std::vector<Arrival> stream_for(const Config& config, std::uint64_t seed) {
   Rng rng(seed * 77 + 5);
@@ -28,17 +28,17 @@ void expect_same(const Outcome& a, const Outcome& b) {
   }
 }
 
-class RandomMachine : public ::testing::TestWithParam<std::tuple<Standard, std::uint64_t>> {
+class RandomDram : public ::testing::TestWithParam<std::tuple<Standard, std::uint64_t>> {
  protected:
   static Config config(std::uint64_t seed) { return random_config(seed, std::get<0>(GetParam())); }
   static std::uint64_t first(std::uint64_t each) { return std::get<1>(GetParam()) * each; }
 };
 
-TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
+TEST_P(RandomDram, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
   for (std::uint64_t i = 0; i < 10; ++i) {
     const std::uint64_t seed = first(10) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    const Config config = RandomMachine::config(seed);
+    const Config config = RandomDram::config(seed);
     const auto arrivals = stream_for(config, seed);
     expect_same(drive(config, Mode::next_event, arrivals),
                 drive(config, Mode::every_cycle, arrivals));
@@ -46,11 +46,11 @@ TEST_P(RandomMachine, JumpingFromEventToEventEqualsEvaluatingEveryCycle) {
   }
 }
 
-TEST_P(RandomMachine, RanksThatWantSomethingInTheSameCycleTakeTurns) {
+TEST_P(RandomDram, RanksThatWantSomethingInTheSameCycleTakeTurns) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     const std::uint64_t seed = first(4) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    Config config = RandomMachine::config(seed);
+    Config config = RandomDram::config(seed);
     config.ranks = std::min(4u, 64 / config.banks_in_rank());
     config.refresh = true;
     config.timing.refi = 1400;
@@ -68,11 +68,11 @@ TEST_P(RandomMachine, RanksThatWantSomethingInTheSameCycleTakeTurns) {
   }
 }
 
-TEST_P(RandomMachine, AdvancingToTheNextCompletionEqualsAdvancingToEachEvent) {
+TEST_P(RandomDram, AdvancingToTheNextCompletionEqualsAdvancingToEachEvent) {
   for (std::uint64_t i = 0; i < 5; ++i) {
     const std::uint64_t seed = first(5) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    const Config config = RandomMachine::config(seed);
+    const Config config = RandomDram::config(seed);
     const auto arrivals = stream_for(config, seed);
     Channel by_event(config, 0), by_completion(config, 0);
     Sink a, b;
@@ -93,11 +93,11 @@ TEST_P(RandomMachine, AdvancingToTheNextCompletionEqualsAdvancingToEachEvent) {
   }
 }
 
-TEST_P(RandomMachine, HowAdvanceIsSplitChangesNothing) {
+TEST_P(RandomDram, HowAdvanceIsSplitChangesNothing) {
   for (std::uint64_t i = 0; i < 5; ++i) {
     const std::uint64_t seed = first(5) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    const Config config = RandomMachine::config(seed);
+    const Config config = RandomDram::config(seed);
     const auto arrivals = stream_for(config, seed);
     const Outcome whole = drive(config, Mode::next_event, arrivals);
     expect_same(whole, drive(config, Mode::next_event, arrivals, Tick(0), seed));
@@ -105,11 +105,11 @@ TEST_P(RandomMachine, HowAdvanceIsSplitChangesNothing) {
   }
 }
 
-TEST_P(RandomMachine, TheSameStreamLaterGivesTheSameLater) {
+TEST_P(RandomDram, TheSameStreamLaterGivesTheSameLater) {
   for (std::uint64_t i = 0; i < 5; ++i) {
     const std::uint64_t seed = first(5) + i;
     SCOPED_TRACE("machine and stream " + std::to_string(seed));
-    Config config = RandomMachine::config(seed);
+    Config config = RandomDram::config(seed);
     // An idle rank repeats itself with the refresh interval once its idle times have passed.
     config.refresh = true;
     config.timing.refi = 3000;
@@ -129,12 +129,12 @@ TEST_P(RandomMachine, TheSameStreamLaterGivesTheSameLater) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Standards, RandomMachine,
+    Standards, RandomDram,
     ::testing::Combine(::testing::Values(Standard::ddr4, Standard::ddr5),
                        ::testing::Range<std::uint64_t>(0, sim::testing::cases(24))),
     [](const auto& info) {
       return title(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
     });
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram::testing

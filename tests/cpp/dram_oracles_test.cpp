@@ -8,7 +8,7 @@
 #include "sim/dram/mapping.h"
 
 namespace nearfar::sim::dram::testing {
-namespace {
+namespace test_file {
 
 Arrival read_at(Tick time, Address address, std::uint64_t id = 0) {
   Arrival arrival;
@@ -336,5 +336,5 @@ TEST(DramAgreement, AHashChangesNeitherSequentialNorRandomReads) {
   EXPECT_NEAR(closed_loop(config, 200'000, 64, false), 14.4, 0.15);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram::testing

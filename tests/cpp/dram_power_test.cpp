@@ -5,7 +5,7 @@
 
 /// Refresh, power-down, self-refresh, and time in which nothing happens.
 namespace nearfar::sim::dram::testing {
-namespace {
+namespace test_file {
 
 Arrival read_at(Tick time, std::uint64_t line = 0) {
   Arrival arrival;
@@ -251,5 +251,5 @@ TEST(DramIdle, ASecondOfItTakesHardlyAnEvent) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram::testing

@@ -7,7 +7,7 @@
 #include "sim/dram/device_timing.h"
 
 namespace nearfar::sim::dram::testing {
-namespace {
+namespace test_file {
 
 std::string describe(const Constraint& constraint, const Timing& timing) {
   std::string text;
@@ -310,5 +310,5 @@ TEST(DramScripts, RefreshWaitsForAnAutoPrechargeToFinish) {
   EXPECT_EQ(*distances.begin(), std::max(t.rtp + t.rp, t.rc - t.rcd));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram::testing

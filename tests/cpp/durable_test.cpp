@@ -10,7 +10,7 @@
 /// their way, read-modify-write buffer, media wherever wear-levelling has put the block), is at
 /// every instant what the persistence domain accepted last.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 struct Covered {
   std::uint64_t instants = 0;
@@ -73,5 +73,5 @@ TEST(Durable, IsWhatWasAcceptedLastWhereverItLies) {
   EXPECT_GT(covered.moves, 10u) << "blocks move under their data";
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

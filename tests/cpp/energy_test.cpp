@@ -13,7 +13,7 @@
 /// Energy against what follows by hand from the currents and timings of a data sheet. Nothing
 /// here calls the energy model; `energy_test` prints expectation and count of every pattern.
 namespace nearfar::sim::dram::testing {
-namespace {
+namespace test_file {
 
 constexpr double devices = 8;
 constexpr double vdd = 1.2, vpp = 2.5;                    // V
@@ -391,5 +391,5 @@ TEST(DramEnergy, RefusesAnOperationThatDrawsLessThanItsStandby) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram::testing

@@ -13,7 +13,7 @@
 #include "base/timed_fifo.h"
 
 namespace nearfar {
-namespace {
+namespace test_file {
 
 struct Event {
   Tick time;
@@ -149,5 +149,5 @@ TEST(Slab, TakesAnObjectAsItWasGivenBack) {
   EXPECT_NE(slab.take_any(), index);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 
 namespace nearfar::sim::dram {
-namespace {
+namespace test_file {
 
 // The ring begins with 16 places: walks that wander between empty and some dozens cross its end
 // at every fill and make it grow at any of them.
@@ -87,5 +87,5 @@ TEST(Fifo, InsertsBehindEverythingThatDoesNotComeAfter) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::dram

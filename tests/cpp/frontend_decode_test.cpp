@@ -10,7 +10,7 @@
 #include "frontend/qemu/decode.h"
 
 namespace nearfar::frontend::qemu {
-namespace {
+namespace test_file {
 
 using namespace sim::cpu;
 using enum InstructionKind;
@@ -164,5 +164,5 @@ TEST(Decode, RecognisesWhatQemuLacksAndWhatRepeats) {
   EXPECT_TRUE(decoded({0x0f, 0x31}).counter);  // rdtsc
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend::qemu

@@ -9,7 +9,7 @@
 #include "frontend/qemu/gate.h"
 
 namespace nearfar::frontend::qemu {
-namespace {
+namespace test_file {
 
 TEST(Gate, HoldsTheFastThreadUntilTheSlowOneHasCome) {
   std::mutex mutex;
@@ -64,5 +64,5 @@ TEST(Gate, LetsAThreadGoOnAloneWhenAllOthersAreAway) {
   EXPECT_EQ(gate.slowest(), Tick(1'000'000));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend::qemu

@@ -5,7 +5,7 @@
 #include <sstream>
 
 namespace nearfar::frontend::qemu {
-namespace {
+namespace test_file {
 
 TEST(Loaded, TellsTheProgramItsVariablesItsLibrariesAndItsStack) {
   std::istringstream maps(
@@ -35,5 +35,5 @@ TEST(Loaded, TellsTheProgramItsVariablesItsLibrariesAndItsStack) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend::qemu

@@ -34,7 +34,7 @@
 #define FOUR_TIMES(text) TWICE(text) TWICE(text)
 
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::alu;
 using testing::Code;
@@ -264,5 +264,5 @@ TEST(Branches, CostThePenaltyWhenTheirTargetCannotBeGuessed) {
   EXPECT_NEAR(each, 500 + rate * (8000 + 500), 0.05 * each);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -8,7 +8,7 @@
 #include "frontend/qemu/recorder.h"
 
 namespace nearfar::frontend::qemu {
-namespace {
+namespace test_file {
 
 using sim::cpu::Access;
 
@@ -114,5 +114,5 @@ TEST(Recorder, CutsALongRepeatedInstructionIntoPieces) {
   EXPECT_EQ(taken.counts.stores, 256U);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend::qemu

@@ -14,7 +14,7 @@
 #include "frontend/qemu/shared_table.h"
 
 namespace nearfar::frontend::qemu {
-namespace {
+namespace test_file {
 
 class SharedTableFile : public ::testing::Test {
  protected:
@@ -76,5 +76,5 @@ TEST_F(SharedTableFile, SaysWhyTheFileCannotBeThere) {
   EXPECT_THROW(SharedTable("/no/such/folder/times"), InputError);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend::qemu

@@ -7,7 +7,7 @@
 #include "frontend/qemu/window.h"
 
 namespace nearfar::frontend::qemu {
-namespace {
+namespace test_file {
 
 using Part = Window::Part;
 
@@ -36,5 +36,5 @@ TEST(Window, CountsAllThatIsLeftUnlessToldOtherwise) {
   EXPECT_EQ(parts(Window(1, ~0ull, 1), 1, 2), (std::vector<Part>{Part::skipped, Part::warming}));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend::qemu

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 
 namespace nearfar {
-namespace {
+namespace test_file {
 
 /// The definition that Histogram::quantile approximates.
 std::uint64_t nearest_rank(std::vector<std::uint64_t> values, std::uint64_t numerator,
@@ -97,5 +97,5 @@ TEST(Histogram, MergedEqualsAllAddedToOne) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar

@@ -10,7 +10,7 @@
 #include "sim/link/link.h"
 
 namespace nearfar::sim::link {
-namespace {
+namespace test_file {
 
 using namespace testing;
 using namespace literals;
@@ -168,5 +168,5 @@ TEST(LinkBehind, WhatTheMemoryCountsIsRightWhenItIsSettled) {
   EXPECT_EQ(counted(false), counted(true));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::link

@@ -13,7 +13,7 @@
 
 /// The home agent of another socket's memory, which keeps with each line whether it is away.
 namespace nearfar::sim::link {
-namespace {
+namespace test_file {
 
 using namespace literals;
 
@@ -179,5 +179,5 @@ TEST_P(LinkHomeData, ReadsReturnTheLastDataSentBeforeThemAndNoneAreLost) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::link

@@ -11,7 +11,7 @@
 #include "mock_device.h"
 
 namespace nearfar::sim::link {
-namespace {
+namespace test_file {
 
 using namespace literals;
 
@@ -228,5 +228,5 @@ TEST(Link, AnySplitOfAdvanceGivesTheSameCompletions) {
   EXPECT_EQ(whole, play(2));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::link

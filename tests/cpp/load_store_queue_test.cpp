@@ -11,7 +11,7 @@
 #include "base/rng.h"
 
 namespace nearfar::sim::nvdimm {
-namespace {
+namespace test_file {
 
 LsqConfig config_of(std::uint32_t lines, std::uint32_t high) {
   LsqConfig config;
@@ -153,5 +153,5 @@ TEST(LoadStoreQueue, AgreesWithAListOfGroups) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::nvdimm

@@ -13,7 +13,7 @@
 /// Laws that hold for every machine and every stream: each seed makes a machine and a stream of
 /// its own.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 class RandomMachine : public ::testing::TestWithParam<std::uint64_t> {};
 
@@ -187,5 +187,5 @@ TEST(Interleave, DoesNotDependOnBackPressure) {
   EXPECT_EQ(none, 0u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 
 namespace nearfar::sim::nvdimm {
-namespace {
+namespace test_file {
 
 constexpr Bytes page = 4096;
 constexpr Bytes block = 256;
@@ -231,5 +231,5 @@ TEST(Media, StartsEveryAccessOnceAndKeepsEveryDistance) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::nvdimm

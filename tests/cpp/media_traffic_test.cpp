@@ -15,7 +15,7 @@
 /// What reaches the media, recomputed from what the callers were told: bytes, amplification,
 /// energy, wear, and where the blocks are afterwards.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 /// One memory channel as a device, so that its DIMM can be looked into.
 class ChannelDevice final : public Device {
@@ -193,5 +193,5 @@ TEST(MediaTraffics, AreMadeOfCombinedWritesOfMovesAndOfStalls) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

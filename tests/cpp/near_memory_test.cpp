@@ -12,7 +12,7 @@
 
 /// What each kind of access costs: DRAM and far memory requests, counted where they are made.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 /// A machine with near memory, to which one request after the other is sent.
 class Near {
@@ -187,5 +187,5 @@ TEST(NearMemory, AWriteIsDoneWhenItIsTaken) {
   EXPECT_EQ(near.play(Op::write, 640), Tick(0));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -15,7 +15,7 @@
 /// Laws of a near memory in front of a DIMM: each seed makes an organisation, a DIMM and a
 /// stream of its own.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 /// Small enough that everything conflicts; `prefetch` may be drawn.
 Settings random_near(std::uint64_t seed, bool prefetch) {
@@ -210,5 +210,5 @@ TEST_P(RandomNear, MakesJustTheAccessesItCounts) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomNear, ::testing::Range(std::uint64_t{1}, 1 + cases(10)));
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

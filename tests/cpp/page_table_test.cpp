@@ -10,7 +10,7 @@
 #include "frontend/tally.h"
 
 namespace nearfar::frontend {
-namespace {
+namespace test_file {
 
 constexpr std::uint64_t small = 4096, huge = std::uint64_t{2} << 20;
 
@@ -78,5 +78,5 @@ TEST(Tally, CountsOnWhereAByteAndAWordEnd) {
   EXPECT_EQ(tally[1], 0u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend

@@ -14,7 +14,7 @@
 #include "policy/replacement/reuse_table.h"
 
 namespace nearfar::policy {
-namespace {
+namespace test_file {
 
 Visits visits(const std::vector<std::uint64_t>& pages) {
   Visits all;
@@ -285,5 +285,5 @@ TEST(Paging, RefusesLimboThatLeavesNoPageResident) {
   EXPECT_THROW(Paging({.policy = "lifo", .near = 4}), InputError);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::policy

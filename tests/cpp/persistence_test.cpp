@@ -14,7 +14,7 @@
 /// Two ways to find the states of a crash agree where both can answer, and what simulated runs
 /// pass through is among them.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 using namespace persistence;
 
@@ -96,5 +96,5 @@ TEST(Persistence, RunsAreTheSameForTheSameSeed) {
   EXPECT_GT(prints[0].size(), 4u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 
 namespace nearfar::policy {
-namespace {
+namespace test_file {
 
 constexpr Tick interval(1'000'000);
 
@@ -183,5 +183,5 @@ TEST(Policy, IsRefusedByAnUnknownName) {
   EXPECT_THROW(static_cast<void>(make("lruu")), InputError);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::policy

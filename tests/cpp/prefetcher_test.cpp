@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 constexpr Line page = 64;  // lines
 constexpr PrefetchConfig streamer{
@@ -65,5 +65,5 @@ TEST(Prefetcher, RunsLessFarAheadWhileMuchIsOutstanding) {
   EXPECT_EQ(furthest(40), 0u);  // more than a lowered limit allows
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

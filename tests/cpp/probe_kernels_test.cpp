@@ -13,7 +13,7 @@
 #include "probe/instructions.h"
 
 namespace nearfar::probe {
-namespace {
+namespace test_file {
 
 constexpr std::uint64_t untouched = 0x5a5a5a5a5a5a5a5a;
 
@@ -342,5 +342,5 @@ TEST(Operations, UseTheWidestVectorsThereAre) {
   EXPECT_EQ((Isa{.avx2 = true, .avx512f = true}.width()), Width::avx512);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::probe

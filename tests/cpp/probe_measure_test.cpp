@@ -18,7 +18,7 @@
 #include "probe/team.h"
 
 namespace nearfar::probe {
-namespace {
+namespace test_file {
 
 /// Processors this process may use, at most `most` of them.
 std::vector<int> usable(std::size_t most) {
@@ -305,5 +305,5 @@ TEST(AChunk, IsAsLargeAsTheFastestSeenAllows) {
   EXPECT_EQ(size.units(), 10'000u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::probe

@@ -16,7 +16,7 @@
 #include "base/error.h"
 
 namespace nearfar::probe {
-namespace {
+namespace test_file {
 
 namespace fs = std::filesystem;
 
@@ -155,5 +155,5 @@ TEST(Refusals, AreOneLineThatNamesThePath) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::probe

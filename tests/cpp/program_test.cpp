@@ -14,7 +14,7 @@
 
 /// A program as the plug-in feeds it, on whole machines.
 namespace nearfar::frontend {
-namespace {
+namespace test_file {
 
 using sim::cpu::Access;
 using sim::cpu::Block;
@@ -221,5 +221,5 @@ TEST(Program, RefusesAPlacementTheModelHasNoMemoryFor) {
   EXPECT_THROW(Program(two, Program::Options::from(two)), InputError);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend

@@ -13,7 +13,7 @@
 /// How many are inside is measured from outside, without trusting a counter: the same run is
 /// repeated up to some instant, and then offered requests until the queue refuses.
 namespace nearfar::sim::testing {
-namespace {
+namespace test_file {
 
 /// Offers each arrival when it is due, none again that was refused (there must be none), and
 /// stops at `until`.
@@ -175,5 +175,5 @@ TEST(FullQueues, HoldAsManyWritesAsTheTwoQueuesBeforeTheMediaHavePlaces) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::testing

@@ -7,7 +7,7 @@
 #include "replacement_plain.h"
 
 namespace nearfar::policy {
-namespace {
+namespace test_file {
 
 TEST(Replacement, DoesWhatAPlainReferenceDoesAndNamesOnlyResidentPages) {
   for (const auto& [name, make] : replacements()) {
@@ -80,5 +80,5 @@ TEST(Replacement, AnUnknownNameIsRefusedWithTheNearest) {
   EXPECT_NE(refusal("fifo", 0).find("0 pages"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::policy

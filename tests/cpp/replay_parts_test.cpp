@@ -13,7 +13,7 @@
 #include "trace/packed.h"
 
 namespace nearfar::sim {
-namespace {
+namespace test_file {
 
 using trace::Access;
 using trace::Record;
@@ -130,5 +130,5 @@ TEST(ReplayParts, AreOfInstructionsWhereTheTraceCountsThem) {
   EXPECT_EQ(entered(device).front().first, 2u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim

@@ -17,7 +17,7 @@
 #include "mock_device.h"
 
 namespace nearfar::sim {
-namespace {
+namespace test_file {
 
 using Fault = MockDevice::Fault;
 
@@ -406,5 +406,5 @@ INSTANTIATE_TEST_SUITE_P(
                     Broken{Fault::early, "a completion from the future"}),
     fault_name);
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim

@@ -10,7 +10,7 @@
 #include "sim/cpu/config.h"
 
 namespace nearfar::sim {
-namespace {
+namespace test_file {
 
 using Kind = Sequence::Kind;
 
@@ -240,5 +240,5 @@ TEST(Sequence, LetsItsCallerInterrupt) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim

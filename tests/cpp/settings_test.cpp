@@ -9,7 +9,7 @@
 #include "sim/nvdimm/config.h"
 
 namespace nearfar {
-namespace {
+namespace test_file {
 
 std::string error_of(const auto& action) {
   try {
@@ -98,5 +98,5 @@ TEST(OptaneSettings, MissingAreNamed) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar

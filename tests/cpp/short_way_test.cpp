@@ -12,7 +12,7 @@
 /// The window core's short way is the general one, only shorter: every time and every count of a
 /// core that may use it and of one that may not.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::Code;
 using testing::CoreMachine;
@@ -90,5 +90,5 @@ TEST(ShortWay, TellsTheTimesAndCountsOfTheGeneralWayForAnyProgram) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

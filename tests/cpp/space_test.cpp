@@ -12,7 +12,7 @@
 #include "base/rng.h"
 
 namespace nearfar::frontend {
-namespace {
+namespace test_file {
 
 constexpr Bytes kib = 1024, mib = 1024 * kib;
 constexpr Bytes near_bytes = 8 * mib, far_bytes = 16 * mib;
@@ -239,5 +239,5 @@ TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend

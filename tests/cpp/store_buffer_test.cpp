@@ -10,7 +10,7 @@
 
 /// What leaves a core by its store queue, and what waits for it.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::alu;
 using testing::Code;
@@ -184,5 +184,5 @@ TEST(StoreBuffer, ForwardsToALoadOfTheSameBytes) {
   EXPECT_GT(machine.counts().forwarded, 4000u);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -13,7 +13,7 @@
 #include "tier/os/uffd.h"
 
 namespace nearfar::tier::os {
-namespace {
+namespace test_file {
 
 /// Four watched pages, none of which is there, as on a kernel that cannot move any.
 class Watched : public testing::Test {
@@ -94,5 +94,5 @@ TEST_F(Watched, WhatIsCopiedIsNotMoved) {
   EXPECT_EQ(moved.error, -EOPNOTSUPP);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::tier::os

@@ -20,7 +20,7 @@
 #include "tier/slots.h"
 
 namespace nearfar::tier {
-namespace {
+namespace test_file {
 
 using PageContents = std::array<unsigned char, os::page_bytes>;
 
@@ -228,5 +228,5 @@ TEST(Page, SaysOfOneWordOverAndOverWhichItIs) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::tier

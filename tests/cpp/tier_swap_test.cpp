@@ -10,7 +10,7 @@
 #include "tier/swap/pace.h"
 
 namespace nearfar::tier::swap {
-namespace {
+namespace test_file {
 
 /// Writes down what it is told.
 class Notes final : public Listener {
@@ -141,5 +141,5 @@ TEST(Pace, ItSlowsDownWhileNothingComesAndNeverTakesMoreThanItsShare) {
   EXPECT_EQ(pace.pause(Pace::Duration(0)), Pace::shortest);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::tier::swap

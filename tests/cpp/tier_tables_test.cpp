@@ -26,7 +26,7 @@
 #include "tier/tree_bell.h"
 
 namespace nearfar::tier {
-namespace {
+namespace test_file {
 
 struct Tables {
   std::vector<Page> pages = std::vector<Page>(4 * PageTable::group);
@@ -318,5 +318,5 @@ TEST(TreeBell, RingsHoweverFullItsPipeIs) {
   for (const int descriptor : {ends[0], ends[1], pipe, bell.descriptor()}) ::close(descriptor);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::tier

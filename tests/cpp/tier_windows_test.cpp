@@ -10,7 +10,7 @@
 #include "tier/whole_groups.h"
 
 namespace nearfar::tier {
-namespace {
+namespace test_file {
 
 constexpr std::uint64_t gib_pages = std::uint64_t{1} << 18U;
 
@@ -114,5 +114,5 @@ TEST(Limbo, AlignsWhatComesNextAndLosesNothingBeforeIt) {
   EXPECT_EQ(limbo.at(0), 1000U);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::tier

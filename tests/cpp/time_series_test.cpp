@@ -11,7 +11,7 @@
 #include "frontend/block_writes.h"
 
 namespace nearfar::frontend {
-namespace {
+namespace test_file {
 
 using namespace literals;
 
@@ -96,5 +96,5 @@ TEST(BlockWrites, CountsEveryBlockOf256BytesByItself) {
   EXPECT_TRUE(writes.counts().empty());
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend

@@ -11,7 +11,7 @@
 #include "trace/packed.h"
 
 namespace nearfar::trace {
-namespace {
+namespace test_file {
 
 struct Converted {
   std::string text;  ///< or the error
@@ -145,5 +145,5 @@ TEST(Convert, RefusesInOneLineWhatAFormatCannotSay) {
   EXPECT_EQ(converted("0x40 R\n", {.to = "elf"}), "trace format 'elf' is not known");
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::trace

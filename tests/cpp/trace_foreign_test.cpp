@@ -13,7 +13,7 @@
 #include "trace/packed.h"
 
 namespace nearfar::trace {
-namespace {
+namespace test_file {
 
 using namespace std::string_literals;
 
@@ -184,5 +184,5 @@ TEST(ForeignTraces, TheFirstBytesTellTheFormat) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::trace

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 
 namespace nearfar {
-namespace {
+namespace test_file {
 
 constexpr std::string_view seeds[] = {
     "LD 0x1000\nST 4096\nR 0XABC\nW 64\nLD 0x1fc0 128\nST 0x20 2 7 255\n",
@@ -76,5 +76,5 @@ TEST(TraceFuzz, VeryLongLinesObeyTheLaws) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 
 namespace nearfar::trace {
-namespace {
+namespace test_file {
 
 std::string packed(const std::vector<Record>& records, const Header& header = {}) {
   PackedWriter writer(header);
@@ -190,5 +190,5 @@ TEST(PackedTrace, DamagedBytesObeyTheLaws) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::trace

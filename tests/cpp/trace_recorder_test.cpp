@@ -16,7 +16,7 @@
 #include "trace/varint.h"
 
 namespace nearfar::frontend {
-namespace {
+namespace test_file {
 
 using sim::cpu::InstructionKind;
 using trace::Access;
@@ -152,5 +152,5 @@ TEST(TraceRecorder, StoresPastTheCachesAndFencesAreTold) {
   EXPECT_EQ(records.back().access, Access::full_fence);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::frontend

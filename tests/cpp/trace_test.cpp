@@ -13,7 +13,7 @@
 #include "trace/writer.h"
 
 namespace nearfar::trace {
-namespace {
+namespace test_file {
 
 std::vector<Record> parse(std::string_view text, const Format* format = nullptr) {
   Parser parser("t", format);
@@ -365,5 +365,5 @@ TEST(Trace, ATraceWithoutAnyAccessIsAnError) {
   EXPECT_EQ(complaint("", &vans), "t: found no access in it, expected 'ADDRESS [R|W|C][:IDLE]'");
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::trace

@@ -11,7 +11,7 @@
 
 /// Lines on their way from the mesh's stops to a memory that has room for one.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 constexpr std::uint16_t stops = 8;
 constexpr std::uint64_t lines_of_stop = 400;
@@ -81,5 +81,5 @@ TEST(Uncore, LetsNeighboursOfDifferentStopsDriftApart) {
   EXPECT_EQ(order(1, 1), order(1, 1));
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 
 namespace nearfar::sim::nvdimm {
-namespace {
+namespace test_file {
 
 WearConfig config_of(std::uint64_t writes, double spread, std::uint64_t spares) {
   WearConfig config;
@@ -109,5 +109,5 @@ TEST(Wear, CountsEachBlockForItself) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::nvdimm

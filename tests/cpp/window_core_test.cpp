@@ -10,7 +10,7 @@
 
 /// The window core against what its parameters say in closed form.
 namespace nearfar::sim::cpu {
-namespace {
+namespace test_file {
 
 using testing::alu;
 using testing::Code;
@@ -118,5 +118,5 @@ TEST(WindowCore, HitsTakeTheirLevelsLatencyOnAChain) {
   }
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::sim::cpu

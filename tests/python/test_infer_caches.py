@@ -39,6 +39,11 @@ def server() -> list[Observation]:
     return observe(NoisyMachine(SERVER, tlb=96))
 
 
+@pytest.fixture(scope="module")
+def without_huge_pages() -> list[Observation]:
+    return observe(NoisyMachine(SERVER, tlb=96, huge_pages=False))
+
+
 @pytest.mark.parametrize(("size", "ways"), [(48 * KIB, 12), (64 * KIB, 16), (16 * KIB, 4)])
 def test_the_first_cache_is_found_exactly(size: int, ways: int) -> None:
     machine = NoisyMachine((Cache(size, ways, 1.2), Cache(512 * KIB, 8, 4.0)), seed=ways)
@@ -80,11 +85,12 @@ def test_a_curve_that_misses_throughout_contradicts_the_conflicts(
     assert high >= 48 * KIB
 
 
-def test_a_curve_and_conflicts_that_disagree_are_looked_at_again() -> None:
-    machine = NoisyMachine(SERVER, tlb=96)
-    quiet = observe(machine)
-    spoilt = slowed(quiet, 40 * KIB, 48 * KIB, 2.5)
-    assert caches.DOUBTS[0](quiet, True) == []
+def test_a_curve_and_conflicts_that_disagree_are_looked_at_again(
+    server: list[Observation],
+) -> None:
+    machine = NoisyMachine(SERVER, tlb=96, seed=1)
+    spoilt = slowed(server, 40 * KIB, 48 * KIB, 2.5)
+    assert caches.DOUBTS[0](server, True) == []
     wanted = caches.DOUBTS[0](spoilt, True)
     assert min(one.params["lines"] for one in wanted) * 64 > 40 * KIB
     session = Session(machine, observations=list(spoilt))
@@ -92,9 +98,11 @@ def test_a_curve_and_conflicts_that_disagree_are_looked_at_again() -> None:
     assert found(session.observations)["cache.1.capacity"].value == 48 * KIB
 
 
-def test_few_repetitions_are_enough_for_a_conflict_walk() -> None:
+def test_few_repetitions_are_enough_for_a_conflict_walk(
+    without_huge_pages: list[Observation],
+) -> None:
     counts: dict[str, set[int]] = {}
-    for one in observe(NoisyMachine(SERVER, tlb=96, huge_pages=False)):
+    for one in without_huge_pages:
         if one.samples and one.prober == "caches" and one.pattern["pages"] == "4KiB":
             counts.setdefault(one.pattern["order"]["kind"], set()).add(len(one.samples))
     assert counts["strided"] == {3}
@@ -154,8 +162,8 @@ def test_split_pages_are_seen_and_refused() -> None:
     assert "split" in seen["cache.2.ways"].reason
 
 
-def test_pages_that_are_not_granted_are_a_reason() -> None:
-    seen = found(observe(NoisyMachine(SERVER, tlb=96, huge_pages=False)))
+def test_pages_that_are_not_granted_are_a_reason(without_huge_pages: list[Observation]) -> None:
+    seen = found(without_huge_pages)
     assert seen["tlb.page"].status != IDENTIFIED
     assert "granted no 2 MiB pages" in seen["cache.2.ways"].reason
 
