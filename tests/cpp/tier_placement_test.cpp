@@ -8,7 +8,7 @@
 #include <utility>
 
 namespace nearfar::tier {
-namespace {
+namespace test_file {
 
 /// Nanoseconds that serving a fault takes: anywhere, beside, behind.
 using Times = std::array<std::uint64_t, 3>;
@@ -141,5 +141,5 @@ TEST(TierPlacement, WhereverItStarvesTheSchedulerIsLeft) {
   EXPECT_EQ(program.where(), Where::anywhere);
 }
 
-}  // namespace
+}  // namespace test_file
 }  // namespace nearfar::tier
