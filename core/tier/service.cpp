@@ -112,13 +112,14 @@ bool Service::work() {
   bool again = false;
   {
     const std::lock_guard guard(one_thread_);
-    read_messages();
+    const bool faults = read_messages();
     finish_discards();  // before faults: who touches what it has discarded is charged anew
     again = pager_.bring_strays() || serve_faults();
     if (!again) {
       const bool requests = serve_requests();
       const bool ordered = pager_.follow_orders();
-      return pager_.evict_in_background() || requests || ordered;
+      // Who was served may fault again before this thread could sleep, so it looks first.
+      return pager_.evict_in_background() || faults || requests || ordered;
     }
   }
   os::call(__NR_sched_yield);  // to whoever's change is under way
@@ -176,15 +177,17 @@ bool Service::discards_charged() {
 }
 
 /// Takes down who waits for what, and follows changes before any fault is served: whoever made
-/// them goes on, and must not find what was there.
-void Service::read_messages() {
+/// them goes on, and must not find what was there. Whether there were faults.
+bool Service::read_messages() {
+  bool faults = false;
   std::array<os::Message, os::Uffd::most_read> messages;
   for (std::size_t count = messages.size(); count == messages.size();) {
-    if (!can_read()) return;
+    if (!can_read()) return faults;
     count = pager_.uffd().read(messages);
     for (const os::Message& message : std::span(messages).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         waiting_[waiting_count_++] = message.begin;
+        faults = true;
       } else if (pager_.paused()) {
         held_[held_count_++] = {.change = message, .discard = discard_of(message) != nullptr};
       } else {
@@ -192,6 +195,7 @@ void Service::read_messages() {
       }
     }
   }
+  return faults;
 }
 
 void Service::follow(const os::Message& change) {

@@ -101,7 +101,7 @@ class Service {
     constexpr std::size_t once = os::Uffd::most_read;
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
   }
-  void read_messages();
+  bool read_messages();
   void follow(const os::Message& change);
   void follow_held();
   [[nodiscard]] bool is_held(os::Place at) const;
