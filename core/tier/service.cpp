@@ -103,8 +103,11 @@ long Service::discard(os::Place begin, os::Place end) {
 }
 
 void Service::run() {
-  for (;;)
-    if (!work()) sleep();
+  constexpr std::uint32_t most_rounds = 64;  // without hearing of anything but faults and requests
+  for (std::uint32_t round = 0;; ++round) {
+    const bool busy = work();
+    if (!busy || round % most_rounds == 0) listen(busy ? Patience::none : Patience::endless);
+  }
 }
 
 /// Does some of what is to be done; false if there was nothing.
@@ -342,8 +345,8 @@ Service::Answer Service::serve(const Request& request) {
   return Answer::yes;
 }
 
-/// Waits for a fault, a request, or the end of a child.
-void Service::sleep() {
+/// Waits for a fault, a request, an order, or the end of a child, if there is nothing else to do.
+void Service::listen(Patience patience) {
   const int messages = can_read() ? pager_.uffd().descriptor() : -1;
   const int children = pager_.paused() ? -1 : pager_.children().descriptor();
   std::array<pollfd, 4> polled{{
@@ -354,7 +357,9 @@ void Service::sleep() {
   }};
   // Others of the tree cannot ring the bell when they need room.
   constexpr int milliseconds = 20;
-  const int timeout = pager_.budget().others() == 0 ? -1 : milliseconds;
+  const int timeout = patience == Patience::none      ? 0
+                      : pager_.budget().others() == 0 ? -1
+                                                      : milliseconds;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;

@@ -111,7 +111,8 @@ class Service {
   [[nodiscard]] Answer serve(const Request& request);
   [[nodiscard]] Answer pause();
   void let_discard();
-  void sleep();
+  enum class Patience : bool { none, endless };
+  void listen(Patience patience);
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
