@@ -36,7 +36,7 @@ enum class Count : std::uint8_t {
   huge_moves,      ///< times that 2 MiB were moved as one
   huge_ins,        ///< times that 2 MiB came back as one
   split_ins,       ///< times that they were to, and came in small pages
-  beside,  ///< of faults, those that the pager's thread served on the processor of who waited
+  followed,  ///< faults while the pager's thread was kept on the processor of one who faults
   count
 };
 

@@ -2,158 +2,192 @@
 
 #include <poll.h>
 
-#include <mutex>
+#include <utility>
 
+#include "tier/os/clock.h"
 #include "tier/os/system.h"
-#include "tier/os/thread.h"
 
 namespace nearfar::tier {
 
-void Follower::start(int status, int faults) {
-  forget_thread();
+void Follower::start(int faults) {
   placement_ = {};
-  placing_.free_in_child();
-  beside_.store(0);
-  starved_.store(false);
-  stopped_.store(false);
-  guarded_.store(false);
-  prepared_ = false;
-  served_.store(0);
+  wanted_ = Where::anywhere;
   since_look_ = 0;
-  own_ = 0;
-  status_ = status;
+  rung_.store(0);
+  where_.store(Where::anywhere);
+  thread_.store(0);
+  stop_.store(false);
+  served_.store(0);
+  pager_.store(0);
+  heard_.store(0);
+  state_.store(absent);
+  kept_on_.store(0);
+  starved_.store(false);
+  rests_.store(false);
+  watched_ = 0;
+  stat_ = -1;  // the parent's usher's, in a table that was not copied
   faults_ = faults;
 }
 
 bool Follower::learnt(std::uint64_t now, std::size_t faults, int thread) {
-  if (stopped_.load(std::memory_order_relaxed)) return false;
   const std::uint64_t before = served_.fetch_add(faults, std::memory_order_relaxed);
-  if (!prepared_ && before >= faults_before) prepare();
-  if (!guarded_.load(std::memory_order_acquire)) return false;
+  if (state_.load(std::memory_order_acquire) != able) {
+    if (before < faults_before && before + faults >= faults_before) ring();
+    return false;
+  }
   if (starved_.load(std::memory_order_relaxed)) {
     starved_.store(false);
     placement_.starved(now);
   }
   const Where where = placement_.learnt(now, faults);
-  if (where == Where::anywhere) {
-    leave();
-  } else if (beside_.load() == 0 || where != where_ || ++since_look_ == faults_between_looks) {
+  const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
+  const bool rested = rests_.load(std::memory_order_relaxed);
+  if (where != wanted_ || looks || rested) {
     since_look_ = 0;
-    follow(thread, where);
+    wanted_ = where;
+    rests_.store(false);
+    where_.store(where);
+    thread_.store(thread);
+    ring();
   }
-  return beside_.load(std::memory_order_relaxed) != 0;
+  return kept_on_.load(std::memory_order_relaxed) != 0;
 }
 
-void Follower::heard_request(std::uint64_t made, std::uint64_t now) {
-  if (beside_.load(std::memory_order_relaxed) == 0 || now < made + slowest_ns) return;
-  placement_.starved(now);
-  leave();
+void Follower::nothing_to_do() {
+  if (kept_on_.load(std::memory_order_relaxed) != 0 && is_heard()) ring();
 }
 
 void Follower::stop() {
-  leave();
-  forget_thread();
-  stopped_.store(true);
+  stop_.store(true);
+  ring();
+  while (state_.load() != stopped) os::wait(state_, state_.load());
 }
 
-/// Finds out whether this thread can follow another at all. What it may not come back from is
-/// tried by the one that looks after it.
-void Follower::prepare() {
-  prepared_ = true;
-  if (!may_call()) return;
-  own_ = static_cast<int>(os::call(__NR_gettid));
-  if (os::cpus_of(own_).count() < 2 || !os::runs_as_others(own_)) return;
-  const auto run = [](void* self) { static_cast<Follower*>(self)->guard(); };
-  static_cast<void>(os::start_thread(run, this));
+void Follower::wait_for_usher() {
+  while (state_.load() == absent) os::wait(state_, absent);
 }
 
-/// To the processor that the thread is on now.
-void Follower::follow(int thread, Where where) {
-  if (thread != watched_ && !watch(thread)) return;
-  const int cpu = os::cpu_of(stat_);
-  const bool is_there = beside_.load() == static_cast<std::uint32_t>(cpu) + 1 && where == where_;
-  if (cpu < 0) {
-    forget_thread();
-  } else if (!is_there && may_call()) {
-    move_to(cpu, where);
+void Follower::ring() {
+  rung_.fetch_add(1);
+  os::wake_all(rung_);
+}
+
+void Follower::place_for_ever() {
+  status_ = os::open_own_status();
+  filters_ = os::filters_of(status_);
+  state_.store(unknown);
+  os::wake_all(state_);
+  for (;;) {
+    const std::uint32_t rung = rung_.load();
+    if (rung != heard_.load()) {
+      obey();
+      heard_.store(rung);
+    } else if (kept_on_.load() == 0) {
+      os::wait(rung_, rung);
+    } else {
+      os::wait_for(rung_, rung, tick_ns);
+    }
+    if (kept_on_.load() != 0 && os::monotonic_ns() >= next_look_) look_after();
   }
+}
+
+void Follower::obey() {
+  if (state_.load() == stopped) return;
+  if (state_.load() == unknown && !stop_.load())
+    state_.store(find_out(), std::memory_order_release);
+  if (state_.load() == able && may_call() && !stop_.load() && where_.load() != Where::anywhere) {
+    place();
+  } else if (may_call()) {
+    give_place_back();
+  }
+  if (!stop_.load()) return;
+  state_.store(stopped);
+  os::wake_all(state_);
+}
+
+/// Whether the pager's thread can be put anywhere. What it may not come back from the usher tries.
+Follower::State Follower::find_out() {
+  const int pager = pager_.load();
+  if (!may_call() || os::cpus_of(pager).count() < 2 || !os::runs_as_others(pager)) return unable;
+  const int self = static_cast<int>(os::call(__NR_gettid));
+  os::run_when_idle(self);
+  return os::run_as_others(self) ? able : unable;
 }
 
 bool Follower::may_call() {
-  if (os::is_sandboxed(status_)) stopped_.store(true);
-  return !stopped_.load();
+  if (state_.load() == stopped) return false;
+  if (filters_ >= 0 && os::filters_of(status_) == filters_) return true;
+  state_.store(stopped);
+  os::wake_all(state_);
+  return false;
 }
 
-bool Follower::watch(int thread) {
-  forget_thread();
-  if (!may_call()) return false;
-  const int stat = os::open_stat(thread);
-  if (stat < 0) return false;
-  stat_ = stat;
-  watched_ = thread;
-  return true;
-}
-
-void Follower::forget_thread() {
-  if (stat_ >= 0) os::call(__NR_close, stat_);
-  stat_ = -1;
-  watched_ = 0;
-}
-
-void Follower::move_to(int cpu, Where where) {
-  {
-    const std::lock_guard guard(placing_);
-    const bool begins = beside_.load() == 0;
-    if (begins) allowed_ = os::cpus_of(own_);  // somebody may have changed it
-    if (!os::run_on(own_, os::Cpus::only(cpu))) return;
-    static_cast<void>(os::run_as_others(own_));
-    where_ = where;
-    beside_.store(static_cast<std::uint32_t>(cpu) + 1);
-    if (begins) os::wake_all(beside_);
+/// The pager's thread to the processor that the thread which faults is on now.
+void Follower::place() {
+  const int cpu = cpu_of(thread_.load());
+  const Where where = where_.load();
+  if (cpu < 0) {
+    give_place_back();
+    return;
   }
-  // Without the lock, which is needed if it does not run for a while from now on.
-  if (where == Where::behind) os::run_when_idle(own_);
-}
-
-void Follower::leave() {
-  if (beside_.load(std::memory_order_relaxed) == 0 || !may_call()) return;
-  const std::lock_guard guard(placing_);
-  give_place_back();
-}
-
-/// To where the thread would be if it had never followed anybody.
-void Follower::give_place_back() {
-  if (beside_.load() == 0) return;
-  static_cast<void>(os::run_as_others(own_));
-  static_cast<void>(os::run_on(own_, allowed_));
-  beside_.store(0);
-}
-
-void Follower::guard() {
-  const int self = static_cast<int>(os::call(__NR_gettid));
-  os::run_when_idle(self);
-  guarded_.store(os::run_as_others(self), std::memory_order_release);
-  for (;;) {
-    while (beside_.load() == 0) os::wait(beside_, 0);
-    look_after();
+  const std::uint32_t there = static_cast<std::uint32_t>(cpu) + 1;
+  const bool begins = kept_on_.load() == 0;
+  if (there == kept_on_.load() && where == is_) return;
+  const int pager = pager_.load();
+  if (begins) allowed_ = os::cpus_of(pager);
+  if (!os::run_on(pager, os::Cpus::only(cpu))) return;
+  if (where == Where::behind) {
+    os::run_when_idle(pager);
+  } else {
+    static_cast<void>(os::run_as_others(pager));
   }
+  is_ = where;
+  kept_on_.store(there);
+  if (!begins) return;
+  seen_ = served_.load();
+  waited_ = false;
+  next_look_ = os::monotonic_ns() + tick_ns;
 }
 
-/// Whoever has little to serve does not starve, but runs beside nobody until there is more.
+int Follower::cpu_of(int thread) {
+  if (thread != watched_) {
+    if (stat_ >= 0) os::call(__NR_close, stat_);
+    stat_ = os::open_stat(thread);
+    watched_ = thread;
+  }
+  return stat_ < 0 ? -1 : os::cpu_of(stat_);
+}
+
+/// To where the thread was before, unless somebody has moved it meanwhile; whether that succeeds.
+bool Follower::give_place_back() {
+  const std::uint32_t kept_on = kept_on_.load();
+  if (kept_on == 0) return true;
+  const int pager = pager_.load();
+  bool back = os::run_as_others(pager);
+  if (os::cpus_of(pager) == os::Cpus::only(static_cast<int>(kept_on) - 1))
+    back = (os::run_on(pager, allowed_) || os::run_on(pager, os::Cpus::all())) && back;
+  if (back) kept_on_.store(0);
+  return back;
+}
+
+/// Whether the pager's thread gets to run where it is.
 void Follower::look_after() {
-  const std::uint64_t before = served_.load();
-  os::wait_for(beside_, beside_.load(), tick_ns);
-  const std::uint64_t served = served_.load() - before;
-  if (served * slowest_ns >= tick_ns) return;
+  next_look_ = os::monotonic_ns() + tick_ns;
+  const std::uint64_t served = served_.load();
+  const bool slow = (served - seen_) * slowest_ns < tick_ns;
+  seen_ = served;
   pollfd waiting{.fd = faults_, .events = POLLIN, .revents = 0};
-  const bool starves = os::call(__NR_poll, os::word(&waiting), 1, 0) == 1;
-  if (!may_call() || !placing_.try_lock()) return;
-  if (starves) starved_.store(true);
-  give_place_back();
-  placing_.unlock();
-  // It may have been on its way behind everybody.
-  os::wait_for(beside_, 0, tick_ns);
-  if (beside_.load() == 0 && may_call()) static_cast<void>(os::run_as_others(own_));
+  const bool waits = os::call(__NR_poll, os::word(&waiting), 1, 0) == 1;
+  const bool waited = std::exchange(waited_, waits);
+  if (!slow || !may_call() || !give_place_back()) return;
+  // What it was in the middle of, it goes on with at once.
+  constexpr std::uint64_t soon_ns = 1'000'000;
+  os::wait_for(rung_, rung_.load(), soon_ns);
+  if ((waited && waits) || served_.load() != served) {
+    starved_.store(true);
+  } else {
+    rests_.store(true);
+  }
 }
 
 }  // namespace nearfar::tier

@@ -2,88 +2,102 @@
 
 #include <atomic>
 
-#include "tier/lock.h"
 #include "tier/os/cpu.h"
 #include "tier/placement.h"
 
 namespace nearfar::tier {
 
-/// Keeps the thread that calls it beside whoever faults, or behind, where that is faster: on the
-/// same processor, or there with the scheduling policy for idle processors (SCHED_IDLE), by which
-/// the processor of a thread that is woken counts as idle though the pager's thread still runs
-/// there.
+/// Keeps the pager's thread beside whoever faults, or behind, where that is faster: on the same
+/// processor, or there with the scheduling policy for idle processors (SCHED_IDLE), by which the
+/// processor of a thread that is woken counts as idle though the pager's thread still runs there.
 ///
-/// A thread of that policy hardly runs where others want the processor all the time. Another
-/// thread, which exists from the 128th fault on, looks every 20 ms, and where fewer faults than one
-/// in a millisecond have been served, gives it its place among the others back; if one waits, it
-/// has starved. So does a request that has waited for a millisecond: it is not beside who asks. As
-/// that takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor
-/// where there is one processor only, or the program has been given another policy.
+/// Two threads are at work. The pager's finds out where it had better be, and says so. Another one,
+/// the *usher*, puts it there: nobody else does, so that what one has done the other cannot undo,
+/// and what it opens for that is in a table of its own. A thread of that policy hardly runs where
+/// others want the processor all the time. So every 20 ms the usher looks whether faults are
+/// served, and if fewer than one in a millisecond are, gives the pager's thread its place among the
+/// others back: until there are more if it had nothing to do, and for 10 s if it starved. As that
+/// takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor where
+/// there is one processor only, or the program has been given another policy.
 ///
-/// A program may forbid all of its threads these calls, and be killed for them. So it is looked
-/// before each whether it has forbidden itself any, and then none is made any more.
+/// A program may forbid all of its threads these calls, and be killed for them. So the usher looks
+/// before each whether it has been forbidden any since it started, and then makes none any more.
 class Follower {
  public:
   Follower() = default;
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  /// Before a new thread follows, also that of a forked child. `status` tells of this process,
-  /// `faults` whether any wait; both are descriptors.
-  void start(int status, int faults);
+  /// Before there are the two threads, also those of a forked child. `faults`: what tells whether
+  /// any wait.
+  void start(int faults);
+  /// The number of the pager's thread.
+  void follows(int thread) { pager_.store(thread); }
+  /// What the usher does.
+  [[noreturn]] void place_for_ever();
+  /// Returns when the usher has opened what it needs for as long as it makes calls.
+  void wait_for_usher();
 
-  /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread. Whether those
-  /// after them are served beside it.
+  /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread. Whether the
+  /// pager's thread is kept on a processor.
   bool learnt(std::uint64_t now, std::size_t faults, int thread);
 
-  /// No fault is known of. Who runs beside the thread that faults runs only while that waits, so if
+  /// No fault is known of. Who is kept beside the thread that faults runs while that waits; so if
   /// it does not wait for a fault, it may have gone to another processor.
-  void nothing_to_do() {
-    if (watched_ != 0 && beside_.load(std::memory_order_relaxed) != 0) follow(watched_, where_);
-  }
+  void nothing_to_do();
 
-  /// A request was seen, at `now`, that was made at `made`.
-  void heard_request(std::uint64_t made, std::uint64_t now);
-
-  /// From now on the thread stays where the scheduler puts it.
+  /// From now on the thread stays where the scheduler puts it, and no calls are made to that end.
   void stop();
 
-  /// Kept open; -1: none.
-  [[nodiscard]] int descriptor() const { return stat_; }
-
  private:
-  static constexpr std::uint64_t faults_before = 128;  ///< so a short program has no other thread
+  static constexpr std::uint64_t faults_before = 128;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 64;
   static constexpr std::uint64_t tick_ns = 20'000'000;
   static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who does not starve
 
-  void prepare();
-  void follow(int thread, Where where);
+  enum State : std::uint32_t { absent, unknown, able, unable, stopped };
+
+  void ring();
+  [[nodiscard]] bool is_heard() const { return heard_.load() == rung_.load(); }
+  void obey();
+  [[nodiscard]] State find_out();
   [[nodiscard]] bool may_call();
-  [[nodiscard]] bool watch(int thread);
-  void forget_thread();
-  void move_to(int cpu, Where where);
-  void leave();
-  void give_place_back();
-  [[noreturn]] void guard();
+  void place();
+  [[nodiscard]] int cpu_of(int thread);
+  bool give_place_back();
   void look_after();
 
+  // The pager's thread's.
   Placement placement_;
-  Lock placing_{};  // who changes where the thread runs
-  os::Cpus allowed_;  // to the thread, while it does not follow
-  int own_ = 0;  // the thread
-  std::atomic<std::uint32_t> beside_{0};  // a processor, counted from 1; 0: it does not follow
-  std::atomic<std::uint64_t> served_{0};  // faults
-  std::atomic<bool> starved_{false};
-  std::atomic<bool> stopped_{false};
-  std::atomic<bool> guarded_{false};  // there is who gives the thread its place back
-  bool prepared_ = false;
-  Where where_ = Where::anywhere;
+  Where wanted_ = Where::anywhere;
   std::size_t since_look_ = 0;
+
+  // What the pager's thread says.
+  std::atomic<std::uint32_t> rung_{0};  // times
+  std::atomic<Where> where_{Where::anywhere};
+  std::atomic<int> thread_{0};  // who faults
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> served_{0};  // faults
+  std::atomic<int> pager_{0};  // its thread
+
+  // What the usher says.
+  std::atomic<std::uint32_t> heard_{0};
+  std::atomic<std::uint32_t> state_{absent};
+  std::atomic<std::uint32_t> kept_on_{0};  // a processor, counted from 1; 0: none
+  std::atomic<bool> starved_{false};
+  std::atomic<bool> rests_{false};  // it had nothing to do
+
+  // The usher's.
+  Where is_ = Where::anywhere;
+  os::Cpus allowed_;  // to the pager's thread, while it is not kept anywhere
   int watched_ = 0;  // thread
   int stat_ = -1;  // of that
-  int status_ = -1;
+  int status_ = -1;  // of its own
+  int filters_ = 0;
   int faults_ = -1;
+  std::uint64_t seen_ = 0;  // faults served, at the last look
+  std::uint64_t next_look_ = 0;
+  bool waited_ = false;  // a fault, at the last look
 };
 
 }  // namespace nearfar::tier

@@ -1,7 +1,6 @@
 #include "tier/pager.h"
 
 #include "tier/orders.h"
-#include "tier/os/keep.h"
 #include "tier/os/system.h"
 #include "tier/sizes.h"
 
@@ -111,7 +110,6 @@ void Pager::watch() {
   const os::Place end = region_.base + region_.length;
   if (error == 0 && from < end) error = uffd_.watch(from, end - from);
   if (error != 0) os::fail("the memory cannot be watched", error);
-  if (!os::keep_open(uffd_.descriptor())) os::fail("no memory for a thread that keeps far memory");
 }
 
 bool Pager::fault(os::Place at) {

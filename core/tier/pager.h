@@ -132,7 +132,7 @@ class Pager {
 
   /// Threads have waited so long for their faults.
   void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
-  void served_beside(std::uint64_t faults) { control_.add(Count::beside, faults); }
+  void served_followed(std::uint64_t faults) { control_.add(Count::followed, faults); }
 
   /// Counts what the process holds outside the region.
   void sample();
@@ -146,7 +146,7 @@ class Pager {
   void start_in_child(os::Place stack, std::int32_t process);
   [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
   /// Children have ended or become other programs: what they shared is this process's again.
-  void reap_children();
+  bool reap_children();
 
  private:
   struct ForkLog;

@@ -68,6 +68,7 @@ bool Pager::more_room(int& naps) {
   constexpr int most_naps = 1000;  // others give way within a few
   constexpr int naps_between_rings = 16;
   if (evict() != 0) return true;
+  if (!paused() && reap_children()) return true;
   if (budget_.others() == 0 || ++naps > most_naps) return false;
   // Who sleeps alone in the budget does not look by itself whether somebody has come.
   if (naps % naps_between_rings == 1) bell_.ring();

@@ -166,8 +166,10 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
     table_[page].borrowed = table_[page].stored();
 }
 
-void Pager::reap_children() {
-  while (Children::Child* const child = children_.ended()) end_child(*child);
+bool Pager::reap_children() {
+  bool any = false;
+  for (; Children::Child* const child = children_.ended(); any = true) end_child(*child);
+  return any;
 }
 
 void Pager::end_child(Children::Child& child) {

@@ -1,17 +1,23 @@
 #include "tier/placement.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace nearfar::tier {
 
 Where Placement::learnt(std::uint64_t now, std::size_t faults) {
-  const std::uint64_t gap = (now - last_) / faults;
+  // From one time to the next, those are served that were learnt of at the first.
+  if (last_faults_ != 0 && so_far_ >= left_out) {
+    served_.faults += last_faults_;
+    served_.ns += std::min(now - last_, longest_ns * last_faults_);
+  }
+  so_far_ += last_faults_;
   last_ = now;
+  last_faults_ = faults;
   if (part_ != no_part) {
-    if (times_ >= left_out) gaps_[times_ - left_out] = gap;
-    if (++times_ == left_out + compared) end_part(now);
-  } else if (next_trial_ == 0 ? ++times_ == faults_before : now >= next_trial_) {
+    try_out(now);
+  } else if (next_trial_ != 0) {
+    watch(now);
+  } else if (so_far_ >= faults_before) {
     begin_trial(now);
   }
   return now_at();
@@ -23,35 +29,51 @@ void Placement::starved(std::uint64_t now) {
   begin_trial(now);
 }
 
+void Placement::try_out(std::uint64_t now) {
+  if (served_.faults < compared) return;
+  took_[static_cast<std::size_t>(parts[part_])] += served_.each();
+  begin_part(part_ + 1, now);
+}
+
+/// Whether it is time for another trial.
+void Placement::watch(std::uint64_t now) {
+  if (served_.faults >= compared) {
+    const bool slow = served_.each() > suspicious * expected_ns_ && now > settled_ + soonest_ns;
+    served_ = {};
+    if (slow) next_trial_ = now;
+  }
+  if (now >= next_trial_) begin_trial(now);
+}
+
 void Placement::begin_trial(std::uint64_t now) {
   took_ = {};
   begin_part(0, now);
 }
 
 void Placement::begin_part(std::size_t part, std::uint64_t now) {
-  times_ = 0;
+  const auto is_out = [&](Where where) {
+    return now < out_until_[static_cast<std::size_t>(where)];
+  };
+  so_far_ = 0;
+  last_faults_ = 0;
+  served_ = {};
   part_ = part;
-  while (part_ != no_part && is_out(parts[part_], now)) ++part_;
+  while (part_ != no_part && is_out(parts[part_])) ++part_;
   if (part_ == no_part) settle(now);
-}
-
-void Placement::end_part(std::uint64_t now) {
-  std::sort(gaps_.begin(), gaps_.end());
-  auto& took = took_[static_cast<std::size_t>(parts[part_])];
-  took = std::accumulate(gaps_.begin(), gaps_.end() - longest, took);
-  begin_part(part_ + 1, now);
 }
 
 void Placement::settle(std::uint64_t now) {
   std::size_t fastest = 0;
   for (std::size_t way = 1; way < ways; ++way)
     if (took_[way] != 0 && took_[way] < took_[fastest]) fastest = way;
-  std::uint64_t loss = 0;
+  std::uint64_t loss = 0;  // of each fault
   for (const std::uint64_t took : took_) loss += took == 0 ? 0 : took - took_[fastest];
   const auto found = static_cast<Where>(fastest);
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
   where_ = found;
-  const std::uint64_t worth = std::max(loss * loss_is_worth, soonest_ns);
+  expected_ns_ = std::max<std::uint64_t>(1, took_[fastest] / 2);
+  settled_ = now;
+  const std::uint64_t worth = std::max(loss * (left_out + compared) * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);
 }
 

@@ -22,23 +22,24 @@ enum class Where : std::uint8_t {
 /// trying.
 ///
 /// A trial serves faults in each way, and in each once more in reverse order, and compares the
-/// times from one fault to the next, of which the longest are left out: the program may have
-/// paused. What it has lost by the slower ways sets when the next one comes, and each that finds
-/// the same as the one before doubles that: trying costs little however bad the other ways are, and
-/// where it costs next to nothing, what has changed is found soon.
+/// times that a fault takes with what lies between it and the next. What it has lost by the slower
+/// ways sets when the next trial comes, and each that finds the same as the one before doubles
+/// that: trying costs little however bad the other ways are. Where faults suddenly take many times
+/// what they took in the trial, another comes at once.
 class Placement {
  public:
   /// Some faults were learnt of, at `now` in nanoseconds: where to serve those after them.
   Where learnt(std::uint64_t now, std::size_t faults);
-  /// Where it is now, the thread did not get to run.
+  /// Where it was last to be, the thread did not get to run.
   void starved(std::uint64_t now);
 
   static constexpr std::array<Where, 6> parts{Where::anywhere, Where::beside, Where::behind,
                                               Where::behind,   Where::beside, Where::anywhere};
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
-  static constexpr std::size_t left_out = 8;  ///< of a part of a trial, until the thread has moved
+  static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
-  static constexpr std::size_t longest = 7;  ///< of those compared, the longest that do not count
+  static constexpr std::uint64_t longest_ns = 1'000'000;  ///< more between faults is a pause
+  static constexpr std::uint64_t suspicious = 8;  ///< times what a fault took in the trial
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;
   static constexpr std::uint64_t soonest_ns = 100'000'000;
@@ -48,22 +49,30 @@ class Placement {
   static constexpr std::size_t no_part = parts.size();
   static constexpr std::size_t ways = 3;
 
+  /// Faults that were served, and what they took.
+  struct Served {
+    std::size_t faults = 0;
+    std::uint64_t ns = 0;
+    [[nodiscard]] std::uint64_t each() const { return ns / faults; }
+  };
+
   [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : parts[part_]; }
+  void try_out(std::uint64_t now);
+  void watch(std::uint64_t now);
   void begin_trial(std::uint64_t now);
   void begin_part(std::size_t part, std::uint64_t now);
-  void end_part(std::uint64_t now);
   void settle(std::uint64_t now);
-  [[nodiscard]] bool is_out(Where where, std::uint64_t now) const {
-    return now < out_until_[static_cast<std::size_t>(where)];
-  }
 
   Where where_ = Where::anywhere;
   std::size_t part_ = no_part;  // of a trial
-  std::size_t times_ = 0;  // that faults were learnt of: in this part, or before the first trial
-  std::uint64_t last_ = 0;
-  std::uint64_t next_trial_ = 0;
+  std::uint64_t last_ = 0;  // that faults were learnt of
+  std::size_t last_faults_ = 0;
+  std::size_t so_far_ = 0;  // faults before the first trial, or of this part of one
+  Served served_;  // in this part, or where it has settled
+  std::uint64_t expected_ns_ = 0;  // a fault, where it has settled
+  std::uint64_t next_trial_ = 0;  // 0: there was none
+  std::uint64_t settled_ = 0;
   std::uint64_t confidence_ = 1;
-  std::array<std::uint64_t, compared> gaps_{};
   std::array<std::uint64_t, ways> took_{};  // by where; 0: not tried in this trial
   std::array<std::uint64_t, ways> out_until_{};  // by where: it starved there
 };

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <mutex>
 #include <span>
-#include <utility>
 
 #include "tier/os/clock.h"
+#include "tier/os/keep.h"
 #include "tier/os/thread.h"
 
 namespace nearfar::tier {
@@ -33,11 +33,16 @@ void Service::start() {
   new_faults_ = 0;
   held_count_ = 0;
   paused_.store(0);
-  follower_.start(pager_.status_descriptor(), pager_.uffd().descriptor());
+  follower_.start(pager_.uffd().descriptor());
+  const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
+  if (!os::keep_open(pager_.uffd().descriptor(), place, &follower_))
+    os::fail("no memory for a thread that keeps far memory");
+  follower_.wait_for_usher();
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   const int thread = os::start_thread(run, this);
   if (thread == 0) os::fail("no memory for the pager's thread");
   pager_.runs_in(thread);
+  follower_.follows(thread);
 }
 
 int Service::first_owned(int from) {
@@ -49,7 +54,6 @@ int Service::first_owned(int from) {
   consider(kept_);
   consider(tree_bell_.pipe());
   consider(tree_bell_.descriptor());
-  consider(follower_.descriptor());
   consider(pager_.uffd().descriptor());
   consider(pager_.uffd().device());
   consider(pager_.staging_uffd().descriptor());
@@ -85,7 +89,6 @@ void Service::ring() {
 bool Service::ask(const Request& request) {
   Letter& letter = take_letter();
   letter.request = request;
-  letter.posted_ns = os::monotonic_ns();
   letter.phase.store(posted);
   ring();
   while (letter.phase.load() == posted) os::wait(letter.phase, posted);
@@ -108,8 +111,11 @@ long Service::discard(os::Place begin, os::Place end) {
 }
 
 void Service::run() {
-  for (;;)
-    if (!work()) sleep();
+  constexpr std::uint32_t most_rounds = 64;  // without hearing of anything but faults and requests
+  for (std::uint32_t round = 0;; ++round) {
+    const bool busy = work();
+    if (!busy || round % most_rounds == 0) listen(busy ? Patience::none : Patience::endless);
+  }
 }
 
 /// Does some of what is to be done; false if there was nothing.
@@ -117,13 +123,13 @@ bool Service::work() {
   bool again = false;
   {
     const std::lock_guard guard(one_thread_);
-    read_messages();
+    const bool faults = read_messages();
     finish_discards();  // before faults: who touches what it has discarded is charged anew
-    const bool faults = waiting_count_ != 0;
     again = pager_.bring_strays() || serve_faults();
     if (!again) {
       const bool requests = serve_requests();
       const bool ordered = pager_.follow_orders();
+      // Who was served may fault again before this thread could sleep, so it looks first.
       return pager_.evict_in_background() || faults || requests || ordered;
     }
   }
@@ -182,17 +188,19 @@ bool Service::discards_charged() {
 }
 
 /// Takes down who waits for what, and follows changes before any fault is served: whoever made
-/// them goes on, and must not find what was there.
-void Service::read_messages() {
+/// them goes on, and must not find what was there. Whether there were faults.
+bool Service::read_messages() {
+  bool faults = false;
   std::array<os::Message, os::Uffd::most_read> messages;
   for (std::size_t count = messages.size(); count == messages.size();) {
-    if (!can_read()) return;
+    if (!can_read()) return faults;
     count = pager_.uffd().read(messages);
     for (const os::Message& message : std::span(messages).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         waiting_[waiting_count_++] = message.begin;
         last_thread_ = message.thread;
         ++new_faults_;
+        faults = true;
       } else if (pager_.paused()) {
         held_[held_count_++] = {.change = message, .discard = discard_of(message) != nullptr};
       } else {
@@ -200,6 +208,7 @@ void Service::read_messages() {
       }
     }
   }
+  return faults;
 }
 
 void Service::follow(const os::Message& change) {
@@ -266,9 +275,10 @@ bool Service::serve_faults() {
   }
   waiting_count_ = kept;
   pager_.stalled(stalled);
-  if (new_faults_ != 0 && follower_.learnt(learnt, new_faults_, last_thread_))
-    pager_.served_beside(new_faults_);
-  new_faults_ = 0;
+  if (new_faults_ != 0) {
+    pager_.served_followed(follower_.learnt(learnt, new_faults_, last_thread_) ? new_faults_ : 0);
+    new_faults_ = 0;
+  }
   return again;
 }
 
@@ -276,8 +286,6 @@ bool Service::serve_requests() {
   bool any = false;
   for (Letter& letter : letters_) {
     if (letter.phase.load() != posted) continue;
-    if (const std::uint64_t made = std::exchange(letter.posted_ns, 0); made != 0)
-      follower_.heard_request(made, os::monotonic_ns());
     // While the state of pages must not change, only the fork itself goes on.
     if (pager_.paused() && letter.request.kind != Request::Kind::resume) continue;
     const Answer answer = serve(letter.request);
@@ -354,9 +362,9 @@ Service::Answer Service::serve(const Request& request) {
   return Answer::yes;
 }
 
-/// Waits for a fault, a request, or the end of a child.
-void Service::sleep() {
-  follower_.nothing_to_do();
+/// Waits for a fault, a request, an order, or the end of a child, if there is nothing else to do.
+void Service::listen(Patience patience) {
+  if (patience == Patience::endless) follower_.nothing_to_do();
   const int messages = can_read() ? pager_.uffd().descriptor() : -1;
   const int children = pager_.paused() ? -1 : pager_.children().descriptor();
   std::array<pollfd, 4> polled{{
@@ -367,7 +375,9 @@ void Service::sleep() {
   }};
   // Others of the tree cannot ring the bell when they need room.
   constexpr int milliseconds = 20;
-  const int timeout = pager_.budget().others() == 0 ? -1 : milliseconds;
+  const int timeout = patience == Patience::none      ? 0
+                      : pager_.budget().others() == 0 ? -1
+                                                      : milliseconds;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;

@@ -80,7 +80,6 @@ class Service {
   struct Letter {
     std::atomic<std::uint32_t> phase;
     Request request;
-    std::uint64_t posted_ns;  ///< 0: it has been seen
     bool done;
     std::uint64_t charged;  ///< near pages that a discard drops, until it is over
   };
@@ -104,7 +103,7 @@ class Service {
     constexpr std::size_t once = os::Uffd::most_read;
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
   }
-  void read_messages();
+  bool read_messages();
   void follow(const os::Message& change);
   void follow_held();
   [[nodiscard]] bool is_held(os::Place at) const;
@@ -114,7 +113,8 @@ class Service {
   [[nodiscard]] Answer serve(const Request& request);
   [[nodiscard]] Answer pause();
   void let_discard();
-  void sleep();
+  enum class Patience : bool { none, endless };
+  void listen(Patience patience);
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager

@@ -59,7 +59,7 @@ TEST(TierPlacement, AShortProgramHasNoTrial) {
   Program program(slow_to_wake);
   program.faults(Placement::faults_before);
   EXPECT_EQ(program.times(Where::anywhere), Placement::faults_before);
-  program.faults(trial / 2);
+  program.faults(3 * part);
   EXPECT_GT(program.times(Where::beside), 0U);
   EXPECT_GT(program.times(Where::behind), 0U);
 }
@@ -69,7 +69,7 @@ TEST(TierPlacement, TakesWhatIsFastest) {
       {{slow_to_wake, Where::behind}, {quick_to_wake, Where::anywhere}, {all_busy, Where::beside}}};
   for (const auto& [times, fastest] : machines) {
     Program program(times);
-    program.faults(Placement::faults_before + trial);
+    program.faults(Placement::faults_before + trial + 1);
     EXPECT_EQ(program.where(), fastest);
   }
 }
@@ -78,7 +78,7 @@ TEST(TierPlacement, TryingCostsLittleHoweverBadTheOtherWaysAre) {
   constexpr Times machines[] = {slow_to_wake, quick_to_wake, all_busy, {10'000, 10'100, 1'000'000}};
   for (const Times& times : machines) {
     Program program(times);
-    program.faults(Placement::faults_before + trial);
+    program.faults(Placement::faults_before + trial + 1);
     const std::uint64_t lost = program.lost();
     const std::uint64_t begun = program.now();
     program.faults(3'000'000);
@@ -98,21 +98,57 @@ TEST(TierPlacement, FindsOutThatTheMachineHasChanged) {
   EXPECT_GT(program.times(Where::beside) - before, 95'000U);
 }
 
+TEST(TierPlacement, WhatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
+  Program program(slow_to_wake);
+  program.faults(1'000'000);
+  EXPECT_EQ(program.where(), Where::behind);
+  program.become({40'000, 15'000, 3'000'000});
+  const std::uint64_t changed = program.now();
+  while (program.where() == Where::behind) program.faults(1);
+  EXPECT_LT(program.now() - changed, 1'000'000'000U);
+}
+
+TEST(TierPlacement, AFewThatTakeVeryLongCountAsSuch) {
+  Program program({100'000, 100'000, 12'000});
+  program.faults(Placement::faults_before + 1);
+  std::size_t behind = 0;
+  for (std::size_t i = 0; i < trial; ++i) {
+    if (program.where() == Where::behind && ++behind % 9 == 0) program.pause(20'000'000);
+    program.faults(1);
+  }
+  EXPECT_NE(program.where(), Where::behind);
+}
+
+TEST(TierPlacement, FaultsThatAreLearntOfTogetherAreSharedOut) {
+  // 8, 1, 8, 1: each takes 10 us wherever it is served; what differs is the time of the batches.
+  Placement placement;
+  std::uint64_t now = 1'000'000'000;
+  std::array<std::uint64_t, 3> faults{};
+  Where where = Where::anywhere;
+  for (std::size_t i = 0; i < 100'000; ++i) {
+    const std::size_t batch = i % 2 == 0 ? 8 : 1;
+    faults[static_cast<std::size_t>(where)] += batch;
+    where = placement.learnt(now, batch);
+    now += batch * (where == Where::beside ? 9'000 : 10'000);
+  }
+  EXPECT_GT(faults[1], 9 * (faults[0] + faults[2]));
+}
+
 TEST(TierPlacement, PausesOfTheProgramDoNotCount) {
   Program program(slow_to_wake);
-  program.faults(Placement::faults_before + trial / 2);
+  program.faults(Placement::faults_before + 5 * part / 2);
   EXPECT_EQ(program.where(), Where::behind);
   for (int pause = 0; pause < 3; ++pause) {
     program.pause(1'000'000'000);
     program.faults(10);
   }
-  program.faults(trial / 2);
+  program.faults(4 * part);
   EXPECT_EQ(program.where(), Where::behind);
 }
 
 TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
   Program program(slow_to_wake);
-  program.faults(Placement::faults_before + trial);
+  program.faults(Placement::faults_before + trial + 1);
   EXPECT_EQ(program.where(), Where::behind);
   program.become(all_busy);
   const std::uint64_t starved = program.now();
@@ -129,7 +165,7 @@ TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
 
 TEST(TierPlacement, WhereverItStarvesTheSchedulerIsLeft) {
   Program program(slow_to_wake);
-  program.faults(Placement::faults_before + trial / 4);
+  program.faults(Placement::faults_before + 3 * part / 2);
   EXPECT_EQ(program.where(), Where::beside);
   program.starves();
   while (program.where() == Where::anywhere) program.faults(1);

@@ -15,14 +15,9 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only"),
 ]
 CASES = (
-    "comes",
-    "idle",
-    "starved",
-    "sandboxed",
-    "sandboxed-past-libc",
-    "sandboxed-before",
-    "forked",
-)
+    "comes", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc", "sandboxed-before",
+    "one-thread-sandboxed",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +31,8 @@ def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
     run = run_tiered(tmp_path, "4MiB", program, case)
     assert run.out == "ok\n", run.out + run.err
     counts = run.covered().counts
-    assert (counts["beside"] > 0) == (case != "sandboxed-before")
-    assert counts["beside"] < counts["faults"]
+    assert (counts["followed"] > 0) == (case != "sandboxed-before")
+    assert counts["followed"] < counts["faults"]
 
 
 def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> None:
@@ -46,7 +41,7 @@ def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> N
         tmp_path, "4MiB", program, "much", preexec_fn=lambda: os.sched_setaffinity(0, one)
     )
     assert run.out == "ok\n", run.out + run.err
-    assert run.covered().counts["beside"] == 0
+    assert run.covered().counts["followed"] == 0
 
 
 def test_nor_by_who_cannot_get_its_policy_back(tmp_path: Path, program: Path) -> None:
@@ -55,4 +50,4 @@ def test_nor_by_who_cannot_get_its_policy_back(tmp_path: Path, program: Path) ->
         program, "much",
     )  # fmt: skip
     assert run.out == "ok\n", run.out + run.err
-    assert run.covered().counts["beside"] == 0
+    assert run.covered().counts["followed"] == 0

@@ -26,6 +26,12 @@ Cpus Cpus::only(int cpu) {
   return cpus;
 }
 
+Cpus Cpus::all() {
+  Cpus cpus;
+  cpus.words.fill(~std::uint64_t{0});
+  return cpus;
+}
+
 std::size_t Cpus::count() const {
   std::size_t all = 0;
   for (const std::uint64_t some : words) all += static_cast<std::size_t>(std::popcount(some));
@@ -56,7 +62,7 @@ int open_stat(int thread) noexcept {
   char* end = put(put(path, "/proc/self/task/"), static_cast<unsigned long>(thread));
   *put(end, "/stat") = '\0';
   const long file = call(__NR_openat, AT_FDCWD, word(path), O_RDONLY | O_CLOEXEC);
-  return file < 0 ? static_cast<int>(file) : hide(static_cast<int>(file));
+  return static_cast<int>(file);
 }
 
 int cpu_of(int stat) noexcept {
@@ -70,14 +76,19 @@ int cpu_of(int stat) noexcept {
   return at == nullptr ? -1 : static_cast<int>(number(at));
 }
 
-bool is_sandboxed(int status) noexcept {
-  char text[4096];
+int open_own_status() noexcept {
+  return static_cast<int>(
+      call(__NR_openat, AT_FDCWD, word("/proc/thread-self/status"), O_RDONLY | O_CLOEXEC));
+}
+
+int filters_of(int status) noexcept {
+  char text[8192];
   const long got = call(__NR_pread64, status, word(text), word(sizeof text - 1), 0);
-  if (got <= 0) return true;
+  if (got <= 0) return -1;
   text[got] = '\0';
-  constexpr const char* key = "\nSeccomp:";
+  constexpr const char* key = "\nSeccomp_filters:";
   const char* at = std::strstr(text, key);
-  return at != nullptr && number(at + std::strlen(key)) != 0;
+  return at == nullptr ? -1 : static_cast<int>(number(at + std::strlen(key)));
 }
 
 }  // namespace nearfar::tier::os

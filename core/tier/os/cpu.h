@@ -11,6 +11,7 @@ struct Cpus {
   std::array<std::uint64_t, 128> words{};  // as many as Linux can be built for
 
   [[nodiscard]] static Cpus only(int cpu);
+  [[nodiscard]] static Cpus all();
   [[nodiscard]] std::size_t count() const;
   bool operator==(const Cpus&) const = default;
 };
@@ -32,7 +33,9 @@ void run_when_idle(int thread) noexcept;
 /// The processor that the thread runs on, or ran on last; -1 if it has ended.
 [[nodiscard]] int cpu_of(int stat) noexcept;
 
-/// Whether the process has forbidden itself some system calls, by what `open_status` opened.
-[[nodiscard]] bool is_sandboxed(int status) noexcept;
+/// Opens what the kernel tells of the calling thread, for `filters_of`; -errno on failure.
+[[nodiscard]] int open_own_status() noexcept;
+/// How many filters of system calls (seccomp) that thread has; -1 if the kernel does not tell.
+[[nodiscard]] int filters_of(int status) noexcept;
 
 }  // namespace nearfar::tier::os

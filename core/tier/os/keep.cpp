@@ -11,26 +11,28 @@ namespace {
 enum Outcome : std::uint32_t { unknown, kept, refused };
 std::atomic<std::uint32_t> outcome;  // not on a stack: that may be far
 int to_keep = -1;
+void (*to_run)(void*) = nullptr;
 
-void keep(void*) {
+void keep(void* argument) {
   const bool own_table = call(__NR_unshare, CLONE_FILES) == 0;
   if (own_table) {
     // Nothing else: what the program closes must be closed, or a pipe never ends.
     if (to_keep > 0) call(__NR_close_range, 0, to_keep - 1, 0);
     call(__NR_close_range, to_keep + 1L, ~0U, 0);
   }
+  void (*const run)(void*) = to_run;
   outcome.store(own_table ? kept : refused);
   wake_all(outcome);
-  if (!own_table) return;
-  for (;;) call(__NR_pause);
+  if (own_table) run(argument);
 }
 
 }  // namespace
 
-bool keep_open(int descriptor) noexcept {
+bool keep_open(int descriptor, void (*then)(void*), void* argument) noexcept {
   outcome.store(unknown);
   to_keep = descriptor;
-  if (start_thread(keep, nullptr) == 0) return false;
+  to_run = then;
+  if (start_thread(keep, argument) == 0) return false;
   while (outcome.load() == unknown) wait(outcome, unknown);
   return outcome.load() == kept;
 }

@@ -33,7 +33,7 @@ long forbid(long operation, long flags, long filter) {
   constexpr long filtered = 1;
   constexpr long all_threads = 1;
   const Runtime* const tier = runtime();
-  if (tier != nullptr && operation == filtered && (flags & all_threads) != 0)
+  if (tier != nullptr && operation == filtered && (flags & all_threads) != 0 && filter != 0)
     tier->service.ask({.kind = Request::Kind::be_sandboxed});
   return os::call(__NR_seccomp, operation, flags, filter);
 }

@@ -49,7 +49,7 @@ COUNTS = (
     "huge_moves",
     "huge_ins",
     "split_ins",
-    "beside",
+    "followed",
 )
 
 _LIMIT_AT = 8

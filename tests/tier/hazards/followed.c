@@ -71,17 +71,18 @@ static void* touch_much(void* nothing) {
 }
 
 static void is_not_starved(void) {
-  cpu_set_t here;
-  CPU_ZERO(&here);
-  CPU_SET(sched_getcpu(), &here);
+  const pid_t thread = followed();
+  cpu_set_t here = cpus_of(thread);
   must(sched_setaffinity(0, sizeof here, &here) == 0, "affinity");
   pthread_t other;
   must(pthread_create(&other, NULL, touch_much, NULL) == 0, "thread");
-  while (pthread_tryjoin_np(other, NULL) != 0) {
-  }
+  int among_others = 0;
+  while (pthread_tryjoin_np(other, NULL) != 0)
+    among_others += sched_getscheduler(thread) == SCHED_OTHER;
+  must(among_others > 0, "it stayed");
 }
 
-static long past_libc(long number, long a, long b, long c) {
+static long call_past_libc(long number, long a, long b, long c) {
   long result;
   __asm__ volatile("syscall"
                    : "=a"(result)
@@ -94,7 +95,9 @@ static long past_libc(long number, long a, long b, long c) {
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), \
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
-static void sandboxed(long (*call)(long, ...)) {
+enum { by_libc, past_libc, this_thread };
+
+static void sandboxed(int way) {
   must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "prctl");
   struct sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -104,10 +107,15 @@ static void sandboxed(long (*call)(long, ...)) {
       FORBID(SYS_clone),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
-  const long done =
-      call != NULL ? call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)
-                   : past_libc(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
-                               (long)&program);
+  const long all = SECCOMP_FILTER_FLAG_TSYNC;
+  long done = 0;
+  if (way == by_libc) {
+    done = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all, &program);
+  } else if (way == past_libc) {
+    done = call_past_libc(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all, (long)&program);
+  } else {
+    done = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+  }
   must(done == 0, "seccomp");
   touch(40000);
 }
@@ -125,13 +133,18 @@ int main(int words, char** word) {
     is_not_starved();
   } else if (strcmp(wanted, "sandboxed") == 0) {
     const pid_t thread = followed();
-    sandboxed(syscall);
+    sandboxed(by_libc);
     must(sched_getscheduler(thread) == SCHED_OTHER, "it stayed");
   } else if (strcmp(wanted, "sandboxed-past-libc") == 0) {
     followed();
-    sandboxed(NULL);
+    sandboxed(past_libc);
   } else if (strcmp(wanted, "sandboxed-before") == 0) {
-    sandboxed(syscall);
+    sandboxed(by_libc);
+  } else if (strcmp(wanted, "one-thread-sandboxed") == 0) {
+    const pid_t thread = followed();
+    sandboxed(this_thread);
+    for (int i = 0; i < 5000 && sched_getscheduler(thread) != SCHED_OTHER; ++i) usleep(1000);
+    must(sched_getscheduler(thread) == SCHED_OTHER, "it stayed");
   } else if (strcmp(wanted, "forked") == 0) {
     followed();
     const pid_t child = fork();
