@@ -137,7 +137,7 @@ PROGRAMS_RUN = {
     "sqlite": Program(_python(DATABASE), 5000, 1400),
     "sort": Program(_sort, 5200, 1024),
     "gcc": Program(_gcc, 6600, 1300, needs="gcc"),
-    "openmp": Program(_openmp, 8192, 1700, quick=True, needs="gcc"),
+    "openmp": Program(_openmp, 8192, 1650, quick=True, needs="gcc"),
     # Besides its heap: the virtual machine's own data and classes, compiled code, threads' stacks.
     "java": Program(_java, 15000, 3000, needs="javac", least_managed=0.75),
     "git": Program(_git, 8192, 2048, needs="git"),

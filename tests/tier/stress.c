@@ -207,9 +207,11 @@ static void through_device(struct worker *w, struct block *b) {
   check("a block that a device wrote to", b);
 }
 
+/* The kernel gives a transfer up when signals keep it from making a thread for it. */
 static void transfer(struct worker *w, struct block *b, int operation) {
   int done = -EINTR;
-  while (done == -EINTR) done = ring_do(&w->ring, operation, w->file, b->at, b->pages * PAGE);
+  while (done == -EINTR || done == -ECANCELED)
+    done = ring_do(&w->ring, operation, w->file, b->at, b->pages * PAGE);
   if (done != (int)(b->pages * PAGE))
     fail("a transfer of a registered buffer", b->at, (uint64_t)(int64_t)done, b->pages * PAGE);
 }
