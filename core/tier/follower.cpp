@@ -39,6 +39,10 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, int thread) {
     starved_.store(false);
     placement_.starved(now);
   }
+  if (!is_heard()) {
+    placement_.moves();
+    return kept_on_.load() != 0;
+  }
   const Where where = placement_.learnt(now, faults);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);

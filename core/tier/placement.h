@@ -30,6 +30,8 @@ class Placement {
  public:
   /// Some faults were learnt of, at `now` in nanoseconds: where to serve those after them.
   Where learnt(std::uint64_t now, std::size_t faults);
+  /// It is on its way there, and what faults take meanwhile says nothing.
+  void moves() { last_faults_ = 0; }
   /// Where it was last to be, the thread did not get to run.
   void starved(std::uint64_t now);
 
