@@ -30,7 +30,9 @@ void Placement::starved(std::uint64_t now) {
 }
 
 void Placement::try_out(std::uint64_t now) {
-  if (served_.faults < compared) return;
+  const bool hopeless = expected_ns_ != 0 && served_.faults != 0 &&
+                        served_.ns > hopeless_if * compared * expected_ns_;
+  if (served_.faults < compared && !hopeless) return;
   took_[static_cast<std::size_t>(parts[part_])] += served_.each();
   begin_part(part_ + 1, now);
 }

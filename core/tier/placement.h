@@ -41,6 +41,8 @@ class Placement {
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
   static constexpr std::uint64_t longest_ns = 1'000'000;  ///< more between faults is a pause
+  /// A part is over when it has taken so many times what all of it took in the best way before.
+  static constexpr std::uint64_t hopeless_if = 4;
   static constexpr std::uint64_t suspicious = 8;  ///< times what a fault took in the trial
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;

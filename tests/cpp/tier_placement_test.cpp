@@ -88,6 +88,17 @@ TEST(TierPlacement, TryingCostsLittleHoweverBadTheOtherWaysAre) {
   }
 }
 
+TEST(TierPlacement, AWayThatWasHopelessIsNotTriedForLong) {
+  Program program({1'000'000, 1'000'000, 10'000});
+  program.faults(Placement::faults_before + trial + 1);
+  const std::size_t first = program.times(Where::beside);
+  while (program.times(Where::beside) == first) program.faults(1);
+  program.faults(trial);
+  EXPECT_GE(first, 2 * part);
+  EXPECT_LT(program.times(Where::beside) - first, part / 2);
+  EXPECT_EQ(program.where(), Where::behind);
+}
+
 TEST(TierPlacement, FindsOutThatTheMachineHasChanged) {
   Program program(slow_to_wake);
   program.faults(1'000'000);
