@@ -23,7 +23,7 @@ function(nearfar_link_as_compiled target)
   target_link_options(${target} PRIVATE ${nearfar_plain_link})
 endfunction()
 
-# Half of what a compiler does is to read headers: a library's files are read ten at a time.
+# Much of what a compiler does is to read headers: a library's files are read ten at a time.
 option(NEARFAR_TOGETHER "Compile the libraries' files ten at a time" ON)
 function(nearfar_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${NEARFAR_TOGETHER} UNITY_BUILD_BATCH_SIZE 10)

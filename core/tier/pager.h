@@ -146,6 +146,7 @@ class Pager {
   void start_in_child(os::Place stack, std::int32_t process);
   [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
   /// Children have ended or become other programs: what they shared is this process's again.
+  /// Whether there were any.
   bool reap_children();
 
  private:

@@ -168,7 +168,10 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
 
 bool Pager::reap_children() {
   bool any = false;
-  for (; Children::Child* const child = children_.ended(); any = true) end_child(*child);
+  while (Children::Child* const child = children_.ended()) {
+    end_child(*child);
+    any = true;
+  }
   return any;
 }
 

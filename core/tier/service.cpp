@@ -114,7 +114,7 @@ void Service::run() {
   constexpr std::uint32_t most_rounds = 64;  // without hearing of anything but faults and requests
   for (std::uint32_t round = 0;; ++round) {
     const bool busy = work();
-    if (!busy || round % most_rounds == 0) listen(busy ? Patience::none : Patience::endless);
+    if (!busy || round % most_rounds == 0) listen(busy);
   }
 }
 
@@ -362,9 +362,9 @@ Service::Answer Service::serve(const Request& request) {
   return Answer::yes;
 }
 
-/// Waits for a fault, a request, an order, or the end of a child, if there is nothing else to do.
-void Service::listen(Patience patience) {
-  if (patience == Patience::endless) follower_.nothing_to_do();
+/// Hears of faults, requests, orders, and the ends of children; waits for one without other work.
+void Service::listen(bool has_work) {
+  if (!has_work) follower_.nothing_to_do();
   const int messages = can_read() ? pager_.uffd().descriptor() : -1;
   const int children = pager_.paused() ? -1 : pager_.children().descriptor();
   std::array<pollfd, 4> polled{{
@@ -375,9 +375,8 @@ void Service::listen(Patience patience) {
   }};
   // Others of the tree cannot ring the bell when they need room.
   constexpr int milliseconds = 20;
-  const int timeout = patience == Patience::none      ? 0
-                      : pager_.budget().others() == 0 ? -1
-                                                      : milliseconds;
+  const int patience = pager_.budget().others() == 0 ? -1 : milliseconds;
+  const int timeout = has_work ? 0 : patience;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;

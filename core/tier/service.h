@@ -113,8 +113,7 @@ class Service {
   [[nodiscard]] Answer serve(const Request& request);
   [[nodiscard]] Answer pause();
   void let_discard();
-  enum class Patience : bool { none, endless };
-  void listen(Patience patience);
+  void listen(bool has_work);
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager

@@ -207,7 +207,7 @@ static void through_device(struct worker *w, struct block *b) {
   check("a block that a device wrote to", b);
 }
 
-/* The kernel gives a transfer up when signals keep it from making a thread for it. */
+/* The kernel may give a transfer up (ECANCELED): it must be tried again. */
 static void transfer(struct worker *w, struct block *b, int operation) {
   int done = -EINTR;
   while (done == -EINTR || done == -ECANCELED)
