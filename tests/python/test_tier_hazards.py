@@ -102,7 +102,7 @@ def test_calls_by_number_are_followed(hazard: Hazard) -> None:
 
 
 @not_copied
-@pytest.mark.parametrize("what", ["advice", "mappings", "remaps"])
+@pytest.mark.parametrize("what", ["advice", "mappings", "moves", "remaps"])
 def test_memory_changed_past_libc_is_followed(hazard: Hazard, what: str) -> None:
     lost_nothing(hazard(f"past_{what}"))
 
