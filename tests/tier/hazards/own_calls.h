@@ -43,7 +43,7 @@ __attribute__((unused)) static char* remap_past(char* at, size_t pages, size_t m
     found = call(SYS_mremap, (long)(uintptr_t)at, (long)(pages * PAGE), (long)(more * PAGE), flags,
                  (long)(uintptr_t)to, 0);
     /* What has moved before is several mappings while its contents follow. */
-  } while (found == -EFAULT && ++tries < 1000 && sched_yield() == 0);
+  } while (found == -EFAULT && ++tries < 1000 && usleep(1000) == 0);
   if (found < 0 && found >= -4095) errno = (int)-found;
   must(found > 0 || found < -4095, "mremap");
   return (char*)(uintptr_t)found;

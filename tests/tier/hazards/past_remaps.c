@@ -3,6 +3,8 @@
 
 #include "own_calls.h"
 
+enum { TIMES = 5, FAR_APART = 1 << 18 }; /* pages */
+
 int main(void) {
   const int may_move = MREMAP_MAYMOVE;
   char* at = far_block(HELD, 1);
@@ -11,8 +13,10 @@ int main(void) {
   check("what it grew by", at + (size_t)HELD * PAGE, 16, 0);
   fill(at + (size_t)HELD * PAGE, 16, 2);
   press();
-  for (int i = 0; i < 5; ++i) at = remap_past(at, HELD + 16, HELD + 16, may_move | MREMAP_FIXED,
-                                              at + ((size_t)1 << 30));
+  char* room = map_past(NULL, (size_t)TIMES * FAR_APART, PROT_NONE);
+  for (int i = 0; i < TIMES; ++i)
+    at = remap_past(at, HELD + 16, HELD + 16, may_move | MREMAP_FIXED,
+                    room + (size_t)i * FAR_APART * PAGE);
   check("memory that has moved often", at, HELD, 1);
   check("what it had grown by", at + (size_t)HELD * PAGE, 16, 2);
 
