@@ -25,7 +25,10 @@ Where Placement::learnt(std::uint64_t now, std::size_t faults) {
 
 void Placement::starved(std::uint64_t now) {
   if (now_at() == Where::anywhere) return;  // nothing better is known
-  out_until_[static_cast<std::size_t>(now_at())] = now + latest_ns;
+  Out& out = out_[static_cast<std::size_t>(now_at())];
+  const bool again = out.ns != 0 && now < out.until + out.ns;
+  out.ns = again ? std::min(2 * out.ns, latest_ns) : first_out_ns;
+  out.until = now + out.ns;
   begin_trial(now);
 }
 
@@ -54,7 +57,7 @@ void Placement::begin_trial(std::uint64_t now) {
 
 void Placement::begin_part(std::size_t part, std::uint64_t now) {
   const auto is_out = [&](Where where) {
-    return now < out_until_[static_cast<std::size_t>(where)];
+    return now < out_[static_cast<std::size_t>(where)].until;
   };
   so_far_ = 0;
   last_faults_ = 0;
@@ -77,6 +80,8 @@ void Placement::settle(std::uint64_t now) {
   settled_ = now;
   const std::uint64_t worth = std::max(loss * (left_out + compared) * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);
+  for (const Out& out : out_)
+    if (now < out.until) next_trial_ = std::min(next_trial_, out.until);
 }
 
 }  // namespace nearfar::tier

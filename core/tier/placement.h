@@ -48,6 +48,9 @@ class Placement {
   static constexpr std::uint64_t most_confidence = 32;
   static constexpr std::uint64_t soonest_ns = 100'000'000;
   static constexpr std::uint64_t latest_ns = 10'000'000'000;
+  /// Who starves for once, as a host gave the processor to somebody else, is out for so long; who
+  /// starves again within as long after that, for twice what it was out for before.
+  static constexpr std::uint64_t first_out_ns = 200'000'000;
 
  private:
   static constexpr std::size_t no_part = parts.size();
@@ -78,7 +81,11 @@ class Placement {
   std::uint64_t settled_ = 0;
   std::uint64_t confidence_ = 1;
   std::array<std::uint64_t, ways> took_{};  // by where; 0: not tried in this trial
-  std::array<std::uint64_t, ways> out_until_{};  // by where: it starved there
+  struct Out {
+    std::uint64_t ns = 0;
+    std::uint64_t until = 0;
+  };
+  std::array<Out, ways> out_{};  // by where: it starved there
 };
 
 }  // namespace nearfar::tier

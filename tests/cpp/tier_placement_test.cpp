@@ -169,11 +169,33 @@ TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
   const std::size_t before = program.times(Where::behind);
   program.faults(trial);
   EXPECT_EQ(program.where(), Where::beside);
-  while (program.now() < starved + Placement::latest_ns) program.faults(1);
+  while (program.now() < starved + Placement::first_out_ns) program.faults(1);
   EXPECT_EQ(program.times(Where::behind), before);
   program.become(slow_to_wake);
-  while (program.now() < starved + 3 * Placement::latest_ns) program.faults(1);
+  program.faults(trial + 2);
   EXPECT_EQ(program.where(), Where::behind);
+}
+
+TEST(TierPlacement, WhereItStarvesAgainAndAgainItIsNotForLonger) {
+  Program program(slow_to_wake);
+  const auto out_for = [&] {
+    while (program.where() != Where::behind) program.faults(1);
+    const std::uint64_t starved = program.now();
+    program.starves();
+    while (program.where() != Where::behind) program.faults(1);
+    return program.now() - starved;
+  };
+  constexpr std::uint64_t a_trial_ns = 2 * part * (100'000 + 90'000);
+  std::uint64_t expected = Placement::first_out_ns;
+  for (int i = 0; i < 8; ++i) {
+    const std::uint64_t out = out_for();
+    EXPECT_GE(out, expected);
+    EXPECT_LE(out, expected + a_trial_ns);
+    expected = std::min(2 * expected, Placement::latest_ns);
+  }
+  const std::uint64_t well = program.now();
+  while (program.now() < well + 3 * Placement::latest_ns) program.faults(1);
+  EXPECT_LE(out_for(), Placement::first_out_ns + a_trial_ns);
 }
 
 TEST(TierPlacement, WhereverItStarvesTheSchedulerIsLeft) {
