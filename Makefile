@@ -52,11 +52,12 @@ test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 	@$(call build,release,nearfar_tests)
 	@$(call run-tests,release)
 
+# One more than processors: a quarter of the time a test waits for something.
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
 	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio? gdb?
 	@$(call build,release,check_trace)
-	@$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest --numprocesses $$(($(JOBS) + 1)) --dist loadfile --no-loadscope-reorder
 
 .PHONY: sanitize
 sanitize: test-asan test-tsan ## the C++ tests under the address, undefined-behaviour and thread sanitizers

@@ -16,9 +16,9 @@ namespace nearfar::tier {
 /// and what it opens for that is in a table of its own. A thread of that policy hardly runs where
 /// others want the processor all the time. So every 20 ms the usher looks whether faults are
 /// served, and if fewer than one in a millisecond are, gives the pager's thread its place among the
-/// others back: until there are more if it had nothing to do, and for a while if it starved. As that
-/// takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor where
-/// there is one processor only, or the program has been given another policy.
+/// others back: until there are more if it had nothing to do, and for a while if it starved. As
+/// that takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor
+/// where there is one processor only, or the program has been given another policy.
 ///
 /// A program may forbid all of its threads these calls, and be killed for them. So the usher looks
 /// before each whether it has been forbidden any since it started, and then makes none any more.
