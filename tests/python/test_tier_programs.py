@@ -133,7 +133,7 @@ def _git(folder: Path) -> Words:
 
 
 PROGRAMS_RUN = {
-    "python-forks": Program(_python(FORKS), 8192, 1700),
+    "python-forks": Program(_python(FORKS), 10500, 2000),
     "sqlite": Program(_python(DATABASE), 5000, 1400),
     "sort": Program(_sort, 5200, 1024),
     "gcc": Program(_gcc, 6600, 1300, needs="gcc"),

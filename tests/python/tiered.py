@@ -32,17 +32,17 @@ WAYS = {"moved": (), "copied": ("--evict", "copy"), "compressed": ("--compress",
 # A Python program whose forked children and it itself change what they share, and print a digest.
 FORKS = """
 import hashlib, os
-held = {i: str(i) * 20 for i in range(30000)}
+held = {i: str(i) * 20 for i in range(40000)}
 def look():
     return hashlib.sha1(repr(sorted(held.items())).encode()).hexdigest()
 for child in range(2):
     process = os.fork()
     if process == 0:
-        for i in range(child, 30000, 7):
+        for i in range(child, 40000, 7):
             held[i] = f"child {child}"
         print(child, look(), flush=True)
         os._exit(0)
-    for i in range(child, 30000, 11):
+    for i in range(child, 40000, 11):
         held[i] = f"parent {child}"
     assert os.waitpid(process, 0)[1] == 0
 print(look())
