@@ -9,6 +9,7 @@ it writes for a line, simulated for every queue length, fits only one length.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -128,11 +129,16 @@ def _order(lines: int, unit: int, seed: int) -> list[int]:
 def _writes(order: list[int], window: int) -> float:
     """Writes a line: when more than `window` lines wait, the oldest unit goes, whole."""
     waiting: dict[int, int] = {}
+    begun: deque[int] = deque()
     held = writes = 0
     for unit in order:
-        waiting[unit] = waiting.get(unit, 0) + 1
+        if unit in waiting:
+            waiting[unit] += 1
+        else:
+            waiting[unit] = 1
+            begun.append(unit)
         held += 1
         if held > window:
-            held -= waiting.pop(next(iter(waiting)))
+            held -= waiting.pop(begun.popleft())
             writes += 1
     return writes / (len(order) - held)
