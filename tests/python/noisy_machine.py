@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Cache:
     policy: str = "lru"
     line: int = 64
 
-    @property
+    @cached_property
     def sets(self) -> int:
         return self.size // self.line // self.ways
 

@@ -7,7 +7,7 @@ is tried, evictions included, and what memory holds is written down. Good for a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nearfar.simulate.crash_program import CrashProgram, Operation
 
@@ -18,8 +18,7 @@ BUFFERED = ("store", "clflush", "sfence", "label")  # leave a thread's store buf
 FULL = ("mfence", "xchg", "cas")
 
 
-@dataclass(frozen=True)
-class Core:
+class Core(NamedTuple):
     """One thread: where it is, and what it has begun and not finished."""
 
     at: int = 0
@@ -29,8 +28,7 @@ class Core:
     owed: tuple[tuple[int, int], ...] = ()  # (line, age it must have in memory by the next fence)
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """Everything. The age of a line counts the stores to it."""
 
     cores: tuple[Core, ...]
@@ -51,6 +49,7 @@ class _Search:
         self.ops = program.operations
         self.words = words
         self.lines = sorted({word // 64 for word in words})
+        self.line_of_word = [self.lines.index(word // 64) for word in words]
         self.eadr = eadr
         numbers = sorted({op.thread for op in self.ops})
         self.threads = [[i for i, op in enumerate(self.ops) if op.thread == n] for n in numbers]
@@ -84,9 +83,13 @@ class _Search:
         return result
 
     def evict(self, m: Machine, line: int) -> Machine:
+        if m.memory_age[line] == m.cache_age[line]:
+            return m  # nothing was stored to it since it was last written back
         memory = tuple(
-            m.cache[i] if self.lines.index(word // 64) == line else m.memory[i]
-            for i, word in enumerate(self.words)
+            [
+                new if of == line else old
+                for of, new, old in zip(self.line_of_word, m.cache, m.memory, strict=True)
+            ]
         )
         ages = _with(m.memory_age, line, m.cache_age[line])
         return Machine(m.cores, m.cache, memory, m.cache_age, ages, m.passed)
@@ -100,18 +103,18 @@ class _Search:
         op = self.ops[i]
         after = Core(core.at + 1, core.buffer, core.combining, core.flushing, core.owed)
         if op.kind in BUFFERED:
-            after = _change(after, buffer=(*core.buffer, i))
+            after = after._replace(buffer=(*core.buffer, i))
         elif op.kind == "ntstore":
-            after = _change(after, combining=(*core.combining, i))
+            after = after._replace(combining=(*core.combining, i))
         elif op.kind in ("clwb", "clflushopt"):
-            after = _change(after, flushing=(*core.flushing, i))
+            after = after._replace(flushing=(*core.flushing, i))
         elif op.kind == "await":
             if self.load(m, core, op.address) != op.value:
                 return []
         else:
             if not self.drained(m, core):
                 return []
-            after = _change(after, owed=())
+            after = after._replace(owed=())
             if op.kind == "cas" and self.load(m, core, op.address) != op.expected:
                 return []
             if op.kind != "mfence":
@@ -158,7 +161,7 @@ class _Search:
             # Flushes behind this fence cannot have looked at their lines yet: all is owed.
             if waiting or flushing or not self.paid(m, core):
                 return []
-            core = _change(core, owed=())
+            core = core._replace(owed=())
         elif any(self.same_line(i, j) for j in waiting):
             return []
         if op.kind == "clflush":
@@ -170,7 +173,7 @@ class _Search:
             m = Machine(m.cores, m.cache, m.memory, m.cache_age, m.memory_age, passed)
         elif op.kind == "store":
             m = self.write(m, op)
-        return [self.put(m, number, _change(core, buffer=rest))]
+        return [self.put(m, number, core._replace(buffer=rest))]
 
     def ready_to_combine(self, core: Core) -> list[int]:
         def held(i: int, j: int) -> bool:
@@ -185,7 +188,7 @@ class _Search:
         """A non-temporal store throws its line out of the caches and goes to memory."""
         op = self.ops[i]
         m = self.evict(self.write(self.evict(m, self.line(op)), op), self.line(op))
-        return self.put(m, number, _change(core, combining=_without(core.combining, i)))
+        return self.put(m, number, core._replace(combining=_without(core.combining, i)))
 
     def ready_to_flush(self, core: Core) -> list[int]:
         def held(i: int, j: int) -> bool:
@@ -198,7 +201,7 @@ class _Search:
     def look(self, m: Machine, number: int, core: Core, i: int) -> Machine:
         line = self.line(self.ops[i])
         owed = tuple(sorted({*core.owed, (line, m.cache_age[line])}))
-        after = _change(core, flushing=_without(core.flushing, i), owed=owed)
+        after = core._replace(flushing=_without(core.flushing, i), owed=owed)
         return self.put(m, number, after)
 
     def put(self, m: Machine, number: int, core: Core) -> Machine:
@@ -212,9 +215,3 @@ def _with(values: tuple, at: int, value: object) -> tuple:  # type: ignore[type-
 
 def _without(values: tuple[int, ...], value: int) -> tuple[int, ...]:
     return tuple(v for v in values if v != value)
-
-
-def _change(core: Core, **changes: tuple) -> Core:  # type: ignore[type-arg]
-    fields = {"at": core.at, "buffer": core.buffer, "combining": core.combining}
-    fields |= {"flushing": core.flushing, "owed": core.owed, **changes}  # type: ignore[dict-item]
-    return Core(**fields)  # type: ignore[arg-type]

@@ -40,6 +40,11 @@ def server() -> list[Observation]:
 
 
 @pytest.fixture(scope="module")
+def server_findings(server: list[Observation]) -> dict[str, Finding]:
+    return found(server)
+
+
+@pytest.fixture(scope="module")
 def without_huge_pages() -> list[Observation]:
     return observe(NoisyMachine(SERVER, tlb=96, huge_pages=False))
 
@@ -137,8 +142,8 @@ def test_every_repetition_lies_on_pages_of_its_own(server: list[Observation]) ->
     assert all(len(one.samples or ()) >= 2 for one in chains)
 
 
-def test_the_first_tlb_is_found_to_an_entry(server: list[Observation]) -> None:
-    assert found(server)["tlb.1.entries"].value == 96
+def test_the_first_tlb_is_found_to_an_entry(server_findings: dict[str, Finding]) -> None:
+    assert server_findings["tlb.1.entries"].value == 96
 
 
 def test_a_cache_that_ends_first_is_not_taken_for_a_tlb() -> None:
@@ -148,10 +153,9 @@ def test_a_cache_that_ends_first_is_not_taken_for_a_tlb() -> None:
     assert "side by side" in entries.reason
 
 
-def test_whole_pages_tell_the_second_caches_ways(server: list[Observation]) -> None:
-    seen = found(server)
-    assert seen["tlb.page"].value == 2 * MIB
-    low, high = seen["cache.2.ways"].interval or (0, 0)
+def test_whole_pages_tell_the_second_caches_ways(server_findings: dict[str, Finding]) -> None:
+    assert server_findings["tlb.page"].value == 2 * MIB
+    low, high = server_findings["cache.2.ways"].interval or (0, 0)
     assert low <= 16 <= high
 
 
@@ -193,10 +197,12 @@ def test_a_device_of_random_latency_has_no_structure(seed: int) -> None:
     assert [f.name for f in found(observe(flat)).values() if f.status == IDENTIFIED] == []
 
 
-def test_findings_follow_from_the_saved_observations_alone(server: list[Observation]) -> None:
+def test_findings_follow_from_the_saved_observations_alone(
+    server: list[Observation], server_findings: dict[str, Finding]
+) -> None:
     saved = json.dumps([encode(one) for one in server])
     loaded = [decode(Observation, one, "saved") for one in json.loads(saved)]
-    assert json.dumps(encode_all(found(loaded))) == json.dumps(encode_all(found(server)))
+    assert json.dumps(encode_all(found(loaded))) == json.dumps(encode_all(server_findings))
 
 
 def encode_all(findings: dict[str, Finding]) -> list[object]:

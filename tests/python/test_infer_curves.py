@@ -62,6 +62,16 @@ def lens_findings(lens: list[Observation]) -> dict[str, Finding]:
     return by_name(infer_curves(lens))
 
 
+@pytest.fixture(scope="module")
+def six_modules(lens: list[Observation]) -> list[Observation]:
+    return [one for one in lens if one.pattern["modules"] == 6]
+
+
+@pytest.fixture(scope="module")
+def six_findings(six_modules: list[Observation]) -> Sequence[Finding]:
+    return infer_curves(six_modules)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -117,10 +127,9 @@ def test_latencies_of_the_published_chase_are_those_of_its_levels(
 
 
 def test_six_modules_together_hold_six_times_as_much_and_are_not_divided(
-    lens: list[Observation],
+    six_findings: Sequence[Finding],
 ) -> None:
-    six = [one for one in lens if one.pattern["modules"] == 6]
-    found = by_name(infer_curves(six))
+    found = by_name(six_findings)
     capacity = found["buffer.1.capacity"]
     assert covers(capacity, 6 * 16 * KIB)
     assert "over all 6 modules together, not divided" in capacity.reason
@@ -256,10 +265,10 @@ def test_a_chase_on_the_model_shows_what_the_same_chase_shows_on_hardware() -> N
 # Tables
 
 
-def test_the_same_observations_give_the_same_findings(lens: list[Observation]) -> None:
-    small = [one for one in lens if one.pattern["modules"] == 6]
-    once, again = (infer_curves(small) for _ in range(2))
-    assert once == again
+def test_the_same_observations_give_the_same_findings(
+    six_modules: list[Observation], six_findings: Sequence[Finding]
+) -> None:
+    assert infer_curves(six_modules) == six_findings
 
 
 def test_own_curves_are_read_by_their_columns() -> None:

@@ -10,7 +10,8 @@ import nearfar
 from nearfar import CrashProgram
 from persistency_reference import State, reachable
 
-TARGETS = {False: "model:optane-100", True: "model:optane-100,imc.domain=eadr"}
+OPTANE = nearfar.load_model("optane-100")
+TARGETS = {False: OPTANE, True: OPTANE.override("imc.domain=eadr")}
 WORDS = [0x00, 0x08, 0x40, 0x48, 0x80]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,10 +77,24 @@ def _contiguous(lines: float, sets: float, candidate: Organisation) -> float:
 def _scattered(lines: float, sets: float, candidate: Organisation) -> float:
     """Pages fall into the sets as they come, so that occupancy is Poisson's."""
     mean = lines / sets
+    loads = _poisson_loads(mean)
+    missing = _set_misses(len(loads), candidate.ways, candidate.policy)
+    return float(np.sum(loads * missing) / mean)
+
+
+@lru_cache(maxsize=1024)  # one walk after the other, and the same ones under the next policy
+def _poisson_loads(mean: float) -> Floats:
+    """The mean number of a set's lines, by the number of lines in it, from 1 on."""
     occupancy = np.arange(1, int(mean + 10 * np.sqrt(mean) + 10))
     log_chance = occupancy * np.log(mean) - mean - np.cumsum(np.log(occupancy))
-    missing = np.array([set_miss(int(k), candidate.ways, candidate.policy) for k in occupancy])
-    return float(np.sum(np.exp(log_chance) * occupancy * missing) / mean)
+    loads: Floats = np.exp(log_chance) * occupancy
+    return loads
+
+
+@cache
+def _set_misses(most: int, ways: int, policy: str) -> Floats:
+    """`set_miss` from 1 to `most` lines."""
+    return np.array([set_miss(occupancy, ways, policy) for occupancy in range(1, most + 1)])
 
 
 @dataclass(frozen=True)

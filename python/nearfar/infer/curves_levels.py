@@ -87,9 +87,12 @@ def fit(
     largest = float(region[-1])
     spans = [{policy: _span(rise, policy, largest) for policy in POLICIES} for rise in rises]
     for _ in range(_ROUNDS):
+        before = [*guesses]
         for at in range(len(guesses)):
             options = [_best(walk, guesses, at, policy, spans[at][policy]) for policy in POLICIES]
             guesses[at] = min(options, key=lambda option: option[0])[1]
+        if guesses == before:
+            break  # what is best of a level follows from the others alone
     return Fit(
         levels=tuple(_level(walk, guesses, at, spans[at], rises[at]) for at in range(len(guesses))),
         latencies=_latencies(walk, guesses),
@@ -103,8 +106,14 @@ class _Walk:
     def __init__(self, region: Floats, values: Floats, block: int) -> None:
         self.region, self.values, self.block = region, values, block
         self.fixed = np.column_stack([np.ones_like(region), LINE / region])
+        self._columns: dict[_Guess, Floats] = {}  # the same capacities are tried in every round
 
     def column(self, guess: _Guess) -> Floats:
+        if guess not in self._columns:
+            self._columns[guess] = self._misses(guess)
+        return self._columns[guess]
+
+    def _misses(self, guess: _Guess) -> Floats:
         touches = max(1, guess.entry // self.block)
         entries = max(1, round(guess.capacity / guess.entry))
         return miss_rate(guess.policy, touches, entries, self.region / guess.capacity)
@@ -183,7 +192,7 @@ def _level(
         for policy in POLICIES
         if policy == chosen or not _worse(squares[policy][ramp], squares[chosen][ramp])
     )
-    spreads = [_spread(walk, guesses, at, policy, spans[policy]) for policy in possible]
+    spreads = [_spread(walk, guesses, at, fits[policy], spans[policy]) for policy in possible]
     return Level(
         capacity=guesses[at].capacity,
         low=min(low for low, _ in spreads),
@@ -201,18 +210,18 @@ def _worse(squares: Floats, best: Floats) -> bool:
 
 
 def _spread(
-    walk: _Walk, guesses: list[_Guess], at: int, policy: str, span: Floats
+    walk: _Walk, guesses: list[_Guess], at: int, fitted: _Guess, span: Floats
 ) -> tuple[float, float]:
     """The central 95 % of the capacity when refitted to resampled residuals."""
     rng = np.random.default_rng(at)
     held = [*guesses]
-    held[at] = _best(walk, guesses, at, policy, span)[1]
+    held[at] = fitted
     off = walk.residuals(held)
     count = len(off)
     starts = rng.integers(count, size=(-(-count // _RUN), _RESAMPLES))
     runs = (starts[:, None, :] + np.arange(_RUN)[None, :, None]).reshape(-1, _RESAMPLES)[:count]
     targets = (1 - off)[:, None] + off[runs % count]
-    errors = _errors(walk, held, at, policy, span, targets)
+    errors = _errors(walk, held, at, fitted.policy, span, targets)
     found = span[np.argmin(errors, axis=0)]
     low, high = np.percentile(found, [2.5, 97.5])
     return float(low) * (1 - _STEP), float(high) * (1 + _STEP)

@@ -9,7 +9,9 @@ it writes for a line, simulated for every queue length, fits only one length.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +84,12 @@ def combining_window(region: Floats, values: Floats, unit: int) -> Estimate | No
     windows = windows[windows * LINE < region[-1] / 4]
     if len(region) < _WINDOW_POINTS // 2 or not len(windows):
         return None
-    orders = [_order(int(size) // LINE, unit // LINE, seed) for seed, size in enumerate(region)]
-    writes = np.array([[_writes(order, int(window)) for order in orders] for window in windows])
+    tried = tuple(windows.tolist())
+    writes = [
+        _simulated(int(size) // LINE, unit // LINE, seed, tried) for seed, size in enumerate(region)
+    ]
     fine = np.arange(windows[0], windows[-1] + 0.5, 0.5)
-    shapes = np.array([np.interp(fine, windows, column) for column in writes.T]).T / values
+    shapes = np.array([np.interp(fine, windows, column) for column in writes]).T / values
     bases = (shapes / np.sqrt(np.sum(shapes**2, axis=1, keepdims=True)))[:, :, None]
     at = int(_nearest(bases, np.ones((len(region), 1)))[0])
     basis = bases[at, :, 0]
@@ -106,6 +110,13 @@ def _thinned(region: Floats) -> NDArray[np.intp]:
     return np.unique(np.abs(np.log(region)[:, None] - np.log(wanted)).argmin(axis=0))
 
 
+@lru_cache(maxsize=1024)  # other curves over the same regions need the same
+def _simulated(lines: int, unit: int, seed: int, windows: tuple[int, ...]) -> tuple[float, ...]:
+    """Writes a line of a walk, for each window."""
+    order = _order(lines, unit, seed)
+    return tuple(_writes(order, window) for window in windows)
+
+
 def _order(lines: int, unit: int, seed: int) -> list[int]:
     """The units that the walk stores to: region after region, each in random order."""
     rng = np.random.default_rng(seed)
@@ -118,11 +129,16 @@ def _order(lines: int, unit: int, seed: int) -> list[int]:
 def _writes(order: list[int], window: int) -> float:
     """Writes a line: when more than `window` lines wait, the oldest unit goes, whole."""
     waiting: dict[int, int] = {}
+    begun: deque[int] = deque()
     held = writes = 0
     for unit in order:
-        waiting[unit] = waiting.get(unit, 0) + 1
+        if unit in waiting:
+            waiting[unit] += 1
+        else:
+            waiting[unit] = 1
+            begun.append(unit)
         held += 1
         if held > window:
-            held -= waiting.pop(next(iter(waiting)))
+            held -= waiting.pop(begun.popleft())
             writes += 1
     return writes / (len(order) - held)

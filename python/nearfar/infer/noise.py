@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +38,12 @@ class Curve:
     samples: tuple[Floats, ...]  # the repetitions at each x
     ids: tuple[str, ...]
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """The median of each point's repetitions."""
         return np.array([float(np.median(samples)) for samples in self.samples])
 
-    @property
+    @cached_property
     def least(self) -> Floats:
         """The fastest repetition of each point: what was possible, if only once."""
         return np.array([float(np.min(samples)) for samples in self.samples])

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,13 @@ class ModelFile:
 
 def read_model_file(path: Path | Traversable) -> ModelFile:
     """Read and check one file. Raises InputError, one line that names file and line."""
-    return _Reader(str(path), _read_text(path)).read()
+    return _read(str(path), _read_text(path))
+
+
+@lru_cache(maxsize=16)
+def _read(file: str, text: str) -> ModelFile:
+    """What a file says follows from its name and text: the same presets are asked for often."""
+    return _Reader(file, text).read()
 
 
 def unknown_key(name: str) -> str:
@@ -202,8 +209,14 @@ def _walk(table: dict[str, Any], above: Names) -> Iterator[tuple[Names, object]]
 
 def _begins_a_key(name: str) -> bool:
     """Whether `name` is a key, a table of keys, or the beginning of an alias."""
-    spelt = (*KEYS, *ALIASES)
-    return any(key == name or key.startswith(f"{name}.") for key in spelt)
+    return name in _beginnings()
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    """Every key and alias, and what stands before a dot of one."""
+    spelt = [key.split(".") for key in (*KEYS, *ALIASES)]
+    return frozenset(".".join(parts[:end]) for parts in spelt for end in range(1, len(parts) + 1))
 
 
 def _longest(notes: Mapping[str, str], key: str) -> str:

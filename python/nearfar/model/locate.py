@@ -14,6 +14,13 @@ Path = tuple[str, ...]
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SCALAR = re.compile(r"[^,\]}#\n]+")
+# From behind the opening quotes of a string to behind the closing ones.
+_REST = {
+    "'": re.compile(r"[^']*'"),
+    '"': re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"'),
+    "'''": re.compile(r".*?'''", re.DOTALL),
+    '"""': re.compile(r'(?:[^\\]|\\.)*?"""', re.DOTALL),
+}
 
 
 def key_lines(text: str) -> dict[Path, int]:
@@ -68,7 +75,9 @@ class _Scanner:
                 start = self._at
                 self._string()
                 quoted = self._text[start : self._at]
-                parts.append(tomllib.loads(f"key = {quoted}")["key"])
+                escapes = quoted[0] == '"' and "\\" in quoted
+                name = tomllib.loads(f"key = {quoted}")["key"] if escapes else quoted[1:-1]
+                parts.append(name)
             else:
                 parts.append(self._match(_BARE_KEY))
             self._skip_blank()
@@ -106,19 +115,13 @@ class _Scanner:
         quote = self._next()
         if self._text.startswith(quote * 3, self._at):
             self._at += 3
-            self._to_closing(quote * 3)
+            self._match(_REST[quote * 3])
             # Up to two quotes may stand right before the closing three.
             while self._at < len(self._text) and self._next() == quote:
                 self._at += 1
         else:
             self._at += 1
-            self._to_closing(quote)
-
-    def _to_closing(self, closing: str) -> None:
-        while not self._text.startswith(closing, self._at):
-            escaped = closing[0] == '"' and self._next() == "\\"
-            self._at += 2 if escaped else 1
-        self._at += len(closing)
+            self._match(_REST[quote])
 
     def _next(self) -> str:
         return self._text[self._at : self._at + 1]

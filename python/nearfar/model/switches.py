@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from nearfar.model.key import Plain
 
@@ -44,10 +45,18 @@ _SWITCHES = (
 
 def off(name: str, values: Mapping[str, Plain]) -> Switch | None:
     """The switch that keeps `name` from having any effect, if one does."""
-    for pattern, switch in _SWITCHES:
-        if match := re.fullmatch(pattern, name):
-            key = match.expand(switch.key)
-            # False is 0 in Python, but no count of writes.
-            if key in values and (type(values[key]), values[key]) == (type(switch.off), switch.off):
-                return Switch(key, switch.off, switch.on)
+    for switch in _switches(name):
+        value = values.get(switch.key)
+        # False is 0 in Python, but no count of writes.
+        if (type(value), value) == (type(switch.off), switch.off):
+            return switch
     return None
+
+
+@cache
+def _switches(name: str) -> tuple[Switch, ...]:
+    """What switches the mechanism of `name`."""
+    found = ((re.fullmatch(pattern, name), switch) for pattern, switch in _SWITCHES)
+    return tuple(
+        Switch(match.expand(switch.key), switch.off, switch.on) for match, switch in found if match
+    )
