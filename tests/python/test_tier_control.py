@@ -69,6 +69,12 @@ def test_stats_tell_what_a_program_has_by_any_of_its_processes(start: Start, tie
     assert stats in tier("stats")["trees"]
 
 
+def test_a_process_is_not_taken_for_the_file_to_write(refused: Callable[..., str]) -> None:
+    message = refused("tier", "stats", "--json", "4711")
+    assert "expected a file; for process 4711: nearfar tier stats --json - 4711" in message
+    assert not Path("4711").exists()
+
+
 @needs_tier
 def test_the_limit_shrinks_and_grows_while_the_program_runs(start: Start, tier: Tier) -> None:
     holding = start(16)

@@ -7,6 +7,7 @@ import argparse
 from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.tier_process import add_process
+from nearfar.errors import InputError
 from nearfar.tier.client import find, running
 from nearfar.tier.table import NOTHING, stats_text
 
@@ -19,6 +20,11 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask and print."""
+    if args.process is None and args.json is not None and args.json.isdecimal():
+        raise InputError(
+            f"--json: found '{args.json}', expected a file; for process {args.json}: "
+            f"nearfar tier stats --json - {args.json}"
+        )
     found = running() if args.process is None else [find(args.process)]
     trees = [tree.stats for tree in found]
     if wants_text(args):
