@@ -50,7 +50,7 @@ class Follower {
   void stop();
 
  private:
-  static constexpr std::uint64_t faults_before = 128;  ///< the usher first has something to do
+  static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 64;
   static constexpr std::uint64_t tick_ns = 20'000'000;
   static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who does not starve

@@ -17,7 +17,7 @@ Where Placement::learnt(std::uint64_t now, std::size_t faults) {
     try_out(now);
   } else if (next_trial_ != 0) {
     watch(now);
-  } else if (so_far_ >= faults_before) {
+  } else if (so_far_ >= faults_before || served_.ns >= ns_before) {
     begin_trial(now);
   }
   return now_at();
@@ -33,10 +33,11 @@ void Placement::starved(std::uint64_t now) {
 }
 
 void Placement::try_out(std::uint64_t now) {
-  const bool hopeless = expected_ns_ != 0 && served_.faults != 0 &&
-                        served_.ns > hopeless_if * compared * expected_ns_;
+  const bool hopeless =
+      best_ns_ != 0 && served_.faults != 0 && served_.ns > hopeless_if * compared * best_ns_;
   if (served_.faults < compared && !hopeless) return;
   took_[static_cast<std::size_t>(parts[part_])] += served_.each();
+  best_ns_ = best_ns_ == 0 ? served_.each() : std::min(best_ns_, served_.each());
   begin_part(part_ + 1, now);
 }
 
@@ -52,6 +53,7 @@ void Placement::watch(std::uint64_t now) {
 
 void Placement::begin_trial(std::uint64_t now) {
   took_ = {};
+  best_ns_ = expected_ns_;
   begin_part(0, now);
 }
 

@@ -38,10 +38,12 @@ class Placement {
   static constexpr std::array<Where, 6> parts{Where::anywhere, Where::beside, Where::behind,
                                               Where::behind,   Where::beside, Where::anywhere};
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
+  static constexpr std::uint64_t ns_before = 10'000'000;  ///< if they do not take so long before
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
   static constexpr std::uint64_t longest_ns = 1'000'000;  ///< more between faults is a pause
-  /// A part is over when it has taken so many times what all of it took in the best way before.
+  /// A part is over when it has taken so many times what all of it took in the best way before, in
+  /// this trial or the last.
   static constexpr std::uint64_t hopeless_if = 4;
   static constexpr std::uint64_t suspicious = 8;  ///< times what a fault took in the trial
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
@@ -76,7 +78,8 @@ class Placement {
   std::size_t last_faults_ = 0;
   std::size_t so_far_ = 0;  // faults before the first trial, or of this part of one
   Served served_;  // in this part, or where it has settled
-  std::uint64_t expected_ns_ = 0;  // a fault, where it has settled
+  std::uint64_t expected_ns_ = 0;  // a fault, where it has settled; 0: there was no trial
+  std::uint64_t best_ns_ = 0;  // a fault, in the best part so far and where it had settled; 0: none
   std::uint64_t next_trial_ = 0;  // 0: there was none
   std::uint64_t settled_ = 0;
   std::uint64_t confidence_ = 1;
