@@ -130,7 +130,7 @@ assert look() == before
 @needs_tier
 def test_what_a_shell_starts_is_managed_too(tiered: Run, tmp_path: Path) -> None:
     lines = tmp_path / "lines"
-    lines.write_text("".join(f"{i * 7919 % 1000003} line {i}\n" for i in range(80000)))
+    lines.write_text("".join(f"{i * 7919 % 1000003} line {i}\n" for i in range(160000)))
     ran = tiered(2, "sh", "-c", f"sort -S 100M '{lines}' | tail -n 1").covered()
     assert ran.out == native("sh", "-c", f"sort -S 100M '{lines}' | tail -n 1")
 
