@@ -147,8 +147,6 @@ bool Pager::bring_stray(PageNumber page, os::Place to) {
   }
   const os::Moved copied = uffd_.copy(to, contents, page_bytes, os::Waking::at_once);
   if (copied.error == -EAGAIN) return false;
-  // Moved on, of which more will be told; else it is not mapped any more.
-  if (copied.error == -ENOENT && uffd_.changing()) return false;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   forget(page);
   return true;

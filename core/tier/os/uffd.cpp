@@ -114,6 +114,12 @@ bool Uffd::changing() const noexcept {
   return control(descriptor_, UFFDIO_COPY, &nothing) == -EAGAIN;
 }
 
+/// Of pages that have just moved away or been unmapped the kernel says that nothing is mapped
+/// there: it looks for the mapping before it looks again for changes.
+long Uffd::unless_changing(long error) const noexcept {
+  return error == -ENOENT && changing() ? -EAGAIN : error;
+}
+
 Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking) const noexcept {
   uffdio_copy request{};
   request.dst = to;
@@ -123,7 +129,7 @@ Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking) 
   const long result = control(descriptor_, UFFDIO_COPY, &request);
   if (result == 0) return {length, 0};
   if (request.copy > 0) return {static_cast<std::size_t>(request.copy), result};
-  return {0, request.copy < 0 ? request.copy : result};
+  return {0, unless_changing(request.copy < 0 ? request.copy : result)};
 }
 
 Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const noexcept {
@@ -133,7 +139,7 @@ Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const 
   const long result = control(descriptor_, move_pages, &request);
   if (result == 0) return {length, 0};
   if (request.moved > 0) return {static_cast<std::size_t>(request.moved), result};
-  const long error = request.moved < 0 ? request.moved : result;
+  const long error = unless_changing(request.moved < 0 ? request.moved : result);
   // Linux 6.18 forgets to count a page that it had to wait for, as memory was being compacted, and
   // finds it at the target when it goes on.
   if (error == -EEXIST) {

@@ -110,6 +110,7 @@ class Uffd {
 
  private:
   [[nodiscard]] bool agree(std::uint64_t features) noexcept;
+  [[nodiscard]] long unless_changing(long error) const noexcept;
 
   int descriptor_ = -1;
   bool moves_ = true;
