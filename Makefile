@@ -52,7 +52,7 @@ test-cpp: $(STAMPS)/build ## the C++ tests, optimised
 	@$(call build,release,nearfar_tests)
 	@$(call run-tests,release)
 
-# One more than processors: a quarter of the time a test waits for something.
+# One more than processors, as tests also wait.
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
 	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio? gdb?
