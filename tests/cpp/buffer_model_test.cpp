@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "effort.h"
 #include "machine_bench.h"
 
 /// The DIMM's hit counts against a model that knows nothing of time: replacement by brute force.
@@ -157,7 +158,7 @@ class Addresses {
 };
 
 TEST(PaperModel, CountsWhatTheDimmCountsOneAccessAfterAnother) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Overrides overrides = random_buffers(seed, 1);
     const char* const fills[] = {"none", "sector", "page"};
@@ -185,7 +186,7 @@ TEST(PaperModel, CountsWhatTheDimmCountsOneAccessAfterAnother) {
 TEST(PaperModel, CountsWhatTheDimmCountsOfOverlappingReads) {
   // Eight reads at a time, sets of more than eight ways: what is on its way in is never the
   // block whose turn it is to leave, so time must make no difference.
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Overrides overrides = random_buffers(seed, 9);
     overrides.emplace_back("imc.rpq.lines", "8");

@@ -5,6 +5,7 @@
 
 #include "agent_fixture.h"
 #include "base/rng.h"
+#include "effort.h"
 #include "machine_fixture.h"
 #include "sim/cpu/agent.h"
 
@@ -153,7 +154,7 @@ std::vector<std::vector<Step>> crowd(std::uint64_t seed) {
 }
 
 TEST(PageWalk, EndsWhateverIsShort) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= sim::testing::cases(60); ++seed) {
     Rng rng(seed);
     Config config = core(static_cast<std::uint32_t>(1 + rng.below(3)));
     config.cores = static_cast<std::uint32_t>(1 + rng.below(4));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "effort.h"
 #include "machine_fixture.h"
 #include "mock_device.h"
 #include "sim/link/link.h"
@@ -79,7 +80,7 @@ std::string told(const Settings& memory, std::uint64_t seed, bool observed, bool
 }
 
 TEST(LinkBehind, AMemoryThatFallsBehindGivesTheSameAsOneThatDoesNot) {
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+  for (std::uint64_t seed = 1; seed <= sim::testing::cases(24); ++seed) {
     for (const Settings& memory : {random_dram_machine(seed), random_optane(seed)}) {
       const std::string at_once = told(memory, seed, true, true);
       EXPECT_EQ(at_once, told(memory, seed, false, true)) << "seed " << seed;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "effort.h"
 #include "machine_fixture.h"
 #include "sim/machine/crash.h"
 #include "sim/persistence/explore.h"
@@ -46,7 +47,7 @@ Question question_of(bool eadr) {
 
 TEST(Persistence, FindsTheSameStatesByBoxesAndByInterleavings) {
   std::uint64_t states = 0;
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(2000); ++seed) {
     const Program program = random_program(seed, 1, 12);
     const Question question = question_of(seed % 4 == 0);
     ImageSet by_boxes;
@@ -63,13 +64,13 @@ TEST(Persistence, FindsTheSameStatesByBoxesAndByInterleavings) {
     ASSERT_GE(*boxes.combinations, static_cast<double>(boxes.states));
     states += boxes.states;
   }
-  EXPECT_GT(states, 20'000u);
+  EXPECT_GT(states, cases(20'000));
 }
 
 TEST(Persistence, AllowsEveryStateThatRunsPassThrough) {
   std::uint64_t met = 0;
   std::uint64_t allowed = 0;
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(150); ++seed) {
     const auto threads = static_cast<std::uint32_t>(1 + seed % 3);
     const Program program = random_program(seed, threads, 10);
     const Question question = question_of(seed % 4 == 0);

@@ -88,7 +88,7 @@ TEST(LittlesLaw, HoldsForTheReadPendingQueue) {
   for (std::size_t i = 0; i < done.size(); ++i) inside_ps += (done[i] - arrivals[i].time).ps();
   const double expected = static_cast<double>(inside_ps) / static_cast<double>(end.ps());
   EXPECT_GT(expected, 5.0);
-  EXPECT_NEAR(sampled_occupancy(overrides, arrivals, Op::read, 200, end, 400), expected,
+  EXPECT_NEAR(sampled_occupancy(overrides, arrivals, Op::read, 200, end, 200), expected,
               0.02 * expected);
 }
 
@@ -113,7 +113,7 @@ TEST(LittlesLaw, HoldsForTheWritePendingQueue) {
   }
   const double expected = static_cast<double>(inside_ps) / static_cast<double>(end.ps());
   EXPECT_GT(expected, 1.0);
-  EXPECT_NEAR(sampled_occupancy(overrides, arrivals, Op::write, 100, end, 400), expected,
+  EXPECT_NEAR(sampled_occupancy(overrides, arrivals, Op::write, 100, end, 200), expected,
               0.03 * expected);
 }
 

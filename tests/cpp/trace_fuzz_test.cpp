@@ -8,6 +8,7 @@
 
 #include "../fuzz/trace_target.h"
 #include "base/rng.h"
+#include "effort.h"
 
 namespace nearfar {
 namespace test_file {
@@ -54,13 +55,14 @@ std::string mutated(std::string text, Rng& rng) {
 TEST(TraceFuzz, MutatedTracesObeyTheLaws) {
   Rng rng(2020);
   for (const std::string_view seed : seeds) {
-    for (int i = 0; i < 4'000; ++i) fuzz::check_trace_parser(mutated(std::string(seed), rng));
+    for (std::uint64_t i = 0; i < sim::testing::cases(4'000); ++i)
+      fuzz::check_trace_parser(mutated(std::string(seed), rng));
   }
 }
 
 TEST(TraceFuzz, RandomBytesObeyTheLaws) {
   Rng rng(7);
-  for (int i = 0; i < 4'000; ++i) {
+  for (std::uint64_t i = 0; i < sim::testing::cases(4'000); ++i) {
     std::string text(rng.below(200), '\0');
     for (char& c : text) c = static_cast<char>(rng.next());
     fuzz::check_trace_parser(text);

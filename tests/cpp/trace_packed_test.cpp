@@ -1,6 +1,7 @@
 // nearfar's own trace format: what is written reads back the same however it is cut, and whatever
 // is missing or foreign is told.
 
+#include "effort.h"
 #include "trace/packed.h"
 
 #include <gtest/gtest.h>
@@ -181,7 +182,7 @@ TEST(PackedTrace, WhatItCannotSayIsRefused) {
 TEST(PackedTrace, DamagedBytesObeyTheLaws) {
   Rng rng(11);
   const std::string whole = packed(random_records(8, false)).substr(0, 900);
-  for (int i = 0; i < 1'500; ++i) {
+  for (std::uint64_t i = 0; i < sim::testing::cases(1'500); ++i) {
     std::string bytes = whole.substr(0, 1 + rng.below(whole.size()));
     for (std::uint64_t edits = rng.below(4); edits > 0; --edits) {
       bytes[rng.below(bytes.size())] = static_cast<char>(rng.next());

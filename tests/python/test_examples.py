@@ -87,12 +87,12 @@ def test_getting_keys_from_redis_is_mostly_waiting_for_caches_and_tlbs() -> None
     tlb = "cpu.tlb.l1.entries=16,cpu.tlb.l2.entries=48"
 
     def stack(gets: str) -> Mapping[str, int]:
-        words = [EXAMPLES / "redis.sh", "3000", gets]
+        words = [EXAMPLES / "redis.sh", "800", gets]
         text, _, ran = simulated(f"model:optane-100,{tiny},{tlb}", words, ENVIRONMENT)
         assert text == native(words, ENVIRONMENT)[0]
         return largest(ran).core.stack_ps
 
-    few, many = stack("80"), stack("1280")
+    few, many = stack("80"), stack("640")
     gets = {cause: many[cause] - few[cause] for cause in many}
     misses = gets["tlb"] + gets["l2"] + gets["l3"] + gets["memory"]
     assert misses > max(gets["base"], gets["branch"])
