@@ -29,7 +29,7 @@ void Follower::start(int faults) {
   faults_ = faults;
 }
 
-bool Follower::learnt(std::uint64_t now, std::size_t faults, int thread) {
+bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
   const std::uint64_t before = served_.fetch_add(faults, std::memory_order_relaxed);
   if (state_.load(std::memory_order_acquire) != able) {
     if (before < faults_before && before + faults >= faults_before) ring();
@@ -43,7 +43,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, int thread) {
     placement_.moves();
     return kept_on_.load() != 0;
   }
-  const Where where = placement_.learnt(now, faults);
+  const Where where = placement_.learnt(now, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
   if (where != wanted_ || looks || rested) {
@@ -139,12 +139,11 @@ void Follower::place() {
   if (there == kept_on_.load() && where == is_) return;
   const int pager = pager_.load();
   if (begins) allowed_ = os::cpus_of(pager);
-  if (!os::run_on(pager, os::Cpus::only(cpu))) return;
-  if (where == Where::behind) {
-    os::run_when_idle(pager);
-  } else {
-    static_cast<void>(os::run_as_others(pager));
-  }
+  // Behind before it comes: who it woke there before that would be sent away.
+  if (where == Where::behind) os::run_when_idle(pager);
+  const bool kept = os::run_on(pager, os::Cpus::only(cpu));
+  if (where != Where::behind || (!kept && begins)) static_cast<void>(os::run_as_others(pager));
+  if (!kept) return;
   is_ = where;
   kept_on_.store(there);
   if (!begins) return;

@@ -38,9 +38,10 @@ class Follower {
   /// Returns when the usher has opened what it needs for as long as it makes calls.
   void wait_for_usher();
 
-  /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread. Whether the
-  /// pager's thread is kept on a processor.
-  bool learnt(std::uint64_t now, std::size_t faults, int thread);
+  /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread; `ahead` is how
+  /// many pages have come since the last time beside those that were touched. Whether the pager's
+  /// thread is kept on a processor.
+  bool learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread);
 
   /// No fault is known of. Who is kept beside the thread that faults runs while that waits; so if
   /// it does not wait for a fault, it may have gone to another processor.
@@ -51,7 +52,7 @@ class Follower {
 
  private:
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
-  static constexpr std::size_t faults_between_looks = 64;
+  static constexpr std::size_t faults_between_looks = 1024;
   static constexpr std::uint64_t tick_ns = 20'000'000;
   static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who does not starve
 

@@ -148,43 +148,82 @@ void Pager::use(PageNumber page) {
 bool Pager::bring_in(PageNumber page) {
   const State from = table_.state(page);
   if (from == State::fresh) open_window(page);
-  const std::size_t wanted = streams_.wanted(page);
-  const bool runs_on = from == State::far && wanted == longest_run;
+  const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
+  const bool runs_on = from == State::far && run.pace >= longest_run;
   if (runs_on && expected_.find(page) != nullptr) {
     const std::size_t done = bring_group(page);
-    if (done > 0) count_ahead(page, done, wanted);
+    if (done > 0) count_ahead(run, page, done, 0, run.pace);
     if (done > 0 || again_) return done > 0;
   }
-  const std::size_t count = read_ahead(page, wanted, from);
+  // Threads that bring their pages in themselves have nobody to do so behind them.
+  const bool follows = from == State::far && faults_as_ != os::Faults::signal;
+  const std::size_t at_once = follows ? run.at_once : std::min(run.pages, longest_run);
+  const std::size_t count = read_ahead(page, at_once, from, runs_on);
   // Before who waits is woken: it may be there at once.
   if (runs_on) expect_group(static_cast<PageNumber>(page + count));
-  std::size_t done = fill(page, count, from);
-  if (done == 0 && count > 1 && !again_) done = fill(page, 1, from);  // the run left the mapping
-  const bool cut = runs_on && done == count && comes_whole(static_cast<PageNumber>(page + count));
-  if (done > 0) count_ahead(page, done, cut ? wanted : done);
-  return done > 0;
+  std::size_t done = fill(page, count, from, true);
+  if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, true);  // it left the mapping
+  if (done == 0) return false;
+  const auto next = static_cast<PageNumber>(page + done);
+  const bool goes_on = done == count && next < table_.size() && from == State::far &&
+                       (done == at_once || is_in(next));
+  const bool cut = runs_on && done == count && comes_whole(next);
+  const bool whole_pace = done == at_once || goes_on || cut;
+  count_ahead(run, page, done, goes_on && !cut && follows ? run.pages - done : 0,
+              whole_pace ? run.pace : done);
+  return true;
 }
 
-/// How many pages from `page` on to bring in, of up to `wanted`.
-std::size_t Pager::read_ahead(PageNumber page, std::size_t wanted, State from) const {
+bool Pager::follow_up() {
+  if (paused() || kept_) return false;
+  const Streams::Part part = streams_.next_part();
+  if (part.count == 0) return false;
+  std::size_t passed = 0;
+  PageNumber page = part.first;
+  for (; passed < part.count && page < table_.size() && is_in(page); ++page) ++passed;
+  std::size_t done = 0;
+  bool cut = false;
+  if (passed < part.count) {
+    again_ = false;
+    cut = page >= table_.size() || table_.state(page) != State::far || comes_whole(page) ||
+          budget_.free() < part.count + 2 * table_.most_use();
+    const std::size_t count = cut ? 0 : read_ahead(page, part.count - passed, State::far, true);
+    if (!cut) expect_group(static_cast<PageNumber>(page + count));
+    if (!cut) done = fill(page, count, State::far, false);
+    cut = done != count || cut;
+  }
+  streams_.followed(passed + done, done);
+  if (cut) streams_.cut();
+  came_ahead_ += done;
+  control_.add(Count::read_ahead, done);
+  return true;
+}
+
+/// How many pages from `page` on to bring in, of up to `wanted`; not into a group that comes whole,
+/// where a stream `runs_on`.
+std::size_t Pager::read_ahead(PageNumber page, std::size_t wanted, State from, bool runs_on) const {
   std::size_t count = 1;
   for (; count < wanted; ++count) {
     const auto next = static_cast<PageNumber>(page + count);
     if (next >= table_.size() || table_.state(next) != from) break;
     if (from == State::fresh && next % huge_pages == 0) break;  // there a window may begin
-    if (from == State::far && wanted == longest_run && comes_whole(next)) break;
+    if (runs_on && comes_whole(next)) break;
   }
   return count;
 }
 
-/// `done` pages came in, and the next read-ahead of their stream is twice `pace`.
-void Pager::count_ahead(PageNumber page, std::size_t done, std::size_t pace) {
+/// Of a run, `done` pages came in, `left` are to follow, and the next one of its stream is twice
+/// `pace`.
+void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t done,
+                        std::size_t left, std::size_t pace) {
+  came_ahead_ += done - 1;
   control_.add(Count::read_ahead, done - 1);
-  control_.add(Count::read_ahead_hits, streams_.brought(page, done, pace));
+  control_.add(Count::read_ahead_hits, streams_.brought(run, page, done, left, pace));
 }
 
-/// Makes missing pages resident; how many. None if the program no longer has them mapped.
-std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
+/// Makes missing pages resident, of which the first was `touched` or none; how many. None if the
+/// program no longer has them mapped.
+std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool touched) {
   const std::size_t table_pages = 2 * table_.most_use();  // a run may be the first in two groups
   if (!reserve(count + table_pages)) {
     budget_.charge(count + table_pages);
@@ -193,7 +232,8 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from) {
   std::size_t used = 0;
   for (std::size_t i = 0; i < count; ++i) used += table_.use(static_cast<PageNumber>(page + i));
   const std::size_t done = copy_in(page, count, from);
-  for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(page + i), i == 0);
+  for (std::size_t i = 0; i < done; ++i)
+    arrived(static_cast<PageNumber>(page + i), touched && i == 0);
   budget_.release(count + table_pages - done - used);
   return done;
 }

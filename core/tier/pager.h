@@ -94,6 +94,10 @@ class Pager {
   /// more to be done; a call does little, so that faults need not wait.
   bool follow_orders();
 
+  /// Brings in some pages that are to follow one that was touched; they leave if there is no room
+  /// for them. False if there are none.
+  bool follow_up();
+
   /// Evicts some pages if less than the low watermark is free. False if nothing was to be done.
   bool evict_in_background();
 
@@ -132,6 +136,8 @@ class Pager {
 
   /// Threads have waited so long for their faults.
   void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
+  /// Pages that have come so far beside one that was touched.
+  [[nodiscard]] std::uint64_t came_ahead() const { return came_ahead_; }
   void served_followed(std::uint64_t faults) { control_.add(Count::followed, faults); }
 
   /// Counts what the process holds outside the region.
@@ -183,10 +189,16 @@ class Pager {
   void use(PageNumber page);
   [[nodiscard]] bool serve(PageNumber page);
   [[nodiscard]] bool bring_in(PageNumber page);
-  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from);
+  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, bool touched);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
-  [[nodiscard]] std::size_t read_ahead(PageNumber page, std::size_t wanted, State from) const;
-  void count_ahead(PageNumber page, std::size_t done, std::size_t pace);
+  [[nodiscard]] std::size_t read_ahead(PageNumber page, std::size_t wanted, State from,
+                                       bool runs_on) const;
+  void count_ahead(const Streams::Run& run, PageNumber page, std::size_t done, std::size_t left,
+                   std::size_t pace);
+  [[nodiscard]] bool is_in(PageNumber page) const {
+    const State state = table_.state(page);
+    return state == State::near || state == State::limbo;
+  }
   [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count);
   [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count);
   void read_far(PageNumber page, std::size_t count, unsigned char* to);
@@ -297,6 +309,7 @@ class Pager {
   PackedFile packed_;
   Limbo limbo_;
   Streams streams_;
+  std::uint64_t came_ahead_ = 0;
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
   WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them

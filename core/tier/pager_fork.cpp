@@ -39,6 +39,7 @@ bool Pager::pause() {
   if (forking_ == nullptr && agree_to_fork()) forking_ = children_.waiting();
   if (forking_ == nullptr) return false;
   forking_->waits = false;
+  streams_.stop();
   close_all_windows();
   constexpr int flags = MAP_SHARED | MAP_ANONYMOUS;
   const long log = os::map(0, sizeof(ForkLog), PROT_READ | PROT_WRITE, flags);

@@ -4,10 +4,11 @@
 
 namespace nearfar::tier {
 
-Where Placement::learnt(std::uint64_t now, std::size_t faults) {
+Where Placement::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
   // From one time to the next, those are served that were learnt of at the first.
   if (last_faults_ != 0 && so_far_ >= left_out) {
     served_.faults += last_faults_;
+    served_.pages += last_faults_ + ahead;
     served_.ns += std::min(now - last_, longest_ns * last_faults_);
   }
   so_far_ += last_faults_;
@@ -33,18 +34,21 @@ void Placement::starved(std::uint64_t now) {
 }
 
 void Placement::try_out(std::uint64_t now) {
-  const bool hopeless =
-      best_ns_ != 0 && served_.faults != 0 && served_.ns > hopeless_if * compared * best_ns_;
+  // With as many pages for each of the faults to come.
+  const std::uint64_t best_of_part_ns =
+      served_.faults == 0 ? 0 : compared * served_.pages / served_.faults * best_ns_;
+  const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
-  took_[static_cast<std::size_t>(parts[part_])] += served_.each();
-  best_ns_ = best_ns_ == 0 ? served_.each() : std::min(best_ns_, served_.each());
+  Served& took = took_[static_cast<std::size_t>(parts[part_])];
+  if (took.pages == 0 || served_.page_ns() < took.page_ns()) took = served_;
+  best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
 }
 
 /// Whether it is time for another trial.
 void Placement::watch(std::uint64_t now) {
   if (served_.faults >= compared) {
-    const bool slow = served_.each() > suspicious * expected_ns_ && now > settled_ + soonest_ns;
+    const bool slow = served_.page_ns() > suspicious * expected_ns_ && now > settled_ + soonest_ns;
     served_ = {};
     if (slow) next_trial_ = now;
   }
@@ -72,15 +76,17 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
 void Placement::settle(std::uint64_t now) {
   std::size_t fastest = 0;
   for (std::size_t way = 1; way < ways; ++way)
-    if (took_[way] != 0 && took_[way] < took_[fastest]) fastest = way;
-  std::uint64_t loss = 0;  // of each fault
-  for (const std::uint64_t took : took_) loss += took == 0 ? 0 : took - took_[fastest];
+    if (took_[way].pages != 0 && took_[way].page_ns() < took_[fastest].page_ns()) fastest = way;
+  const std::uint64_t least = took_[fastest].page_ns();
+  std::uint64_t lost = 0;  // by one part in each way, but for those left out
+  for (const Served& took : took_) lost += took.ns - std::min(took.ns, took.pages * least);
+  lost = 2 * lost * (left_out + compared) / compared;
   const auto found = static_cast<Where>(fastest);
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
   where_ = found;
-  expected_ns_ = std::max<std::uint64_t>(1, took_[fastest] / 2);
+  expected_ns_ = std::max<std::uint64_t>(1, least);
   settled_ = now;
-  const std::uint64_t worth = std::max(loss * (left_out + compared) * loss_is_worth, soonest_ns);
+  const std::uint64_t worth = std::max(lost * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);
   for (const Out& out : out_)
     if (now < out.until) next_trial_ = std::min(next_trial_, out.until);

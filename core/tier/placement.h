@@ -22,14 +22,17 @@ enum class Where : std::uint8_t {
 /// trying.
 ///
 /// A trial serves faults in each way, and in each once more in reverse order, and compares the
-/// times that a fault takes with what lies between it and the next. What it has lost by the slower
-/// ways sets when the next trial comes, and each that finds the same as the one before doubles
-/// that: trying costs little however bad the other ways are. Where faults suddenly take many times
+/// times that a fault takes with what lies between it and the next, for each page that came by it:
+/// where a program reads on and on, a fault brings many. Of the two times in a way the shorter
+/// counts, as it is what others do meanwhile that makes one longer. What the trial has lost by the
+/// slower ways sets when the next one comes, and each that finds the same as the one before doubles
+/// that: trying costs little however bad the other ways are. Where pages suddenly take many times
 /// what they took in the trial, another comes at once.
 class Placement {
  public:
-  /// Some faults were learnt of, at `now` in nanoseconds: where to serve those after them.
-  Where learnt(std::uint64_t now, std::size_t faults);
+  /// Some faults were learnt of, at `now` in nanoseconds; `ahead` is how many pages have come since
+  /// the last time beside those that were touched. Where to serve those after them.
+  Where learnt(std::uint64_t now, std::size_t faults, std::size_t ahead);
   /// It is on its way there, and what faults take meanwhile says nothing.
   void moves() { last_faults_ = 0; }
   /// Where it was last to be, the thread did not get to run.
@@ -45,7 +48,7 @@ class Placement {
   /// A part is over when it has taken so many times what all of it took in the best way before, in
   /// this trial or the last.
   static constexpr std::uint64_t hopeless_if = 4;
-  static constexpr std::uint64_t suspicious = 8;  ///< times what a fault took in the trial
+  static constexpr std::uint64_t suspicious = 4;  ///< times what a page took in the trial
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;
   static constexpr std::uint64_t soonest_ns = 100'000'000;
@@ -61,8 +64,9 @@ class Placement {
   /// Faults that were served, and what they took.
   struct Served {
     std::size_t faults = 0;
+    std::size_t pages = 0;
     std::uint64_t ns = 0;
-    [[nodiscard]] std::uint64_t each() const { return ns / faults; }
+    [[nodiscard]] std::uint64_t page_ns() const { return ns / pages; }
   };
 
   [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : parts[part_]; }
@@ -78,12 +82,12 @@ class Placement {
   std::size_t last_faults_ = 0;
   std::size_t so_far_ = 0;  // faults before the first trial, or of this part of one
   Served served_;  // in this part, or where it has settled
-  std::uint64_t expected_ns_ = 0;  // a fault, where it has settled; 0: there was no trial
-  std::uint64_t best_ns_ = 0;  // a fault, in the best part so far and where it had settled; 0: none
+  std::uint64_t expected_ns_ = 0;  // a page, where it has settled; 0: there was no trial
+  std::uint64_t best_ns_ = 0;  // a page, in the best part so far and where it had settled; 0: none
   std::uint64_t next_trial_ = 0;  // 0: there was none
   std::uint64_t settled_ = 0;
   std::uint64_t confidence_ = 1;
-  std::array<std::uint64_t, ways> took_{};  // by where; 0: not tried in this trial
+  std::array<Served, ways> took_{};  // in the better of two parts, by where; 0: not tried
   struct Out {
     std::uint64_t ns = 0;
     std::uint64_t until = 0;

@@ -130,7 +130,8 @@ bool Service::work() {
       const bool requests = serve_requests();
       const bool ordered = pager_.follow_orders();
       // Who was served may fault again before this thread could sleep, so it looks first.
-      return pager_.evict_in_background() || faults || requests || ordered;
+      const bool more = pager_.evict_in_background() || pager_.follow_up();
+      return more || faults || requests || ordered;
     }
   }
   os::call(__NR_sched_yield);  // to whoever's change is under way
@@ -260,8 +261,9 @@ bool Service::is_held(os::Place at) const {
 bool Service::serve_faults() {
   if (waiting_count_ == 0) return false;
   const std::uint64_t learnt = os::monotonic_ns();
+  const std::uint64_t came_ahead = pager_.came_ahead();
   std::uint64_t stalled = 0;
-  std::size_t kept = 0;
+  std::size_t still = 0;
   bool again = false;
   for (std::size_t i = 0; i < waiting_count_; ++i) {
     const os::Place at = waiting_[i];
@@ -269,15 +271,17 @@ bool Service::serve_faults() {
     if (can_be && pager_.fault(at)) {
       stalled += os::monotonic_ns() - learnt;
     } else {
-      waiting_[kept++] = at;
+      waiting_[still++] = at;
       again = again || can_be;
     }
   }
-  waiting_count_ = kept;
+  waiting_count_ = still;
   pager_.stalled(stalled);
   if (new_faults_ != 0) {
-    pager_.served_followed(follower_.learnt(learnt, new_faults_, last_thread_) ? new_faults_ : 0);
+    const bool kept = follower_.learnt(learnt, new_faults_, came_ahead - came_ahead_, last_thread_);
+    pager_.served_followed(kept ? new_faults_ : 0);
     new_faults_ = 0;
+    came_ahead_ = came_ahead;
   }
   return again;
 }

@@ -124,6 +124,7 @@ class Service {
   os::Place* waiting_ = nullptr;  // pages that threads wait for
   std::size_t waiting_count_ = 0;
   std::size_t new_faults_ = 0;  // of those, read since faults were last served
+  std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of
   int last_thread_ = 0;  // whose fault was read last
   Held* held_ = nullptr;
   std::size_t held_count_ = 0;

@@ -7,6 +7,8 @@ namespace nearfar::tier {
 
 /// Most pages brought in at once.
 inline constexpr std::size_t longest_run = 32;
+/// Most pages brought in for a fault, at once and behind it.
+inline constexpr std::size_t longest_stream = 128;
 
 /// Pages of staging memory under a limit; Limbo itself caps it.
 [[nodiscard]] constexpr std::size_t limbo_pages(std::uint64_t limit) {
@@ -16,7 +18,7 @@ inline constexpr std::size_t longest_run = 32;
 
 /// Longest read-ahead under a limit.
 [[nodiscard]] constexpr std::size_t stream_pages(std::uint64_t limit) {
-  return limit / 64 < longest_run ? limit / 64 : longest_run;
+  return limit / 64 < longest_stream ? limit / 64 : longest_stream;
 }
 
 }  // namespace nearfar::tier

@@ -1,55 +1,121 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "tier/page_table.h"
+#include "tier/sizes.h"
 
 namespace nearfar::tier {
 
-/// How many pages to bring in at a fault. A fault just behind what an earlier one brought in
-/// continues a stream, and doubles what is brought in; any other starts a stream with one page,
-/// so that random access pays for nothing that it does not use.
+/// How many pages to bring in at a fault. A fault just behind what an earlier one brought in, but
+/// for pages that are near anyway, continues a stream, and doubles what is brought in; any other
+/// starts a stream with one page, so that random access pays for nothing that it does not use.
+///
+/// Who waits does so for the first of these pages only: the others follow while it goes on. Where
+/// it is faster, or the pager does not run beside it, it faults at the first that has not come.
+/// Then it waits for more at once from the next time on, as each fault costs more than a few pages.
 class Streams {
  public:
-  explicit Streams(std::size_t longest = 32) : longest_(longest) {}
+  static constexpr std::size_t most = 8;
 
-  /// What to bring in from `page` on, at most.
-  [[nodiscard]] std::size_t wanted(PageNumber page) const {
-    for (const Stream& stream : streams_)
-      if (stream.next == page) return stream.pace * 2 < longest_ ? stream.pace * 2 : longest_;
-    return 1;
+  /// What a fault brings in.
+  struct Run {
+    std::size_t stream = most;  ///< that it continues; `most`: none
+    std::size_t pages = 1;
+    std::size_t at_once = 1;  ///< of these, before who waits goes on
+    std::size_t pace = 1;  ///< all that was to come since the last fault that waited for nothing
+  };
+  /// Pages to bring in that nobody waits for.
+  struct Part {
+    PageNumber first = no_page;
+    std::size_t count = 0;
+  };
+
+  /// At most so many pages at a fault.
+  explicit Streams(std::size_t longest = 1) : longest_(std::max<std::size_t>(longest, 1)) {}
+
+  /// What to bring in from `page` on, at most, if `near` tells of other pages whether they are.
+  template <class Near>
+  [[nodiscard]] Run wanted(PageNumber page, const Near& near) const {
+    for (std::size_t i = 0; i < most; ++i) {
+      const Stream& stream = streams_[i];
+      if (page < stream.next || page - stream.next >= longest_run) continue;
+      PageNumber between = stream.next;
+      while (between < page && near(between)) ++between;
+      if (between != page) continue;
+      const std::size_t passed = page - stream.next;
+      const bool caught = stream.left > passed;
+      const std::size_t pace = caught ? stream.pace : std::min(2 * stream.pace, longest_);
+      const std::size_t pages = caught ? stream.left - passed : pace;
+      const std::size_t at_once = caught ? longest_run : stream.step();
+      return {i, pages, std::min(pages, at_once), pace};
+    }
+    return {};
   }
 
-  /// `count` pages from `page` on were brought in, where `pace` would have been but for what lies
-  /// behind them. Returns how many pages that were brought in ahead of need are now known to have
-  /// been of use.
-  std::size_t brought(PageNumber page, std::size_t count, std::size_t pace) {
+  /// `count` pages from `page` on were brought in, as `run` says or fewer, and `left` behind these
+  /// are to follow; what is brought in at the next fault is twice `pace`. Returns how many pages
+  /// that were brought in ahead of need are now known to have been of use.
+  std::size_t brought(const Run& run, PageNumber page, std::size_t count, std::size_t left,
+                      std::size_t pace) {
     ++clock_;
-    Stream* oldest = streams_.data();
-    for (Stream& stream : streams_) {
-      if (stream.next == page) {
-        const std::size_t useful = stream.ahead;
-        stream = {static_cast<PageNumber>(page + count), pace, count - 1, clock_};
-        return useful;
-      }
-      if (stream.used < oldest->used) oldest = &stream;
+    const bool continues = run.stream != most;
+    Stream& stream = continues ? streams_[run.stream] : oldest();
+    const std::size_t useful = continues ? stream.ahead : 0;
+    const bool caught = continues && run.pages != run.pace;
+    const bool outrun = continues && (caught || stream.caught);
+    stream = {static_cast<PageNumber>(page + count), left, pace, count - 1, clock_, caught, outrun};
+    return useful;
+  }
+
+  /// The next of the pages that are to follow, of each stream in turn.
+  [[nodiscard]] Part next_part() {
+    for (std::size_t i = 0; i < most; ++i) {
+      turn_ = (turn_ + 1) % most;
+      const Stream& stream = streams_[turn_];
+      if (stream.left != 0) return {stream.next, std::min(stream.left, stream.step())};
     }
-    *oldest = {static_cast<PageNumber>(page + count), pace, count - 1, clock_};
-    return 0;
+    return {};
+  }
+  /// That part is over as far as `passed` pages, of which so many `came` and the others were near.
+  void followed(std::size_t passed, std::size_t came) {
+    Stream& stream = streams_[turn_];
+    stream.next = static_cast<PageNumber>(stream.next + passed);
+    stream.left -= passed;
+    stream.ahead += came;
+  }
+  /// Nothing of that stream is to follow any more.
+  void cut() { streams_[turn_].left = 0; }
+  /// Nothing is to follow any more.
+  void stop() {
+    for (Stream& stream : streams_) stream.left = 0;
   }
 
  private:
   struct Stream {
     PageNumber next = no_page;
+    std::size_t left = 0;  ///< to follow, from `next` on
     std::size_t pace = 0;
     std::size_t ahead = 0;  ///< of the last read-ahead, pages that nobody had asked for
     std::uint64_t used = 0;
+    bool caught = false;  ///< somebody has faulted at what was to follow, since that began
+    bool outrun = false;  ///< the same, or the time before
+
+    [[nodiscard]] std::size_t step() const { return outrun ? longest_run : longest_run / 2; }
   };
-  std::array<Stream, 8> streams_{};
+
+  [[nodiscard]] Stream& oldest() {
+    const auto earlier = [](const Stream& a, const Stream& b) { return a.used < b.used; };
+    return *std::min_element(streams_.begin(), streams_.end(), earlier);
+  }
+
+  std::array<Stream, most> streams_{};
   std::size_t longest_;
   std::uint64_t clock_ = 0;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace nearfar::tier

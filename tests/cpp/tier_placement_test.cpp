@@ -13,7 +13,7 @@ namespace test_file {
 /// Nanoseconds that serving a fault takes: anywhere, beside, behind.
 using Times = std::array<std::uint64_t, 3>;
 
-/// A program that does nothing but fault.
+/// A program that does nothing but fault; each brings in so many pages ahead.
 class Program {
  public:
   explicit Program(Times ns) : ns_(ns) {}
@@ -24,10 +24,13 @@ class Program {
       now_ += took;
       lost_ += took - *std::min_element(ns_.begin(), ns_.end());
       ++times_[at(where_)];
-      where_ = placement_.learnt(now_, 1);
+      where_ = placement_.learnt(now_, 1, ahead_);
     }
   }
-  void become(Times ns) { ns_ = ns; }
+  void become(Times ns, std::size_t ahead = 0) {
+    ns_ = ns;
+    ahead_ = ahead;
+  }
   void pause(std::uint64_t ns) { now_ += ns; }
   void starves() {
     placement_.starved(now_);
@@ -43,6 +46,7 @@ class Program {
   static std::size_t at(Where where) { return static_cast<std::size_t>(where); }
 
   Times ns_;
+  std::size_t ahead_ = 0;
   Placement placement_;
   Where where_ = Where::anywhere;
   std::uint64_t now_ = 1'000'000'000;
@@ -133,6 +137,29 @@ TEST(TierPlacement, WhatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
   EXPECT_LT(program.now() - changed, 1'000'000'000U);
 }
 
+TEST(TierPlacement, WhereEachBringsManyPagesSaysNothingOfWhereItBringsOne) {
+  Program program(quick_to_wake);
+  program.become({250'000, 400'000, 400'000}, 15);
+  program.faults(Placement::faults_before + trial + 1);
+  EXPECT_EQ(program.where(), Where::anywhere);
+  program.become(slow_to_wake);
+  const std::uint64_t changed = program.now();
+  while (program.where() != Where::behind) program.faults(1);
+  program.faults(trial);
+  EXPECT_EQ(program.where(), Where::behind);
+  EXPECT_LT(program.now() - changed, 3 * Placement::soonest_ns);
+}
+
+TEST(TierPlacement, OneInterruptionDoesNotCount) {
+  for (std::size_t in = 0; in < trial; in += part / 4) {
+    Program program({20'000, 25'000, 18'000});
+    program.faults(Placement::faults_before + in);
+    program.pause(50'000'000);
+    program.faults(trial - in + 1);
+    EXPECT_EQ(program.where(), Where::behind) << in;
+  }
+}
+
 TEST(TierPlacement, AFewThatTakeVeryLongCountAsSuch) {
   Program program({100'000, 100'000, 12'000});
   program.faults(Placement::faults_before + 1);
@@ -153,7 +180,7 @@ TEST(TierPlacement, FaultsThatAreLearntOfTogetherAreSharedOut) {
   for (std::size_t i = 0; i < 100'000; ++i) {
     const std::size_t batch = i % 2 == 0 ? 8 : 1;
     faults[static_cast<std::size_t>(where)] += batch;
-    where = placement.learnt(now, batch);
+    where = placement.learnt(now, batch, 0);
     now += batch * (where == Where::beside ? 9'000 : 10'000);
   }
   EXPECT_GT(faults[1], 9 * (faults[0] + faults[2]));
