@@ -142,7 +142,8 @@ void Follower::place() {
   // Behind before it comes: who it woke there before that would be sent away.
   if (where == Where::behind) os::run_when_idle(pager);
   const bool kept = os::run_on(pager, os::Cpus::only(cpu));
-  if (where != Where::behind || (!kept && begins)) static_cast<void>(os::run_as_others(pager));
+  const bool was_behind = !begins && is_ == Where::behind;
+  if (kept ? where != Where::behind : !was_behind) static_cast<void>(os::run_as_others(pager));
   if (!kept) return;
   is_ = where;
   kept_on_.store(there);

@@ -222,10 +222,11 @@ void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t do
 }
 
 /// Makes missing pages resident, of which the first was `touched` or none; how many. None if the
-/// program no longer has them mapped.
+/// program no longer has them mapped, or none was touched and there is no room.
 std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool touched) {
   const std::size_t table_pages = 2 * table_.most_use();  // a run may be the first in two groups
-  if (!reserve(count + table_pages)) {
+  if (!touched && !budget_.try_charge(count + table_pages)) return 0;
+  if (touched && !reserve(count + table_pages)) {
     budget_.charge(count + table_pages);
     control_.add(Count::over_budget, count);
   }

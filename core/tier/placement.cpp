@@ -50,7 +50,10 @@ void Placement::watch(std::uint64_t now) {
   if (served_.faults >= compared) {
     const bool slow = served_.page_ns() > suspicious * expected_ns_ && now > settled_ + soonest_ns;
     served_ = {};
-    if (slow) next_trial_ = now;
+    if (slow) {
+      next_trial_ = now;
+      expected_ns_ = 0;  // of another time: it makes nothing hopeless
+    }
   }
   if (now >= next_trial_) begin_trial(now);
 }
