@@ -6,6 +6,7 @@
 
 #include "tier/os/clock.h"
 #include "tier/os/system.h"
+#include "tier/sizes.h"
 
 namespace nearfar::tier {
 
@@ -30,9 +31,11 @@ void Follower::start(int faults) {
 }
 
 bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
-  const std::uint64_t before = served_.fetch_add(faults, std::memory_order_relaxed);
+  // Many pages behind one fault are work that would have been several faults'.
+  const std::uint64_t served = faults + ahead / longest_run;
+  const std::uint64_t before = served_.fetch_add(served, std::memory_order_relaxed);
   if (state_.load(std::memory_order_acquire) != able) {
-    if (before < faults_before && before + faults >= faults_before) ring();
+    if (before < faults_before && before + served >= faults_before) ring();
     return false;
   }
   if (starved_.load(std::memory_order_relaxed)) {

@@ -165,12 +165,10 @@ bool Pager::bring_in(PageNumber page) {
   if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, true);  // it left the mapping
   if (done == 0) return false;
   const auto next = static_cast<PageNumber>(page + done);
-  const bool goes_on = done == count && next < table_.size() && from == State::far &&
-                       (done == at_once || is_in(next));
-  const bool cut = runs_on && done == count && comes_whole(next);
-  const bool whole_pace = done == at_once || goes_on || cut;
-  count_ahead(run, page, done, goes_on && !cut && follows ? run.pages - done : 0,
-              whole_pace ? run.pace : done);
+  const bool into_group = runs_on && done == count && comes_whole(next);
+  const bool goes_on = done == at_once || (from == State::far && done == count && is_in(next));
+  count_ahead(run, page, done, goes_on && follows && !into_group ? run.pages - done : 0,
+              goes_on || into_group ? run.pace : done);
   return true;
 }
 
@@ -179,24 +177,24 @@ bool Pager::follow_up() {
   const Streams::Part part = streams_.next_part();
   if (part.count == 0) return false;
   std::size_t passed = 0;
-  PageNumber page = part.first;
-  for (; passed < part.count && page < table_.size() && is_in(page); ++page) ++passed;
-  std::size_t done = 0;
-  bool cut = false;
-  if (passed < part.count) {
-    again_ = false;
-    cut = page >= table_.size() || table_.state(page) != State::far || comes_whole(page) ||
-          budget_.free() < part.count + 2 * table_.most_use();
-    const std::size_t count = cut ? 0 : read_ahead(page, part.count - passed, State::far, true);
-    if (!cut) expect_group(static_cast<PageNumber>(page + count));
-    if (!cut) done = fill(page, count, State::far, false);
-    cut = done != count || cut;
-  }
-  streams_.followed(passed + done, done);
-  if (cut) streams_.cut();
-  came_ahead_ += done;
-  control_.add(Count::read_ahead, done);
+  while (passed < part.count && is_in(static_cast<PageNumber>(part.first + passed))) ++passed;
+  const auto page = static_cast<PageNumber>(part.first + passed);
+  const std::size_t came = passed == part.count ? 0 : follow(page, part.count - passed);
+  streams_.followed(passed + came, came);
+  came_ahead(came);
   return true;
+}
+
+/// Brings in far pages from `page` on that nobody waits for, of up to `wanted`; how many.
+std::size_t Pager::follow(PageNumber page, std::size_t wanted) {
+  if (page >= table_.size() || table_.state(page) != State::far) return 0;
+  if (comes_whole(page)) {
+    expect_group(page);
+    return 0;
+  }
+  const std::size_t count = read_ahead(page, wanted, State::far, true);
+  expect_group(static_cast<PageNumber>(page + count));
+  return fill(page, count, State::far, false);
 }
 
 /// How many pages from `page` on to bring in, of up to `wanted`; not into a group that comes whole,
@@ -216,8 +214,7 @@ std::size_t Pager::read_ahead(PageNumber page, std::size_t wanted, State from, b
 /// `pace`.
 void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t done,
                         std::size_t left, std::size_t pace) {
-  came_ahead_ += done - 1;
-  control_.add(Count::read_ahead, done - 1);
+  came_ahead(done - 1);
   control_.add(Count::read_ahead_hits, streams_.brought(run, page, done, left, pace));
 }
 

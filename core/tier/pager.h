@@ -189,14 +189,19 @@ class Pager {
   void use(PageNumber page);
   [[nodiscard]] bool serve(PageNumber page);
   [[nodiscard]] bool bring_in(PageNumber page);
+  [[nodiscard]] std::size_t follow(PageNumber page, std::size_t wanted);
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, bool touched);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
   [[nodiscard]] std::size_t read_ahead(PageNumber page, std::size_t wanted, State from,
                                        bool runs_on) const;
   void count_ahead(const Streams::Run& run, PageNumber page, std::size_t done, std::size_t left,
                    std::size_t pace);
+  void came_ahead(std::size_t pages) {
+    came_ahead_ += pages;
+    control_.add(Count::read_ahead, pages);
+  }
   [[nodiscard]] bool is_in(PageNumber page) const {
-    const State state = table_.state(page);
+    const State state = page < table_.size() ? table_.state(page) : State::fresh;
     return state == State::near || state == State::limbo;
   }
   [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tier/sizes.h"
+
 namespace nearfar::tier {
 
 Where Placement::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
@@ -9,7 +11,7 @@ Where Placement::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead
   if (last_faults_ != 0 && so_far_ >= left_out) {
     served_.faults += last_faults_;
     served_.pages += last_faults_ + ahead;
-    served_.ns += std::min(now - last_, longest_ns * last_faults_);
+    served_.ns += std::min(now - last_, longest_ns * (last_faults_ + ahead / longest_run));
   }
   so_far_ += last_faults_;
   last_ = now;

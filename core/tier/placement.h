@@ -44,7 +44,8 @@ class Placement {
   static constexpr std::uint64_t ns_before = 10'000'000;  ///< if they do not take so long before
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
-  static constexpr std::uint64_t longest_ns = 1'000'000;  ///< more between faults is a pause
+  static constexpr std::uint64_t longest_ns =
+      1'000'000;  ///< more for a fault, or 32 pages behind it, is a pause
   /// A part is over when it has taken so many times what all of it took in the best way before, in
   /// this trial or the last.
   static constexpr std::uint64_t hopeless_if = 4;

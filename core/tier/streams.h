@@ -80,15 +80,14 @@ class Streams {
     }
     return {};
   }
-  /// That part is over as far as `passed` pages, of which so many `came` and the others were near.
+  /// That part is over as far as `passed` pages, of which so many `came` and the others were near;
+  /// if there were none, nothing more is to follow.
   void followed(std::size_t passed, std::size_t came) {
     Stream& stream = streams_[turn_];
     stream.next = static_cast<PageNumber>(stream.next + passed);
-    stream.left -= passed;
+    stream.left = passed == 0 ? 0 : stream.left - passed;
     stream.ahead += came;
   }
-  /// Nothing of that stream is to follow any more.
-  void cut() { streams_[turn_].left = 0; }
   /// Nothing is to follow any more.
   void stop() {
     for (Stream& stream : streams_) stream.left = 0;
