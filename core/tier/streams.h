@@ -20,6 +20,8 @@ namespace nearfar::tier {
 class Streams {
  public:
   static constexpr std::size_t most = 8;
+  /// A fault this far behind what came last still continues a stream, if all between is near.
+  static constexpr std::size_t farthest = 4096;
 
   /// What a fault brings in.
   struct Run {
@@ -42,7 +44,7 @@ class Streams {
   [[nodiscard]] Run wanted(PageNumber page, const Near& near) const {
     for (std::size_t i = 0; i < most; ++i) {
       const Stream& stream = streams_[i];
-      if (page < stream.next || page - stream.next >= longest_run) continue;
+      if (page < stream.next || page - stream.next >= farthest) continue;
       PageNumber between = stream.next;
       while (between < page && near(between)) ++between;
       if (between != page) continue;

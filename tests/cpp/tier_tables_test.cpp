@@ -214,6 +214,16 @@ TEST(Streams, GoesOnBehindPagesThatAreNear) {
   EXPECT_EQ(sequence.wanted(107).pages, 4U);
 }
 
+TEST(Streams, GoesOnBehindManyPagesThatAreNear) {
+  std::set<PageNumber> near;
+  for (PageNumber page = 101; page < 101 + 2 * Streams::farthest; ++page) near.insert(page);
+  Sequence sequence(8, false, near);
+  (void)sequence.fault(100);
+  const PageNumber farthest = 101 + Streams::farthest;
+  EXPECT_EQ(sequence.wanted(farthest - 1).pages, 2U);
+  EXPECT_EQ(sequence.wanted(farthest).pages, 1U);
+}
+
 TEST(Streams, WhoWaitsDoesSoForTheFirstPagesOnly) {
   Sequence sequence(128, true);
   for (int i = 0; i < 7; ++i) EXPECT_LE(sequence.fault().at_once, 16U);
