@@ -7,8 +7,8 @@ namespace nearfar::tier {
 
 /// Most pages brought in at once.
 inline constexpr std::size_t longest_run = 32;
-/// Most pages brought in for a fault, at once and behind it. A stream that has caught up faults, which
-/// costs as much as several pages: the longer it is, the fewer of these.
+/// Most pages brought in for a fault, at once and behind it. A stream that has caught up faults,
+/// which costs as much as several pages: the longer it is, the fewer of these.
 inline constexpr std::size_t longest_stream = 512;
 
 /// Pages of staging memory under a limit; Limbo itself caps it.

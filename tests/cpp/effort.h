@@ -9,7 +9,7 @@ namespace nearfar::sim::testing {
 /// already do: one in so many is played. What only many cases show, the optimised build tests.
 inline constexpr std::uint64_t one_in =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    8;
+    16;
 #else
     1;
 #endif
