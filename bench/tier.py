@@ -177,7 +177,7 @@ def cases(quick: bool) -> list[Case]:
         Case("random", FREE, 4, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
         Case("scan", FREE, 1, seconds),
         Case("touch", FREE, 1, seconds),
-        Case("skew", FREE, 1, seconds),
+        Case("skew", FREE, 1, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
         Case("text-random", FREE, 1, seconds, contenders=TEXT),
         Case("text-scan", FREE, 1, seconds, contenders=TEXT),
         Case("text-skew", FREE, 1, seconds, contenders=TEXT),
@@ -215,7 +215,12 @@ def targets(all_cases: Sequence[Case]) -> list[Target]:
             if case.threads == 2:
                 found.extend(Target(case, ours, "zram", 1.0) for ours in ("nearfar", SIGBUS))
         else:
-            found.extend(Target(case, "nearfar", swap, 1.0) for swap in ("zram", "loop"))
+            found.extend(
+                Target(case, ours, swap, 1.0)
+                for ours in ("nearfar", SIGBUS)
+                for swap in ("zram", "loop")
+                if ours in case.contenders
+            )
     return found
 
 
