@@ -153,8 +153,8 @@ class PlainS3Fifo final : public PlainPolicy {
       : most_small_(std::max(1U, capacity / 10)), ghosts_(std::max(1U, capacity - capacity / 10)) {}
   void fault(PageIndex page) override { enter(ghosts_.take(page) ? main_ : small_, page); }
   void second_chance(PageIndex page) override {
-    ghosts_.take(page);
-    enter(main_, page);
+    readmitted(page);
+    uses_[page] = 3;
   }
   void scanned(const Scanned& found) override {
     if (found.accessed) uses_[found.page] = std::min(3, uses_[found.page] + 1);
@@ -169,7 +169,10 @@ class PlainS3Fifo final : public PlainPolicy {
     ghosts_.rename(from, to);
     uses_[to] = uses_[from];
   }
-  void readmitted(PageIndex page) override { second_chance(page); }
+  void readmitted(PageIndex page) override {
+    ghosts_.take(page);
+    enter(main_, page);
+  }
   PageIndex evict() override {
     PageIndex page = no_page;
     while (page == no_page && !(small_.empty() && main_.empty())) {

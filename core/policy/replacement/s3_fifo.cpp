@@ -13,14 +13,18 @@ namespace {
 /// three at most.
 ///
 /// The paper counts accesses, and asks for two in the small queue. A scan tells of one, however
-/// many there were, so one is enough here. A page found in limbo has been used, and enters the main
-/// queue.
+/// many there were, so one is enough here. A page found in limbo has been used there, a short time
+/// after it left, and of how often since it came nothing is known: it enters the main queue as one
+/// used most.
 class S3Fifo final : public QueuedReplacement<2> {
  public:
   explicit S3Fifo(PageIndex capacity) { resize(capacity); }
 
   void fault(PageIndex page) override { insert(remembered(page) ? main : small, page); }
-  void second_chance(PageIndex page) override { insert(main, page); }
+  void second_chance(PageIndex page) override {
+    insert(main, page);
+    pages_.set_mark(page, most_uses);
+  }
   void scanned(std::span<const Scanned> pages) override {
     for (const Scanned& found : pages) {
       if (!found.accessed || !mine(found.page)) continue;
