@@ -14,6 +14,9 @@ void Follower::start(int faults) {
   placement_ = {};
   wanted_ = Where::anywhere;
   since_look_ = 0;
+  others_fault_ = false;
+  faulting_.start();
+  process_.store(static_cast<int>(os::call(__NR_getpid)));
   rung_.store(0);
   where_.store(Where::anywhere);
   thread_.store(0);
@@ -28,6 +31,11 @@ void Follower::start(int faults) {
   watched_ = 0;
   stat_ = -1;  // the parent's usher's, in a table that was not copied
   faults_ = faults;
+}
+
+void Follower::faulted(int thread) {
+  if (state_.load(std::memory_order_relaxed) == able && faulting_.faulted(thread))
+    others_fault_ = true;
 }
 
 bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
@@ -49,8 +57,10 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   const Where where = placement_.learnt(now, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
-  if (where != wanted_ || looks || rested) {
+  const bool more = others_fault_ && where == Where::behind;
+  if (where != wanted_ || looks || rested || more) {
     since_look_ = 0;
+    others_fault_ = false;
     wanted_ = where;
     rests_.store(false);
     where_.store(where);
@@ -68,6 +78,22 @@ void Follower::stop() {
   stop_.store(true);
   ring();
   while (state_.load() != stopped) os::wait(state_, state_.load());
+}
+
+/// A child that was made past libc has no usher. One that shares this process's memory until it
+/// becomes another program (vfork) has; from here the two look the same, so that it waits only for
+/// so long.
+void Follower::let_go() {
+  faulting_.hold();
+  constexpr std::uint64_t soon_ns = 1'000'000;
+  constexpr int most_waits_in_child = 20;
+  const bool in_child = os::call(__NR_getpid) != process_.load();
+  for (int waits = 0; !in_child || waits < most_waits_in_child; ++waits) {
+    const std::uint32_t kept = faulting_.kept().load();
+    if (kept == 0 || state_.load() == stopped) return;
+    ring();
+    os::wait_for(faulting_.kept(), kept, soon_ns);
+  }
 }
 
 void Follower::wait_for_usher() {
@@ -100,6 +126,7 @@ void Follower::place_for_ever() {
 
 void Follower::obey() {
   if (state_.load() == stopped) return;
+  if (faulting_.is_held() && may_call()) faulting_.let_all_go();
   if (state_.load() == unknown && !stop_.load())
     state_.store(find_out(), std::memory_order_release);
   if (state_.load() == able && may_call() && !stop_.load() && where_.load() != Where::anywhere) {
@@ -116,6 +143,7 @@ void Follower::obey() {
 Follower::State Follower::find_out() {
   const int pager = pager_.load();
   if (!may_call() || os::cpus_of(pager).count() < 2 || !os::runs_as_others(pager)) return unable;
+  own_ = os::cpus_of(0);
   const int self = static_cast<int>(os::call(__NR_gettid));
   os::run_when_idle(self);
   return os::run_as_others(self) ? able : unable;
@@ -131,29 +159,44 @@ bool Follower::may_call() {
 
 /// The pager's thread to the processor that the thread which faults is on now.
 void Follower::place() {
-  const int cpu = cpu_of(thread_.load());
   const Where where = where_.load();
+  const int cpu = where == Where::behind ? cpu_for_all() : cpu_of(thread_.load());
   if (cpu < 0) {
     give_place_back();
     return;
   }
   const std::uint32_t there = static_cast<std::uint32_t>(cpu) + 1;
   const bool begins = kept_on_.load() == 0;
-  if (there == kept_on_.load() && where == is_) return;
-  const int pager = pager_.load();
-  if (begins) allowed_ = os::cpus_of(pager);
-  // Behind before it comes: who it woke there before that would be sent away.
-  if (where == Where::behind) os::run_when_idle(pager);
-  const bool kept = os::run_on(pager, os::Cpus::only(cpu));
-  const bool was_behind = !begins && is_ == Where::behind;
-  if (kept ? where != Where::behind : !was_behind) static_cast<void>(os::run_as_others(pager));
-  if (!kept) return;
-  is_ = where;
-  kept_on_.store(there);
+  if (there != kept_on_.load() || where != is_) {
+    const int pager = pager_.load();
+    if (begins) allowed_ = os::cpus_of(pager);
+    if (where != Where::behind) faulting_.let_all_go();
+    // Nor is the usher there. A thread that sleeps may be kept in the queue of its processor for a
+    // while (from Linux 6.12 on), which then does not count as idle.
+    static_cast<void>(os::run_on(0, own_.without(cpu)));
+    // Behind before it comes: who it woke there before that would be sent away.
+    if (where == Where::behind) os::run_when_idle(pager);
+    const bool kept = os::run_on(pager, os::Cpus::only(cpu));
+    const bool was_behind = !begins && is_ == Where::behind;
+    if (kept ? where != Where::behind : !was_behind) static_cast<void>(os::run_as_others(pager));
+    if (!kept) return;
+    is_ = where;
+    kept_on_.store(there);
+  }
+  if (where == Where::behind) faulting_.keep_on(cpu);
   if (!begins) return;
   seen_ = served_.load();
   waited_ = false;
   next_look_ = os::monotonic_ns() + tick_ns;
+}
+
+/// Where the pager's thread is behind those that are kept there; else where the last is that faults.
+int Follower::cpu_for_all() {
+  const std::uint32_t kept_on = kept_on_.load();
+  if (kept_on != 0 && is_ == Where::behind && faulting_.kept().load() != 0)
+    return static_cast<int>(kept_on) - 1;
+  if (kept_on == 0) faulting_.forget_all();
+  return cpu_of(thread_.load());
 }
 
 int Follower::cpu_of(int thread) {
@@ -169,6 +212,8 @@ int Follower::cpu_of(int thread) {
 bool Follower::give_place_back() {
   const std::uint32_t kept_on = kept_on_.load();
   if (kept_on == 0) return true;
+  faulting_.forget_all();
+  static_cast<void>(os::run_on(0, own_));
   const int pager = pager_.load();
   bool back = os::run_as_others(pager);
   if (os::cpus_of(pager) == os::Cpus::only(static_cast<int>(kept_on) - 1))
@@ -177,7 +222,7 @@ bool Follower::give_place_back() {
   return back;
 }
 
-/// Whether the pager's thread gets to run where it is.
+/// Whether the pager's thread gets to run where it is, and who is kept there still faults.
 void Follower::look_after() {
   next_look_ = os::monotonic_ns() + tick_ns;
   const std::uint64_t served = served_.load();
@@ -186,6 +231,7 @@ void Follower::look_after() {
   pollfd waiting{.fd = faults_, .events = POLLIN, .revents = 0};
   const bool waits = os::call(__NR_poll, os::word(&waiting), 1, 0) == 1;
   const bool waited = std::exchange(waited_, waits);
+  if (!slow && may_call()) faulting_.let_idle_go(tick_ns / slowest_ns);
   if (!slow || !may_call() || !give_place_back()) return;
   // What it was in the middle of, it goes on with at once.
   constexpr std::uint64_t soon_ns = 1'000'000;

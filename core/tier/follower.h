@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "tier/faulting_threads.h"
 #include "tier/os/cpu.h"
 #include "tier/placement.h"
 
@@ -10,6 +11,7 @@ namespace nearfar::tier {
 /// Keeps the pager's thread beside whoever faults, or behind, where that is faster: on the same
 /// processor, or there with the scheduling policy for idle processors (SCHED_IDLE), by which the
 /// processor of a thread that is woken counts as idle though the pager's thread still runs there.
+/// While it is behind them, those that fault are kept on that processor, too (faulting_threads.h).
 ///
 /// Two threads are at work. The pager's finds out where it had better be, and says so. Another one,
 /// the *usher*, puts it there: nobody else does, so that what one has done the other cannot undo,
@@ -38,6 +40,8 @@ class Follower {
   /// Returns when the usher has opened what it needs for as long as it makes calls.
   void wait_for_usher();
 
+  /// This thread waits for a page.
+  void faulted(int thread);
   /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread; `ahead` is how
   /// many pages have come since the last time beside those that were touched. Whether the pager's
   /// thread is kept on a processor.
@@ -47,8 +51,12 @@ class Follower {
   /// it does not wait for a fault, it may have gone to another processor.
   void nothing_to_do();
 
-  /// From now on the thread stays where the scheduler puts it, and no calls are made to that end.
+  /// From now on all threads run where the scheduler puts them, and no calls are made to that end.
   void stop();
+
+  /// For threads of the program: none of them is kept anywhere for a while, as this one is about to
+  /// start something that would be kept there, too, or to ask.
+  void let_go();
 
  private:
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
@@ -65,6 +73,7 @@ class Follower {
   [[nodiscard]] bool may_call();
   void place();
   [[nodiscard]] int cpu_of(int thread);
+  [[nodiscard]] int cpu_for_all();
   bool give_place_back();
   void look_after();
 
@@ -72,6 +81,7 @@ class Follower {
   Placement placement_;
   Where wanted_ = Where::anywhere;
   std::size_t since_look_ = 0;
+  bool others_fault_ = false;  // than those that were known
 
   // What the pager's thread says.
   std::atomic<std::uint32_t> rung_{0};  // times
@@ -80,6 +90,7 @@ class Follower {
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> served_{0};  // faults
   std::atomic<int> pager_{0};  // its thread
+  FaultingThreads faulting_;
 
   // What the usher says.
   std::atomic<std::uint32_t> heard_{0};
@@ -88,9 +99,12 @@ class Follower {
   std::atomic<bool> starved_{false};
   std::atomic<bool> rests_{false};  // it had nothing to do
 
+  std::atomic<int> process_{0};  // that all of this is in
+
   // The usher's.
   Where is_ = Where::anywhere;
   os::Cpus allowed_;  // to the pager's thread, while it is not kept anywhere
+  os::Cpus own_;  // allowed to itself
   int watched_ = 0;  // thread
   int stat_ = -1;  // of that
   int status_ = -1;  // of its own

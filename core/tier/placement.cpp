@@ -35,13 +35,21 @@ void Placement::starved(std::uint64_t now) {
   begin_trial(now);
 }
 
+/// The first way, then the others, and all of them once more in reverse order.
+Where Placement::tried_in(std::size_t part) const {
+  const std::size_t turn = std::min(part, parts - 1 - part);
+  const auto first = static_cast<std::size_t>(first_);
+  if (turn == 0) return first_;
+  return static_cast<Where>(turn <= first ? turn - 1 : turn);
+}
+
 void Placement::try_out(std::uint64_t now) {
   // With as many pages for each of the faults to come.
   const std::uint64_t best_of_part_ns =
       served_.faults == 0 ? 0 : compared * served_.pages / served_.faults * best_ns_;
   const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
-  Served& took = took_[static_cast<std::size_t>(parts[part_])];
+  Served& took = took_[static_cast<std::size_t>(now_at())];
   if (took.pages == 0 || served_.page_ns() < took.page_ns()) took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
@@ -51,8 +59,9 @@ void Placement::try_out(std::uint64_t now) {
 void Placement::watch(std::uint64_t now) {
   if (served_.faults >= compared) {
     const bool slow = served_.page_ns() > suspicious * expected_ns_ && now > settled_ + soonest_ns;
+    slow_ = slow ? slow_ + 1 : 0;
     served_ = {};
-    if (slow) {
+    if (slow_ == often_enough) {
       next_trial_ = now;
       expected_ns_ = 0;  // of another time: it makes nothing hopeless
     }
@@ -62,7 +71,9 @@ void Placement::watch(std::uint64_t now) {
 
 void Placement::begin_trial(std::uint64_t now) {
   took_ = {};
+  slow_ = 0;
   best_ns_ = expected_ns_;
+  if (next_trial_ != 0) first_ = where_;
   begin_part(0, now);
 }
 
@@ -74,7 +85,7 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
   last_faults_ = 0;
   served_ = {};
   part_ = part;
-  while (part_ != no_part && is_out(parts[part_])) ++part_;
+  while (part_ != no_part && is_out(now_at())) ++part_;
   if (part_ == no_part) settle(now);
 }
 

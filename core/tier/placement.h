@@ -24,10 +24,11 @@ enum class Where : std::uint8_t {
 /// A trial serves faults in each way, and in each once more in reverse order, and compares the
 /// times that a fault takes with what lies between it and the next, for each page that came by it:
 /// where a program reads on and on, a fault brings many. Of the two times in a way the shorter
-/// counts, as it is what others do meanwhile that makes one longer. What the trial has lost by the
-/// slower ways sets when the next one comes, and each that finds the same as the one before doubles
-/// that: trying costs little however bad the other ways are. Where pages suddenly take many times
-/// what they took in the trial, another comes at once.
+/// counts, as it is what others do meanwhile that makes one longer. The way that was fastest before
+/// comes first, so that others which are slower than that are given up soon. What the trial has
+/// lost by the slower ways sets when the next one comes, and each that finds the same as the one
+/// before doubles that: trying costs little however bad the other ways are. Where pages suddenly
+/// take many times what they took in the trial, and go on to, another comes at once.
 class Placement {
  public:
   /// Some faults were learnt of, at `now` in nanoseconds; `ahead` is how many pages have come since
@@ -38,18 +39,22 @@ class Placement {
   /// Where it was last to be, the thread did not get to run.
   void starved(std::uint64_t now);
 
-  static constexpr std::array<Where, 6> parts{Where::anywhere, Where::beside, Where::behind,
-                                              Where::behind,   Where::beside, Where::anywhere};
+  static constexpr std::size_t ways = 3;
+  static constexpr std::size_t parts = 2 * ways;
+  static constexpr Where first_tried = Where::behind;  ///< in the first trial
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
-  static constexpr std::uint64_t ns_before = 10'000'000;  ///< if they do not take so long before
+  static constexpr std::uint64_t ns_before = 3'000'000;  ///< if they do not take so long before
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
   static constexpr std::uint64_t longest_ns =
       1'000'000;  ///< more for a fault, or 32 pages behind it, is a pause
   /// A part is over when it has taken so many times what all of it took in the best way before, in
   /// this trial or the last.
-  static constexpr std::uint64_t hopeless_if = 4;
-  static constexpr std::uint64_t suspicious = 4;  ///< times what a page took in the trial
+  static constexpr std::uint64_t hopeless_if = 2;
+  /// Times what a page took in the trial, and that so many times in a row: a host that gives the
+  /// processor to somebody else for once is no reason for another.
+  static constexpr std::uint64_t suspicious = 4;
+  static constexpr std::size_t often_enough = 4;
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;
   static constexpr std::uint64_t soonest_ns = 100'000'000;
@@ -59,8 +64,7 @@ class Placement {
   static constexpr std::uint64_t first_out_ns = 200'000'000;
 
  private:
-  static constexpr std::size_t no_part = parts.size();
-  static constexpr std::size_t ways = 3;
+  static constexpr std::size_t no_part = parts;
 
   /// Faults that were served, and what they took.
   struct Served {
@@ -70,7 +74,8 @@ class Placement {
     [[nodiscard]] std::uint64_t page_ns() const { return ns / pages; }
   };
 
-  [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : parts[part_]; }
+  [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : tried_in(part_); }
+  [[nodiscard]] Where tried_in(std::size_t part) const;
   void try_out(std::uint64_t now);
   void watch(std::uint64_t now);
   void begin_trial(std::uint64_t now);
@@ -78,7 +83,8 @@ class Placement {
   void settle(std::uint64_t now);
 
   Where where_ = Where::anywhere;
-  std::size_t part_ = no_part;  // of a trial
+  Where first_ = first_tried;  // of a trial
+  std::size_t part_ = no_part;  // of it
   std::uint64_t last_ = 0;  // that faults were learnt of
   std::size_t last_faults_ = 0;
   std::size_t so_far_ = 0;  // faults before the first trial, or of this part of one
@@ -87,6 +93,7 @@ class Placement {
   std::uint64_t best_ns_ = 0;  // a page, in the best part so far and where it had settled; 0: none
   std::uint64_t next_trial_ = 0;  // 0: there was none
   std::uint64_t settled_ = 0;
+  std::size_t slow_ = 0;  // times in a row that pages took long
   std::uint64_t confidence_ = 1;
   std::array<Served, ways> took_{};  // in the better of two parts, by where; 0: not tried
   struct Out {

@@ -200,6 +200,7 @@ bool Service::read_messages() {
       if (message.kind == os::Message::Kind::fault) {
         waiting_[waiting_count_++] = message.begin;
         last_thread_ = message.thread;
+        follower_.faulted(message.thread);
         ++new_faults_;
         faults = true;
       } else if (pager_.paused()) {

@@ -66,6 +66,10 @@ class Service {
   /// kernel has the pager look away first, so nothing else is asked of it.
   long discard(os::Place begin, os::Place end);
 
+  /// The caller is about to start something that may run where it may, or to ask where that is:
+  /// everywhere that the program has allowed, for a while.
+  void let_threads_go() { follower_.let_go(); }
+
   /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
   /// it will be touched again. False if the fault is not for managed memory: only the second time
   /// in a row, as what was managed when it was touched may since have become another mapping.

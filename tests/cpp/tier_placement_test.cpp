@@ -56,7 +56,7 @@ class Program {
 
 // From one fault to the next is what is compared, so there is one more.
 constexpr std::size_t part = Placement::left_out + Placement::compared + 1;
-constexpr std::size_t trial = Placement::parts.size() * part;
+constexpr std::size_t trial = Placement::parts * part;
 constexpr Times slow_to_wake{100'000, 90'000, 12'000};
 constexpr Times quick_to_wake{10'000, 14'000, 14'000};
 constexpr std::size_t before_slow = Placement::left_out + Placement::ns_before / slow_to_wake[0];

@@ -38,6 +38,15 @@ std::size_t Cpus::count() const {
   return all;
 }
 
+bool Cpus::has(int cpu) const { return *this != without(cpu); }
+
+Cpus Cpus::without(int cpu) const {
+  Cpus others = *this;
+  const Cpus one = only(cpu);
+  for (std::size_t i = 0; i < words.size(); ++i) others.words[i] &= ~one.words[i];
+  return others;
+}
+
 Cpus cpus_of(int thread) noexcept {
   Cpus cpus;
   const long size = word(sizeof cpus.words);

@@ -13,10 +13,12 @@ struct Cpus {
   [[nodiscard]] static Cpus only(int cpu);
   [[nodiscard]] static Cpus all();
   [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] bool has(int cpu) const;
+  [[nodiscard]] Cpus without(int cpu) const;
   bool operator==(const Cpus&) const = default;
 };
 
-/// Those that a thread may run on; none if the kernel does not tell.
+/// Those that a thread may run on, 0 for the calling one; none if the kernel does not tell.
 [[nodiscard]] Cpus cpus_of(int thread) noexcept;
 /// The thread runs there from now on; false if it may not.
 [[nodiscard]] bool run_on(int thread, const Cpus& cpus) noexcept;

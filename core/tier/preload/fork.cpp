@@ -63,6 +63,7 @@ void prepare() {
   if (tier == nullptr) return;
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
+  tier->service.let_threads_go();
   signals_before = before;
   agreed = tier->service.ask({.kind = Request::Kind::pause});
   if (agreed) {

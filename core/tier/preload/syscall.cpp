@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tier/preload/affinity.h"
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
 
@@ -90,6 +91,9 @@ __attribute__((used, visibility("hidden"))) long nearfar_failed_call(long error)
 // stack; so does the function above, which is jumped to with everything where it was.
 #define NEARFAR_ANSWERED(number) "cmp $" #number ", %edi\n\tje nearfar_answered_call\n\t"
 #define NEARFAR_EXPANDED(number) NEARFAR_ANSWERED(number)
+// Before these, the program's threads may run where they could (affinity.cpp).
+#define NEARFAR_HANDED_ON(number) "cmp $" #number ", %edi\n\tje 2f\n\t"
+#define NEARFAR_LET_GO_BEFORE(number) NEARFAR_HANDED_ON(number)
 asm(".text\n\t"
     ".globl syscall\n\t"
     ".type syscall, @function\n"
@@ -107,6 +111,15 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_dup3)
     NEARFAR_EXPANDED(__NR_io_uring_register)
     NEARFAR_EXPANDED(__NR_seccomp)
+    NEARFAR_LET_GO_BEFORE(__NR_clone)
+    NEARFAR_LET_GO_BEFORE(__NR_clone3)
+    NEARFAR_LET_GO_BEFORE(__NR_fork)
+    NEARFAR_LET_GO_BEFORE(__NR_vfork)
+    NEARFAR_LET_GO_BEFORE(__NR_execve)
+    NEARFAR_LET_GO_BEFORE(__NR_execveat)
+    NEARFAR_LET_GO_BEFORE(__NR_sched_getaffinity)
+    NEARFAR_LET_GO_BEFORE(__NR_sched_setaffinity)
+    "3:\n\t"
     "mov %rdi, %rax\n\t"
     "mov %rsi, %rdi\n\t"
     "mov %rdx, %rsi\n\t"
@@ -120,6 +133,9 @@ asm(".text\n\t"
     "ret\n"
     "1:\n\t"
     "mov %rax, %rdi\n\t"
-    "jmp nearfar_failed_call\n\t"
+    "jmp nearfar_failed_call\n"
+    "2:\n\t"
+    NEARFAR_KEEPING_ARGUMENTS("call nearfar_let_threads_go\n\t")
+    "jmp 3b\n\t"
     ".cfi_endproc\n\t"
     ".size syscall, .-syscall\n");

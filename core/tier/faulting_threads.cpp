@@ -1,0 +1,100 @@
+#include "tier/faulting_threads.h"
+
+#include "tier/os/clock.h"
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+
+void FaultingThreads::start() {
+  for (Known& known : known_) known.thread.store(0);
+  for (Kept& kept : threads_) kept.thread = 0;
+  kept_.store(0);
+  held_until_.store(0);
+}
+
+bool FaultingThreads::faulted(int thread) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  std::size_t at = last_;
+  if (known_[at].thread.load(relaxed) != thread) {
+    std::size_t free = most;
+    for (at = 0; at < most; ++at) {
+      const int other = known_[at].thread.load(relaxed);
+      if (other == thread) break;
+      if (other == 0 && free == most) free = at;
+    }
+    if (at == most && free == most) return false;
+    if (at == most) {
+      last_ = free;
+      known_[free].faults.store(1, relaxed);
+      known_[free].thread.store(thread, std::memory_order_release);
+      return true;
+    }
+    last_ = at;
+  }
+  known_[at].faults.store(known_[at].faults.load(relaxed) + 1, relaxed);
+  return false;
+}
+
+void FaultingThreads::keep_on(int cpu) {
+  for (std::size_t i = 0; i < most; ++i) {
+    const int thread = known_[i].thread.load(std::memory_order_acquire);
+    const Kept& kept = threads_[i];
+    if (kept.thread != 0 && (kept.thread != thread || kept.cpu != cpu)) let_go(i);
+    if (thread != 0 && kept.thread == 0) keep(i, thread, cpu);
+  }
+}
+
+/// Who asks to be let go looks whether anybody is kept only then, and here it is the other way
+/// round: one of the two sees the other.
+void FaultingThreads::keep(std::size_t i, int thread, int cpu) {
+  Kept& kept = threads_[i];
+  kept_.fetch_add(1);
+  kept.before = os::cpus_of(thread);
+  const bool may = kept.before.count() > 1 && kept.before.has(cpu);
+  if (may && !is_held() && os::run_on(thread, os::Cpus::only(cpu))) {
+    kept.thread = thread;
+    kept.cpu = cpu;
+    kept.faults = known_[i].faults.load(std::memory_order_relaxed);
+  } else {
+    kept_.fetch_sub(1);
+    os::wake_all(kept_);
+  }
+}
+
+/// But for a thread that somebody else has put elsewhere, or that has ended.
+void FaultingThreads::let_go(std::size_t i) {
+  Kept& kept = threads_[i];
+  if (kept.thread == 0) return;
+  if (os::cpus_of(kept.thread) == os::Cpus::only(kept.cpu))
+    static_cast<void>(os::run_on(kept.thread, kept.before));
+  kept.thread = 0;
+  kept_.fetch_sub(1);
+  os::wake_all(kept_);
+}
+
+void FaultingThreads::let_idle_go(std::uint32_t least) {
+  for (std::size_t i = 0; i < most; ++i) {
+    if (known_[i].thread.load() == 0) continue;
+    const std::uint32_t faults = known_[i].faults.load(std::memory_order_relaxed);
+    if (faults - threads_[i].faults < least) {
+      let_go(i);
+      known_[i].thread.store(0);
+    }
+    threads_[i].faults = faults;
+  }
+}
+
+void FaultingThreads::let_all_go() {
+  for (std::size_t i = 0; i < most; ++i) let_go(i);
+}
+
+void FaultingThreads::forget_all() {
+  let_all_go();
+  for (Known& known : known_) known.thread.store(0);
+}
+
+void FaultingThreads::hold() { held_until_.store(os::monotonic_ns() + hold_ns); }
+
+bool FaultingThreads::is_held() const { return os::monotonic_ns() < held_until_.load(); }
+
+}  // namespace nearfar::tier

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tier/os/cpu.h"
+
+namespace nearfar::tier {
+
+/// The program's threads that fault, and those of them that are kept on one processor.
+///
+/// A pager that serves faults on the processor of the thread that waits is no gain when that thread
+/// goes to another one, as it does whenever anything else wants this one for a moment. And where
+/// several threads fault on several processors, all but one of them have to wake another processor
+/// for each fault, and are woken by it. So they all stay where the pager is, while that is faster.
+///
+/// A thread hands on where it may run to what it starts, and may ask for it. So before the program
+/// does either (`let_go`), all of its threads may run where they could before, and do so for a
+/// while.
+class FaultingThreads {
+ public:
+  static constexpr std::size_t most = 32;  ///< that are known
+  static constexpr std::uint64_t hold_ns = 20'000'000;  ///< nobody is kept after `let_go`
+
+  /// Before there are the pager's thread and the usher, also those of a forked child.
+  void start();
+
+  /// For the pager's thread: this one has faulted. Whether it was not known.
+  bool faulted(int thread);
+
+  // For the usher.
+  /// Keeps all that are known there, but those that may not run there and those that the program
+  /// itself keeps on one processor.
+  void keep_on(int cpu);
+  /// Lets those go, and knows them no more, that have faulted less often since the last time.
+  void let_idle_go(std::uint32_t least);
+  void let_all_go();
+  void forget_all();
+
+  // For the program's threads.
+  /// Asks that nobody be kept for a while; it is so when `kept` is 0.
+  void hold();
+  [[nodiscard]] std::atomic<std::uint32_t>& kept() { return kept_; }
+  [[nodiscard]] bool is_held() const;
+
+ private:
+  struct Known {
+    std::atomic<int> thread{0};  // 0: none
+    std::atomic<std::uint32_t> faults{0};
+  };
+  struct Kept {
+    int thread = 0;  // 0: none
+    int cpu = 0;
+    std::uint32_t faults = 0;  // at the last look
+    os::Cpus before;
+  };
+
+  void keep(std::size_t i, int thread, int cpu);
+  void let_go(std::size_t i);
+
+  // The pager's thread writes, but for threads that the usher forgets.
+  std::array<Known, most> known_;
+  std::size_t last_ = 0;  // that faulted
+
+  std::array<Kept, most> threads_;  // the usher's
+  std::atomic<std::uint32_t> kept_{0};
+  std::atomic<std::uint64_t> held_until_{0};
+};
+
+}  // namespace nearfar::tier
