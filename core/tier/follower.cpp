@@ -2,8 +2,6 @@
 
 #include <poll.h>
 
-#include <utility>
-
 #include "tier/os/clock.h"
 #include "tier/os/system.h"
 #include "tier/sizes.h"
@@ -22,6 +20,7 @@ void Follower::start(int faults) {
   thread_.store(0);
   stop_.store(false);
   served_.store(0);
+  serves_.store(false);
   pager_.store(0);
   heard_.store(0);
   state_.store(absent);
@@ -34,6 +33,7 @@ void Follower::start(int faults) {
 }
 
 void Follower::faulted(int thread) {
+  serves_.store(true, std::memory_order_relaxed);
   if (state_.load(std::memory_order_relaxed) == able && faulting_.faulted(thread))
     others_fault_ = true;
 }
@@ -42,6 +42,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   // Many pages behind one fault are work that would have been several faults'.
   const std::uint64_t served = faults + ahead / longest_run;
   const std::uint64_t before = served_.fetch_add(served, std::memory_order_relaxed);
+  serves_.store(false, std::memory_order_relaxed);
   if (state_.load(std::memory_order_acquire) != able) {
     if (before < faults_before && before + served >= faults_before) ring();
     return false;
@@ -71,7 +72,8 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
 }
 
 void Follower::nothing_to_do() {
-  if (kept_on_.load(std::memory_order_relaxed) != 0 && is_heard()) ring();
+  if (kept_on_.load(std::memory_order_relaxed) != 0 && faulting_.kept().load() == 0 && is_heard())
+    ring();
 }
 
 void Follower::stop() {
@@ -186,7 +188,7 @@ void Follower::place() {
   if (where == Where::behind) faulting_.keep_on(cpu);
   if (!begins) return;
   seen_ = served_.load();
-  waited_ = false;
+  quiet_ = 0;
   next_look_ = os::monotonic_ns() + tick_ns;
 }
 
@@ -222,25 +224,35 @@ bool Follower::give_place_back() {
   return back;
 }
 
-/// Whether the pager's thread gets to run where it is, and who is kept there still faults.
+/// Whether the pager's thread gets to run where it is, and who is kept there still faults. One that
+/// is alone there is in nobody's way.
 void Follower::look_after() {
-  next_look_ = os::monotonic_ns() + tick_ns;
   const std::uint64_t served = served_.load();
-  const bool slow = (served - seen_) * slowest_ns < tick_ns;
+  const std::uint64_t lately = served - seen_;
+  const bool slow = lately * slowest_ns < tick_ns;
+  quiet_ = lately == 0 ? quiet_ + 1 : 0;
   seen_ = served;
-  pollfd waiting{.fd = faults_, .events = POLLIN, .revents = 0};
-  const bool waits = os::call(__NR_poll, os::word(&waiting), 1, 0) == 1;
-  const bool waited = std::exchange(waited_, waits);
-  if (!slow && may_call()) faulting_.let_idle_go(tick_ns / slowest_ns);
-  if (!slow || !may_call() || !give_place_back()) return;
-  // What it was in the middle of, it goes on with at once.
+  next_look_ = os::monotonic_ns() + tick_ns;
+  if (slow && does_starve() && may_call()) {
+    if (give_place_back()) starved_.store(true);
+  } else if (quiet_ >= longest_quiet && may_call()) {
+    if (give_place_back()) rests_.store(true);
+  } else if (faulting_.kept().load() > 1 && may_call()) {
+    faulting_.let_idle_go(tick_ns / slowest_ns);
+  }
+}
+
+/// Whether somebody waits, and goes on to.
+bool Follower::does_starve() {
+  const auto waits = [this] {
+    pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
+    return serves_.load() || os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
+  };
+  const std::uint64_t served = served_.load();
+  if (!waits()) return false;
   constexpr std::uint64_t soon_ns = 1'000'000;
   os::wait_for(rung_, rung_.load(), soon_ns);
-  if ((waited && waits) || served_.load() != served) {
-    starved_.store(true);
-  } else {
-    rests_.store(true);
-  }
+  return served_.load() == served && waits();
 }
 
 }  // namespace nearfar::tier

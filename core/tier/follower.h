@@ -17,8 +17,8 @@ namespace nearfar::tier {
 /// the *usher*, puts it there: nobody else does, so that what one has done the other cannot undo,
 /// and what it opens for that is in a table of its own. A thread of that policy hardly runs where
 /// others want the processor all the time. So every 20 ms the usher looks whether faults are
-/// served, and if fewer than one in a millisecond are, gives the pager's thread its place among the
-/// others back: until there are more if it had nothing to do, and for a while if it starved. As
+/// served. If somebody waits and goes on to, it gives the pager's thread its place among the others
+/// back, for a while; and if nobody has faulted for ten such looks, until somebody does. As
 /// that takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor
 /// where there is one processor only, or the program has been given another policy.
 ///
@@ -62,7 +62,8 @@ class Follower {
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 1024;
   static constexpr std::uint64_t tick_ns = 20'000'000;
-  static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who does not starve
+  static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who cannot starve
+  static constexpr std::uint64_t longest_quiet = 10;  ///< looks without a fault, until it rests
 
   enum State : std::uint32_t { absent, unknown, able, unable, stopped };
 
@@ -76,6 +77,7 @@ class Follower {
   [[nodiscard]] int cpu_for_all();
   bool give_place_back();
   void look_after();
+  [[nodiscard]] bool does_starve();
 
   // The pager's thread's.
   Placement placement_;
@@ -89,6 +91,7 @@ class Follower {
   std::atomic<int> thread_{0};  // who faults
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> served_{0};  // faults
+  std::atomic<bool> serves_{false};  // some that it has read of
   std::atomic<int> pager_{0};  // its thread
   FaultingThreads faulting_;
 
@@ -112,7 +115,7 @@ class Follower {
   int faults_ = -1;
   std::uint64_t seen_ = 0;  // faults served, at the last look
   std::uint64_t next_look_ = 0;
-  bool waited_ = false;  // a fault, at the last look
+  std::uint64_t quiet_ = 0;  // looks in a row without any
 };
 
 }  // namespace nearfar::tier

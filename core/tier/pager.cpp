@@ -148,6 +148,7 @@ void Pager::use(PageNumber page) {
 bool Pager::bring_in(PageNumber page) {
   const State from = table_.state(page);
   if (from == State::fresh) open_window(page);
+  if (windows_.hold(page)) return false;  // the kernel brings it in, now that it is not watched
   const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
   const bool runs_on = from == State::far && run.pace >= longest_run;
   if (runs_on && expected_.find(page) != nullptr) {
@@ -161,6 +162,8 @@ bool Pager::bring_in(PageNumber page) {
   const std::size_t count = read_ahead(page, at_once, from, runs_on);
   // Before who waits is woken: it may be there at once.
   if (runs_on) expect_group(static_cast<PageNumber>(page + count));
+  if (from == State::fresh && run.pages >= longest_run)
+    expect_fresh(static_cast<PageNumber>((page / huge_pages + 1) * huge_pages));
   std::size_t done = fill(page, count, from, true);
   if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, true);  // it left the mapping
   if (done == 0) return false;

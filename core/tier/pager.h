@@ -215,6 +215,7 @@ class Pager {
 
   // Windows: pager_windows.cpp.
   void open_window(PageNumber touched);
+  void expect_fresh(PageNumber first);
   void grant(Windows::Window window);
   void close_window(std::size_t i);
   void close_windows(PageNumber begin, PageNumber end);
@@ -265,6 +266,7 @@ class Pager {
   [[nodiscard]] std::size_t drain_whole();
   [[nodiscard]] bool comes_whole(PageNumber page) const;
   void expect_group(PageNumber first);
+  void expect(PageNumber first);
   void expect_no_more(PageNumber& expected);
   [[nodiscard]] std::size_t bring_group(PageNumber first);
   void read_group(PageNumber first);

@@ -82,7 +82,11 @@ bool Pager::comes_whole(PageNumber page) const {
 
 /// A stream will run into this group, if one begins here, next.
 void Pager::expect_group(PageNumber first) {
-  if (!comes_whole(first) || expected_.find(first) != nullptr) return;
+  if (comes_whole(first)) expect(first);
+}
+
+void Pager::expect(PageNumber first) {
+  if (expected_.find(first) != nullptr) return;
   PageNumber& expected = expected_.next();
   if (expected != no_page) expect_no_more(expected);
   expected = first;

@@ -21,7 +21,7 @@ constexpr unsigned most_in_vain = 8;
 
 /// A fresh page was touched: grants what lies behind its group, if the program fills memory in
 /// order. The group itself comes as others do, as the touch has left a table for small pages behind
-/// there, of which a huge page cannot take the place.
+/// there, of which a huge page cannot take the place; unless it was expected.
 void Pager::open_window(PageNumber touched) {
   if (!huge_ || touched % huge_pages != 0 || touched < pages_of_evidence) return;
   const std::size_t before = windows_.find(touched - 1, touched);
@@ -32,7 +32,8 @@ void Pager::open_window(PageNumber touched) {
     for (PageNumber i = touched - pages_of_evidence; i < touched; ++i)
       if (table_.state(i) == State::fresh) return;
   }
-  const auto page = static_cast<PageNumber>(touched + huge_pages);
+  const bool bare = expected_.find(touched) != nullptr;
+  const auto page = static_cast<PageNumber>(bare ? touched : touched + huge_pages);
   if (page >= table_.size()) return;
   std::size_t count = window_pages(grown, budget_.limit(), budget_.free(), low_watermark());
   count = std::min<std::size_t>(count, table_.size() - page);
@@ -43,7 +44,22 @@ void Pager::open_window(PageNumber touched) {
   if (count == 0 || foreign_.overlaps(begin, end) ||
       windows_.find(page, number(end)) != windows_.size())
     return;
+  expect_fresh(number(end));  // who waits may be there as soon as this is granted
   grant({.begin = page, .end = number(end)});
+  PageNumber* const expected = expected_.find(touched);
+  if (bare && windows_.hold(page) && expected != nullptr) *expected = no_page;
+}
+
+/// A program that fills memory will come to this group next, and is then granted it. Its touch must
+/// leave no table for small pages behind, so the kernel may have a huge page there: it makes one
+/// that it then gives up, as the memory is watched.
+void Pager::expect_fresh(PageNumber first) {
+  if (!huge_ || window_pages(0, budget_.limit(), budget_.free(), low_watermark()) == 0) return;
+  const auto end = static_cast<PageNumber>(first + huge_pages);
+  if (end > table_.size() || table_.next_used(first, end) != end) return;
+  if (foreign_.overlaps(place(first), place(end)) || windows_.find(first, end) != windows_.size())
+    return;
+  expect(first);
 }
 
 void Pager::grant(Windows::Window window) {
