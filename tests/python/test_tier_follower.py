@@ -1,4 +1,5 @@
-"""Where the pager's thread runs: beside whoever faults, as long as it gets to run there."""
+"""Where the pager's thread runs: beside whoever faults, as long as it gets to run there; and whom it
+keeps there."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only"),
 ]
 CASES = (
-    "comes", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc", "sandboxed-before",
+    "comes", "kept", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc", "sandboxed-before",
     "one-thread-sandboxed",
 )  # fmt: skip
 
@@ -33,6 +34,12 @@ def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
     counts = run.covered().counts
     assert (counts["followed"] > 0) == (case != "sandboxed-before")
     assert counts["followed"] < counts["faults"]
+
+
+def test_what_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Path) -> None:
+    run = run_tiered(tmp_path, "4MiB", program, "starts")
+    assert run.out == 3 * "ok\n", run.out + run.err  # of vfork, posix_spawn and exec
+    assert run.counts["followed"] > 0
 
 
 def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> None:

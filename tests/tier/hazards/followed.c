@@ -1,5 +1,6 @@
-/* The pager's thread comes to the processor of the thread that faults, and does not stay: followed
- * CASE. Needs two processors, and the right to give a thread its policy back. */
+/* The pager's thread comes to the processor of the thread that faults, and keeps that there, and
+ * neither stays: followed CASE. Needs two processors, and the right to give a thread its policy
+ * back. */
 
 #include "hazard.h"
 
@@ -7,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -14,7 +16,7 @@
 #define ALL 4096 /* pages, of which a quarter is near */
 
 static char* at;
-static size_t touched;
+static _Thread_local size_t touched;
 
 /* Pages in an order that nobody reads ahead in. */
 static void touch(size_t pages) {
@@ -22,6 +24,15 @@ static void touch(size_t pages) {
     const size_t page = touched * 1237 % ALL;
     check("a page", at + page * PAGE, 1, page + 1);
   }
+}
+
+static long call_past_libc(long number, long a, long b, long c) {
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c)
+                   : "rcx", "r11", "memory");
+  return result;
 }
 
 /* The number of the thread that runs only where nobody else does; 0 if there is none. */
@@ -84,15 +95,6 @@ static void is_not_starved(void) {
   must(among_others > 0, "it stayed");
 }
 
-static long call_past_libc(long number, long a, long b, long c) {
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-
 #define FORBID(call)                                 \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), \
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
@@ -126,7 +128,88 @@ static void sandboxed(int way) {
   touch(40000);
 }
 
+/* How many processors this thread may run on; libc's function would first let it. */
+static int processors(void) {
+  cpu_set_t cpus;
+  must(call_past_libc(SYS_sched_getaffinity, 0, sizeof cpus, (long)&cpus) > 0, "processors");
+  return CPU_COUNT(&cpus);
+}
+
+static int all_processors;
+
+static void kept(void) {
+  for (const time_t begun = time(NULL); time(NULL) < begun + 100;) {
+    touch(1);
+    if (processors() == 1) return;
+  }
+  must(0, "it was not kept");
+}
+
+static void* kept_in_a_thread(void* nothing) {
+  must(processors() == all_processors, "a thread was kept from its beginning");
+  kept();
+  return nothing;
+}
+
+static void is_kept(void) {
+  pthread_t other;
+  kept();
+  const cpu_set_t seen = cpus_of(0);
+  must(CPU_COUNT(&seen) == all_processors, "the program saw it");
+  kept();
+  must(pthread_create(&other, NULL, kept_in_a_thread, NULL) == 0, "thread");
+  kept();
+  must(pthread_join(other, NULL) == 0, "join");
+  for (int i = 0; i < 5000 && processors() == 1; ++i) usleep(1000);
+  must(processors() == all_processors, "it was kept though nobody faults");
+}
+
+/* Everything that a thread starts may run where it may itself. This program, called "may-run",
+ * looks. */
+static void starts(const char* self) {
+  char number[16];
+  snprintf(number, sizeof number, "%d", all_processors);
+  char* words[] = {(char*)self, "may-run", number, NULL};
+  char line[4096];
+  snprintf(line, sizeof line, "%s may-run %s >/dev/null", self, number);
+  kept();
+  pid_t child = fork();
+  if (child == 0) _exit(processors() != all_processors);
+  must(status_of(child) == 0, "a forked child");
+  kept();
+  child = vfork();
+  if (child == 0) {
+    execv(self, words);
+    _exit(1);
+  }
+  must(status_of(child) == 0, "a child of vfork");
+  kept();
+  must(posix_spawn(&child, self, NULL, NULL, words, environ) == 0, "spawn");
+  must(status_of(child) == 0, "a child of posix_spawn");
+  kept();
+  must(system(line) == 0, "a child of system");
+  kept();
+  FILE* pipe = popen(line, "r");
+  must(pipe != NULL && pclose(pipe) == 0, "a child of popen");
+  kept();
+  child = (pid_t)syscall(SYS_fork);
+  if (child == 0) {
+    execv(self, words);
+    _exit(1);
+  }
+  must(status_of(child) == 0, "a child of syscall");
+  kept();
+  execv(self, words);
+  must(0, "exec");
+}
+
 int main(int words, char** word) {
+  all_processors = processors();
+  if (words == 3) {
+    must(all_processors == atoi(word[2]), "what was started was kept");
+    puts("ok");
+    return 0;
+  }
   must(words == 2, "which case");
   const char* const wanted = word[1];
   const int before = strcmp(wanted, "sandboxed-before") == 0;
@@ -135,6 +218,10 @@ int main(int words, char** word) {
   for (size_t page = 0; page < ALL; ++page) fill(at + page * PAGE, 1, page + 1);
   if (strcmp(wanted, "comes") == 0) {
     followed();
+  } else if (strcmp(wanted, "kept") == 0) {
+    is_kept();
+  } else if (strcmp(wanted, "starts") == 0) {
+    starts(word[0]);
   } else if (strcmp(wanted, "idle") == 0) {
     goes_when_idle();
   } else if (strcmp(wanted, "starved") == 0) {
