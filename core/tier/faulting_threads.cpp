@@ -10,6 +10,8 @@ void FaultingThreads::start() {
   for (Kept& kept : threads_) kept.thread = 0;
   kept_.store(0);
   held_until_.store(0);
+  holders_.store(0);
+  process_.store(static_cast<int>(os::call(__NR_getpid)));
 }
 
 bool FaultingThreads::faulted(int thread) {
@@ -27,26 +29,33 @@ bool FaultingThreads::faulted(int thread) {
       last_ = free;
       known_[free].faults.store(1, relaxed);
       known_[free].thread.store(thread, std::memory_order_release);
-      return true;
+      return false;
     }
     last_ = at;
   }
-  known_[at].faults.store(known_[at].faults.load(relaxed) + 1, relaxed);
-  return false;
+  const std::uint32_t faults = known_[at].faults.load(relaxed) + 1;
+  known_[at].faults.store(faults, relaxed);
+  return faults == often;
 }
 
 void FaultingThreads::keep_on(int cpu) {
+  if (is_held()) return;
   for (std::size_t i = 0; i < most; ++i) {
     const int thread = known_[i].thread.load(std::memory_order_acquire);
     const Kept& kept = threads_[i];
     if (kept.thread != 0 && (kept.thread != thread || kept.cpu != cpu)) let_go(i);
-    if (thread != 0 && kept.thread == 0) keep(i, thread, cpu);
+    const bool often_enough = known_[i].faults.load(std::memory_order_relaxed) >= often;
+    if (thread != 0 && often_enough && kept.thread == 0) keep(i, thread, cpu);
   }
 }
 
 /// Who asks to be let go looks whether anybody is kept only then, and here it is the other way
 /// round: one of the two sees the other.
 void FaultingThreads::keep(std::size_t i, int thread, int cpu) {
+  if (!is_ours(thread)) {
+    known_[i].thread.store(0);
+    return;
+  }
   Kept& kept = threads_[i];
   kept_.fetch_add(1);
   kept.before = os::cpus_of(thread);
@@ -65,7 +74,7 @@ void FaultingThreads::keep(std::size_t i, int thread, int cpu) {
 void FaultingThreads::let_go(std::size_t i) {
   Kept& kept = threads_[i];
   if (kept.thread == 0) return;
-  if (os::cpus_of(kept.thread) == os::Cpus::only(kept.cpu))
+  if (is_ours(kept.thread) && os::cpus_of(kept.thread) == os::Cpus::only(kept.cpu))
     static_cast<void>(os::run_on(kept.thread, kept.before));
   kept.thread = 0;
   kept_.fetch_sub(1);
@@ -95,6 +104,14 @@ void FaultingThreads::forget_all() {
 
 void FaultingThreads::hold() { held_until_.store(os::monotonic_ns() + hold_ns); }
 
-bool FaultingThreads::is_held() const { return os::monotonic_ns() < held_until_.load(); }
+bool FaultingThreads::is_held() const {
+  return holders_.load() != 0 || os::monotonic_ns() < held_until_.load();
+}
+
+/// Numbers are used again when threads have ended; and a child that shares this process's memory
+/// until it becomes another program (vfork) faults here, too.
+bool FaultingThreads::is_ours(int thread) const {
+  return os::call(__NR_tgkill, process_.load(), thread, 0) == 0;
+}
 
 }  // namespace nearfar::tier

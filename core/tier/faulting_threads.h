@@ -17,21 +17,24 @@ namespace nearfar::tier {
 /// for each fault, and are woken by it. So they all stay where the pager is, while that is faster.
 ///
 /// A thread hands on where it may run to what it starts, and may ask for it. So before the program
-/// does either (`let_go`), all of its threads may run where they could before, and do so for a
-/// while.
+/// does either (`hold`), all of its threads may run where they could before, and do so for a while.
+///
+/// Who faults rarely is in nobody's way elsewhere, so nobody is kept before his 20th fault.
 class FaultingThreads {
  public:
   static constexpr std::size_t most = 32;  ///< that are known
-  static constexpr std::uint64_t hold_ns = 20'000'000;  ///< nobody is kept after `let_go`
+  static constexpr std::uint32_t often = 20;  ///< faults, before a thread is kept
+  /// Nobody is kept for so long after `hold`: the program is to have done by then what it held for.
+  static constexpr std::uint64_t hold_ns = 50'000'000;
 
   /// Before there are the pager's thread and the usher, also those of a forked child.
   void start();
 
-  /// For the pager's thread: this one has faulted. Whether it was not known.
+  /// For the pager's thread: this one has faulted. Whether it is to be kept from now on.
   bool faulted(int thread);
 
   // For the usher.
-  /// Keeps all that are known there, but those that may not run there and those that the program
+  /// Keeps all that fault often there, but those that may not run there and those that the program
   /// itself keeps on one processor.
   void keep_on(int cpu);
   /// Lets those go, and knows them no more, that have faulted less often since the last time.
@@ -40,8 +43,10 @@ class FaultingThreads {
   void forget_all();
 
   // For the program's threads.
-  /// Asks that nobody be kept for a while; it is so when `kept` is 0.
+  /// Asks that nobody be kept for a while, or until `release`; it is so when `kept` is 0.
   void hold();
+  void hold_until_release() { holders_.fetch_add(1); }
+  void release() { holders_.fetch_sub(1); }
   [[nodiscard]] std::atomic<std::uint32_t>& kept() { return kept_; }
   [[nodiscard]] bool is_held() const;
 
@@ -59,6 +64,7 @@ class FaultingThreads {
 
   void keep(std::size_t i, int thread, int cpu);
   void let_go(std::size_t i);
+  [[nodiscard]] bool is_ours(int thread) const;
 
   // The pager's thread writes, but for threads that the usher forgets.
   std::array<Known, most> known_;
@@ -67,6 +73,8 @@ class FaultingThreads {
   std::array<Kept, most> threads_;  // the usher's
   std::atomic<std::uint32_t> kept_{0};
   std::atomic<std::uint64_t> held_until_{0};
+  std::atomic<std::uint32_t> holders_{0};
+  std::atomic<int> process_{0};
 };
 
 }  // namespace nearfar::tier

@@ -61,6 +61,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   const bool more = others_fault_ && where == Where::behind;
   if (where != wanted_ || looks || rested || more) {
     since_look_ = 0;
+    if (more) placement_.joined(now);
     others_fault_ = false;
     wanted_ = where;
     rests_.store(false);
@@ -82,17 +83,25 @@ void Follower::stop() {
   while (state_.load() != stopped) os::wait(state_, state_.load());
 }
 
+void Follower::let_go() { wait_for_nobody_kept(false); }
+
+void Follower::let_go_for_fork() {
+  faulting_.hold_until_release();
+  wait_for_nobody_kept(true);
+}
+
 /// A child that was made past libc has no usher. One that shares this process's memory until it
 /// becomes another program (vfork) has; from here the two look the same, so that it waits only for
-/// so long.
-void Follower::let_go() {
-  faulting_.hold();
+/// so long. The usher may be late, so each time anew nobody is to be kept.
+void Follower::wait_for_nobody_kept(bool until_release) {
   constexpr std::uint64_t soon_ns = 1'000'000;
   constexpr int most_waits_in_child = 20;
-  const bool in_child = os::call(__NR_getpid) != process_.load();
-  for (int waits = 0; !in_child || waits < most_waits_in_child; ++waits) {
+  for (int waits = 0;; ++waits) {
+    if (!until_release) faulting_.hold();
     const std::uint32_t kept = faulting_.kept().load();
     if (kept == 0 || state_.load() == stopped) return;
+    const bool in_child = os::call(__NR_getpid) != process_.load();
+    if (in_child && waits == most_waits_in_child) return;
     ring();
     os::wait_for(faulting_.kept(), kept, soon_ns);
   }
@@ -173,15 +182,15 @@ void Follower::place() {
     const int pager = pager_.load();
     if (begins) allowed_ = os::cpus_of(pager);
     if (where != Where::behind) faulting_.let_all_go();
-    // Nor is the usher there. A thread that sleeps may be kept in the queue of its processor for a
-    // while (from Linux 6.12 on), which then does not count as idle.
-    static_cast<void>(os::run_on(0, own_.without(cpu)));
     // Behind before it comes: who it woke there before that would be sent away.
     if (where == Where::behind) os::run_when_idle(pager);
     const bool kept = os::run_on(pager, os::Cpus::only(cpu));
     const bool was_behind = !begins && is_ == Where::behind;
     if (kept ? where != Where::behind : !was_behind) static_cast<void>(os::run_as_others(pager));
     if (!kept) return;
+    // Nor is the usher there. A thread that sleeps may be kept in the queue of its processor for a
+    // while (from Linux 6.12 on), which then does not count as idle.
+    static_cast<void>(os::run_on(0, own_.without(cpu)));
     is_ = where;
     kept_on_.store(there);
   }
@@ -251,7 +260,9 @@ bool Follower::does_starve() {
   const std::uint64_t served = served_.load();
   if (!waits()) return false;
   constexpr std::uint64_t soon_ns = 1'000'000;
-  os::wait_for(rung_, rung_.load(), soon_ns);
+  const std::uint64_t until = os::monotonic_ns() + soon_ns;
+  for (std::uint64_t now = 0; (now = os::monotonic_ns()) < until;)
+    os::wait_for(rung_, rung_.load(), until - now);  // others may ring
   return served_.load() == served && waits();
 }
 

@@ -57,6 +57,9 @@ class Follower {
   /// For threads of the program: none of them is kept anywhere for a while, as this one is about to
   /// start something that would be kept there, too, or to ask.
   void let_go();
+  /// The same, and until `keep_again`.
+  void let_go_for_fork();
+  void keep_again() { faulting_.release(); }
 
  private:
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
@@ -68,6 +71,7 @@ class Follower {
   enum State : std::uint32_t { absent, unknown, able, unable, stopped };
 
   void ring();
+  void wait_for_nobody_kept(bool until_release);
   [[nodiscard]] bool is_heard() const { return heard_.load() == rung_.load(); }
   void obey();
   [[nodiscard]] State find_out();

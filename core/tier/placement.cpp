@@ -26,6 +26,11 @@ Where Placement::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead
   return now_at();
 }
 
+void Placement::joined(std::uint64_t now) {
+  confidence_ = 1;
+  if (next_trial_ != 0) next_trial_ = std::min(next_trial_, now + soonest_ns);
+}
+
 void Placement::starved(std::uint64_t now) {
   if (now_at() == Where::anywhere) return;  // nothing better is known
   Out& out = out_[static_cast<std::size_t>(now_at())];

@@ -36,6 +36,8 @@ class Placement {
   Where learnt(std::uint64_t now, std::size_t faults, std::size_t ahead);
   /// It is on its way there, and what faults take meanwhile says nothing.
   void moves() { last_faults_ = 0; }
+  /// More threads fault than before: what was found for them says little.
+  void joined(std::uint64_t now);
   /// Where it was last to be, the thread did not get to run.
   void starved(std::uint64_t now);
 

@@ -69,6 +69,9 @@ class Service {
   /// The caller is about to start something that may run where it may, or to ask where that is:
   /// everywhere that the program has allowed, for a while.
   void let_threads_go() { follower_.let_go(); }
+  /// The same before a fork, until it is over in the parent.
+  void let_threads_go_for_fork() { follower_.let_go_for_fork(); }
+  void fork_is_over() { follower_.keep_again(); }
 
   /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
   /// it will be touched again. False if the fault is not for managed memory: only the second time

@@ -16,14 +16,35 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go() noexce
   if (tier != nullptr) tier->service.let_threads_go();
 }
 
-/// The same, and finds libc's own function, once.
+/// The same, and finds libc's own function if it is called before the constructor.
 __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
     const char* name, void** real) noexcept {
   nearfar_let_threads_go();
   if (*real == nullptr) *real = dlsym(RTLD_NEXT, name);
 }
 
+/// What the functions below are called, and where they find libc's own.
+struct nearfar_handed_on {  // NOLINT(readability-identifier-naming): the linker's name
+  const char* name;
+  void** real;
+};
+extern nearfar_handed_on __start_nearfar_handed_on[]
+    __attribute__((visibility("hidden")));  // NOLINT(bugprone-reserved-identifier)
+extern nearfar_handed_on __stop_nearfar_handed_on[]
+    __attribute__((visibility("hidden")));  // NOLINT(bugprone-reserved-identifier)
+
 }  // extern "C"
+
+namespace {
+
+/// In a signal handler, or in a child that was made while another thread had the loader's lock,
+/// nothing can be looked up.
+__attribute__((constructor(101))) void find_all() {
+  for (auto* at = __start_nearfar_handed_on; at != __stop_nearfar_handed_on; ++at)
+    if (*at->real == nullptr) *at->real = dlsym(RTLD_NEXT, at->name);
+}
+
+}  // namespace
 
 // Each is jumped through with arguments, stack and return address as they were: some take as many
 // arguments as there are, and vfork comes back twice.
@@ -45,6 +66,11 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
   ".pushsection .bss\n\t"                                  \
   ".balign 8\n"                                            \
   "nearfar_real_" #name ": .skip 8\n\t"                    \
+  ".popsection\n\t"                                        \
+  ".pushsection nearfar_handed_on, \"aw\"\n\t"             \
+  ".balign 8\n\t"                                          \
+  ".quad nearfar_name_of_" #name "\n\t"                    \
+  ".quad nearfar_real_" #name "\n\t"                       \
   ".popsection\n\t"
 
 asm(".text\n\t"
@@ -55,12 +81,17 @@ asm(".text\n\t"
     NEARFAR_LETS_GO(pthread_create)
     NEARFAR_LETS_GO(thrd_create)
     NEARFAR_LETS_GO(clone)
+    NEARFAR_LETS_GO(__clone)
     NEARFAR_LETS_GO(vfork)
+    NEARFAR_LETS_GO(__vfork)
     NEARFAR_LETS_GO(_Fork)
     NEARFAR_LETS_GO(posix_spawn)
     NEARFAR_LETS_GO(posix_spawnp)
     NEARFAR_LETS_GO(system)
     NEARFAR_LETS_GO(popen)
+    NEARFAR_LETS_GO(wordexp)
+    NEARFAR_LETS_GO(timer_create)
+    NEARFAR_LETS_GO(mq_notify)
     NEARFAR_LETS_GO(execv)
     NEARFAR_LETS_GO(execve)
     NEARFAR_LETS_GO(execvp)
