@@ -19,11 +19,11 @@ namespace nearfar::tier {
 /// A thread hands on where it may run to what it starts, and may ask for it. So before the program
 /// does either (`hold`), all of its threads may run where they could before, and do so for a while.
 ///
-/// Who faults rarely is in nobody's way elsewhere, so nobody is kept before his 20th fault.
+/// Who faults rarely is in nobody's way elsewhere, so nobody is kept for a single fault.
 class FaultingThreads {
  public:
   static constexpr std::size_t most = 32;  ///< that are known
-  static constexpr std::uint32_t often = 20;  ///< faults, before a thread is kept
+  static constexpr std::uint32_t often = 2;  ///< faults, before a thread is kept; a trial has few
   /// Nobody is kept for so long after `hold`: the program is to have done by then what it held for.
   static constexpr std::uint64_t hold_ns = 50'000'000;
 

@@ -130,7 +130,8 @@ static void sandboxed(int way) {
 
 /* How many processors this thread may run on; libc's function would first let it. */
 static int processors(void) {
-  cpu_set_t cpus;
+  cpu_set_t cpus; /* of which the kernel writes as much as there are processors for */
+  CPU_ZERO(&cpus);
   must(call_past_libc(SYS_sched_getaffinity, 0, sizeof cpus, (long)&cpus) > 0, "processors");
   return CPU_COUNT(&cpus);
 }
