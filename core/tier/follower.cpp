@@ -201,7 +201,8 @@ void Follower::place() {
   next_look_ = os::monotonic_ns() + tick_ns;
 }
 
-/// Where the pager's thread is behind those that are kept there; else where the last is that faults.
+/// Where the pager's thread is behind those that are kept there; else where the last is that
+/// faults.
 int Follower::cpu_for_all() {
   const std::uint32_t kept_on = kept_on_.load();
   if (kept_on != 0 && is_ == Where::behind && faulting_.kept().load() != 0)
