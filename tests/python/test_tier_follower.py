@@ -1,5 +1,5 @@
-"""Where the pager's thread runs: beside whoever faults, as long as it gets to run there; and whom it
-keeps there."""
+"""Where the pager's thread runs: beside whoever faults, as long as it gets to run there; and whom
+it keeps there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only"),
 ]
 CASES = (
-    "comes", "kept", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc", "sandboxed-before",
-    "one-thread-sandboxed",
+    "comes", "kept", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc",
+    "sandboxed-before", "one-thread-sandboxed",
 )  # fmt: skip
 
 
