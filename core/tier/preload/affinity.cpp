@@ -29,10 +29,10 @@ struct nearfar_handed_on {  // NOLINT(readability-identifier-naming): the linker
   const char* name;
   void** real;
 };
-extern nearfar_handed_on __start_nearfar_handed_on[]
-    __attribute__((visibility("hidden")));  // NOLINT(bugprone-reserved-identifier)
-extern nearfar_handed_on __stop_nearfar_handed_on[]
-    __attribute__((visibility("hidden")));  // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+extern nearfar_handed_on __start_nearfar_handed_on[] __attribute__((visibility("hidden")));
+extern nearfar_handed_on __stop_nearfar_handed_on[] __attribute__((visibility("hidden")));
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 }  // extern "C"
 
