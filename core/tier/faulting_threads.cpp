@@ -108,6 +108,8 @@ bool FaultingThreads::is_held() const {
   return holders_.load() != 0 || os::monotonic_ns() < held_until_.load();
 }
 
+bool FaultingThreads::is_own_process() const { return os::call(__NR_getpid) == process_.load(); }
+
 /// Numbers are used again when threads have ended; and a child that shares this process's memory
 /// until it becomes another program (vfork) faults here, too.
 bool FaultingThreads::is_ours(int thread) const {

@@ -49,6 +49,8 @@ class FaultingThreads {
   void release() { holders_.fetch_sub(1); }
   [[nodiscard]] std::atomic<std::uint32_t>& kept() { return kept_; }
   [[nodiscard]] bool is_held() const;
+  /// Whether the caller is of the process whose threads these are, and not of a child of it.
+  [[nodiscard]] bool is_own_process() const;
 
  private:
   struct Known {

@@ -14,7 +14,6 @@ void Follower::start(int faults) {
   since_look_ = 0;
   others_fault_ = false;
   faulting_.start();
-  process_.store(static_cast<int>(os::call(__NR_getpid)));
   rung_.store(0);
   where_.store(Where::anywhere);
   thread_.store(0);
@@ -100,8 +99,7 @@ void Follower::wait_for_nobody_kept(bool until_release) {
     if (!until_release) faulting_.hold();
     const std::uint32_t kept = faulting_.kept().load();
     if (kept == 0 || state_.load() == stopped) return;
-    const bool in_child = os::call(__NR_getpid) != process_.load();
-    if (in_child && waits == most_waits_in_child) return;
+    if (waits >= most_waits_in_child && !faulting_.is_own_process()) return;
     ring();
     os::wait_for(faulting_.kept(), kept, soon_ns);
   }

@@ -106,8 +106,6 @@ class Follower {
   std::atomic<bool> starved_{false};
   std::atomic<bool> rests_{false};  // it had nothing to do
 
-  std::atomic<int> process_{0};  // that all of this is in
-
   // The usher's.
   Where is_ = Where::anywhere;
   os::Cpus allowed_;  // to the pager's thread, while it is not kept anywhere

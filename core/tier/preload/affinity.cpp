@@ -49,47 +49,58 @@ __attribute__((constructor(101))) void find_all() {
 
 // Each is jumped through with arguments, stack and return address as they were: some take as many
 // arguments as there are, and vfork comes back twice.
-#define NEARFAR_LETS_GO(name)                                                                \
-  ".globl " #name                                                                            \
-  "\n\t"                                                                                     \
-  ".type " #name ", @function\n" #name                                                       \
-  ":\n\t"                                                                                    \
-  ".cfi_startproc\n\t" NEARFAR_KEEPING_ARGUMENTS(                                            \
-      "lea nearfar_name_of_" #name                                                           \
-      "(%rip), %rdi\n\t"                                                                     \
-      "lea nearfar_real_" #name                                                              \
-      "(%rip), %rsi\n\t"                                                                     \
-      "call nearfar_let_threads_go_before\n\t") "jmp *nearfar_real_" #name                   \
-                                                "(%rip)\n\t"                                 \
-                                                ".cfi_endproc\n\t"                           \
-                                                ".size " #name ", .-" #name                  \
-                                                "\n\t"                                       \
-                                                ".pushsection .rodata\n"                     \
-                                                "nearfar_name_of_" #name ": .asciz \"" #name \
-                                                "\"\n\t"                                     \
-                                                ".popsection\n\t"                            \
-                                                ".pushsection .bss\n\t"                      \
-                                                ".balign 8\n"                                \
-                                                "nearfar_real_" #name                        \
-                                                ": .skip 8\n\t"                              \
-                                                ".popsection\n\t"                            \
-                                                ".pushsection nearfar_handed_on, \"aw\"\n\t" \
-                                                ".balign 8\n\t"                              \
-                                                ".quad nearfar_name_of_" #name               \
-                                                "\n\t"                                       \
-                                                ".quad nearfar_real_" #name                  \
-                                                "\n\t"                                       \
-                                                ".popsection\n\t"
+// clang-format off: it would run the lines of the assembly together
+#define NEARFAR_LETS_GO(name)                            \
+  ".globl " #name "\n\t"                                 \
+  ".type " #name ", @function\n"                         \
+  #name ":\n\t"                                          \
+  ".cfi_startproc\n\t"                                   \
+  NEARFAR_KEEPING_ARGUMENTS(                             \
+    "lea nearfar_name_of_" #name "(%rip), %rdi\n\t"      \
+    "lea nearfar_real_" #name "(%rip), %rsi\n\t"         \
+    "call nearfar_let_threads_go_before\n\t")            \
+  "jmp *nearfar_real_" #name "(%rip)\n\t"                \
+  ".cfi_endproc\n\t"                                     \
+  ".size " #name ", .-" #name "\n\t"                     \
+  ".pushsection .rodata\n"                               \
+  "nearfar_name_of_" #name ": .asciz \"" #name "\"\n\t"  \
+  ".popsection\n\t"                                      \
+  ".pushsection .bss\n\t"                                \
+  ".balign 8\n"                                          \
+  "nearfar_real_" #name ": .skip 8\n\t"                  \
+  ".popsection\n\t"                                      \
+  ".pushsection nearfar_handed_on, \"aw\"\n\t"           \
+  ".balign 8\n\t"                                        \
+  ".quad nearfar_name_of_" #name "\n\t"                  \
+  ".quad nearfar_real_" #name "\n\t"                     \
+  ".popsection\n\t"
 
-asm(".text\n\t" NEARFAR_LETS_GO(sched_getaffinity) NEARFAR_LETS_GO(sched_setaffinity)
-        NEARFAR_LETS_GO(pthread_getaffinity_np) NEARFAR_LETS_GO(pthread_setaffinity_np)
-            NEARFAR_LETS_GO(pthread_create) NEARFAR_LETS_GO(thrd_create) NEARFAR_LETS_GO(clone)
-                NEARFAR_LETS_GO(__clone) NEARFAR_LETS_GO(vfork) NEARFAR_LETS_GO(__vfork)
-                    NEARFAR_LETS_GO(_Fork) NEARFAR_LETS_GO(posix_spawn)
-                        NEARFAR_LETS_GO(posix_spawnp) NEARFAR_LETS_GO(system) NEARFAR_LETS_GO(popen)
-                            NEARFAR_LETS_GO(wordexp) NEARFAR_LETS_GO(timer_create)
-                                NEARFAR_LETS_GO(mq_notify) NEARFAR_LETS_GO(execv)
-                                    NEARFAR_LETS_GO(execve) NEARFAR_LETS_GO(execvp)
-                                        NEARFAR_LETS_GO(execvpe) NEARFAR_LETS_GO(execl)
-                                            NEARFAR_LETS_GO(execle) NEARFAR_LETS_GO(execlp)
-                                                NEARFAR_LETS_GO(execveat) NEARFAR_LETS_GO(fexecve));
+asm(".text\n\t"
+    NEARFAR_LETS_GO(sched_getaffinity)
+    NEARFAR_LETS_GO(sched_setaffinity)
+    NEARFAR_LETS_GO(pthread_getaffinity_np)
+    NEARFAR_LETS_GO(pthread_setaffinity_np)
+    NEARFAR_LETS_GO(pthread_create)
+    NEARFAR_LETS_GO(thrd_create)
+    NEARFAR_LETS_GO(clone)
+    NEARFAR_LETS_GO(__clone)
+    NEARFAR_LETS_GO(vfork)
+    NEARFAR_LETS_GO(__vfork)
+    NEARFAR_LETS_GO(_Fork)
+    NEARFAR_LETS_GO(posix_spawn)
+    NEARFAR_LETS_GO(posix_spawnp)
+    NEARFAR_LETS_GO(system)
+    NEARFAR_LETS_GO(popen)
+    NEARFAR_LETS_GO(wordexp)
+    NEARFAR_LETS_GO(timer_create)
+    NEARFAR_LETS_GO(mq_notify)
+    NEARFAR_LETS_GO(execv)
+    NEARFAR_LETS_GO(execve)
+    NEARFAR_LETS_GO(execvp)
+    NEARFAR_LETS_GO(execvpe)
+    NEARFAR_LETS_GO(execl)
+    NEARFAR_LETS_GO(execle)
+    NEARFAR_LETS_GO(execlp)
+    NEARFAR_LETS_GO(execveat)
+    NEARFAR_LETS_GO(fexecve));
+// clang-format on
