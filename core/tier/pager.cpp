@@ -112,7 +112,7 @@ void Pager::watch() {
   if (error != 0) os::fail("the memory cannot be watched", error);
 }
 
-bool Pager::fault(os::Place at) {
+bool Pager::fault(os::Place at, os::Touch touch) {
   at = at / page_bytes * page_bytes;
   const bool ours = is_ours(at);
   if (!ours) let_go(at);
@@ -120,6 +120,8 @@ bool Pager::fault(os::Place at) {
   const bool woken = ours && (paused() ? fault_while_forking(number(at)) : serve(number(at)));
   if (!woken && again_) return false;
   if (!woken) uffd_.wake(at, page_bytes);
+  if (ours && touch == os::Touch::write && table_.state(number(at)) == State::near)
+    table_[number(at)].written = true;
   control_.add(Count::faults);
   if (!paused() && ++faults_ % faults_between_samples == 1) sample();
   return true;
@@ -301,6 +303,7 @@ std::size_t Pager::adjacent_slots(PageNumber page, std::size_t most) const {
 void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
   if (table_[page].filled()) drop_slot(table_[page]);
+  table_[page].written = false;
   bare_.remove(page);
   table_.push(page, touched);
 }

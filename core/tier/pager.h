@@ -80,7 +80,7 @@ class Pager {
 
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
-  [[nodiscard]] bool fault(os::Place at);
+  [[nodiscard]] bool fault(os::Place at, os::Touch touch);
   /// Whether the program has managed memory at `at`.
   [[nodiscard]] bool manages(os::Place at) const {
     return is_ours(at / os::page_bytes * os::page_bytes);
@@ -247,6 +247,7 @@ class Pager {
       return length;
     }
   };
+  [[nodiscard]] bool is_compared(PageNumber page) const;
   void read_far_copies(const Leaving& leaving);
   [[nodiscard]] const void* far_copy(const Leaving& leaving, std::size_t i) const;
   void write_out(const Leaving& leaving);

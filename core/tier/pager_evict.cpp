@@ -205,17 +205,24 @@ void Pager::write_staged(std::size_t position) {
   write_out(leaving);
 }
 
-/// Reads what the far file has of these pages, what lies side by side there at once.
+/// Whether a page must be compared with its copy in the far file to know if that is as it is. Who
+/// wrote to a page at once has written something else, most likely; writing it again does no harm.
+bool Pager::is_compared(PageNumber page) const {
+  return table_[page].stored() && !table_[page].written;
+}
+
+/// Reads what the far file has of those that are compared, what lies side by side there at once.
 void Pager::read_far_copies(const Leaving& leaving) {
   if (packed_.used()) {
     read_packed_copies(leaving);
     return;
   }
-  const auto slot = [&](std::size_t i) { return table_[limbo_.at(leaving.positions[i])].slot(); };
+  const auto page = [&](std::size_t i) { return limbo_.at(leaving.positions[i]); };
+  const auto slot = [&](std::size_t i) { return table_[page(i)].slot(); };
   if (far_.mapped()) {
     Slot behind_last = 0;
     for (std::size_t i = 0; i < leaving.count; ++i) {
-      if (slot(i) == no_slot) continue;
+      if (!is_compared(page(i))) continue;
       behind_last = std::max(behind_last, slot(i) + 1);
       emulate(1);
     }
@@ -224,8 +231,10 @@ void Pager::read_far_copies(const Leaving& leaving) {
   }
   for (std::size_t i = 0; i < leaving.count;) {
     std::size_t run = 1;
-    if (slot(i) != no_slot) {
-      while (i + run < leaving.count && slot(i + run) == slot(i) + run) ++run;
+    if (is_compared(page(i))) {
+      while (i + run < leaving.count && is_compared(page(i + run)) &&
+             slot(i + run) == slot(i) + run)
+        ++run;
       far_.read(slot(i), far_copies + i * page_bytes, run);
       emulate(run);
     }
@@ -233,7 +242,7 @@ void Pager::read_far_copies(const Leaving& leaving) {
   }
 }
 
-/// What `read_far_copies` has of one of these pages; anything if there is no copy.
+/// What `read_far_copies` has of one of these pages; anything if it is not compared.
 const void* Pager::far_copy(const Leaving& leaving, std::size_t i) const {
   if (!far_.mapped()) return far_copies + i * page_bytes;
   const Slot slot = table_[limbo_.at(leaving.positions[i])].slot();
@@ -284,13 +293,12 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
     return false;
   }
   entry.state = State::far;
-  if (entry.slot() != no_slot) {
-    if (std::memcmp(far_copy, contents, page_bytes) == 0) {
-      control_.add(Count::clean_drops);
-      return false;
-    }
-    if (entry.borrowed || slots_.shared(entry.slot())) drop_slot(entry);
+  if (entry.slot() == no_slot) return true;
+  if (!entry.written && std::memcmp(far_copy, contents, page_bytes) == 0) {
+    control_.add(Count::clean_drops);
+    return false;
   }
+  if (entry.borrowed || slots_.shared(entry.slot())) drop_slot(entry);
   return true;
 }
 

@@ -37,8 +37,9 @@ void Pager::read_packed(PageNumber page, std::size_t count, unsigned char* to) {
 /// What the far file has of pages on their way out.
 void Pager::read_packed_copies(const Leaving& leaving) {
   for (std::size_t i = 0; i < leaving.count; ++i) {
-    const Page& entry = table_[limbo_.at(leaving.positions[i])];
-    if (!entry.stored()) continue;
+    const PageNumber page = limbo_.at(leaving.positions[i]);
+    if (!is_compared(page)) continue;
+    const Page& entry = table_[page];
     emulate(1, packed_.read(slots_.chunks(), entry.slot(), far_copies + i * page_bytes));
   }
 }

@@ -73,6 +73,7 @@ Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
   }
   moved.set_slot(old.slot());
   moved.borrowed = old.borrowed;
+  moved.written = old.written;
   if (old.state == State::limbo) limbo_.rename(old.position, to);
   moved.position = old.position;
   moved.state = old.state;

@@ -24,7 +24,7 @@ void Service::start() {
     letter.charged = 0;
   }
   if (waiting_ == nullptr) {
-    waiting_ = os::pointer<os::Place>(os::reserve(most_waiting * sizeof(os::Place)));
+    waiting_ = os::pointer<Waiting>(os::reserve(most_waiting * sizeof(Waiting)));
     held_ = os::pointer<Held>(os::reserve(most_held * sizeof(Held)));
     if (waiting_ == nullptr || held_ == nullptr) os::fail("no address space for the pager");
   }
@@ -138,13 +138,13 @@ bool Service::work() {
   return true;
 }
 
-bool Service::fault(os::Place at, Unmanaged& last) {
+bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   const std::uint64_t begun = os::monotonic_ns();
   one_thread_.lock_soon();
   finish_discards();
   const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
   const bool ours = !can_be || pager_.has(at);
-  const bool served = can_be && ours && pager_.fault(at);
+  const bool served = can_be && ours && pager_.fault(at, touch);
   if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
   const bool unmanaged = !ours && is_unmanaged(at, last);
   one_thread_.unlock();
@@ -198,7 +198,7 @@ bool Service::read_messages() {
     count = pager_.uffd().read(messages);
     for (const os::Message& message : std::span(messages).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
-        waiting_[waiting_count_++] = message.begin;
+        waiting_[waiting_count_++] = {.at = message.begin, .touch = message.touch};
         last_thread_ = message.thread;
         follower_.faulted(message.thread);
         ++new_faults_;
@@ -267,12 +267,12 @@ bool Service::serve_faults() {
   std::size_t still = 0;
   bool again = false;
   for (std::size_t i = 0; i < waiting_count_; ++i) {
-    const os::Place at = waiting_[i];
-    const bool can_be = pager_.can_serve() && !is_held(at);
-    if (can_be && pager_.fault(at)) {
+    const Waiting waiting = waiting_[i];
+    const bool can_be = pager_.can_serve() && !is_held(waiting.at);
+    if (can_be && pager_.fault(waiting.at, waiting.touch)) {
       stalled += os::monotonic_ns() - learnt;
     } else {
-      waiting_[still++] = at;
+      waiting_[still++] = waiting;
       again = again || can_be;
     }
   }

@@ -76,7 +76,7 @@ class Service {
   /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
   /// it will be touched again. False if the fault is not for managed memory: only the second time
   /// in a row, as what was managed when it was touched may since have become another mapping.
-  [[nodiscard]] bool fault(os::Place at, Unmanaged& last);
+  [[nodiscard]] bool fault(os::Place at, os::Touch touch, Unmanaged& last);
 
   /// The lowest descriptor from `from` on that the service needs; -1 if there is none.
   [[nodiscard]] int first_owned(int from);
@@ -89,6 +89,11 @@ class Service {
     Request request;
     bool done;
     std::uint64_t charged;  ///< near pages that a discard drops, until it is over
+  };
+  /// A page that a thread waits for.
+  struct Waiting {
+    os::Place at;
+    os::Touch touch;
   };
   /// A change that the kernel has told of while a fork goes on.
   struct Held {
@@ -128,7 +133,7 @@ class Service {
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
-  os::Place* waiting_ = nullptr;  // pages that threads wait for
+  Waiting* waiting_ = nullptr;
   std::size_t waiting_count_ = 0;
   std::size_t new_faults_ = 0;  // of those, read since faults were last served
   std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of

@@ -141,3 +141,29 @@ def test_a_program_by_itself_copies_as_its_environment_says(tmp_path: Path) -> N
     assert (ran.returncode, ran.stderr, report["eviction"]) == (0, "", "move")
     ran, _ = alone("send")
     assert (ran.returncode, "expected best, move or copy" in ran.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("options", [(), ("--evict", "copy"), ("--sigbus",)])
+def test_what_a_write_brings_in_is_written_out_and_what_a_read_brings_in_is_compared(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    touches = (
+        "import sys\n"
+        "pages, step = 4096, 1237\n"
+        "held = bytearray(pages * 4096)\n"
+        "for i in range(pages): held[i * 4096] = i % 255 + 1\n"
+        "for i in range(3 * pages):\n"
+        "    at = i * step % pages\n"
+        "    if sys.argv[1] == 'write': held[at * 4096] = at % 255 + 1\n"
+        "    else: assert held[at * 4096] == at % 255 + 1\n"
+        "assert all(held[i * 4096] == i % 255 + 1 for i in range(pages))\n"
+    )
+    counts = {
+        touch: run_tiered(
+            tmp_path, "4MiB", sys.executable, "-c", touches, touch, options=options
+        ).counts
+        for touch in ("read", "write")
+    }
+    faults = 2 * 4096  # of three rounds, those that are not served by what is near already
+    assert counts["read"]["clean_drops"] > faults
+    assert counts["read"]["copies_out"] < counts["write"]["copies_out"] - faults

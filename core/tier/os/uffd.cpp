@@ -39,10 +39,13 @@ Message message(const uffd_msg& told) noexcept {
               .begin = told.arg.remap.from,
               .end = told.arg.remap.from + told.arg.remap.len,
               .to = told.arg.remap.to};
-    default:
+    default: {
+      const bool writes = (told.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0;
       return {.kind = Message::Kind::fault,
               .begin = told.arg.pagefault.address,
-              .thread = static_cast<int>(told.arg.pagefault.feat.ptid)};
+              .thread = static_cast<int>(told.arg.pagefault.feat.ptid),
+              .touch = writes ? Touch::write : Touch::read};
+    }
   }
 }
 

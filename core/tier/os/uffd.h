@@ -24,6 +24,9 @@ enum class Changes : bool { unseen, followed };
 /// inside a system call, or it gets SIGBUS at once, and EFAULT from a system call.
 enum class Faults : bool { wait, signal };
 
+/// What a thread does to a page that it waits for.
+enum class Touch : bool { read, write };
+
 /// What a userfaultfd tells.
 struct Message {
   enum class Kind : std::uint8_t {
@@ -36,7 +39,8 @@ struct Message {
   Place begin = 0;
   Place end = 0;
   Place to = 0;
-  int thread = 0;  ///< of a fault: who waits, by its number
+  int thread = 0;  ///< of a fault: who waits, by its number,
+  Touch touch = Touch::read;  ///< and for what
 };
 
 /// How pages leave their place. The launcher names them by position

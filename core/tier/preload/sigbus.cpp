@@ -92,9 +92,16 @@ void hand_on(int signal, siginfo_t* info, void* context) {
   }
 }
 
+/// What the processor says of the fault that a signal came for.
+os::Touch touch_of(const void* context) {
+  constexpr long long of_write = 2;
+  const long long error = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];
+  return (error & of_write) != 0 ? os::Touch::write : os::Touch::read;
+}
+
 void on_sigbus(int signal, siginfo_t* info, void* context) {
   if (info->si_code != BUS_ADRERR ||
-      !pager_service->fault(os::place(info->si_addr), last_unmanaged))
+      !pager_service->fault(os::place(info->si_addr), touch_of(context), last_unmanaged))
     hand_on(signal, info, context);
 }
 
