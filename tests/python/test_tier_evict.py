@@ -143,7 +143,7 @@ def test_a_program_by_itself_copies_as_its_environment_says(tmp_path: Path) -> N
     assert (ran.returncode, "expected best, move or copy" in ran.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("options", [(), ("--evict", "copy"), ("--sigbus",)])
+@pytest.mark.parametrize("options", [(), ("--evict", "copy")])
 def test_what_a_write_brings_in_is_written_out_and_what_a_read_brings_in_is_compared(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
