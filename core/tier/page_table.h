@@ -30,7 +30,7 @@ struct Page {
   std::uint16_t position;  ///< in limbo
   State state;
   bool borrowed : 1;       ///< the slot belongs to the process that this one was forked from
-  bool written : 1;        ///< a write has brought it in, so that its copy in the far file is old
+  bool written : 1;  ///< a write has brought it in, so that its copy in the far file is old
 
   [[nodiscard]] Slot slot() const { return slot_plus_one - 1; }
   void set_slot(Slot slot) { slot_plus_one = slot + 1; }
