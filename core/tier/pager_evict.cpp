@@ -293,12 +293,11 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
     return false;
   }
   entry.state = State::far;
-  if (entry.slot() == no_slot) return true;
-  if (!entry.written && std::memcmp(far_copy, contents, page_bytes) == 0) {
+  if (is_compared(page) && std::memcmp(far_copy, contents, page_bytes) == 0) {
     control_.add(Count::clean_drops);
     return false;
   }
-  if (entry.borrowed || slots_.shared(entry.slot())) drop_slot(entry);
+  if (entry.stored() && (entry.borrowed || slots_.shared(entry.slot()))) drop_slot(entry);
   return true;
 }
 
