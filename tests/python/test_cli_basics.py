@@ -198,6 +198,10 @@ def test_json_goes_to_a_file_beside_the_text(tmp_path: Path, capsys: Capture) ->
         ("model show --js - optane-100", "found unknown option '--js'; did you mean --json"),
         ("--quiet model list", "found '--quiet' too early, expected it after the command"),
         ("model --quiet list", "model: found '--quiet' too early, expected it after the command"),
+        (
+            "tier run --sigbus=1 --near 1GiB --far anonymous -- true",
+            "tier run: --sigbus: found '1', expected no value: give --sigbus by itself",
+        ),
         ("--quit model list", "found unknown option '--quit'; did you mean --quiet"),
         ("mesure --json -", "COMMAND: found 'mesure', expected one of .*; did you mean measure"),
         (

@@ -11,6 +11,7 @@ from nearfar.errors import InputError, suggestion
 _PROGRAM = "nearfar"
 _LEAF = "_leaf"
 _MISSING = "the following arguments are required: "
+_NO_VALUE = ": ignored explicit argument "  # of argparse, to an option that takes none
 
 
 class Parser(argparse.ArgumentParser):
@@ -78,6 +79,9 @@ class Parser(argparse.ArgumentParser):
         if text.startswith(_MISSING):
             usage = " ".join(self.format_usage().split())
             text = f"found no {text.removeprefix(_MISSING)}; {usage}"
+        elif _NO_VALUE in text:
+            option, value = text.split(_NO_VALUE, 1)
+            text = f"{option}: found {value}, expected no value: give {option} by itself"
         raise InputError(f"{command}: {text}" if command else text)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
