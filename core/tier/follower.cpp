@@ -12,6 +12,8 @@ void Follower::start(int faults) {
   placement_ = {};
   wanted_ = Where::anywhere;
   since_look_ = 0;
+  last_learnt_ = 0;
+  trusted_until_ = 0;
   others_fault_ = false;
   faulting_.start();
   rung_.store(0);
@@ -42,6 +44,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   const std::uint64_t served = faults + ahead / longest_run;
   const std::uint64_t before = served_.fetch_add(served, std::memory_order_relaxed);
   serves_.store(false, std::memory_order_relaxed);
+  last_learnt_ = now;
   if (state_.load(std::memory_order_acquire) != able) {
     if (before < faults_before && before + served >= faults_before) ring();
     return false;
@@ -72,8 +75,10 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
 }
 
 void Follower::nothing_to_do() {
-  if (kept_on_.load(std::memory_order_relaxed) != 0 && faulting_.kept().load() == 0 && is_heard())
-    ring();
+  if (kept_on_.load(std::memory_order_relaxed) == 0 || last_learnt_ < trusted_until_) return;
+  if (faulting_.kept().load() != 0 || !is_heard()) return;
+  trusted_until_ = last_learnt_ + trusted_ns;
+  ring();
 }
 
 void Follower::stop() {
@@ -127,7 +132,8 @@ void Follower::place_for_ever() {
     } else if (kept_on_.load() == 0) {
       os::wait(rung_, rung);
     } else {
-      os::wait_for(rung_, rung, tick_ns);
+      const std::uint64_t now = os::monotonic_ns();
+      if (now < next_look_) os::wait_for(rung_, rung, next_look_ - now);
     }
     if (kept_on_.load() != 0 && os::monotonic_ns() >= next_look_) look_after();
   }
@@ -155,7 +161,9 @@ Follower::State Follower::find_out() {
   own_ = os::cpus_of(0);
   const int self = static_cast<int>(os::call(__NR_gettid));
   os::run_when_idle(self);
-  return os::run_as_others(self) ? able : unable;
+  if (!os::run_as_others(self)) return unable;
+  os::prefer(pager, preferred_by);
+  return able;
 }
 
 bool Follower::may_call() {
@@ -191,12 +199,12 @@ void Follower::place() {
     static_cast<void>(os::run_on(0, own_.without(cpu)));
     is_ = where;
     kept_on_.store(there);
+    seen_ = served_.load();
+    looked_ = os::monotonic_ns();
+    next_look_ = looked_ + (where == Where::behind ? first_look_ns : tick_ns);
   }
   if (where == Where::behind) faulting_.keep_on(cpu);
-  if (!begins) return;
-  seen_ = served_.load();
-  quiet_ = 0;
-  next_look_ = os::monotonic_ns() + tick_ns;
+  if (begins) quiet_ = 0;
 }
 
 /// Where the pager's thread is behind those that are kept there; else where the last is that
@@ -237,16 +245,19 @@ bool Follower::give_place_back() {
 void Follower::look_after() {
   const std::uint64_t served = served_.load();
   const std::uint64_t lately = served - seen_;
-  const bool slow = lately * slowest_ns < tick_ns;
+  const std::uint64_t now = os::monotonic_ns();
+  const std::uint64_t looked = looked_;
+  const bool slow = lately * slowest_ns < now - looked;
   quiet_ = lately == 0 ? quiet_ + 1 : 0;
   seen_ = served;
-  next_look_ = os::monotonic_ns() + tick_ns;
+  looked_ = now;
+  next_look_ = now + tick_ns;
   if (slow && does_starve() && may_call()) {
     if (give_place_back()) starved_.store(true);
   } else if (quiet_ >= longest_quiet && may_call()) {
     if (give_place_back()) rests_.store(true);
   } else if (faulting_.kept().load() > 1 && may_call()) {
-    faulting_.let_idle_go(tick_ns / slowest_ns);
+    faulting_.let_idle_go(static_cast<std::uint32_t>((now - looked) / slowest_ns));
   }
 }
 

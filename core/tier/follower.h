@@ -22,6 +22,12 @@ namespace nearfar::tier {
 /// that takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20), nobody is followed without it; nor
 /// where there is one processor only, or the program has been given another policy.
 ///
+/// The pager's thread works while one of the program's waits, for three quarters of the time where
+/// the program does little but fault. Beside others that want the processor all the time, that
+/// would leave the two together 4/7 of what one of those has, and itself. Two steps of niceness
+/// (1586 : 1024 in the kernel's table of weights) make it 2/3, as two threads have that need not
+/// wait for each other.
+///
 /// A program may forbid all of its threads these calls, and be killed for them. So the usher looks
 /// before each whether it has been forbidden any since it started, and then makes none any more.
 class Follower {
@@ -64,7 +70,10 @@ class Follower {
  private:
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 1024;
+  static constexpr int preferred_by = 2;  ///< steps of niceness
   static constexpr std::uint64_t tick_ns = 20'000'000;
+  static constexpr std::uint64_t first_look_ns = 5'000'000;  ///< after it has been put behind
+  static constexpr std::uint64_t trusted_ns = 500'000;  ///< who faults runs where it did
   static constexpr std::uint64_t slowest_ns = 1'000'000;  ///< a fault, of one who cannot starve
   static constexpr std::uint64_t longest_quiet = 10;  ///< looks without a fault, until it rests
 
@@ -87,6 +96,8 @@ class Follower {
   Placement placement_;
   Where wanted_ = Where::anywhere;
   std::size_t since_look_ = 0;
+  std::uint64_t last_learnt_ = 0;  // that faults were
+  std::uint64_t trusted_until_ = 0;  // who faults to run where it did
   bool others_fault_ = false;  // than those that were known
 
   // What the pager's thread says.
@@ -116,6 +127,7 @@ class Follower {
   int filters_ = 0;
   int faults_ = -1;
   std::uint64_t seen_ = 0;  // faults served, at the last look
+  std::uint64_t looked_ = 0;  // last
   std::uint64_t next_look_ = 0;
   std::uint64_t quiet_ = 0;  // looks in a row without any
 };

@@ -1,10 +1,16 @@
 #include "tier/placement.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tier/sizes.h"
 
 namespace nearfar::tier {
+namespace {
+
+std::size_t index(Where where) { return static_cast<std::size_t>(where); }
+
+}  // namespace
 
 Where Placement::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
   // From one time to the next, those are served that were learnt of at the first.
@@ -33,17 +39,20 @@ void Placement::joined(std::uint64_t now) {
 
 void Placement::starved(std::uint64_t now) {
   if (now_at() == Where::anywhere) return;  // nothing better is known
-  Out& out = out_[static_cast<std::size_t>(now_at())];
+  Out& out = out_[index(now_at())];
   const bool again = out.ns != 0 && now < out.until + out.ns;
   out.ns = again ? std::min(2 * out.ns, latest_ns) : first_out_ns;
   out.until = now + out.ns;
+  // Whoever wants the processor all the time would be sent to another one if that were idle, so
+  // none is, to serve faults while the program goes on.
+  if (now_at() == Where::behind) out_[index(Where::anywhere)].until = out.until;
   begin_trial(now);
 }
 
 /// The first way, then the others, and all of them once more in reverse order.
 Where Placement::tried_in(std::size_t part) const {
   const std::size_t turn = std::min(part, parts - 1 - part);
-  const auto first = static_cast<std::size_t>(first_);
+  const auto first = index(first_);
   if (turn == 0) return first_;
   return static_cast<Where>(turn <= first ? turn - 1 : turn);
 }
@@ -54,7 +63,7 @@ void Placement::try_out(std::uint64_t now) {
       served_.faults == 0 ? 0 : compared * served_.pages / served_.faults * best_ns_;
   const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
-  Served& took = took_[static_cast<std::size_t>(now_at())];
+  Served& took = took_[index(now_at())];
   if (took.pages == 0 || served_.page_ns() < took.page_ns()) took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
@@ -63,7 +72,8 @@ void Placement::try_out(std::uint64_t now) {
 /// Whether it is time for another trial.
 void Placement::watch(std::uint64_t now) {
   if (served_.faults >= compared) {
-    const bool slow = served_.page_ns() > suspicious * expected_ns_ && now > settled_ + soonest_ns;
+    const bool slow = expected_ns_ != 0 && served_.page_ns() > suspicious * expected_ns_ &&
+                      now > settled_ + soonest_ns;
     slow_ = slow ? slow_ + 1 : 0;
     served_ = {};
     if (slow_ == often_enough) {
@@ -83,9 +93,7 @@ void Placement::begin_trial(std::uint64_t now) {
 }
 
 void Placement::begin_part(std::size_t part, std::uint64_t now) {
-  const auto is_out = [&](Where where) {
-    return now < out_[static_cast<std::size_t>(where)].until;
-  };
+  const auto is_out = [&](Where where) { return now < out_[index(where)].until; };
   so_far_ = 0;
   last_faults_ = 0;
   served_ = {};
@@ -95,17 +103,23 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
 }
 
 void Placement::settle(std::uint64_t now) {
-  std::size_t fastest = 0;
-  for (std::size_t way = 1; way < ways; ++way)
-    if (took_[way].pages != 0 && took_[way].page_ns() < took_[fastest].page_ns()) fastest = way;
-  const std::uint64_t least = took_[fastest].page_ns();
+  const auto costs = [&](Where way) {
+    const Served& took = took_[index(way)];
+    if (took.pages == 0) return std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t ns = took.page_ns();
+    return way == Where::anywhere ? ns + ns / another_costs : ns;
+  };
+  auto found = Where::anywhere;
+  for (const Where way : {Where::beside, Where::behind})
+    if (costs(way) < costs(found)) found = way;
+  const Served& best = took_[index(found)];
+  const std::uint64_t least = best.pages == 0 ? 0 : best.page_ns();
   std::uint64_t lost = 0;  // by one part in each way, but for those left out
   for (const Served& took : took_) lost += took.ns - std::min(took.ns, took.pages * least);
   lost = 2 * lost * (left_out + compared) / compared;
-  const auto found = static_cast<Where>(fastest);
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
   where_ = found;
-  expected_ns_ = std::max<std::uint64_t>(1, least);
+  expected_ns_ = least;
   settled_ = now;
   const std::uint64_t worth = std::max(lost * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);

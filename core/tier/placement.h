@@ -57,6 +57,9 @@ class Placement {
   /// processor to somebody else for once is no reason for another.
   static constexpr std::uint64_t suspicious = 4;
   static constexpr std::size_t often_enough = 4;
+  /// What of a fault's time serving it on another processor must gain, as that is then not there
+  /// for others: an eighth.
+  static constexpr std::uint64_t another_costs = 8;
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;
   static constexpr std::uint64_t soonest_ns = 100'000'000;
@@ -91,7 +94,7 @@ class Placement {
   std::size_t last_faults_ = 0;
   std::size_t so_far_ = 0;  // faults before the first trial, or of this part of one
   Served served_;  // in this part, or where it has settled
-  std::uint64_t expected_ns_ = 0;  // a page, where it has settled; 0: there was no trial
+  std::uint64_t expected_ns_ = 0;  // a page, where it has settled; 0: not known
   std::uint64_t best_ns_ = 0;  // a page, in the best part so far and where it had settled; 0: none
   std::uint64_t next_trial_ = 0;  // 0: there was none
   std::uint64_t settled_ = 0;

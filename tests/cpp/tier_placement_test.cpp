@@ -235,6 +235,31 @@ TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
   EXPECT_EQ(program.where(), Where::behind);
 }
 
+TEST(TierPlacement, WhereItStarvesBehindNoProcessorIsIdleElsewhere) {
+  constexpr Times looks_idle{9'000, 14'000, 12'000};  // for a moment
+  Program program(slow_to_wake);
+  program.faults(Placement::faults_before + trial + 1);
+  EXPECT_EQ(program.where(), Where::behind);
+  program.become(looks_idle);
+  const std::uint64_t starved = program.now();
+  program.starves();
+  const std::size_t before = program.times(Where::anywhere);
+  while (program.now() < starved + Placement::first_out_ns) program.faults(1);
+  EXPECT_EQ(program.times(Where::anywhere), before);
+  EXPECT_EQ(program.where(), Where::beside);
+  program.faults(trial + 2);
+  EXPECT_EQ(program.where(), Where::anywhere);
+}
+
+TEST(TierPlacement, AnotherProcessorMustBeWorthIt) {
+  Program slightly({13'000, 14'000, 14'000});
+  slightly.faults(Placement::faults_before + trial + 1);
+  EXPECT_EQ(slightly.where(), Where::beside);
+  Program clearly({12'000, 14'000, 14'000});
+  clearly.faults(Placement::faults_before + trial + 1);
+  EXPECT_EQ(clearly.where(), Where::anywhere);
+}
+
 TEST(TierPlacement, WhereItStarvesAgainAndAgainItIsNotForLonger) {
   Program program(slow_to_wake);
   const auto out_for = [&] {

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only"),
 ]
 CASES = (
-    "comes", "kept", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc",
+    "comes", "preferred", "kept", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc",
     "sandboxed-before", "one-thread-sandboxed",
 )  # fmt: skip
 

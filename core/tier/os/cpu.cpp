@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <bit>
 #include <cstring>
@@ -60,6 +61,12 @@ bool run_on(int thread, const Cpus& cpus) noexcept {
 
 bool runs_as_others(int thread) noexcept {
   return call(__NR_sched_getscheduler, thread) == SCHED_OTHER;
+}
+
+void prefer(int thread, int steps) noexcept {
+  constexpr long lowest = 20;  // what the kernel answers is counted down from it
+  const long nice = lowest - call(__NR_getpriority, PRIO_PROCESS, thread);
+  call(__NR_setpriority, PRIO_PROCESS, thread, nice - steps);
 }
 
 bool run_as_others(int thread) noexcept { return set_policy(thread, SCHED_OTHER); }

@@ -27,6 +27,8 @@ struct Cpus {
 [[nodiscard]] bool runs_as_others(int thread) noexcept;
 /// Gives it that policy; false if it may not.
 [[nodiscard]] bool run_as_others(int thread) noexcept;
+/// Prefers it to what it was by so many steps of niceness, if it may be.
+void prefer(int thread, int steps) noexcept;
 /// From now on it runs where nobody else wants to (SCHED_IDLE).
 void run_when_idle(int thread) noexcept;
 

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define ALL 4096 /* pages, of which a quarter is near */
@@ -75,6 +76,18 @@ static void goes_when_idle(void) {
     usleep(1000);
   }
   must(0, "it stayed");
+}
+
+/* By two steps of niceness, counted from where the program is; in a child of it, too. */
+static void is_preferred(void) {
+  enum { ours = 5, its = 3 };
+  must(setpriority(PRIO_PROCESS, 0, ours) == 0, "priority");
+  const pid_t child = fork();
+  must(child >= 0, "fork");
+  must(getpriority(PRIO_PROCESS, (id_t)followed()) == (child == 0 ? its : -2), "not preferred");
+  must(getpriority(PRIO_PROCESS, 0) == ours, "the program is, too");
+  if (child == 0) _exit(0);
+  must(status_of(child) == 0, "a forked child");
 }
 
 /* Where this thread wants its processor all the time, and another one faults there. */
@@ -219,6 +232,8 @@ int main(int words, char** word) {
   for (size_t page = 0; page < ALL; ++page) fill(at + page * PAGE, 1, page + 1);
   if (strcmp(wanted, "comes") == 0) {
     followed();
+  } else if (strcmp(wanted, "preferred") == 0) {
+    is_preferred();
   } else if (strcmp(wanted, "kept") == 0) {
     is_kept();
   } else if (strcmp(wanted, "starts") == 0) {
