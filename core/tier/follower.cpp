@@ -21,7 +21,7 @@ void Follower::start(int faults) {
   thread_.store(0);
   stop_.store(false);
   served_.store(0);
-  serves_.store(false);
+  serves_.store(0);
   pager_.store(0);
   heard_.store(0);
   state_.store(absent);
@@ -34,7 +34,7 @@ void Follower::start(int faults) {
 }
 
 void Follower::faulted(int thread) {
-  serves_.store(true, std::memory_order_relaxed);
+  serves_.store(thread, std::memory_order_relaxed);
   if (state_.load(std::memory_order_relaxed) == able && faulting_.faulted(thread))
     others_fault_ = true;
 }
@@ -43,7 +43,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   // Many pages behind one fault are work that would have been several faults'.
   const std::uint64_t served = faults + ahead / longest_run;
   const std::uint64_t before = served_.fetch_add(served, std::memory_order_relaxed);
-  serves_.store(false, std::memory_order_relaxed);
+  serves_.store(0, std::memory_order_relaxed);
   last_learnt_ = now;
   if (state_.load(std::memory_order_acquire) != able) {
     if (before < faults_before && before + served >= faults_before) ring();
@@ -218,12 +218,18 @@ int Follower::cpu_for_all() {
 }
 
 int Follower::cpu_of(int thread) {
+  const int stat = stat_of(thread);
+  return stat < 0 ? -1 : os::cpu_of(stat);
+}
+
+/// Opens what the kernel tells of a thread; below 0 if it has ended.
+int Follower::stat_of(int thread) {
   if (thread != watched_) {
     if (stat_ >= 0) os::call(__NR_close, stat_);
     stat_ = os::open_stat(thread);
     watched_ = thread;
   }
-  return stat_ < 0 ? -1 : os::cpu_of(stat_);
+  return stat_;
 }
 
 /// To where the thread was before, unless somebody has moved it meanwhile; whether that succeeds.
@@ -261,19 +267,25 @@ void Follower::look_after() {
   }
 }
 
-/// Whether somebody waits, and goes on to.
+/// Whether somebody waits, and goes on to, while the pager's thread hardly runs: what it does for
+/// one fault may take long. Those whose faults it has read are served in that order, and who has
+/// been woken may be in its way before it could say so.
 bool Follower::does_starve() {
   const auto waits = [this] {
     pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
-    return serves_.load() || os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
+    const int last = serves_.load();
+    if (last != 0 && os::is_asleep(stat_of(last))) return true;
+    return os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
   };
   const std::uint64_t served = served_.load();
   if (!waits()) return false;
   constexpr std::uint64_t soon_ns = 1'000'000;
+  const int pager = pager_.load();
+  const std::uint64_t ran = os::run_ns(pager);
   const std::uint64_t until = os::monotonic_ns() + soon_ns;
   for (std::uint64_t now = 0; (now = os::monotonic_ns()) < until;)
     os::wait_for(rung_, rung_.load(), until - now);  // others may ring
-  return served_.load() == served && waits();
+  return served_.load() == served && waits() && os::run_ns(pager) - ran < soon_ns / 2;
 }
 
 }  // namespace nearfar::tier

@@ -87,6 +87,7 @@ class Follower {
   [[nodiscard]] bool may_call();
   void place();
   [[nodiscard]] int cpu_of(int thread);
+  [[nodiscard]] int stat_of(int thread);
   [[nodiscard]] int cpu_for_all();
   bool give_place_back();
   void look_after();
@@ -106,7 +107,7 @@ class Follower {
   std::atomic<int> thread_{0};  // who faults
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> served_{0};  // faults
-  std::atomic<bool> serves_{false};  // some that it has read of
+  std::atomic<int> serves_{0};  // the last thread whose fault it has read, until that is served
   std::atomic<int> pager_{0};  // its thread
   FaultingThreads faulting_;
 

@@ -6,11 +6,28 @@
 
 namespace nearfar::tier::os {
 
+namespace {
+
+std::uint64_t ns_of(const timespec& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
 std::uint64_t monotonic_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);  // touches nothing of libc's thread unless it fails
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
+  return ns_of(now);
+}
+
+std::uint64_t run_ns(int thread) noexcept {
+  // The number of a clock holds the thread's, complemented, and of what kind it is.
+  constexpr long scheduled = 2;
+  constexpr long of_a_thread = 4;
+  const long clock = (~static_cast<long>(thread) << 3) | of_a_thread | scheduled;
+  timespec ran{};
+  return call(__NR_clock_gettime, clock, word(&ran)) == 0 ? ns_of(ran) : 0;
 }
 
 void wait_until(std::uint64_t ns) noexcept {

@@ -18,6 +18,21 @@ bool set_policy(int thread, int policy) noexcept {
   return call(__NR_sched_setscheduler, thread, policy, word(&no_priority)) == 0;
 }
 
+/// Reads what the kernel tells of a thread; a field of that, counted from 1 and beyond the second,
+/// which is the thread's name in parentheses. Null if there is none.
+template <std::size_t size>
+const char* field_of(int stat, int wanted, char (&text)[size]) noexcept {
+  const long got = call(__NR_pread64, stat, word(text), word(size - 1), 0);
+  if (got <= 0) return nullptr;
+  text[got] = '\0';
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < wanted; ++field) {
+    at = std::strchr(at, ' ');
+    if (at != nullptr) ++at;
+  }
+  return at;
+}
+
 }  // namespace
 
 Cpus Cpus::only(int cpu) {
@@ -82,14 +97,17 @@ int open_stat(int thread) noexcept {
 }
 
 int cpu_of(int stat) noexcept {
-  char text[1024];
-  const long got = call(__NR_pread64, stat, word(text), word(sizeof text - 1), 0);
-  if (got <= 0) return -1;
-  text[got] = '\0';
-  const char* at = std::strrchr(text, ')');  // the name is the second of the fields, from 1
   constexpr int processor = 39;
-  for (int field = 2; at != nullptr && field < processor; ++field) at = std::strchr(at + 1, ' ');
+  char text[1024];
+  const char* const at = field_of(stat, processor, text);
   return at == nullptr ? -1 : static_cast<int>(number(at));
+}
+
+bool is_asleep(int stat) noexcept {
+  constexpr int state = 3;
+  char text[1024];
+  const char* const at = field_of(stat, state, text);
+  return at != nullptr && (*at == 'S' || *at == 'D');
 }
 
 int open_own_status() noexcept {

@@ -36,6 +36,8 @@ void run_when_idle(int thread) noexcept;
 [[nodiscard]] int open_stat(int thread) noexcept;
 /// The processor that the thread runs on, or ran on last; -1 if it has ended.
 [[nodiscard]] int cpu_of(int stat) noexcept;
+/// Whether the thread is on no processor, and waits for none.
+[[nodiscard]] bool is_asleep(int stat) noexcept;
 
 /// Opens what the kernel tells of the calling thread, for `filters_of`; -errno on failure.
 [[nodiscard]] int open_own_status() noexcept;
