@@ -35,6 +35,7 @@ enum class Count : std::uint8_t {
   window_touches,  ///< of first_touches, those that the kernel served without the pager
   huge_moves,      ///< times that 2 MiB were moved as one
   huge_ins,        ///< times that 2 MiB came back as one
+  ready_ins,       ///< of huge_ins, those that had been read when they were touched
   split_ins,       ///< times that they were to, and came in small pages
   followed,  ///< faults while the pager's thread was kept on the processor of one who faults
   count

@@ -89,17 +89,18 @@ void Pager::watch() {
   open();
   constexpr std::size_t huge = huge_pages * page_bytes;
   const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
+  constexpr std::size_t incoming = ExpectedGroups::most * huge;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (region_.staging == 0)
-    region_.staging = (os::reserve(length + huge + huge) + huge - 1) / huge * huge;
+    region_.staging = (os::reserve(length + incoming + huge) + huge - 1) / huge * huge;
   const long staging =
-      os::map(region_.staging, length + huge, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
+      os::map(region_.staging, length + incoming, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
   if (region_.staging == 0 || staging < 0)
     os::fail("no address space for the staging memory", staging);
   os::advise(region_.staging, length, MADV_NOHUGEPAGE);
   incoming_ = region_.staging + length;
-  os::advise(incoming_, huge, MADV_HUGEPAGE);
-  os::advise(region_.staging, length + huge, MADV_DONTFORK);
+  os::advise(incoming_, incoming, MADV_HUGEPAGE);
+  os::advise(region_.staging, length + incoming, MADV_DONTFORK);
   // What is moved, and only that, comes from watched memory.
   long error = uffd_.moves() ? staging_uffd_.watch(region_.staging, length) : 0;
   os::Place from = region_.base;
@@ -180,7 +181,7 @@ bool Pager::bring_in(PageNumber page) {
 bool Pager::follow_up() {
   if (paused() || kept_) return false;
   const Streams::Part part = streams_.next_part();
-  if (part.count == 0) return false;
+  if (part.count == 0) return read_expected();
   std::size_t passed = 0;
   while (passed < part.count && is_in(static_cast<PageNumber>(part.first + passed))) ++passed;
   const auto page = static_cast<PageNumber>(part.first + passed);
@@ -304,7 +305,8 @@ void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
   if (table_[page].filled()) drop_slot(table_[page]);
   table_[page].written = false;
-  bare_.remove(page);
+  no_longer_bare(page);
+  leaving_.came_back(page);
   table_.push(page, touched);
 }
 
@@ -325,7 +327,8 @@ bool Pager::take_back(PageNumber page) {
   if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);
   control_.add(Count::second_chances);
   limbo_.remove(position);
-  bare_.remove(page);
+  no_longer_bare(page);
+  leaving_.came_back(page);
   table_.take_back(page);
   return true;
 }

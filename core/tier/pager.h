@@ -9,8 +9,10 @@
 #include "tier/budget.h"
 #include "tier/children.h"
 #include "tier/control.h"
+#include "tier/expected_groups.h"
 #include "tier/extents.h"
 #include "tier/far_file.h"
+#include "tier/leaving_groups.h"
 #include "tier/limbo.h"
 #include "tier/os/own_memory.h"
 #include "tier/os/page_map.h"
@@ -262,15 +264,23 @@ class Pager {
 
   // Huge pages that leave as one, and come back as one: pager_whole.cpp.
   [[nodiscard]] bool moves_whole() const;
-  [[nodiscard]] std::size_t choose_group(std::span<PageNumber, huge_pages> chosen);
-  [[nodiscard]] std::size_t displace_group(PageNumber first, std::size_t& done);
+  std::size_t displace_group(const LeavingGroups::Group& group);
+  void let_groups_stay();
   [[nodiscard]] std::size_t drain_whole();
   [[nodiscard]] bool comes_whole(PageNumber page) const;
-  void expect_group(PageNumber first);
-  void expect(PageNumber first);
-  void expect_no_more(PageNumber& expected);
+  void expect_group(PageNumber first, PageNumber kept = no_page);
+  void expect(PageNumber first, PageNumber kept = no_page);
+  void expect_no_more(ExpectedGroups::Group& group);
   [[nodiscard]] std::size_t bring_group(PageNumber first);
-  void read_group(PageNumber first);
+  [[nodiscard]] bool read_expected();
+  [[nodiscard]] bool hold(ExpectedGroups::Group& group);
+  void let_go(ExpectedGroups::Group& group);
+  bool let_go_all();
+  void read_group(ExpectedGroups::Group& group, std::size_t pages);
+  void no_longer_bare(PageNumber page);
+  [[nodiscard]] os::Place incoming(const ExpectedGroups::Group& group) const {
+    return incoming_ + expected_.index(group) * huge_pages * os::page_bytes;
+  }
   [[nodiscard]] bool is_huge(os::Place at) const;
 
   // Orders: pager_orders.cpp.
@@ -321,8 +331,9 @@ class Pager {
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
   WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
+  LeavingGroups leaving_;
   ExpectedGroups expected_;
-  os::Place incoming_ = 0;  // a huge page of staging memory, in which a group comes
+  os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come
   Children children_;
   TreeBell bell_;
   os::Uffd uffd_;  // of the region

@@ -84,7 +84,9 @@ std::size_t Pager::evict() {
   const std::size_t wanted = batch();
   const std::size_t displaced = displace(room < wanted ? room : wanted);
   const std::size_t done = displaced >= wanted ? displaced : displaced + drain(wanted);
-  if (done != 0 || windows_.size() == 0) return done;
+  if (done != 0) return done;
+  if (let_go_all()) return 1;
+  if (windows_.size() == 0) return 0;
   close_all_windows();
   return 1;
 }
@@ -97,22 +99,22 @@ std::size_t Pager::displace(std::size_t most) {
     std::array<PageNumber, largest_batch> chosen;
     const std::size_t wanted = std::min({most - done, tries, chosen.size()});
     std::size_t count = 0;
-    PageNumber of_group = no_page;  // filled as one, which may leave as one
-    while (count < wanted && of_group == no_page) {
+    LeavingGroups::Group group;  // filled as one, which leaves now
+    for (; count < wanted && group.first == no_page && tries > 0; --tries) {
       const PageNumber page = table_.evict();
       if (page == no_page) break;
       if (moves_whole() && whole_.has(page)) {
-        of_group = page;
+        group = leaving_.name(page);
       } else {
         chosen[count++] = page;
       }
     }
-    if (count == 0 && of_group == no_page) break;
-    tries -= count;
+    if (count == 0 && group.first == no_page) group = leaving_.take_oldest();
+    if (count == 0 && group.first == no_page) break;
     // In the order of addresses, so that those side by side are moved at once.
     std::sort(chosen.begin(), chosen.begin() + count);
     done += displace_all({chosen.data(), count});
-    if (of_group != no_page) tries -= std::min(tries, displace_group(of_group, done));
+    done += displace_group(group);
   }
   return done;
 }

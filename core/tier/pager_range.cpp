@@ -39,6 +39,7 @@ Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length) {
   const PageNumber last = number(from + length);
   close_windows(first, last);
   close_windows(number(to), number(to + length));
+  let_groups_stay();
   for (PageNumber page = table_.next_used(first, last); page < last;
        page = table_.next_used(page + 1, last)) {
     const PageNumber target = number(to) + (page - first);
@@ -77,6 +78,7 @@ Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
   if (old.state == State::limbo) limbo_.rename(old.position, to);
   moved.position = old.position;
   moved.state = old.state;
+  no_longer_bare(to);
   table_.rename(from, to);
   old.set_slot(no_slot);
   old.borrowed = false;

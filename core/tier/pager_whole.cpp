@@ -1,7 +1,7 @@
-// Huge pages that leave as one, and come back as one. The policy names pages; where it names all of
-// a group, one behind the other, that was filled by one huge page, the group moves into staging
-// memory by one call, and its memory is freed as one when it has been written. What is hot or cold
-// in part leaves page by page, and the kernel splits it.
+// Huge pages that leave as one, and come back as one. The policy names pages; where it has named
+// all of a group that was filled by one huge page, the group moves into staging memory by one call,
+// and its memory is freed as one when it has been written. What is hot or cold in part leaves page
+// by page, and the kernel splits it.
 //
 // A group that has left so comes back so if read-ahead in order runs into it: it is read into a
 // huge page of staging memory, which one call moves to its place. A huge page cannot take the place
@@ -22,40 +22,36 @@ using os::page_bytes;
 /// Whether staging memory has room for a huge page beside others, and the kernel moves it as one.
 bool Pager::moves_whole() const { return uffd_.moves() && limbo_.capacity() >= 2 * huge_pages; }
 
-/// Has the policy name more pages behind the first, as long as they are of the same group; how many
-/// there are then. All of them, or what came in between, are to leave.
-std::size_t Pager::choose_group(std::span<PageNumber, huge_pages> chosen) {
-  std::size_t count = 1;
-  while (count < chosen.size()) {
-    const PageNumber page = table_.evict();
-    if (page == no_page) break;
-    chosen[count++] = page;
-    if (page / huge_pages != chosen[0] / huge_pages) break;
-  }
-  return count;
-}
-
-/// Takes the pages that the policy names from `first` on, of a group that was filled as one, into
-/// limbo; how many were named, and adds to `done` how many have moved.
-std::size_t Pager::displace_group(PageNumber first, std::size_t& done) {
+/// Takes what the policy has named of a group that was filled as one into limbo, but for what has
+/// left meanwhile; how many pages.
+std::size_t Pager::displace_group(const LeavingGroups::Group& group) {
+  if (group.first == no_page) return 0;
   while (limbo_.room_aligned(huge_pages) < huge_pages && drain(batch()) != 0) {
   }
   std::array<PageNumber, huge_pages> chosen;
-  chosen[0] = first;
-  const std::size_t count = choose_group(chosen);
-  std::sort(chosen.begin(), chosen.begin() + count);
-  const bool whole = chosen[0] % huge_pages == 0 && chosen[count - 1] == chosen[0] + huge_pages - 1;
+  std::size_t count = 0;
+  for (PageNumber page = group.first; page < group.first + huge_pages; ++page)
+    if (group.has(page) && table_.state(page) == State::near) chosen[count++] = page;
+  const bool whole = count == huge_pages;
   if (whole) {
     limbo_.align(huge_pages);
     // A table for small pages that is left there would make the kernel split the huge page.
     os::advise(staged(limbo_.next_position()), huge_pages * page_bytes, MADV_DONTNEED);
     control_.add(Count::huge_moves);
   }
-  whole_.remove(first);
+  whole_.remove(group.first);
   const std::size_t moved = displace_all({chosen.data(), count});
-  if (whole && moved == huge_pages) bare_.add(first);
-  done += moved;
-  return count;
+  if (whole && moved == huge_pages) bare_.add(group.first);
+  return moved;
+}
+
+/// What the policy has named and has not left is its again.
+void Pager::let_groups_stay() {
+  for (LeavingGroups::Group group = leaving_.take_oldest(); group.first != no_page;
+       group = leaving_.take_oldest()) {
+    for (PageNumber page = group.first; page < group.first + huge_pages; ++page)
+      if (group.has(page) && table_.state(page) == State::near) table_.refuse(page);
+  }
 }
 
 /// Finishes the oldest pages in limbo if they came there as one; how many.
@@ -80,71 +76,144 @@ bool Pager::comes_whole(PageNumber page) const {
   return !foreign_.overlaps(place(page), place(page + huge_pages));
 }
 
-/// A stream will run into this group, if one begins here, next.
-void Pager::expect_group(PageNumber first) {
-  if (comes_whole(first)) expect(first);
+/// A page of the group has come back, or has other contents: it is not to come as it was.
+void Pager::no_longer_bare(PageNumber page) {
+  if (!bare_.has(page)) return;
+  bare_.remove(page);
+  const auto first = static_cast<PageNumber>(page - page % huge_pages);
+  if (ExpectedGroups::Group* const group = expected_.find(first)) let_go(*group);
 }
 
-void Pager::expect(PageNumber first) {
+/// A stream will run into this group, if one begins here, next. The place of `kept` is not taken.
+void Pager::expect_group(PageNumber first, PageNumber kept) {
+  if (comes_whole(first)) expect(first, kept);
+}
+
+void Pager::expect(PageNumber first, PageNumber kept) {
   if (expected_.find(first) != nullptr) return;
-  PageNumber& expected = expected_.next();
-  if (expected != no_page) expect_no_more(expected);
-  expected = first;
+  ExpectedGroups::Group& group = expected_.next(kept);
+  if (group.first != no_page) expect_no_more(group);
+  expected_.expect(group, first);
   os::advise(place(first), huge_pages * page_bytes, MADV_HUGEPAGE);
 }
 
-void Pager::expect_no_more(PageNumber& expected) {
-  const os::Place begin = place(std::exchange(expected, no_page));
+void Pager::expect_no_more(ExpectedGroups::Group& group) {
+  let_go(group);
+  const os::Place begin = place(std::exchange(group, {}).first);
   const os::Place end = begin + huge_pages * page_bytes;
   if (!foreign_.overlaps(begin, end)) os::advise(begin, end - begin, MADV_NOHUGEPAGE);
+}
+
+/// Reads some of a group that is expected, so that who touches it does not wait for that. False if
+/// nothing is to be read, or there is no room.
+bool Pager::read_expected() {
+  // Threads that bring their pages in themselves have nobody to do so for them.
+  if (faults_as_ == os::Faults::signal) return false;
+  for (;;) {
+    ExpectedGroups::Group* const next = expected_.oldest(
+        [](const ExpectedGroups::Group& group) { return group.read < huge_pages && !group.unfit; });
+    if (next == nullptr) return false;
+    if (!comes_whole(next->first)) {
+      let_go(*next);
+      next->unfit = true;
+    } else if (next->held || hold(*next)) {
+      read_group(*next, most_at_once);
+      return true;
+    } else if (!next->unfit) {
+      return false;
+    }
+  }
+}
+
+/// Gives a group a huge page to be read to. Of near memory, a sixteenth at most waits so.
+bool Pager::hold(ExpectedGroups::Group& group) {
+  constexpr std::uint64_t part = 16;
+  if ((expected_.held() + 1) * huge_pages > budget_.limit() / part) return false;
+  if (!budget_.try_charge(huge_pages)) return false;
+  *os::pointer<volatile char>(incoming(group)) = 0;
+  group.held = true;
+  if (is_huge(incoming(group))) return true;
+  let_go(group);
+  group.unfit = true;
+  return false;
+}
+
+/// What has been read of a group is given up.
+void Pager::let_go(ExpectedGroups::Group& group) {
+  if (!group.held) return;
+  os::advise(incoming(group), huge_pages * page_bytes, MADV_DONTNEED);
+  budget_.release(huge_pages);
+  group.held = false;
+  group.read = 0;
+}
+
+/// The same of all; whether there was any.
+bool Pager::let_go_all() {
+  bool any = false;
+  while (ExpectedGroups::Group* const group =
+             expected_.oldest([](const ExpectedGroups::Group& other) { return other.held; })) {
+    let_go(*group);
+    any = true;
+  }
+  return any;
 }
 
 /// Brings in a group that was expected; how many of its pages came. None if it is to come page by
 /// page.
 std::size_t Pager::bring_group(PageNumber first) {
   if (!comes_whole(first)) return 0;
-  expect_group(static_cast<PageNumber>(first + huge_pages));
-  while (!budget_.try_charge(huge_pages))
-    if (evict() == 0) return 0;
-  *os::pointer<volatile char>(incoming_) = 0;
+  expect_group(static_cast<PageNumber>(first + huge_pages), first);
+  ExpectedGroups::Group& group = *expected_.find(first);
+  const bool ready = group.read == huge_pages;
+  if (!group.held) {
+    while (!budget_.try_charge(huge_pages))
+      if (evict() == 0) return 0;
+    *os::pointer<volatile char>(incoming(group)) = 0;
+    group.held = true;
+  }
   os::Moved moved;
-  if (is_huge(incoming_)) {
-    read_group(first);
-    moved = uffd_.move(place(first), incoming_, huge_pages * page_bytes, os::Waking::at_once);
+  if (ready || is_huge(incoming(group))) {
+    read_group(group, huge_pages);
+    moved = uffd_.move(place(first), incoming(group), huge_pages * page_bytes, os::Waking::at_once);
+  }
+  if (moved.error == -EAGAIN) {
+    again_ = true;
+    return 0;
   }
   const std::size_t done = moved.bytes / page_bytes;
   const bool as_one = done == huge_pages && is_huge(place(first));
-  again_ = again_ || moved.error == -EAGAIN;
+  // What is left, or the table for small pages that what is gone has left.
+  if (!as_one) os::advise(incoming(group), huge_pages * page_bytes, MADV_DONTNEED);
+  group.held = false;
+  bare_.remove(first);
+  expect_no_more(group);
   for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(first + i), i == 0);
   if (as_one) whole_.add(first);
-  if (!again_) {
-    bare_.remove(first);
-    // Others that are expected may have taken its place.
-    if (PageNumber* const expected = expected_.find(first)) expect_no_more(*expected);
-  }
-  // What is left, or the table for small pages that what is gone has left.
-  if (!as_one) os::advise(incoming_, huge_pages * page_bytes, MADV_DONTNEED);
   budget_.release(huge_pages - done);
   control_.add(Count::copies_in, done);
   control_.add(as_one ? Count::huge_ins : Count::split_ins);
+  if (as_one && ready) control_.add(Count::ready_ins);
   return done;
 }
 
-/// Reads a far group to where it comes in.
-void Pager::read_group(PageNumber first) {
-  auto* const to = os::pointer<unsigned char>(incoming_);
-  if (!far_.mapped()) {
-    read_far(first, huge_pages, to);
-    return;
-  }
-  for (std::size_t i = 0; i < huge_pages;) {
-    const auto page = static_cast<PageNumber>(first + i);
-    const Slot slot = table_[page].slot();
-    const std::size_t run = adjacent_slots(page, huge_pages - i);
-    far_.expect(slot + static_cast<Slot>(run) - 1);
-    std::memcpy(to + i * page_bytes, far_.at(slot), run * page_bytes);
-    emulate(run);
-    i += run;
+/// Reads up to `pages` more of a group to where it comes in.
+void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
+  auto* const to = os::pointer<unsigned char>(incoming(group));
+  const std::size_t end = std::min(group.read + pages, huge_pages);
+  while (group.read < end) {
+    const auto page = static_cast<PageNumber>(group.first + group.read);
+    unsigned char* const at = to + group.read * page_bytes;
+    const std::size_t run =
+        far_.mapped() ? adjacent_slots(page, end - group.read) : end - group.read;
+    if (far_.mapped()) {
+      const Slot slot = table_[page].slot();
+      far_.expect(slot + static_cast<Slot>(run) - 1);
+      std::memcpy(at, far_.at(slot), run * page_bytes);
+      emulate(run);
+    } else {
+      read_far(page, run, at);
+    }
+    group.read += run;
   }
 }
 

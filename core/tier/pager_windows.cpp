@@ -46,8 +46,8 @@ void Pager::open_window(PageNumber touched) {
     return;
   expect_fresh(number(end));  // who waits may be there as soon as this is granted
   grant({.begin = page, .end = number(end)});
-  PageNumber* const expected = expected_.find(touched);
-  if (bare && windows_.hold(page) && expected != nullptr) *expected = no_page;
+  ExpectedGroups::Group* const expected = expected_.find(touched);
+  if (bare && windows_.hold(page) && expected != nullptr) *expected = {};
 }
 
 /// A program that fills memory will come to this group next, and is then granted it. Its touch must

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -39,30 +37,6 @@ class WholeGroups {
   }
 
   std::uint64_t* bits_ = nullptr;
-};
-
-/// The groups that streams of read-ahead will run into next, by their first pages; the last of
-/// them.
-class ExpectedGroups {
- public:
-  static constexpr std::size_t most = 8;
-
-  ExpectedGroups() { first_pages_.fill(no_page); }
-
-  /// Where a group stands that has this first page; null if it is not expected.
-  [[nodiscard]] PageNumber* find(PageNumber first) {
-    const auto found = std::find(first_pages_.begin(), first_pages_.end(), first);
-    return found == first_pages_.end() ? nullptr : &*found;
-  }
-  /// The place for the next: free, or of the group that has been expected longest.
-  [[nodiscard]] PageNumber& next() {
-    if (PageNumber* const free = find(no_page)) return *free;
-    return first_pages_[oldest_++ % most];
-  }
-
- private:
-  std::array<PageNumber, most> first_pages_{};
-  std::size_t oldest_ = 0;
 };
 
 }  // namespace nearfar::tier

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "tier/expected_groups.h"
 #include "tier/limbo.h"
 #include "tier/whole_groups.h"
 
@@ -77,21 +78,41 @@ TEST(WholeGroups, AreKnownByAnyOfTheirPages) {
 TEST(ExpectedGroups, AreFoundByTheirFirstPageUntilOthersTakeTheirPlace) {
   ExpectedGroups expected;
   EXPECT_EQ(expected.find(0), nullptr);
-  for (PageNumber i = 0; i < ExpectedGroups::most; ++i) expected.next() = i * huge_pages;
+  for (PageNumber i = 0; i < ExpectedGroups::most; ++i) {
+    ExpectedGroups::Group& place = expected.next(no_page);
+    EXPECT_EQ(place.first, no_page);
+    expected.expect(place, i * huge_pages);
+  }
   for (PageNumber i = 0; i < ExpectedGroups::most; ++i) {
     ASSERT_NE(expected.find(i * huge_pages), nullptr);
-    EXPECT_EQ(*expected.find(i * huge_pages), i * huge_pages);
+    EXPECT_EQ(expected.find(i * huge_pages)->first, i * huge_pages);
   }
-  *expected.find(3 * huge_pages) = no_page;
+  *expected.find(3 * huge_pages) = {};
   EXPECT_EQ(expected.find(3 * huge_pages), nullptr);
-  PageNumber& free = expected.next();
-  EXPECT_EQ(free, no_page);
-  free = 100 * huge_pages;
-  PageNumber& oldest = expected.next();
-  EXPECT_EQ(oldest, 0U);
-  oldest = 101 * huge_pages;
-  EXPECT_EQ(expected.find(0), nullptr);
-  EXPECT_EQ(expected.next(), huge_pages);
+  ExpectedGroups::Group& free = expected.next(no_page);
+  EXPECT_EQ(free.first, no_page);
+  expected.expect(free, 100 * huge_pages);
+  EXPECT_EQ(expected.next(no_page).first, 0U);
+  ExpectedGroups::Group& second = expected.next(0);
+  EXPECT_EQ(second.first, huge_pages);
+  expected.expect(second, 101 * huge_pages);
+  EXPECT_EQ(expected.find(huge_pages), nullptr);
+  EXPECT_EQ(expected.next(0).first, 2 * huge_pages);
+}
+
+TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
+  ExpectedGroups expected;
+  const auto held = [](const ExpectedGroups::Group& group) { return group.held; };
+  EXPECT_EQ(expected.oldest(held), nullptr);
+  for (PageNumber i = 0; i < 4; ++i) expected.expect(expected.next(no_page), i * huge_pages);
+  EXPECT_EQ(expected.oldest(held), nullptr);
+  expected.find(3 * huge_pages)->held = true;
+  expected.find(2 * huge_pages)->held = true;
+  EXPECT_EQ(expected.held(), 2U);
+  EXPECT_EQ(expected.oldest(held)->first, 2 * huge_pages);
+  expected.expect(*expected.find(2 * huge_pages), 9 * huge_pages);  // nothing is left of the other
+  EXPECT_EQ(expected.held(), 1U);
+  EXPECT_EQ(expected.oldest(held)->first, 3 * huge_pages);
 }
 
 TEST(Limbo, AlignsWhatComesNextAndLosesNothingBeforeIt) {

@@ -48,6 +48,7 @@ COUNTS = (
     "window_touches",
     "huge_moves",
     "huge_ins",
+    "ready_ins",
     "split_ins",
     "followed",
 )
