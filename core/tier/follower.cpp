@@ -12,6 +12,8 @@ void Follower::start(int faults) {
   placement_ = {};
   wanted_ = Where::anywhere;
   since_look_ = 0;
+  alone_ = 0;
+  alone_thread_ = 0;
   last_learnt_ = 0;
   trusted_until_ = 0;
   others_fault_ = false;
@@ -57,7 +59,11 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
     placement_.moves();
     return kept_on_.load() != 0;
   }
-  const Where where = placement_.learnt(now, faults, ahead);
+  alone_ = thread == alone_thread_ ? alone_ + 1 : 0;
+  alone_thread_ = thread;
+  const bool alone = alone_ >= alone_for && !others_fault_;
+  const std::uint64_t ran = placement_.tries() && alone ? os::run_ns(thread) : 0;
+  const Where where = placement_.learnt(now, ran, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
   const bool more = others_fault_ && where == Where::behind;

@@ -70,6 +70,7 @@ class Follower {
  private:
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 1024;
+  static constexpr std::size_t alone_for = 128;  ///< times in a row that only one thread faults
   static constexpr int preferred_by = 2;  ///< steps of niceness
   static constexpr std::uint64_t tick_ns = 20'000'000;
   static constexpr std::uint64_t first_look_ns = 5'000'000;  ///< after it has been put behind
@@ -97,6 +98,8 @@ class Follower {
   Placement placement_;
   Where wanted_ = Where::anywhere;
   std::size_t since_look_ = 0;
+  std::size_t alone_ = 0;  // times in a row that faults were learnt of, by this thread:
+  int alone_thread_ = 0;
   std::uint64_t last_learnt_ = 0;  // that faults were
   std::uint64_t trusted_until_ = 0;  // who faults to run where it did
   bool others_fault_ = false;  // than those that were known

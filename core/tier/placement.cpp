@@ -12,15 +12,21 @@ std::size_t index(Where where) { return static_cast<std::size_t>(where); }
 
 }  // namespace
 
-Where Placement::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
+Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults,
+                        std::size_t ahead) {
   // From one time to the next, those are served that were learnt of at the first.
   if (last_faults_ != 0 && so_far_ >= left_out) {
     served_.faults += last_faults_;
     served_.pages += last_faults_ + ahead;
-    served_.ns += std::min(now - last_, longest_ns * (last_faults_ + ahead / longest_run));
+    const std::uint64_t passed = now - last_;
+    const std::uint64_t most = longest_ns * (last_faults_ + ahead / longest_run);
+    const bool known = ran != 0 && last_ran_ != 0;
+    served_.ns += std::min(passed, most);
+    served_.waited_ns += std::min(passed - (known ? std::min(ran - last_ran_, passed) : 0), most);
   }
   so_far_ += last_faults_;
   last_ = now;
+  last_ran_ = ran;
   last_faults_ = faults;
   if (part_ != no_part) {
     try_out(now);
@@ -64,7 +70,7 @@ void Placement::try_out(std::uint64_t now) {
   const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
   Served& took = took_[index(now_at())];
-  if (took.pages == 0 || served_.page_ns() < took.page_ns()) took = served_;
+  if (took.pages == 0 || served_.page_waited_ns() < took.page_waited_ns()) took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
 }
@@ -106,20 +112,21 @@ void Placement::settle(std::uint64_t now) {
   const auto costs = [&](Where way) {
     const Served& took = took_[index(way)];
     if (took.pages == 0) return std::numeric_limits<std::uint64_t>::max();
-    const std::uint64_t ns = took.page_ns();
+    const std::uint64_t ns = took.page_waited_ns();
     return way == Where::anywhere ? ns + ns / another_costs : ns;
   };
   auto found = Where::anywhere;
   for (const Where way : {Where::beside, Where::behind})
     if (costs(way) < costs(found)) found = way;
   const Served& best = took_[index(found)];
-  const std::uint64_t least = best.pages == 0 ? 0 : best.page_ns();
+  const std::uint64_t least = best.pages == 0 ? 0 : best.page_waited_ns();
   std::uint64_t lost = 0;  // by one part in each way, but for those left out
-  for (const Served& took : took_) lost += took.ns - std::min(took.ns, took.pages * least);
+  for (const Served& took : took_)
+    lost += took.waited_ns - std::min(took.waited_ns, took.pages * least);
   lost = 2 * lost * (left_out + compared) / compared;
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
   where_ = found;
-  expected_ns_ = least;
+  expected_ns_ = best.pages == 0 ? 0 : best.page_ns();
   settled_ = now;
   const std::uint64_t worth = std::max(lost * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);

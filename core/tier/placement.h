@@ -22,8 +22,9 @@ enum class Where : std::uint8_t {
 /// trying.
 ///
 /// A trial serves faults in each way, and in each once more in reverse order, and compares the
-/// times that a fault takes with what lies between it and the next, for each page that came by it:
-/// where a program reads on and on, a fault brings many. Of the two times in a way the shorter
+/// times from a fault to the next in which the thread that faults does not run, or all of them
+/// where it is not known how long it runs; for each page that came by the fault: where a program
+/// reads on and on, a fault brings many. Of the two times in a way the shorter
 /// counts, as it is what others do meanwhile that makes one longer. The way that was fastest before
 /// comes first, so that others which are slower than that are given up soon. What the trial has
 /// lost by the slower ways sets when the next one comes, and each that finds the same as the one
@@ -31,9 +32,12 @@ enum class Where : std::uint8_t {
 /// take many times what they took in the trial, and go on to, another comes at once.
 class Placement {
  public:
-  /// Some faults were learnt of, at `now` in nanoseconds; `ahead` is how many pages have come since
-  /// the last time beside those that were touched. Where to serve those after them.
-  Where learnt(std::uint64_t now, std::size_t faults, std::size_t ahead);
+  /// Some faults were learnt of, at `now` in nanoseconds. `ran` is how long the only thread that
+  /// faults has run in all; 0 if that is not known, or there are several. `ahead` is how many pages
+  /// have come since the last time beside those that were touched. Where to serve those after them.
+  Where learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults, std::size_t ahead);
+  /// Whether it matters now how long threads have run.
+  [[nodiscard]] bool tries() const { return part_ != no_part; }
   /// It is on its way there, and what faults take meanwhile says nothing.
   void moves() { last_faults_ = 0; }
   /// More threads fault than before: what was found for them says little.
@@ -76,7 +80,9 @@ class Placement {
     std::size_t faults = 0;
     std::size_t pages = 0;
     std::uint64_t ns = 0;
+    std::uint64_t waited_ns = 0;  ///< of these, that nobody was known to run who faults
     [[nodiscard]] std::uint64_t page_ns() const { return ns / pages; }
+    [[nodiscard]] std::uint64_t page_waited_ns() const { return waited_ns / pages; }
   };
 
   [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : tried_in(part_); }
@@ -91,6 +97,7 @@ class Placement {
   Where first_ = first_tried;  // of a trial
   std::size_t part_ = no_part;  // of it
   std::uint64_t last_ = 0;  // that faults were learnt of
+  std::uint64_t last_ran_ = 0;
   std::size_t last_faults_ = 0;
   std::size_t so_far_ = 0;  // faults before the first trial, or of this part of one
   Served served_;  // in this part, or where it has settled

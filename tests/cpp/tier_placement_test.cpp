@@ -21,15 +21,21 @@ class Program {
   void faults(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t took = ns_[at(where_)];
-      now_ += took;
+      now_ += took + computes_;
+      ran_ += computes_;
       lost_ += took - *std::min_element(ns_.begin(), ns_.end());
       ++times_[at(where_)];
-      where_ = placement_.learnt(now_, 1, ahead_);
+      where_ = placement_.learnt(now_, ran_, 1, ahead_);
     }
   }
   void become(Times ns, std::size_t ahead = 0) {
     ns_ = ns;
     ahead_ = ahead;
+  }
+  /// From one fault to the next, if that is known.
+  void compute(std::uint64_t ns) {
+    computes_ = ns;
+    if (ran_ == 0) ran_ = 1;
   }
   void pause(std::uint64_t ns) { now_ += ns; }
   void starves() {
@@ -47,6 +53,8 @@ class Program {
 
   Times ns_;
   std::size_t ahead_ = 0;
+  std::uint64_t computes_ = 0;
+  std::uint64_t ran_ = 0;  // 0: not known
   Placement placement_;
   Where where_ = Where::anywhere;
   std::uint64_t now_ = 1'000'000'000;
@@ -216,6 +224,18 @@ TEST(TierPlacement, PausesOfTheProgramDoNotCount) {
   }
   program.faults(4 * part);
   EXPECT_EQ(program.where(), Where::behind);
+}
+
+TEST(TierPlacement, HowLongTheProgramComputesDoesNotCountWhereThatIsKnown) {
+  Program program(quick_to_wake);
+  program.compute(1'000'000);
+  program.faults(Placement::faults_before);
+  for (std::size_t i = 0; i < trial; ++i) {
+    // It computes least where it is served slowest.
+    program.compute(program.where() == Where::anywhere ? 2'000'000 : 50'000);
+    program.faults(1);
+  }
+  EXPECT_EQ(program.where(), Where::anywhere);
 }
 
 TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
