@@ -170,6 +170,7 @@ bool Pager::bring_in(PageNumber page) {
   std::size_t done = fill(page, count, from, true);
   if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, true);  // it left the mapping
   if (done == 0) return false;
+  if (runs_on) came_in_order(page, done);
   const auto next = static_cast<PageNumber>(page + done);
   const bool into_group = runs_on && done == count && comes_whole(next);
   const bool goes_on = done == at_once || (from == State::far && done == count && is_in(next));
@@ -181,7 +182,7 @@ bool Pager::bring_in(PageNumber page) {
 bool Pager::follow_up() {
   if (paused() || kept_) return false;
   const Streams::Part part = streams_.next_part();
-  if (part.count == 0) return read_expected();
+  if (part.count == 0) return read_expected() || gather();
   std::size_t passed = 0;
   while (passed < part.count && is_in(static_cast<PageNumber>(part.first + passed))) ++passed;
   const auto page = static_cast<PageNumber>(part.first + passed);
@@ -200,7 +201,9 @@ std::size_t Pager::follow(PageNumber page, std::size_t wanted) {
   }
   const std::size_t count = read_ahead(page, wanted, State::far, true);
   expect_group(static_cast<PageNumber>(page + count));
-  return fill(page, count, State::far, false);
+  const std::size_t done = fill(page, count, State::far, false);
+  came_in_order(page, done);
+  return done;
 }
 
 /// How many pages from `page` on to bring in, of up to `wanted`; not into a group that comes whole,

@@ -278,6 +278,8 @@ class Pager {
   bool let_go_all();
   void read_group(ExpectedGroups::Group& group, std::size_t pages);
   void no_longer_bare(PageNumber page);
+  void came_in_order(PageNumber page, std::size_t count);
+  bool gather();
   [[nodiscard]] os::Place incoming(const ExpectedGroups::Group& group) const {
     return incoming_ + expected_.index(group) * huge_pages * os::page_bytes;
   }
@@ -331,6 +333,7 @@ class Pager {
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
   WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
+  PageNumber gathered_ = no_page;  // a group that has come in order, in small pages
   LeavingGroups leaving_;
   ExpectedGroups expected_;
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come

@@ -217,6 +217,34 @@ void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
   }
 }
 
+/// A stream has brought in so many pages from this one on.
+void Pager::came_in_order(PageNumber page, std::size_t count) {
+  const std::size_t end = (page + count) / huge_pages * huge_pages;
+  if (end > page && end >= huge_pages && moves_whole())
+    gathered_ = static_cast<PageNumber>(end - huge_pages);
+}
+
+/// Makes a huge page of a group that has come in order, in small ones, so that the next time it
+/// leaves and comes as one. False if there is none, or it cannot be.
+bool Pager::gather() {
+  const PageNumber first = std::exchange(gathered_, no_page);
+  if (first == no_page || !huge_ || has_forked_ || whole_.has(first)) return false;
+  for (PageNumber page = first; page < first + huge_pages; ++page)
+    if (table_.state(page) != State::near) return false;
+  const os::Place begin = place(first);
+  constexpr std::size_t length = huge_pages * page_bytes;
+  if (foreign_.overlaps(begin, begin + length) || !budget_.try_charge(huge_pages)) return false;
+  constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
+  os::advise(begin, length, MADV_HUGEPAGE);
+  const bool done = os::advise(begin, length, madv_collapse) == 0;
+  os::advise(begin, length, MADV_NOHUGEPAGE);
+  budget_.release(huge_pages);
+  if (!done) return false;
+  whole_.add(first);
+  control_.add(Count::gathered);
+  return true;
+}
+
 /// Whether 2 MiB of memory are one page.
 bool Pager::is_huge(os::Place at) const {
   std::array<os::PageMap::Run, 1> run;

@@ -208,7 +208,7 @@ TEST(TierPlacement, FaultsThatAreLearntOfTogetherAreSharedOut) {
   for (std::size_t i = 0; i < 100'000; ++i) {
     const std::size_t batch = i % 2 == 0 ? 8 : 1;
     faults[static_cast<std::size_t>(where)] += batch;
-    where = placement.learnt(now, batch, 0);
+    where = placement.learnt(now, 0, batch, 0);
     now += batch * (where == Where::beside ? 9'000 : 10'000);
   }
   EXPECT_GT(faults[1], 9 * (faults[0] + faults[2]));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tier/expected_groups.h"
+#include "tier/leaving_groups.h"
 #include "tier/limbo.h"
 #include "tier/whole_groups.h"
 
@@ -113,6 +114,37 @@ TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
   expected.expect(*expected.find(2 * huge_pages), 9 * huge_pages);  // nothing is left of the other
   EXPECT_EQ(expected.held(), 1U);
   EXPECT_EQ(expected.oldest(held)->first, 3 * huge_pages);
+}
+
+TEST(LeavingGroups, AGroupLeavesWhenAllOfItHasBeenNamedInWhateverOrder) {
+  LeavingGroups leaving;
+  for (PageNumber i = 0; i < huge_pages - 1; ++i) {
+    EXPECT_EQ(leaving.name(5 * huge_pages + (i * 5 + 3) % huge_pages).first, no_page);
+    EXPECT_EQ(leaving.name(9 * huge_pages + i).first, no_page);
+  }
+  EXPECT_EQ(leaving.name(9 * huge_pages + 7).first, no_page);  // again
+  leaving.came_back(9 * huge_pages + 8);
+  EXPECT_EQ(leaving.name(10 * huge_pages - 1).first, no_page);  // one is missing
+  const LeavingGroups::Group last = leaving.name(9 * huge_pages + 8);
+  EXPECT_EQ(last.first, 9 * huge_pages);
+  EXPECT_EQ(last.count, huge_pages);
+  EXPECT_TRUE(last.has(9 * huge_pages));
+  EXPECT_FALSE(last.has(10 * huge_pages));
+  EXPECT_EQ(leaving.take_oldest().count, huge_pages - 1);
+  EXPECT_EQ(leaving.take_oldest().first, no_page);
+}
+
+TEST(LeavingGroups, WhatHasWaitedLongestGivesWay) {
+  LeavingGroups leaving;
+  EXPECT_EQ(leaving.name(3).first, no_page);
+  EXPECT_EQ(leaving.name(huge_pages).first, no_page);
+  EXPECT_EQ(leaving.name(4).first, no_page);
+  const LeavingGroups::Group first = leaving.name(2 * huge_pages + 1);
+  EXPECT_EQ(first.first, 0U);
+  EXPECT_EQ(first.count, 2U);
+  EXPECT_TRUE(first.has(3) && first.has(4) && !first.has(5));
+  EXPECT_EQ(leaving.take_oldest().first, huge_pages);
+  EXPECT_EQ(leaving.take_oldest().first, 2 * huge_pages);
 }
 
 TEST(Limbo, AlignsWhatComesNextAndLosesNothingBeforeIt) {

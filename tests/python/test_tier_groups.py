@@ -12,7 +12,7 @@ from tiered import MIB, PROGRAMS, Tiered, compiled, needs_huge, needs_tier, run_
 
 pytestmark = [needs_tier, needs_huge]
 CASES = (
-    "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "forked",
+    "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "rewritten", "forked",
     "written", "written-first", "threads", "parts", "counted",
 )  # fmt: skip
 
@@ -68,6 +68,19 @@ def test_every_page_but_the_first_is_counted_as_read_ahead(tmp_path: Path, group
     counts = ran(tmp_path, groups, "counted").counts
     assert counts["huge_ins"] * 511 < counts["read_ahead"]
     assert counts["read_ahead_hits"] > 0.9 * counts["read_ahead"]
+
+
+def test_what_streams_run_into_has_been_read_before_it_is_touched(
+    tmp_path: Path, groups: Path
+) -> None:
+    counts = ran(tmp_path, groups, "waited").counts
+    # Of the groups that this waits before, one in four, most.
+    assert counts["ready_ins"] > counts["huge_ins"] / 8
+    assert counts["near_peak_bytes"] <= 64 * MIB
+
+
+def test_what_came_in_small_pages_in_order_is_gathered(tmp_path: Path, groups: Path) -> None:
+    assert ran(tmp_path, groups, "middle").counts["gathered"] > 0
 
 
 def test_what_is_read_backwards_comes_back_page_by_page(tmp_path: Path, groups: Path) -> None:

@@ -50,6 +50,7 @@ COUNTS = (
     "huge_ins",
     "ready_ins",
     "split_ins",
+    "gathered",
     "followed",
 )
 

@@ -93,6 +93,19 @@ static void protect_half(size_t first) {
 
 static void touch_the_middle(size_t first) { check_page("a page in the middle", first + 300); }
 
+/* When all of it has been read ahead, a page of it is brought in, written, and leaves again. */
+static void rewrite_the_middle(size_t first) {
+  usleep(3000);
+  write_page(first + 300, 7);
+  for (size_t i = 2 * GROUP; i < PAGES; ++i) check_page("other memory", (first + i) % PAGES);
+}
+
+/* Nothing but time, in which it is read ahead. */
+static void wait_before(size_t first) {
+  (void)first;
+  usleep(3000);
+}
+
 static void fork_before(size_t first) {
   if (first % (16 * GROUP) != 0) return;
   const pid_t child = fork();
@@ -178,6 +191,8 @@ int main(int words, char** word) {
       {"moved", move_half, NULL},
       {"protected", protect_half, NULL},
       {"middle", touch_the_middle, NULL},
+      {"rewritten", rewrite_the_middle, NULL},
+      {"waited", wait_before, NULL},
       {"forked", fork_before, NULL},
       {"written", NULL, written},
       {"written-first", NULL, written_first},
