@@ -12,8 +12,8 @@ from tiered import MIB, PROGRAMS, Tiered, compiled, needs_huge, needs_tier, run_
 
 pytestmark = [needs_tier, needs_huge]
 CASES = (
-    "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "rewritten", "forked",
-    "written", "written-first", "threads", "parts", "counted",
+    "given-back", "own-madvise", "mapped-anew", "moved", "protected", "middle", "rewritten",
+    "forked", "written", "written-first", "threads", "parts", "counted",
 )  # fmt: skip
 
 
