@@ -17,6 +17,7 @@ class ExpectedGroups {
     std::uint64_t since = 0;
     std::size_t read = 0;  ///< of its pages, in order
     bool held = false;  ///< it has a huge page of staging memory, which is charged
+    std::uint64_t held_since = 0;  ///< in faults
     bool unfit = false;  ///< it cannot have one
   };
   /// One for each stream (streams.h), and one for that which runs into its group just now.

@@ -276,6 +276,7 @@ class Pager {
   [[nodiscard]] bool hold(ExpectedGroups::Group& group);
   void let_go(ExpectedGroups::Group& group);
   bool let_go_all();
+  bool expect_old_no_more();
   void read_group(ExpectedGroups::Group& group, std::size_t pages);
   void no_longer_bare(PageNumber page);
   void came_in_order(PageNumber page, std::size_t count);

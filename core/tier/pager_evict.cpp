@@ -79,7 +79,7 @@ bool Pager::more_room(int& naps) {
 /// One step of eviction: a batch into limbo, and when that is full, a batch out of it. How many
 /// pages made progress.
 std::size_t Pager::evict() {
-  if (give_windows_back()) return 1;
+  if (give_windows_back() || expect_old_no_more()) return 1;
   const std::size_t room = limbo_.capacity() - limbo_.span();
   const std::size_t wanted = batch();
   const std::size_t displaced = displace(room < wanted ? room : wanted);
@@ -109,13 +109,13 @@ std::size_t Pager::displace(std::size_t most) {
         chosen[count++] = page;
       }
     }
-    if (count == 0 && group.first == no_page) group = leaving_.take_oldest();
     if (count == 0 && group.first == no_page) break;
     // In the order of addresses, so that those side by side are moved at once.
     std::sort(chosen.begin(), chosen.begin() + count);
     done += displace_all({chosen.data(), count});
     done += displace_group(group);
   }
+  if (done == 0 && most != 0) done = displace_group(leaving_.take_oldest());
   return done;
 }
 

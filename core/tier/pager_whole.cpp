@@ -132,6 +132,7 @@ bool Pager::hold(ExpectedGroups::Group& group) {
   if (!budget_.try_charge(huge_pages)) return false;
   *os::pointer<volatile char>(incoming(group)) = 0;
   group.held = true;
+  group.held_since = faults_;
   if (is_huge(incoming(group))) return true;
   let_go(group);
   group.unfit = true;
@@ -147,7 +148,17 @@ void Pager::let_go(ExpectedGroups::Group& group) {
   group.read = 0;
 }
 
-/// The same of all; whether there was any.
+/// A group that nobody has run into for many faults is expected no more; false if there is none.
+bool Pager::expect_old_no_more() {
+  constexpr std::uint64_t many = 4096;
+  ExpectedGroups::Group* const old = expected_.oldest([this](const ExpectedGroups::Group& group) {
+    return group.held && faults_ - group.held_since > many;
+  });
+  if (old != nullptr) expect_no_more(*old);
+  return old != nullptr;
+}
+
+/// What has been read of any is given up; whether there was some.
 bool Pager::let_go_all() {
   bool any = false;
   while (ExpectedGroups::Group* const group =
