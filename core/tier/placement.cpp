@@ -21,8 +21,10 @@ Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults
     const std::uint64_t passed = now - last_;
     const std::uint64_t most = longest_ns * (last_faults_ + ahead / longest_run);
     const bool known = ran != 0 && last_ran_ != 0;
+    const std::uint64_t ran_ns = known ? std::min(ran - last_ran_, passed) : 0;
     served_.ns += std::min(passed, most);
-    served_.waited_ns += std::min(passed - (known ? std::min(ran - last_ran_, passed) : 0), most);
+    served_.ran_ns += ran_ns;
+    served_.waited_ns += std::min(passed - ran_ns, most);
   }
   so_far_ += last_faults_;
   last_ = now;
@@ -70,7 +72,8 @@ void Placement::try_out(std::uint64_t now) {
   const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
   Served& took = took_[index(now_at())];
-  if (took.pages == 0 || served_.page_waited_ns() < took.page_waited_ns()) took = served_;
+  if (took.pages == 0 || served_.waits(took.ran_ns != 0) < took.waits(served_.ran_ns != 0))
+    took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
 }
@@ -109,20 +112,23 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
 }
 
 void Placement::settle(std::uint64_t now) {
+  const bool all_known = std::all_of(took_.begin(), took_.end(), [](const Served& took) {
+    return took.pages == 0 || took.ran_ns != 0;
+  });
   const auto costs = [&](Where way) {
     const Served& took = took_[index(way)];
-    if (took.pages == 0) return std::numeric_limits<std::uint64_t>::max();
-    const std::uint64_t ns = took.page_waited_ns();
-    return way == Where::anywhere ? ns + ns / another_costs : ns;
+    if (took.pages == 0) return std::numeric_limits<double>::max();
+    const double waits = took.waits(all_known);
+    return way == Where::anywhere ? waits + waits / another_costs : waits;
   };
   auto found = Where::anywhere;
   for (const Where way : {Where::beside, Where::behind})
     if (costs(way) < costs(found)) found = way;
   const Served& best = took_[index(found)];
-  const std::uint64_t least = best.pages == 0 ? 0 : best.page_waited_ns();
+  const double least = best.pages == 0 ? 0 : best.waits(all_known);
   std::uint64_t lost = 0;  // by one part in each way, but for those left out
   for (const Served& took : took_)
-    lost += took.waited_ns - std::min(took.waited_ns, took.pages * least);
+    lost += took.waited_ns - std::min(took.waited_ns, took.at(least, all_known));
   lost = 2 * lost * (left_out + compared) / compared;
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
   where_ = found;

@@ -21,10 +21,10 @@ enum class Where : std::uint8_t {
 /// that runs behind it. And who runs behind everybody may starve. None of this can be known but by
 /// trying.
 ///
-/// A trial serves faults in each way, and in each once more in reverse order, and compares the
-/// times from a fault to the next in which the thread that faults does not run, or all of them
-/// where it is not known how long it runs; for each page that came by the fault: where a program
-/// reads on and on, a fault brings many. Of the two times in a way the shorter
+/// A trial serves faults in each way, and in each once more in reverse order, and compares for how
+/// long the thread that faults does not run while it runs for so long. Where that is not known, or
+/// several fault, it compares all of the time from a fault to the next, for each page that came by
+/// it: where a program reads on and on, a fault brings many. Of the two times in a way the shorter
 /// counts, as it is what others do meanwhile that makes one longer. The way that was fastest before
 /// comes first, so that others which are slower than that are given up soon. What the trial has
 /// lost by the slower ways sets when the next one comes, and each that finds the same as the one
@@ -80,9 +80,19 @@ class Placement {
     std::size_t faults = 0;
     std::size_t pages = 0;
     std::uint64_t ns = 0;
-    std::uint64_t waited_ns = 0;  ///< of these, that nobody was known to run who faults
+    std::uint64_t ran_ns = 0;  ///< who faults, as far as is known
+    std::uint64_t waited_ns = 0;  ///< the rest
     [[nodiscard]] std::uint64_t page_ns() const { return ns / pages; }
-    [[nodiscard]] std::uint64_t page_waited_ns() const { return waited_ns / pages; }
+    /// How long it waits for so long as it runs, if that is `known`; else for a page.
+    [[nodiscard]] double waits(bool known) const {
+      const bool by_run = known && ran_ns != 0;
+      return static_cast<double>(waited_ns) / static_cast<double>(by_run ? ran_ns : pages);
+    }
+    /// What it would have waited at that rate.
+    [[nodiscard]] std::uint64_t at(double rate, bool known) const {
+      const bool by_run = known && ran_ns != 0;
+      return static_cast<std::uint64_t>(rate * static_cast<double>(by_run ? ran_ns : pages));
+    }
   };
 
   [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : tried_in(part_); }
