@@ -61,7 +61,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   }
   alone_ = thread == alone_thread_ ? alone_ + 1 : 0;
   alone_thread_ = thread;
-  const bool alone = alone_ >= alone_for && !others_fault_;
+  const bool alone = alone_ >= alone_for;
   const std::uint64_t ran = placement_.tries() && alone ? os::run_ns(thread) : 0;
   const Where where = placement_.learnt(now, ran, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;

@@ -72,8 +72,8 @@ void Placement::try_out(std::uint64_t now) {
   const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
   Served& took = took_[index(now_at())];
-  if (took.pages == 0 || served_.waits(took.ran_ns != 0) < took.waits(served_.ran_ns != 0))
-    took = served_;
+  const bool by_run = took.runs_long() && served_.runs_long();
+  if (took.pages == 0 || served_.costs(by_run) < took.costs(by_run)) took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
 }
@@ -112,23 +112,22 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
 }
 
 void Placement::settle(std::uint64_t now) {
-  const bool all_known = std::all_of(took_.begin(), took_.end(), [](const Served& took) {
-    return took.pages == 0 || took.ran_ns != 0;
+  const bool by_run = std::all_of(took_.begin(), took_.end(), [](const Served& took) {
+    return took.pages == 0 || took.runs_long();
   });
   const auto costs = [&](Where way) {
     const Served& took = took_[index(way)];
     if (took.pages == 0) return std::numeric_limits<double>::max();
-    const double waits = took.waits(all_known);
-    return way == Where::anywhere ? waits + waits / another_costs : waits;
+    const double cost = took.costs(by_run);
+    return way == Where::anywhere ? cost + cost / another_costs : cost;
   };
   auto found = Where::anywhere;
   for (const Where way : {Where::beside, Where::behind})
     if (costs(way) < costs(found)) found = way;
   const Served& best = took_[index(found)];
-  const double least = best.pages == 0 ? 0 : best.waits(all_known);
+  const double least = best.pages == 0 ? 0 : best.costs(by_run);
   std::uint64_t lost = 0;  // by one part in each way, but for those left out
-  for (const Served& took : took_)
-    lost += took.waited_ns - std::min(took.waited_ns, took.at(least, all_known));
+  for (const Served& took : took_) lost += took.lost(least, by_run);
   lost = 2 * lost * (left_out + compared) / compared;
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
   where_ = found;

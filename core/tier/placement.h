@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +22,10 @@ enum class Where : std::uint8_t {
 /// that runs behind it. And who runs behind everybody may starve. None of this can be known but by
 /// trying.
 ///
-/// A trial serves faults in each way, and in each once more in reverse order, and compares for how
-/// long the thread that faults does not run while it runs for so long. Where that is not known, or
-/// several fault, it compares all of the time from a fault to the next, for each page that came by
-/// it: where a program reads on and on, a fault brings many. Of the two times in a way the shorter
+/// A trial serves faults in each way, and in each once more in reverse order, and compares the
+/// times from a fault to the next, for each page that came by it: where a program reads on and on,
+/// a fault brings many. Where one thread faults that runs for long in between, which varies, it
+/// compares how long that waits for so long as it runs. Of the two times in a way the shorter
 /// counts, as it is what others do meanwhile that makes one longer. The way that was fastest before
 /// comes first, so that others which are slower than that are given up soon. What the trial has
 /// lost by the slower ways sets when the next one comes, and each that finds the same as the one
@@ -52,6 +53,7 @@ class Placement {
   static constexpr std::uint64_t ns_before = 3'000'000;  ///< if they do not take so long before
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
+  static constexpr std::uint64_t long_ns = 100'000;  ///< from a fault to the next
   static constexpr std::uint64_t longest_ns =
       1'000'000;  ///< more for a fault, or 32 pages behind it, is a pause
   /// A part is over when it has taken so many times what all of it took in the best way before, in
@@ -83,16 +85,19 @@ class Placement {
     std::uint64_t ran_ns = 0;  ///< who faults, as far as is known
     std::uint64_t waited_ns = 0;  ///< the rest
     [[nodiscard]] std::uint64_t page_ns() const { return ns / pages; }
-    /// How long it waits for so long as it runs, if that is `known`; else for a page.
-    [[nodiscard]] double waits(bool known) const {
-      const bool by_run = known && ran_ns != 0;
-      return static_cast<double>(waited_ns) / static_cast<double>(by_run ? ran_ns : pages);
+    /// Whether who faults does much else, so that what a fault costs itself is little.
+    [[nodiscard]] bool runs_long() const { return ran_ns > long_ns * faults; }
+    /// How long it waits for so long as it runs; or all of the time for a page.
+    [[nodiscard]] double costs(bool by_run) const {
+      return static_cast<double>(by_run ? waited_ns : ns) / static_cast<double>(units(by_run));
     }
-    /// What it would have waited at that rate.
-    [[nodiscard]] std::uint64_t at(double rate, bool known) const {
-      const bool by_run = known && ran_ns != 0;
-      return static_cast<std::uint64_t>(rate * static_cast<double>(by_run ? ran_ns : pages));
+    /// Of the time, what it took more than at this cost.
+    [[nodiscard]] std::uint64_t lost(double cost, bool by_run) const {
+      const auto least = static_cast<std::uint64_t>(cost * static_cast<double>(units(by_run)));
+      const std::uint64_t all = by_run ? waited_ns : ns;
+      return all - std::min(all, least);
     }
+    [[nodiscard]] std::uint64_t units(bool by_run) const { return by_run ? ran_ns : pages; }
   };
 
   [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : tried_in(part_); }

@@ -228,11 +228,11 @@ TEST(TierPlacement, PausesOfTheProgramDoNotCount) {
 
 TEST(TierPlacement, HowLongTheProgramComputesDoesNotCountWhereThatIsKnown) {
   Program program(quick_to_wake);
-  program.compute(20'000);
+  program.compute(150'000);
   program.faults(Placement::faults_before);
   for (std::size_t i = 0; i < trial; ++i) {
     // It computes least where it is served slowest.
-    program.compute(program.where() == Where::anywhere ? 200'000 : 5'000);
+    program.compute(program.where() == Where::anywhere ? 900'000 : 150'000);
     program.faults(1);
   }
   EXPECT_EQ(program.where(), Where::anywhere);
