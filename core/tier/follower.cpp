@@ -264,7 +264,7 @@ void Follower::look_after() {
   seen_ = served;
   looked_ = now;
   next_look_ = now + tick_ns;
-  if (slow && does_starve() && may_call()) {
+  if (slow && may_call() && does_starve() && may_call()) {
     if (give_place_back()) starved_.store(true);
   } else if (quiet_ >= longest_quiet && may_call()) {
     if (give_place_back()) rests_.store(true);
@@ -280,7 +280,7 @@ bool Follower::does_starve() {
   const auto waits = [this] {
     pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
     const int last = serves_.load();
-    if (last != 0 && os::is_asleep(stat_of(last))) return true;
+    if (last != 0 && may_call() && os::is_asleep(stat_of(last))) return true;
     return os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
   };
   const std::uint64_t served = served_.load();

@@ -23,10 +23,10 @@ namespace nearfar::tier {
 /// where there is one processor only, or the program has been given another policy.
 ///
 /// The pager's thread works while one of the program's waits, for three quarters of the time where
-/// the program does little but fault. Beside others that want the processor all the time, that
-/// would leave the two together 4/7 of what one of those has, and itself. Two steps of niceness
-/// (1586 : 1024 in the kernel's table of weights) make it 2/3, as two threads have that need not
-/// wait for each other.
+/// the program does little but fault. Beside one other that wants the processor all the time, the
+/// two would have 4/7 of it: the pager's thread as much as that other, and the program's a third of
+/// that. Two steps of niceness (1586 : 1024 in the kernel's table of weights) make it 2/3, as two
+/// threads have that need not wait for each other.
 ///
 /// A program may forbid all of its threads these calls, and be killed for them. So the usher looks
 /// before each whether it has been forbidden any since it started, and then makes none any more.

@@ -273,9 +273,10 @@ class Pager {
   void expect_no_more(ExpectedGroups::Group& group);
   [[nodiscard]] std::size_t bring_group(PageNumber first);
   [[nodiscard]] bool read_expected();
+  [[nodiscard]] bool can_hold() const;
   [[nodiscard]] bool hold(ExpectedGroups::Group& group);
-  void let_go(ExpectedGroups::Group& group);
-  bool let_go_all();
+  void drop_read(ExpectedGroups::Group& group);
+  bool drop_all_read();
   bool expect_old_no_more();
   void read_group(ExpectedGroups::Group& group, std::size_t pages);
   void no_longer_bare(PageNumber page);
@@ -334,7 +335,7 @@ class Pager {
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
   WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
-  PageNumber gathered_ = no_page;  // a group that has come in order, in small pages
+  PageNumber to_gather_ = no_page;  // a group that has come in order, in small pages
   LeavingGroups leaving_;
   ExpectedGroups expected_;
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come

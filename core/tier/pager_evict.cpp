@@ -85,7 +85,7 @@ std::size_t Pager::evict() {
   const std::size_t displaced = displace(room < wanted ? room : wanted);
   const std::size_t done = displaced >= wanted ? displaced : displaced + drain(wanted);
   if (done != 0) return done;
-  if (let_go_all()) return 1;
+  if (drop_all_read()) return 1;
   if (windows_.size() == 0) return 0;
   close_all_windows();
   return 1;

@@ -41,7 +41,7 @@ bool Pager::pause() {
   forking_->waits = false;
   streams_.stop();
   close_all_windows();
-  (void)let_go_all();  // a child does not get them
+  (void)drop_all_read();  // a child does not get them
   constexpr int flags = MAP_SHARED | MAP_ANONYMOUS;
   const long log = os::map(0, sizeof(ForkLog), PROT_READ | PROT_WRITE, flags);
   if (log < 0) {

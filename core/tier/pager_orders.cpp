@@ -31,7 +31,7 @@ void Pager::follow(std::uint32_t generation) {
   const Residence residence = orders.residence.load();
   kept_ = residence != Residence::free;
   if (kept_) streams_.stop();
-  (void)let_go_all();
+  (void)drop_all_read();
   answer.far_pages.store(kept_ ? count_far() : 0);
   bringing_back_ = residence == Residence::kept;
   next_back_ = 0;

@@ -81,7 +81,7 @@ void Pager::no_longer_bare(PageNumber page) {
   if (!bare_.has(page)) return;
   bare_.remove(page);
   const auto first = static_cast<PageNumber>(page - page % huge_pages);
-  if (ExpectedGroups::Group* const group = expected_.find(first)) let_go(*group);
+  if (ExpectedGroups::Group* const group = expected_.find(first)) drop_read(*group);
 }
 
 /// A stream will run into this group, if one begins here, next. The place of `kept` is not taken.
@@ -98,7 +98,7 @@ void Pager::expect(PageNumber first, PageNumber kept) {
 }
 
 void Pager::expect_no_more(ExpectedGroups::Group& group) {
-  let_go(group);
+  drop_read(group);
   const os::Place begin = place(std::exchange(group, {}).first);
   const os::Place end = begin + huge_pages * page_bytes;
   if (!foreign_.overlaps(begin, end)) os::advise(begin, end - begin, MADV_NOHUGEPAGE);
@@ -112,35 +112,37 @@ bool Pager::read_expected() {
   for (;;) {
     ExpectedGroups::Group* const next = expected_.oldest(
         [](const ExpectedGroups::Group& group) { return group.read < huge_pages && !group.unfit; });
-    if (next == nullptr) return false;
-    if (!comes_whole(next->first)) {
-      let_go(*next);
-      next->unfit = true;
-    } else if (next->held || hold(*next)) {
-      read_group(*next, most_at_once);
-      return true;
-    } else if (!next->unfit) {
-      return false;
+    if (next == nullptr || (!next->held && !can_hold())) return false;
+    if (comes_whole(next->first)) {
+      if (!next->held && !budget_.try_charge(huge_pages)) return false;
+      if (next->held || hold(*next)) {
+        read_group(*next, most_at_once);
+        return true;
+      }
     }
+    drop_read(*next);
+    next->unfit = true;
   }
 }
 
-/// Gives a group a huge page to be read to. Of near memory, a sixteenth at most waits so.
-bool Pager::hold(ExpectedGroups::Group& group) {
+/// Whether there is room to read one more group ahead. Of near memory, a sixteenth at most waits
+/// so.
+bool Pager::can_hold() const {
   constexpr std::uint64_t part = 16;
-  if ((expected_.held() + 1) * huge_pages > budget_.limit() / part) return false;
-  if (!budget_.try_charge(huge_pages)) return false;
+  return (expected_.held() + 1) * huge_pages <= budget_.limit() / part &&
+         budget_.free() >= huge_pages;
+}
+
+/// Gives a group memory to be read to, which is charged already; whether that is a huge page.
+bool Pager::hold(ExpectedGroups::Group& group) {
   *os::pointer<volatile char>(incoming(group)) = 0;
   group.held = true;
   group.held_since = faults_;
-  if (is_huge(incoming(group))) return true;
-  let_go(group);
-  group.unfit = true;
-  return false;
+  return is_huge(incoming(group));
 }
 
 /// What has been read of a group is given up.
-void Pager::let_go(ExpectedGroups::Group& group) {
+void Pager::drop_read(ExpectedGroups::Group& group) {
   if (!group.held) return;
   os::advise(incoming(group), huge_pages * page_bytes, MADV_DONTNEED);
   budget_.release(huge_pages);
@@ -159,11 +161,11 @@ bool Pager::expect_old_no_more() {
 }
 
 /// What has been read of any is given up; whether there was some.
-bool Pager::let_go_all() {
+bool Pager::drop_all_read() {
   bool any = false;
   while (ExpectedGroups::Group* const group =
              expected_.oldest([](const ExpectedGroups::Group& other) { return other.held; })) {
-    let_go(*group);
+    drop_read(*group);
     any = true;
   }
   return any;
@@ -176,14 +178,14 @@ std::size_t Pager::bring_group(PageNumber first) {
   expect_group(static_cast<PageNumber>(first + huge_pages), first);
   ExpectedGroups::Group& group = *expected_.find(first);
   const bool ready = group.read == huge_pages;
-  if (!group.held) {
+  bool fit = group.held;
+  if (!fit) {
     while (!budget_.try_charge(huge_pages))
       if (evict() == 0) return 0;
-    *os::pointer<volatile char>(incoming(group)) = 0;
-    group.held = true;
+    fit = hold(group);
   }
   os::Moved moved;
-  if (ready || is_huge(incoming(group))) {
+  if (fit) {
     read_group(group, huge_pages);
     moved = uffd_.move(place(first), incoming(group), huge_pages * page_bytes, os::Waking::at_once);
   }
@@ -214,9 +216,9 @@ void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
   while (group.read < end) {
     const auto page = static_cast<PageNumber>(group.first + group.read);
     unsigned char* const at = to + group.read * page_bytes;
-    const std::size_t run =
-        far_.mapped() ? adjacent_slots(page, end - group.read) : end - group.read;
+    std::size_t run = end - group.read;
     if (far_.mapped()) {
+      run = adjacent_slots(page, run);
       const Slot slot = table_[page].slot();
       far_.expect(slot + static_cast<Slot>(run) - 1);
       std::memcpy(at, far_.at(slot), run * page_bytes);
@@ -232,13 +234,13 @@ void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
 void Pager::came_in_order(PageNumber page, std::size_t count) {
   const std::size_t end = (page + count) / huge_pages * huge_pages;
   if (end > page && end >= huge_pages && moves_whole())
-    gathered_ = static_cast<PageNumber>(end - huge_pages);
+    to_gather_ = static_cast<PageNumber>(end - huge_pages);
 }
 
 /// Makes a huge page of a group that has come in order, in small ones, so that the next time it
 /// leaves and comes as one. False if there is none, or it cannot be.
 bool Pager::gather() {
-  const PageNumber first = std::exchange(gathered_, no_page);
+  const PageNumber first = std::exchange(to_gather_, no_page);
   if (first == no_page || !huge_ || has_forked_ || whole_.has(first)) return false;
   for (PageNumber page = first; page < first + huge_pages; ++page)
     if (table_.state(page) != State::near) return false;

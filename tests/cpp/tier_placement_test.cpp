@@ -238,13 +238,19 @@ TEST(TierPlacement, HowLongTheProgramComputesDoesNotCountWhereThatIsKnown) {
   EXPECT_EQ(program.where(), Where::anywhere);
 }
 
-TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
-  Program program(slow_to_wake);
+/// Has one starve that is best served behind, and its faults take these times from then on; when.
+std::uint64_t starve_behind(Program& program, Times then) {
   program.faults(Placement::faults_before + trial + 1);
   EXPECT_EQ(program.where(), Where::behind);
-  program.become(all_busy);
+  program.become(then);
   const std::uint64_t starved = program.now();
   program.starves();
+  return starved;
+}
+
+TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
+  Program program(slow_to_wake);
+  const std::uint64_t starved = starve_behind(program, all_busy);
   const std::size_t before = program.times(Where::behind);
   program.faults(trial);
   EXPECT_EQ(program.where(), Where::beside);
@@ -258,11 +264,7 @@ TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
 TEST(TierPlacement, WhereItStarvesBehindNoProcessorIsIdleElsewhere) {
   constexpr Times looks_idle{9'000, 14'000, 12'000};  // for a moment
   Program program(slow_to_wake);
-  program.faults(Placement::faults_before + trial + 1);
-  EXPECT_EQ(program.where(), Where::behind);
-  program.become(looks_idle);
-  const std::uint64_t starved = program.now();
-  program.starves();
+  const std::uint64_t starved = starve_behind(program, looks_idle);
   const std::size_t before = program.times(Where::anywhere);
   while (program.now() < starved + Placement::first_out_ns) program.faults(1);
   EXPECT_EQ(program.times(Where::anywhere), before);
