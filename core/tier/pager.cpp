@@ -56,6 +56,7 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   if (!packed_.used()) far_.map(control_.far_slots);
   page_map_.open();
   huge_ = os::has_huge_pages();
+  if (os::merges_pages()) guards_.forbid();
 }
 
 void Pager::runs_in(int thread) {
@@ -118,7 +119,8 @@ bool Pager::fault(os::Place at, os::Touch touch) {
   const bool ours = is_ours(at);
   if (!ours) let_go(at);
   again_ = false;
-  const bool woken = ours && (paused() ? fault_while_forking(number(at)) : serve(number(at)));
+  const bool woken =
+      ours && (paused() ? fault_while_forking(number(at), touch) : serve(number(at), touch));
   if (!woken && again_) return false;
   if (!woken) uffd_.wake(at, page_bytes);
   if (ours && touch == os::Touch::write && table_.state(number(at)) == State::near)
@@ -129,18 +131,18 @@ bool Pager::fault(os::Place at, os::Touch touch) {
 }
 
 /// Whether who waits has been woken: filling a page does it, unless the page was there.
-bool Pager::serve(PageNumber page) {
+bool Pager::serve(PageNumber page, os::Touch touch) {
   if (windows_.hold(page)) return false;  // granted since it was touched
   switch (table_.state(page)) {
     case State::near:
-      return settle(page);
+      return settle(page, touch);
     case State::limbo:
       return take_back(page);
     case State::fresh:
     case State::far:
       break;
   }
-  return bring_in(page);
+  return bring_in(page, touch);
 }
 
 void Pager::use(PageNumber page) {
@@ -148,7 +150,7 @@ void Pager::use(PageNumber page) {
   if (cost != 0) budget_.charge(cost);
 }
 
-bool Pager::bring_in(PageNumber page) {
+bool Pager::bring_in(PageNumber page, os::Touch touch) {
   const State from = table_.state(page);
   if (from == State::fresh) open_window(page);
   if (windows_.hold(page)) return false;  // the kernel brings it in, now that it is not watched
@@ -167,7 +169,8 @@ bool Pager::bring_in(PageNumber page) {
   if (runs_on) expect_group(static_cast<PageNumber>(page + count));
   if (from == State::fresh && run.pages >= longest_run)
     expect_fresh(static_cast<PageNumber>((page / huge_pages + 1) * huge_pages));
-  std::size_t done = fill(page, count, from, true);
+  const os::Guard guard = count == 1 ? guard_for(page, touch) : os::Guard::off;
+  std::size_t done = fill(page, count, from, true, guard);
   if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, true);  // it left the mapping
   if (done == 0) return false;
   if (runs_on) came_in_order(page, done);
@@ -229,7 +232,8 @@ void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t do
 
 /// Makes missing pages resident, of which the first was `touched` or none; how many. None if the
 /// program no longer has them mapped, or none was touched and there is no room.
-std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool touched) {
+std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool touched,
+                        os::Guard guard) {
   const std::size_t table_pages = 2 * table_.most_use();  // a run may be the first in two groups
   if (!touched && !budget_.try_charge(count + table_pages)) return 0;
   if (touched && !reserve(count + table_pages)) {
@@ -238,32 +242,38 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool tou
   }
   std::size_t used = 0;
   for (std::size_t i = 0; i < count; ++i) used += table_.use(static_cast<PageNumber>(page + i));
-  const std::size_t done = copy_in(page, count, from);
-  for (std::size_t i = 0; i < done; ++i)
+  const std::size_t done = copy_in(page, count, from, guard);
+  for (std::size_t i = 0; i < done; ++i) {
     arrived(static_cast<PageNumber>(page + i), touched && i == 0);
+    table_[static_cast<PageNumber>(page + i)].guarded = guard == os::Guard::on;
+  }
+  if (guard == os::Guard::on && done != 0) {
+    guards_.came();
+    control_.add(Count::guarded_ins, done);
+  }
   budget_.release(count + table_pages - done - used);
   return done;
 }
 
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
-std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from) {
-  if (from == State::far && far_.mapped()) return copy_in_mapped(page, count);
+std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from, os::Guard guard) {
+  if (from == State::far && far_.mapped()) return copy_in_mapped(page, count, guard);
   if (from == State::far) read_far(page, count, far_copies);
-  const std::size_t done = put(page, from == State::far ? far_copies : zeros, count);
+  const std::size_t done = put(page, from == State::far ? far_copies : zeros, count, guard);
   control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
   return done;
 }
 
 /// The same for far pages, out of the far file itself, those in adjacent slots at once. The kernel
 /// tells if it cannot be read.
-std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count) {
+std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count, os::Guard guard) {
   std::size_t done = 0;
   for (bool all = true; all && done < count;) {
     const auto from = static_cast<PageNumber>(page + done);
     const Slot slot = table_[from].slot();
     const std::size_t run = adjacent_slots(from, count - done);
     emulate(run);
-    const std::size_t copied = put(from, far_.at(slot), run);
+    const std::size_t copied = put(from, far_.at(slot), run, guard);
     done += copied;
     all = copied == run;
     if (!all) far_.expect(slot + static_cast<Slot>(run) - 1);
@@ -273,9 +283,9 @@ std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count) {
 }
 
 /// Fills missing pages with these contents, and wakes who waits for them; how many.
-std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count) {
+std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count, os::Guard guard) {
   const os::Moved copied =
-      uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once);
+      uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once, guard);
   again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   return copied.bytes / page_bytes;
@@ -308,17 +318,42 @@ void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
   if (table_[page].filled()) drop_slot(table_[page]);
   table_[page].written = false;
+  table_[page].guarded = false;
   no_longer_bare(page);
   leaving_.came_back(page);
   table_.push(page, touched);
 }
 
-/// A fault on a resident page: two threads touched it at once, and it is there. Or the program
-/// has given it back by a system call of its own; then it reads as zeros.
-bool Pager::settle(PageNumber page) {
-  if (put(page, zeros, 1) == 0) return false;
+/// A fault on a resident page: it is guarded. Or two threads touched it at once, and it is there.
+/// Or the program has given it back by a system call of its own; then it reads as zeros.
+bool Pager::settle(PageNumber page, os::Touch touch) {
+  if (table_[page].guarded) return break_guard(page);
+  if (put(page, zeros, 1) == 0) {
+    // The kernel had swapped a guarded page out, and it came back from limbo with its protection.
+    if (touch == os::Touch::write && !again_) uffd_.unprotect(place(page), page_bytes);
+    return false;
+  }
   drop_slot(table_[page]);
   return true;
+}
+
+/// Whether a page that comes in for a touch is guarded: if it last left as it had come.
+os::Guard Pager::guard_for(PageNumber page, os::Touch touch) {
+  const Page& entry = table_[page];
+  const bool may = touch == os::Touch::read && entry.state == State::far && entry.unchanged &&
+                   entry.stored() && uffd_.moves() && uffd_.protects();
+  return may && guards_.pay() ? os::Guard::on : os::Guard::off;
+}
+
+/// Lets writes to a guarded page go on; whether who waits has been woken.
+bool Pager::break_guard(PageNumber page) {
+  const long error = uffd_.unprotect(place(page), page_bytes);
+  again_ = again_ || error == -EAGAIN;
+  if (error == -EAGAIN) return false;
+  table_[page].guarded = false;
+  guards_.broken();
+  control_.add(Count::guards_broken);
+  return error == 0;
 }
 
 bool Pager::take_back(PageNumber page) {
@@ -332,6 +367,7 @@ bool Pager::take_back(PageNumber page) {
   limbo_.remove(position);
   no_longer_bare(page);
   leaving_.came_back(page);
+  table_[page].guarded = false;  // the kernel has moved it without
   table_.take_back(page);
   return true;
 }

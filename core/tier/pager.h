@@ -12,6 +12,7 @@
 #include "tier/expected_groups.h"
 #include "tier/extents.h"
 #include "tier/far_file.h"
+#include "tier/guards.h"
 #include "tier/leaving_groups.h"
 #include "tier/limbo.h"
 #include "tier/os/own_memory.h"
@@ -56,7 +57,9 @@ alignas(
 /// A page leaves in two steps. The kernel moves it, untouched, out of its place into staging
 /// memory ("limbo"); who touches it then gets the same page back. When its turn comes, it is
 /// compared with its copy in the far file, written if it differs, and freed. As nobody can write
-/// to a page in limbo, nothing is lost in between.
+/// to a page in limbo, nothing is lost in between. A page that left without a change the last time
+/// comes in guarded (guards.h), and if it is still that when it leaves, there is nothing to
+/// compare.
 class Pager {
  public:
   Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far);
@@ -189,11 +192,13 @@ class Pager {
   void open();
   void watch();
   void use(PageNumber page);
-  [[nodiscard]] bool serve(PageNumber page);
-  [[nodiscard]] bool bring_in(PageNumber page);
+  [[nodiscard]] bool serve(PageNumber page, os::Touch touch);
+  [[nodiscard]] bool bring_in(PageNumber page, os::Touch touch);
   [[nodiscard]] std::size_t follow(PageNumber page, std::size_t wanted);
-  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, bool touched);
-  [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from);
+  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, bool touched,
+                                 os::Guard guard = os::Guard::off);
+  [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from,
+                                    os::Guard guard = os::Guard::off);
   [[nodiscard]] std::size_t read_ahead(PageNumber page, std::size_t wanted, State from,
                                        bool runs_on) const;
   void count_ahead(const Streams::Run& run, PageNumber page, std::size_t done, std::size_t left,
@@ -206,14 +211,17 @@ class Pager {
     const State state = page < table_.size() ? table_.state(page) : State::fresh;
     return state == State::near || state == State::limbo;
   }
-  [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count);
-  [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count);
+  [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count, os::Guard guard);
+  [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count,
+                                os::Guard guard = os::Guard::off);
   void read_far(PageNumber page, std::size_t count, unsigned char* to);
   void bring_back(os::Place begin, os::Place end, std::uint64_t free);
   [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
   void arrived(PageNumber page, bool touched = true);
-  [[nodiscard]] bool settle(PageNumber page);
+  [[nodiscard]] bool settle(PageNumber page, os::Touch touch);
   bool take_back(PageNumber page);
+  [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch);
+  [[nodiscard]] bool break_guard(PageNumber page);
 
   // Windows: pager_windows.cpp.
   void open_window(PageNumber touched);
@@ -314,7 +322,7 @@ class Pager {
   [[nodiscard]] bool has_elsewhere(os::Place at) const;
 
   // Forking: pager_fork.cpp.
-  [[nodiscard]] bool fault_while_forking(PageNumber page);
+  [[nodiscard]] bool fault_while_forking(PageNumber page, os::Touch touch);
   void adopt(PageNumber page);
   void use_spare();
   void return_spare();
@@ -337,6 +345,7 @@ class Pager {
   WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
   PageNumber to_gather_ = no_page;  // a group that has come in order, in small pages
   LeavingGroups leaving_;
+  Guards guards_;
   ExpectedGroups expected_;
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come
   Children children_;

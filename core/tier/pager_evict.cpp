@@ -152,7 +152,8 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
     run /= 2;
     moved = displaced();
   }
-  if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_) {
+  if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_ &&
+      (!table_[first].guarded || break_guard(first))) {
     // Shared since a fork: as if the program had written to it, the page gets a copy of its own.
     os::advise(place(first), page_bytes, MADV_POPULATE_WRITE);
     moved = staging_uffd_.move(staged(position), place(first), page_bytes);
@@ -210,7 +211,7 @@ void Pager::write_staged(std::size_t position) {
 /// Whether a page must be compared with its copy in the far file to know if that is as it is. Who
 /// wrote to a page at once has written something else, most likely; writing it again does no harm.
 bool Pager::is_compared(PageNumber page) const {
-  return table_[page].stored() && !table_[page].written;
+  return table_[page].stored() && !table_[page].written && !table_[page].guarded;
 }
 
 /// Reads what the far file has of those that are compared, what lies side by side there at once.
@@ -287,6 +288,13 @@ void Pager::write_out(const Leaving& leaving) {
 /// has one, or else to another.
 bool Pager::needs_writing(PageNumber page, const void* contents, const void* far_copy) {
   Page& entry = table_[page];
+  if (entry.guarded) {
+    control_.add(Count::clean_drops);
+    control_.add(Count::guarded_drops);
+    entry.guarded = false;
+    entry.state = State::far;
+    return false;
+  }
   if (all_zeros(contents)) {
     control_.add(Count::zero_drops);
     drop_slot(entry);
@@ -297,8 +305,10 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
   entry.state = State::far;
   if (is_compared(page) && std::memcmp(far_copy, contents, page_bytes) == 0) {
     control_.add(Count::clean_drops);
+    entry.unchanged = true;
     return false;
   }
+  entry.unchanged = false;
   if (entry.stored() && (entry.borrowed || slots_.shared(entry.slot()))) drop_slot(entry);
   return true;
 }

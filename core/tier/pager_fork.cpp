@@ -85,8 +85,8 @@ void Pager::share_slots(Children::Child& child) {
 
 bool Pager::can_serve() const { return !paused() || fork_log_->count.load() < ForkLog::most; }
 
-bool Pager::fault_while_forking(PageNumber page) {
-  if (table_.state(page) == State::near) return settle(page);
+bool Pager::fault_while_forking(PageNumber page, os::Touch touch) {
+  if (table_.state(page) == State::near) return settle(page, touch);
   use_spare();
   const std::uint32_t count = fork_log_->count.load();
   fork_log_->pages[count] = page;
@@ -164,8 +164,10 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   return_spare();
   const auto end = static_cast<PageNumber>(table_.size());
   for (PageNumber page = table_.next_used(0, end); page < end;
-       page = table_.next_used(page + 1, end))
+       page = table_.next_used(page + 1, end)) {
     table_[page].borrowed = table_[page].stored();
+    table_[page].guarded = false;  // a child's memory is not protected
+  }
 }
 
 bool Pager::reap_children() {

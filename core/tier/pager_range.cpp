@@ -75,6 +75,8 @@ Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
   moved.set_slot(old.slot());
   moved.borrowed = old.borrowed;
   moved.written = old.written;
+  moved.guarded = false;
+  moved.unchanged = old.unchanged;
   if (old.state == State::limbo) limbo_.rename(old.position, to);
   moved.position = old.position;
   moved.state = old.state;
@@ -82,6 +84,7 @@ Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
   table_.rename(from, to);
   old.set_slot(no_slot);
   old.borrowed = false;
+  old.guarded = false;
   old.state = State::fresh;
   return Done::yes;
 }

@@ -95,6 +95,11 @@ bool has_huge_pages() noexcept {
          std::strstr(text, "[never]") == nullptr;
 }
 
+bool merges_pages() noexcept {
+  constexpr int get_memory_merge = 68;  // PR_GET_MEMORY_MERGE, since Linux 6.4
+  return call(__NR_prctl, get_memory_merge) == 1;
+}
+
 void fail(const char* what, long error) noexcept {
   char line[512];
   char* end = put(put(line, "nearfar tier: "), what);

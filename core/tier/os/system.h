@@ -95,6 +95,8 @@ void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 
 /// Whether the kernel has transparent huge pages for those who ask for them.
 [[nodiscard]] bool has_huge_pages() noexcept;
+/// Whether it merges this process's equal pages, unasked. It then unprotects them.
+[[nodiscard]] bool merges_pages() noexcept;
 
 /// Writes "nearfar tier: WHAT" to standard error and ends the process.
 [[noreturn]] void fail(const char* what, long error = 0) noexcept;

@@ -62,19 +62,24 @@ long open_descriptor(int& device) noexcept {
 }  // namespace
 
 long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
+  struct Way {
+    bool moves;
+    bool protects;
+  };
   // A descriptor that has refused features takes no others, so each attempt has its own.
-  for (const bool moves : {true, false}) {
+  for (const auto [moves, protects] : {Way{true, true}, Way{true, false}, Way{false, true}}) {
     if (wanted == (moves ? Eviction::copy : Eviction::move)) continue;
     const long opened = open_descriptor(device_);
     if (opened == -EMFILE || opened == -ENFILE) return opened;
     if (opened < 0) return -EPERM;
     descriptor_ = hide(static_cast<int>(opened));
     moves_ = moves;
+    protects_ = protects;
     // Who lets pages leave by being copied drops them from their place, which it would be told of.
     const bool followed = moves && changes == Changes::followed;
     const std::uint64_t signalled = faults == Faults::signal ? UFFD_FEATURE_SIGBUS : 0;
-    if (agree((moves ? feature_move : feature_protect) | (followed ? feature_changes : 0) |
-              signalled | UFFD_FEATURE_THREAD_ID))
+    if (agree((moves ? feature_move : 0) | (protects ? feature_protect : 0) |
+              (followed ? feature_changes : 0) | signalled | UFFD_FEATURE_THREAD_ID))
       return 0;
     close();
   }
@@ -94,7 +99,7 @@ void Uffd::close() noexcept {
 long Uffd::watch(Place at, std::size_t length) const noexcept {
   uffdio_register request{};
   request.range = {.start = at, .len = length};
-  request.mode = UFFDIO_REGISTER_MODE_MISSING | (moves_ ? 0 : UFFDIO_REGISTER_MODE_WP);
+  request.mode = UFFDIO_REGISTER_MODE_MISSING | (protects_ ? UFFDIO_REGISTER_MODE_WP : 0);
   return control(descriptor_, UFFDIO_REGISTER, &request);
 }
 
@@ -123,12 +128,14 @@ long Uffd::unless_changing(long error) const noexcept {
   return error == -ENOENT && changing() ? -EAGAIN : error;
 }
 
-Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking) const noexcept {
+Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking,
+                 Guard guard) const noexcept {
   uffdio_copy request{};
   request.dst = to;
   request.src = place(from);
   request.len = length;
-  request.mode = waking == Waking::later ? UFFDIO_COPY_MODE_DONTWAKE : 0;
+  request.mode = (waking == Waking::later ? UFFDIO_COPY_MODE_DONTWAKE : 0) |
+                 (guard == Guard::on ? UFFDIO_COPY_MODE_WP : 0);
   const long result = control(descriptor_, UFFDIO_COPY, &request);
   if (result == 0) return {length, 0};
   if (request.copy > 0) return {static_cast<std::size_t>(request.copy), result};
@@ -164,10 +171,10 @@ long Uffd::protect(Place at, std::size_t length) const noexcept {
   return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
 }
 
-void Uffd::unprotect(Place at, std::size_t length) const noexcept {
+long Uffd::unprotect(Place at, std::size_t length) const noexcept {
   uffdio_writeprotect request{};
   request.range = {.start = at, .len = length};
-  control(descriptor_, UFFDIO_WRITEPROTECT, &request);
+  return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
 }
 
 }  // namespace nearfar::tier::os

@@ -17,6 +17,9 @@ struct Moved {
 /// Whether filling pages wakes who waits for them, or leaves that to `Uffd::wake`.
 enum class Waking : bool { later, at_once };
 
+/// Whether the next write to pages that are filled waits, too, until they are unprotected.
+enum class Guard : bool { off, on };
+
 /// Whether who changes registered memory waits until that has been read, too.
 enum class Changes : bool { unseen, followed };
 
@@ -85,6 +88,8 @@ class Uffd {
 
   /// Whether pages leave by being moved; else by being copied.
   [[nodiscard]] bool moves() const noexcept { return moves_; }
+  /// Whether pages can be protected.
+  [[nodiscard]] bool protects() const noexcept { return protects_; }
 
   /// From now on touches of missing pages wait, and writes to protected ones.
   [[nodiscard]] long watch(Place at, std::size_t length) const noexcept;
@@ -97,20 +102,20 @@ class Uffd {
   /// Whether a change is under way that has not been read, or has just been.
   [[nodiscard]] bool changing() const noexcept;
 
-  /// Fills missing pages with a copy.
+  /// Fills missing pages with a copy. A guard only where pages can be protected.
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
-                           Waking waking = Waking::later) const noexcept;
-  /// Moves present pages of anonymous memory to where pages are missing, without a copy. If there
-  /// is a page at `to`, it counts as moved, and the error is -EEXIST. -EOPNOTSUPP where pages leave
-  /// by being copied.
+                           Waking waking = Waking::later, Guard guard = Guard::off) const noexcept;
+  /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not
+  /// protected any more. If there is a page at `to`, it counts as moved, and the error is -EEXIST.
+  /// -EOPNOTSUPP where pages leave by being copied.
   [[nodiscard]] Moved move(Place to, Place from, std::size_t length,
                            Waking waking = Waking::later) const noexcept;
   void wake(Place at, std::size_t length) const noexcept;
 
-  /// Writes to these pages wait from now on, where pages leave by being copied. -errno on failure.
+  /// Writes to these pages wait from now on, where pages can be protected. -errno on failure.
   [[nodiscard]] long protect(Place at, std::size_t length) const noexcept;
-  /// They go on, and who waits for them wakes.
-  void unprotect(Place at, std::size_t length) const noexcept;
+  /// They go on, and who waits for them wakes. -EAGAIN while a change has not been read.
+  long unprotect(Place at, std::size_t length) const noexcept;
 
  private:
   [[nodiscard]] bool agree(std::uint64_t features) noexcept;
@@ -118,6 +123,7 @@ class Uffd {
 
   int descriptor_ = -1;
   bool moves_ = true;
+  bool protects_ = true;
   int device_ = -1;  // kept: a program that gives up its rights may fork afterwards
 };
 

@@ -14,12 +14,13 @@ namespace nearfar::tier::preload {
 namespace {
 
 constexpr std::array names = {
-    "faults",         "copies_in",    "copies_out",     "first_touches", "evictions",
-    "second_chances", "clean_drops",  "zero_drops",     "read_ahead",    "read_ahead_hits",
-    "pinned",         "over_budget",  "forks",          "near_peak",     "managed_peak",
-    "unmanaged_peak", "slots_peak",   "stored_peak",    "stall_ns",      "emulated_ns",
-    "delayed_ns",     "filled_drops", "window_touches", "huge_moves",    "huge_ins",
-    "ready_ins",      "split_ins",    "gathered",       "followed",
+    "faults",         "copies_in",   "copies_out",    "first_touches", "evictions",
+    "second_chances", "clean_drops", "zero_drops",    "read_ahead",    "read_ahead_hits",
+    "pinned",         "over_budget", "forks",         "near_peak",     "managed_peak",
+    "unmanaged_peak", "slots_peak",  "stored_peak",   "stall_ns",      "emulated_ns",
+    "delayed_ns",     "guarded_ins", "guards_broken", "guarded_drops", "filled_drops",
+    "window_touches", "huge_moves",  "huge_ins",      "ready_ins",     "split_ins",
+    "gathered",       "followed",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 
@@ -51,7 +52,7 @@ class Text {
   }
 
  private:
-  char text_[2048];
+  char text_[4096];
   std::size_t length_ = 0;
 };
 
