@@ -52,6 +52,10 @@ class Follower {
   /// many pages have come since the last time beside those that were touched. Whether the pager's
   /// thread is kept on a processor.
   bool learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread);
+  /// Whether those that fault often run on the pager's processor, and as soon as they can.
+  [[nodiscard]] bool is_behind() const {
+    return kept_on_.load(std::memory_order_relaxed) != 0 && wanted_ == Where::behind;
+  }
 
   /// No fault is known of. Who is kept beside the thread that faults runs while that waits; so if
   /// it does not wait for a fault, it may have gone to another processor.

@@ -284,8 +284,7 @@ std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count, os::Guard 
 
 /// Fills missing pages with these contents, and wakes who waits for them; how many.
 std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count, os::Guard guard) {
-  const os::Moved copied =
-      uffd_.copy(place(page), contents, count * page_bytes, os::Waking::at_once, guard);
+  const os::Moved copied = uffd_.copy(place(page), contents, count * page_bytes, waking_, guard);
   again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   return copied.bytes / page_bytes;
@@ -358,8 +357,7 @@ bool Pager::break_guard(PageNumber page) {
 
 bool Pager::take_back(PageNumber page) {
   const std::size_t position = table_[page].position;
-  const os::Moved moved =
-      uffd_.move(place(page), staged(position), page_bytes, os::Waking::at_once);
+  const os::Moved moved = uffd_.move(place(page), staged(position), page_bytes, waking_);
   // The kernel moves pages only between writable mappings; the program may have protected this one.
   if (moved.bytes == 0 && put(page, os::pointer(staged(position)), 1) == 0) return false;
   if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);

@@ -86,6 +86,12 @@ class Pager {
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
   [[nodiscard]] bool fault(os::Place at, os::Touch touch);
+  /// From now on who waits is not woken by each page as it comes, but all at once by `wake_all`.
+  void wake_later() { waking_ = os::Waking::later; }
+  void wake_all() {
+    waking_ = os::Waking::at_once;
+    uffd_.wake(region_.base, region_.length);
+  }
   /// Whether the program has managed memory at `at`.
   [[nodiscard]] bool manages(os::Place at) const {
     return is_ours(at / os::page_bytes * os::page_bytes);
@@ -354,6 +360,7 @@ class Pager {
   os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
   os::Faults faults_as_ = os::Faults::wait;
   Strays strays_;
+  os::Waking waking_ = os::Waking::at_once;
   bool again_ = false;  // something could not be done, as messages are to be read first
   os::PageMap page_map_;
   os::OwnMemory own_memory_;  // where pages leave by being copied
