@@ -247,10 +247,7 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool tou
     arrived(static_cast<PageNumber>(page + i), touched && i == 0);
     table_[static_cast<PageNumber>(page + i)].guarded = guard == os::Guard::on;
   }
-  if (guard == os::Guard::on && done != 0) {
-    guards_.came();
-    control_.add(Count::guarded_ins, done);
-  }
+  if (guard == os::Guard::on) control_.add(Count::guarded_ins, done);
   budget_.release(count + table_pages - done - used);
   return done;
 }
@@ -337,7 +334,7 @@ bool Pager::settle(PageNumber page, os::Touch touch) {
 }
 
 /// Whether a page that comes in for a touch is guarded: if it last left as it had come.
-os::Guard Pager::guard_for(PageNumber page, os::Touch touch) {
+os::Guard Pager::guard_for(PageNumber page, os::Touch touch) const {
   const Page& entry = table_[page];
   const bool may = touch == os::Touch::read && entry.state == State::far && entry.unchanged &&
                    entry.stored() && uffd_.moves() && uffd_.protects();
@@ -350,6 +347,7 @@ bool Pager::break_guard(PageNumber page) {
   again_ = again_ || error == -EAGAIN;
   if (error == -EAGAIN) return false;
   table_[page].guarded = false;
+  table_[page].unchanged = false;
   guards_.broken();
   control_.add(Count::guards_broken);
   return error == 0;

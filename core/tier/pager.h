@@ -226,7 +226,7 @@ class Pager {
   void arrived(PageNumber page, bool touched = true);
   [[nodiscard]] bool settle(PageNumber page, os::Touch touch);
   bool take_back(PageNumber page);
-  [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch);
+  [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch) const;
   [[nodiscard]] bool break_guard(PageNumber page);
 
   // Windows: pager_windows.cpp.

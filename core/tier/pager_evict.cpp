@@ -291,6 +291,7 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
   if (entry.guarded) {
     control_.add(Count::clean_drops);
     control_.add(Count::guarded_drops);
+    guards_.held();
     entry.guarded = false;
     entry.state = State::far;
     return false;
@@ -305,9 +306,11 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
   entry.state = State::far;
   if (is_compared(page) && std::memcmp(far_copy, contents, page_bytes) == 0) {
     control_.add(Count::clean_drops);
+    if (entry.unchanged) guards_.held();
     entry.unchanged = true;
     return false;
   }
+  if (entry.unchanged && !entry.written) guards_.broken();
   entry.unchanged = false;
   if (entry.stored() && (entry.borrowed || slots_.shared(entry.slot()))) drop_slot(entry);
   return true;
@@ -333,6 +336,7 @@ void Pager::drop_slot(Page& entry) {
   if (entry.stored() && !entry.borrowed) slots_.release(entry.slot());
   entry.set_slot(no_slot);
   entry.borrowed = false;
+  entry.unchanged = false;
 }
 
 /// A page's contents are gone, wherever they were; what lies in its place is the caller's matter.

@@ -85,6 +85,7 @@ Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
   old.set_slot(no_slot);
   old.borrowed = false;
   old.guarded = false;
+  old.unchanged = false;
   old.state = State::fresh;
   return Done::yes;
 }

@@ -17,6 +17,7 @@
 #include "policy/offline/owned.h"
 #include "tier/budget.h"
 #include "tier/extents.h"
+#include "tier/guards.h"
 #include "tier/limbo.h"
 #include "tier/os/system.h"
 #include "tier/page_table.h"
@@ -390,6 +391,39 @@ TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
   EXPECT_EQ(budget.processes(), Control::most_members);
   budget.end(shared.control->members[7]);
   EXPECT_EQ(budget.prepare_child(), &shared.control->members[7]);
+}
+
+void learn(Guards& guards, std::size_t held, std::size_t broken) {
+  for (std::size_t i = 0; i < held + broken; ++i) {
+    if (i * broken / (held + broken) != (i + 1) * broken / (held + broken)) {
+      guards.broken();
+    } else {
+      guards.held();
+    }
+  }
+}
+
+TEST(Guards, PayWhereFewAreBroken) {
+  Guards guards;
+  EXPECT_TRUE(guards.pay());
+  learn(guards, 93'000, 7'000);
+  EXPECT_TRUE(guards.pay());
+  learn(guards, 80'000, 20'000);
+  EXPECT_FALSE(guards.pay());
+}
+
+TEST(Guards, PayAgainSoonAfterWritingEnds) {
+  Guards guards;
+  learn(guards, 0, 1'000'000);
+  EXPECT_FALSE(guards.pay());
+  learn(guards, 4 * Guards::remembered, 0);
+  EXPECT_TRUE(guards.pay());
+}
+
+TEST(Guards, AreForbidden) {
+  Guards guards;
+  guards.forbid();
+  EXPECT_FALSE(guards.pay());
 }
 
 TEST(TreeBell, RingsHoweverFullItsPipeIs) {

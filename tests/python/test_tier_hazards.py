@@ -204,3 +204,11 @@ def test_a_sleeping_parent_makes_room_for_what_it_spawned(hazard: Hazard) -> Non
 
 def test_a_thread_ends_on_a_stack_that_the_program_gave_it(hazard: Hazard) -> None:
     lost_nothing(hazard("own_stack"))
+
+
+@not_copied
+def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
+    counts = lost_nothing(hazard("guarded")).counts
+    assert counts["guarded_drops"] > 1000
+    assert counts["guards_broken"] > 250
+    assert counts["guarded_ins"] >= counts["guarded_drops"] + counts["guards_broken"]
