@@ -267,8 +267,9 @@ bool Service::serve_faults() {
   std::size_t still = 0;
   bool again = false;
   // Who is woken there runs at once, and the pager's thread again when it faults: twice a switch of
-  // threads for each. Woken together they run one after the other.
-  const bool together = waiting_count_ > 1 && follower_.is_behind();
+  // threads for each. Woken together they run one after the other. Not while forking: a child would
+  // inherit a pager that wakes later.
+  const bool together = waiting_count_ > 1 && follower_.is_behind() && !pager_.paused();
   if (together) pager_.wake_later();
   for (std::size_t i = 0; i < waiting_count_; ++i) {
     const Waiting waiting = waiting_[i];
