@@ -29,6 +29,7 @@ class ExpectedGroups {
       if (group.first == first) return &group;
     return nullptr;
   }
+  [[nodiscard]] const std::array<Group, most>& all() const { return groups_; }
   /// The place for another: free, or of the group that has been expected longest, which is to be
   /// given up first; not that of `kept`.
   [[nodiscard]] Group& next(PageNumber kept) {

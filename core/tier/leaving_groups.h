@@ -6,13 +6,15 @@
 #include <cstdint>
 
 #include "tier/page_table.h"
+#include "tier/streams.h"
 #include "tier/windows.h"
 
 namespace nearfar::tier {
 
 /// Groups that were filled as one, and of which the policy has named some pages. These stay in
 /// their place until it has named all, so that the group leaves as one: a policy that has two
-/// queues takes from each in turn, and from a group, in parts.
+/// queues takes from each in turn, and pages of several groups that came in turn, by as many
+/// streams, leave so.
 class LeavingGroups {
  public:
   struct Group {
@@ -26,8 +28,7 @@ class LeavingGroups {
       return i < huge_pages && (named[i / 64] >> (i % 64) & 1U) != 0;
     }
   };
-  /// One for each queue that policies have, at most.
-  static constexpr std::size_t most = 2;
+  static constexpr std::size_t most = Streams::most;
 
   /// The policy has named this page. The group that leaves now, with all that was named of it, as
   /// that is all of it, or as it has waited longest when another needs its place; empty if none

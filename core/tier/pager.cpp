@@ -39,6 +39,7 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
                most_arrived),
       limit_(control.limit_pages) {
   const std::size_t words = WholeGroups::words(table.size());
+  to_gather_.fill(no_page);
   whole_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
   bare_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
 }
@@ -185,7 +186,7 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
 bool Pager::follow_up() {
   if (paused() || kept_) return false;
   const Streams::Part part = streams_.next_part();
-  if (part.count == 0) return read_expected() || gather();
+  if (part.count == 0) return gather() || read_expected();
   std::size_t passed = 0;
   while (passed < part.count && is_in(static_cast<PageNumber>(part.first + passed))) ++passed;
   const auto page = static_cast<PageNumber>(part.first + passed);

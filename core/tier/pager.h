@@ -282,7 +282,9 @@ class Pager {
   void let_groups_stay();
   [[nodiscard]] std::size_t drain_whole();
   [[nodiscard]] bool comes_whole(PageNumber page) const;
-  void expect_group(PageNumber first, PageNumber kept = no_page);
+  void expect_group(PageNumber from, PageNumber kept = no_page);
+  [[nodiscard]] PageNumber next_whole(PageNumber from) const;
+  [[nodiscard]] bool expect_further();
   void expect(PageNumber first, PageNumber kept = no_page);
   void expect_no_more(ExpectedGroups::Group& group);
   [[nodiscard]] std::size_t bring_group(PageNumber first);
@@ -296,6 +298,7 @@ class Pager {
   void no_longer_bare(PageNumber page);
   void came_in_order(PageNumber page, std::size_t count);
   bool gather();
+  bool gather(PageNumber first);
   [[nodiscard]] os::Place incoming(const ExpectedGroups::Group& group) const {
     return incoming_ + expected_.index(group) * huge_pages * os::page_bytes;
   }
@@ -349,7 +352,9 @@ class Pager {
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
   WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
-  PageNumber to_gather_ = no_page;  // a group that has come in order, in small pages
+  // Groups that have come in order, in small pages: one for each stream.
+  std::array<PageNumber, Streams::most> to_gather_{};
+  std::size_t next_to_gather_ = 0;
   LeavingGroups leaving_;
   Guards guards_;
   ExpectedGroups expected_;

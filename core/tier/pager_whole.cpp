@@ -84,9 +84,35 @@ void Pager::no_longer_bare(PageNumber page) {
   if (ExpectedGroups::Group* const group = expected_.find(first)) drop_read(*group);
 }
 
-/// A stream will run into this group, if one begins here, next. The place of `kept` is not taken.
-void Pager::expect_group(PageNumber first, PageNumber kept) {
-  if (comes_whole(first)) expect(first, kept);
+/// A stream has come to here: it will run into this group next, if one begins here, or into one
+/// behind it, if all between is near. The place of `kept` is not taken.
+void Pager::expect_group(PageNumber from, PageNumber kept) {
+  const PageNumber first = next_whole(from);
+  if (first != no_page) expect(first, kept);
+}
+
+/// The next group from here on that could come back as one, if all before it is near; or `no_page`.
+PageNumber Pager::next_whole(PageNumber from) const {
+  const std::size_t end = std::min(from + Streams::farthest, table_.size());
+  for (PageNumber page = from; page < end; ++page) {
+    if (comes_whole(page)) return page;
+    if (!is_in(page)) break;
+  }
+  return no_page;
+}
+
+/// Expects one more group, behind one that has been read already, as the stream will go on beyond
+/// that; false if there is none, or no room to read it.
+bool Pager::expect_further() {
+  if (!can_hold() || expected_.find(no_page) == nullptr) return false;
+  for (const ExpectedGroups::Group& group : expected_.all()) {
+    if (group.first == no_page || group.read != huge_pages) continue;
+    const PageNumber next = next_whole(static_cast<PageNumber>(group.first + huge_pages));
+    if (next == no_page || expected_.find(next) != nullptr) continue;
+    expect(next);
+    return true;
+  }
+  return false;
 }
 
 void Pager::expect(PageNumber first, PageNumber kept) {
@@ -112,6 +138,7 @@ bool Pager::read_expected() {
   for (;;) {
     ExpectedGroups::Group* const next = expected_.oldest(
         [](const ExpectedGroups::Group& group) { return group.read < huge_pages && !group.unfit; });
+    if (next == nullptr && expect_further()) continue;
     if (next == nullptr || (!next->held && !can_hold())) return false;
     if (comes_whole(next->first)) {
       if (!next->held && !budget_.try_charge(huge_pages)) return false;
@@ -125,10 +152,9 @@ bool Pager::read_expected() {
   }
 }
 
-/// Whether there is room to read one more group ahead. Of near memory, a sixteenth at most waits
-/// so.
+/// Whether there is room to read one more group ahead. Of near memory, an eighth at most waits so.
 bool Pager::can_hold() const {
-  constexpr std::uint64_t part = 16;
+  constexpr std::uint64_t part = 8;
   return (expected_.held() + 1) * huge_pages <= budget_.limit() / part &&
          budget_.free() >= huge_pages;
 }
@@ -233,15 +259,22 @@ void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
 /// A stream has brought in so many pages from this one on.
 void Pager::came_in_order(PageNumber page, std::size_t count) {
   const std::size_t end = (page + count) / huge_pages * huge_pages;
-  if (end > page && end >= huge_pages && moves_whole())
-    to_gather_ = static_cast<PageNumber>(end - huge_pages);
+  if (end <= page || end < huge_pages || !moves_whole()) return;
+  to_gather_[next_to_gather_++ % to_gather_.size()] = static_cast<PageNumber>(end - huge_pages);
 }
 
 /// Makes a huge page of a group that has come in order, in small ones, so that the next time it
-/// leaves and comes as one. False if there is none, or it cannot be.
+/// leaves and comes as one. False if there is none that can be.
 bool Pager::gather() {
-  const PageNumber first = std::exchange(to_gather_, no_page);
-  if (first == no_page || !huge_ || has_forked_ || whole_.has(first)) return false;
+  for (PageNumber& group : to_gather_) {
+    const PageNumber first = std::exchange(group, no_page);
+    if (first != no_page && gather(first)) return true;
+  }
+  return false;
+}
+
+bool Pager::gather(PageNumber first) {
+  if (!huge_ || has_forked_ || whole_.has(first)) return false;
   for (PageNumber page = first; page < first + huge_pages; ++page)
     if (table_.state(page) != State::near) return false;
   const os::Place begin = place(first);

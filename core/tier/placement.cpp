@@ -8,6 +8,8 @@
 namespace nearfar::tier {
 namespace {
 
+constexpr unsigned most_doublings = 10;
+
 std::size_t index(Where where) { return static_cast<std::size_t>(where); }
 
 }  // namespace
@@ -69,7 +71,8 @@ void Placement::try_out(std::uint64_t now) {
   // With as many pages for each of the faults to come.
   const std::uint64_t best_of_part_ns =
       served_.faults == 0 ? 0 : compared * served_.pages / served_.faults * best_ns_;
-  const bool hopeless = best_of_part_ns != 0 && served_.ns > hopeless_if * best_of_part_ns;
+  const bool hopeless =
+      best_of_part_ns != 0 && !served_.runs_long() && served_.ns > hopeless_if * best_of_part_ns;
   if (served_.faults < compared && !hopeless) return;
   Served& took = took_[index(now_at())];
   const bool by_run = took.runs_long() && served_.runs_long();
@@ -111,7 +114,27 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
   if (part_ == no_part) settle(now);
 }
 
+/// The program did one thing while one way was tried, and another while another was.
+void Placement::settle_later(std::uint64_t now) {
+  confidence_ = 1;
+  expected_ns_ = 0;
+  settled_ = now;
+  next_trial_ = now + std::min(soonest_ns << in_vain_, latest_ns);
+  if (in_vain_ < most_doublings) ++in_vain_;
+}
+
 void Placement::settle(std::uint64_t now) {
+  bool any_long = false;
+  bool any_little = false;
+  for (const Served& took : took_) {
+    any_long = any_long || (took.pages != 0 && took.runs_long());
+    any_little = any_little || (took.pages != 0 && took.runs_little());
+  }
+  if (any_long && any_little) {
+    settle_later(now);
+    return;
+  }
+  in_vain_ = 0;
   const bool by_run = std::all_of(took_.begin(), took_.end(), [](const Served& took) {
     return took.pages == 0 || took.runs_long();
   });

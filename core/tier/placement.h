@@ -30,7 +30,9 @@ enum class Where : std::uint8_t {
 /// comes first, so that others which are slower than that are given up soon. What the trial has
 /// lost by the slower ways sets when the next one comes, and each that finds the same as the one
 /// before doubles that: trying costs little however bad the other ways are. Where pages suddenly
-/// take many times what they took in the trial, and go on to, another comes at once.
+/// take many times what they took in the trial, and go on to, another comes at once. A trial in
+/// which the program began or ceased to run for long between faults tells nothing; soon there is
+/// another.
 class Placement {
  public:
   /// Some faults were learnt of, at `now` in nanoseconds. `ran` is how long the only thread that
@@ -54,10 +56,11 @@ class Placement {
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
   static constexpr std::uint64_t long_ns = 100'000;  ///< from a fault to the next
+  static constexpr std::uint64_t little = 4;  ///< so many times less than that is not long
   static constexpr std::uint64_t longest_ns =
       1'000'000;  ///< more for a fault, or 32 pages behind it, is a pause
   /// A part is over when it has taken so many times what all of it took in the best way before, in
-  /// this trial or the last.
+  /// this trial or the last; not where who faults runs for long, as that takes most of the time.
   static constexpr std::uint64_t hopeless_if = 2;
   /// Times what a page took in the trial, and that so many times in a row: a host that gives the
   /// processor to somebody else for once is no reason for another.
@@ -87,6 +90,8 @@ class Placement {
     [[nodiscard]] std::uint64_t page_ns() const { return ns / pages; }
     /// Whether who faults does much else, so that what a fault costs itself is little.
     [[nodiscard]] bool runs_long() const { return ran_ns > long_ns * faults; }
+    /// Whether it does little, or what it does is not known.
+    [[nodiscard]] bool runs_little() const { return little * ran_ns < long_ns * faults; }
     /// How long it waits for so long as it runs; or all of the time for a page.
     [[nodiscard]] double costs(bool by_run) const {
       return static_cast<double>(by_run ? waited_ns : ns) / static_cast<double>(units(by_run));
@@ -107,6 +112,7 @@ class Placement {
   void begin_trial(std::uint64_t now);
   void begin_part(std::size_t part, std::uint64_t now);
   void settle(std::uint64_t now);
+  void settle_later(std::uint64_t now);
 
   Where where_ = Where::anywhere;
   Where first_ = first_tried;  // of a trial
@@ -122,6 +128,7 @@ class Placement {
   std::uint64_t settled_ = 0;
   std::size_t slow_ = 0;  // times in a row that pages took long
   std::uint64_t confidence_ = 1;
+  unsigned in_vain_ = 0;  // trials in a row that told nothing
   std::array<Served, ways> took_{};  // in the better of two parts, by where; 0: not tried
   struct Out {
     std::uint64_t ns = 0;

@@ -248,6 +248,18 @@ std::uint64_t starve_behind(Program& program, Times then) {
   return starved;
 }
 
+TEST(TierPlacement, ATrialTellsNothingInWhichTheProgramBeginsToCompute) {
+  Program program({10'000, 9'000, 8'000});
+  while (program.where() != Placement::first_tried) program.faults(1);
+  program.faults(part);
+  program.become({20'000, 300'000, 300'000});
+  program.compute(1'000'000);
+  program.faults(trial);
+  EXPECT_EQ(program.where(), Where::anywhere);
+  program.faults(Placement::soonest_ns / 1'000'000 + trial);
+  EXPECT_EQ(program.where(), Where::anywhere);
+}
+
 TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
   Program program(slow_to_wake);
   const std::uint64_t starved = starve_behind(program, all_busy);
