@@ -19,6 +19,9 @@ class ExpectedGroups {
     bool held = false;  ///< it has a huge page of staging memory, which is charged
     std::uint64_t held_since = 0;  ///< in faults
     bool unfit = false;  ///< it cannot have one
+    std::size_t passed = 0;  ///< groups that the stream has run into before it
+    bool chained = false;  ///< the stream comes to another first
+    std::uint64_t looked_behind = 0;  ///< in faults, for one to be expected next; 0: never
   };
   /// One for each stream (streams.h), and one for that which runs into its group just now.
   static constexpr std::size_t most = 9;
@@ -29,15 +32,22 @@ class ExpectedGroups {
       if (group.first == first) return &group;
     return nullptr;
   }
-  [[nodiscard]] const std::array<Group, most>& all() const { return groups_; }
-  /// The place for another: free, or of the group that has been expected longest, which is to be
-  /// given up first; not that of `kept`.
+  [[nodiscard]] std::array<Group, most>& all() { return groups_; }
+  /// The place for another: free, or of a group that is to be given up first, of those behind
+  /// another the last, else the one that has been expected longest; not that of `kept`.
   [[nodiscard]] Group& next(PageNumber kept) {
     if (Group* const free = find(no_page)) return *free;
+    Group* last = nullptr;
+    for (Group& group : groups_)
+      if (group.chained && (last == nullptr || group.since > last->since)) last = &group;
+    if (last != nullptr) return *last;
     return *oldest([&](const Group& group) { return group.first != kept; });
   }
   /// What is in that place from now on.
-  void expect(Group& place, PageNumber first) { place = {.first = first, .since = ++clock_}; }
+  void expect(Group& place, PageNumber first, std::size_t passed) {
+    place = {.first = first, .since = ++clock_};
+    place.passed = passed;
+  }
 
   /// The group that has been expected longest of those that the question is true of; null if it is
   /// of none.

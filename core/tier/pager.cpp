@@ -123,7 +123,7 @@ bool Pager::fault(os::Place at, os::Touch touch) {
   const bool woken =
       ours && (paused() ? fault_while_forking(number(at), touch) : serve(number(at), touch));
   if (!woken && again_) return false;
-  if (!woken) uffd_.wake(at, page_bytes);
+  if (!woken) go_on(at, touch);
   if (ours && touch == os::Touch::write && table_.state(number(at)) == State::near)
     table_[number(at)].written = true;
   control_.add(Count::faults);
@@ -167,7 +167,7 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
   const std::size_t at_once = follows ? run.at_once : std::min(run.pages, longest_run);
   const std::size_t count = read_ahead(page, at_once, from, runs_on);
   // Before who waits is woken: it may be there at once.
-  if (runs_on) expect_group(static_cast<PageNumber>(page + count));
+  if (runs_on) expect_group(static_cast<PageNumber>(page + count), 0);
   if (from == State::fresh && run.pages >= longest_run)
     expect_fresh(static_cast<PageNumber>((page / huge_pages + 1) * huge_pages));
   const os::Guard guard = count == 1 ? guard_for(page, touch) : os::Guard::off;
@@ -200,11 +200,11 @@ bool Pager::follow_up() {
 std::size_t Pager::follow(PageNumber page, std::size_t wanted) {
   if (page >= table_.size() || table_.state(page) != State::far) return 0;
   if (comes_whole(page)) {
-    expect_group(page);
+    expect_group(page, 0);
     return 0;
   }
   const std::size_t count = read_ahead(page, wanted, State::far, true);
-  expect_group(static_cast<PageNumber>(page + count));
+  expect_group(static_cast<PageNumber>(page + count), 0);
   const std::size_t done = fill(page, count, State::far, false);
   came_in_order(page, done);
   return done;
@@ -321,25 +321,33 @@ void Pager::arrived(PageNumber page, bool touched) {
   table_.push(page, touched);
 }
 
-/// A fault on a resident page: it is guarded. Or two threads touched it at once, and it is there.
-/// Or the program has given it back by a system call of its own; then it reads as zeros.
+/// A fault on a resident page: it is guarded, and written to. Or two threads touched it at once,
+/// and it is there. Or the program has given it back by a system call of its own; then it reads as
+/// zeros.
 bool Pager::settle(PageNumber page, os::Touch touch) {
-  if (table_[page].guarded) return break_guard(page);
-  if (put(page, zeros, 1) == 0) {
-    // The kernel had swapped a guarded page out, and it came back from limbo with its protection.
-    if (touch == os::Touch::write && !again_) uffd_.unprotect(place(page), page_bytes);
-    return false;
-  }
+  if (table_[page].guarded && touch == os::Touch::write) return break_guard(page);
+  if (put(page, zeros, 1) == 0) return false;
+  table_[page].guarded = false;
   drop_slot(table_[page]);
   return true;
+}
+
+/// Who waits touches the page again. What is there may be protected though it is not guarded: it
+/// was when the program gave it back (MADV_FREE), or when the kernel swapped it out, and moved it
+/// as it is.
+void Pager::go_on(os::Place at, os::Touch touch) const {
+  const bool unprotects = touch == os::Touch::write && uffd_.protects();
+  if (!unprotects || uffd_.unprotect(at, page_bytes) != 0) uffd_.wake(at, page_bytes);
 }
 
 /// Whether a page that comes in for a touch is guarded: if it last left as it had come.
 os::Guard Pager::guard_for(PageNumber page, os::Touch touch) const {
   const Page& entry = table_[page];
-  const bool may = touch == os::Touch::read && entry.state == State::far && entry.unchanged &&
-                   entry.stored() && uffd_.moves() && uffd_.protects();
-  return may && guards_.pay() ? os::Guard::on : os::Guard::off;
+  // A system call that writes to a guarded page would fail where faults are signals.
+  const bool can = uffd_.moves() && uffd_.protects() && faults_as_ == os::Faults::wait;
+  const bool may =
+      touch == os::Touch::read && entry.state == State::far && entry.unchanged && entry.stored();
+  return can && may && guards_.pay() ? os::Guard::on : os::Guard::off;
 }
 
 /// Lets writes to a guarded page go on; whether who waits has been woken.
@@ -364,7 +372,7 @@ bool Pager::take_back(PageNumber page) {
   limbo_.remove(position);
   no_longer_bare(page);
   leaving_.came_back(page);
-  table_[page].guarded = false;  // the kernel has moved it without
+  table_[page].guarded = false;  // the kernel has moved it without protection
   table_.take_back(page);
   return true;
 }

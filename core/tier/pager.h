@@ -225,6 +225,7 @@ class Pager {
   [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
   void arrived(PageNumber page, bool touched = true);
   [[nodiscard]] bool settle(PageNumber page, os::Touch touch);
+  void go_on(os::Place at, os::Touch touch) const;
   bool take_back(PageNumber page);
   [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch) const;
   [[nodiscard]] bool break_guard(PageNumber page);
@@ -245,6 +246,7 @@ class Pager {
   std::size_t displace(std::size_t most);
   std::size_t displace_all(std::span<const PageNumber> chosen);
   std::size_t displace_run(PageNumber first, std::size_t count);
+  [[nodiscard]] bool own_copy(PageNumber page);
   void refused(PageNumber page, long error);
   [[nodiscard]] os::Moved copy_to(os::Place to, os::Place from, std::size_t length) const;
   void write_staged(std::size_t position);
@@ -282,10 +284,10 @@ class Pager {
   void let_groups_stay();
   [[nodiscard]] std::size_t drain_whole();
   [[nodiscard]] bool comes_whole(PageNumber page) const;
-  void expect_group(PageNumber from, PageNumber kept = no_page);
+  void expect_group(PageNumber from, std::size_t passed, PageNumber kept = no_page);
   [[nodiscard]] PageNumber next_whole(PageNumber from) const;
   [[nodiscard]] bool expect_further();
-  void expect(PageNumber first, PageNumber kept = no_page);
+  void expect(PageNumber first, std::size_t passed, PageNumber kept = no_page);
   void expect_no_more(ExpectedGroups::Group& group);
   [[nodiscard]] std::size_t bring_group(PageNumber first);
   [[nodiscard]] bool read_expected();

@@ -153,12 +153,8 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
     run /= 2;
     moved = displaced();
   }
-  if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_ &&
-      (!table_[first].guarded || break_guard(first))) {
-    // Shared since a fork: as if the program had written to it, the page gets a copy of its own.
-    os::advise(place(first), page_bytes, MADV_POPULATE_WRITE);
+  if (moved.error == -EBUSY && moved.bytes == 0 && has_forked_ && own_copy(first))
     moved = staging_uffd_.move(staged(position), place(first), page_bytes);
-  }
   const std::size_t done = moved.bytes / page_bytes;
   for (std::size_t i = 0; i < done; ++i) {
     const auto page = static_cast<PageNumber>(first + i);
@@ -169,6 +165,14 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
   control_.add(Count::evictions, done);
   if (done == 0) refused(first, moved.error);
   return done;
+}
+
+/// Gives the process a copy of its own of a page that it shares since a fork, as if the program had
+/// written to it. Not while it may be protected: the pager's thread would wait for itself.
+bool Pager::own_copy(PageNumber page) {
+  if (uffd_.protects() && uffd_.unprotect(place(page), page_bytes) != 0) return false;
+  table_[page].guarded = false;
+  return os::advise(place(page), page_bytes, MADV_POPULATE_WRITE) == 0;
 }
 
 /// The kernel did not move a page that the policy has named: it is gone, pinned for a device, or

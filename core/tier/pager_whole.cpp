@@ -85,10 +85,11 @@ void Pager::no_longer_bare(PageNumber page) {
 }
 
 /// A stream has come to here: it will run into this group next, if one begins here, or into one
-/// behind it, if all between is near. The place of `kept` is not taken.
-void Pager::expect_group(PageNumber from, PageNumber kept) {
+/// behind it, if all between is near. It has `passed` so many that it had been expected at. The
+/// place of `kept` is not taken.
+void Pager::expect_group(PageNumber from, std::size_t passed, PageNumber kept) {
   const PageNumber first = next_whole(from);
-  if (first != no_page) expect(first, kept);
+  if (first != no_page) expect(first, passed, kept);
 }
 
 /// The next group from here on that could come back as one, if all before it is near; or `no_page`.
@@ -101,25 +102,33 @@ PageNumber Pager::next_whole(PageNumber from) const {
   return no_page;
 }
 
-/// Expects one more group, behind one that has been read already, as the stream will go on beyond
-/// that; false if there is none, or no room to read it.
+/// Expects one more group, behind one that has been read already, as a stream that has run into
+/// some will go on beyond that; false if there is none, or no room to read it.
 bool Pager::expect_further() {
+  constexpr std::uint64_t now_and_then = 32;  // faults
   if (!can_hold() || expected_.find(no_page) == nullptr) return false;
-  for (const ExpectedGroups::Group& group : expected_.all()) {
-    if (group.first == no_page || group.read != huge_pages) continue;
+  for (ExpectedGroups::Group& group : expected_.all()) {
+    if (group.first == no_page || group.read != huge_pages || group.passed == 0) continue;
+    if (group.looked_behind != 0 && faults_ - group.looked_behind < now_and_then) continue;
+    group.looked_behind = faults_;
     const PageNumber next = next_whole(static_cast<PageNumber>(group.first + huge_pages));
     if (next == no_page || expected_.find(next) != nullptr) continue;
-    expect(next);
+    expect(next, group.passed);
+    expected_.find(next)->chained = true;
     return true;
   }
   return false;
 }
 
-void Pager::expect(PageNumber first, PageNumber kept) {
-  if (expected_.find(first) != nullptr) return;
+void Pager::expect(PageNumber first, std::size_t passed, PageNumber kept) {
+  if (ExpectedGroups::Group* const known = expected_.find(first)) {
+    known->chained = false;
+    known->passed = std::max(known->passed, passed);
+    return;
+  }
   ExpectedGroups::Group& group = expected_.next(kept);
   if (group.first != no_page) expect_no_more(group);
-  expected_.expect(group, first);
+  expected_.expect(group, first, passed);
   os::advise(place(first), huge_pages * page_bytes, MADV_HUGEPAGE);
 }
 
@@ -201,8 +210,9 @@ bool Pager::drop_all_read() {
 /// page.
 std::size_t Pager::bring_group(PageNumber first) {
   if (!comes_whole(first)) return 0;
-  expect_group(static_cast<PageNumber>(first + huge_pages), first);
   ExpectedGroups::Group& group = *expected_.find(first);
+  group.chained = false;
+  expect_group(static_cast<PageNumber>(first + huge_pages), group.passed + 1, first);
   const bool ready = group.read == huge_pages;
   bool fit = group.held;
   if (!fit) {
@@ -264,12 +274,10 @@ void Pager::came_in_order(PageNumber page, std::size_t count) {
 }
 
 /// Makes a huge page of a group that has come in order, in small ones, so that the next time it
-/// leaves and comes as one. False if there is none that can be.
+/// leaves and comes as one. False if there is none, or it cannot be.
 bool Pager::gather() {
-  for (PageNumber& group : to_gather_) {
-    const PageNumber first = std::exchange(group, no_page);
-    if (first != no_page && gather(first)) return true;
-  }
+  for (PageNumber& group : to_gather_)
+    if (group != no_page) return gather(std::exchange(group, no_page));
   return false;
 }
 
@@ -280,6 +288,8 @@ bool Pager::gather(PageNumber first) {
   const os::Place begin = place(first);
   constexpr std::size_t length = huge_pages * page_bytes;
   if (foreign_.overlaps(begin, begin + length) || !budget_.try_charge(huge_pages)) return false;
+  if (uffd_.protects() && uffd_.unprotect(begin, length) == 0)
+    for (PageNumber page = first; page < first + huge_pages; ++page) table_[page].guarded = false;
   constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
   os::advise(begin, length, MADV_HUGEPAGE);
   const bool done = os::advise(begin, length, madv_collapse) == 0;

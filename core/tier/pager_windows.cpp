@@ -59,7 +59,7 @@ void Pager::expect_fresh(PageNumber first) {
   if (end > table_.size() || table_.next_used(first, end) != end) return;
   if (foreign_.overlaps(place(first), place(end)) || windows_.find(first, end) != windows_.size())
     return;
-  expect(first);
+  expect(first, 0);
 }
 
 void Pager::grant(Windows::Window window) {

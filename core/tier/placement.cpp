@@ -71,14 +71,24 @@ void Placement::try_out(std::uint64_t now) {
   // With as many pages for each of the faults to come.
   const std::uint64_t best_of_part_ns =
       served_.faults == 0 ? 0 : compared * served_.pages / served_.faults * best_ns_;
-  const bool hopeless =
+  const bool by_page =
       best_of_part_ns != 0 && !served_.runs_long() && served_.ns > hopeless_if * best_of_part_ns;
+  const bool hopeless = by_page || waits_hopelessly();
   if (served_.faults < compared && !hopeless) return;
   Served& took = took_[index(now_at())];
   const bool by_run = took.runs_long() && served_.runs_long();
   if (took.pages == 0 || served_.costs(by_run) < took.costs(by_run)) took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
+}
+
+/// Where who faults runs for long: it waits many times as long as in the best way so far.
+bool Placement::waits_hopelessly() const {
+  if (!served_.runs_long() || served_.waited_ns < hopeless_wait_ns) return false;
+  const double cost = served_.costs(true);
+  return std::any_of(took_.begin(), took_.end(), [&](const Served& took) {
+    return took.runs_long() && took.faults == compared && cost > hopeless_wait * took.costs(true);
+  });
 }
 
 /// Whether it is time for another trial.
@@ -121,6 +131,13 @@ void Placement::settle_later(std::uint64_t now) {
   settled_ = now;
   next_trial_ = now + std::min(soonest_ns << in_vain_, latest_ns);
   if (in_vain_ < most_doublings) ++in_vain_;
+  try_when_back(now);
+}
+
+/// Who is out is tried when it is not any more.
+void Placement::try_when_back(std::uint64_t now) {
+  for (const Out& out : out_)
+    if (now < out.until) next_trial_ = std::min(next_trial_, out.until);
 }
 
 void Placement::settle(std::uint64_t now) {
@@ -158,8 +175,7 @@ void Placement::settle(std::uint64_t now) {
   settled_ = now;
   const std::uint64_t worth = std::max(lost * loss_is_worth, soonest_ns);
   next_trial_ = now + std::min(worth * confidence_, latest_ns);
-  for (const Out& out : out_)
-    if (now < out.until) next_trial_ = std::min(next_trial_, out.until);
+  try_when_back(now);
 }
 
 }  // namespace nearfar::tier

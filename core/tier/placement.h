@@ -60,8 +60,11 @@ class Placement {
   static constexpr std::uint64_t longest_ns =
       1'000'000;  ///< more for a fault, or 32 pages behind it, is a pause
   /// A part is over when it has taken so many times what all of it took in the best way before, in
-  /// this trial or the last; not where who faults runs for long, as that takes most of the time.
+  /// this trial or the last. Where who faults runs for long, what it waits for is compared, which
+  /// varies more.
   static constexpr std::uint64_t hopeless_if = 2;
+  static constexpr double hopeless_wait = 4;
+  static constexpr std::uint64_t hopeless_wait_ns = 20'000'000;  ///< at least
   /// Times what a page took in the trial, and that so many times in a row: a host that gives the
   /// processor to somebody else for once is no reason for another.
   static constexpr std::uint64_t suspicious = 4;
@@ -113,6 +116,8 @@ class Placement {
   void begin_part(std::size_t part, std::uint64_t now);
   void settle(std::uint64_t now);
   void settle_later(std::uint64_t now);
+  void try_when_back(std::uint64_t now);
+  [[nodiscard]] bool waits_hopelessly() const;
 
   Where where_ = Where::anywhere;
   Where first_ = first_tried;  // of a trial

@@ -268,8 +268,9 @@ bool Service::serve_faults() {
   bool again = false;
   // Who is woken there runs at once, and the pager's thread again when it faults: twice a switch of
   // threads for each. Woken together they run one after the other. Not while forking: a child would
-  // inherit a pager that wakes later.
-  const bool together = waiting_count_ > 1 && follower_.is_behind() && !pager_.paused();
+  // inherit a pager that wakes later; nor while some cannot be served, who would be woken in vain.
+  const bool together =
+      waiting_count_ > 1 && follower_.is_behind() && !pager_.paused() && !unserved_;
   if (together) pager_.wake_later();
   for (std::size_t i = 0; i < waiting_count_; ++i) {
     const Waiting waiting = waiting_[i];
@@ -286,6 +287,7 @@ bool Service::serve_faults() {
     stalled = (waiting_count_ - still) * (os::monotonic_ns() - learnt);
   }
   waiting_count_ = still;
+  unserved_ = again;
   pager_.stalled(stalled);
   if (new_faults_ != 0) {
     const bool kept = follower_.learnt(learnt, new_faults_, came_ahead - came_ahead_, last_thread_);

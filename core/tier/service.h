@@ -135,6 +135,7 @@ class Service {
   std::array<Letter, 32> letters_{};
   Waiting* waiting_ = nullptr;
   std::size_t waiting_count_ = 0;
+  bool unserved_ = false;  // some of those could not be served the last time
   std::size_t new_faults_ = 0;  // of those, read since faults were last served
   std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of
   int last_thread_ = 0;  // whose fault was read last

@@ -106,8 +106,8 @@ class Uffd {
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later, Guard guard = Guard::off) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not
-  /// protected any more. If there is a page at `to`, it counts as moved, and the error is -EEXIST.
-  /// -EOPNOTSUPP where pages leave by being copied.
+  /// protected any more, but for what is swapped out. If there is a page at `to`, it counts as
+  /// moved, and the error is -EEXIST. -EOPNOTSUPP where pages leave by being copied.
   [[nodiscard]] Moved move(Place to, Place from, std::size_t length,
                            Waking waking = Waking::later) const noexcept;
   void wake(Place at, std::size_t length) const noexcept;

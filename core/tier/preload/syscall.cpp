@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdarg>
+
 #include "tier/preload/affinity.h"
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
@@ -29,6 +32,14 @@ long register_ring(long ring, long operation, long argument, long count) {
   return os::call(__NR_io_uring_register, ring, operation, argument, count);
 }
 
+/// prctl(2). The kernel unprotects pages that it merges with others, so that nobody would hear of a
+/// write to one that came in guarded.
+long control_process(long option, long a, long b, long c, long d) {
+  constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
+  if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;
+  return os::call(__NR_prctl, option, a, b, c, d);
+}
+
 /// seccomp(2). The pager's thread is forbidden what all threads are.
 long forbid(long operation, long flags, long filter) {
   constexpr long filtered = 1;
@@ -41,6 +52,15 @@ long forbid(long operation, long flags, long filter) {
 
 }  // namespace
 }  // namespace nearfar::tier::preload
+
+NEARFAR_EXPORT int prctl(int option, ...) noexcept {
+  std::va_list arguments;
+  va_start(arguments, option);
+  std::array<long, 4> words{};
+  for (long& word : words) word = va_arg(arguments, long);
+  va_end(arguments);
+  return preload::status(preload::control_process(option, words[0], words[1], words[2], words[3]));
+}
 
 extern "C" {
 
@@ -74,6 +94,8 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
       return dup3(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
     case __NR_io_uring_register:
       return preload::answer(preload::register_ring(a, b, c, d));
+    case __NR_prctl:
+      return preload::answer(preload::control_process(a, b, c, d, e));
     case __NR_seccomp:
       return preload::answer(preload::forbid(a, b, c));
     default:
@@ -110,6 +132,7 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_dup2)
     NEARFAR_EXPANDED(__NR_dup3)
     NEARFAR_EXPANDED(__NR_io_uring_register)
+    NEARFAR_EXPANDED(__NR_prctl)
     NEARFAR_EXPANDED(__NR_seccomp)
     NEARFAR_LET_GO_BEFORE(__NR_clone)
     NEARFAR_LET_GO_BEFORE(__NR_clone3)

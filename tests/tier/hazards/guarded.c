@@ -7,9 +7,11 @@
 #include "own_calls.h"
 
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 
 enum { PAGES = 32, LENGTH = PAGES * PAGE, READ_ONLY = 448 };
+enum { set_memory_merge = 67 }; /* PR_SET_MEMORY_MERGE, since Linux 6.4 */
 static struct ring ring;
 static atomic_int ended;
 
@@ -173,6 +175,17 @@ int main(void) {
   check_here_and_far("what was given back before, past libc", at, 11);
 
   write_while_pages_leave();
+
+  char* freed = far_block(PAGES, 12);
+  guard(freed, 12);
+  advise_past(freed, PAGES, MADV_FREE);
+  fill(freed, PAGES, 13);
+  check("what the kernel may take and has not", freed, PAGES, 13);
+  errno = 0;
+  must(prctl(set_memory_merge, 1, 0, 0, 0) == -1 && errno == EINVAL, "pages may be merged");
+  errno = 0;
+  must(syscall(SYS_prctl, set_memory_merge, 1, 0, 0, 0) == -1 && errno == EINVAL,
+       "pages may be merged by number");
 
   fill(at, PAGES, 12);
   guard(at, 12);
