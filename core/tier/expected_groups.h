@@ -44,7 +44,7 @@ class ExpectedGroups {
     return *oldest([&](const Group& group) { return group.first != kept; });
   }
   /// What is in that place from now on.
-  void expect(Group& place, PageNumber first, std::size_t passed) {
+  void expect(Group& place, PageNumber first, std::size_t passed = 0) {
     place = {.first = first, .since = ++clock_};
     place.passed = passed;
   }

@@ -101,6 +101,19 @@ TEST(ExpectedGroups, AreFoundByTheirFirstPageUntilOthersTakeTheirPlace) {
   EXPECT_EQ(expected.next(0).first, 2 * huge_pages);
 }
 
+TEST(ExpectedGroups, WhatLiesBehindOthersGivesWayFirst) {
+  ExpectedGroups expected;
+  for (PageNumber i = 0; i < ExpectedGroups::most; ++i)
+    expected.expect(expected.next(no_page), i * huge_pages);
+  expected.find(5 * huge_pages)->chained = true;
+  expected.find(4 * huge_pages)->chained = true;
+  ExpectedGroups::Group& last = expected.next(no_page);
+  EXPECT_EQ(last.first, 5 * huge_pages);
+  expected.expect(last, 100 * huge_pages, 3);
+  EXPECT_EQ(expected.find(100 * huge_pages)->passed, 3U);
+  EXPECT_EQ(expected.next(no_page).first, 4 * huge_pages);
+}
+
 TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
   ExpectedGroups expected;
   const auto held = [](const ExpectedGroups::Group& group) { return group.held; };

@@ -167,6 +167,6 @@ def test_what_a_write_brings_in_is_written_out_and_what_a_read_brings_in_is_comp
     faults = 2 * 4096  # of three rounds, those that are not served by what is near already
     assert counts["read"]["clean_drops"] > faults
     assert counts["read"]["copies_out"] < counts["write"]["copies_out"] - faults
-    # Where pages are moved, a page that left unchanged is known to be, and one that is written is not.
+    # Where pages are moved, one that left unchanged is known to be, and one that is written is not.
     assert (counts["read"]["guarded_drops"] > faults / 3) == (options == ())
     assert counts["write"]["guarded_ins"] < faults / 16
