@@ -23,7 +23,8 @@ class ExpectedGroups {
     bool chained = false;  ///< the stream comes to another first
     std::uint64_t looked_behind = 0;  ///< in faults, for one to be expected next; 0: never
   };
-  /// One for each stream (streams.h), and one for that which runs into its group just now.
+  /// One for each stream (streams.h), and one for that which runs into its group just now. What
+  /// they leave free is for groups behind those.
   static constexpr std::size_t most = 9;
 
   /// The group that has this first page; null if it is not expected.
@@ -45,8 +46,7 @@ class ExpectedGroups {
   }
   /// What is in that place from now on.
   void expect(Group& place, PageNumber first, std::size_t passed = 0) {
-    place = {.first = first, .since = ++clock_};
-    place.passed = passed;
+    place = {.first = first, .since = ++clock_, .passed = passed};
   }
 
   /// The group that has been expected longest of those that the question is true of; null if it is

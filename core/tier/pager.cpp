@@ -245,8 +245,9 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool tou
   for (std::size_t i = 0; i < count; ++i) used += table_.use(static_cast<PageNumber>(page + i));
   const std::size_t done = copy_in(page, count, from, guard);
   for (std::size_t i = 0; i < done; ++i) {
-    arrived(static_cast<PageNumber>(page + i), touched && i == 0);
-    table_[static_cast<PageNumber>(page + i)].guarded = guard == os::Guard::on;
+    const auto came = static_cast<PageNumber>(page + i);
+    arrived(came, touched && i == 0);
+    if (guard == os::Guard::on) table_[came].guarded = true;
   }
   if (guard == os::Guard::on) control_.add(Count::guarded_ins, done);
   budget_.release(count + table_pages - done - used);

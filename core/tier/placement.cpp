@@ -87,7 +87,7 @@ bool Placement::waits_hopelessly() const {
   if (!served_.runs_long() || served_.waited_ns < hopeless_wait_ns) return false;
   const double cost = served_.costs(true);
   return std::any_of(took_.begin(), took_.end(), [&](const Served& took) {
-    return took.runs_long() && took.faults == compared && cost > hopeless_wait * took.costs(true);
+    return took.runs_long() && took.faults >= compared && cost > hopeless_wait * took.costs(true);
   });
 }
 

@@ -260,6 +260,18 @@ TEST(TierPlacement, ATrialTellsNothingInWhichTheProgramBeginsToCompute) {
   EXPECT_EQ(program.where(), Where::anywhere);
 }
 
+TEST(TierPlacement, NorIsAWayInWhichAProgramThatComputesWaitsHopelessly) {
+  constexpr Times slow_behind{20'000, 30'000, 5'000'000};
+  Program program(slow_behind);
+  program.compute(1'000'000);
+  while (program.where() != Placement::first_tried) program.faults(1);
+  const std::size_t before = program.times(Where::behind);
+  program.faults(trial);
+  EXPECT_EQ(program.where(), Where::anywhere);
+  // Once as a whole, as nothing better was known; then until that was.
+  EXPECT_LT(program.times(Where::behind) - before, part + part / 2);
+}
+
 TEST(TierPlacement, WhereItStarvesItIsNotForAWhile) {
   Program program(slow_to_wake);
   const std::uint64_t starved = starve_behind(program, all_busy);

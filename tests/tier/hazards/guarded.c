@@ -192,6 +192,6 @@ int main(void) {
   at = remap_past(at, PAGES, PAGES, MREMAP_MAYMOVE | MREMAP_FIXED, map_past(NULL, PAGES, PROT_NONE));
   fill(at, PAGES, 13);
   check("what has moved past libc", at, PAGES, 13);
-  puts("ok");
+  puts(ring.descriptor < 0 ? "no io_uring here" : "ok");
   return 0;
 }
