@@ -324,4 +324,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("tier: interrupted; no ratio is told", file=sys.stderr)
+        sys.exit(130)

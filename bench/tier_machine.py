@@ -37,7 +37,9 @@ def output_of(
         try:
             output, errors = process.communicate()
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            # `communicate` gives it a moment, in which it and all that it started may have ended.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             raise
     if process.returncode == -signal.SIGKILL:
         raise KilledError("the kernel killed it for lack of memory in its group")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -104,3 +105,20 @@ def test_busy_loops_end_with_what_they_were_beside(tmp_path: Path) -> None:
             os.sched_yield()
     for note in started:
         assert not Path("/proc", note.suffix[1:]).exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes groups and swap devices")
+def test_an_interruption_is_told_in_a_line() -> None:
+    bench = subprocess.Popen(
+        [sys.executable, "-u", BENCH / "tier.py", "--quick", "--rounds", "1000", "--only", "touch"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert bench.stdout is not None
+    if not bench.stdout.readline():
+        pytest.skip(bench.communicate()[1].strip())
+    bench.stdout.readline()  # what the columns are: the first case runs next
+    time.sleep(0.5)
+    bench.send_signal(signal.SIGTERM)
+    out, err = bench.communicate(timeout=60)
+    assert (bench.returncode, out) == (130, "")
+    assert err == "tier: interrupted; no ratio is told\n"
