@@ -134,7 +134,9 @@ bool Pager::fault(os::Place at, os::Touch touch) {
 /// Whether who waits has been woken: filling a page does it, unless the page was there.
 bool Pager::serve(PageNumber page, os::Touch touch) {
   if (windows_.hold(page)) return false;  // granted since it was touched
-  switch (table_.state(page)) {
+  const State state = table_.state(page);
+  if (state != State::fresh) table_.prefetch_for_policy(page);  // told when the page is there
+  switch (state) {
     case State::near:
       return settle(page, touch);
     case State::limbo:

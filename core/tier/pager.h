@@ -83,6 +83,10 @@ class Pager {
   [[nodiscard]] int memory_descriptor() const { return own_memory_.descriptor(); }
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
+  /// A fault at `at` will be served soon.
+  void prefetch(os::Place at) const {
+    if (at >= region_.base && at < region_.base + region_.length) table_.prefetch(number(at));
+  }
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
   [[nodiscard]] bool fault(os::Place at, os::Touch touch);

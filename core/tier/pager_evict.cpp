@@ -107,6 +107,7 @@ std::size_t Pager::displace(std::size_t most) {
       if (moves_whole() && whole_.has(page)) {
         group = leaving_.name(page);
       } else {
+        table_.prefetch(page);
         chosen[count++] = page;
       }
     }
@@ -194,7 +195,10 @@ std::size_t Pager::drain(std::size_t most) {
   Leaving leaving{};
   std::size_t position = limbo_.oldest();
   for (std::size_t left = limbo_.span(); left > 0 && leaving.count < most; --left) {
-    if (limbo_.at(position) != no_page) leaving.positions[leaving.count++] = position;
+    if (limbo_.at(position) != no_page) {
+      table_.prefetch(limbo_.at(position));
+      leaving.positions[leaving.count++] = position;
+    }
     position = (position + 1) % limbo_.capacity();
   }
   read_far_copies(leaving);

@@ -198,6 +198,7 @@ bool Service::read_messages() {
     count = pager_.uffd().read(messages);
     for (const os::Message& message : std::span(messages).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
+        pager_.prefetch(message.begin);
         waiting_[waiting_count_++] = {.at = message.begin, .touch = message.touch};
         last_thread_ = message.thread;
         follower_.faulted(message.thread);

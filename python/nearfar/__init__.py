@@ -100,11 +100,14 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("nearfar")
-    if name not in _HOMES:
+        value: Any = version("nearfar")
+    elif name in _HOMES:
+        module, attribute = _HOMES[name]
+        value = getattr(importlib.import_module(module), attribute)
+    else:
         raise AttributeError(f"module 'nearfar' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    return getattr(importlib.import_module(module), attribute)
+    globals()[name] = value  # looked up once
+    return value
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class NearfarError(Exception):
@@ -25,3 +26,18 @@ def suggestion(word: str, valid: Iterable[str]) -> str:
     """`; did you mean NAME?` for the nearest of `valid`, or nothing when none is near."""
     nearest = difflib.get_close_matches(word, list(valid), n=1, cutoff=0.6)
     return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def file_error(path: str | Path, error: OSError, failed: str = "") -> InputError:
+    """Of a file that cannot be opened: what `failed`, why, and what is there instead."""
+    reason = f"{path}: {failed}{error.strerror or error}"
+    if not isinstance(error, FileNotFoundError):
+        return InputError(reason)
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return InputError(f"{reason}; there is no folder {folder}")
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError:  # it may be entered and not listed
+        names = []
+    return InputError(f"{reason}{suggestion(Path(path).name, names)}")

@@ -290,4 +290,6 @@ def test_mixed_mode_keeps_what_lies_in_app_direct(
 
 
 def test_a_missing_program_is_one_line(refused: Refused) -> None:
-    assert refused("crash", OPTANE, "/no/such/p") == "/no/such/p: No such file or directory"
+    assert refused("crash", OPTANE, "/no/such/p") == (
+        "/no/such/p: No such file or directory; there is no folder /no/such"
+    )

@@ -76,6 +76,7 @@ def test_known_quantities(text, dimension, value):
         ("16 kib", BYTES, "found unit 'kib', .* did you mean '16 KiB'"),
         ("16 K", BYTES, "found unit 'K', .* did you mean '16 KiB'"),
         ("16 MB", BYTES, "found unit 'MB', expected a size in B, KiB, MiB, GiB, TiB"),
+        ("4 QiB", BYTES, "expected a size in B, KiB, MiB, GiB, TiB$"),  # like none of them most
         ("137 nS", TIME, "did you mean '137 ns'"),
         ("137 ns", BYTES, "found unit 'ns', expected a size"),
         ("16 KiB", TIME, "found unit 'KiB', expected a time"),

@@ -156,6 +156,7 @@ class QueuedReplacement : public Replacement {
  public:
   [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(Record); }
   void keep_in(void* records) override { pages_.keep_in(records); }
+  [[nodiscard]] const void* record(PageIndex page) const override { return &pages_[page]; }
   void released(PageIndex page) override { pages_.forget(page); }
   void moved(PageIndex from, PageIndex to) override { pages_.rename(from, to); }
   void refused(PageIndex page) final {

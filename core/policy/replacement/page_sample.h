@@ -32,6 +32,7 @@ class SampledReplacement : public Replacement {
  public:
   [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(Record); }
   void keep_in(void* records) override { records_ = static_cast<Record*>(records); }
+  [[nodiscard]] const void* record(PageIndex page) const override { return &records_[page]; }
   void released(PageIndex page) override {
     leave(page);
     forget(page);

@@ -46,6 +46,8 @@ class Replacement {
   /// zeros at first. Beyond the highest page that came nothing is written. Called again when all of
   /// it has been copied elsewhere, as it is.
   virtual void keep_in(void* records) = 0;
+  /// Where it keeps what it knows of a page, for who wants that in the processor's cache in time.
+  [[nodiscard]] virtual const void* record(PageIndex page) const = 0;
 
   /// A page that is neither resident nor in limbo was touched and comes in, for the first time or
   /// from far memory.

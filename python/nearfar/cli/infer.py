@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
-from nearfar.errors import InputError
+from nearfar.errors import InputError, file_error
 from nearfar.report.findings import probe_text
 from nearfar.results import Observation, ProbeResult, Result, load
 
@@ -96,7 +96,7 @@ def _table(path: str, name: str) -> list[Observation]:
             columns = list(reader.fieldnames or ())
             rows = list(reader)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise file_error(path, error) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot read this table: {error}") from None
     if not rows:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -97,9 +98,8 @@ def _split(text: str, dimension: Dimension) -> tuple[Fraction, str]:
         return Fraction(number), unit
     if not unit:
         raise ValueError(f"found '{text}' without a unit, expected {expected}")
-    by_lower_case = {name.lower(): name for name in dimension.units}
-    near = difflib.get_close_matches(unit.lower(), by_lower_case, n=1, cutoff=0.5)
-    hint = f"; did you mean '{number} {by_lower_case[near[0]]}'?" if near else ""
+    near = _nearest(unit, dimension.units)
+    hint = f"; did you mean '{number} {near}'?" if near else ""
     units = ", ".join(filter(None, dimension.units))
     raise ValueError(f"found unit '{unit}', expected {dimension.noun} in {units}{hint}")
 
@@ -110,3 +110,13 @@ def _period(number: Fraction, unit: str, text: str) -> int:
     if unit in _FREQUENCY:
         return round(TIME.units["s"] / (number * _FREQUENCY[unit]))
     return round(number * TIME.units[unit])
+
+
+def _nearest(unit: str, units: Iterable[str]) -> str | None:
+    """The unit that this one is most like; none where two are equally like it."""
+    likeness = {
+        name: difflib.SequenceMatcher(None, unit.lower(), name.lower()).ratio() for name in units
+    }
+    best = max(likeness.values())
+    nearest = [name for name in likeness if likeness[name] == best]
+    return nearest[0] if best >= 0.5 and len(nearest) == 1 else None

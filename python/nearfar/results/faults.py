@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, file_error
 
 POLICIES = ("fifo", "clock", "lru-approx", "2q", "s3-fifo", "raminate", "regret")
 # Of programs on two tiers, which the core chooses too when there is no launcher.
@@ -73,7 +73,7 @@ def is_faults(path: str | Path) -> bool:
         with Path(path).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise file_error(path, error) from None
 
 
 def read_faults(path: str | Path) -> Faults:

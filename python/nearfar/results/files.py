@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, file_error
 from nearfar.results.crashed import Crashed
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
@@ -30,8 +30,10 @@ def load(path: str | Path) -> Document:
     """Read a document. Raises InputError naming the file and what is wrong with it."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {_reason(error)}") from None
+    except OSError as error:
+        raise file_error(path, error) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: {error}") from None
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -127,10 +129,4 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path}: cannot write: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error)
+        raise file_error(path, error, "cannot write: ") from None

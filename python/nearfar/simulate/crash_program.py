@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import InputError, file_error, suggestion
 
 # In the order of the core's persistence::Kind.
 KINDS = (
@@ -58,7 +58,7 @@ class CrashProgram:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
+            raise file_error(path, error) from None
         except UnicodeDecodeError:
             raise InputError(f"{path}: is not text") from None
         return cls.parse(text, str(path))

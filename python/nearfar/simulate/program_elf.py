@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, file_error
 
 _MACHINES = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv", 21: "ppc64"}
 _X86_64 = 62
@@ -69,7 +69,7 @@ def _head(file: str) -> bytes:
         with Path(file).open("rb") as stream:
             return stream.read(4096)
     except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
+        raise file_error(file, error) from None
 
 
 def _is_dynamic(file: str, head: bytes) -> bool:

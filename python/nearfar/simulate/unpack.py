@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, file_error
 from nearfar.measure.run import Progress
 
 PIECE = 1 << 20  # bytes
@@ -71,7 +71,7 @@ def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes
                 if progress is not None and size:  # a pipe has no size
                     progress(min(file.tell(), size), size)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        raise file_error(path, error) from None
 
 
 def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, file_error
 
 
 def create(name: str, mode: int) -> int:
@@ -23,4 +23,4 @@ def create(name: str, mode: int) -> int:
             else f"{name}: is there already, perhaps as another's; expected the name of a new file"
         ) from None
     except OSError as error:
-        raise InputError(f"{name}: {error.strerror}") from None
+        raise file_error(name, error) from None
