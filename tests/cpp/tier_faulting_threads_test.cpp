@@ -1,0 +1,171 @@
+// The program's threads that fault: who of them is kept on one processor, and where they may run
+// when they are let go.
+
+#include "tier/faulting_threads.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <thread>
+
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+namespace test_file {
+
+/// A thread that sleeps, and ends with the test.
+class Sleeper {
+ public:
+  Sleeper()
+      : thread_([this] {
+          number_.store(gettid());
+          number_.notify_one();
+          over_.wait(false);
+        }) {
+    number_.wait(0);
+  }
+  ~Sleeper() {
+    over_.store(true);
+    over_.notify_one();
+    thread_.join();
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  [[nodiscard]] int number() const { return number_.load(); }
+  [[nodiscard]] os::Cpus cpus() const { return os::cpus_of(number()); }
+
+ private:
+  std::atomic<int> number_{0};
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+class FaultingThreads : public testing::Test {
+ protected:
+  void SetUp() override {
+    allowed_ = os::cpus_of(0);
+    if (allowed_.count() < 2) GTEST_SKIP() << "this process may run on one processor only";
+    while (!allowed_.has(first_)) ++first_;
+    second_ = first_ + 1;
+    while (!allowed_.has(second_)) ++second_;
+    threads_.start();
+  }
+  void fault(const Sleeper& thread, unsigned times = tier::FaultingThreads::often) {
+    for (; times > 0; --times) static_cast<void>(threads_.faulted(thread.number()));
+  }
+  [[nodiscard]] bool is_kept(const Sleeper& thread) const {
+    return thread.cpus() == os::Cpus::only(first_);
+  }
+  [[nodiscard]] bool is_free(const Sleeper& thread) const { return thread.cpus() == allowed_; }
+
+  tier::FaultingThreads threads_;
+  os::Cpus allowed_;
+  int first_ = 0;
+  int second_ = 0;
+};
+
+TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
+  const Sleeper often;
+  const Sleeper once;
+  const Sleeper never;
+  EXPECT_FALSE(threads_.faulted(often.number()));
+  EXPECT_FALSE(threads_.faulted(once.number()));
+  EXPECT_TRUE(threads_.faulted(often.number()));
+  EXPECT_FALSE(threads_.faulted(often.number())) << "it is told once";
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_kept(often));
+  EXPECT_TRUE(is_free(once));
+  EXPECT_TRUE(is_free(never));
+  EXPECT_EQ(threads_.kept().load(), 1U);
+  threads_.let_all_go();
+  EXPECT_TRUE(is_free(often));
+  EXPECT_EQ(threads_.kept().load(), 0U);
+}
+
+TEST_F(FaultingThreads, GoToAnotherProcessorWithThePager) {
+  const Sleeper sleeper;
+  fault(sleeper);
+  threads_.keep_on(first_);
+  threads_.keep_on(second_);
+  EXPECT_EQ(sleeper.cpus(), os::Cpus::only(second_));
+  EXPECT_EQ(threads_.kept().load(), 1U);
+  threads_.let_all_go();
+  EXPECT_TRUE(is_free(sleeper)) << "as before the first processor, not as before the second";
+}
+
+TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
+  const Sleeper own;
+  const Sleeper later;
+  ASSERT_TRUE(os::run_on(own.number(), os::Cpus::only(second_)));
+  fault(own);
+  fault(later);
+  threads_.keep_on(first_);
+  EXPECT_EQ(own.cpus(), os::Cpus::only(second_));
+  EXPECT_EQ(threads_.kept().load(), 1U);
+  ASSERT_TRUE(os::run_on(later.number(), os::Cpus::only(second_)));
+  threads_.let_all_go();
+  EXPECT_EQ(later.cpus(), os::Cpus::only(second_));
+}
+
+TEST_F(FaultingThreads, AreLetGoWhenTheyFaultLittleBesideOthers) {
+  const Sleeper busy;
+  const Sleeper idle;
+  fault(busy);
+  fault(idle);
+  threads_.keep_on(first_);
+  threads_.let_idle_go(0);  // from here on they are counted
+  fault(busy, 10);
+  fault(idle, 1);
+  threads_.let_idle_go(5);
+  EXPECT_TRUE(is_kept(busy));
+  EXPECT_TRUE(is_free(idle));
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_free(idle)) << "it is not known any more";
+  fault(idle);
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_kept(idle));
+  threads_.forget_all();
+}
+
+TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHoldsThem) {
+  const Sleeper sleeper;
+  fault(sleeper);
+  threads_.hold_until_release();
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_free(sleeper));
+  threads_.release();
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_kept(sleeper));
+  threads_.let_all_go();
+  threads_.hold();
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_free(sleeper));
+}
+
+TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
+  auto sleeper = std::make_unique<Sleeper>();
+  fault(*sleeper);
+  const int number = sleeper->number();
+  sleeper.reset();
+  // Its number may still be its own for a moment.
+  while (os::call(__NR_tgkill, getpid(), number, 0) != -ESRCH) usleep(100);
+  threads_.keep_on(first_);
+  EXPECT_EQ(threads_.kept().load(), 0U);
+  EXPECT_FALSE(threads_.faulted(number)) << "as another's first fault";
+}
+
+TEST_F(FaultingThreads, BeyondThoseThatThereIsRoomForRunWhereTheyDid) {
+  for (std::size_t i = 0; i < tier::FaultingThreads::most; ++i)
+    EXPECT_FALSE(threads_.faulted(1'000'000'000 + static_cast<int>(i)));
+  const Sleeper sleeper;
+  fault(sleeper);
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_free(sleeper));
+}
+
+}  // namespace test_file
+}  // namespace nearfar::tier
