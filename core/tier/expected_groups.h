@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "tier/os/system.h"
 #include "tier/page_table.h"
 
 namespace nearfar::tier {
@@ -16,12 +18,14 @@ class ExpectedGroups {
     PageNumber first = no_page;  ///< no_page: none
     std::uint64_t since = 0;
     std::size_t read = 0;  ///< of its pages, in order
-    bool held = false;  ///< it has a huge page of staging memory, which is charged
+    os::Place memory = 0;  ///< a huge page of staging memory, which is charged; 0: none yet
     std::uint64_t held_since = 0;  ///< in faults
     bool unfit = false;  ///< it cannot have one
     std::size_t passed = 0;  ///< groups that the stream has run into before it
     bool chained = false;  ///< the stream comes to another first
     std::uint64_t looked_behind = 0;  ///< in faults, for one to be expected next; 0: never
+
+    [[nodiscard]] bool held() const { return memory != 0; }
   };
   /// One for each stream (streams.h), and one for that which runs into its group just now. What
   /// they leave free is for groups behind those.
@@ -63,9 +67,13 @@ class ExpectedGroups {
   [[nodiscard]] std::size_t index(const Group& group) const {
     return static_cast<std::size_t>(&group - groups_.data());
   }
+  [[nodiscard]] bool any() const {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [](const Group& group) { return group.first != no_page; });
+  }
   [[nodiscard]] std::size_t held() const {
     std::size_t count = 0;
-    for (const Group& group : groups_) count += group.held ? 1 : 0;
+    for (const Group& group : groups_) count += group.held() ? 1 : 0;
     return count;
   }
 

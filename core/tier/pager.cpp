@@ -90,7 +90,9 @@ void Pager::open() {
 void Pager::watch() {
   open();
   constexpr std::size_t huge = huge_pages * page_bytes;
-  const std::size_t length = Limbo::most * page_bytes;  // the limit may grow
+  // What is moved there, at the limit that there may be later, and what is made there.
+  constexpr std::size_t limbo = Limbo::most * page_bytes;
+  constexpr std::size_t length = limbo + RecycledGroups::bytes;
   constexpr std::size_t incoming = ExpectedGroups::most * huge;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (region_.staging == 0)
@@ -100,6 +102,7 @@ void Pager::watch() {
   if (region_.staging == 0 || staging < 0)
     os::fail("no address space for the staging memory", staging);
   os::advise(region_.staging, length, MADV_NOHUGEPAGE);
+  recycled_ = RecycledGroups(region_.staging + limbo);
   incoming_ = region_.staging + length;
   os::advise(incoming_, incoming, MADV_HUGEPAGE);
   os::advise(region_.staging, length + incoming, MADV_DONTFORK);

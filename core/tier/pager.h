@@ -20,6 +20,7 @@
 #include "tier/os/uffd.h"
 #include "tier/packed_file.h"
 #include "tier/page_table.h"
+#include "tier/recycled_groups.h"
 #include "tier/slots.h"
 #include "tier/strays.h"
 #include "tier/streams.h"
@@ -286,7 +287,11 @@ class Pager {
   [[nodiscard]] bool moves_whole() const;
   std::size_t displace_group(const LeavingGroups::Group& group);
   void let_groups_stay();
+  [[nodiscard]] bool is_whole(std::size_t position) const;
   [[nodiscard]] std::size_t drain_whole();
+  [[nodiscard]] bool recycle(std::size_t position);
+  bool drop_recycled();
+  void drop_group_memory(os::Place memory);
   [[nodiscard]] bool comes_whole(PageNumber page) const;
   void expect_group(PageNumber from, std::size_t passed, PageNumber kept = no_page);
   [[nodiscard]] PageNumber next_whole(PageNumber from) const;
@@ -296,6 +301,7 @@ class Pager {
   [[nodiscard]] std::size_t bring_group(PageNumber first);
   [[nodiscard]] bool read_expected();
   [[nodiscard]] bool can_hold() const;
+  [[nodiscard]] bool charge_group();
   [[nodiscard]] bool hold(ExpectedGroups::Group& group);
   void drop_read(ExpectedGroups::Group& group);
   bool drop_all_read();
@@ -305,9 +311,6 @@ class Pager {
   void came_in_order(PageNumber page, std::size_t count);
   bool gather();
   bool gather(PageNumber first);
-  [[nodiscard]] os::Place incoming(const ExpectedGroups::Group& group) const {
-    return incoming_ + expected_.index(group) * huge_pages * os::page_bytes;
-  }
   [[nodiscard]] bool is_huge(os::Place at) const;
 
   // Orders: pager_orders.cpp.
@@ -365,6 +368,7 @@ class Pager {
   Guards guards_;
   ExpectedGroups expected_;
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come
+  RecycledGroups recycled_;  // others, which groups have left
   Children children_;
   TreeBell bell_;
   os::Uffd uffd_;  // of the region

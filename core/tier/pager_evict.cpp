@@ -48,7 +48,8 @@ std::uint64_t Pager::low_watermark() const {
 }
 
 bool Pager::evict_in_background() {
-  if (paused() || kept_ || budget_.free() >= low_watermark()) return false;
+  const std::uint64_t recycled = recycled_.has_spare() ? huge_pages : 0;
+  if (paused() || kept_ || budget_.free() + recycled >= low_watermark()) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
   if (budget_.others() != 0 && budget_.own() * budget_.processes() <= budget_.limit()) return false;
@@ -67,7 +68,7 @@ bool Pager::reserve(std::uint64_t pages) {
 bool Pager::more_room(int& naps) {
   constexpr int most_naps = 1000;  // others give way within a few
   constexpr int naps_between_rings = 16;
-  if (evict() != 0) return true;
+  if (drop_recycled() || evict() != 0) return true;
   if (!paused() && reap_children()) return true;
   if (budget_.others() == 0 || ++naps > most_naps) return false;
   if (waking_ == os::Waking::later) wake_all();  // whose pages are there is not to wait for others
@@ -195,6 +196,7 @@ std::size_t Pager::drain(std::size_t most) {
   Leaving leaving{};
   std::size_t position = limbo_.oldest();
   for (std::size_t left = limbo_.span(); left > 0 && leaving.count < most; --left) {
+    if (leaving.count > 0 && is_whole(position)) break;  // they will go as one, too
     if (limbo_.at(position) != no_page) {
       table_.prefetch(limbo_.at(position));
       leaving.positions[leaving.count++] = position;

@@ -54,17 +54,54 @@ void Pager::let_groups_stay() {
   }
 }
 
+/// Whether the pages in limbo from this position on came there as one.
+bool Pager::is_whole(std::size_t position) const {
+  if (!moves_whole() || position % huge_pages != 0 || position >= limbo_.capacity()) return false;
+  const PageNumber first = limbo_.at(position);
+  if (first == no_page || first % huge_pages != 0) return false;
+  for (std::size_t i = 1; i < huge_pages; ++i)
+    if (limbo_.at(position + i) != first + i) return false;
+  return true;
+}
+
 /// Finishes the oldest pages in limbo if they came there as one; how many.
 std::size_t Pager::drain_whole() {
   const std::size_t position = limbo_.oldest();
-  if (!moves_whole() || position % huge_pages != 0 || limbo_.span() < huge_pages) return 0;
-  const PageNumber first = limbo_.at(position);
-  if (first == no_page || first % huge_pages != 0) return 0;
-  for (std::size_t i = 1; i < huge_pages; ++i)
-    if (limbo_.at(position + i) != first + i) return 0;
+  if (!is_whole(position)) return 0;
   for (std::size_t i = 0; i < huge_pages; i += most_at_once) write_staged(position + i);
-  release_staged(position, huge_pages);
+  if (!recycle(position)) release_staged(position, huge_pages);
   return huge_pages;
+}
+
+/// Keeps the memory of a group that has been written for the next that is read, if any is expected.
+/// It stays charged, so not if others could use it, or if little else were free.
+bool Pager::recycle(std::size_t position) {
+  constexpr std::size_t length = RecycledGroups::group_bytes;
+  if (kept_ || budget_.others() != 0 || low_watermark() < 2 * huge_pages) return false;
+  const os::Place to = recycled_.room();
+  if (to == RecycledGroups::nowhere || !expected_.any()) return false;
+  if (staging_uffd_.move(to, staged(position), length).bytes != length) {
+    os::advise(to, length, MADV_DONTNEED);
+    return false;
+  }
+  for (std::size_t i = 0; i < huge_pages; ++i) limbo_.remove(position + i);
+  recycled_.keep(to);
+  if (!is_huge(to)) drop_recycled();
+  return true;
+}
+
+/// Gives up the memory that waits for a group to come; false if there is none.
+bool Pager::drop_recycled() {
+  if (!recycled_.has_spare()) return false;
+  drop_group_memory(recycled_.take());
+  return true;
+}
+
+/// Gives up memory that a group was, or would have been, read to.
+void Pager::drop_group_memory(os::Place memory) {
+  os::advise(memory, RecycledGroups::group_bytes, MADV_DONTNEED);
+  recycled_.empty(memory);
+  budget_.release(huge_pages);
 }
 
 /// Whether the group that begins with this page, if one does, could come back as one.
@@ -148,10 +185,10 @@ bool Pager::read_expected() {
     ExpectedGroups::Group* const next = expected_.oldest(
         [](const ExpectedGroups::Group& group) { return group.read < huge_pages && !group.unfit; });
     if (next == nullptr && expect_further()) continue;
-    if (next == nullptr || (!next->held && !can_hold())) return false;
+    if (next == nullptr || (!next->held() && !can_hold())) return false;
     if (comes_whole(next->first)) {
-      if (!next->held && !budget_.try_charge(huge_pages)) return false;
-      if (next->held || hold(*next)) {
+      if (!next->held() && !charge_group()) return false;
+      if (next->held() || hold(*next)) {
         read_group(*next, most_at_once);
         return true;
       }
@@ -165,23 +202,29 @@ bool Pager::read_expected() {
 bool Pager::can_hold() const {
   constexpr std::uint64_t part = 8;
   return (expected_.held() + 1) * huge_pages <= budget_.limit() / part &&
-         budget_.free() >= huge_pages;
+         (recycled_.has_spare() || budget_.free() >= huge_pages);
 }
+
+/// Charges memory for a group, if it does not have what another has left. False if there is none.
+bool Pager::charge_group() { return recycled_.has_spare() || budget_.try_charge(huge_pages); }
 
 /// Gives a group memory to be read to, which is charged already; whether that is a huge page.
 bool Pager::hold(ExpectedGroups::Group& group) {
-  *os::pointer<volatile char>(incoming(group)) = 0;
-  group.held = true;
+  group.memory = recycled_.take();
+  if (group.held()) {
+    control_.add(Count::recycled_ins);
+  } else {
+    group.memory = incoming_ + expected_.index(group) * RecycledGroups::group_bytes;
+    *os::pointer<volatile char>(group.memory) = 0;
+  }
   group.held_since = faults_;
-  return is_huge(incoming(group));
+  return is_huge(group.memory);
 }
 
 /// What has been read of a group is given up.
 void Pager::drop_read(ExpectedGroups::Group& group) {
-  if (!group.held) return;
-  os::advise(incoming(group), huge_pages * page_bytes, MADV_DONTNEED);
-  budget_.release(huge_pages);
-  group.held = false;
+  if (!group.held()) return;
+  drop_group_memory(std::exchange(group.memory, 0));
   group.read = 0;
 }
 
@@ -189,17 +232,17 @@ void Pager::drop_read(ExpectedGroups::Group& group) {
 bool Pager::expect_old_no_more() {
   constexpr std::uint64_t many = 4096;
   ExpectedGroups::Group* const old = expected_.oldest([this](const ExpectedGroups::Group& group) {
-    return group.held && faults_ - group.held_since > many;
+    return group.held() && faults_ - group.held_since > many;
   });
   if (old != nullptr) expect_no_more(*old);
   return old != nullptr;
 }
 
-/// What has been read of any is given up; whether there was some.
+/// What has been read of any is given up, and what waits to be read to; whether there was some.
 bool Pager::drop_all_read() {
-  bool any = false;
+  bool any = drop_recycled();
   while (ExpectedGroups::Group* const group =
-             expected_.oldest([](const ExpectedGroups::Group& other) { return other.held; })) {
+             expected_.oldest([](const ExpectedGroups::Group& other) { return other.held(); })) {
     drop_read(*group);
     any = true;
   }
@@ -214,16 +257,16 @@ std::size_t Pager::bring_group(PageNumber first) {
   group.chained = false;
   expect_group(static_cast<PageNumber>(first + huge_pages), group.passed + 1, first);
   const bool ready = group.read == huge_pages;
-  bool fit = group.held;
+  bool fit = group.held();
   if (!fit) {
-    while (!budget_.try_charge(huge_pages))
+    while (!charge_group())
       if (evict() == 0) return 0;
     fit = hold(group);
   }
   os::Moved moved;
   if (fit) {
     read_group(group, huge_pages);
-    moved = uffd_.move(place(first), incoming(group), huge_pages * page_bytes, os::Waking::at_once);
+    moved = uffd_.move(place(first), group.memory, huge_pages * page_bytes, os::Waking::at_once);
   }
   if (moved.error == -EAGAIN) {
     again_ = true;
@@ -232,8 +275,8 @@ std::size_t Pager::bring_group(PageNumber first) {
   const std::size_t done = moved.bytes / page_bytes;
   const bool as_one = done == huge_pages && is_huge(place(first));
   // What is left, or the table for small pages that what is gone has left.
-  if (!as_one) os::advise(incoming(group), huge_pages * page_bytes, MADV_DONTNEED);
-  group.held = false;
+  if (!as_one) os::advise(group.memory, huge_pages * page_bytes, MADV_DONTNEED);
+  recycled_.empty(std::exchange(group.memory, 0));
   bare_.remove(first);
   expect_no_more(group);
   for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(first + i), i == 0);
@@ -247,7 +290,7 @@ std::size_t Pager::bring_group(PageNumber first) {
 
 /// Reads up to `pages` more of a group to where it comes in.
 void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
-  auto* const to = os::pointer<unsigned char>(incoming(group));
+  auto* const to = os::pointer<unsigned char>(group.memory);
   const std::size_t end = std::min(group.read + pages, huge_pages);
   while (group.read < end) {
     const auto page = static_cast<PageNumber>(group.first + group.read);

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 #include "tier/expected_groups.h"
 #include "tier/leaving_groups.h"
 #include "tier/limbo.h"
+#include "tier/recycled_groups.h"
 #include "tier/whole_groups.h"
 
 namespace nearfar::tier {
@@ -116,17 +118,43 @@ TEST(ExpectedGroups, WhatLiesBehindOthersGivesWayFirst) {
 
 TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
   ExpectedGroups expected;
-  const auto held = [](const ExpectedGroups::Group& group) { return group.held; };
+  const auto held = [](const ExpectedGroups::Group& group) { return group.held(); };
   EXPECT_EQ(expected.oldest(held), nullptr);
   for (PageNumber i = 0; i < 4; ++i) expected.expect(expected.next(no_page), i * huge_pages);
   EXPECT_EQ(expected.oldest(held), nullptr);
-  expected.find(3 * huge_pages)->held = true;
-  expected.find(2 * huge_pages)->held = true;
+  expected.find(3 * huge_pages)->memory = os::page_bytes;
+  expected.find(2 * huge_pages)->memory = os::page_bytes;
   EXPECT_EQ(expected.held(), 2U);
   EXPECT_EQ(expected.oldest(held)->first, 2 * huge_pages);
   expected.expect(*expected.find(2 * huge_pages), 9 * huge_pages);  // nothing is left of the other
   EXPECT_EQ(expected.held(), 1U);
   EXPECT_EQ(expected.oldest(held)->first, 3 * huge_pages);
+}
+
+TEST(RecycledGroups, OneWaitsAtATimeAndAllThatGroupsCanBeReadToHaveRoom) {
+  constexpr os::Place base = 64 * RecycledGroups::group_bytes;
+  RecycledGroups recycled(base);
+  EXPECT_FALSE(recycled.has_spare());
+  EXPECT_EQ(recycled.take(), RecycledGroups::nowhere);
+  std::set<os::Place> taken;
+  for (std::size_t i = 0; i < RecycledGroups::most; ++i) {
+    const os::Place at = recycled.room();
+    ASSERT_EQ(at % RecycledGroups::group_bytes, 0U);
+    ASSERT_TRUE(at >= base && at < base + RecycledGroups::bytes);
+    recycled.keep(at);
+    EXPECT_EQ(recycled.room(), RecycledGroups::nowhere);
+    EXPECT_EQ(recycled.take(), at);
+    EXPECT_FALSE(recycled.has_spare());
+    taken.insert(at);
+  }
+  EXPECT_EQ(taken.size(), RecycledGroups::most);
+  EXPECT_EQ(recycled.room(), RecycledGroups::nowhere);
+  recycled.empty(base - 1);  // others' memory, from which groups come, too
+  recycled.empty(base + RecycledGroups::bytes);
+  EXPECT_EQ(recycled.room(), RecycledGroups::nowhere);
+  const os::Place fourth = base + 3 * RecycledGroups::group_bytes;
+  recycled.empty(fourth);
+  EXPECT_EQ(recycled.room(), fourth);
 }
 
 TEST(LeavingGroups, AGroupLeavesWhenAllOfItHasBeenNamedInWhateverOrder) {

@@ -24,9 +24,9 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ran(
-    folder: Path, groups: Path, case: str, near: str = "64MiB", options: Sequence[str] = ()
+    folder: Path, groups: Path, case: str, near: int = 64, options: Sequence[str] = ()
 ) -> Tiered:
-    run = run_tiered(folder, near, groups, case, options=options)
+    run = run_tiered(folder, f"{near}MiB", groups, case, str(near), options=options)
     assert run.out == "ok\n", run.out + run.err
     return run.covered()
 
@@ -79,6 +79,24 @@ def test_what_streams_run_into_has_been_read_before_it_is_touched(
     assert counts["near_peak_bytes"] <= 64 * MIB
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_lost_of_what_is_read_to_memory_that_others_have_left(
+    tmp_path: Path, groups: Path, case: str
+) -> None:
+    # First in, first out: of a loop that hardly fits, everything leaves.
+    counts = ran(tmp_path, groups, case, 116, ("--policy", "fifo")).counts
+    assert counts["near_peak_bytes"] <= 116 * MIB + (MIB if case == "protected" else 0)
+    assert counts["recycled_ins"] > 0
+
+
+def test_groups_leave_limbo_as_one_though_single_pages_leave_before_them(
+    tmp_path: Path, groups: Path
+) -> None:
+    # The memory of a group that is written out with single pages is no huge page any more.
+    counts = ran(tmp_path, groups, "parts", 116).counts
+    assert counts["recycled_ins"] > 0.8 * counts["huge_ins"]
+
+
 def test_what_came_in_small_pages_in_order_is_gathered(tmp_path: Path, groups: Path) -> None:
     assert ran(tmp_path, groups, "middle").counts["gathered"] > 0
 
@@ -91,5 +109,5 @@ def test_what_is_read_backwards_comes_back_page_by_page(tmp_path: Path, groups: 
 def test_where_groups_do_not_leave_as_one_none_comes_back_so(
     tmp_path: Path, groups: Path, options: Sequence[str]
 ) -> None:
-    near = "64MiB" if options else "32MiB"
+    near = 64 if options else 32
     assert ran(tmp_path, groups, "written", near, options).counts["huge_ins"] == 0

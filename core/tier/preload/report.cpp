@@ -19,8 +19,8 @@ constexpr std::array names = {
     "pinned",         "over_budget", "forks",         "near_peak",     "managed_peak",
     "unmanaged_peak", "slots_peak",  "stored_peak",   "stall_ns",      "emulated_ns",
     "delayed_ns",     "guarded_ins", "guards_broken", "guarded_drops", "filled_drops",
-    "window_touches", "huge_moves",  "huge_ins",      "ready_ins",     "split_ins",
-    "gathered",       "followed",
+    "window_touches", "huge_moves",  "huge_ins",      "ready_ins",     "recycled_ins",
+    "split_ins",      "gathered",    "followed",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 

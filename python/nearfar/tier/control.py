@@ -52,6 +52,7 @@ COUNTS = (
     "huge_moves",
     "huge_ins",
     "ready_ins",
+    "recycled_ins",
     "split_ins",
     "gathered",
     "followed",
