@@ -386,6 +386,7 @@ class Pager {
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
+  std::uint64_t next_beyond_ = 0;  // when another may be, without such a page
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   bool huge_ = false;  // the kernel has huge pages for those who ask
   unsigned in_vain_ = 0;  // windows in a row that were filled, and not with huge pages

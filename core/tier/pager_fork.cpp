@@ -10,6 +10,7 @@
 //   start_in_child in the child, before any other code: a userfaultfd of its own; of the pages in
 //                  the log, those that were there in time are resident.
 
+#include "tier/os/clock.h"
 #include "tier/pager.h"
 
 namespace nearfar::tier {
@@ -83,7 +84,14 @@ void Pager::share_slots(Children::Child& child) {
   }
 }
 
-bool Pager::can_serve() const { return !paused() || fork_log_->count.load() < ForkLog::most; }
+/// Threads that fault while another forks would soon take more than the budget has. What was put
+/// aside for them gone, a page comes now and then only: who waits may have a lock that the fork
+/// needs.
+bool Pager::can_serve() const {
+  if (!paused()) return true;
+  if (fork_log_->count.load() == ForkLog::most) return false;
+  return spare_ > 0 || os::monotonic_ns() >= next_beyond_;
+}
 
 bool Pager::fault_while_forking(PageNumber page, os::Touch touch) {
   if (table_.state(page) == State::near) return settle(page, touch);
@@ -102,6 +110,8 @@ void Pager::use_spare() {
   if (spare_ > 0) {
     --spare_;
   } else {
+    constexpr std::uint64_t now_and_then_ns = 1'000'000;
+    next_beyond_ = os::monotonic_ns() + now_and_then_ns;
     budget_.charge(1);
     control_.add(Count::over_budget);
   }

@@ -392,7 +392,8 @@ void Service::listen(bool has_work) {
   }};
   // Others of the tree cannot ring the bell when they need room.
   constexpr int milliseconds = 20;
-  const int patience = pager_.budget().others() == 0 ? -1 : milliseconds;
+  int patience = pager_.budget().others() == 0 ? -1 : milliseconds;
+  if (pager_.paused() && waiting_count_ != 0) patience = 1;  // until one more can be served
   const int timeout = has_work ? 0 : patience;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {

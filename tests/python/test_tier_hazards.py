@@ -150,6 +150,11 @@ def test_forks_while_threads_write(hazard: Hazard) -> None:
     assert lost_nothing(hazard("forks_under_writes")).counts["forks"] == 12
 
 
+def test_forks_while_threads_wait_for_faults(hazard: Hazard) -> None:
+    # What they bring in meanwhile is charged twice, and hardly any of it beyond the limit.
+    assert lost_nothing(hazard("forks_beside_faults")).counts["forks"] == 10
+
+
 def test_a_signal_is_handled_on_a_stack_that_is_far(hazard: Hazard) -> None:
     lost_nothing(hazard("far_signal_stack"))
 
