@@ -39,7 +39,7 @@ enum class Count : std::uint8_t {
   huge_moves,      ///< times that 2 MiB were moved as one
   huge_ins,        ///< times that 2 MiB came back as one
   ready_ins,       ///< of huge_ins, those that had been read when they were touched
-  recycled_ins,    ///< times that 2 MiB were read ahead to the memory of others that had left
+  recycled_ins,    ///< times that 2 MiB were to be read to the memory of others that had left
   split_ins,       ///< times that they were to, and came in small pages
   gathered,  ///< times that 2 MiB which came so became a huge page again
   followed,  ///< faults while the pager's thread was kept on the processor of one who faults

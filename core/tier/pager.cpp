@@ -89,14 +89,14 @@ void Pager::open() {
 
 void Pager::watch() {
   open();
-  constexpr std::size_t huge = huge_pages * page_bytes;
-  // What is moved there, at the limit that there may be later, and what is made there.
+  // Pages are moved to limbo, at its largest as the limit may grow, and to recycled groups.
   constexpr std::size_t limbo = Limbo::most * page_bytes;
   constexpr std::size_t length = limbo + RecycledGroups::bytes;
-  constexpr std::size_t incoming = ExpectedGroups::most * huge;
+  constexpr std::size_t incoming = ExpectedGroups::most * huge_bytes;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (region_.staging == 0)
-    region_.staging = (os::reserve(length + incoming + huge) + huge - 1) / huge * huge;
+    region_.staging =
+        (os::reserve(length + incoming + huge_bytes) + huge_bytes - 1) / huge_bytes * huge_bytes;
   const long staging =
       os::map(region_.staging, length + incoming, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
   if (region_.staging == 0 || staging < 0)

@@ -86,7 +86,7 @@ class Pager {
 
   /// A fault at `at` will be served soon.
   void prefetch(os::Place at) const {
-    if (at >= region_.base && at < region_.base + region_.length) table_.prefetch(number(at));
+    if (in_region(at)) table_.prefetch(number(at));
   }
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
@@ -194,9 +194,11 @@ class Pager {
     PageNumber last = 0;
   };
   [[nodiscard]] Pages inside(os::Place begin, os::Place end) const;
+  [[nodiscard]] bool in_region(os::Place at) const {
+    return at >= region_.base && at < region_.base + region_.length;
+  }
   [[nodiscard]] bool is_ours(os::Place at) const {
-    return at >= region_.base && at < region_.base + region_.length &&
-           !foreign_.contains(at, at + os::page_bytes);
+    return in_region(at) && !foreign_.contains(at, at + os::page_bytes);
   }
 
   // Bringing in: pager.cpp.
@@ -345,6 +347,7 @@ class Pager {
   void use_spare();
   void return_spare();
   void end_child(Children::Child& child);
+  [[nodiscard]] bool charge_child(bool whatever);
   void share_slots(Children::Child& child);
   void allow_fork(bool allowed);
 

@@ -50,13 +50,11 @@ bool Pager::pause() {
     return false;
   }
   spare_ = reserve(low_watermark()) ? low_watermark() : 0;
-  for (int naps = 0; !budget_.charge_child(*forking_->member, false);) {
+  for (int naps = 0; !charge_child(false);) {
     if (more_room(naps)) continue;
-    (void)budget_.charge_child(*forking_->member, true);
+    (void)charge_child(true);
     control_.add(Count::over_budget, budget_.own());
     break;
-  }
-  while (drain(batch()) != 0) {
   }
   share_slots(*forking_);
   allow_fork(true);
@@ -64,6 +62,14 @@ bool Pager::pause() {
   fork_log_->spare = spare_;
   control_.add(Count::forks);
   return true;
+}
+
+/// Charges a child for what it will have: nothing in limbo, and no memory that waits for a group.
+bool Pager::charge_child(bool whatever) {
+  while (drain(batch()) != 0) {
+  }
+  (void)drop_recycled();
+  return budget_.charge_child(*forking_->member, whatever);
 }
 
 void Pager::share_slots(Children::Child& child) {
@@ -168,7 +174,7 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   // The stack that the child came to life on may have grown before its pages were watched.
   constexpr os::Place around = 16 * page_bytes;
   for (os::Place at = stack - around; at < stack + page_bytes; at += page_bytes) {
-    if (at >= region_.base && at < region_.base + region_.length) adopt(number(at));
+    if (in_region(at)) adopt(number(at));
   }
   os::unmap(os::place(log), sizeof(ForkLog));
   return_spare();

@@ -36,7 +36,7 @@ std::size_t Pager::displace_group(const LeavingGroups::Group& group) {
   if (whole) {
     limbo_.align(huge_pages);
     // A table for small pages that is left there would make the kernel split the huge page.
-    os::advise(staged(limbo_.next_position()), huge_pages * page_bytes, MADV_DONTNEED);
+    os::advise(staged(limbo_.next_position()), huge_bytes, MADV_DONTNEED);
     control_.add(Count::huge_moves);
   }
   whole_.remove(group.first);
@@ -76,12 +76,11 @@ std::size_t Pager::drain_whole() {
 /// Keeps the memory of a group that has been written for the next that is read, if any is expected.
 /// It stays charged, so not if others could use it, or if little else were free.
 bool Pager::recycle(std::size_t position) {
-  constexpr std::size_t length = RecycledGroups::group_bytes;
   if (kept_ || budget_.others() != 0 || low_watermark() < 2 * huge_pages) return false;
   const os::Place to = recycled_.room();
   if (to == RecycledGroups::nowhere || !expected_.any()) return false;
-  if (staging_uffd_.move(to, staged(position), length).bytes != length) {
-    os::advise(to, length, MADV_DONTNEED);
+  if (staging_uffd_.move(to, staged(position), huge_bytes).bytes != huge_bytes) {
+    os::advise(to, huge_bytes, MADV_DONTNEED);
     return false;
   }
   for (std::size_t i = 0; i < huge_pages; ++i) limbo_.remove(position + i);
@@ -99,7 +98,7 @@ bool Pager::drop_recycled() {
 
 /// Gives up memory that a group was, or would have been, read to.
 void Pager::drop_group_memory(os::Place memory) {
-  os::advise(memory, RecycledGroups::group_bytes, MADV_DONTNEED);
+  os::advise(memory, huge_bytes, MADV_DONTNEED);
   recycled_.empty(memory);
   budget_.release(huge_pages);
 }
@@ -166,13 +165,13 @@ void Pager::expect(PageNumber first, std::size_t passed, PageNumber kept) {
   ExpectedGroups::Group& group = expected_.next(kept);
   if (group.first != no_page) expect_no_more(group);
   expected_.expect(group, first, passed);
-  os::advise(place(first), huge_pages * page_bytes, MADV_HUGEPAGE);
+  os::advise(place(first), huge_bytes, MADV_HUGEPAGE);
 }
 
 void Pager::expect_no_more(ExpectedGroups::Group& group) {
   drop_read(group);
   const os::Place begin = place(std::exchange(group, {}).first);
-  const os::Place end = begin + huge_pages * page_bytes;
+  const os::Place end = begin + huge_bytes;
   if (!foreign_.overlaps(begin, end)) os::advise(begin, end - begin, MADV_NOHUGEPAGE);
 }
 
@@ -214,7 +213,7 @@ bool Pager::hold(ExpectedGroups::Group& group) {
   if (group.held()) {
     control_.add(Count::recycled_ins);
   } else {
-    group.memory = incoming_ + expected_.index(group) * RecycledGroups::group_bytes;
+    group.memory = incoming_ + expected_.index(group) * huge_bytes;
     *os::pointer<volatile char>(group.memory) = 0;
   }
   group.held_since = faults_;
@@ -266,7 +265,7 @@ std::size_t Pager::bring_group(PageNumber first) {
   os::Moved moved;
   if (fit) {
     read_group(group, huge_pages);
-    moved = uffd_.move(place(first), group.memory, huge_pages * page_bytes, os::Waking::at_once);
+    moved = uffd_.move(place(first), group.memory, huge_bytes, os::Waking::at_once);
   }
   if (moved.error == -EAGAIN) {
     again_ = true;
@@ -275,7 +274,7 @@ std::size_t Pager::bring_group(PageNumber first) {
   const std::size_t done = moved.bytes / page_bytes;
   const bool as_one = done == huge_pages && is_huge(place(first));
   // What is left, or the table for small pages that what is gone has left.
-  if (!as_one) os::advise(group.memory, huge_pages * page_bytes, MADV_DONTNEED);
+  if (!as_one) os::advise(group.memory, huge_bytes, MADV_DONTNEED);
   recycled_.empty(std::exchange(group.memory, 0));
   bare_.remove(first);
   expect_no_more(group);
@@ -329,14 +328,13 @@ bool Pager::gather(PageNumber first) {
   for (PageNumber page = first; page < first + huge_pages; ++page)
     if (table_.state(page) != State::near) return false;
   const os::Place begin = place(first);
-  constexpr std::size_t length = huge_pages * page_bytes;
-  if (foreign_.overlaps(begin, begin + length) || !budget_.try_charge(huge_pages)) return false;
-  if (uffd_.protects() && uffd_.unprotect(begin, length) == 0)
+  if (foreign_.overlaps(begin, begin + huge_bytes) || !budget_.try_charge(huge_pages)) return false;
+  if (uffd_.protects() && uffd_.unprotect(begin, huge_bytes) == 0)
     for (PageNumber page = first; page < first + huge_pages; ++page) table_[page].guarded = false;
   constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
-  os::advise(begin, length, MADV_HUGEPAGE);
-  const bool done = os::advise(begin, length, madv_collapse) == 0;
-  os::advise(begin, length, MADV_NOHUGEPAGE);
+  os::advise(begin, huge_bytes, MADV_HUGEPAGE);
+  const bool done = os::advise(begin, huge_bytes, madv_collapse) == 0;
+  os::advise(begin, huge_bytes, MADV_NOHUGEPAGE);
   budget_.release(huge_pages);
   if (!done) return false;
   whole_.add(first);
@@ -347,7 +345,7 @@ bool Pager::gather(PageNumber first) {
 /// Whether 2 MiB of memory are one page.
 bool Pager::is_huge(os::Place at) const {
   std::array<os::PageMap::Run, 1> run;
-  const os::Place end = at + huge_pages * page_bytes;
+  const os::Place end = at + huge_bytes;
   os::Place from = at;
   return page_map_.find(from, end, run) == 1 && run[0].huge && run[0].begin == at &&
          run[0].end == end;

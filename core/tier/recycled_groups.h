@@ -14,9 +14,8 @@ namespace nearfar::tier {
 /// come, so that the kernel need not free the one and clear another. One waits to be taken.
 class RecycledGroups {
  public:
-  static constexpr std::size_t group_bytes = huge_pages * os::page_bytes;
   static constexpr std::size_t most = ExpectedGroups::most + 1;
-  static constexpr std::size_t bytes = most * group_bytes;
+  static constexpr std::size_t bytes = most * huge_bytes;
 
   RecycledGroups() = default;
   /// Of addresses from `base` on, where nothing is.
@@ -27,7 +26,7 @@ class RecycledGroups {
   [[nodiscard]] os::Place room() const {
     std::size_t i = 0;
     while (i < most && (used_ >> i & 1U) != 0) ++i;
-    return has_spare() || i == most ? nowhere : base_ + i * group_bytes;
+    return has_spare() || i == most ? nowhere : base_ + i * huge_bytes;
   }
   /// A huge page lies there now, and waits.
   void keep(os::Place at) {
@@ -44,7 +43,7 @@ class RecycledGroups {
   static constexpr os::Place nowhere = 0;
 
  private:
-  [[nodiscard]] std::uint32_t bit(os::Place at) const { return 1U << (at - base_) / group_bytes; }
+  [[nodiscard]] std::uint32_t bit(os::Place at) const { return 1U << (at - base_) / huge_bytes; }
 
   os::Place base_ = nowhere;
   os::Place spare_ = nowhere;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tier/os/system.h"
 #include "tier/page_table.h"
 
 namespace nearfar::tier {
@@ -12,6 +13,7 @@ namespace nearfar::tier {
 /// Pages of memory that the kernel fills and maps as one.
 inline constexpr std::size_t huge_pages = 512;
 static_assert(huge_pages == PageTable::group);
+inline constexpr std::size_t huge_bytes = huge_pages * os::page_bytes;
 
 /// Most pages of one window: what is taken back at once makes a fault wait for less than a
 /// millisecond.

@@ -37,7 +37,9 @@ def file_error(path: str | Path, error: OSError, failed: str = "") -> InputError
     if not folder.is_dir():
         return InputError(f"{reason}; there is no folder {folder}")
     try:
-        names = sorted(entry.name for entry in folder.iterdir())
+        names = {entry.name for entry in folder.iterdir()}
     except OSError:  # it may be entered and not listed
-        names = []
-    return InputError(f"{reason}{suggestion(Path(path).name, names)}")
+        names = set()
+    name = Path(path).name
+    others = sorted(names - {name})  # it is there as a link that leads nowhere
+    return InputError(f"{reason}{suggestion(name, others)}")

@@ -132,14 +132,14 @@ TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
 }
 
 TEST(RecycledGroups, OneWaitsAtATimeAndAllThatGroupsCanBeReadToHaveRoom) {
-  constexpr os::Place base = 64 * RecycledGroups::group_bytes;
+  constexpr os::Place base = 64 * huge_bytes;
   RecycledGroups recycled(base);
   EXPECT_FALSE(recycled.has_spare());
   EXPECT_EQ(recycled.take(), RecycledGroups::nowhere);
   std::set<os::Place> taken;
   for (std::size_t i = 0; i < RecycledGroups::most; ++i) {
     const os::Place at = recycled.room();
-    ASSERT_EQ(at % RecycledGroups::group_bytes, 0U);
+    ASSERT_EQ(at % huge_bytes, 0U);
     ASSERT_TRUE(at >= base && at < base + RecycledGroups::bytes);
     recycled.keep(at);
     EXPECT_EQ(recycled.room(), RecycledGroups::nowhere);
@@ -152,7 +152,7 @@ TEST(RecycledGroups, OneWaitsAtATimeAndAllThatGroupsCanBeReadToHaveRoom) {
   recycled.empty(base - 1);  // others' memory, from which groups come, too
   recycled.empty(base + RecycledGroups::bytes);
   EXPECT_EQ(recycled.room(), RecycledGroups::nowhere);
-  const os::Place fourth = base + 3 * RecycledGroups::group_bytes;
+  const os::Place fourth = base + 3 * huge_bytes;
   recycled.empty(fourth);
   EXPECT_EQ(recycled.room(), fourth);
 }

@@ -21,6 +21,8 @@ def test_a_missing_file_is_told_with_the_nearest_name_beside_it(tmp_path: Path) 
     assert said_of(tmp_path / "redis.fault") == (
         f"{tmp_path}/redis.fault: {missing}; did you mean redis.faults?"
     )
+    (tmp_path / "link").symlink_to("nowhere")
+    assert said_of(tmp_path / "link").endswith(f"link: {missing}")
     assert said_of(tmp_path / "quite-another").endswith(f"quite-another: {missing}")
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from holding import HELD, MIB, Start, holdings, the_sum
 from nearfar.tier.machine import obstacle
+from tiered import PROGRAMS, command, compiled
 
 _OBSTACLE = obstacle()
 needs_tier = pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))
@@ -90,6 +91,26 @@ def test_the_limit_shrinks_and_grows_while_the_program_runs(start: Start, tier: 
     assert holding.sum() == the_sum()
     assert tier("stats", holding.pid)["evictions"] == grown["evictions"]
     assert holding.end() == 0
+
+
+@needs_tier
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("near", [4, 128])
+def test_a_child_is_charged_what_its_parent_has_when_it_forks(
+    tier: Tier, tmp_path: Path, near: int
+) -> None:
+    program = compiled(PROGRAMS / "programs" / "forks_and_waits.c", tmp_path / "forks")
+    # More than fits, so that there is something on its way out, which the child does not get.
+    size = str(near * 5 // 4)
+    result = tmp_path / "result.json"
+    words = command(f"{near}MiB", tmp_path / "far", program, size, result=result, policy="fifo")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        parent, child = map(int, run.stdout.readline().split())
+        charged = {p["process"]: p["near_bytes"] for p in tier("stats", parent)["processes"]}
+        _, _ = run.communicate()
+    assert charged[child] <= charged[parent] + MIB / 16
+    assert run.returncode == 0
 
 
 @needs_tier

@@ -1,5 +1,6 @@
-/* Threads wait for faults all the time, several at once, while others fork: each child is served
- * as its parent was. One that is not would wait for ever, and an alarm ends it. */
+/* Threads wait for faults all the time, several at once, while others fork. What they bring in
+ * meanwhile keeps within the budget, nearly; and each child is served as its parent was: one that
+ * is not would wait for ever, and an alarm ends it. */
 
 #include "hazard.h"
 
