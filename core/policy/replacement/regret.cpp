@@ -44,29 +44,21 @@ static_assert(sizeof(RegretRecord) == 8);
 /// is judged by, so that amid others that change little evidence is enough, and a resident page
 /// that has waited for longer than its past explains is given up sooner.
 ///
-/// To choose it draws eight resident pages, as a hand goes round them, and names the worst of those
-/// and of the sixteen worst seen lately. What time has passed for pages it learns from eight others
-/// at each fault, of all that it knows. So a fault and a choice take the same time however many
-/// pages there are, and eight bytes a page are enough.
+/// To choose it draws sixteen resident pages, as a hand goes round them, and names the worst of
+/// those and of the sixteen worst seen lately. What time has passed for pages it learns from eight
+/// others at each fault, of all that it knows. So a fault and a choice take the same time however
+/// many pages there are, and eight bytes a page are enough.
 class Regret final : public SampledReplacement<RegretRecord> {
  public:
   explicit Regret(PageIndex capacity) { resize(capacity); }
 
   void fault(PageIndex page) override {
     known_ = std::max(known_, page + 1);
-    if (++faults_in_tick_ >= tick_faults_) {
-      faults_in_tick_ = 0;
-      ++now_;
-    }
-    learn();
-    use(page);
-    enter(page);
+    come_in(page);
   }
-  void second_chance(PageIndex page) override {
-    use(page);
-    enter(page);
-  }
+  void second_chance(PageIndex page) override { come_in(page); }
   void scanned(std::span<const Scanned> pages) override {
+    judged_ = false;
     for (const Scanned& found : pages) {
       if (found.accessed && mine(found.page)) use(found.page);
     }
@@ -77,12 +69,24 @@ class Regret final : public SampledReplacement<RegretRecord> {
   }
 
   void resize(PageIndex capacity) override {
+    judged_ = false;
     tick_faults_ = std::max<PageIndex>(1, capacity / 128);
     turnover_ = static_cast<float>(capacity) / static_cast<float>(tick_faults_);
     refresh_faults_ = std::max<PageIndex>(least_refresh_faults, capacity / 8);
   }
 
  private:
+  /// A second chance is a fault like any other: where a phase lives in limbo for long, others age.
+  void come_in(PageIndex page) {
+    judged_ = false;
+    if (++faults_in_tick_ >= tick_faults_) {
+      faults_in_tick_ = 0;
+      ++now_;
+    }
+    learn();
+    use(page);
+    enter(page);
+  }
   PageIndex choose() override {
     keep_candidates();
     PageIndex draws = std::min<PageIndex>(drawn, choices());
@@ -100,7 +104,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
     float worth;
   };
 
-  static constexpr PageIndex drawn = 8;
+  static constexpr PageIndex drawn = 16;
   static constexpr std::size_t candidates = 16;
   static constexpr PageIndex learnt = 8;
   static constexpr PageIndex least_refresh_faults = 32;
@@ -109,10 +113,12 @@ class Regret final : public SampledReplacement<RegretRecord> {
   void keep_candidates() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      const PageIndex page = candidates_[i].page;
-      if (mine(page)) candidates_[kept++] = {page, worth(page)};
+      const Candidate found = candidates_[i];
+      if (!mine(found.page)) continue;
+      candidates_[kept++] = {found.page, judged_ ? found.worth : worth(found.page)};
     }
     count_ = kept;
+    judged_ = true;
   }
   void consider(PageIndex page) {
     for (std::size_t i = 0; i < count_; ++i) {
@@ -258,6 +264,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
   float change_ = least_change;  // the share of late intervals that tell of a change
   std::array<Candidate, candidates> candidates_{};
   std::size_t count_ = 0;
+  bool judged_ = false;  // all candidates, and nothing happened since
   PageIndex tick_faults_ = 1;
   float turnover_ = 1;  // in ticks
   std::uint32_t now_ = 0;
