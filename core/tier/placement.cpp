@@ -94,16 +94,23 @@ bool Placement::waits_hopelessly() const {
 /// Whether it is time for another trial.
 void Placement::watch(std::uint64_t now) {
   if (served_.faults >= compared) {
-    const bool slow = expected_ns_ != 0 && served_.page_ns() > suspicious * expected_ns_ &&
-                      now > settled_ + soonest_ns;
-    slow_ = slow ? slow_ + 1 : 0;
+    slow_ = is_suspicious(now) ? slow_ + 1 : 0;
     served_ = {};
     if (slow_ == often_enough) {
+      if (confidence_ == 1) unconfirmed_ns_ = std::min(2 * unconfirmed_ns_, soonest_ns);
       next_trial_ = now;
       expected_ns_ = 0;  // of another time: it makes nothing hopeless
     }
   }
   if (now >= next_trial_) begin_trial(now);
+}
+
+/// Whether pages take many times what was expected, and have had the time to.
+bool Placement::is_suspicious(std::uint64_t now) const {
+  const bool confirmed = confidence_ > 1;
+  const std::uint64_t most = expected_ns_ * (confirmed ? suspicious : suspicious_if_unconfirmed);
+  return most != 0 && served_.page_ns() > most &&
+         now > settled_ + (confirmed ? soonest_ns : unconfirmed_ns_);
 }
 
 void Placement::begin_trial(std::uint64_t now) {
@@ -170,6 +177,7 @@ void Placement::settle(std::uint64_t now) {
   for (const Served& took : took_) lost += took.lost(least, by_run);
   lost = 2 * lost * (left_out + compared) / compared;
   confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
+  if (confidence_ > 1) unconfirmed_ns_ = soonest_if_unconfirmed_ns;
   where_ = found;
   expected_ns_ = best.pages == 0 ? 0 : best.page_ns();
   settled_ = now;

@@ -30,7 +30,9 @@ enum class Where : std::uint8_t {
 /// comes first, so that others which are slower than that are given up soon. What the trial has
 /// lost by the slower ways sets when the next one comes, and each that finds the same as the one
 /// before doubles that: trying costs little however bad the other ways are. Where pages suddenly
-/// take many times what they took in the trial, and go on to, another comes at once. A trial in
+/// take many times what they took in the trial, and go on to, another comes at once; after a trial
+/// that no other has confirmed twice as long is enough, and soon: who faults beside the pager's
+/// thread may stay there for a while before the scheduler sends it away at each wake. A trial in
 /// which the program began or ceased to run for long between faults tells nothing; soon there is
 /// another.
 class Placement {
@@ -68,6 +70,7 @@ class Placement {
   /// Times what a page took in the trial, and that so many times in a row: a host that gives the
   /// processor to somebody else for once is no reason for another.
   static constexpr std::uint64_t suspicious = 4;
+  static constexpr std::uint64_t suspicious_if_unconfirmed = 2;
   static constexpr std::size_t often_enough = 4;
   /// What of a fault's time serving it on another processor must gain, as that is then not there
   /// for others: an eighth.
@@ -75,6 +78,8 @@ class Placement {
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;
   static constexpr std::uint64_t soonest_ns = 100'000'000;
+  /// If unconfirmed and suspicious; twice as long after each, until one confirms another.
+  static constexpr std::uint64_t soonest_if_unconfirmed_ns = 10'000'000;
   static constexpr std::uint64_t latest_ns = 10'000'000'000;
   /// Who starves for once, as a host gave the processor to somebody else, is out for so long; who
   /// starves again within as long after that, for twice what it was out for before.
@@ -118,6 +123,7 @@ class Placement {
   void settle_later(std::uint64_t now);
   void try_when_back(std::uint64_t now);
   [[nodiscard]] bool waits_hopelessly() const;
+  [[nodiscard]] bool is_suspicious(std::uint64_t now) const;
 
   Where where_ = Where::anywhere;
   Where first_ = first_tried;  // of a trial
@@ -132,6 +138,7 @@ class Placement {
   std::uint64_t next_trial_ = 0;  // 0: there was none
   std::uint64_t settled_ = 0;
   std::size_t slow_ = 0;  // times in a row that pages took long
+  std::uint64_t unconfirmed_ns_ = soonest_if_unconfirmed_ns;
   std::uint64_t confidence_ = 1;
   unsigned in_vain_ = 0;  // trials in a row that told nothing
   std::array<Served, ways> took_{};  // in the better of two parts, by where; 0: not tried

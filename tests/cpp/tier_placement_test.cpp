@@ -152,6 +152,50 @@ TEST(TierPlacement, WhatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
   EXPECT_LT(program.now() - changed, 1'000'000'000U);
 }
 
+TEST(TierPlacement, WhatNoOtherTrialHasConfirmedIsDoubtedSoon) {
+  // Who faults beside the pager's thread is sent away only after the trial.
+  Program program({60'000, 15'000, 20'000});
+  program.faults(Placement::faults_before + trial);
+  ASSERT_EQ(program.where(), Where::beside);
+  program.become({60'000, 45'000, 20'000});
+  const std::uint64_t changed = program.now();
+  while (program.where() != Where::behind) program.faults(1);
+  program.faults(trial);
+  EXPECT_EQ(program.where(), Where::behind);
+  EXPECT_LT(program.now() - changed, 50'000'000U);
+}
+
+TEST(TierPlacement, WhatAnotherHasConfirmedIsNot) {
+  Program program({60'000, 15'000, 20'000});
+  while (program.now() < 3'000'000'000) program.faults(1);
+  ASSERT_EQ(program.where(), Where::beside);
+  program.become({60'000, 45'000, 20'000});
+  const std::size_t before = program.times(Where::beside);
+  program.faults(2'000);
+  EXPECT_EQ(program.times(Where::beside) - before, 2'000U);
+}
+
+TEST(TierPlacement, ItIsDoubtedMoreAndMoreRarely) {
+  // Each time that it has settled, what it has found takes three times as long as in the trial, and
+  // another way is a little faster.
+  Times ns{2'000'000'000, 1'000, 1'100};
+  Program program(ns);
+  std::uint64_t waits = 0;
+  for (std::size_t times = 0; times < 5; ++times) {
+    const Where found = times % 2 == 0 ? Where::beside : Where::behind;
+    while (program.where() != found) program.faults(1);
+    program.faults(2 * trial);
+    ASSERT_EQ(program.where(), found);
+    ns = {2'000'000'000, 3 * std::max(ns[1], ns[2]), 3 * std::max(ns[1], ns[2])};
+    ns[times % 2 == 0 ? 2 : 1] -= ns[1] / 10;
+    program.become(ns);
+    const std::uint64_t settled = program.now();
+    while (program.where() == found) program.faults(1);
+    EXPECT_GT(program.now() - settled, waits) << times;
+    waits = Placement::soonest_if_unconfirmed_ns << times;
+  }
+}
+
 TEST(TierPlacement, AnInterruptionIsNoReasonForATrial) {
   Program program({100'000, 90'000, 5'000});
   program.faults(1'000'000);
