@@ -128,7 +128,7 @@ class Bench:
                     raise machine.MissingError("no mimalloc")
                 environment["LD_PRELOAD"] = name
                 if contender == "dram huge":
-                    environment |= {"MIMALLOC_ALLOW_LARGE_OS_PAGES": "1", "TIER_PROGRAMS_HUGE": "1"}
+                    stack.enter_context(machine.huge_pages())
             else:
                 kind, _, algorithm = contender.partition("-")
                 if kind == "zram":

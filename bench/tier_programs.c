@@ -159,7 +159,6 @@ int main(int count, char** words) {
     perror("tier_programs: no memory");
     return 1;
   }
-  if (getenv("TIER_PROGRAMS_HUGE") != NULL) madvise(memory, bytes, MADV_HUGEPAGE);
   const size_t pages = bytes / page;
   uint64_t seed = 0x9e3779b97f4a7c15U;
   if (strcmp(pattern, "touch") != 0)

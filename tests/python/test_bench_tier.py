@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -36,6 +37,26 @@ def test_every_ratio_compares_contenders_that_run() -> None:
     cases = tier.cases(quick=True)
     for target in tier.targets(cases):
         assert {target.contender, target.against} <= set(target.case.contenders)
+
+
+def test_huge_pages_are_for_all_only_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "enabled"
+    state.write_text("always [madvise] never\n")
+    monkeypatch.setattr(tier_machine, "HUGE_PAGES", state)
+    with contextlib.suppress(KeyboardInterrupt), tier_machine.huge_pages():
+        assert state.read_text() == "always"
+        raise KeyboardInterrupt
+    assert state.read_text() == "madvise"
+
+
+def test_a_system_without_huge_pages_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tier_machine, "HUGE_PAGES", tmp_path / "none")
+    with pytest.raises(tier_machine.MissingError, match="none: No such file"):
+        tier_machine.huge_pages().__enter__()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes groups and swap devices")
