@@ -122,8 +122,8 @@ bench-tier: install ## programs on two tiers beside kernel swap, plain memory an
 .PHONY: stress
 stress: install $(STAMPS)/test ## 30 minutes of everything at once on two tiers, and real programs at a twentieth
 	@scripts/need redis?
-	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest tests/python/test_tier_stress.py \
-	  tests/python/test_tier_hazards.py tests/python/test_tier_programs.py
+	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest --timeout 3600 \
+	  tests/python/test_tier_stress.py tests/python/test_tier_hazards.py tests/python/test_tier_programs.py
 
 .PHONY: lint
 lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict

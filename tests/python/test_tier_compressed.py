@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> Run:
         result.unlink(missing_ok=True)
         words = command("4MiB", far, sys.executable, "-c", program, result=result, options=options)
         ran = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=200, cwd=tmp_path
+            words, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path
         )
         return Tiered(ran, result)
 

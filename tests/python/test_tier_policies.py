@@ -47,7 +47,7 @@ def run(tmp_path: Path, policy: str, near: int, *words: str | Path) -> tuple[str
         [sys.executable, "-m", "nearfar", "tier", "run", "--near", f"{near}MiB",
          "--far", tmp_path / "far", "--policy", policy, "--json", result, "--quiet",
          "--record-faults", tmp_path / f"{policy}.faults", "--", *words],
-        capture_output=True, text=True, check=False, timeout=250,
+        capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
     counts: dict[str, Any] = json.loads(result.read_text())

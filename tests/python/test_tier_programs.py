@@ -157,7 +157,8 @@ def test_a_program_does_what_it_does_natively(tmp_path: Path, name: str, times: 
     if shutil.which(program.needs) is None:
         pytest.skip(f"no {program.needs} (for javac: apt-get install default-jdk-headless)")
     near = program.quarter if times == 4 else program.twentieth
-    settings = {"text": False, "env": os.environ | {"LC_ALL": "C"}, "timeout": 1200}
+    settings = {"text": False, "env": os.environ | {"LC_ALL": "C"}}
+    settings |= {"timeout": 1200} if NIGHTLY else {}
     first, second = tmp_path / "native", tmp_path / "tiered"
     first.mkdir()
     second.mkdir()

@@ -81,7 +81,7 @@ def swapped(tmp_path: Path, area: str) -> Run:
         with subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
         ) as process:
-            out, err = process.communicate(timeout=250)
+            out, err = process.communicate(timeout=120)
         assert groups_of(process.pid) == []
         return Swapped(out, err, process.returncode, result)
 

@@ -68,7 +68,7 @@ def test_two_programs_share_near_memory_that_one_was_granted(tmp_path: Path, win
     words = ["sh", "-c", f"{windows} pressed & {windows} threads & wait"]
     ran = subprocess.run(
         command("96MiB", tmp_path / "far", *words, result=result),
-        capture_output=True, text=True, check=True, timeout=250,
+        capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert ran.stdout == "ok\nok\n", ran.stderr
     counts = json.loads(result.read_text())

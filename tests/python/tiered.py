@@ -93,7 +93,7 @@ def run_tiered(
     result.unlink(missing_ok=True)
     process = subprocess.run(
         command(near, far, *words, result=result, policy=policy, options=options),
-        **{"capture_output": True, "text": True, "check": False, "timeout": 250} | settings,
+        **{"capture_output": True, "text": True, "check": False, "timeout": 120} | settings,
     )
     assert not far.exists()
     return Tiered(process, result)

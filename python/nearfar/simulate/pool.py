@@ -1,15 +1,23 @@
-"""Runs many independent model runs on all processors; one machine is one process."""
+"""Runs many independent model runs on all processors; one machine is one process.
+
+Each worker has a pipe of its own, and nothing else is shared, no lock and no thread: so one that is
+killed is noticed, and nobody waits for it for ever.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from multiprocessing.connection import Connection, wait
 from statistics import fmean
+from types import TracebackType
 from typing import NamedTuple
 
+from nearfar.errors import NearfarError
 from nearfar.measure.core import Core
 from nearfar.measure.run import measure
 from nearfar.model import Model, load
@@ -47,9 +55,96 @@ def run_tasks(
         for place, task in work:
             yield _run(model, place, task, core)
         return
-    # Workers leave Ctrl-C to this process, which keeps what has finished.
-    with multiprocessing.Pool(processes, _start_worker, (model,)) as pool:
-        yield from pool.imap_unordered(_run_in_worker, work)
+    with _Workers(model, processes) as workers:
+        for item in work[:processes]:
+            workers.begin(item)
+        for item in work[processes:]:
+            yield workers.next_finished()
+            workers.begin(item)
+        for _ in range(processes):
+            yield workers.next_finished()
+
+
+class _Workers:
+    """Processes that each run one task at a time. They leave Ctrl-C to this one, which keeps what
+    has finished; they are gone when the block is left."""
+
+    def __init__(self, model: Model, processes: int) -> None:
+        self._processes: dict[Connection, multiprocessing.process.BaseProcess] = {}
+        self._idle: list[Connection] = []
+        for _ in range(processes):
+            self._start(model)
+
+    def __enter__(self) -> _Workers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._processes.values():
+            process.kill()
+        for connection, process in self._processes.items():
+            process.join()
+            connection.close()
+
+    def begin(self, item: tuple[int, Task]) -> None:
+        """Give a task to a worker that has none."""
+        worker = self._idle.pop()
+        try:
+            worker.send(item)
+        except OSError:
+            raise self._ended(worker) from None
+
+    def next_finished(self) -> Finished:
+        """Wait for one of the tasks."""
+        ready = wait([one for one in self._processes if one not in self._idle])[0]
+        assert isinstance(ready, Connection)
+        try:
+            answer: Finished | Exception = ready.recv()
+        except (EOFError, OSError):
+            raise self._ended(ready) from None
+        if isinstance(answer, Exception):
+            raise answer
+        self._idle.append(ready)
+        return answer
+
+    def _ended(self, worker: Connection) -> NearfarError:
+        process = self._processes[worker]
+        process.join()
+        status = process.exitcode or 0
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended: {status}"
+        return NearfarError(
+            f"a process that ran the model {how}; if memory is short, give fewer --jobs"
+        )
+
+    def _start(self, model: Model) -> None:
+        # One that lives on must not keep the pipe of another open.
+        ours, its = _fork.Pipe()
+        others = [*self._processes, ours]
+        process = _fork.Process(target=_work, args=(model, its, others), daemon=True)
+        process.start()
+        its.close()
+        self._processes[ours] = process
+        self._idle.append(ours)
+
+
+_fork = multiprocessing.get_context("fork")
+
+
+def _work(model: Model, connection: Connection, others: Sequence[Connection]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for other in others:
+        other.close()
+    with contextlib.suppress(EOFError):  # whoever gives tasks is gone
+        while True:
+            place, task = connection.recv()
+            try:
+                connection.send(_run(model, place, task, None))
+            except Exception as error:
+                connection.send(error)
 
 
 def _run(model: Model, place: int, task: Task, core: Core | None) -> Finished:
@@ -66,17 +161,3 @@ def _once(machine: Model, task: Task, seed: int, core: Core | None) -> dict[str,
         return {quantities.WALK: fmean(play(machine, pattern, core))}
     result = measure(machine, pattern, core=core)
     return {name: quantities.read(result, name) for name in task.quantities}
-
-
-_worker_model: Model | None = None
-
-
-def _start_worker(model: Model) -> None:
-    global _worker_model  # one a process: the model is sent once, not with every task
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker_model = model
-
-
-def _run_in_worker(item: tuple[int, Task]) -> Finished:
-    assert _worker_model is not None
-    return _run(_worker_model, *item, None)

@@ -1,0 +1,62 @@
+"""Model runs on several processes: what they find arrives, and how they end is told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from typing import cast
+
+import pytest
+
+from nearfar.errors import InputError, NearfarError
+from nearfar.measure.walk import Walk
+from nearfar.model import Model, load
+from nearfar.simulate import pool
+from nearfar.simulate.pool import Finished, Task
+from nearfar.simulate.series import Job
+
+ALL = 20
+MODEL = load("optane-100")
+
+
+def ran(monkeypatch: pytest.MonkeyPatch, processes: int, breaks: dict[int, object]) -> list[int]:
+    """The places of the tasks that finished, where those in `breaks` do something else."""
+
+    def run(_model: Model, place: int, _task: Task, _core: None) -> Finished:
+        found = breaks.get(place)
+        if isinstance(found, Exception):
+            raise found
+        if isinstance(found, signal.Signals):
+            os.kill(os.getpid(), found)
+        return Finished(place, {})
+
+    monkeypatch.setattr(pool, "_run", run)
+    tasks = [Task(Job(cast("Walk", None), cost=place), ()) for place in range(ALL)]
+    return [one.place for one in pool.run_tasks(MODEL, tasks, processes=processes)]
+
+
+@pytest.mark.parametrize("processes", [2, 7, ALL])
+def test_every_task_is_run_once_and_no_process_is_left(
+    monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    assert sorted(ran(monkeypatch, processes, {})) == list(range(ALL))
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("place", [0, 10, ALL - 1])
+def test_a_process_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+    with pytest.raises(NearfarError, match=r"was ended by SIGKILL; if memory .* fewer --jobs$"):
+        ran(monkeypatch, 2, {place: signal.SIGKILL})
+    assert multiprocessing.active_children() == []
+
+
+def test_what_a_task_raises_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"^what is wrong$"):
+        ran(monkeypatch, 3, {5: InputError("what is wrong")})
+    assert multiprocessing.active_children() == []
+
+
+def test_ctrl_c_is_this_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody = dict.fromkeys(range(ALL), signal.SIGINT)
+    assert sorted(ran(monkeypatch, 2, cast("dict[int, object]", everybody))) == list(range(ALL))
