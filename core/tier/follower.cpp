@@ -8,8 +8,8 @@
 
 namespace nearfar::tier {
 
-void Follower::start(int faults) {
-  placement_ = {};
+void Follower::start(int faults, Wanted wanted) {
+  placement_ = Placement(wanted);
   wanted_ = Where::anywhere;
   since_look_ = 0;
   alone_ = 0;

@@ -38,7 +38,7 @@ class Follower {
 
   /// Before there are the two threads, also those of a forked child. `faults`: what tells whether
   /// any wait.
-  void start(int faults);
+  void start(int faults, Wanted wanted);
   /// The number of the pager's thread.
   void follows(int thread) { pager_.store(thread); }
   /// What the usher does.

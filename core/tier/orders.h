@@ -7,6 +7,7 @@
 #include "tier/codec.h"
 #include "tier/control.h"
 #include "tier/os/uffd.h"
+#include "tier/placement.h"
 
 namespace nearfar::tier {
 
@@ -34,6 +35,8 @@ struct Orders {
   std::int32_t bell_descriptor;
   Compression compression;  ///< of far pages
   os::Eviction eviction;
+  Wanted where;  ///< the pager's thread runs
+  std::uint32_t unused;
 
   /// One process's answer, at the place of its Member.
   struct Answer {
@@ -45,7 +48,7 @@ struct Orders {
 };
 static_assert(sizeof(Control) <= Orders::offset);
 static_assert(Orders::offset + sizeof(Orders) <= Control::bytes);
-static_assert(offsetof(Orders, answers) == 48);
+static_assert(offsetof(Orders, answers) == 56);
 
 [[nodiscard]] inline Orders& orders_of(Control& control) {
   return *reinterpret_cast<Orders*>(reinterpret_cast<char*>(&control) + Orders::offset);

@@ -20,6 +20,7 @@
 #include "tier/os/uffd.h"
 #include "tier/packed_file.h"
 #include "tier/page_table.h"
+#include "tier/placement.h"
 #include "tier/recycled_groups.h"
 #include "tier/slots.h"
 #include "tier/strays.h"
@@ -154,6 +155,7 @@ class Pager {
   void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
   /// Pages that have come so far beside one that was touched.
   [[nodiscard]] std::uint64_t came_ahead() const { return came_ahead_; }
+  [[nodiscard]] Wanted wanted_place() const;
   void served_followed(std::uint64_t faults) { control_.add(Count::followed, faults); }
 
   /// Counts what the process holds outside the region.

@@ -7,6 +7,8 @@
 
 namespace nearfar::tier {
 
+Wanted Pager::wanted_place() const { return orders_of(control_).where; }
+
 bool Pager::follow_orders() {
   if (paused()) return false;
   const Orders& orders = orders_of(control_);

@@ -14,6 +14,11 @@ std::size_t index(Where where) { return static_cast<std::size_t>(where); }
 
 }  // namespace
 
+Placement::Placement(Wanted wanted) : tries_any_(wanted == Wanted::best) {
+  if (wanted == Wanted::beside) where_ = Where::beside;
+  if (wanted == Wanted::behind) where_ = Where::behind;
+}
+
 Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults,
                         std::size_t ahead) {
   // From one time to the next, those are served that were learnt of at the first.
@@ -32,6 +37,10 @@ Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults
   last_ = now;
   last_ran_ = ran;
   last_faults_ = faults;
+  if (!tries_any_) {
+    const bool is_out = now < out_[index(where_)].until;
+    return so_far_ >= faults_before && !is_out ? where_ : Where::anywhere;
+  }
   if (part_ != no_part) {
     try_out(now);
   } else if (next_trial_ != 0) {
@@ -50,13 +59,13 @@ void Placement::joined(std::uint64_t now) {
 void Placement::starved(std::uint64_t now) {
   if (now_at() == Where::anywhere) return;  // nothing better is known
   Out& out = out_[index(now_at())];
-  const bool again = out.ns != 0 && now < out.until + out.ns;
+  const bool again = tries_any_ && out.ns != 0 && now < out.until + out.ns;
   out.ns = again ? std::min(2 * out.ns, latest_ns) : first_out_ns;
   out.until = now + out.ns;
   // Whoever wants the processor all the time would be sent to another one if that were idle, so
   // none is, to serve faults while the program goes on.
   if (now_at() == Where::behind) out_[index(Where::anywhere)].until = out.until;
-  begin_trial(now);
+  if (tries_any_) begin_trial(now);
 }
 
 /// The first way, then the others, and all of them once more in reverse order.

@@ -14,6 +14,14 @@ enum class Where : std::uint8_t {
   behind,    ///< there, while nobody else wants that processor
 };
 
+/// Where it is to: the launcher names these by position (python/nearfar/tier/control.py).
+enum class Wanted : std::uint32_t { best, anywhere, beside, behind };
+
+[[nodiscard]] constexpr const char* name_of(Wanted wanted) {
+  constexpr const char* names[] = {"best", "anywhere", "beside", "behind"};
+  return names[static_cast<std::size_t>(wanted)];
+}
+
 /// Finds out where faults are served fastest. Another processor that is idle takes them while the
 /// program goes on; but it must be woken for each, which takes 2 us on some machines and 100 us on
 /// others (virtual ones, whose idle processors the host has to start again), and what pages leave
@@ -34,9 +42,12 @@ enum class Where : std::uint8_t {
 /// that no other has confirmed twice as long is enough, and soon: who faults beside the pager's
 /// thread may stay there for a while before the scheduler sends it away at each wake. A trial in
 /// which the program began or ceased to run for long between faults tells nothing; soon there is
-/// another.
+/// another. Where it is told where to serve them, nothing is tried, and where it starves
+/// it is back soon.
 class Placement {
  public:
+  explicit Placement(Wanted wanted = Wanted::best);
+
   /// Some faults were learnt of, at `now` in nanoseconds. `ran` is how long the only thread that
   /// faults has run in all; 0 if that is not known, or there are several. `ahead` is how many pages
   /// have come since the last time beside those that were touched. Where to serve those after them.
@@ -125,6 +136,7 @@ class Placement {
   [[nodiscard]] bool waits_hopelessly() const;
   [[nodiscard]] bool is_suspicious(std::uint64_t now) const;
 
+  bool tries_any_ = true;
   Where where_ = Where::anywhere;
   Where first_ = first_tried;  // of a trial
   std::size_t part_ = no_part;  // of it

@@ -33,7 +33,7 @@ void Service::start() {
   new_faults_ = 0;
   held_count_ = 0;
   paused_.store(0);
-  follower_.start(pager_.uffd().descriptor());
+  follower_.start(pager_.uffd().descriptor(), pager_.wanted_place());
   const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
   if (!os::keep_open(pager_.uffd().descriptor(), place, &follower_))
     os::fail("no memory for a thread that keeps far memory");

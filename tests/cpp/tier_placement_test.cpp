@@ -16,7 +16,7 @@ using Times = std::array<std::uint64_t, 3>;
 /// A program that does nothing but fault; each brings in so many pages ahead.
 class Program {
  public:
-  explicit Program(Times ns) : ns_(ns) {}
+  explicit Program(Times ns, Wanted wanted = Wanted::best) : ns_(ns), placement_(wanted) {}
 
   void faults(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -384,6 +384,34 @@ TEST(TierPlacement, WhereverItStarvesTheSchedulerIsLeft) {
   EXPECT_EQ(program.where(), Where::anywhere);
   program.starves();
   EXPECT_EQ(program.where(), Where::anywhere);
+}
+
+TEST(TierPlacement, WhereItIsToldToBeNothingIsTried) {
+  for (const auto& [wanted, where] :
+       {std::pair{Wanted::anywhere, Where::anywhere}, std::pair{Wanted::beside, Where::beside},
+        std::pair{Wanted::behind, Where::behind}}) {
+    Program program(slow_to_wake, wanted);
+    program.faults(Placement::faults_before + 1);
+    EXPECT_EQ(program.times(Where::anywhere), Placement::faults_before + 1);
+    const std::size_t before = program.times(where);
+    program.faults(10'000);
+    EXPECT_EQ(program.times(where) - before, 10'000U);
+  }
+}
+
+TEST(TierPlacement, ItIsBackThereSoonHoweverOftenItStarves) {
+  Program program(slow_to_wake, Wanted::behind);
+  while (program.where() != Where::behind) program.faults(1);
+  for (int times = 0; times < 10; ++times) {
+    const std::uint64_t starved = program.now();
+    program.starves();
+    EXPECT_EQ(program.where(), Where::anywhere);
+    while (program.where() == Where::anywhere) program.faults(1);
+    EXPECT_EQ(program.where(), Where::behind);
+    EXPECT_GE(program.now() - starved, Placement::first_out_ns);
+    EXPECT_LT(program.now() - starved, 2 * Placement::first_out_ns);
+    program.faults(100);
+  }
 }
 
 }  // namespace test_file

@@ -171,3 +171,21 @@ def test_a_program_advises_with_the_library_and_runs_without_it(tmp_path: Path, 
     assert managed.stdout == plain.stdout.replace("managed: 0", "managed: 1")
     assert managed.stderr == "copied in while the tables were read: 0 pages\n"
     assert json.loads(result.read_text())["evictions"] > 8000
+
+
+@needs_tier
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
+@pytest.mark.parametrize("where", ["anywhere", "behind"])
+def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, where: str) -> None:
+    ran = run(*RUN_HOLDS, env=alone(NEARFAR_TIER_PAGER=where))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["followed"] > 0) == (where == "behind")
+
+
+@needs_tier
+def test_a_place_of_its_pager_that_is_none_is_told(alone: Environment) -> None:
+    ran = run(*RUN_HOLDS, env=alone(NEARFAR_TIER_PAGER="elsewhere"))
+    assert ran.returncode != 0
+    assert ran.stderr.endswith("NEARFAR_TIER_PAGER: expected best, anywhere, beside or behind\n")

@@ -4,11 +4,13 @@ it keeps there."""
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tiered import PROGRAMS, compiled, needs_root, needs_tier, run_tiered
+from tiered import PROGRAMS, command, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = [
     needs_tier,
@@ -29,7 +31,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("case", CASES)
 def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, case)
+    # Each comes there in its first trial, but "kept" wants it to go on.
+    options = ("--pager", "behind") if case == "kept" else ()
+    run = run_tiered(tmp_path, "4MiB", program, case, options=options)
     assert run.out == "ok\n", run.out + run.err
     counts = run.covered().counts
     assert (counts["followed"] > 0) == (case != "sandboxed-before")
@@ -37,7 +41,7 @@ def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
 
 
 def test_what_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Path) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, "starts")
+    run = run_tiered(tmp_path, "4MiB", program, "starts", options=("--pager", "behind"))
     # Of vfork, posix_spawn, syscall and exec.
     assert run.out == 4 * "ok\n", run.out + run.err
     assert run.counts["followed"] > 0
@@ -59,3 +63,57 @@ def test_nor_by_who_cannot_get_its_policy_back(tmp_path: Path, program: Path) ->
     )  # fmt: skip
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] == 0
+
+
+@pytest.mark.parametrize("where", ["anywhere", "beside", "behind"])
+def test_it_stays_where_it_is_told_to(tmp_path: Path, program: Path, where: str) -> None:
+    run = run_tiered(tmp_path, "4MiB", program, "much", options=("--pager", where))
+    assert run.out == "ok\n", run.out + run.err
+    counts = run.covered().counts
+    assert (counts["followed"] > 0) == (where != "anywhere")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            ("--pager", "behnid"),
+            "--pager: found 'behnid', expected one of best, anywhere, ",
+        ),
+        (("--pager", "behnid"), "behind; did you mean behind?"),
+        (("--backend", "swap", "--pager", "beside"), "--pager: is for --backend uffd"),
+    ],
+)
+def test_a_place_that_is_none_is_refused(
+    tmp_path: Path, refused: Callable[..., str], options: tuple[str, ...], complaint: str
+) -> None:
+    far = () if "swap" in options else ("--far", tmp_path / "far")
+    assert complaint in refused("tier", "run", "--near", "4MiB", *far, *options, "--", "true")
+
+
+@pytest.mark.parametrize(
+    ("limit", "complaint"),
+    [
+        (
+            lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
+            "--pager behind: found one processor, expected at least two",
+        ),
+        (
+            ("setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"),
+            "--pager behind: this user may not raise a thread's priority; run it as root, or after "
+            "'ulimit -e 20'",
+        ),
+    ],
+    ids=["one-processor", "no-right"],
+)
+def test_where_it_could_not_stay_it_is_not_started(
+    tmp_path: Path, limit: Callable[[], None] | tuple[str, ...], complaint: str
+) -> None:
+    words = command(
+        "4MiB", tmp_path / "far", "true", result=tmp_path / "r", options=("--pager", "behind")
+    )
+    before, first = ((), limit) if callable(limit) else (limit, None)
+    ran = subprocess.run(
+        [*before, *words], capture_output=True, text=True, check=False, preexec_fn=first
+    )
+    assert (ran.returncode, ran.stderr) == (1, f"nearfar: {complaint}\n")

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 
 #include "policy/replacement/registry.h"
 #include "tier/orders.h"
@@ -47,20 +48,31 @@ std::uint64_t parse_size(const char* text) {
   return whole && value <= most ? value << shift : 0;
 }
 
-Compression wanted_compression() {
+/// Which of these a variable names; the first, if there is none. Of others, it says what was
+/// expected.
+template <typename Choice>
+Choice wanted(const char* variable, std::initializer_list<Choice> choices, const char* expected) {
   char value[16];
-  if (!started_with("NEARFAR_TIER_COMPRESS", value, sizeof value)) return Compression::none;
-  for (const Compression known : {Compression::none, Compression::lz4, Compression::zstd})
-    if (std::strcmp(value, name_of(known)) == 0) return known;
-  os::fail("NEARFAR_TIER_COMPRESS: expected lz4, zstd or none");
+  if (!started_with(variable, value, sizeof value)) return *choices.begin();
+  for (const Choice choice : choices)
+    if (std::strcmp(value, name_of(choice)) == 0) return choice;
+  os::fail(expected);
+}
+
+Compression wanted_compression() {
+  return wanted("NEARFAR_TIER_COMPRESS", {Compression::none, Compression::lz4, Compression::zstd},
+                "NEARFAR_TIER_COMPRESS: expected lz4, zstd or none");
 }
 
 os::Eviction wanted_eviction() {
-  char value[16];
-  if (!started_with("NEARFAR_TIER_EVICT", value, sizeof value)) return os::Eviction::best;
-  for (const os::Eviction known : {os::Eviction::best, os::Eviction::move, os::Eviction::copy})
-    if (std::strcmp(value, name_of(known)) == 0) return known;
-  os::fail("NEARFAR_TIER_EVICT: expected best, move or copy");
+  return wanted("NEARFAR_TIER_EVICT", {os::Eviction::best, os::Eviction::move, os::Eviction::copy},
+                "NEARFAR_TIER_EVICT: expected best, move or copy");
+}
+
+Wanted wanted_place() {
+  return wanted("NEARFAR_TIER_PAGER",
+                {Wanted::best, Wanted::anywhere, Wanted::beside, Wanted::behind},
+                "NEARFAR_TIER_PAGER: expected best, anywhere, beside or behind");
 }
 
 /// How pages leave here; says what is to be known of copying. What cannot be at all, the pager
@@ -118,6 +130,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.bell_descriptor = bell;
   orders.compression = wanted_compression();
   orders.eviction = possible_eviction();
+  orders.where = wanted_place();
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   return {.process = process, .control = control, .far = far, .bell = bell};
 }

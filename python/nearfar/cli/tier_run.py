@@ -80,6 +80,13 @@ def add_arguments(parser: Parser) -> None:
         help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
     )
     parser.add_argument(
+        "--pager",
+        metavar="WHERE",
+        default=BEST,
+        help="where its thread runs: best, the default, finds out; anywhere, as the scheduler "
+        "likes; beside whoever faults, on that processor; or behind them, there by SCHED_IDLE",
+    )
+    parser.add_argument(
         "--sigbus",
         action="store_true",
         help="each thread brings its pages in itself, in a handler of SIGBUS: faster, for programs "
@@ -143,6 +150,7 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         policy=args.policy or DEFAULT_POLICY,
         record_faults=args.record_faults,
         sigbus=args.sigbus,
+        pager=args.pager,
     )
 
 
@@ -160,6 +168,8 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
     if args.record_faults is not None:
         raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
+    if args.pager != BEST:
+        raise InputError("--pager: is for --backend uffd; swap has none")
     if args.sigbus:
         raise InputError("--sigbus: is for --backend uffd; swap has the kernel serve faults")
     from nearfar.tier.swapped import run_swapped

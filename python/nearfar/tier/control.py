@@ -68,7 +68,7 @@ _MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
 _STORED_AT = _MEMBERS_END_AT + 8
 _MEMBERS_AT = (_STORED_AT + 8 + 63) // 64 * 64
 _ORDERS_AT = 384 << 10
-_ORDERS = struct.Struct("<IIQQ4iII")
+_ORDERS = struct.Struct("<IIQQ4iIII4x")
 _COMPRESSION_AT = _ORDERS_AT + 40
 _EVICTION_AT = _COMPRESSION_AT + 4
 _ANSWER = struct.Struct("<I4xQ")
@@ -78,6 +78,7 @@ _LONG = struct.Struct("<Q")
 
 COMPRESSIONS = ("none", "lz4", "zstd")
 BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
+PLACES = (BEST, "anywhere", "beside", "behind")  # of the pager's thread
 
 
 class Residence(enum.IntEnum):
@@ -136,12 +137,14 @@ def create(
     delay: Delay,
     compression: str = "none",
     eviction: str = BEST,
+    place: str = BEST,
 ) -> int:
     """Make the shared memory for a tree with so much near memory: its descriptor.
 
     `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
     recorded in, or 0; `delay` is charged for what moves from or to far memory; `compression`, of
-    COMPRESSIONS, is what lies there compressed with; `eviction`, of EVICTIONS, how pages leave.
+    COMPRESSIONS, is what lies there compressed with; `eviction`, of EVICTIONS, how pages leave;
+    `place`, of PLACES, where the pager's thread runs.
     """
     memory = os.memfd_create(NAME)
     chunks = _SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
@@ -149,7 +152,7 @@ def create(
     words = (_MAGIC, near_bytes // PAGE, _SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     delays = (delay.latency_ps, delay.transfer_ps)
-    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction))
+    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction), PLACES.index(place))
     orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, *of_pages)
     os.pwrite(memory, orders, _ORDERS_AT)
     return memory

@@ -20,6 +20,7 @@ from nearfar.tier.far import compressed, far_memory
 from nearfar.tier.faults import recorded_faults
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
+from nearfar.tier.place import check_place
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
@@ -41,6 +42,7 @@ def run(
     record_faults: str | None = None,
     delay: control.Delay = NO_DELAY,
     sigbus: bool = False,
+    pager: str = control.BEST,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
@@ -49,13 +51,15 @@ def run(
     with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
     POLICIES, says which page leaves; what it is told and answers goes into a new file
     `record_faults`. `delay` is charged for what moves from or to far memory. With `sigbus`,
-    threads bring their pages in themselves. Raises InputError for a program that cannot be
+    threads bring their pages in themselves; `pager`, of control.PLACES, is where the pager's thread
+    runs. Raises InputError for a program that cannot be
     managed, a near memory that is too small, far memory that cannot be, an unknown policy, or a
     file that is there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
     eviction = possible_eviction(evict)
+    check_place(pager)
     if policy not in POLICIES:
         known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
         raise InputError(f"--policy: unknown '{policy}', {known}")
@@ -64,7 +68,9 @@ def run(
         held_back() as let_through,
         recorded_faults(record_faults, policy, near_bytes // control.PAGE) as fault_log,
         far_memory(place) as far_file,
-        _shared(near_bytes, policy, fault_log, delay, compression, eviction) as (memory, bell),
+        _shared(
+            control.create(near_bytes, policy, fault_log, delay, compression, eviction, pager)
+        ) as (memory, bell),
     ):
         environment = _environment(memory, far_file, bell, sigbus)
         kills = kills_for_memory()
@@ -88,18 +94,12 @@ def _environment(memory: int, far_file: int, bell: int, sigbus: bool) -> dict[st
 
 
 @contextlib.contextmanager
-def _shared(
-    near_bytes: int,
-    policy: str,
-    fault_log: int,
-    delay: control.Delay,
-    compression: str,
-    eviction: str,
-) -> Iterator[tuple[int, int]]:
-    memory = control.create(near_bytes, policy, fault_log, delay, compression, eviction)
-    bell = control.open_bell()
+def _shared(memory: int) -> Iterator[tuple[int, int]]:
     try:
-        yield memory, bell
+        bell = control.open_bell()
+        try:
+            yield memory, bell
+        finally:
+            os.close(bell)
     finally:
-        os.close(bell)
         os.close(memory)
