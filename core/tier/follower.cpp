@@ -61,8 +61,9 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   }
   alone_ = thread == alone_thread_ ? alone_ + 1 : 0;
   alone_thread_ = thread;
-  const bool alone = alone_ >= alone_for;
-  const std::uint64_t ran = placement_.tries() && alone ? os::run_ns(thread) : 0;
+  const bool tries = placement_.tries();
+  const bool knows_run = tries ? alone_ >= alone_for : placement_.is_new() && alone_ > 0;
+  const std::uint64_t ran = knows_run ? os::run_ns(thread) : 0;
   const Where where = placement_.learnt(now, ran, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);

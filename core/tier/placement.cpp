@@ -45,13 +45,20 @@ Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults
     try_out(now);
   } else if (next_trial_ != 0) {
     watch(now);
-  } else if (so_far_ >= faults_before || served_.ns >= ns_before) {
+  } else if (so_far_ >= faults_before || waits_early()) {
     begin_trial(now);
   }
   return now_at();
 }
 
+/// The program does little but wait, and has waited for long. One that fills memory is not waited
+/// for: what it does next is to be tried.
+bool Placement::waits_early() const {
+  return served_.waited_ns >= ns_before && !served_.runs_long();
+}
+
 void Placement::joined(std::uint64_t now) {
+  if (tries()) return;  // those kept before it are let go for it
   confidence_ = 1;
   if (next_trial_ != 0) next_trial_ = std::min(next_trial_, now + soonest_ns);
 }

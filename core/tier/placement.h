@@ -52,6 +52,9 @@ class Placement {
   /// faults has run in all; 0 if that is not known, or there are several. `ahead` is how many pages
   /// have come since the last time beside those that were touched. Where to serve those after them.
   Where learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults, std::size_t ahead);
+  /// It does not know yet where faults are served fastest, and how long threads have run says when
+  /// it is worth a trial.
+  [[nodiscard]] bool is_new() const { return tries_any_ && next_trial_ == 0 && !tries(); }
   /// Whether it matters now how long threads have run.
   [[nodiscard]] bool tries() const { return part_ != no_part; }
   /// It is on its way there, and what faults take meanwhile says nothing.
@@ -65,7 +68,8 @@ class Placement {
   static constexpr std::size_t parts = 2 * ways;
   static constexpr Where first_tried = Where::behind;  ///< in the first trial
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
-  static constexpr std::uint64_t ns_before = 3'000'000;  ///< if they do not take so long before
+  static constexpr std::uint64_t ns_before =
+      3'000'000;  ///< unless the program waits so long before
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
   static constexpr std::uint64_t long_ns = 100'000;  ///< from a fault to the next
@@ -133,6 +137,7 @@ class Placement {
   void settle(std::uint64_t now);
   void settle_later(std::uint64_t now);
   void try_when_back(std::uint64_t now);
+  [[nodiscard]] bool waits_early() const;
   [[nodiscard]] bool waits_hopelessly() const;
   [[nodiscard]] bool is_suspicious(std::uint64_t now) const;
 

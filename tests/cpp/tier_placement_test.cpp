@@ -38,6 +38,7 @@ class Program {
     if (ran_ == 0) ran_ = 1;
   }
   void pause(std::uint64_t ns) { now_ += ns; }
+  void joins() { placement_.joined(now_); }
   void starves() {
     placement_.starved(now_);
     faults(1);
@@ -90,6 +91,30 @@ TEST(TierPlacement, UnlessItsFaultsTakeLong) {
   // Neither of the slow ways is tried as a whole: another, which comes first, is faster.
   EXPECT_LT(program.times(Where::anywhere), faults + part / 2);
   EXPECT_LT(program.times(Where::beside), part / 2);
+}
+
+TEST(TierPlacement, NorHasOneThatFillsMemory) {
+  // A fault takes long, but there are few of them.
+  Program program(slow_to_wake);
+  program.compute(1'000'000);
+  program.faults(Placement::faults_before);
+  EXPECT_EQ(program.times(Where::anywhere), Placement::faults_before);
+}
+
+TEST(TierPlacement, WhoIsKnownAnewInATrialIsNoReasonForAnother) {
+  // Behind, threads are kept that are let go elsewhere.
+  Program program(slow_to_wake);
+  auto was = Where::anywhere;
+  const auto run_for = [&](std::uint64_t ns) {
+    for (const std::uint64_t begun = program.now(); program.now() < begun + ns; program.faults(1)) {
+      if (was != Where::behind && program.where() == Where::behind) program.joins();
+      was = program.where();
+    }
+  };
+  run_for(30'000'000'000);
+  const std::size_t before = program.times(Where::anywhere);
+  run_for(Placement::latest_ns);
+  EXPECT_LE(program.times(Where::anywhere) - before, 4 * part);
 }
 
 TEST(TierPlacement, TakesWhatIsFastest) {
@@ -274,7 +299,7 @@ TEST(TierPlacement, HowLongTheProgramComputesDoesNotCountWhereThatIsKnown) {
   Program program(quick_to_wake);
   program.compute(150'000);
   program.faults(Placement::faults_before);
-  for (std::size_t i = 0; i < trial; ++i) {
+  for (std::size_t i = 0; i <= trial; ++i) {
     // It computes least where it is served slowest.
     program.compute(program.where() == Where::anywhere ? 900'000 : 150'000);
     program.faults(1);
