@@ -216,45 +216,49 @@ TEST(Regret, ForgetsAPhaseThatHasEnded) {
   EXPECT_LT(misses("regret"), misses("raminate"));
 }
 
-TEST(Regret, NoticesThatTheRatesOfManyPagesChangeAtOnce) {
-  // Zipf-like use of a third of the pages, which overlaps with the last phase's third.
+/// Misses of the two policies, each over the same traces.
+struct Misses {
   std::uint64_t regret = 0;
   std::uint64_t s3_fifo = 0;
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    Visits all;
+};
+
+/// Of one trace a seed, from 1 on: so many phases of so many visits each, at a page from `first` on
+/// that `page` draws; each phase begins anew below `firsts`.
+template <typename Page>
+Misses in_phases(std::uint64_t seeds, int phases, int visits, std::uint64_t firsts, Page page,
+                 PageIndex near, PageIndex limbo) {
+  Misses all;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    Visits trace;
     Rng rng(seed);
-    for (int phase = 0; phase < 10; ++phase) {
-      const std::uint64_t first = rng.below(900);
-      for (int i = 0; i < 12'000; ++i) {
-        const double at = rng.uniform();
-        const auto rank = static_cast<std::uint64_t>(at * at * at * 400);
-        all.access(first + rank * 37 % 400, false);
-      }
+    for (int phase = 0; phase < phases; ++phase) {
+      const std::uint64_t first = rng.below(firsts);
+      for (int i = 0; i < visits; ++i) trace.access(first + page(rng), false);
     }
-    regret += replay(all, {.policy = "regret", .near = 250, .limbo = 15}).misses();
-    s3_fifo += replay(all, {.policy = "s3-fifo", .near = 250, .limbo = 15}).misses();
+    all.regret += replay(trace, {.policy = "regret", .near = near, .limbo = limbo}).misses();
+    all.s3_fifo += replay(trace, {.policy = "s3-fifo", .near = near, .limbo = limbo}).misses();
   }
+  return all;
+}
+
+TEST(Regret, NoticesThatTheRatesOfManyPagesChangeAtOnce) {
+  // Zipf-like use of a third of the pages, which overlaps with the last phase's third.
+  const auto page = [](Rng& rng) {
+    const double at = rng.uniform();
+    return static_cast<std::uint64_t>(at * at * at * 400) * 37 % 400;
+  };
+  const Misses all = in_phases(3, 10, 12'000, 900, page, 250, 15);
   // If pages are judged one by one only, as rarely changing, 0.96 of them are left.
-  EXPECT_LT(100 * regret, 95 * s3_fifo);
+  EXPECT_LT(100 * all.regret, 95 * all.s3_fifo);
 }
 
 TEST(Regret, TellsAPhaseThatLivesInLimboFromTheOneBefore) {
   // Each phase has as many pages as near memory, limbo included: what is left of others keeps some
   // of its pages in limbo, from where they come back without a miss.
-  std::uint64_t regret = 0;
-  std::uint64_t s3_fifo = 0;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    Visits all;
-    Rng rng(seed);
-    for (int phase = 0; phase < 6; ++phase) {
-      const std::uint64_t first = rng.below(1024);
-      for (int i = 0; i < 100'000; ++i) all.access(first + rng.below(1024), false);
-    }
-    regret += replay(all, {.policy = "regret", .near = 1024, .limbo = 64}).misses();
-    s3_fifo += replay(all, {.policy = "s3-fifo", .near = 1024, .limbo = 64}).misses();
-  }
+  const auto page = [](Rng& rng) { return rng.below(1024); };
+  const Misses all = in_phases(5, 6, 100'000, 1024, page, 1024, 64);
   // If only misses pass for time, 1.015 of them.
-  EXPECT_LT(regret, s3_fifo);
+  EXPECT_LT(all.regret, all.s3_fifo);
 }
 
 TEST(ReuseTable, UseAtRandomLeavesTheGuessAsItIs) {
