@@ -42,8 +42,8 @@ enum class Wanted : std::uint32_t { best, anywhere, beside, behind };
 /// that no other has confirmed twice as long is enough, and soon: who faults beside the pager's
 /// thread may stay there for a while before the scheduler sends it away at each wake. A trial in
 /// which the program began or ceased to run for long between faults tells nothing; soon there is
-/// another. Where it is told where to serve them, nothing is tried, and where it starves
-/// it is back soon.
+/// another. Where it is told where to serve them, nothing is tried, and it is back there soon after
+/// it has starved.
 class Placement {
  public:
   explicit Placement(Wanted wanted = Wanted::best);
@@ -68,8 +68,7 @@ class Placement {
   static constexpr std::size_t parts = 2 * ways;
   static constexpr Where first_tried = Where::behind;  ///< in the first trial
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
-  static constexpr std::uint64_t ns_before =
-      3'000'000;  ///< unless the program waits so long before
+  static constexpr std::uint64_t ns_before = 3'000'000;  ///< or that the program waits before it
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
   static constexpr std::uint64_t long_ns = 100'000;  ///< from a fault to the next
