@@ -276,7 +276,7 @@ def test_a_far_file_has_no_place_beside_swap(refused: Callable[..., str]) -> Non
 def test_without_swap_it_is_said_what_to_do(
     nearfar: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swap_machine, "capable", lambda _: True)
+    monkeypatch.setattr(swap_machine, "_capable", lambda _: True)
     monkeypatch.setattr(swap_machine, "swap_areas", list)
     status, _, err = nearfar("tier", "run", "--backend", "swap", "--near", "8MiB", "--", "true")
     assert status == 1
@@ -288,7 +288,7 @@ def test_without_swap_it_is_said_what_to_do(
 def test_without_the_capabilities_it_is_said_what_to_do(
     nearfar: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swap_machine, "capable", lambda _: False)
+    monkeypatch.setattr(swap_machine, "_capable", lambda _: False)
     status, _, err = nearfar("tier", "run", "--backend", "swap", "--near", "8MiB", "--", "true")
     assert status == 1
     assert err.count("\n") == 1

@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
@@ -72,8 +73,12 @@ class _Workers:
     def __init__(self, model: Model, processes: int) -> None:
         self._processes: dict[Connection, multiprocessing.process.BaseProcess] = {}
         self._idle: list[Connection] = []
-        for _ in range(processes):
-            self._start(model)
+        try:
+            for _ in range(processes):
+                self._start(model)
+        except BaseException:
+            self._end()
+            raise
 
     def __enter__(self) -> _Workers:
         return self
@@ -84,6 +89,9 @@ class _Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         for process in self._processes.values():
             process.kill()
         for connection, process in self._processes.items():
@@ -103,11 +111,13 @@ class _Workers:
         ready = wait([one for one in self._processes if one not in self._idle])[0]
         assert isinstance(ready, Connection)
         try:
-            answer: Finished | Exception = ready.recv()
+            answer: Finished | NearfarError | str = ready.recv()
         except (EOFError, OSError):
             raise self._ended(ready) from None
-        if isinstance(answer, Exception):
+        if isinstance(answer, NearfarError):
             raise answer
+        if isinstance(answer, str):
+            raise RuntimeError(answer)
         self._idle.append(ready)
         return answer
 
@@ -116,19 +126,23 @@ class _Workers:
         process.join()
         status = process.exitcode or 0
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended: {status}"
-        return NearfarError(
-            f"a process that ran the model {how}; if memory is short, give fewer --jobs"
-        )
+        hint = "; if memory is short, give fewer --jobs" if status == -signal.SIGKILL else ""
+        return NearfarError(f"a process that ran the model {how}{hint}")
 
     def _start(self, model: Model) -> None:
         # One that lives on must not keep the pipe of another open.
         ours, its = _fork.Pipe()
         others = [*self._processes, ours]
         process = _fork.Process(target=_work, args=(model, its, others), daemon=True)
-        process.start()
-        its.close()
-        self._processes[ours] = process
-        self._idle.append(ours)
+        # Until it ignores Ctrl-C, which is for this process alone.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+            self._processes[ours] = process
+            self._idle.append(ours)
+            its.close()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _fork = multiprocessing.get_context("fork")
@@ -136,15 +150,22 @@ _fork = multiprocessing.get_context("fork")
 
 def _work(model: Model, connection: Connection, others: Sequence[Connection]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for other in others:
         other.close()
-    with contextlib.suppress(EOFError):  # whoever gives tasks is gone
+    with contextlib.suppress(EOFError, OSError):  # whoever gives tasks is gone
         while True:
-            place, task = connection.recv()
-            try:
-                connection.send(_run(model, place, task, None))
-            except Exception as error:
-                connection.send(error)
+            connection.send(_answer(model, *connection.recv()))
+
+
+def _answer(model: Model, place: int, task: Task) -> Finished | NearfarError | str:
+    """What a task finds; or what is wrong with its input; or where this program is."""
+    try:
+        return _run(model, place, task, None)
+    except NearfarError as error:
+        return error
+    except Exception:
+        return traceback.format_exc()
 
 
 def _run(model: Model, place: int, task: Task, core: Core | None) -> Finished:

@@ -21,7 +21,6 @@ GET_ALLOCATOR = "apt-get install libmimalloc2.0"
 GET_LIBRARY = "make install (on Linux, x86-64)"
 GET_PERMISSION = "sysctl vm.unprivileged_userfaultfd=1, or chmod a+rw /dev/userfaultfd"
 
-SYS_PTRACE, SYS_NICE = 19, 23  # capabilities
 _USERFAULTFD = 323  # the system call's number on x86-64
 _DEVICE = "/dev/userfaultfd"
 _DEVICE_NEW = 0xAA00
@@ -136,14 +135,6 @@ def kills_for_memory() -> int:
         if name == "oom_kill":
             return int(value)
     return 0
-
-
-def capable(capability: int) -> bool:
-    """Whether this process has a capability, by its number."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("CapEff:"):
-            return bool(int(line.split()[1], 16) >> capability & 1)
-    return os.geteuid() == 0
 
 
 def _has(feature: int) -> bool:

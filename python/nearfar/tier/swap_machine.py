@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 
 from nearfar.errors import NearfarError
-from nearfar.tier.machine import GET_LIBRARY, SYS_NICE, SYS_PTRACE, Obstacle, capable
+from nearfar.tier.machine import GET_LIBRARY, Obstacle
 
 GET_KERNEL = "a Linux kernel of 6.7 or newer"
 GET_SWAP = "mkswap DEVICE && swapon DEVICE, where DEVICE is a partition, a file or /dev/zram0"
 GET_PERMISSION = "run it as root, or with the capabilities SYS_NICE and SYS_PTRACE"
+
+_SYS_PTRACE, _SYS_NICE = 19, 23
 
 
 def swap_obstacle() -> Obstacle | None:
@@ -24,7 +27,7 @@ def swap_obstacle() -> Obstacle | None:
         return Obstacle(
             f"Linux {release} does not let page tables be watched (PAGEMAP_SCAN)", GET_KERNEL
         )
-    if not (capable(SYS_NICE) and capable(SYS_PTRACE)):
+    if not (_capable(_SYS_NICE) and _capable(_SYS_PTRACE)):
         return Obstacle(
             "this user may not have other processes' pages swapped out (process_madvise)",
             GET_PERMISSION,
@@ -58,3 +61,10 @@ def swap_free() -> int:
         if line.startswith("SwapFree:"):
             return int(line.split()[1])
     return 0
+
+
+def _capable(capability: int) -> bool:
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> capability & 1)
+    return os.geteuid() == 0
