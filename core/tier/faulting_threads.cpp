@@ -1,5 +1,7 @@
 #include "tier/faulting_threads.h"
 
+#include <algorithm>
+
 #include "tier/os/clock.h"
 #include "tier/os/system.h"
 
@@ -8,13 +10,14 @@ namespace nearfar::tier {
 void FaultingThreads::start() {
   for (Known& known : known_) known.thread.store(0);
   for (Kept& kept : threads_) kept.thread = 0;
+  joined_ = {};
   kept_.store(0);
   held_until_.store(0);
   holders_.store(0);
   process_.store(static_cast<int>(os::call(__NR_getpid)));
 }
 
-bool FaultingThreads::faulted(int thread) {
+FaultingThreads::News FaultingThreads::faulted(int thread) {
   constexpr auto relaxed = std::memory_order_relaxed;
   std::size_t at = last_;
   if (known_[at].thread.load(relaxed) != thread) {
@@ -24,18 +27,25 @@ bool FaultingThreads::faulted(int thread) {
       if (other == thread) break;
       if (other == 0 && free == most) free = at;
     }
-    if (at == most && free == most) return false;
+    if (at == most && free == most) return News::none;
     if (at == most) {
       last_ = free;
       known_[free].faults.store(1, relaxed);
       known_[free].thread.store(thread, std::memory_order_release);
-      return false;
+      return News::none;
     }
     last_ = at;
   }
   const std::uint32_t faults = known_[at].faults.load(relaxed) + 1;
   known_[at].faults.store(faults, relaxed);
-  return faults == often;
+  return faults == often ? news_of(thread) : News::none;
+}
+
+FaultingThreads::News FaultingThreads::news_of(int thread) {
+  if (std::find(joined_.begin(), joined_.end(), thread) != joined_.end()) return News::again;
+  joined_[next_joined_] = thread;
+  next_joined_ = (next_joined_ + 1) % most;
+  return News::joined;
 }
 
 void FaultingThreads::keep_on(int cpu) {

@@ -30,8 +30,14 @@ class FaultingThreads {
   /// Before there are the pager's thread and the usher, also those of a forked child.
   void start();
 
-  /// For the pager's thread: this one has faulted. Whether it is to be kept from now on.
-  bool faulted(int thread);
+  /// What is new about a thread that has faulted.
+  enum class News : std::uint8_t {
+    none,
+    again,  ///< it is to be kept from now on, as it was before it was let go
+    joined,  ///< it is to be kept, and was not before, as far as is known of the last `most`
+  };
+  /// For the pager's thread: this one has faulted.
+  News faulted(int thread);
 
   // For the usher.
   /// Keeps all that fault often there, but those that may not run there and those that the program
@@ -64,6 +70,7 @@ class FaultingThreads {
     os::Cpus before;
   };
 
+  [[nodiscard]] News news_of(int thread);
   void keep(std::size_t i, int thread, int cpu);
   void let_go(std::size_t i);
   [[nodiscard]] bool is_ours(int thread) const;
@@ -71,6 +78,8 @@ class FaultingThreads {
   // The pager's thread writes, but for threads that the usher forgets.
   std::array<Known, most> known_;
   std::size_t last_ = 0;  // that faulted
+  std::array<int, most> joined_{};  // the last that did
+  std::size_t next_joined_ = 0;
 
   std::array<Kept, most> threads_;  // the usher's
   std::atomic<std::uint32_t> kept_{0};

@@ -2,11 +2,15 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 #include "tier/os/clock.h"
 #include "tier/os/system.h"
 #include "tier/sizes.h"
 
 namespace nearfar::tier {
+
+using News = FaultingThreads::News;
 
 void Follower::start(int faults, Wanted wanted) {
   placement_ = Placement(wanted);
@@ -16,7 +20,7 @@ void Follower::start(int faults, Wanted wanted) {
   alone_thread_ = 0;
   last_learnt_ = 0;
   trusted_until_ = 0;
-  others_fault_ = false;
+  news_ = News::none;
   faulting_.start();
   rung_.store(0);
   where_.store(Where::anywhere);
@@ -37,8 +41,8 @@ void Follower::start(int faults, Wanted wanted) {
 
 void Follower::faulted(int thread) {
   serves_.store(thread, std::memory_order_relaxed);
-  if (state_.load(std::memory_order_relaxed) == able && faulting_.faulted(thread))
-    others_fault_ = true;
+  if (state_.load(std::memory_order_relaxed) == able)
+    news_ = std::max(news_, faulting_.faulted(thread));
 }
 
 bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
@@ -67,11 +71,11 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   const Where where = placement_.learnt(now, ran, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
-  const bool more = others_fault_ && where == Where::behind;
+  const bool more = news_ != News::none && where == Where::behind;
   if (where != wanted_ || looks || rested || more) {
     since_look_ = 0;
-    if (more) placement_.joined(now);
-    others_fault_ = false;
+    if (more && news_ == News::joined) placement_.joined(now);
+    news_ = News::none;
     wanted_ = where;
     rests_.store(false);
     where_.store(where);

@@ -106,7 +106,7 @@ class Follower {
   int alone_thread_ = 0;
   std::uint64_t last_learnt_ = 0;  // that faults were
   std::uint64_t trusted_until_ = 0;  // who faults to run where it did
-  bool others_fault_ = false;  // than those that were known
+  FaultingThreads::News news_ = FaultingThreads::News::none;  // of those that fault
 
   // What the pager's thread says.
   std::atomic<std::uint32_t> rung_{0};  // times

@@ -58,7 +58,6 @@ bool Placement::waits_early() const {
 }
 
 void Placement::joined(std::uint64_t now) {
-  if (tries()) return;  // those kept before it are let go for it
   confidence_ = 1;
   if (next_trial_ != 0) next_trial_ = std::min(next_trial_, now + soonest_ns);
 }

@@ -44,6 +44,8 @@ class Sleeper {
   std::thread thread_;
 };
 
+using News = tier::FaultingThreads::News;
+
 class FaultingThreads : public testing::Test {
  protected:
   void SetUp() override {
@@ -72,10 +74,10 @@ TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
   const Sleeper often;
   const Sleeper once;
   const Sleeper never;
-  EXPECT_FALSE(threads_.faulted(often.number()));
-  EXPECT_FALSE(threads_.faulted(once.number()));
-  EXPECT_TRUE(threads_.faulted(often.number()));
-  EXPECT_FALSE(threads_.faulted(often.number())) << "it is told once";
+  EXPECT_EQ(threads_.faulted(often.number()), News::none);
+  EXPECT_EQ(threads_.faulted(once.number()), News::none);
+  EXPECT_EQ(threads_.faulted(often.number()), News::joined);
+  EXPECT_EQ(threads_.faulted(often.number()), News::none) << "it is told once";
   threads_.keep_on(first_);
   EXPECT_TRUE(is_kept(often));
   EXPECT_TRUE(is_free(once));
@@ -146,6 +148,23 @@ TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHoldsThem) {
   EXPECT_TRUE(is_free(sleeper));
 }
 
+TEST_F(FaultingThreads, ThatWereKeptBeforeHaveNotJoined) {
+  const Sleeper sleeper;
+  const Sleeper other;
+  fault(sleeper);
+  threads_.forget_all();
+  EXPECT_EQ(threads_.faulted(sleeper.number()), News::none);
+  EXPECT_EQ(threads_.faulted(sleeper.number()), News::again);
+  threads_.keep_on(first_);
+  EXPECT_TRUE(is_kept(sleeper));
+  fault(other, tier::FaultingThreads::often - 1);
+  EXPECT_EQ(threads_.faulted(other.number()), News::joined);
+  threads_.let_all_go();
+  threads_.start();
+  EXPECT_EQ(threads_.faulted(sleeper.number()), News::none);
+  EXPECT_EQ(threads_.faulted(sleeper.number()), News::joined) << "of another process";
+}
+
 TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
   auto sleeper = std::make_unique<Sleeper>();
   fault(*sleeper);
@@ -155,12 +174,12 @@ TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
   while (os::call(__NR_tgkill, getpid(), number, 0) != -ESRCH) usleep(100);
   threads_.keep_on(first_);
   EXPECT_EQ(threads_.kept().load(), 0U);
-  EXPECT_FALSE(threads_.faulted(number)) << "as another's first fault";
+  EXPECT_EQ(threads_.faulted(number), News::none) << "as another's first fault";
 }
 
 TEST_F(FaultingThreads, BeyondThoseThatThereIsRoomForRunWhereTheyDid) {
   for (std::size_t i = 0; i < tier::FaultingThreads::most; ++i)
-    EXPECT_FALSE(threads_.faulted(1'000'000'000 + static_cast<int>(i)));
+    EXPECT_EQ(threads_.faulted(1'000'000'000 + static_cast<int>(i)), News::none);
   const Sleeper sleeper;
   fault(sleeper);
   threads_.keep_on(first_);

@@ -101,20 +101,19 @@ TEST(TierPlacement, NorHasOneThatFillsMemory) {
   EXPECT_EQ(program.times(Where::anywhere), Placement::faults_before);
 }
 
-TEST(TierPlacement, WhoIsKnownAnewInATrialIsNoReasonForAnother) {
-  // Behind, threads are kept that are let go elsewhere.
+TEST(TierPlacement, TrialsThatFindTheSameComeMoreAndMoreRarelyUntilAThreadJoins) {
   Program program(slow_to_wake);
-  auto was = Where::anywhere;
-  const auto run_for = [&](std::uint64_t ns) {
-    for (const std::uint64_t begun = program.now(); program.now() < begun + ns; program.faults(1)) {
-      if (was != Where::behind && program.where() == Where::behind) program.joins();
-      was = program.where();
-    }
+  const auto until_tried = [&] {
+    while (program.where() != Where::behind) program.faults(1);
+    const std::uint64_t settled = program.now();
+    while (program.where() == Where::behind) program.faults(1);
+    return program.now() - settled;
   };
-  run_for(30'000'000'000);
-  const std::size_t before = program.times(Where::anywhere);
-  run_for(Placement::latest_ns);
-  EXPECT_LE(program.times(Where::anywhere) - before, 4 * part);
+  for (int trials = 0; trials < 20; ++trials) until_tried();
+  EXPECT_GT(until_tried(), Placement::latest_ns / 2);
+  program.faults(trial);
+  program.joins();
+  EXPECT_LE(until_tried(), Placement::soonest_ns + trial * slow_to_wake[0]);
 }
 
 TEST(TierPlacement, TakesWhatIsFastest) {
