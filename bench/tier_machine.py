@@ -5,6 +5,8 @@ its own, a group of processes with limited memory, busy loops.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import mmap
 import os
 import signal
 import subprocess
@@ -97,10 +99,20 @@ def zram(size: int, algorithm: str | None = None) -> Iterator[None]:
 @contextlib.contextmanager
 def loop(size: int) -> Iterator[None]:
     """Swap to a file on tmpfs, through a loop device. The file has its memory beforehand, so that
-    it is not charged to who swaps.
+    it is not charged to who swaps, and locked: the kernel would swap it to itself, and wait for
+    itself for ever.
     """
-    with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file:
+    with (
+        tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file,
+        contextlib.ExitStack() as stack,
+    ):
         os.posix_fallocate(file.fileno(), 0, size)
+        memory = stack.enter_context(mmap.mmap(file.fileno(), size))
+        start = ctypes.c_char.from_buffer(memory)
+        locked = ctypes.CDLL(None).mlock(ctypes.byref(start), ctypes.c_size_t(size)) == 0
+        del start  # which keeps the mapping
+        if not locked:
+            raise MissingError("the memory of a swap file on tmpfs cannot be locked")
         device = _command("losetup", "--find", "--show", file.name)
         try:
             with _swap(device):
