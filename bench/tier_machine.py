@@ -97,28 +97,32 @@ def zram(size: int, algorithm: str | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _locked(file: int, size: int) -> Iterator[None]:
+    """The memory of a file on tmpfs stays in RAM."""
+    with mmap.mmap(file, size) as memory:
+        start = ctypes.c_char.from_buffer(memory)
+        failed = ctypes.CDLL(None).mlock(ctypes.byref(start), ctypes.c_size_t(size))
+        del start  # which keeps the mapping
+        if failed:
+            raise MissingError("the memory of a file on tmpfs cannot be locked")
+        yield
+
+
+@contextlib.contextmanager
 def loop(size: int) -> Iterator[None]:
     """Swap to a file on tmpfs, through a loop device. The file has its memory beforehand, so that
     it is not charged to who swaps, and locked: the kernel would swap it to itself, and wait for
     itself for ever.
     """
-    with (
-        tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file,
-        contextlib.ExitStack() as stack,
-    ):
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file:
         os.posix_fallocate(file.fileno(), 0, size)
-        memory = stack.enter_context(mmap.mmap(file.fileno(), size))
-        start = ctypes.c_char.from_buffer(memory)
-        locked = ctypes.CDLL(None).mlock(ctypes.byref(start), ctypes.c_size_t(size)) == 0
-        del start  # which keeps the mapping
-        if not locked:
-            raise MissingError("the memory of a swap file on tmpfs cannot be locked")
-        device = _command("losetup", "--find", "--show", file.name)
-        try:
-            with _swap(device):
-                yield
-        finally:
-            _command("losetup", "--detach", device)
+        with _locked(file.fileno(), size):
+            device = _command("losetup", "--find", "--show", file.name)
+            try:
+                with _swap(device):
+                    yield
+            finally:
+                _command("losetup", "--detach", device)
 
 
 @contextlib.contextmanager

@@ -59,6 +59,12 @@ def test_a_system_without_huge_pages_is_told(
         tier_machine.huge_pages().__enter__()
 
 
+def locked() -> int:
+    """The bytes of this process that stay in RAM."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmLck:")[2].split()[0]) * 1024
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes groups and swap devices")
 def test_an_interruption_takes_down_what_was_set_up() -> None:
     loops = sorted(Path("/sys/block").glob("loop*/loop/backing_file"))
@@ -66,11 +72,13 @@ def test_an_interruption_takes_down_what_was_set_up() -> None:
     try:
         with tier_machine.loop(8 * MIB), tier_machine.limited(8 * MIB) as numbers:
             assert sorted(Path("/sys/block").glob("loop*/loop/backing_file")) != loops
+            assert locked() >= 8 * MIB  # else the kernel may swap the swap file to itself
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         assert numbers is not None
         assert not numbers.parent.exists()
         assert sorted(Path("/sys/block").glob("loop*/loop/backing_file")) == loops
+        assert locked() == 0
     except tier_machine.MissingError as missing:
         pytest.skip(str(missing))
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from statistics import fmean
-from types import TracebackType
 from typing import NamedTuple
 
 from nearfar.errors import NearfarError
@@ -56,8 +55,9 @@ def run_tasks(
         for place, task in work:
             yield _run(model, place, task, core)
         return
-    with _Workers(model, processes) as workers:
+    with contextlib.closing(_Workers(model)) as workers:
         for item in work[:processes]:
+            workers.start()
             workers.begin(item)
         for item in work[processes:]:
             yield workers.next_finished()
@@ -68,30 +68,31 @@ def run_tasks(
 
 class _Workers:
     """Processes that each run one task at a time. They leave Ctrl-C to this one, which keeps what
-    has finished; they are gone when the block is left."""
+    has finished."""
 
-    def __init__(self, model: Model, processes: int) -> None:
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self._processes: dict[Connection, multiprocessing.process.BaseProcess] = {}
         self._idle: list[Connection] = []
+
+    def start(self) -> None:
+        """Start one more."""
+        # One that lives on must not keep the pipe of another open.
+        ours, its = _fork.Pipe()
+        others = [*self._processes, ours]
+        process = _fork.Process(target=_work, args=(self._model, its, others), daemon=True)
+        # Until it ignores Ctrl-C, which is for this process alone.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            for _ in range(processes):
-                self._start(model)
-        except BaseException:
-            self._end()
-            raise
+            process.start()
+            self._processes[ours] = process
+            self._idle.append(ours)
+            its.close()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def __enter__(self) -> _Workers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end()
-
-    def _end(self) -> None:
+    def close(self) -> None:
+        """End all of them, whatever they do."""
         for process in self._processes.values():
             process.kill()
         for connection, process in self._processes.items():
@@ -128,21 +129,6 @@ class _Workers:
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended: {status}"
         hint = "; if memory is short, give fewer --jobs" if status == -signal.SIGKILL else ""
         return NearfarError(f"a process that ran the model {how}{hint}")
-
-    def _start(self, model: Model) -> None:
-        # One that lives on must not keep the pipe of another open.
-        ours, its = _fork.Pipe()
-        others = [*self._processes, ours]
-        process = _fork.Process(target=_work, args=(model, its, others), daemon=True)
-        # Until it ignores Ctrl-C, which is for this process alone.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            process.start()
-            self._processes[ours] = process
-            self._idle.append(ours)
-            its.close()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _fork = multiprocessing.get_context("fork")
