@@ -33,6 +33,7 @@ class Budget {
   /// Whatever the limit.
   void charge(std::uint64_t pages) { (void)take(*member_, pages, ~std::uint64_t{0}); }
   void release(std::uint64_t pages) {
+    if (pages == 0) return;
     member_->near_pages.fetch_sub(pages, std::memory_order_relaxed);
     control_->near_total.fetch_sub(pages);
   }

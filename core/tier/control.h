@@ -84,6 +84,7 @@ struct Control {
   [[nodiscard]] std::span<Member> used_members() { return {members, members_end.load()}; }
 
   void add(Count what, std::uint64_t n = 1) {
+    if (n == 0) return;
     counts[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
   }
   void raise(Count what, std::uint64_t to) {

@@ -89,8 +89,15 @@ class PageTable {
     rank = ++used_groups_;
     return 1 + policy_pages(used_groups_) - before;
   }
-  /// The most that `use` may cost.
+  /// The most that `use` may cost, of a group and of all pages of a run, which lies in two at most.
   [[nodiscard]] std::size_t most_use() const { return 1 + policy_pages(1); }
+  [[nodiscard]] std::size_t most_use(PageNumber first, std::size_t count) const {
+    const std::size_t begin = first / group;
+    const std::size_t end = (first + count - 1) / group;
+    const std::size_t unused = (groups_.rank_plus_one[begin] == 0 ? 1U : 0U) +
+                               (end != begin && groups_.rank_plus_one[end] == 0 ? 1U : 0U);
+    return unused == 0 ? 0 : unused * most_use();
+  }
 
   /// The first page from `page` on, before `end`, that is not fresh; `end` if there is none.
   [[nodiscard]] PageNumber next_used(PageNumber page, PageNumber end) const {

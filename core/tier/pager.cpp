@@ -240,7 +240,7 @@ void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t do
 /// program no longer has them mapped, or none was touched and there is no room.
 std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool touched,
                         os::Guard guard) {
-  const std::size_t table_pages = 2 * table_.most_use();  // a run may be the first in two groups
+  const std::size_t table_pages = table_.most_use(page, count);
   if (!touched && !budget_.try_charge(count + table_pages)) return 0;
   if (touched && !reserve(count + table_pages)) {
     budget_.charge(count + table_pages);

@@ -274,6 +274,13 @@ class Pager {
       return length;
     }
   };
+  /// Pages that have left without being written, and why.
+  struct Dropped {
+    std::uint64_t guarded = 0;
+    std::uint64_t compared = 0;
+    std::uint64_t zeros = 0;
+  };
+  void save(const Leaving& leaving);
   [[nodiscard]] bool is_compared(PageNumber page) const;
   void read_far_copies(const Leaving& leaving);
   [[nodiscard]] const void* far_copy(const Leaving& leaving, std::size_t i) const;
@@ -371,6 +378,7 @@ class Pager {
   std::size_t next_to_gather_ = 0;
   LeavingGroups leaving_;
   Guards guards_;
+  Dropped dropped_;  // since it was last counted
   ExpectedGroups expected_;
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come
   RecycledGroups recycled_;  // others, which groups have left

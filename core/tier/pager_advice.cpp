@@ -50,7 +50,7 @@ void Pager::cold(os::Place begin, os::Place end) {
     if (table_.state(page) != State::near || wants_near(page)) continue;
     if (limbo_.full()) (void)drain(batch());
     table_.remove(page);  // the policy, which has not named it, forgets it
-    (void)displace_run(page, 1);
+    control_.add(Count::evictions, displace_run(page, 1));
   }
 }
 

@@ -138,6 +138,7 @@ std::size_t Pager::displace_all(std::span<const PageNumber> chosen) {
     done += moved;
     chosen = chosen.subspan(std::max<std::size_t>(1, moved));
   }
+  control_.add(Count::evictions, done);
   return done;
 }
 
@@ -164,7 +165,6 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
     table_[page].position = static_cast<std::uint16_t>(position + i);
     limbo_.push(page);
   }
-  control_.add(Count::evictions, done);
   if (done == 0) refused(first, moved.error);
   return done;
 }
@@ -203,8 +203,7 @@ std::size_t Pager::drain(std::size_t most) {
     }
     position = (position + 1) % limbo_.capacity();
   }
-  read_far_copies(leaving);
-  write_out(leaving);
+  save(leaving);
   for (std::size_t i = 0; i < leaving.count; i += leaving.run(i))
     release_staged(leaving.positions[i], leaving.run(i));
   return leaving.count;
@@ -215,8 +214,17 @@ void Pager::write_staged(std::size_t position) {
   Leaving leaving{};
   for (; leaving.count < largest_batch; ++leaving.count)
     leaving.positions[leaving.count] = position + leaving.count;
+  save(leaving);
+}
+
+/// Leaves the contents of pages where they can be found again.
+void Pager::save(const Leaving& leaving) {
   read_far_copies(leaving);
   write_out(leaving);
+  control_.add(Count::clean_drops, dropped_.guarded + dropped_.compared);
+  control_.add(Count::guarded_drops, dropped_.guarded);
+  control_.add(Count::zero_drops, dropped_.zeros);
+  dropped_ = {};
 }
 
 /// Whether a page must be compared with its copy in the far file to know if that is as it is. Who
@@ -263,8 +271,7 @@ const void* Pager::far_copy(const Leaving& leaving, std::size_t i) const {
   return slot == no_slot ? nullptr : far_.at(slot);
 }
 
-/// Leaves the pages' contents where they can be found again, writing no more than needed, and
-/// what lies side by side at both ends at once.
+/// Writes no more than needed, and what lies side by side at both ends at once.
 void Pager::write_out(const Leaving& leaving) {
   if (packed_.used()) {
     write_out_packed(leaving);
@@ -300,15 +307,14 @@ void Pager::write_out(const Leaving& leaving) {
 bool Pager::needs_writing(PageNumber page, const void* contents, const void* far_copy) {
   Page& entry = table_[page];
   if (entry.guarded) {
-    control_.add(Count::clean_drops);
-    control_.add(Count::guarded_drops);
+    ++dropped_.guarded;
     guards_.held();
     entry.guarded = false;
     entry.state = State::far;
     return false;
   }
   if (all_zeros(contents)) {
-    control_.add(Count::zero_drops);
+    ++dropped_.zeros;
     drop_slot(entry);
     entry.state = State::fresh;
     budget_.managed(-1);
@@ -316,7 +322,7 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
   }
   entry.state = State::far;
   if (is_compared(page) && std::memcmp(far_copy, contents, page_bytes) == 0) {
-    control_.add(Count::clean_drops);
+    ++dropped_.compared;
     if (entry.unchanged) guards_.held();
     entry.unchanged = true;
     return false;

@@ -56,7 +56,7 @@ bool Pager::drop_zeros(PageNumber page) {
   if (table_.state(page) == State::near) {
     if (limbo_.full()) (void)drain(batch());
     table_.remove(page);  // the policy, which has not named it, forgets it
-    (void)displace_run(page, 1);
+    control_.add(Count::evictions, displace_run(page, 1));
   }
   if (table_.state(page) == State::near) return false;
   if (table_.state(page) != State::fresh) forget(page);

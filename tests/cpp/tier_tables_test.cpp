@@ -70,6 +70,18 @@ TEST(PageTable, ChargesWhatItAndThePolicyKeepOfAGroup) {
   }
 }
 
+TEST(PageTable, SaysWhatTheGroupsOfARunMayCost) {
+  Tables t;
+  EXPECT_EQ(t.table.most_use(500, 12), t.table.most_use());
+  EXPECT_EQ(t.table.most_use(500, 13), 2 * t.table.most_use());
+  t.table.use(511);
+  EXPECT_EQ(t.table.most_use(500, 12), 0U);
+  EXPECT_EQ(t.table.most_use(500, 13), t.table.most_use());
+  EXPECT_EQ(t.table.most_use(512, 1), t.table.most_use());
+  t.table.use(512);
+  EXPECT_EQ(t.table.most_use(500, 13), 0U);
+}
+
 TEST(PageTable, FindsUsedPages) {
   Tables t;
   t.table.use(601);

@@ -101,6 +101,18 @@ class PageQueues {
     records_[from] = {};
   }
 
+  /// Asks of memory, a page further from the front each time, what `remove` will need of it: a
+  /// queue is a chain, of which nothing can be asked before the link to it is there. `look_again`
+  /// begins at the front. What is read of a page that has left meanwhile may lead to any other,
+  /// which does no harm.
+  void look_ahead(std::uint8_t queue) {
+    const std::uint32_t page =
+        ahead_ == PageRecord::end ? ends_[queue].front : records_[ahead_].after;
+    ahead_ = page;
+    if (page != PageRecord::end) __builtin_prefetch(&records_[page], for_writing);
+  }
+  void look_again() { ahead_ = PageRecord::end; }
+
   /// 0 for a page that none was given.
   [[nodiscard]] std::uint8_t mark(PageIndex page) const {
     return static_cast<std::uint8_t>(records_[page].mark);
@@ -141,8 +153,11 @@ class PageQueues {
     }
   }
 
+  static constexpr int for_writing = 1;
+
   Record* records_ = nullptr;
   std::array<Ends, Count + std::size_t{1}> ends_{};
+  std::uint32_t ahead_ = PageRecord::end;
   PageIndex size_ = 0;
 };
 
@@ -166,6 +181,7 @@ class QueuedReplacement : public Replacement {
   [[nodiscard]] PageIndex evict() final {
     const PageIndex waiting = pages_.size(aside);
     if (waiting != 0 && (++named_ > pages_.size() || waiting == pages_.size())) readmit_all();
+    pages_.look_again();
     return choose();
   }
   [[nodiscard]] PageIndex resident() const override { return pages_.size(); }

@@ -20,7 +20,10 @@ class S3Fifo final : public QueuedReplacement<2> {
  public:
   explicit S3Fifo(PageIndex capacity) { resize(capacity); }
 
-  void fault(PageIndex page) override { insert(remembered(page) ? main : small, page); }
+  void fault(PageIndex page) override {
+    insert(remembered(page) ? main : small, page);
+    pages_.look_ahead(pages_.size(small) >= most_small_ ? small : main);
+  }
   void second_chance(PageIndex page) override {
     insert(main, page);
     pages_.set_mark(page, most_uses);
