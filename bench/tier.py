@@ -149,14 +149,16 @@ FREE = Condition("CPUs free")
 ONE = Condition("one CPU", one_cpu=True)
 HOGS = Condition("beside two busy loops", hogs=2)
 HEAP = ("nearfar", "dram", "dram huge")
-# Far memory that is compressed, and pages that leave as before Linux 6.8.
+# Far memory without a file, or compressed; pages that leave as before Linux 6.8.
 OPTIONS = {
+    "nearfar-anonymous": ("--far", "anonymous"),
     "nearfar-lz4": ("--far", "compressed"),
     "nearfar-zstd": ("--far", "compressed:zstd"),
     "nearfar-copy": ("--evict", "copy"),
 }
-TEXT = ("nearfar", *OPTIONS, "zram-lz4", "zram-zstd")
+TEXT = ("nearfar", "nearfar-lz4", "nearfar-zstd", "nearfar-copy", "zram-lz4", "zram-zstd")
 SIGBUS = "nearfar --sigbus"
+OURS = ("nearfar", "nearfar-anonymous", SIGBUS)
 
 
 def cases(quick: bool) -> list[Case]:
@@ -169,15 +171,15 @@ def cases(quick: bool) -> list[Case]:
             FREE,
             1,
             seconds,
-            contenders=("nearfar", SIGBUS, "zram", "loop", "kit", "dram"),
+            contenders=(*OURS, "zram", "loop", "kit", "dram"),
         ),
-        Case("random", ONE, 1, seconds, contenders=("nearfar", SIGBUS, "zram", "loop", "kit")),
-        Case("random", HOGS, 1, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
-        Case("random", FREE, 2, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
-        Case("random", FREE, 4, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
+        Case("random", ONE, 1, seconds, contenders=(*OURS, "zram", "loop", "kit")),
+        Case("random", HOGS, 1, seconds, contenders=(*OURS, "zram", "loop")),
+        Case("random", FREE, 2, seconds, contenders=(*OURS, "zram", "loop")),
+        Case("random", FREE, 4, seconds, contenders=(*OURS, "zram", "loop")),
         Case("scan", FREE, 1, seconds),
         Case("touch", FREE, 1, seconds),
-        Case("skew", FREE, 1, seconds, contenders=("nearfar", SIGBUS, "zram", "loop")),
+        Case("skew", FREE, 1, seconds, contenders=(*OURS, "zram", "loop")),
         Case("text-random", FREE, 1, seconds, contenders=TEXT),
         Case("text-scan", FREE, 1, seconds, contenders=TEXT),
         Case("text-skew", FREE, 1, seconds, contenders=TEXT),
@@ -206,18 +208,18 @@ def targets(all_cases: Sequence[Case]) -> list[Target]:
                 found.append(Target(case, "nearfar", "dram huge", 1.02))
         elif case.pattern == "random" and case.threads == 1:
             below = 1.0 if case.condition is HOGS else 0.9
-            for ours in ("nearfar", SIGBUS):
+            for ours in OURS:
                 found.append(Target(case, ours, "zram", below))
                 found.append(Target(case, ours, "zram", 1.3, "cpu"))
             if "kit" in case.contenders:
                 found.append(Target(case, "nearfar", "kit", 1 / 2.5))
         elif case.pattern == "random":
             if case.threads == 2:
-                found.extend(Target(case, ours, "zram", 1.0) for ours in ("nearfar", SIGBUS))
+                found.extend(Target(case, ours, "zram", 1.0) for ours in OURS)
         else:
             found.extend(
                 Target(case, ours, swap, 1.0)
-                for ours in ("nearfar", SIGBUS)
+                for ours in OURS
                 for swap in ("zram", "loop")
                 if ours in case.contenders
             )

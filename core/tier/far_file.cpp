@@ -1,7 +1,11 @@
 #include "tier/far_file.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
+
+#include <algorithm>
+#include <cstring>
 
 #include "tier/os/system.h"
 
@@ -18,15 +22,31 @@ constexpr const char* cut_short =
 }  // namespace
 
 void FarFile::map(std::size_t slots) {
+  map_if_sealed(slots);
   struct statfs system{};
-  if (os::call(__NR_fstatfs, descriptor_, os::word(&system)) < 0) return;
-  if (system.f_type != TMPFS_MAGIC) return;
+  if (mapped() || os::call(__NR_fstatfs, descriptor_, os::word(&system)) < 0) return;
+  if (system.f_type == TMPFS_MAGIC) mapped_ = map_bytes(slots * page_bytes, PROT_READ);
+}
+
+void FarFile::map_if_sealed(std::size_t slots) {
   const std::size_t length = slots * page_bytes;
-  const long made = os::map(0, length, PROT_READ, MAP_SHARED | MAP_NORESERVE, descriptor_);
-  if (made < 0) return;  // too few addresses (ulimit -v)
+  if (is_sealed(length)) mapped_ = written_ = map_bytes(length, PROT_READ | PROT_WRITE);
+}
+
+/// Null if there are too few addresses (ulimit -v).
+unsigned char* FarFile::map_bytes(std::size_t length, int access) const {
+  const long made = os::map(0, length, access, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  if (made < 0) return nullptr;
   const auto begin = static_cast<os::Place>(made);
   os::advise(begin, length, MADV_DONTDUMP);
-  mapped_ = os::pointer<const unsigned char>(begin);
+  return os::pointer<unsigned char>(begin);
+}
+
+bool FarFile::is_sealed(std::size_t length) const {
+  const long seals = os::call(__NR_fcntl, descriptor_, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || (seals & F_SEAL_WRITE) != 0) return false;
+  const long size = os::call(__NR_lseek, descriptor_, 0, SEEK_END);
+  return size >= 0 && static_cast<std::size_t>(size) >= length;
 }
 
 const unsigned char* FarFile::at(Slot slot) const {
@@ -34,6 +54,7 @@ const unsigned char* FarFile::at(Slot slot) const {
 }
 
 void FarFile::expect(Slot slot) const {
+  if (sealed()) return;
   char last = 0;
   const long at = os::word(offset(slot + 1) - 1);
   if (os::call(__NR_pread64, descriptor_, os::word(&last), 1, at) == 0) os::fail(cut_short);
@@ -43,11 +64,15 @@ void FarFile::read(Slot slot, void* to, std::size_t pages) const {
   read_at(offset(slot), to, pages * page_bytes);
 }
 
-void FarFile::write(Slot slot, const void* from, std::size_t pages) const {
+void FarFile::write(Slot slot, const void* from, std::size_t pages) {
   write_at(offset(slot), from, pages * page_bytes);
 }
 
 void FarFile::read_at(std::size_t offset, void* to, std::size_t bytes) const {
+  if (sealed()) {
+    std::memcpy(to, mapped_ + offset, bytes);
+    return;
+  }
   auto* at = static_cast<char*>(to);
   std::size_t left = bytes;
   for (long from = os::word(offset); left > 0;) {
@@ -62,7 +87,19 @@ void FarFile::read_at(std::size_t offset, void* to, std::size_t bytes) const {
   }
 }
 
-void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) const {
+const void* FarFile::view_at(std::size_t offset, void* buffer, std::size_t bytes) const {
+  if (sealed()) return mapped_ + offset;
+  read_at(offset, buffer, bytes);
+  return buffer;
+}
+
+void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) {
+  const std::size_t end = offset + bytes;
+  if (sealed() && end <= end_) {
+    std::memcpy(written_ + offset, from, bytes);
+    return;
+  }
+  end_ = std::max(end_, end);
   const auto* at = static_cast<const char*>(from);
   std::size_t left = bytes;
   for (long to = os::word(offset); left > 0;) {

@@ -23,8 +23,10 @@ constinit Packed packed{};
 
 }  // namespace
 
-void PackedFile::start() {
-  if (used()) codec_.start(compression_);
+void PackedFile::start(std::size_t slots) {
+  if (!used()) return;
+  codec_.start(compression_);
+  file_.map_if_sealed(slots);
 }
 
 Chunks::Class PackedFile::pack(const void* page) {
@@ -35,7 +37,7 @@ Chunks::Class PackedFile::pack(const void* page) {
   return Chunks::class_for(sizeof packed.length + length);
 }
 
-std::size_t PackedFile::write(const Chunks& chunks, Slot slot) const {
+std::size_t PackedFile::write(const Chunks& chunks, Slot slot) {
   const std::size_t bytes = chunks.slot_bytes(slot);
   file_.write_at(chunks.offset(slot), last_, bytes);
   return bytes;
@@ -43,11 +45,14 @@ std::size_t PackedFile::write(const Chunks& chunks, Slot slot) const {
 
 std::size_t PackedFile::read(const Chunks& chunks, Slot slot, void* page) const {
   const std::size_t bytes = chunks.slot_bytes(slot);
-  const bool whole = chunks.class_of(slot) == whole_page;
-  file_.read_at(chunks.offset(slot), whole ? page : &packed, bytes);
-  if (whole) return bytes;
-  if (packed.length > bytes - sizeof packed.length ||
-      !codec_.unpack(packed.bytes.data(), packed.length, page)) {
+  if (chunks.class_of(slot) == whole_page) {
+    file_.read_at(chunks.offset(slot), page, bytes);
+    return bytes;
+  }
+  const auto& there =
+      *static_cast<const Packed*>(file_.view_at(chunks.offset(slot), &packed, bytes));
+  const std::size_t length = there.length;
+  if (length > bytes - sizeof there.length || !codec_.unpack(there.bytes.data(), length, page)) {
     os::fail("the far file is damaged; the program's memory is lost, so it ends here");
   }
   return bytes;

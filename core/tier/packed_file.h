@@ -16,13 +16,14 @@ class PackedFile {
   PackedFile(FarFile file, Compression compression) : file_(file), compression_(compression) {}
 
   [[nodiscard]] bool used() const { return compression_ != Compression::none; }
-  void start();
+  /// `slots`: that the far file may have.
+  void start(std::size_t slots);
 
   /// Compresses a page; the class of slots that it needs.
   [[nodiscard]] Chunks::Class pack(const void* page);
   /// Puts what was packed last, which has not changed, into a slot of that class. How many bytes
   /// that moved.
-  std::size_t write(const Chunks& chunks, Slot slot) const;
+  std::size_t write(const Chunks& chunks, Slot slot);
   /// The page in a slot. How many bytes that moved.
   std::size_t read(const Chunks& chunks, Slot slot, void* page) const;
 

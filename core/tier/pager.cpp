@@ -53,7 +53,7 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   watch();
   allow_fork(false);
   status_ = os::open_status();
-  packed_.start();
+  packed_.start(control_.far_slots);
   if (!packed_.used()) far_.map(control_.far_slots);
   page_map_.open();
   huge_ = os::has_huge_pages();

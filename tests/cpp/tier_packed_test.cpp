@@ -1,5 +1,6 @@
 // Compressed far memory: slots of many sizes, and the pages in them.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -39,7 +40,7 @@ struct Tree {
   std::unique_ptr<Chunks::Totals> totals = std::make_unique<Chunks::Totals>();
   std::vector<Slots::Users> users = std::vector<Slots::Users>(chunks * Chunks::slots_a_chunk);
   std::vector<Chunks::State> states = std::vector<Chunks::State>(chunks);
-  int file = ::memfd_create("far", MFD_CLOEXEC);
+  int file = ::memfd_create("far", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
   Tree() { control->far_slots = users.size(); }
   ~Tree() { ::close(file); }
@@ -50,6 +51,10 @@ struct Tree {
     Slots made(*control, users.data(), Chunks(*control, *totals, states.data(), file));
     made.become(member);
     return made;
+  }
+  void seal() const {
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(users.size() * os::page_bytes)), 0);
+    ASSERT_EQ(::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK), 0);
   }
   [[nodiscard]] std::size_t file_bytes() const {
     struct stat status{};
@@ -187,11 +192,10 @@ TEST(Chunks, OfAProcessThatHasEndedAreAnybodysAgain) {
   EXPECT_EQ(tree.control->stored_bytes.load(), 0U);
 }
 
-TEST_P(Codecs, LeaveTheRoomInTheFarFileThatTheySave) {
-  Tree tree;
+void leaves_the_room_it_saves(Compression compression, Tree& tree) {
   Slots slots = tree.slots(0);
-  PackedFile file(FarFile(tree.file), GetParam());
-  file.start();
+  PackedFile file(FarFile(tree.file), compression);
+  file.start(tree.users.size());
   Rng rng(8);
   std::vector<std::pair<Slot, PageContents>> written;
   const auto put = [&](std::size_t random) {
@@ -212,6 +216,17 @@ TEST_P(Codecs, LeaveTheRoomInTheFarFileThatTheySave) {
   }
   for (const auto& [slot, page] : written) slots.release(slot);
   EXPECT_EQ(tree.file_bytes(), 0U);
+}
+
+TEST_P(Codecs, LeaveTheRoomInTheFarFileThatTheySave) {
+  Tree tree;
+  leaves_the_room_it_saves(GetParam(), tree);
+}
+
+TEST_P(Codecs, LeaveTheSameRoomWhereItIsWrittenInPlace) {
+  Tree tree;
+  tree.seal();
+  leaves_the_room_it_saves(GetParam(), tree);
 }
 
 TEST(Page, SaysOfOneWordOverAndOverWhichItIs) {

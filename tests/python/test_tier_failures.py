@@ -29,10 +29,10 @@ def waits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Waiting:
     """A run of a program that holds far memory and waits for a line."""
 
-    def __init__(self, folder: Path, *words: str | Path) -> None:
+    def __init__(self, folder: Path, *words: str | Path, far: str = "") -> None:
         self.far = folder / "far"
         self.launcher = subprocess.Popen(
-            command("2MiB", self.far, *words, result=folder / "result.json"),
+            command("2MiB", far or self.far, *words, result=folder / "result.json"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.launcher.stdout is not None
@@ -42,7 +42,7 @@ class Waiting:
     def far_file(self) -> Path:
         """The file that has lost its name, by its launcher's descriptor."""
         folder = Path(f"/proc/{self.launcher.pid}/fd")
-        return next(fd for fd in folder.iterdir() if str(fd.readlink()).endswith("/far (deleted)"))
+        return next(fd for fd in folder.iterdir() if str(fd.readlink()).endswith("far (deleted)"))
 
     def go_on(self) -> tuple[str, str, int]:
         """Send the line; what came until the end."""
@@ -55,8 +55,8 @@ def _children(process: int) -> list[str]:
 
 
 @contextmanager
-def waiting(folder: Path, *words: str | Path) -> Iterator[Waiting]:
-    run = Waiting(folder, *words)
+def waiting(folder: Path, *words: str | Path, far: str = "") -> Iterator[Waiting]:
+    run = Waiting(folder, *words, far=far)
     try:
         yield run
     finally:
@@ -78,6 +78,14 @@ def test_a_far_file_cut_short_ends_the_program_with_the_reason(
     assert (out, status) == ("", 1)
     assert err.startswith("nearfar tier: the far file was cut short")
     assert err.count("\n") == 1
+
+
+def test_far_memory_without_a_file_cannot_be_cut_short(tmp_path: Path, waits: Path) -> None:
+    with waiting(tmp_path, waits, far="anonymous") as run:
+        with pytest.raises(PermissionError):
+            os.truncate(run.far_file(), 0)
+        _, err, status = run.go_on()
+    assert (err, status) == ("", 0)
 
 
 def test_the_far_file_has_no_name_while_the_program_runs(tmp_path: Path, waits: Path) -> None:

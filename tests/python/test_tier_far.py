@@ -41,15 +41,13 @@ def test_every_kind_of_far_memory_gives_back_what_was_put_there(tmp_path: Path, 
 
 @pytest.mark.parametrize("node", nodes())
 def test_memory_of_a_node_is_bound_to_it(node: int) -> None:
-    with far_memory(f"node:{node}") as descriptor:
-        os.ftruncate(descriptor, MIB)
-        with mmap.mmap(descriptor, MIB) as memory:
-            memory[0] = 1
-            policies = [
-                line.split()[1]
-                for line in Path("/proc/self/numa_maps").read_text().splitlines()
-                if "memfd:nearfar-far" in line
-            ]
+    with far_memory(f"node:{node}") as descriptor, mmap.mmap(descriptor, MIB) as memory:
+        memory[0] = 1
+        policies = [
+            line.split()[1]
+            for line in Path("/proc/self/numa_maps").read_text().splitlines()
+            if "memfd:nearfar-far" in line
+        ]
     assert policies == [f"bind:{node}"]
 
 

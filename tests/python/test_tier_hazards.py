@@ -18,11 +18,11 @@ pytestmark = needs_tier
 Hazard = Callable[..., Tiered]
 
 
-# Hazards are about how pages leave and come, and compressed ones do it as others: by night only.
+# Hazards are about how pages leave and come, not about where they lie: that by night only.
 NIGHTLY = os.environ.get("NEARFAR_NIGHTLY") == "1"
 
 
-LEAVING = [way for way in WAYS if NIGHTLY or way != "compressed"]
+LEAVING = [way for way in WAYS if NIGHTLY or way in ("moved", "copied")]
 # What devices write while a page is copied may be lost, and of changes past libc the kernel tells
 # only where pages are moved, as documented.
 not_copied = pytest.mark.parametrize(

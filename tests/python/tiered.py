@@ -27,7 +27,12 @@ needs_huge = pytest.mark.skipif(
 PROGRAMS = Path(__file__).resolve().parents[1] / "tier"
 MIB = 1 << 20
 # How pages leave, and what they are where they are far.
-WAYS = {"moved": (), "copied": ("--evict", "copy"), "compressed": ("--compress", "lz4")}
+WAYS = {
+    "moved": (),
+    "copied": ("--evict", "copy"),
+    "compressed": ("--far", "compressed"),
+    "in memory": ("--far", "anonymous"),
+}
 
 # A Python program whose forked children and it itself change what they share, and print a digest.
 FORKS = """

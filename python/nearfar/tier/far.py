@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ LARGEST = 1 << 40
 _NODES = Path("/sys/devices/system/node/has_memory")
 _MBIND = 237  # the system call's number on x86-64
 _BIND = 2  # MPOL_BIND: from these nodes only
+_KEEPS_ITS_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _READ_WRITE, _SHARED_NORESERVE = 0x3, 0x4001
 
 
@@ -79,11 +81,22 @@ def nodes() -> tuple[int, ...]:
 
 def _open(name: str) -> int:
     if name == ANONYMOUS:
-        return os.memfd_create("nearfar-far")
+        return _in_memory()
     if name.startswith(NODE):
         return _on_node(_node(name))
     _refuse_misspelt(name)
     return _new_file(name)
+
+
+def _in_memory() -> int:
+    """A memory file of LARGEST bytes, a hole at first, that nobody can cut short: the pager may
+    then read and write it in place. Where files may not be so large (RLIMIT_FSIZE) it is empty, and
+    grows as it is written."""
+    descriptor = os.memfd_create("nearfar-far", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with contextlib.suppress(OSError):
+        os.truncate(descriptor, LARGEST)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _KEEPS_ITS_SIZE)
+    return descriptor
 
 
 def _refuse_misspelt(name: str) -> None:
@@ -115,7 +128,7 @@ def _node(name: str) -> int:
 
 def _on_node(node: int) -> int:
     """Memory whose pages all come from one node, whichever process touches them first."""
-    descriptor = os.memfd_create("nearfar-far")
+    descriptor = _in_memory()
     try:
         _bind(descriptor, node)
     except OSError as error:

@@ -1,0 +1,96 @@
+// The far file: by system calls, or in place where nobody can cut it short.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "tier/far_file.h"
+
+namespace nearfar::tier {
+namespace {
+
+constexpr std::size_t slots = 64;
+using PageContents = std::array<unsigned char, os::page_bytes>;
+
+/// A file in memory of so many slots, with these seals; closed at the end.
+class MemoryFile {
+ public:
+  MemoryFile(std::size_t size, int seals)
+      : descriptor_(::memfd_create("far", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    EXPECT_EQ(::ftruncate(descriptor_, static_cast<off_t>(size * os::page_bytes)), 0);
+    EXPECT_EQ(::fcntl(descriptor_, F_ADD_SEALS, seals), 0);
+  }
+  ~MemoryFile() { ::close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+PageContents page_of(int value) {
+  PageContents page;
+  page.fill(static_cast<unsigned char>(value));
+  return page;
+}
+
+TEST(FarFile, IsWrittenInPlaceWhereItCannotBeCutShort) {
+  const MemoryFile memory(slots, F_SEAL_SHRINK);
+  FarFile file(memory.descriptor());
+  EXPECT_FALSE(file.sealed());
+  file.map(slots);
+  ASSERT_TRUE(file.sealed());
+  const PageContents first = page_of(1);
+  const PageContents second = page_of(2);
+  file.write(9, first.data(), 1);   // behind the end of what was written
+  file.write(5, second.data(), 1);  // in front of it, into a hole
+  file.write(9, second.data(), 1);
+  file.write(9, first.data(), 1);
+  for (const auto& [slot, expected] : {std::pair{9, first}, {5, second}, {6, page_of(0)}}) {
+    PageContents read;
+    file.read(static_cast<Slot>(slot), read.data(), 1);
+    EXPECT_EQ(read, expected) << slot;
+    EXPECT_EQ(std::memcmp(file.at(static_cast<Slot>(slot)), expected.data(), expected.size()), 0);
+    PageContents by_descriptor;
+    const auto offset = static_cast<off_t>(slot * os::page_bytes);
+    EXPECT_EQ(::pread(memory.descriptor(), by_descriptor.data(), os::page_bytes, offset),
+              static_cast<ssize_t>(os::page_bytes));
+    EXPECT_EQ(by_descriptor, expected) << slot;
+  }
+  EXPECT_EQ(file.view_at(9 * os::page_bytes, nullptr, 8), file.at(9));
+}
+
+TEST(FarFile, IsReadIntoABufferWhereItCanBeCutShort) {
+  const MemoryFile memory(slots, 0);
+  FarFile file(memory.descriptor());
+  file.map_if_sealed(slots);
+  EXPECT_FALSE(file.mapped());
+  file.map(slots);
+  EXPECT_TRUE(file.mapped());
+  EXPECT_FALSE(file.sealed());
+  const PageContents first = page_of(1);
+  file.write(9, first.data(), 1);
+  PageContents buffer{};
+  EXPECT_EQ(file.view_at(9 * os::page_bytes, buffer.data(), buffer.size()), buffer.data());
+  EXPECT_EQ(buffer, first);
+}
+
+TEST(FarFile, IsNotWrittenInPlaceWhereItIsSmallerThanWhatIsMappedOrMayNotBeWritten) {
+  for (const auto& [size, seals] : {std::pair<std::size_t, int>{slots - 1, F_SEAL_SHRINK},
+                                    {slots, F_SEAL_GROW},
+                                    {slots, F_SEAL_SHRINK | F_SEAL_WRITE}}) {
+    const MemoryFile memory(size, seals);
+    FarFile file(memory.descriptor());
+    file.map_if_sealed(slots);
+    EXPECT_FALSE(file.mapped()) << size << " slots, seals " << seals;
+  }
+}
+
+}  // namespace
+}  // namespace nearfar::tier
