@@ -12,7 +12,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import tier_policies  # noqa: E402  (found by the line above)
-from tier_policies import Phase, informed_misses  # noqa: E402
+from tier_policies import Phase, counted_misses, informed_misses  # noqa: E402
 
 PAGES = 120
 DRAWN = ["zipf 0.8", "zipf 1.0", "zipf 1.2", "uniform", "phases", "90/10"]
@@ -62,6 +62,25 @@ def test_of_pages_without_a_chance_the_informed_choice_keeps_those_likely_later(
     assert informed_misses([first, second, Phase(np.array([0]), third.chances)], 3) == 1
 
 
+def test_the_counted_choice_evicts_the_page_with_the_fewest_visits() -> None:
+    # 0 has three visits when 2 comes, so 1 goes; then 2 goes for 1, which had one before.
+    trace = [Phase(np.array([0, 0, 0, 1, 2, 1, 0]))]
+    assert counted_misses(trace, 2) == 1
+    assert counted_misses(trace, 3) == 0
+    # Where what is old counts little, 0 goes instead.
+    assert counted_misses(trace, 2, fade=0.5) == 1
+    assert counted_misses([Phase(np.array([0, 0, 0, 1, 2, 1]))], 2, fade=0.5) == 0
+
+
+def test_the_counted_choice_is_the_informed_one_that_has_to_learn() -> None:
+    rng = np.random.default_rng(5)
+    trace = tier_policies.TRACES["zipf 1.0"](rng, PAGES, 10)
+    informed = informed_misses(trace, 10)
+    assert informed is not None
+    assert informed < counted_misses(trace, 10) < 1.1 * informed
+    assert counted_misses(trace, 10) < counted_misses(trace, 10, fade=10)
+
+
 @pytest.mark.parametrize("name", ["zipf 0.8", "zipf 1.0", "zipf 1.2"])
 def test_the_informed_choice_lies_between_belady_s_and_every_policy_s(name: str) -> None:
     found = tier_policies.measure(name, PAGES, 0.25, [7])
@@ -71,12 +90,14 @@ def test_the_informed_choice_lies_between_belady_s_and_every_policy_s(name: str)
 
 def test_a_shortfall_says_what_could_not_have_reached_the_target_either() -> None:
     found = {"regret": 100, "s3-fifo": 100, "Belady": 80, "static": 80, "informed": 89}
-    [zipf] = tier_policies.shortfalls("zipf 1.2", 0.5, found)
+
+    def shortfalls(name: str, found: dict[str, float]) -> list[str]:
+        return tier_policies.shortfalls(name, 0.5, found, lambda: 99)
+
+    [zipf] = shortfalls("zipf 1.2", found)
     assert zipf == (
         "zipf 1.2 at 50%: 1.136 of best static choice + 10 %, out of reach: informed 1.011"
     )
-    assert tier_policies.shortfalls("phases", 0.5, found) == [
-        "phases at 50%: 1.111 of S3-FIFO - 10 %"
-    ]
-    [scan] = tier_policies.shortfalls("scan", 0.5, {**found, "Belady": 99})
+    assert shortfalls("phases", found) == ["phases at 50%: 1.111 of S3-FIFO - 10 %, counted 1.100"]
+    [scan] = shortfalls("scan", {**found, "Belady": 99})
     assert scan.endswith(", out of reach: Belady 1.100")
