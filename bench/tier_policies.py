@@ -5,8 +5,8 @@
 Prints misses after the first touch, which all policies share, as a multiple of S3-FIFO's; the mean
 over the seeds. Then each target that `regret` does not reach, and whether anything could: Belady's
 choice knows the future, the informed one how likely each page is to be visited next, the static one
-the whole trace. The counted one sees every visit, of which a pager sees few, and evicts the page with
-the fewest; visits count less as they age, at whichever of four rates was best.
+the whole trace. The counted one sees every visit, of which a pager sees few, and evicts the page
+with the fewest; visits count less as they age, at whichever of four rates was best.
 """
 
 from __future__ import annotations
