@@ -152,15 +152,15 @@ void Follower::place_for_ever() {
 
 void Follower::obey() {
   if (state_.load() == stopped) return;
+  const bool stops = stop_.load();  // once: to be told while it places is to be rung again
   if (faulting_.is_held() && may_call()) faulting_.let_all_go();
-  if (state_.load() == unknown && !stop_.load())
-    state_.store(find_out(), std::memory_order_release);
-  if (state_.load() == able && may_call() && !stop_.load() && where_.load() != Where::anywhere) {
+  if (state_.load() == unknown && !stops) state_.store(find_out(), std::memory_order_release);
+  if (state_.load() == able && may_call() && !stops && where_.load() != Where::anywhere) {
     place();
   } else if (may_call()) {
     give_place_back();
   }
-  if (!stop_.load()) return;
+  if (!stops) return;
   state_.store(stopped);
   os::wake_all(state_);
 }

@@ -59,6 +59,20 @@ def test_programs_that_compute_in_memory_find_the_same(
 
 
 @needs_tier
+def test_what_a_thread_reads_leaves_without_being_written(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "programs" / "touches.c", tmp_path / "touches")
+    counts = {}
+    for touch in ("read", "write"):
+        ran = run_tiered(tmp_path, "4MiB", program, touch, options=SIGBUS).covered()
+        assert ran.out == "ok\n"
+        counts[touch] = ran.counts
+    faults = 2 * 4096  # of three rounds, those that are not served by what is near already
+    assert counts["read"]["clean_drops"] > faults
+    assert counts["read"]["copies_out"] < counts["write"]["copies_out"] - faults
+    assert counts["read"]["guarded_ins"] == 0  # system calls that write there would fail
+
+
+@needs_tier
 def test_threads_of_an_openmp_program_find_the_same(tmp_path: Path) -> None:
     source = PROGRAMS / "programs" / "mapreduce.c"
     program = compiled(source, tmp_path / "mapreduce", "-fopenmp", "-O2")

@@ -1,0 +1,148 @@
+// Read-ahead: sequences of faults, and how far ahead of each.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tier/page_table.h"
+#include "tier/streams.h"
+
+namespace nearfar::tier {
+namespace test_file {
+
+/// Faults on pages of which those in `near` are near, and what follows each if `follows`.
+class Sequence {
+ public:
+  explicit Sequence(std::size_t longest, bool follows = false, std::set<PageNumber> near = {})
+      : streams_(longest), follows_(follows), near_(std::move(near)) {}
+
+  [[nodiscard]] Streams::Run wanted(PageNumber page) const {
+    return streams_.wanted(page, [this](PageNumber other) { return near_.contains(other); });
+  }
+  /// Brings in all that is wanted at once.
+  Streams::Run fault(PageNumber page) {
+    const Streams::Run run = wanted(page);
+    useful_ += streams_.brought(run, page, run.at_once, run.pages - run.at_once, run.pace);
+    next_ = static_cast<PageNumber>(page + run.at_once);
+    while (follows_) {
+      const Streams::Part part = streams_.next_part();
+      if (part.count == 0) break;
+      EXPECT_EQ(part.first, next_);
+      streams_.followed(part.count, part.count);
+      next_ += static_cast<PageNumber>(part.count);
+    }
+    return run;
+  }
+  /// The same, on the first page that has not come.
+  Streams::Run fault() { return fault(next_); }
+
+  void follows(bool follows) { follows_ = follows; }
+  [[nodiscard]] PageNumber next() const { return next_; }
+  [[nodiscard]] std::size_t useful() const { return useful_; }
+
+ private:
+  Streams streams_;
+  bool follows_;
+  std::set<PageNumber> near_;
+  PageNumber next_ = 100;
+  std::size_t useful_ = 0;
+};
+
+TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {
+  Sequence sequence(8);
+  std::vector<std::size_t> lengths;
+  for (int i = 0; i < 5; ++i) lengths.push_back(sequence.fault().pages);
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 2, 4, 8, 8}));
+  EXPECT_EQ(sequence.useful(), 0U + 1 + 3 + 7);
+  EXPECT_EQ(sequence.wanted(7).pages, 1U);
+  EXPECT_EQ(sequence.wanted(101).pages, 1U);
+}
+
+TEST(Streams, KeepsThePaceWhereReadAheadWasCutShort) {
+  Streams streams(8);
+  const auto far = [](PageNumber) { return false; };
+  const auto wanted = [&](PageNumber page) { return streams.wanted(page, far); };
+  PageNumber page = 100;
+  for (const PageNumber count : {1U, 2U, 4U, 8U}) {
+    (void)streams.brought(wanted(page), page, count, 0, count);
+    page += count;
+  }
+  EXPECT_EQ(streams.brought(wanted(page), page, 3, 0, 8), 7U);
+  EXPECT_EQ(wanted(page + 3).pages, 8U);
+  EXPECT_EQ(streams.brought(wanted(page + 3), page + 3, 512, 0, 8), 2U);
+  EXPECT_EQ(wanted(page + 515).pages, 8U);
+  EXPECT_EQ(streams.brought(wanted(page + 515), page + 515, 1, 0, 1), 511U);
+  EXPECT_EQ(wanted(page + 516).pages, 2U);
+}
+
+TEST(Streams, FollowsSeveralSequencesAtOnce) {
+  Sequence sequence(8);
+  for (PageNumber i = 0; i < 4; ++i) (void)sequence.fault(1000 * i);
+  for (PageNumber i = 0; i < 4; ++i) EXPECT_EQ(sequence.wanted(1000 * i + 1).pages, 2U);
+}
+
+TEST(Streams, GoesOnBehindPagesThatAreNear) {
+  Sequence sequence(8, false, {101, 102, 103, 106});
+  (void)sequence.fault(100);
+  EXPECT_EQ(sequence.wanted(103).pages, 2U);
+  EXPECT_EQ(sequence.wanted(104).pages, 2U);
+  EXPECT_EQ(sequence.wanted(105).pages, 1U) << "104 was skipped";
+  (void)sequence.fault(104);
+  EXPECT_EQ(sequence.wanted(106).pages, 4U);
+  EXPECT_EQ(sequence.wanted(107).pages, 4U);
+}
+
+TEST(Streams, GoesOnBehindManyPagesThatAreNear) {
+  std::set<PageNumber> near;
+  for (PageNumber page = 101; page < 101 + 2 * Streams::farthest; ++page) near.insert(page);
+  Sequence sequence(8, false, near);
+  (void)sequence.fault(100);
+  const PageNumber farthest = 101 + Streams::farthest;
+  EXPECT_EQ(sequence.wanted(farthest - 1).pages, 2U);
+  EXPECT_EQ(sequence.wanted(farthest).pages, 1U);
+}
+
+TEST(Streams, WhoWaitsDoesSoForTheFirstPagesOnly) {
+  Sequence sequence(128, true);
+  for (int i = 0; i < 7; ++i) EXPECT_LE(sequence.fault().at_once, 16U);
+  EXPECT_EQ(sequence.next(), 100U + 127);
+  EXPECT_EQ(sequence.fault().at_once, 16U);
+  EXPECT_EQ(sequence.next(), 100U + 255);
+}
+
+TEST(Streams, WhoIsFasterWaitsForMoreAtOnce) {
+  Sequence sequence(128);
+  for (int i = 0; i < 20; ++i) (void)sequence.fault();
+  const PageNumber before = sequence.next();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(sequence.fault().at_once, 32U);
+  EXPECT_EQ(sequence.next(), before + 8 * 32);
+  sequence.follows(true);
+  EXPECT_EQ(sequence.fault().at_once, 32U);
+  for (int i = 0; i < 2; ++i) (void)sequence.fault();  // the first may have been amid a run
+  EXPECT_EQ(sequence.fault().at_once, 16U);
+}
+
+TEST(Streams, WhatCannotFollowIsThatOfOneStreamOnly) {
+  Streams streams(128);
+  const auto far = [](PageNumber) { return false; };
+  for (const PageNumber page : {100U, 5000U})
+    (void)streams.brought(streams.wanted(page, far), page, 16, 40, 64);
+  const Streams::Part first = streams.next_part();
+  streams.followed(3, 3);
+  while (streams.next_part().first != first.first + 3) continue;
+  streams.followed(0, 0);
+  const Streams::Part second = streams.next_part();
+  EXPECT_EQ(first.first + second.first, 116U + 5016U);
+  streams.followed(second.count, second.count);
+  EXPECT_EQ(streams.next_part().first, second.first + second.count);
+  EXPECT_EQ(streams.wanted(first.first + 3, far).pages, 128U);
+  streams.stop();
+  EXPECT_EQ(streams.next_part().count, 0U);
+}
+
+}  // namespace test_file
+}  // namespace nearfar::tier
