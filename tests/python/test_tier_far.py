@@ -87,3 +87,29 @@ def test_a_far_file_has_no_name_and_takes_no_room_until_it_is_written(tmp_path: 
         assert list(tmp_path.iterdir()) == []
         os.pwrite(descriptor, b"x", 1 << 30)
         assert os.fstat(descriptor).st_blocks * 512 < 1 << 20
+
+
+@needs_tier
+@pytest.mark.parametrize("far", ["anonymous", "file"])
+def test_files_that_may_be_no_larger_than_what_is_shared_are_enough(
+    tmp_path: Path, far: str
+) -> None:
+    result = tmp_path / "result.json"
+    place = tmp_path / "far" if far == "file" else far
+    words = command("4MiB", place, sys.executable, "-c", HOLDS, result=result)
+
+    def run(gib: int) -> subprocess.CompletedProcess[str]:
+        limit = ("prlimit", f"--fsize={gib << 30}")
+        return subprocess.run(
+            (*limit, *words), capture_output=True, text=True, check=False, timeout=100
+        )
+
+    assert Tiered(run(2), result).covered().out.split()[-1] == "90000"
+    result.unlink()
+    refused = run(1)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "nearfar: found files of 1048576 KiB at most (ulimit -f), expected 1065472 KiB or more, "
+        "of which little is used; raise the limit\n"
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -6,10 +6,13 @@ The layout is that of core/tier/control.h and core/tier/orders.h.
 from __future__ import annotations
 
 import enum
+import errno
 import os
+import resource
 import struct
 from dataclasses import dataclass
 
+from nearfar.errors import NearfarError
 from nearfar.results.faults import POLICIES
 
 PAGE = 4096
@@ -144,11 +147,23 @@ def create(
     `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
     recorded in, or 0; `delay` is charged for what moves from or to far memory; `compression`, of
     COMPRESSIONS, is what lies there compressed with; `eviction`, of EVICTIONS, how pages leave;
-    `place`, of PLACES, where the pager's thread runs.
+    `place`, of PLACES, where the pager's thread runs. Raises NearfarError where no file may be so
+    large.
     """
     memory = os.memfd_create(NAME)
     chunks = _SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
-    os.ftruncate(memory, _BYTES + _SLOTS * _SLOT_BYTES + chunks)
+    length = _BYTES + _SLOTS * _SLOT_BYTES + chunks
+    try:
+        os.ftruncate(memory, length)
+    except OSError as error:
+        os.close(memory)
+        if error.errno != errno.EFBIG:
+            raise
+        raise NearfarError(
+            f"found files of {resource.getrlimit(resource.RLIMIT_FSIZE)[0] >> 10} KiB at "
+            f"most (ulimit -f), expected {-(-length >> 10)} KiB or more, of which little is used; "
+            "raise the limit"
+        ) from None
     words = (_MAGIC, near_bytes // PAGE, _SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     delays = (delay.latency_ps, delay.transfer_ps)
