@@ -29,15 +29,40 @@ class KilledError(Exception):
     """The kernel ended a program, as its group had no memory left."""
 
 
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[Callable[[], None]]:
+    """Interruptions wait until this is over: what has been made is known to whoever takes it down.
+    What is called in a process that is started here has them come there."""
+    interruptions = {signal.SIGINT, signal.SIGTERM}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, interruptions)
+
+    def restore() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    try:
+        yield restore
+    finally:
+        restore()
+
+
 def output_of(
     words: Sequence[str], environment: dict[str, str], before: Callable[[], None] | None
 ) -> str:
     """What a program prints. If this is interrupted, everything that it started ends with it."""
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-        preexec_fn=before, process_group=0,
-    ) as process:  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        restore = stack.enter_context(_uninterrupted())  # or nobody would know what was started
+
+        def enter() -> None:
+            restore()
+            if before is not None:
+                before()
+
+        process = stack.enter_context(subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+            preexec_fn=enter, process_group=0,
+        ))  # fmt: skip
         try:
+            restore()
             output, errors = process.communicate()
         except BaseException:
             # `communicate` gives it a moment, in which it and all that it started may have ended.
@@ -68,11 +93,11 @@ def _write(path: Path, text: str | int) -> None:
 @contextlib.contextmanager
 def _swap(device: str) -> Iterator[None]:
     _command("mkswap", device)
-    _command("swapon", "--priority", "32767", device)
-    try:
+    with contextlib.ExitStack() as stack:
+        with _uninterrupted():
+            _command("swapon", "--priority", "32767", device)
+            stack.callback(_command, "swapoff", device)
         yield
-    finally:
-        _command("swapoff", device)
 
 
 @contextlib.contextmanager
@@ -80,29 +105,30 @@ def zram(size: int, algorithm: str | None = None) -> Iterator[None]:
     """Swap to compressed memory, on a device made for this; by its own choice of algorithm."""
     if not (ZRAM / "hot_add").exists():
         raise MissingError("no zram (modprobe zram)")
-    try:
-        number = (ZRAM / "hot_add").read_text().strip()
-    except OSError as error:
-        raise MissingError(f"zram: {error.strerror}") from error
-    state = Path(f"/sys/block/zram{number}")
-    try:
+    with contextlib.ExitStack() as stack:
+        with _uninterrupted():
+            try:
+                number = (ZRAM / "hot_add").read_text().strip()
+            except OSError as error:
+                raise MissingError(f"zram: {error.strerror}") from error
+            state = Path(f"/sys/block/zram{number}")
+            stack.callback(_write, ZRAM / "hot_remove", number)
+            stack.callback(_write, state / "reset", 1)
         if algorithm is not None:
             _write(state / "comp_algorithm", algorithm)
         _write(state / "disksize", size)
         with _swap(f"/dev/zram{number}"):
             yield
-    finally:
-        _write(state / "reset", 1)
-        _write(ZRAM / "hot_remove", number)
 
 
 @contextlib.contextmanager
 def _locked(file: int, size: int) -> Iterator[None]:
     """The memory of a file on tmpfs stays in RAM."""
     with mmap.mmap(file, size) as memory:
-        start = ctypes.c_char.from_buffer(memory)
-        failed = ctypes.CDLL(None).mlock(ctypes.byref(start), ctypes.c_size_t(size))
-        del start  # which keeps the mapping
+        with _uninterrupted():
+            start = ctypes.c_char.from_buffer(memory)
+            failed = ctypes.CDLL(None).mlock(ctypes.byref(start), ctypes.c_size_t(size))
+            del start  # which keeps the mapping
         if failed:
             raise MissingError("the memory of a file on tmpfs cannot be locked")
         yield
@@ -116,13 +142,12 @@ def loop(size: int) -> Iterator[None]:
     """
     with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file:
         os.posix_fallocate(file.fileno(), 0, size)
-        with _locked(file.fileno(), size):
-            device = _command("losetup", "--find", "--show", file.name)
-            try:
-                with _swap(device):
-                    yield
-            finally:
-                _command("losetup", "--detach", device)
+        with _locked(file.fileno(), size), contextlib.ExitStack() as stack:
+            with _uninterrupted():
+                device = _command("losetup", "--find", "--show", file.name)
+                stack.callback(_command, "losetup", "--detach", device)
+            with _swap(device):
+                yield
 
 
 @contextlib.contextmanager
@@ -136,15 +161,15 @@ def limited(limit: int) -> Iterator[Path]:
             _write(GROUPS_V2 / "cgroup.subtree_control", "+memory")
     else:
         raise MissingError("no memory controller for groups of processes")
-    try:
-        group.mkdir()
-    except OSError as error:
-        raise MissingError(f"{group}: {error.strerror}") from error
-    try:
+    with contextlib.ExitStack() as stack:
+        with _uninterrupted():
+            try:
+                group.mkdir()
+            except OSError as error:
+                raise MissingError(f"{group}: {error.strerror}") from error
+            stack.callback(group.rmdir)
         _write(group / key, limit)
         yield group / "cgroup.procs"
-    finally:
-        group.rmdir()
 
 
 @contextlib.contextmanager
