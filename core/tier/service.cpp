@@ -23,7 +23,6 @@ void Service::start() {
     letter.phase.store(empty);
     letter.charged = 0;
   }
-  letters_taken_.store(0);
   if (waiting_ == nullptr) {
     waiting_ = os::pointer<Waiting>(os::reserve(most_waiting * sizeof(Waiting)));
     held_ = os::pointer<Held>(os::reserve(most_held * sizeof(Held)));
@@ -74,20 +73,12 @@ int Service::first_owned(int from) {
 Service::Letter& Service::take_letter() {
   for (std::size_t i = 0;; i = (i + 1) % letters_.size()) {
     std::uint32_t free = empty;
-    if (letters_[i].phase.compare_exchange_strong(free, writing)) {
-      letters_taken_.fetch_add(1);
-      return letters_[i];
-    }
+    if (letters_[i].phase.compare_exchange_strong(free, writing)) return letters_[i];
     if (i + 1 == letters_.size()) {
       ring();  // discards that are over have letters until they are looked at
       os::call(__NR_sched_yield);
     }
   }
-}
-
-void Service::put_back(Letter& letter) {
-  letter.phase.store(empty);
-  letters_taken_.fetch_sub(1);
 }
 
 void Service::ring() {
@@ -102,7 +93,7 @@ bool Service::ask(const Request& request) {
   ring();
   while (letter.phase.load() == posted) os::wait(letter.phase, posted);
   const bool done = letter.done;
-  put_back(letter);
+  letter.phase.store(empty);
   return done;
 }
 
@@ -172,12 +163,11 @@ bool Service::is_unmanaged(os::Place at, Unmanaged& last) const {
 
 /// What a discard has dropped is charged no more when it is over.
 void Service::finish_discards() {
-  if (letters_taken_.load() == 0) return;
   for (Letter& letter : letters_) {
     if (letter.phase.load() != over) continue;
     pager_.gone(letter.charged);
     letter.charged = 0;
-    put_back(letter);
+    letter.phase.store(empty);
   }
 }
 
@@ -310,7 +300,6 @@ bool Service::serve_faults() {
 
 bool Service::serve_requests() {
   bool any = false;
-  if (letters_taken_.load() == 0) return any;
   for (Letter& letter : letters_) {
     if (letter.phase.load() != posted) continue;
     // While the state of pages must not change, only the fork itself goes on.

@@ -107,7 +107,6 @@ class Service {
   [[nodiscard]] bool work();
   [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
   [[nodiscard]] Letter& take_letter();
-  void put_back(Letter& letter);
   void ring();
   void finish_discards();
   [[nodiscard]] Letter* discard_of(const os::Message& change);
@@ -134,7 +133,6 @@ class Service {
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
-  std::atomic<std::uint32_t> letters_taken_;  // those that are not empty, and not yet put back
   std::array<os::Message, os::Uffd::most_read> read_{};  // by read_messages
   Waiting* waiting_ = nullptr;
   std::size_t waiting_count_ = 0;
