@@ -10,13 +10,14 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from holding import HELD, MIB, Start, holdings, the_sum
 from nearfar.tier.client import find
+from nearfar.tier.far import LARGEST
 from tiered import needs_tier
 
 pytestmark = needs_tier
@@ -31,25 +32,33 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         yield begin
 
 
-def loaded(core: Path, at: int, length: int) -> bytes:
-    """What a core file has at an address, by its segments."""
+def segments(core: Path) -> list[tuple[int, int, int, int]]:
+    """A core file's segments of memory: where each is in the file, where it was, its bytes there
+    and in memory."""
     with core.open("rb") as file:
         head = struct.unpack("<16sHHIQQQIHHHHHH", file.read(64))
         assert (head[0][:4], head[1], head[2]) == (b"\x7fELF", 4, 62)
-        found = b""
-        for i in range(head[10]):
-            file.seek(head[5] + i * head[9])
-            kind, _, offset, begin, _, size, _, _ = struct.unpack("<IIQQQQQQ", file.read(56))
-            if kind == 1 and begin <= at + len(found) < begin + size:
+        file.seek(head[5])
+        every = [struct.unpack("<IIQQQQQQ", file.read(head[9])) for _ in range(head[10])]
+    return [(words[2], words[3], words[5], words[6]) for words in every if words[0] == 1]
+
+
+def loaded(core: Path, at: int, length: int) -> bytes:
+    """What a core file has at an address, by its segments."""
+    found = b""
+    with core.open("rb") as file:
+        for offset, begin, size, _ in segments(core):
+            if begin <= at + len(found) < begin + size:
                 file.seek(offset + at + len(found) - begin)
                 found += file.read(min(length - len(found), begin + size - at - len(found)))
-        return found
+    return found
 
 
+@pytest.mark.parametrize("options", [(), ("--far", "compressed")])
 def test_a_core_file_has_far_memory_and_the_program_goes_on(
-    start: Start, nearfar: Run, tmp_path: Path, refused: Callable[..., str]
+    start: Start, nearfar: Run, tmp_path: Path, refused: Callable[..., str], options: Sequence[str]
 ) -> None:
-    holding = start(8)
+    holding = start(8, *options)
     core = tmp_path / "core"
     status, out, err = nearfar("tier", "core", str(holding.pid), "-o", str(core))
     assert (status, err) == (0, "")
@@ -57,6 +66,8 @@ def test_a_core_file_has_far_memory_and_the_program_goes_on(
     assert core.stat().st_mode & 0o777 == 0o600
     assert core.stat().st_blocks * 512 < 4 * HELD  # what was never used is a hole
     assert hashlib.sha1(loaded(core, holding.at, HELD)).hexdigest() == the_sum()
+    # What the pager shares with others is not the program's memory.
+    assert all(size == 0 for _, _, size, memory in segments(core) if memory >= LARGEST)
     stats = find(holding.pid).stats
     assert stats["near_bytes"] <= stats["near_limit_bytes"] == 8 * MIB
     assert stats["over_budget"] == 0

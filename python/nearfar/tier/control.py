@@ -20,7 +20,7 @@ NAME = "nearfar-tier"
 
 _MAGIC = 0x3172656974666E
 _BYTES = 512 << 10
-_SLOTS = 1 << 28  # of 4 KiB: a far file of at most 1 TiB; what is not used costs nothing
+SLOTS = 1 << 28  # of 4 KiB: a far file of at most 1 TiB; what is not used costs nothing
 _SLOT_BYTES = 4  # a count of users, and the owner
 _SLOTS_A_CHUNK, _CHUNK_BYTES = 64, 4
 _COUNTS_AT = 64
@@ -151,8 +151,8 @@ def create(
     large.
     """
     memory = os.memfd_create(NAME)
-    chunks = _SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
-    length = _BYTES + _SLOTS * _SLOT_BYTES + chunks
+    chunks = SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
+    length = _BYTES + SLOTS * _SLOT_BYTES + chunks
     try:
         os.ftruncate(memory, length)
     except OSError as error:
@@ -164,7 +164,7 @@ def create(
             f"most (ulimit -f), expected {-(-length >> 10)} KiB or more, of which little is used; "
             "raise the limit"
         ) from None
-    words = (_MAGIC, near_bytes // PAGE, _SLOTS, POLICIES.index(policy), fault_log)
+    words = (_MAGIC, near_bytes // PAGE, SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     delays = (delay.latency_ps, delay.transfer_ps)
     of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction), PLACES.index(place))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import NearfarError
+from nearfar.tier import control, far
 from nearfar.tier.control import PAGE, Member
 
 _GROUP = 512  # pages whose entries in the table share a page of memory
@@ -42,9 +43,11 @@ class Mapping:
 
     @property
     def readable(self) -> bool:
-        """Whether it is of memory that somebody may read, and no device or window of the kernel."""
+        """Whether it is of memory that somebody may read, and no device, window of the kernel or
+        what the pager shares with others."""
         kernels = self.name in ("[vvar]", "[vsyscall]", "[vvar_vclock]")
-        return self.access != "---p" and not kernels and not self.name.startswith("/dev/")
+        others = self.name.startswith(("/dev/", f"/memfd:{control.NAME} ", f"/memfd:{far.NAME} "))
+        return self.access != "---p" and not kernels and not others
 
 
 class Memory:

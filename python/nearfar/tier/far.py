@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError, suggestion
-from nearfar.tier.control import COMPRESSIONS
+from nearfar.tier.control import COMPRESSIONS, PAGE, SLOTS
 from nearfar.tier.new_file import create
 
 ANONYMOUS = "anonymous"
 COMPRESSED = "compressed"
 NODE = "node:"
-LARGEST = 1 << 40
+NAME = "nearfar-far"  # of a memory file
+LARGEST = SLOTS * PAGE
 
 _NODES = Path("/sys/devices/system/node/has_memory")
 _MBIND = 237  # the system call's number on x86-64
@@ -92,7 +93,7 @@ def _in_memory() -> int:
     """A memory file of LARGEST bytes, a hole at first, that nobody can cut short: the pager may
     then read and write it in place. Where files may not be so large (RLIMIT_FSIZE) it is empty, and
     grows as it is written."""
-    descriptor = os.memfd_create("nearfar-far", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    descriptor = os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with contextlib.suppress(OSError):
         os.truncate(descriptor, LARGEST)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _KEEPS_ITS_SIZE)
