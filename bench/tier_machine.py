@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from nearfar.tier.waiting import held_back
+
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ZRAM = Path("/sys/class/zram-control")
 GROUPS_V1 = Path("/sys/fs/cgroup/memory")
@@ -29,20 +31,10 @@ class KilledError(Exception):
     """The kernel ended a program, as its group had no memory left."""
 
 
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[Callable[[], None]]:
+def _uninterrupted() -> contextlib.AbstractContextManager[Callable[[], None]]:
     """Interruptions wait until this is over: what has been made is known to whoever takes it down.
     What is called in a process that is started here has them come there."""
-    interruptions = {signal.SIGINT, signal.SIGTERM}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, interruptions)
-
-    def restore() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-    try:
-        yield restore
-    finally:
-        restore()
+    return held_back((signal.SIGINT, signal.SIGTERM))
 
 
 def output_of(

@@ -186,12 +186,15 @@ def counted_misses(trace: Trace, near: int, fade: float = math.inf) -> int:
     return misses
 
 
+def drawn(name: str, pages: int, share: float, seed: int) -> tuple[np.random.Generator, Trace]:
+    """The trace of a seed, and the generator behind it."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    return rng, TRACES[name](rng, pages, int(pages * share))
+
+
 def measure_counted(name: str, pages: int, share: float, seeds: Sequence[int]) -> float:
     """The counted choice's misses at its best rate, the mean over the seeds."""
-    traces = [
-        TRACES[name](np.random.default_rng([seed, *name.encode()]), pages, int(pages * share))
-        for seed in seeds
-    ]
+    traces = [drawn(name, pages, share, seed)[1] for seed in seeds]
     return min(
         sum(counted_misses(trace, int(pages * share), fade * pages) for trace in traces)
         for fade in FADES
@@ -203,8 +206,7 @@ def measure(name: str, pages: int, share: float, seeds: Sequence[int]) -> dict[s
     near = int(pages * share)
     sums: dict[str, float] = {}
     for seed in seeds:
-        rng = np.random.default_rng([seed, *name.encode()])
-        trace = TRACES[name](rng, pages, near)
+        rng, trace = drawn(name, pages, share, seed)
         visited = np.concatenate([phase.visits for phase in trace])
         words = visited.astype(np.uint32) * 2 + (rng.random(len(visited)) < WRITES)
         visits = _core.PageVisits()

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import FrameType
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[Callable[[], None]]:
-    """Hold back what `wait_for` passes on until it does, so that nothing is lost before.
+def held_back(
+    numbers: Collection[signal.Signals] = FORWARDED,
+) -> Iterator[Callable[[], None]]:
+    """Hold back signals; those that `wait_for` passes on until it does, so that nothing is lost
+    before.
 
     Threads started meanwhile never get these signals. Yields what a child has to call before it
     executes the program, which gets them as this process did.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 
     def as_before() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
