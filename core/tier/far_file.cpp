@@ -5,6 +5,7 @@
 #include <sys/statfs.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 #include "tier/os/system.h"
@@ -105,6 +106,11 @@ void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) 
   for (long to = os::word(offset); left > 0;) {
     const long put = os::call(__NR_pwrite64, descriptor_, os::word(at), os::word(left), to);
     if (put == -EINTR) continue;
+    if (put == -EFBIG && sealed()) {  // of a limit (ulimit -f) that memory does not know
+      os::take_back(SIGXFSZ);
+      std::memcpy(written_ + to, at, left);
+      return;
+    }
     if (put <= 0) {
       os::fail(put == -ENOSPC || put == -EDQUOT || put == -EFBIG
                    ? "the far file is full; give --far more room. The program ends here"

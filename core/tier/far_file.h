@@ -8,7 +8,7 @@ namespace nearfar::tier {
 
 /// The file that holds what is not near. It is written by system calls: a full file is an error
 /// that can be told, not a signal in the middle of the program. Only memory that nobody can cut
-/// short, nor fill, is written as memory: that spares half of what it takes.
+/// short is written as memory, but for the first time: a call then takes less than a fault.
 class FarFile {
  public:
   FarFile() = default;
@@ -46,7 +46,8 @@ class FarFile {
   int descriptor_ = -1;
   const unsigned char* mapped_ = nullptr;
   unsigned char* written_ = nullptr;  // the same, where it may be written
-  std::size_t end_ = 0;  // of what has been written: behind it are holes
+  std::size_t end_ =
+      0;  // up to which it has been written by calls; there may be holes in front, too
 };
 
 }  // namespace nearfar::tier

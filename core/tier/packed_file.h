@@ -16,6 +16,8 @@ class PackedFile {
   PackedFile(FarFile file, Compression compression) : file_(file), compression_(compression) {}
 
   [[nodiscard]] bool used() const { return compression_ != Compression::none; }
+  /// Whether pages are read and written where they lie.
+  [[nodiscard]] bool in_place() const { return file_.sealed(); }
   /// `slots`: that the far file may have.
   void start(std::size_t slots);
 

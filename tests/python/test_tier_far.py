@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.tier.far import far_memory, nodes
-from tiered import MIB, Tiered, command, needs_tier
+from tiered import MIB, PROGRAMS, Tiered, command, compiled, needs_tier
 
 HOLDS = "held = [str(i) * 20 for i in range(90000)]; print(hash(sum(map(len, held))), len(held))"
 
@@ -113,3 +113,19 @@ def test_files_that_may_be_no_larger_than_what_is_shared_are_enough(
         "of which little is used; raise the limit\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@needs_tier
+@pytest.mark.parametrize("options", [(), ("--sigbus",)])
+@pytest.mark.parametrize("far", ["anonymous", "compressed"])
+def test_a_limit_of_files_that_a_program_has_is_not_one_of_memory(
+    tmp_path: Path, far: str, options: tuple[str, ...]
+) -> None:
+    program = compiled(PROGRAMS / "programs" / "touches.c", tmp_path / "touches")
+    result = tmp_path / "result.json"
+    words = ("prlimit", f"--fsize={MIB}", program, "write")
+    ran = subprocess.run(
+        command("4MiB", far, *words, result=result, options=options),
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert Tiered(ran, result).covered().out == "ok\n"

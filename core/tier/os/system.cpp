@@ -123,6 +123,12 @@ void restore_signals(std::uint64_t before) noexcept {
   change_signals(SIG_SETMASK, &before, nullptr);
 }
 
+void take_back(int signal) noexcept {
+  const std::uint64_t set = std::uint64_t{1} << (signal - 1);
+  const timespec no_time{};
+  call(__NR_rt_sigtimedwait, word(&set), 0, word(&no_time), sizeof set);
+}
+
 long change_signals(int how, const std::uint64_t* set, std::uint64_t* before) noexcept {
   return call(__NR_rt_sigprocmask, how, word(set), word(before), sizeof(std::uint64_t));
 }

@@ -111,6 +111,9 @@ void restore_signals(std::uint64_t before) noexcept;
 /// Changes which signals are blocked, as rt_sigprocmask(2).
 long change_signals(int how, const std::uint64_t* set, std::uint64_t* before) noexcept;
 
+/// Takes back a signal that was sent to this thread, which blocks it, if it was.
+void take_back(int signal) noexcept;
+
 /// Blocks every signal for its lifetime: a handler must not run while a lock of ours is held.
 class SignalsBlocked {
  public:
