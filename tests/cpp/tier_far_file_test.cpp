@@ -24,11 +24,15 @@ class MemoryFile {
     EXPECT_EQ(::ftruncate(descriptor_, static_cast<off_t>(size * os::page_bytes)), 0);
     EXPECT_EQ(::fcntl(descriptor_, F_ADD_SEALS, seals), 0);
   }
-  ~MemoryFile() { ::close(descriptor_); }
+  ~MemoryFile() { close(); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
+  void close() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = -1;
+  }
 
  private:
   int descriptor_;
@@ -41,7 +45,7 @@ PageContents page_of(int value) {
 }
 
 TEST(FarFile, IsWrittenInPlaceWhereItCannotBeCutShort) {
-  const MemoryFile memory(slots, F_SEAL_SHRINK);
+  MemoryFile memory(slots, F_SEAL_SHRINK);
   FarFile file(memory.descriptor());
   EXPECT_FALSE(file.sealed());
   file.map(slots);
@@ -64,6 +68,11 @@ TEST(FarFile, IsWrittenInPlaceWhereItCannotBeCutShort) {
     EXPECT_EQ(by_descriptor, expected) << slot;
   }
   EXPECT_EQ(file.view_at(9 * os::page_bytes, nullptr, 8), file.at(9));
+  memory.close();  // system calls fail from here on
+  file.write(8, second.data(), 1);
+  PageContents read;
+  file.read(8, read.data(), 1);
+  EXPECT_EQ(read, second);
 }
 
 TEST(FarFile, IsReadIntoABufferWhereItCanBeCutShort) {

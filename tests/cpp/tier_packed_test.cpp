@@ -192,10 +192,11 @@ TEST(Chunks, OfAProcessThatHasEndedAreAnybodysAgain) {
   EXPECT_EQ(tree.control->stored_bytes.load(), 0U);
 }
 
-void leaves_the_room_it_saves(Compression compression, Tree& tree) {
+void leaves_the_room_it_saves(Compression compression, Tree& tree, bool in_place) {
   Slots slots = tree.slots(0);
   PackedFile file(FarFile(tree.file), compression);
   file.start(tree.users.size());
+  EXPECT_EQ(file.in_place(), in_place);
   Rng rng(8);
   std::vector<std::pair<Slot, PageContents>> written;
   const auto put = [&](std::size_t random) {
@@ -220,13 +221,13 @@ void leaves_the_room_it_saves(Compression compression, Tree& tree) {
 
 TEST_P(Codecs, LeaveTheRoomInTheFarFileThatTheySave) {
   Tree tree;
-  leaves_the_room_it_saves(GetParam(), tree);
+  leaves_the_room_it_saves(GetParam(), tree, false);
 }
 
 TEST_P(Codecs, LeaveTheSameRoomWhereItIsWrittenInPlace) {
   Tree tree;
   tree.seal();
-  leaves_the_room_it_saves(GetParam(), tree);
+  leaves_the_room_it_saves(GetParam(), tree, true);
 }
 
 TEST(Page, SaysOfOneWordOverAndOverWhichItIs) {

@@ -84,6 +84,8 @@ def test_far_memory_without_a_file_cannot_be_cut_short(tmp_path: Path, waits: Pa
     with waiting(tmp_path, waits, far="anonymous") as run:
         with pytest.raises(PermissionError):
             os.truncate(run.far_file(), 0)
+        maps = Path(f"/proc/{run.program}/maps").read_text().splitlines()
+        assert [line.split()[1] for line in maps if "memfd:nearfar-far" in line] == ["rw-s"]
         _, err, status = run.go_on()
     assert (err, status) == ("", 0)
 

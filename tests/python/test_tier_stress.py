@@ -20,7 +20,12 @@ SIZES = (
     ("64MiB", 6, 12000, ""), ("64MiB", 3, 45000, "large"),
 )  # fmt: skip
 # In a minute there is time for one way beside the first in each size at most.
-MINUTE = {"2MiB": "compressed", "4MiB": "compressed", "16MiB": "in memory", "64MiB": "copied"}
+MINUTE = {
+    "2MiB": "compressed",
+    "4MiB": "compressed in a file",
+    "16MiB": "in memory",
+    "64MiB": "copied",
+}
 CASES = [
     (*size, way)
     for size in SIZES

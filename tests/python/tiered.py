@@ -31,6 +31,7 @@ WAYS = {
     "moved": (),
     "copied": ("--evict", "copy"),
     "compressed": ("--far", "compressed"),
+    "compressed in a file": ("--compress", "lz4"),
     "in memory": ("--far", "anonymous"),
 }
 
