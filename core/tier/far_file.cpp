@@ -26,21 +26,24 @@ void FarFile::map(std::size_t slots) {
   map_if_sealed(slots);
   struct statfs system{};
   if (mapped() || os::call(__NR_fstatfs, descriptor_, os::word(&system)) < 0) return;
-  if (system.f_type == TMPFS_MAGIC) mapped_ = map_bytes(slots * page_bytes, PROT_READ);
+  if (system.f_type == TMPFS_MAGIC) map_bytes(slots * page_bytes);
 }
 
 void FarFile::map_if_sealed(std::size_t slots) {
   const std::size_t length = slots * page_bytes;
-  if (is_sealed(length)) mapped_ = written_ = map_bytes(length, PROT_READ | PROT_WRITE);
+  if (!is_sealed(length)) return;
+  map_bytes(length);
+  sealed_ = mapped();
 }
 
-/// Null if there are too few addresses (ulimit -v).
-unsigned char* FarFile::map_bytes(std::size_t length, int access) const {
-  const long made = os::map(0, length, access, MAP_SHARED | MAP_NORESERVE, descriptor_);
-  if (made < 0) return nullptr;
+/// Not, if there are too few addresses (ulimit -v).
+void FarFile::map_bytes(std::size_t length) {
+  const long made =
+      os::map(0, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  if (made < 0) return;
   const auto begin = static_cast<os::Place>(made);
   os::advise(begin, length, MADV_DONTDUMP);
-  return os::pointer<unsigned char>(begin);
+  mapped_ = os::pointer<unsigned char>(begin);
 }
 
 bool FarFile::is_sealed(std::size_t length) const {
@@ -54,11 +57,16 @@ const unsigned char* FarFile::at(Slot slot) const {
   return mapped_ + std::size_t{slot} * page_bytes;
 }
 
-void FarFile::expect(Slot slot) const {
+void FarFile::expect(Slot slot) const { expect_bytes(offset(slot + 1)); }
+
+void FarFile::expect_written() const {
+  if (mapped()) expect_bytes(end_);
+}
+
+void FarFile::expect_bytes(std::size_t bytes) const {
   if (sealed()) return;
-  char last = 0;
-  const long at = os::word(offset(slot + 1) - 1);
-  if (os::call(__NR_pread64, descriptor_, os::word(&last), 1, at) == 0) os::fail(cut_short);
+  const long size = os::call(__NR_lseek, descriptor_, 0, SEEK_END);
+  if (size >= 0 && static_cast<std::size_t>(size) < bytes) os::fail(cut_short);
 }
 
 void FarFile::read(Slot slot, void* to, std::size_t pages) const {
@@ -96,8 +104,8 @@ const void* FarFile::view_at(std::size_t offset, void* buffer, std::size_t bytes
 
 void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) {
   const std::size_t end = offset + bytes;
-  if (sealed() && end <= end_) {
-    std::memcpy(written_ + offset, from, bytes);
+  if (mapped() && end <= end_) {
+    std::memcpy(mapped_ + offset, from, bytes);
     return;
   }
   end_ = std::max(end_, end);
@@ -108,7 +116,7 @@ void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) 
     if (put == -EINTR) continue;
     if (put == -EFBIG && sealed()) {  // of a limit (ulimit -f) that memory does not know
       os::take_back(SIGXFSZ);
-      std::memcpy(written_ + to, at, left);
+      std::memcpy(mapped_ + to, at, left);
       return;
     }
     if (put <= 0) {

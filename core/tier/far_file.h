@@ -6,9 +6,9 @@
 
 namespace nearfar::tier {
 
-/// The file that holds what is not near. It is written by system calls: a full file is an error
-/// that can be told, not a signal in the middle of the program. Only memory that nobody can cut
-/// short is written as memory, but for the first time: a call then takes less than a fault.
+/// The file that holds what is not near. What is written for the first time is written by system
+/// calls: they take less than a fault, and a full file is an error that can be told, not a signal
+/// in the middle of the program. A file that lies in memory is written in place from then on.
 class FarFile {
  public:
   FarFile() = default;
@@ -16,18 +16,20 @@ class FarFile {
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
-  /// Maps so many slots to be read in place, if the file lies in memory (tmpfs), and to be written
-  /// there if it is sealed at that size; elsewhere the kernel reads better what it is asked for
-  /// than what it guesses.
+  /// Maps so many slots to be read and written in place, if the file lies in memory: tmpfs, or
+  /// sealed at that size. Elsewhere the kernel reads better what it is asked for than what it
+  /// guesses.
   void map(std::size_t slots);
   void map_if_sealed(std::size_t slots);
   [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
-  /// Whether it can be read and written in place whatever happens to it.
-  [[nodiscard]] bool sealed() const { return written_ != nullptr; }
+  /// Whether it is mapped and nobody can cut it short.
+  [[nodiscard]] bool sealed() const { return sealed_; }
   /// A mapped slot, that the file must reach to: `expect` before it is read.
   [[nodiscard]] const unsigned char* at(Slot slot) const;
   /// Ends the process if the file was cut short before the end of this slot.
   void expect(Slot slot) const;
+  /// The same of all that was written here: before slots are written, once for any number of them.
+  void expect_written() const;
 
   /// Reads `pages` adjacent slots. Ends the process if they are not all there.
   void read(Slot slot, void* to, std::size_t pages) const;
@@ -41,13 +43,15 @@ class FarFile {
 
  private:
   [[nodiscard]] bool is_sealed(std::size_t length) const;
-  [[nodiscard]] unsigned char* map_bytes(std::size_t length, int access) const;
+  void map_bytes(std::size_t length);
+  void expect_bytes(std::size_t bytes) const;
 
   int descriptor_ = -1;
-  const unsigned char* mapped_ = nullptr;
-  unsigned char* written_ = nullptr;  // the same, where it may be written
-  std::size_t end_ =
-      0;  // up to which it has been written by calls; there may be holes in front, too
+  unsigned char* mapped_ = nullptr;
+  bool sealed_ = false;
+  // Up to which it has been written by calls. Holes in front are slots of a process of the tree
+  // that was killed between taking and writing them.
+  std::size_t end_ = 0;
 };
 
 }  // namespace nearfar::tier

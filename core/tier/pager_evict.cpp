@@ -277,6 +277,7 @@ void Pager::write_out(const Leaving& leaving) {
     write_out_packed(leaving);
     return;
   }
+  far_.expect_written();
   std::size_t first = 0;  // of the pages that are to be written and have not been
   std::size_t run = 0;
   Slot slot = no_slot;

@@ -1,4 +1,4 @@
-// The far file: by system calls, or in place where nobody can cut it short.
+// The far file: by system calls, or in place where it lies in memory.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -88,6 +88,30 @@ TEST(FarFile, IsReadIntoABufferWhereItCanBeCutShort) {
   PageContents buffer{};
   EXPECT_EQ(file.view_at(9 * os::page_bytes, buffer.data(), buffer.size()), buffer.data());
   EXPECT_EQ(buffer, first);
+}
+
+TEST(FarFile, OnTmpfsIsWrittenByCallsFirstAndThenInPlace) {
+  MemoryFile memory(0, 0);
+  FarFile file(memory.descriptor());
+  file.map(slots);
+  const PageContents first = page_of(1);
+  const PageContents second = page_of(2);
+  file.write(9, first.data(), 1);
+  file.expect_written();
+  memory.close();  // system calls fail from here on
+  file.write(9, second.data(), 1);
+  EXPECT_EQ(std::memcmp(file.at(9), second.data(), second.size()), 0);
+}
+
+TEST(FarFile, OnTmpfsCutShortIsTold) {
+  const MemoryFile memory(0, 0);
+  FarFile file(memory.descriptor());
+  file.map(slots);
+  file.write(9, page_of(1).data(), 1);
+  ASSERT_EQ(::ftruncate(memory.descriptor(), 9 * os::page_bytes), 0);
+  file.expect(8);
+  EXPECT_EXIT(file.expect(9), ::testing::ExitedWithCode(1), "the far file was cut short");
+  EXPECT_EXIT(file.expect_written(), ::testing::ExitedWithCode(1), "the far file was cut short");
 }
 
 TEST(FarFile, IsNotWrittenInPlaceWhereItIsSmallerThanWhatIsMappedOrMayNotBeWritten) {

@@ -46,8 +46,10 @@ class Mapping:
         """Whether it is of memory that somebody may read, and no device, window of the kernel or
         what the pager shares with others."""
         kernels = self.name in ("[vvar]", "[vsyscall]", "[vvar_vclock]")
-        others = self.name.startswith(("/dev/", f"/memfd:{control.NAME} ", f"/memfd:{far.NAME} "))
-        return self.access != "---p" and not kernels and not others
+        device = self.name.startswith("/dev/")
+        far_memory = self.access.endswith("s") and self.end - self.begin == far.LARGEST
+        pagers = far_memory or self.name.startswith(f"/memfd:{control.NAME} ")
+        return self.access != "---p" and not (kernels or device or pagers)
 
 
 class Memory:
