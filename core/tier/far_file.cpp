@@ -36,12 +36,18 @@ void FarFile::map_if_sealed(std::size_t slots) {
   sealed_ = mapped();
 }
 
-/// Not, if there are too few addresses (ulimit -v).
+/// Between two pages that nobody may touch, so that who writes past the end of what lies beside it
+/// does not write to far memory. Not, if there are too few addresses (ulimit -v).
 void FarFile::map_bytes(std::size_t length) {
-  const long made =
-      os::map(0, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  constexpr int nothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const long made = os::map(0, length + 2 * page_bytes, PROT_NONE, nothing);
   if (made < 0) return;
-  const auto begin = static_cast<os::Place>(made);
+  const os::Place begin = static_cast<os::Place>(made) + page_bytes;
+  constexpr int in_place = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+  if (os::map(begin, length, PROT_READ | PROT_WRITE, in_place, descriptor_) < 0) {
+    os::unmap(static_cast<os::Place>(made), length + 2 * page_bytes);
+    return;
+  }
   os::advise(begin, length, MADV_DONTDUMP);
   mapped_ = os::pointer<unsigned char>(begin);
 }

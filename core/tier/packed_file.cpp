@@ -43,19 +43,22 @@ std::size_t PackedFile::write(const Chunks& chunks, Slot slot) {
   return bytes;
 }
 
-std::size_t PackedFile::read(const Chunks& chunks, Slot slot, void* page) const {
+PackedFile::View PackedFile::view(const Chunks& chunks, Slot slot, void* buffer) const {
   const std::size_t bytes = chunks.slot_bytes(slot);
-  if (chunks.class_of(slot) == whole_page) {
-    file_.read_at(chunks.offset(slot), page, bytes);
-    return bytes;
-  }
-  const auto& there =
-      *static_cast<const Packed*>(file_.view_at(chunks.offset(slot), &packed, bytes));
+  const std::size_t offset = chunks.offset(slot);
+  if (chunks.class_of(slot) == whole_page) return {file_.view_at(offset, buffer, bytes), bytes};
+  const auto& there = *static_cast<const Packed*>(file_.view_at(offset, &packed, bytes));
   const std::size_t length = there.length;
-  if (length > bytes - sizeof there.length || !codec_.unpack(there.bytes.data(), length, page)) {
+  if (length > bytes - sizeof there.length || !codec_.unpack(there.bytes.data(), length, buffer)) {
     os::fail("the far file is damaged; the program's memory is lost, so it ends here");
   }
-  return bytes;
+  return {buffer, bytes};
+}
+
+std::size_t PackedFile::read(const Chunks& chunks, Slot slot, void* page) const {
+  const View there = view(chunks, slot, page);
+  if (there.page != page) std::memcpy(page, there.page, page_bytes);
+  return there.bytes;
 }
 
 }  // namespace nearfar::tier

@@ -26,6 +26,13 @@ class PackedFile {
   /// Puts what was packed last, which has not changed, into a slot of that class. How many bytes
   /// that moved.
   std::size_t write(const Chunks& chunks, Slot slot);
+  /// The page in a slot, in place if it lies there as it is, or else in `buffer`; and how many
+  /// bytes that moved.
+  struct View {
+    const void* page;
+    std::size_t bytes;
+  };
+  [[nodiscard]] View view(const Chunks& chunks, Slot slot, void* buffer) const;
   /// The page in a slot. How many bytes that moved.
   std::size_t read(const Chunks& chunks, Slot slot, void* page) const;
 

@@ -262,8 +262,8 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool tou
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
 std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from, os::Guard guard) {
   if (from == State::far && far_.mapped()) return copy_in_mapped(page, count, guard);
-  if (from == State::far) read_far(page, count, far_copies);
-  const std::size_t done = put(page, from == State::far ? far_copies : zeros, count, guard);
+  const void* const contents = from == State::far ? view_far(page, count) : zeros;
+  const std::size_t done = put(page, contents, count, guard);
   control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
   return done;
 }
@@ -292,6 +292,18 @@ std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count,
   again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   return copied.bytes / page_bytes;
+}
+
+/// The far copies of `count` pages: in place, or where they have been read to.
+const void* Pager::view_far(PageNumber page, std::size_t count) {
+  const Page& entry = table_[page];
+  if (count == 1 && packed_.used() && !entry.filled()) {
+    const PackedFile::View there = packed_.view(slots_.chunks(), entry.slot(), far_copies);
+    emulate(1, there.bytes);
+    return there.page;
+  }
+  read_far(page, count, far_copies);
+  return far_copies;
 }
 
 /// Reads the far copies of `count` pages, those in adjacent slots at once.

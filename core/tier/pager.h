@@ -229,6 +229,7 @@ class Pager {
   [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count, os::Guard guard);
   [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count,
                                 os::Guard guard = os::Guard::off);
+  [[nodiscard]] const void* view_far(PageNumber page, std::size_t count);
   void read_far(PageNumber page, std::size_t count, unsigned char* to);
   void bring_back(os::Place begin, os::Place end, std::uint64_t free);
   [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -101,6 +102,22 @@ TEST(FarFile, OnTmpfsIsWrittenByCallsFirstAndThenInPlace) {
   memory.close();  // system calls fail from here on
   file.write(9, second.data(), 1);
   EXPECT_EQ(std::memcmp(file.at(9), second.data(), second.size()), 0);
+}
+
+TEST(FarFile, IsMappedBetweenPagesThatNobodyMayTouch) {
+  const MemoryFile memory(slots, F_SEAL_SHRINK);
+  FarFile file(memory.descriptor());
+  file.map(slots);
+  unsigned char byte = 0;
+  const auto can_be_read = [&byte](const unsigned char* at) {
+    const iovec here{.iov_base = &byte, .iov_len = 1};
+    const iovec there{.iov_base = const_cast<unsigned char*>(at), .iov_len = 1};
+    return ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) == 1;
+  };
+  const unsigned char* const begin = file.at(0);
+  const unsigned char* const end = file.at(slots);
+  EXPECT_TRUE(can_be_read(begin) && can_be_read(end - 1));
+  EXPECT_FALSE(can_be_read(begin - 1) || can_be_read(end));
 }
 
 TEST(FarFile, OnTmpfsCutShortIsTold) {
