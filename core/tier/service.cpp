@@ -87,6 +87,7 @@ void Service::ring() {
 }
 
 bool Service::ask(const Request& request) {
+  const os::SignalsBlocked blocked;  // a handler's child would go on with a letter that nobody reads
   Letter& letter = take_letter();
   letter.request = request;
   letter.phase.store(posted);
@@ -98,6 +99,7 @@ bool Service::ask(const Request& request) {
 }
 
 long Service::discard(os::Place begin, os::Place end) {
+  const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   while (paused_.load() != 0) os::wait(paused_, 1);

@@ -155,6 +155,10 @@ def test_forks_while_threads_wait_for_faults(hazard: Hazard) -> None:
     assert lost_nothing(hazard("forks_beside_faults")).counts["forks"] == 10
 
 
+def test_a_handler_forks_while_its_thread_gives_memory_back(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("handler_forks")).counts["forks"] == 100
+
+
 def test_a_signal_is_handled_on_a_stack_that_is_far(hazard: Hazard) -> None:
     lost_nothing(hazard("far_signal_stack"))
 
