@@ -87,8 +87,8 @@ void Service::ring() {
 }
 
 bool Service::ask(const Request& request) {
-  const os::SignalsBlocked
-      blocked;  // a handler's child would go on with a letter that nobody reads
+  // A handler that forks would have a child that waits for a letter which nobody reads.
+  const os::SignalsBlocked blocked;
   Letter& letter = take_letter();
   letter.request = request;
   letter.phase.store(posted);
