@@ -284,6 +284,20 @@ def judge(results: dict[Case, dict[str, list[Took]]]) -> None:
         )
 
 
+def processor() -> str:
+    """This machine's, as the kernel names it."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "a processor without a name")
+
+
+def switches(program: Path) -> float:
+    """Microseconds for two switches of threads and what wakes them: a fault that the pager's thread
+    serves takes that besides the work, and machines differ in it by much."""
+    words = [str(program), "switches", "0", "2", "0.5"]
+    return parse(subprocess.run(words, check=True, capture_output=True, text=True).stdout).wall
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="64 MiB and short rounds")
@@ -316,6 +330,8 @@ def main() -> int:
         bench = Bench(program, Path(folder), (64 if wanted.quick else 256) * MIB)
         print(f"{bench.size // MIB} MiB; load {os.getloadavg()[0]:.1f}; {os.cpu_count()} CPUs; "
               f"median (least..most) of {wanted.rounds}, us an operation")  # fmt: skip
+        print(f"{processor()}; to another thread on the same CPU and back: "
+              f"{switches(program):.2f} us")  # fmt: skip
         print(f"{'case':48} {'':18} {'wall':32} {'CPU':32}")
         results = {}
         for case in chosen:

@@ -3,8 +3,8 @@
 //   tier_programs PATTERN MIB THREADS SECONDS [NEAR_MIB FAR_FILE]
 //
 // "text-" before a pattern fills memory with words of a small vocabulary instead of noise, which
-// compresses as text does. With the last two, the memory comes from the mprotect-and-SIGSEGV design (tier_kit.c). Prints
-// operations, wall and CPU seconds, and the bytes that it used.
+// compresses as text does. With the last two, the memory comes from the mprotect-and-SIGSEGV design
+// (tier_kit.c). Prints operations, wall and CPU seconds, and the bytes that it used.
 
 #define _GNU_SOURCE
 #include "tier_programs.h"
@@ -148,6 +148,13 @@ int main(int count, char** words) {
   if (strcmp(pattern, "hog") == 0) {
     for (volatile uint64_t i = 0;; ++i) {
     }
+  }
+  if (strcmp(pattern, "switches") == 0) {
+    const double wall = now();
+    const double used = cpu();
+    const uint64_t rounds = switch_threads(seconds);
+    report(rounds, now() - wall, cpu() - used, 0, rounds);
+    return 0;
   }
   if (strcmp(pattern, "options") == 0) return run_heap(price_options, bytes, seconds);
   if (strcmp(pattern, "itemsets") == 0) return run_heap(mine_itemsets, bytes, seconds);

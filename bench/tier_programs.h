@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 double now(void);
+// Rounds from one thread to another and back in so many seconds, on one processor.
+uint64_t switch_threads(double seconds);
 uint64_t next_random(uint64_t* state);
 
 /// Memory of which `near` bytes at most are in RAM, in the design of KIT's library.
