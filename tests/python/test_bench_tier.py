@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -145,6 +146,7 @@ def test_an_interruption_is_told_in_a_line() -> None:
     assert bench.stdout is not None
     if not bench.stdout.readline():
         pytest.skip(bench.communicate()[1].strip())
+    assert re.search(r"and back: [0-9]+\.[0-9]{2} us$", bench.stdout.readline().rstrip())
     bench.stdout.readline()  # what the columns are: the first case runs next
     time.sleep(0.5)
     bench.send_signal(signal.SIGTERM)
