@@ -46,8 +46,9 @@ def test_a_program_that_moves_memory_past_libc_is_ended(tmp_path: Path) -> None:
 def test_programs_that_compute_in_memory_find_the_same(
     tmp_path: Path, pattern: str, size: str, near: str
 ) -> None:
-    sources = [str(BENCH / f"tier_{name}.c") for name in ("kit", "options", "itemsets")]
-    program = compiled(BENCH / "tier_programs.c", tmp_path / "programs", "-O2", *sources, "-lm")
+    main = BENCH / "tier_programs.c"
+    others = [str(source) for source in sorted(BENCH.glob("tier_*.c")) if source != main]
+    program = compiled(main, tmp_path / "programs", "-O2", *others, "-lm")
     words = (program, pattern, size, "1", "1")
     waited = run_tiered(tmp_path, near, *words).covered()
     signalled = run_tiered(tmp_path, near, *words, options=SIGBUS).covered()
