@@ -28,7 +28,7 @@ class FarFile {
   [[nodiscard]] const unsigned char* at(Slot slot) const;
   /// Ends the process if the file was cut short before the end of this slot.
   void expect(Slot slot) const;
-  /// The same of all that was written here: before slots are written, once for any number of them.
+  /// The same of all that has been written: once before any number of slots is read or written.
   void expect_written() const;
 
   /// Reads `pages` adjacent slots. Ends the process if they are not all there.

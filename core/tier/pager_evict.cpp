@@ -242,13 +242,9 @@ void Pager::read_far_copies(const Leaving& leaving) {
   const auto page = [&](std::size_t i) { return limbo_.at(leaving.positions[i]); };
   const auto slot = [&](std::size_t i) { return table_[page(i)].slot(); };
   if (far_.mapped()) {
-    Slot behind_last = 0;
-    for (std::size_t i = 0; i < leaving.count; ++i) {
-      if (!is_compared(page(i))) continue;
-      behind_last = std::max(behind_last, slot(i) + 1);
-      emulate(1);
-    }
-    if (behind_last != 0) far_.expect(behind_last - 1);
+    far_.expect_written();  // all is there that is compared now, and written in place next
+    for (std::size_t i = 0; i < leaving.count; ++i)
+      if (is_compared(page(i))) emulate(1);
     return;
   }
   for (std::size_t i = 0; i < leaving.count;) {
@@ -277,7 +273,6 @@ void Pager::write_out(const Leaving& leaving) {
     write_out_packed(leaving);
     return;
   }
-  far_.expect_written();
   std::size_t first = 0;  // of the pages that are to be written and have not been
   std::size_t run = 0;
   Slot slot = no_slot;

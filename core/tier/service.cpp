@@ -100,9 +100,9 @@ bool Service::ask(const Request& request) {
 }
 
 long Service::discard(os::Place begin, os::Place end) {
-  const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
+  const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
   while (paused_.load() != 0) os::wait(paused_, 1);
   Letter& letter = take_letter();
   letter.request = {.begin = begin, .end = end};
