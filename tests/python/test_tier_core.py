@@ -17,6 +17,7 @@ import pytest
 
 from holding import HELD, MIB, Start, holdings, the_sum
 from nearfar.tier.client import find
+from nearfar.tier.core_pages import Mapping
 from nearfar.tier.far import LARGEST
 from tiered import needs_tier
 
@@ -30,6 +31,15 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with holdings(tmp_path, tmp_path) as begin:
         yield begin
+
+
+@pytest.mark.parametrize(
+    ("size", "access", "is_read"),
+    [(LARGEST, "rw-s", False), (LARGEST // 2, "rw-s", True), (LARGEST, "rw-p", True)],
+)
+def test_far_memory_is_known_by_what_it_is(size: int, access: str, is_read: bool) -> None:
+    far_file = Mapping(MIB, MIB + size, access, 0, 7, "/mnt/pool/far (deleted)")
+    assert far_file.readable == is_read
 
 
 def segments(core: Path) -> list[tuple[int, int, int, int]]:
