@@ -130,7 +130,12 @@ bool Pager::fault(os::Place at, os::Touch touch) {
   if (ours && touch == os::Touch::write && table_.state(number(at)) == State::near)
     table_[number(at)].written = true;
   control_.add(Count::faults);
-  if (!paused() && ++faults_ % faults_between_samples == 1) sample();
+  if (paused()) return true;
+  if (is_sample_due()) {
+    sample();
+    next_sample_ = faults_ + faults_between_samples;
+  }
+  ++faults_;
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "tier/budget.h"
@@ -13,6 +14,7 @@
 #include "tier/extents.h"
 #include "tier/far_file.h"
 #include "tier/guards.h"
+#include "tier/in_flight.h"
 #include "tier/leaving_groups.h"
 #include "tier/limbo.h"
 #include "tier/os/own_memory.h"
@@ -92,6 +94,21 @@ class Pager {
   /// Somebody waits for the page at `at`: brings it in, and perhaps its successors, and wakes.
   /// False if that cannot be done before messages have been read.
   [[nodiscard]] bool fault(os::Place at, os::Touch touch);
+  // The same by several threads at once, each for its own fault: pager_flights.cpp.
+  struct Flight {
+    PageNumber page;
+    os::Touch touch;
+    const void* contents;
+  };
+  /// If all that a fault needs is a copy of a far page, and there is room: the caller is to make
+  /// that, by `fly`, and to `land`. Until it has, nothing else is called but these three, and `fly`
+  /// alone while others are at it.
+  [[nodiscard]] std::optional<Flight> take_off(os::Place at, os::Touch touch);
+  /// Whether the page came. If not, it is as before when it has landed, and is left to `fault`.
+  [[nodiscard]] bool fly(const Flight& flight) const;
+  void land(const Flight& flight, bool came);
+  [[nodiscard]] InFlight& in_flight() { return in_flight_; }
+
   /// From now on who waits is not woken by each page as it comes, but all at once by `wake_all`.
   void wake_later() { waking_ = os::Waking::later; }
   void wake_all() {
@@ -160,6 +177,7 @@ class Pager {
 
   /// Counts what the process holds outside the region.
   void sample();
+  [[nodiscard]] bool is_sample_due() const { return faults_ >= next_sample_; }
 
   // Forking, in this order; pager_fork.cpp says how.
   /// Takes what a child needs. False if a tree, or this process, can have no more of them.
@@ -390,6 +408,7 @@ class Pager {
   os::Faults faults_as_ = os::Faults::wait;
   Strays strays_;
   os::Waking waking_ = os::Waking::at_once;
+  InFlight in_flight_;
   bool again_ = false;  // something could not be done, as messages are to be read first
   os::PageMap page_map_;
   os::OwnMemory own_memory_;  // where pages leave by being copied
@@ -405,6 +424,7 @@ class Pager {
   bool huge_ = false;  // the kernel has huge pages for those who ask
   unsigned in_vain_ = 0;  // windows in a row that were filled, and not with huge pages
   std::uint64_t faults_ = 0;
+  std::uint64_t next_sample_ = 0;  // when there were so many
   std::uint64_t limit_ = 0;  // that limbo and streams are made for
   std::uint32_t followed_ = 0;  // generation of orders
   bool kept_ = false;  // nothing is evicted in the background

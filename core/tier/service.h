@@ -47,7 +47,7 @@ struct Unmanaged {
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself. Where the
 /// program says that it has no such stacks, a thread that gets a signal for its fault serves it in
 /// the handler, and whoever holds the lock is the pager's one thread. It is held across no call
-/// that waits for the program.
+/// that waits for the program, nor while a page is copied and nothing else is to be done.
 class Service {
  public:
   /// `kept`: a descriptor that is the service's to protect, too; -1: none.
@@ -103,7 +103,25 @@ class Service {
   static constexpr std::size_t most_waiting = 8192;
   static constexpr std::size_t most_held = 4096;
 
+  /// Whoever is the pager's one thread, while no page is in flight.
+  class Alone {
+   public:
+    explicit Alone(Service& service) : service_(service) {
+      service_.one_thread_.lock();
+      service_.wait_for_flights();
+    }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+    ~Alone() { service_.one_thread_.unlock(); }
+
+   private:
+    Service& service_;
+  };
+
   [[noreturn]] void run();
+  void wait_for_flights();
+  void make_room();
+  [[nodiscard]] bool fly(os::Place at, os::Touch touch);
   [[nodiscard]] bool work();
   [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
   [[nodiscard]] Letter& take_letter();
@@ -129,6 +147,7 @@ class Service {
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
+  std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.

@@ -120,6 +120,10 @@ def test_memory_given_back_reads_as_zeros(hazard: Hazard) -> None:
     lost_nothing(hazard("given_back"))
 
 
+def test_threads_that_fault_at_once_lose_no_write(hazard: Hazard) -> None:
+    lost_nothing(hazard("faults_at_once"))
+
+
 def test_locked_memory_stays_near_and_all_of_it_cannot_be_locked(hazard: Hazard) -> None:
     assert lost_nothing(hazard("locks")).counts["pinned"] > 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.cli.main import main
-from tiered import MIB, PROGRAMS, compiled, native, needs_tier, run_tiered
+from tiered import MIB, PROGRAMS, WAYS, compiled, native, needs_tier, run_tiered
 
 BENCH = PROGRAMS.parents[1] / "bench"
 SIGBUS = ("--sigbus",)
@@ -28,6 +28,16 @@ def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, name: 
     ran = run_tiered(tmp_path, "2MiB", program, policy="fifo", options=SIGBUS).covered()
     assert ran.out == "ok\n", ran.err
     assert ran.counts["near_peak_bytes"] <= 2 * MIB + MIB
+
+
+@needs_tier
+@pytest.mark.parametrize("near", ["2MiB", "6MiB"])
+def test_threads_that_copy_pages_at_once_lose_no_write(tmp_path: Path, near: str) -> None:
+    program = compiled(PROGRAMS / "hazards" / "faults_at_once.c", tmp_path / "faults_at_once")
+    options = (*SIGBUS, *WAYS["in memory"])  # pages of a far file elsewhere come one at a time
+    ran = run_tiered(tmp_path, near, program, options=options).covered()
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["copies_in"] > 1000
 
 
 @needs_tier
