@@ -1,0 +1,79 @@
+// Faults that the threads which have them serve in the handlers of their signals.
+
+#include <optional>
+
+#include "tier/os/clock.h"
+#include "tier/service.h"
+
+namespace nearfar::tier {
+
+/// Lets those land that have the lock to get for it. The caller has it, before and after.
+void Service::wait_for_flights() {
+  std::atomic<std::uint32_t>& count = pager_.in_flight().count();
+  if (count.load() == 0) return;
+  grounding_.fetch_add(1);
+  while (count.load() != 0) {
+    one_thread_.unlock();
+    for (int i = 0; i < Lock::looks && count.load(std::memory_order_relaxed) != 0; ++i)
+      __builtin_ia32_pause();
+    if (const std::uint32_t still = count.load(); still != 0) os::wait(count, still);
+    one_thread_.lock_soon();
+  }
+  grounding_.fetch_sub(1);
+}
+
+/// Serves a fault of this thread beside others. False if it is not of that kind, or has changed
+/// meanwhile. The caller has the lock, before and after.
+bool Service::fly(os::Place at, os::Touch touch) {
+  if (grounding_.load() != 0 || pager_.has_strays() || is_held(at)) return false;
+  const std::optional<Pager::Flight> flight = pager_.take_off(at, touch);
+  if (!flight) return false;
+  one_thread_.unlock();
+  const bool came = pager_.fly(*flight);
+  one_thread_.lock_soon();
+  pager_.land(*flight, came);
+  if (grounding_.load() != 0) os::wake_all(pager_.in_flight().count());
+  return came;
+}
+
+/// Evicts for many faults to come. Others that fault meanwhile sleep: a page that leaves has to be
+/// told to every processor that runs the program, which takes longer than the rest of it, and to
+/// wake one up takes longer still, so not a batch at a time.
+void Service::make_room() {
+  constexpr int most_batches = 8;
+  one_thread_.hold_for_long();
+  for (int i = 0; i < most_batches && pager_.evict_in_background(); ++i) {
+  }
+}
+
+bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
+  const std::uint64_t begun = os::monotonic_ns();
+  one_thread_.lock_soon();
+  finish_discards();
+  if (fly(at, touch)) {
+    one_thread_.unlock();
+    pager_.stalled(os::monotonic_ns() - begun);
+    return true;
+  }
+  wait_for_flights();
+  const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
+  const bool ours = !can_be || pager_.has(at);
+  if (can_be && ours && pager_.budget().free() == 0) make_room();
+  const bool served = can_be && ours && pager_.fault(at, touch);
+  if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
+  const bool unmanaged = !ours && is_unmanaged(at, last);
+  one_thread_.unlock();
+  if (ours) pager_.stalled(os::monotonic_ns() - begun);
+  if (ours && !served) os::call(__NR_sched_yield);
+  return !unmanaged;
+}
+
+/// Whether memory that is not managed was not when it was touched either: the thread has touched it
+/// since it was last seen to be so, and nothing has become managed or ceased to be in between.
+bool Service::is_unmanaged(os::Place at, Unmanaged& last) const {
+  const bool again = last.at == at && last.changes == changes_;
+  last = {.at = at, .changes = changes_};
+  return again;
+}
+
+}  // namespace nearfar::tier
