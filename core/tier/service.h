@@ -148,6 +148,7 @@ class Service {
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
   std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
+  std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.

@@ -36,19 +36,26 @@ bool Service::fly(os::Place at, os::Touch touch) {
   return came;
 }
 
-/// Evicts for many faults to come. Others that fault meanwhile sleep: a page that leaves has to be
-/// told to every processor that runs the program, which takes longer than the rest of it, and to
-/// wake one up takes longer still, so not a batch at a time.
+/// Where several threads fault at once, evicts for many faults to come. Others that fault meanwhile
+/// sleep: a page that leaves has to be told to every processor that runs the program, which takes
+/// longer than the rest of it, and to wake one up takes longer still, so not a batch at a time.
 void Service::make_room() {
   constexpr int most_batches = 8;
+  if (crowd_ == 0) return;
   one_thread_.hold_for_long();
   for (int i = 0; i < most_batches && pager_.evict_in_background(); ++i) {
   }
 }
 
 bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
+  constexpr std::uint32_t remembered = 1024;
   const std::uint64_t begun = os::monotonic_ns();
   one_thread_.lock_soon();
+  if (pager_.in_flight().any()) {
+    crowd_ = remembered;
+  } else if (crowd_ != 0) {
+    --crowd_;
+  }
   finish_discards();
   if (fly(at, touch)) {
     one_thread_.unlock();
