@@ -8,7 +8,10 @@
 namespace nearfar::tier {
 
 void FaultingThreads::start() {
-  for (Known& known : known_) known.thread.store(0);
+  for (Known& known : known_) {
+    known.thread.store(0);
+    known.kept_at.store(0);
+  }
   for (Kept& kept : threads_) kept.thread = 0;
   joined_ = {};
   kept_.store(0);
@@ -20,6 +23,7 @@ void FaultingThreads::start() {
 FaultingThreads::News FaultingThreads::faulted(int thread) {
   constexpr auto relaxed = std::memory_order_relaxed;
   std::size_t at = last_;
+  last_is_known_ = true;
   if (known_[at].thread.load(relaxed) != thread) {
     std::size_t free = most;
     for (at = 0; at < most; ++at) {
@@ -27,7 +31,8 @@ FaultingThreads::News FaultingThreads::faulted(int thread) {
       if (other == thread) break;
       if (other == 0 && free == most) free = at;
     }
-    if (at == most && free == most) return News::none;
+    last_is_known_ = at != most || free != most;
+    if (!last_is_known_) return News::none;
     if (at == most) {
       last_ = free;
       known_[free].faults.store(1, relaxed);
@@ -48,23 +53,38 @@ FaultingThreads::News FaultingThreads::news_of(int thread) {
   return News::joined;
 }
 
-void FaultingThreads::keep_on(int cpu) {
+void FaultingThreads::keep_on(std::span<const int> cpus) {
   if (is_held()) return;
+  std::array<std::size_t, most> kept_there{};  // by position among the processors
+  for (std::size_t i = 0; i < most; ++i) {
+    const Kept& kept = threads_[i];
+    if (kept.thread == 0) continue;
+    const auto at = static_cast<std::size_t>(std::ranges::find(cpus, kept.cpu) - cpus.begin());
+    if (at == cpus.size() || kept.thread != known_[i].thread.load()) {
+      let_go(i);
+    } else {
+      ++kept_there[at];
+    }
+  }
   for (std::size_t i = 0; i < most; ++i) {
     const int thread = known_[i].thread.load(std::memory_order_acquire);
-    const Kept& kept = threads_[i];
-    if (kept.thread != 0 && (kept.thread != thread || kept.cpu != cpu)) let_go(i);
     const bool often_enough = known_[i].faults.load(std::memory_order_relaxed) >= often;
-    if (thread != 0 && often_enough && kept.thread == 0) keep(i, thread, cpu);
+    if (thread == 0 || !often_enough || threads_[i].thread != 0) continue;
+    const auto* const fewest =
+        std::min_element(kept_there.begin(), kept_there.begin() + cpus.size());
+    const auto at = static_cast<std::size_t>(fewest - kept_there.begin());
+    if (!keep(i, thread, cpus[at])) continue;
+    known_[i].kept_at.store(static_cast<std::uint32_t>(at) + 1);
+    ++kept_there[at];
   }
 }
 
 /// Who asks to be let go looks whether anybody is kept only then, and here it is the other way
 /// round: one of the two sees the other.
-void FaultingThreads::keep(std::size_t i, int thread, int cpu) {
+bool FaultingThreads::keep(std::size_t i, int thread, int cpu) {
   if (!is_ours(thread)) {
     known_[i].thread.store(0);
-    return;
+    return false;
   }
   Kept& kept = threads_[i];
   kept_.fetch_add(1);
@@ -74,10 +94,11 @@ void FaultingThreads::keep(std::size_t i, int thread, int cpu) {
     kept.thread = thread;
     kept.cpu = cpu;
     kept.faults = known_[i].faults.load(std::memory_order_relaxed);
-  } else {
-    kept_.fetch_sub(1);
-    os::wake_all(kept_);
+    return true;
   }
+  kept_.fetch_sub(1);
+  os::wake_all(kept_);
+  return false;
 }
 
 /// But for a thread that somebody else has put elsewhere, or that has ended.
@@ -87,6 +108,7 @@ void FaultingThreads::let_go(std::size_t i) {
   if (is_ours(kept.thread) && os::cpus_of(kept.thread) == os::Cpus::only(kept.cpu))
     static_cast<void>(os::run_on(kept.thread, kept.before));
   kept.thread = 0;
+  known_[i].kept_at.store(0);
   kept_.fetch_sub(1);
   os::wake_all(kept_);
 }

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tier/os/cpu.h"
 
 namespace nearfar::tier {
 
-/// The program's threads that fault, and those of them that are kept on one processor.
+/// The program's threads that fault, and those of them that are kept on the pager's processor, or
+/// each on one of several.
 ///
 /// A pager that serves faults on the processor of the thread that waits is no gain when that thread
 /// goes to another one, as it does whenever anything else wants this one for a moment. And where
@@ -36,13 +38,21 @@ class FaultingThreads {
     again,  ///< it is to be kept from now on, as it was before it was let go
     joined,  ///< it is to be kept, and was not before, as far as is known of the last `most`
   };
-  /// For the pager's thread: this one has faulted.
+  /// For the pager's threads: this one has faulted.
   News faulted(int thread);
+  /// Which of the processors the thread that has faulted last is kept on, by its position among
+  /// those that were given; `nowhere` if on none.
+  [[nodiscard]] std::size_t last_kept() const {
+    if (!last_is_known_) return nowhere;
+    const std::uint32_t at = known_[last_].kept_at.load(std::memory_order_relaxed);
+    return at == 0 ? nowhere : at - 1;
+  }
+  static constexpr std::size_t nowhere = ~std::size_t{0};
 
   // For the usher.
-  /// Keeps all that fault often there, but those that may not run there and those that the program
-  /// itself keeps on one processor.
-  void keep_on(int cpu);
+  /// Keeps all that fault often there, each on one and as many on one as on another, but those that
+  /// may not run there and those that the program itself keeps on one processor.
+  void keep_on(std::span<const int> cpus);
   /// Lets those go, and knows them no more, that have faulted less often since the last time.
   void let_idle_go(std::uint32_t least);
   void let_all_go();
@@ -62,6 +72,7 @@ class FaultingThreads {
   struct Known {
     std::atomic<int> thread{0};  // 0: none
     std::atomic<std::uint32_t> faults{0};
+    std::atomic<std::uint32_t> kept_at{0};  // a processor, counted from 1; 0: none
   };
   struct Kept {
     int thread = 0;  // 0: none
@@ -71,13 +82,14 @@ class FaultingThreads {
   };
 
   [[nodiscard]] News news_of(int thread);
-  void keep(std::size_t i, int thread, int cpu);
+  [[nodiscard]] bool keep(std::size_t i, int thread, int cpu);
   void let_go(std::size_t i);
   [[nodiscard]] bool is_ours(int thread) const;
 
-  // The pager's thread writes, but for threads that the usher forgets.
+  // The pager's threads write, but for threads that the usher forgets, and where they are kept.
   std::array<Known, most> known_;
-  std::size_t last_ = 0;  // that faulted
+  std::size_t last_ = 0;  // that faulted, if it
+  bool last_is_known_ = false;
   std::array<int, most> joined_{};  // the last that did
   std::size_t next_joined_ = 0;
 

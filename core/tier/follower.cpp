@@ -16,8 +16,11 @@ void Follower::start(int faults, Wanted wanted) {
   placement_ = Placement(wanted);
   wanted_ = Where::anywhere;
   since_look_ = 0;
+  so_far_ = 0;
   alone_ = 0;
   alone_thread_ = 0;
+  times_ = 0;
+  others_ = 0;
   last_learnt_ = 0;
   trusted_until_ = 0;
   news_ = News::none;
@@ -26,9 +29,12 @@ void Follower::start(int faults, Wanted wanted) {
   where_.store(Where::anywhere);
   thread_.store(0);
   stop_.store(false);
-  served_.store(0);
-  serves_.store(0);
-  pager_.store(0);
+  for (Lane& lane : lanes_) {
+    lane.thread.store(0);
+    lane.serves.store(0);
+    lane.served.store(0);
+  }
+  in_use_.store(1);
   heard_.store(0);
   state_.store(absent);
   kept_on_.store(0);
@@ -39,20 +45,30 @@ void Follower::start(int faults, Wanted wanted) {
   faults_ = faults;
 }
 
-void Follower::faulted(int thread) {
-  serves_.store(thread, std::memory_order_relaxed);
-  if (state_.load(std::memory_order_relaxed) == able)
+std::size_t Follower::processors() const { return os::cpus_of(lanes_[0].thread.load()).count(); }
+
+std::size_t Follower::faulted(int thread, std::size_t reader) {
+  std::size_t lane = reader;
+  if (state_.load(std::memory_order_relaxed) == able) {
     news_ = std::max(news_, faulting_.faulted(thread));
+    const std::size_t kept = faulting_.last_kept();
+    if (kept < lanes()) lane = kept;
+  }
+  lanes_[lane].serves.store(thread, std::memory_order_relaxed);
+  return lane;
+}
+
+void Follower::served(std::size_t lane, std::uint64_t faults, bool all) {
+  lanes_[lane].served.fetch_add(faults, std::memory_order_relaxed);
+  if (all) lanes_[lane].serves.store(0, std::memory_order_relaxed);
 }
 
 bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
-  // Many pages behind one fault are work that would have been several faults'.
-  const std::uint64_t served = faults + ahead / longest_run;
-  const std::uint64_t before = served_.fetch_add(served, std::memory_order_relaxed);
-  serves_.store(0, std::memory_order_relaxed);
   last_learnt_ = now;
   if (state_.load(std::memory_order_acquire) != able) {
-    if (before < faults_before && before + served >= faults_before) ring();
+    const std::uint64_t before = so_far_;
+    so_far_ += faults + ahead / longest_run;
+    if (before < faults_before && so_far_ >= faults_before) ring();
     return false;
   }
   if (starved_.load(std::memory_order_relaxed)) {
@@ -64,14 +80,21 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
     return kept_on_.load() != 0;
   }
   alone_ = thread == alone_thread_ ? alone_ + 1 : 0;
+  if (thread != alone_thread_) ++others_;
   alone_thread_ = thread;
+  if (++times_ == looked_at) {
+    placement_.several(others_ >= several_if, now);
+    times_ = 0;
+    others_ = 0;
+  }
   const bool tries = placement_.tries();
   const bool knows_run = tries ? alone_ >= alone_for : placement_.is_new() && alone_ > 0;
   const std::uint64_t ran = knows_run ? os::run_ns(thread) : 0;
   const Where where = placement_.learnt(now, ran, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
-  const bool more = news_ != News::none && where == Where::behind;
+  const bool keeps = where == Where::behind || where == Where::each;
+  const bool more = news_ != News::none && keeps;
   if (where != wanted_ || looks || rested || more) {
     since_look_ = 0;
     if (more && news_ == News::joined) placement_.joined(now);
@@ -86,8 +109,8 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
 }
 
 void Follower::nothing_to_do() {
-  if (kept_on_.load(std::memory_order_relaxed) == 0 || last_learnt_ < trusted_until_) return;
-  if (faulting_.kept().load() != 0 || !is_heard()) return;
+  if (kept_on_.load(std::memory_order_relaxed) == 0 || lanes() > 1 || !is_heard()) return;
+  if (faulting_.kept().load() != 0 || last_learnt_ < trusted_until_) return;
   trusted_until_ = last_learnt_ + trusted_ns;
   ring();
 }
@@ -167,7 +190,7 @@ void Follower::obey() {
 
 /// Whether the pager's thread can be put anywhere. What it may not come back from the usher tries.
 Follower::State Follower::find_out() {
-  const int pager = pager_.load();
+  const int pager = lanes_[0].thread.load();
   if (!may_call() || os::cpus_of(pager).count() < 2 || !os::runs_as_others(pager)) return unable;
   own_ = os::cpus_of(0);
   const int self = static_cast<int>(os::call(__NR_gettid));
@@ -188,6 +211,11 @@ bool Follower::may_call() {
 /// The pager's thread to the processor that the thread which faults is on now.
 void Follower::place() {
   const Where where = where_.load();
+  if (where == Where::each) {
+    place_on_each();
+    return;
+  }
+  if (is_ == Where::each && !give_place_back()) return;
   const int cpu = where == Where::behind ? cpu_for_all() : cpu_of(thread_.load());
   if (cpu < 0) {
     give_place_back();
@@ -196,7 +224,7 @@ void Follower::place() {
   const std::uint32_t there = static_cast<std::uint32_t>(cpu) + 1;
   const bool begins = kept_on_.load() == 0;
   if (there != kept_on_.load() || where != is_) {
-    const int pager = pager_.load();
+    const int pager = lanes_[0].thread.load();
     if (begins) allowed_ = os::cpus_of(pager);
     if (where != Where::behind) faulting_.let_all_go();
     // Behind before it comes: who it woke there before that would be sent away.
@@ -210,12 +238,46 @@ void Follower::place() {
     static_cast<void>(os::run_on(0, own_.without(cpu)));
     is_ = where;
     kept_on_.store(there);
-    seen_ = served_.load();
-    looked_ = os::monotonic_ns();
-    next_look_ = looked_ + (where == Where::behind ? first_look_ns : tick_ns);
+    look_later(where == Where::behind ? first_look_ns : tick_ns);
   }
-  if (where == Where::behind) faulting_.keep_on(cpu);
+  if (where == Where::behind) faulting_.keep_on({&cpu, 1});
   if (begins) quiet_ = 0;
+}
+
+/// A thread of the pager's behind those that fault on each of the first processors that it may run
+/// on, and those that fault each on one of these.
+void Follower::place_on_each() {
+  if (kept_on_.load() == 0 || is_ != Where::each) {
+    if (!give_place_back()) return;
+    faulting_.forget_all();
+    allowed_ = os::cpus_of(lanes_[0].thread.load());
+    std::size_t count = 0;
+    for (int cpu = 0; count < most_lanes && lanes_[count].thread.load() != 0; ++cpu) {
+      if (cpu == os::Cpus::most) break;
+      if (allowed_.has(cpu)) cpus_[count++] = cpu;
+    }
+    if (count < 2) return;  // the others are not there yet
+    is_ = Where::each;
+    kept_on_.store(static_cast<std::uint32_t>(cpus_[0]) + 1);
+    in_use_.store(static_cast<std::uint32_t>(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const int thread = lanes_[i].thread.load();
+      os::run_when_idle(thread);
+      if (os::run_on(thread, os::Cpus::only(cpus_[i]))) continue;
+      static_cast<void>(give_place_back());
+      return;
+    }
+    look_later(first_look_ns);
+    quiet_ = 0;
+  }
+  faulting_.keep_on({cpus_.data(), in_use_.load()});
+}
+
+/// What is served until then says nothing.
+void Follower::look_later(std::uint64_t ns) {
+  for (Lane& lane : lanes_) lane.seen = lane.served.load();
+  looked_ = os::monotonic_ns();
+  next_look_ = looked_ + ns;
 }
 
 /// Where the pager's thread is behind those that are kept there; else where the last is that
@@ -249,54 +311,63 @@ bool Follower::give_place_back() {
   if (kept_on == 0) return true;
   faulting_.forget_all();
   static_cast<void>(os::run_on(0, own_));
-  const int pager = pager_.load();
-  bool back = os::run_as_others(pager);
-  if (os::cpus_of(pager) == os::Cpus::only(static_cast<int>(kept_on) - 1))
-    back = (os::run_on(pager, allowed_) || os::run_on(pager, os::Cpus::all())) && back;
+  cpus_[0] = static_cast<int>(kept_on) - 1;
+  const std::size_t count = in_use_.exchange(1);
+  bool back = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int thread = lanes_[i].thread.load();
+    back = os::run_as_others(thread) && back;
+    if (os::cpus_of(thread) == os::Cpus::only(cpus_[i]))
+      back = (os::run_on(thread, allowed_) || os::run_on(thread, os::Cpus::all())) && back;
+  }
   if (back) kept_on_.store(0);
   return back;
 }
 
-/// Whether the pager's thread gets to run where it is, and who is kept there still faults. One that
-/// is alone there is in nobody's way.
+/// Whether the pager's threads get to run where they are, and who is kept there still faults. One
+/// that is alone there is in nobody's way.
 void Follower::look_after() {
-  const std::uint64_t served = served_.load();
-  const std::uint64_t lately = served - seen_;
   const std::uint64_t now = os::monotonic_ns();
-  const std::uint64_t looked = looked_;
-  const bool slow = lately * slowest_ns < now - looked;
-  quiet_ = lately == 0 ? quiet_ + 1 : 0;
-  seen_ = served;
-  looked_ = now;
-  next_look_ = now + tick_ns;
-  if (slow && may_call() && does_starve() && may_call()) {
+  const std::uint64_t passed = now - looked_;
+  std::uint64_t served = 0;
+  bool starves = false;
+  for (std::size_t i = 0; i < in_use_.load(); ++i) {
+    const std::uint64_t lately = lanes_[i].served.load() - lanes_[i].seen;
+    const bool slow = lately * slowest_ns < passed;
+    served += lately;
+    starves = starves || (slow && may_call() && does_starve(i));
+  }
+  quiet_ = served == 0 ? quiet_ + 1 : 0;
+  look_later(tick_ns);
+  if (starves && may_call()) {
     if (give_place_back()) starved_.store(true);
   } else if (quiet_ >= longest_quiet && may_call()) {
     if (give_place_back()) rests_.store(true);
   } else if (faulting_.kept().load() > 1 && may_call()) {
-    faulting_.let_idle_go(static_cast<std::uint32_t>((now - looked) / slowest_ns));
+    faulting_.let_idle_go(static_cast<std::uint32_t>(passed / slowest_ns));
   }
 }
 
 /// Whether somebody waits, and goes on to, while the pager's thread hardly runs: what it does for
 /// one fault may take long. Those whose faults it has read are served in that order, and who has
 /// been woken may be in its way before it could say so.
-bool Follower::does_starve() {
-  const auto waits = [this] {
+bool Follower::does_starve(std::size_t lane) {
+  const Lane& pager = lanes_[lane];
+  const auto waits = [&] {
     pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
-    const int last = serves_.load();
+    const int last = pager.serves.load();
     if (last != 0 && may_call() && os::is_asleep(stat_of(last))) return true;
     return os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
   };
-  const std::uint64_t served = served_.load();
+  const std::uint64_t served = pager.served.load();
   if (!waits()) return false;
   constexpr std::uint64_t soon_ns = 1'000'000;
-  const int pager = pager_.load();
-  const std::uint64_t ran = os::run_ns(pager);
+  const int thread = pager.thread.load();
+  const std::uint64_t ran = os::run_ns(thread);
   const std::uint64_t until = os::monotonic_ns() + soon_ns;
   for (std::uint64_t now = 0; (now = os::monotonic_ns()) < until;)
     os::wait_for(rung_, rung_.load(), until - now);  // others may ring
-  return served_.load() == served && waits() && os::run_ns(pager) - ran < soon_ns / 2;
+  return pager.served.load() == served && waits() && os::run_ns(thread) - ran < soon_ns / 2;
 }
 
 }  // namespace nearfar::tier

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <span>
 
 #include "tier/faulting_threads.h"
 #include "tier/os/cpu.h"
@@ -12,6 +14,10 @@ namespace nearfar::tier {
 /// processor, or there with the scheduling policy for idle processors (SCHED_IDLE), by which the
 /// processor of a thread that is woken counts as idle though the pager's thread still runs there.
 /// While it is behind them, those that fault are kept on that processor, too (faulting_threads.h).
+///
+/// Where it is told to be behind them on *each* of several processors, there is a thread of the
+/// pager's for each, a *lane*, which serves those that are kept on the same processor. All lanes
+/// read what the kernel tells of faults, and hand on to another what is that one's.
 ///
 /// Two threads are at work. The pager's finds out where it had better be, and says so. Another one,
 /// the *usher*, puts it there: nobody else does, so that what one has done the other cannot undo,
@@ -39,19 +45,33 @@ class Follower {
   /// Before there are the two threads, also those of a forked child. `faults`: what tells whether
   /// any wait.
   void start(int faults, Wanted wanted);
-  /// The number of the pager's thread.
-  void follows(int thread) { pager_.store(thread); }
+  static constexpr std::size_t most_lanes = 8;
+  /// The number of a thread of the pager's, of which the first is there before the others.
+  void follows(std::size_t lane, int thread) { lanes_[lane].thread.store(thread); }
+  /// Whether there are to be several, as many as `processors`; and that they are there.
+  [[nodiscard]] bool wants_lanes() const {
+    return state_.load(std::memory_order_relaxed) == able && placement_.considers_each();
+  }
+  [[nodiscard]] std::size_t processors() const;
+  /// Whether the process has been forbidden system calls since the usher started, by what the
+  /// kernel tells of it: a thread could not be started then.
+  [[nodiscard]] bool is_sandboxed(int status) const { return os::filters_of(status) != filters_; }
+  void has_lanes() { ring(); }
+  /// How many serve faults now.
+  [[nodiscard]] std::size_t lanes() const { return in_use_.load(std::memory_order_relaxed); }
   /// What the usher does.
   [[noreturn]] void place_for_ever();
   /// Returns when the usher has opened what it needs for as long as it makes calls.
   void wait_for_usher();
 
-  /// This thread waits for a page.
-  void faulted(int thread);
+  /// This thread waits for a page. Which lane is to serve it, if `reader` has read of it.
+  [[nodiscard]] std::size_t faulted(int thread, std::size_t reader);
   /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread; `ahead` is how
   /// many pages have come since the last time beside those that were touched. Whether the pager's
   /// thread is kept on a processor.
   bool learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread);
+  /// So many faults were served by a lane, and it knows of no more, or some.
+  void served(std::size_t lane, std::uint64_t faults, bool all);
   /// Whether those that fault often run on the pager's processor, and as soon as they can.
   [[nodiscard]] bool is_behind() const {
     return kept_on_.load(std::memory_order_relaxed) != 0 && wanted_ == Where::behind;
@@ -75,6 +95,8 @@ class Follower {
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 1024;
   static constexpr std::size_t alone_for = 128;  ///< times in a row that only one thread faults
+  static constexpr std::size_t looked_at = 128;  ///< times that faults are learnt of
+  static constexpr std::size_t several_if = 16;  ///< of these, by another than the time before
   static constexpr int preferred_by = 2;  ///< steps of niceness
   static constexpr std::uint64_t tick_ns = 20'000'000;
   static constexpr std::uint64_t first_look_ns = 5'000'000;  ///< after it has been put behind
@@ -95,46 +117,56 @@ class Follower {
   [[nodiscard]] int stat_of(int thread);
   [[nodiscard]] int cpu_for_all();
   bool give_place_back();
+  void place_on_each();
+  void look_later(std::uint64_t ns);
   void look_after();
-  [[nodiscard]] bool does_starve();
+  [[nodiscard]] bool does_starve(std::size_t lane);
 
-  // The pager's thread's.
+  // The pager's threads', by turns.
   Placement placement_;
-  Where wanted_ = Where::anywhere;
   std::size_t since_look_ = 0;
-  std::size_t alone_ = 0;  // times in a row that faults were learnt of, by this thread:
-  int alone_thread_ = 0;
+  std::uint64_t so_far_ = 0;  // faults, before the usher is told of any
+  std::size_t times_ = 0;  // that faults were learnt of, in this look
+  std::size_t others_ = 0;  // of these, by another thread than the time before
   std::uint64_t last_learnt_ = 0;  // that faults were
   std::uint64_t trusted_until_ = 0;  // who faults to run where it did
+  std::size_t alone_ = 0;  // times in a row that faults were learnt of, by this thread:
+  int alone_thread_ = 0;
   FaultingThreads::News news_ = FaultingThreads::News::none;  // of those that fault
+  Where wanted_ = Where::anywhere;
 
-  // What the pager's thread says.
-  std::atomic<std::uint32_t> rung_{0};  // times
+  // What the pager's threads say.
   std::atomic<Where> where_{Where::anywhere};
-  std::atomic<int> thread_{0};  // who faults
   std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> served_{0};  // faults
-  std::atomic<int> serves_{0};  // the last thread whose fault it has read, until that is served
-  std::atomic<int> pager_{0};  // its thread
+  std::atomic<std::uint32_t> rung_{0};  // times
+  std::atomic<int> thread_{0};  // who faults
+  struct Lane {
+    std::atomic<int> thread{0};
+    std::atomic<int> serves{0};  // the last one whose fault it knows of, until that is served
+    std::atomic<std::uint64_t> served{0};  // faults
+    std::uint64_t seen = 0;  // of these, the usher's at the last look
+  };
+  std::array<Lane, most_lanes> lanes_;  // the first is where there is only one
   FaultingThreads faulting_;
 
   // What the usher says.
   std::atomic<std::uint32_t> heard_{0};
   std::atomic<std::uint32_t> state_{absent};
   std::atomic<std::uint32_t> kept_on_{0};  // a processor, counted from 1; 0: none
+  std::atomic<std::uint32_t> in_use_{1};  // lanes
   std::atomic<bool> starved_{false};
   std::atomic<bool> rests_{false};  // it had nothing to do
 
   // The usher's.
   Where is_ = Where::anywhere;
-  os::Cpus allowed_;  // to the pager's thread, while it is not kept anywhere
-  os::Cpus own_;  // allowed to itself
   int watched_ = 0;  // thread
   int stat_ = -1;  // of that
   int status_ = -1;  // of its own
   int filters_ = 0;
   int faults_ = -1;
-  std::uint64_t seen_ = 0;  // faults served, at the last look
+  os::Cpus allowed_;  // to the pager's thread, while it is not kept anywhere
+  os::Cpus own_;  // allowed to itself
+  std::array<int, most_lanes> cpus_{};  // of the lanes, while there are several
   std::uint64_t looked_ = 0;  // last
   std::uint64_t next_look_ = 0;
   std::uint64_t quiet_ = 0;  // looks in a row without any

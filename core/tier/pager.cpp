@@ -60,7 +60,10 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   if (os::merges_pages()) guards_.forbid();
 }
 
-void Pager::runs_in(int thread) {
+void Pager::runs_in(std::size_t lane, int thread) {
+  if (lane == 0) region_.pagers = {};
+  region_.pagers[lane] = thread;
+  if (lane != 0) return;
   budget_.member().region.store(os::place(&region_));
   budget_.member().pager_thread.store(thread);
 }
@@ -360,7 +363,9 @@ bool Pager::settle(PageNumber page, os::Touch touch) {
 /// as it is.
 void Pager::go_on(os::Place at, os::Touch touch) const {
   const bool unprotects = touch == os::Touch::write && uffd_.protects();
-  if (!unprotects || uffd_.unprotect(at, page_bytes) != 0) uffd_.wake(at, page_bytes);
+  const os::Waking waking = in_region(at) ? waking_ : os::Waking::at_once;
+  const bool done = unprotects && uffd_.unprotect(at, page_bytes, waking) == 0;
+  if (!done && waking == os::Waking::at_once) uffd_.wake(at, page_bytes);
 }
 
 /// Whether a page that comes in for a touch is guarded: if it last left as it had come.
@@ -375,7 +380,7 @@ os::Guard Pager::guard_for(PageNumber page, os::Touch touch) const {
 
 /// Lets writes to a guarded page go on; whether who waits has been woken.
 bool Pager::break_guard(PageNumber page) {
-  const long error = uffd_.unprotect(place(page), page_bytes);
+  const long error = uffd_.unprotect(place(page), page_bytes, waking_);
   again_ = again_ || error == -EAGAIN;
   if (error == -EAGAIN) return false;
   table_[page].guarded = false;

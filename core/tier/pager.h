@@ -42,6 +42,7 @@ struct Region {
   os::Place staging = 0;
   os::Place pages = 0;   ///< of the page table: its entries,
   os::Place groups = 0;  ///< and the ranks of its groups, not 0 where it has been used
+  std::array<std::int32_t, 8> pagers{};  ///< the threads that serve faults; 0: none
 };
 
 inline constexpr const char* closed_descriptor =
@@ -75,8 +76,9 @@ class Pager {
   /// `bell` is rung when other processes of the tree should give way.
   void start(std::int32_t process, TreeBell bell, os::Faults faults);
 
-  /// Tells who looks from outside which thread this is, and where the region is described.
-  void runs_in(int thread);
+  /// Tells who looks from outside which thread serves faults, the first or another, and where the
+  /// region is described.
+  void runs_in(std::size_t lane, int thread);
 
   [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
   [[nodiscard]] const os::Uffd& staging_uffd() const { return staging_uffd_; }
@@ -98,11 +100,12 @@ class Pager {
   struct Flight {
     PageNumber page;
     os::Touch touch;
+    os::Guard guard;
     const void* contents;
   };
   /// If all that a fault needs is a copy of a far page, and there is room: the caller is to make
   /// that, by `fly`, and to `land`. Until it has, nothing else is called but these three, and `fly`
-  /// alone while others are at it.
+  /// alone while others are at it. Nobody is woken.
   [[nodiscard]] std::optional<Flight> take_off(os::Place at, os::Touch touch);
   /// Whether the page came. If not, it is as before when it has landed, and is left to `fault`.
   [[nodiscard]] bool fly(const Flight& flight) const;
@@ -112,8 +115,14 @@ class Pager {
   /// From now on who waits is not woken by each page as it comes, but all at once by `wake_all`.
   void wake_later() { waking_ = os::Waking::later; }
   void wake_all() {
-    waking_ = os::Waking::at_once;
+    wake_at_once();
     uffd_.wake(region_.base, region_.length);
+  }
+  /// Or the caller wakes who waits for the pages that it has asked for, by `wake`, which needs no
+  /// lock.
+  void wake_at_once() { waking_ = os::Waking::at_once; }
+  void wake(os::Place at) const {
+    uffd_.wake(at / os::page_bytes * os::page_bytes, os::page_bytes);
   }
   /// Whether the program has managed memory at `at`.
   [[nodiscard]] bool manages(os::Place at) const {

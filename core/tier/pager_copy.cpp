@@ -30,7 +30,7 @@ os::Moved Pager::copy_to(os::Place to, os::Place from, std::size_t length) const
       dropped += page_bytes;
   }
   if (dropped < length) {
-    uffd_.unprotect(from + dropped, length - dropped);
+    uffd_.unprotect(from + dropped, length - dropped, os::Waking::at_once);
     os::advise(to + dropped, length - dropped, MADV_DONTNEED);
   }
   if (dropped != 0) return {dropped, 0};

@@ -172,7 +172,8 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
 /// Gives the process a copy of its own of a page that it shares since a fork, as if the program had
 /// written to it. Not while it may be protected: the pager's thread would wait for itself.
 bool Pager::own_copy(PageNumber page) {
-  if (uffd_.protects() && uffd_.unprotect(place(page), page_bytes) != 0) return false;
+  constexpr auto at_once = os::Waking::at_once;
+  if (uffd_.protects() && uffd_.unprotect(place(page), page_bytes, at_once) != 0) return false;
   table_[page].guarded = false;
   return os::advise(place(page), page_bytes, MADV_POPULATE_WRITE) == 0;
 }

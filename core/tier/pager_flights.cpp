@@ -24,11 +24,16 @@ std::optional<Pager::Flight> Pager::take_off(os::Place at, os::Touch touch) {
     return {};
   }
   table_.prefetch_for_policy(page);
-  return Flight{.page = page, .touch = touch, .contents = far_.at(table_[page].slot())};
+  return Flight{.page = page,
+                .touch = touch,
+                .guard = guard_for(page, touch),
+                .contents = far_.at(table_[page].slot())};
 }
 
 bool Pager::fly(const Flight& flight) const {
-  return uffd_.copy(place(flight.page), flight.contents, os::page_bytes).bytes != 0;
+  constexpr auto later = os::Waking::later;
+  return uffd_.copy(place(flight.page), flight.contents, os::page_bytes, later, flight.guard)
+             .bytes != 0;
 }
 
 void Pager::land(const Flight& flight, bool came) {
@@ -39,6 +44,10 @@ void Pager::land(const Flight& flight, bool came) {
   }
   arrived(flight.page);
   if (flight.touch == os::Touch::write) table_[flight.page].written = true;
+  if (flight.guard == os::Guard::on) {
+    table_[flight.page].guarded = true;
+    control_.add(Count::guarded_ins);
+  }
   count_ahead({}, flight.page, 1, 0, 1);
   control_.add(Count::copies_in);
   control_.add(Count::faults);

@@ -329,7 +329,7 @@ bool Pager::gather(PageNumber first) {
     if (table_.state(page) != State::near) return false;
   const os::Place begin = place(first);
   if (foreign_.overlaps(begin, begin + huge_bytes) || !budget_.try_charge(huge_pages)) return false;
-  if (uffd_.protects() && uffd_.unprotect(begin, huge_bytes) == 0)
+  if (uffd_.protects() && uffd_.unprotect(begin, huge_bytes, os::Waking::at_once) == 0)
     for (PageNumber page = first; page < first + huge_pages; ++page) table_[page].guarded = false;
   constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
   os::advise(begin, huge_bytes, MADV_HUGEPAGE);

@@ -17,12 +17,13 @@ std::size_t index(Where where) { return static_cast<std::size_t>(where); }
 Placement::Placement(Wanted wanted) : tries_any_(wanted == Wanted::best) {
   if (wanted == Wanted::beside) where_ = Where::beside;
   if (wanted == Wanted::behind) where_ = Where::behind;
+  if (wanted == Wanted::each) where_ = Where::each;
 }
 
 Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults,
                         std::size_t ahead) {
   // From one time to the next, those are served that were learnt of at the first.
-  if (last_faults_ != 0 && so_far_ >= left_out) {
+  if (last_faults_ != 0 && so_far_ >= left_out_in(now_at())) {
     served_.faults += last_faults_;
     served_.pages += last_faults_ + ahead;
     const std::uint64_t passed = now - last_;
@@ -57,6 +58,12 @@ bool Placement::waits_early() const {
   return served_.waited_ns >= ns_before && !served_.runs_long();
 }
 
+void Placement::several(bool fault, std::uint64_t now) {
+  if (fault == several_) return;
+  several_ = fault;
+  joined(now);
+}
+
 void Placement::joined(std::uint64_t now) {
   confidence_ = 1;
   if (next_trial_ != 0) next_trial_ = std::min(next_trial_, now + soonest_ns);
@@ -83,18 +90,23 @@ Where Placement::tried_in(std::size_t part) const {
 }
 
 void Placement::try_out(std::uint64_t now) {
-  // With as many pages for each of the faults to come.
-  const std::uint64_t best_of_part_ns =
-      served_.faults == 0 ? 0 : compared * served_.pages / served_.faults * best_ns_;
-  const bool by_page =
-      best_of_part_ns != 0 && !served_.runs_long() && served_.ns > hopeless_if * best_of_part_ns;
-  const bool hopeless = by_page || waits_hopelessly();
-  if (served_.faults < compared && !hopeless) return;
+  if (served_.faults < compared_in(now_at()) && !takes_too_long() && !waits_hopelessly()) return;
   Served& took = took_[index(now_at())];
   const bool by_run = took.runs_long() && served_.runs_long();
   if (took.pages == 0 || served_.costs(by_run) < took.costs(by_run)) took = served_;
   best_ns_ = best_ns_ == 0 ? served_.page_ns() : std::min(best_ns_, served_.page_ns());
   begin_part(part_ + 1, now);
+}
+
+/// Whether this part has taken several times what all of it would in the best way so far; or, where
+/// it is a long one, a quarter of it has.
+bool Placement::takes_too_long() const {
+  if (served_.faults == 0 || served_.runs_long()) return false;
+  const std::size_t all = compared_in(now_at());
+  const std::size_t some = now_at() == Where::each ? std::max(served_.faults, all / 4) : all;
+  // With as many pages for each of the faults to come.
+  return served_.ns > hopeless_if * (some * served_.pages / served_.faults * best_ns_) &&
+         best_ns_ != 0;
 }
 
 /// Where who faults runs for long: it waits many times as long as in the best way so far.
@@ -137,7 +149,9 @@ void Placement::begin_trial(std::uint64_t now) {
 }
 
 void Placement::begin_part(std::size_t part, std::uint64_t now) {
-  const auto is_out = [&](Where where) { return now < out_[index(where)].until; };
+  const auto is_out = [&](Where where) {
+    return now < out_[index(where)].until || (where == Where::each && !several_);
+  };
   so_far_ = 0;
   last_faults_ = 0;
   served_ = {};
@@ -181,10 +195,11 @@ void Placement::settle(std::uint64_t now) {
     const Served& took = took_[index(way)];
     if (took.pages == 0) return std::numeric_limits<double>::max();
     const double cost = took.costs(by_run);
-    return way == Where::anywhere ? cost + cost / another_costs : cost;
+    const bool on_others = way == Where::anywhere || way == Where::each;
+    return on_others ? cost + cost / another_costs : cost;
   };
   auto found = Where::anywhere;
-  for (const Where way : {Where::beside, Where::behind})
+  for (const Where way : {Where::beside, Where::behind, Where::each})
     if (costs(way) < costs(found)) found = way;
   const Served& best = took_[index(found)];
   const double least = best.pages == 0 ? 0 : best.costs(by_run);

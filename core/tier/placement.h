@@ -12,13 +12,14 @@ enum class Where : std::uint8_t {
   anywhere,  ///< on the processor that the scheduler chooses
   beside,    ///< on the processor of the thread that faults
   behind,    ///< there, while nobody else wants that processor
+  each,      ///< so on several processors, on each by a thread of the pager's own
 };
 
 /// Where it is to: the launcher names these by position (python/nearfar/tier/control.py).
-enum class Wanted : std::uint32_t { best, anywhere, beside, behind };
+enum class Wanted : std::uint32_t { best, anywhere, beside, behind, each };
 
 [[nodiscard]] constexpr const char* name_of(Wanted wanted) {
-  constexpr const char* names[] = {"best", "anywhere", "beside", "behind"};
+  constexpr const char* names[] = {"best", "anywhere", "beside", "behind", "each"};
   return names[static_cast<std::size_t>(wanted)];
 }
 
@@ -40,10 +41,11 @@ enum class Wanted : std::uint32_t { best, anywhere, beside, behind };
 /// before doubles that: trying costs little however bad the other ways are. Where pages suddenly
 /// take many times what they took in the trial, and go on to, another comes at once; after a trial
 /// that no other has confirmed twice as long is enough, and soon: who faults beside the pager's
-/// thread may stay there for a while before the scheduler sends it away at each wake. A trial in
-/// which the program began or ceased to run for long between faults tells nothing; soon there is
-/// another. Where it is told where to serve them, nothing is tried, and it is back there soon after
-/// it has starved.
+/// thread may stay there for a while before the scheduler sends it away at each wake. Behind
+/// whoever faults on each of several processors is tried where several threads fault; all ways are
+/// tried for longer then. A trial in which the program began or ceased to run for long between
+/// faults tells nothing; soon there is another. Where it is told where to serve them, nothing is
+/// tried, and it is back there soon after it has starved.
 class Placement {
  public:
   explicit Placement(Wanted wanted = Wanted::best);
@@ -59,18 +61,29 @@ class Placement {
   [[nodiscard]] bool tries() const { return part_ != no_part; }
   /// It is on its way there, and what faults take meanwhile says nothing.
   void moves() { last_faults_ = 0; }
+  /// Whether several threads fault. If that has changed, what was found says little.
+  void several(bool fault, std::uint64_t now);
+  /// Whether it may say that they are to be served on each of their processors.
+  [[nodiscard]] bool considers_each() const {
+    return tries_any_ ? several_ : where_ == Where::each;
+  }
   /// More threads fault than before: what was found for them says little.
   void joined(std::uint64_t now);
   /// Where it was last to be, the thread did not get to run.
   void starved(std::uint64_t now);
 
-  static constexpr std::size_t ways = 3;
+  static constexpr std::size_t ways = 4;
   static constexpr std::size_t parts = 2 * ways;
   static constexpr Where first_tried = Where::behind;  ///< in the first trial
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
   static constexpr std::uint64_t ns_before = 3'000'000;  ///< or that the program waits before it
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
+  static constexpr std::size_t left_out_on_each = 64;  ///< until the program's threads have, too
+  /// Of several threads, as pages leave 64 at a time at most, on each of their processors 512: so
+  /// many that it tells little whether one time more is among them or not.
+  static constexpr std::size_t compared_of_several = 256;
+  static constexpr std::size_t compared_on_each = 2048;
   static constexpr std::uint64_t long_ns = 100'000;  ///< from a fault to the next
   static constexpr std::uint64_t little = 4;  ///< so many times less than that is not long
   static constexpr std::uint64_t longest_ns =
@@ -129,6 +142,13 @@ class Placement {
 
   [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : tried_in(part_); }
   [[nodiscard]] Where tried_in(std::size_t part) const;
+  [[nodiscard]] static std::size_t left_out_in(Where where) {
+    return where == Where::each ? left_out_on_each : left_out;
+  }
+  [[nodiscard]] std::size_t compared_in(Where where) const {
+    if (where == Where::each) return compared_on_each;
+    return several_ ? compared_of_several : compared;
+  }
   void try_out(std::uint64_t now);
   void watch(std::uint64_t now);
   void begin_trial(std::uint64_t now);
@@ -137,10 +157,12 @@ class Placement {
   void settle_later(std::uint64_t now);
   void try_when_back(std::uint64_t now);
   [[nodiscard]] bool waits_early() const;
+  [[nodiscard]] bool takes_too_long() const;
   [[nodiscard]] bool waits_hopelessly() const;
   [[nodiscard]] bool is_suspicious(std::uint64_t now) const;
 
   bool tries_any_ = true;
+  bool several_ = false;  // threads fault
   Where where_ = Where::anywhere;
   Where first_ = first_tried;  // of a trial
   std::size_t part_ = no_part;  // of it

@@ -9,26 +9,39 @@
 #include "tier/os/clock.h"
 #include "tier/os/keep.h"
 #include "tier/os/thread.h"
+#include "tier/sizes.h"
 
 namespace nearfar::tier {
 
-void Service::start() {
-  if (bell_ >= 0) os::call(__NR_close, bell_);
+/// Below 0 if there is no descriptor left.
+int Service::make_bell() {
   const long bell = os::call(__NR_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return bell < 0 ? static_cast<int>(bell) : os::hide(static_cast<int>(bell));
+}
+
+void Service::start() {
+  for (Lane& lane : lanes_) {
+    if (lane.bell >= 0) os::call(__NR_close, lane.bell);
+    lane = {};
+  }
+  started_ = 1;
+  has_tried_lanes_ = false;
+  const int bell = make_bell();
   if (bell < 0) os::fail("no descriptors left", bell);
-  bell_ = os::hide(static_cast<int>(bell));
+  lanes_[0].bell = bell;
   tree_bell_.listen();
   for (Letter& letter : letters_) {
     letter.phase.store(empty);
     letter.charged = 0;
   }
   if (waiting_ == nullptr) {
-    waiting_ = os::pointer<Waiting>(os::reserve(most_waiting * sizeof(Waiting)));
+    waiting_ = os::pointer<Waiting>(os::reserve((most_waiting + lanes_.size()) * sizeof(Waiting)));
     held_ = os::pointer<Held>(os::reserve(most_held * sizeof(Held)));
     if (waiting_ == nullptr || held_ == nullptr) os::fail("no address space for the pager");
   }
   one_thread_.free_in_child();
   grounding_.store(0);
+  sleepers_.store(0);
   pager_.in_flight().clear();
   waiting_count_ = 0;
   new_faults_ = 0;
@@ -42,8 +55,8 @@ void Service::start() {
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   const int thread = os::start_thread(run, this);
   if (thread == 0) os::fail("no memory for the pager's thread");
-  pager_.runs_in(thread);
-  follower_.follows(thread);
+  pager_.runs_in(0, thread);
+  follower_.follows(0, thread);
 }
 
 int Service::first_owned(int from) {
@@ -51,7 +64,7 @@ int Service::first_owned(int from) {
   const auto consider = [&](int descriptor) {
     if (descriptor >= from && (first < 0 || descriptor < first)) first = descriptor;
   };
-  consider(bell_);
+  for (const Lane& lane : lanes_) consider(lane.bell);
   consider(kept_);
   consider(tree_bell_.pipe());
   consider(tree_bell_.descriptor());
@@ -82,9 +95,9 @@ Service::Letter& Service::take_letter() {
   }
 }
 
-void Service::ring() {
+void Service::ring(Lane& lane) {
   const std::uint64_t one = 1;
-  os::call(__NR_write, bell_, os::word(&one), sizeof one);
+  os::call(__NR_write, lane.bell, os::word(&one), sizeof one);
 }
 
 bool Service::ask(const Request& request) {
@@ -93,6 +106,7 @@ bool Service::ask(const Request& request) {
   Letter& letter = take_letter();
   letter.request = request;
   letter.phase.store(posted);
+  asked_.store(1);
   ring();
   while (letter.phase.load() == posted) os::wait(letter.phase, posted);
   const bool done = letter.done;
@@ -124,22 +138,37 @@ void Service::run() {
 
 /// Does some of what is to be done; false if there was nothing.
 bool Service::work() {
+  if (!has_tried_lanes_ && follower_.wants_lanes()) start_lanes();
+  const bool several = follower_.lanes() > 1 && !pager_.paused();
+  const bool served = several && work_in(lanes_[0]);
+  if (served && !is_asked()) return true;
   bool again = false;
   {
     const Alone alone(*this);
-    const bool faults = read_messages();
+    const bool faults = !several && read_messages(0);
     finish_discards();  // before faults: who touches what it has discarded is charged anew
-    again = pager_.bring_strays() || serve_faults();
+    again = pager_.bring_strays() || (!several && serve_faults());
     if (!again) {
       const bool requests = serve_requests();
       const bool ordered = pager_.follow_orders();
       // Who was served may fault again before this thread could sleep, so it looks first.
-      const bool more = pager_.evict_in_background() || pager_.follow_up();
-      return more || faults || requests || ordered;
+      const bool more = !served && (pager_.evict_in_background() || pager_.follow_up());
+      const bool busy = served || more || faults || requests || ordered;
+      lanes_[0].rests = !busy;
+      lanes_[0].reads = can_read();
+      return busy;
     }
   }
   os::call(__NR_sched_yield);  // to whoever's change is under way
   return true;
+}
+
+/// Whether it is time to look at something else than faults, though there are more.
+bool Service::is_asked() {
+  constexpr std::uint32_t most_faults = 64;  // without hearing of anything else
+  const bool asked = asked_.load(std::memory_order_relaxed) != 0 && asked_.exchange(0) != 0;
+  if (asked || ++unasked_ == most_faults) unasked_ = 0;
+  return unasked_ == 0;
 }
 
 /// What a discard has dropped is charged no more when it is over.
@@ -171,7 +200,7 @@ bool Service::discards_charged() {
 
 /// Takes down who waits for what, and follows changes before any fault is served: whoever made
 /// them goes on, and must not find what was there. Whether there were faults.
-bool Service::read_messages() {
+bool Service::read_messages(std::size_t reader) {
   bool faults = false;
   for (std::size_t count = read_.size(); count == read_.size();) {
     if (!can_read()) return faults;
@@ -179,9 +208,11 @@ bool Service::read_messages() {
     for (const os::Message& message : std::span(read_).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         pager_.prefetch(message.begin);
-        waiting_[waiting_count_++] = {.at = message.begin, .touch = message.touch};
+        const std::size_t lane = follower_.faulted(message.thread, reader);
+        waiting_[waiting_count_++] = {.at = message.begin, .touch = message.touch, .lane = lane};
         last_thread_ = message.thread;
-        follower_.faulted(message.thread);
+        if (lanes_[lane].rests) ring(lanes_[lane]);
+        lanes_[lane].rests = false;
         ++new_faults_;
         faults = true;
       } else if (pager_.paused()) {
@@ -242,8 +273,7 @@ bool Service::is_held(os::Place at) const {
 /// True if some could not be served before more messages have been read.
 bool Service::serve_faults() {
   if (waiting_count_ == 0) return false;
-  const std::uint64_t learnt = os::monotonic_ns();
-  const std::uint64_t came_ahead = pager_.came_ahead();
+  const Learnt learnt = learn();
   std::uint64_t stalled = 0;
   std::size_t still = 0;
   bool again = false;
@@ -257,7 +287,7 @@ bool Service::serve_faults() {
     const Waiting waiting = waiting_[i];
     const bool can_be = pager_.can_serve() && !is_held(waiting.at);
     if (can_be && pager_.fault(waiting.at, waiting.touch)) {
-      stalled += os::monotonic_ns() - learnt;
+      stalled += os::monotonic_ns() - learnt.ns;
     } else {
       waiting_[still++] = waiting;
       again = again || can_be;
@@ -265,18 +295,29 @@ bool Service::serve_faults() {
   }
   if (together) {
     pager_.wake_all();
-    stalled = (waiting_count_ - still) * (os::monotonic_ns() - learnt);
+    stalled = (waiting_count_ - still) * (os::monotonic_ns() - learnt.ns);
   }
   waiting_count_ = still;
   unserved_ = again;
   pager_.stalled(stalled);
-  if (new_faults_ != 0) {
-    const bool kept = follower_.learnt(learnt, new_faults_, came_ahead - came_ahead_, last_thread_);
-    pager_.served_followed(kept ? new_faults_ : 0);
-    new_faults_ = 0;
-    came_ahead_ = came_ahead;
-  }
+  if (new_faults_ != 0) tell_follower(learnt, 0, new_faults_, true);
   return again;
+}
+
+Service::Learnt Service::learn() const {
+  return {.ns = os::monotonic_ns(), .came_ahead = pager_.came_ahead()};
+}
+
+/// A lane has served so many faults, `all` that it knows of or not; others may have come since.
+void Service::tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults, bool all) {
+  const std::uint64_t ahead = learnt.came_ahead - came_ahead_;
+  // Many pages behind one fault are work that would have been several faults'.
+  follower_.served(lane, faults + ahead / longest_run, all);
+  if (new_faults_ == 0) return;
+  const bool kept = follower_.learnt(learnt.ns, new_faults_, ahead, last_thread_);
+  pager_.served_followed(kept ? new_faults_ : 0);
+  new_faults_ = 0;
+  came_ahead_ = learnt.came_ahead;
 }
 
 bool Service::serve_requests() {
@@ -337,6 +378,8 @@ Service::Answer Service::serve(const Request& request) {
       pager_.resume();
       follow_held();
       let_discard();
+      for (Lane& lane : lanes_)
+        if (lane.rests) ring(lane);  // one thread has served all, but perhaps not those
       break;
     case Request::Kind::sample:
       pager_.sample();
@@ -362,10 +405,10 @@ Service::Answer Service::serve(const Request& request) {
 /// Hears of faults, requests, orders, and the ends of children; waits for one without other work.
 void Service::listen(bool has_work) {
   if (!has_work) follower_.nothing_to_do();
-  const int messages = can_read() ? pager_.uffd().descriptor() : -1;
+  const int messages = lanes_[0].reads ? pager_.uffd().descriptor() : -1;
   const int children = pager_.paused() ? -1 : pager_.children().descriptor();
   std::array<pollfd, 4> polled{{
-      {.fd = bell_, .events = POLLIN, .revents = 0},
+      {.fd = lanes_[0].bell, .events = POLLIN, .revents = 0},
       {.fd = messages, .events = POLLIN, .revents = 0},
       {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0},
       {.fd = children, .events = POLLIN, .revents = 0},
@@ -378,7 +421,7 @@ void Service::listen(bool has_work) {
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;
-    os::call(__NR_read, bell_, os::word(&rung), sizeof rung);
+    os::call(__NR_read, lanes_[0].bell, os::word(&rung), sizeof rung);
   }
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
   if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();

@@ -41,7 +41,10 @@ struct Unmanaged {
 };
 
 /// The thread that runs a pager: what the kernel tells of changes to the memory first, then faults,
-/// then requests, then eviction in the background.
+/// then requests, then eviction in the background. Where the program's threads fault on several
+/// processors there may be others (lanes, follower.h), each on one of these, which serve faults as
+/// the first does: who has the lock reads what the kernel tells for all of them. None of them wakes
+/// anybody while it has the lock: who is woken runs before it, for as long as it likes.
 ///
 /// The program's threads do not run the pager themselves. One that did could touch its own stack
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself. Where the
@@ -94,13 +97,28 @@ class Service {
   struct Waiting {
     os::Place at;
     os::Touch touch;
+    std::size_t lane;  ///< which is to serve it
+  };
+  /// When some faults were learnt of, and how many pages had come till then beside those touched.
+  struct Learnt {
+    std::uint64_t ns;
+    std::uint64_t came_ahead;
+  };
+  /// A thread that serves faults, the first or another.
+  struct Lane {
+    Service* service = nullptr;
+    std::size_t number = 0;
+    int bell = -1;
+    bool rests = false;  ///< until it is rung: it knew of no fault of its own when it last had the
+                         ///< lock
+    bool reads = false;  ///< until then, also until the kernel has something to tell
   };
   /// A change that the kernel has told of while a fork goes on.
   struct Held {
     os::Message change;
     bool discard;  ///< of ours
   };
-  static constexpr std::size_t most_waiting = 8192;
+  static constexpr std::size_t most_waiting = 8192;  ///< and one for each lane
   static constexpr std::size_t most_held = 4096;
 
   /// Whoever is the pager's one thread, while no page is in flight.
@@ -119,13 +137,23 @@ class Service {
   };
 
   [[noreturn]] void run();
+  void start_lanes();
+  [[noreturn]] void run_lane(Lane& lane);
+  [[nodiscard]] bool work_in(Lane& lane);
+  [[nodiscard]] bool take_waiting(std::size_t lane, Waiting& taken);
+  [[nodiscard]] bool serve_in_lane(const Waiting& waiting);
+  [[nodiscard]] Learnt learn() const;
+  void tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults, bool all);
+  [[nodiscard]] static int make_bell();
+  static void ring(Lane& lane);
   void wait_for_flights();
   void make_room();
   [[nodiscard]] bool fly(os::Place at, os::Touch touch);
   [[nodiscard]] bool work();
+  [[nodiscard]] bool is_asked();
   [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
   [[nodiscard]] Letter& take_letter();
-  void ring();
+  void ring() { ring(lanes_[0]); }
   void finish_discards();
   [[nodiscard]] Letter* discard_of(const os::Message& change);
   [[nodiscard]] bool discards_charged();
@@ -133,7 +161,7 @@ class Service {
     constexpr std::size_t once = os::Uffd::most_read;
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
   }
-  bool read_messages();
+  bool read_messages(std::size_t reader);
   void follow(const os::Message& change);
   void follow_held();
   [[nodiscard]] bool is_held(os::Place at) const;
@@ -147,7 +175,13 @@ class Service {
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
+  std::array<Lane, Follower::most_lanes> lanes_{};
+  std::size_t started_ = 1;  // lanes
+  bool has_tried_lanes_ = false;
+  std::atomic<std::uint32_t> asked_{0};  // somebody has posted a request
+  std::uint32_t unasked_ = 0;  // faults that the first lane has served since it looked at others
   std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
+  std::atomic<std::uint32_t> sleepers_{0};  // of these, who sleep meanwhile
   std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed
@@ -164,7 +198,6 @@ class Service {
   std::size_t held_count_ = 0;
   std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins
   std::atomic<bool> pause_waits_;  // for discards that are not over
-  int bell_ = -1;
   TreeBell tree_bell_;
   int kept_;
 };

@@ -16,7 +16,9 @@ void Service::wait_for_flights() {
     one_thread_.unlock();
     for (int i = 0; i < Lock::looks && count.load(std::memory_order_relaxed) != 0; ++i)
       __builtin_ia32_pause();
+    sleepers_.fetch_add(1);
     if (const std::uint32_t still = count.load(); still != 0) os::wait(count, still);
+    sleepers_.fetch_sub(1);
     one_thread_.lock_soon();
   }
   grounding_.fetch_sub(1);
@@ -32,7 +34,7 @@ bool Service::fly(os::Place at, os::Touch touch) {
   const bool came = pager_.fly(*flight);
   one_thread_.lock_soon();
   pager_.land(*flight, came);
-  if (grounding_.load() != 0) os::wake_all(pager_.in_flight().count());
+  if (sleepers_.load() != 0) os::wake_all(pager_.in_flight().count());
   return came;
 }
 
@@ -41,7 +43,6 @@ bool Service::fly(os::Place at, os::Touch touch) {
 /// longer than the rest of it, and to wake one up takes longer still, so not a batch at a time.
 void Service::make_room() {
   constexpr int most_batches = 8;
-  if (crowd_ == 0) return;
   one_thread_.hold_for_long();
   for (int i = 0; i < most_batches && pager_.evict_in_background(); ++i) {
   }
@@ -65,7 +66,7 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   wait_for_flights();
   const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
   const bool ours = !can_be || pager_.has(at);
-  if (can_be && ours && pager_.budget().free() == 0) make_room();
+  if (can_be && ours && crowd_ != 0 && pager_.budget().free() == 0) make_room();
   const bool served = can_be && ours && pager_.fault(at, touch);
   if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
   const bool unmanaged = !ours && is_unmanaged(at, last);

@@ -82,7 +82,7 @@ TEST_F(Watched, WhoWritesToAProtectedPageWaits) {
   ASSERT_EQ(uffd_.read(waiting), 1U);
   EXPECT_EQ(waiting[0].begin / page_bytes * page_bytes, page(0));
   EXPECT_EQ(first_byte(page(0)), 1);
-  uffd_.unprotect(page(0), page_bytes);
+  uffd_.unprotect(page(0), page_bytes, os::Waking::at_once);
   writer.join();
   EXPECT_EQ(first_byte(page(0)), 7);
 }

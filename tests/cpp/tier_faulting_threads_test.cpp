@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <memory>
@@ -78,7 +80,7 @@ TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
   EXPECT_EQ(threads_.faulted(once.number()), News::none);
   EXPECT_EQ(threads_.faulted(often.number()), News::joined);
   EXPECT_EQ(threads_.faulted(often.number()), News::none) << "it is told once";
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(often));
   EXPECT_TRUE(is_free(once));
   EXPECT_TRUE(is_free(never));
@@ -91,12 +93,36 @@ TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
 TEST_F(FaultingThreads, GoToAnotherProcessorWithThePager) {
   const Sleeper sleeper;
   fault(sleeper);
-  threads_.keep_on(first_);
-  threads_.keep_on(second_);
+  threads_.keep_on({&first_, 1});
+  threads_.keep_on({&second_, 1});
   EXPECT_EQ(sleeper.cpus(), os::Cpus::only(second_));
   EXPECT_EQ(threads_.kept().load(), 1U);
   threads_.let_all_go();
   EXPECT_TRUE(is_free(sleeper)) << "as before the first processor, not as before the second";
+}
+
+TEST_F(FaultingThreads, AreAsManyOnOneProcessorAsOnAnother) {
+  const std::array<Sleeper, 4> sleepers;
+  for (const Sleeper& sleeper : sleepers) fault(sleeper);
+  const std::array<int, 2> both{first_, second_};
+  threads_.keep_on(both);
+  const auto on_first = std::count_if(sleepers.begin(), sleepers.end(),
+                                      [&](const Sleeper& sleeper) { return is_kept(sleeper); });
+  EXPECT_EQ(on_first, 2);
+  EXPECT_EQ(threads_.kept().load(), 4U);
+  std::array<std::size_t, 2> by_position{};
+  for (const Sleeper& sleeper : sleepers) {
+    fault(sleeper, 1);
+    const std::size_t at = threads_.last_kept();
+    ASSERT_LT(at, both.size());
+    EXPECT_EQ(sleeper.cpus(), os::Cpus::only(both[at]));
+    ++by_position[at];
+  }
+  EXPECT_EQ(by_position[0], by_position[1]);
+  const Sleeper unknown;
+  fault(unknown, 1);
+  EXPECT_EQ(threads_.last_kept(), tier::FaultingThreads::nowhere);
+  threads_.forget_all();
 }
 
 TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
@@ -105,7 +131,7 @@ TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
   ASSERT_TRUE(os::run_on(own.number(), os::Cpus::only(second_)));
   fault(own);
   fault(later);
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_EQ(own.cpus(), os::Cpus::only(second_));
   EXPECT_EQ(threads_.kept().load(), 1U);
   ASSERT_TRUE(os::run_on(later.number(), os::Cpus::only(second_)));
@@ -118,17 +144,17 @@ TEST_F(FaultingThreads, AreLetGoWhenTheyFaultLittleBesideOthers) {
   const Sleeper idle;
   fault(busy);
   fault(idle);
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   threads_.let_idle_go(0);  // from here on they are counted
   fault(busy, 10);
   fault(idle, 1);
   threads_.let_idle_go(5);
   EXPECT_TRUE(is_kept(busy));
   EXPECT_TRUE(is_free(idle));
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(idle)) << "it is not known any more";
   fault(idle);
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(idle));
   threads_.forget_all();
 }
@@ -137,14 +163,14 @@ TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHoldsThem) {
   const Sleeper sleeper;
   fault(sleeper);
   threads_.hold_until_release();
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(sleeper));
   threads_.release();
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(sleeper));
   threads_.let_all_go();
   threads_.hold();
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(sleeper));
 }
 
@@ -155,7 +181,7 @@ TEST_F(FaultingThreads, ThatWereKeptBeforeHaveNotJoined) {
   threads_.forget_all();
   EXPECT_EQ(threads_.faulted(sleeper.number()), News::none);
   EXPECT_EQ(threads_.faulted(sleeper.number()), News::again);
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(sleeper));
   fault(other, tier::FaultingThreads::often - 1);
   EXPECT_EQ(threads_.faulted(other.number()), News::joined);
@@ -172,7 +198,7 @@ TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
   sleeper.reset();
   // Its number may still be its own for a moment.
   while (os::call(__NR_tgkill, getpid(), number, 0) != -ESRCH) usleep(100);
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_EQ(threads_.kept().load(), 0U);
   EXPECT_EQ(threads_.faulted(number), News::none) << "as another's first fault";
 }
@@ -182,7 +208,7 @@ TEST_F(FaultingThreads, BeyondThoseThatThereIsRoomForRunWhereTheyDid) {
     EXPECT_EQ(threads_.faulted(1'000'000'000 + static_cast<int>(i)), News::none);
   const Sleeper sleeper;
   fault(sleeper);
-  threads_.keep_on(first_);
+  threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(sleeper));
 }
 

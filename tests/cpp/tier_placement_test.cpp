@@ -4,72 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "placement_program.h"
 
 namespace nearfar::tier {
 namespace test_file {
-
-/// Nanoseconds that serving a fault takes: anywhere, beside, behind.
-using Times = std::array<std::uint64_t, 3>;
-
-/// A program that does nothing but fault; each brings in so many pages ahead.
-class Program {
- public:
-  explicit Program(Times ns, Wanted wanted = Wanted::best) : ns_(ns), placement_(wanted) {}
-
-  void faults(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t took = ns_[at(where_)];
-      now_ += took + computes_;
-      ran_ += computes_;
-      lost_ += took - *std::min_element(ns_.begin(), ns_.end());
-      ++times_[at(where_)];
-      where_ = placement_.learnt(now_, ran_, 1, ahead_);
-    }
-  }
-  void become(Times ns, std::size_t ahead = 0) {
-    ns_ = ns;
-    ahead_ = ahead;
-  }
-  /// From one fault to the next, if that is known.
-  void compute(std::uint64_t ns) {
-    computes_ = ns;
-    if (ran_ == 0) ran_ = 1;
-  }
-  void pause(std::uint64_t ns) { now_ += ns; }
-  void joins() { placement_.joined(now_); }
-  void starves() {
-    placement_.starved(now_);
-    faults(1);
-  }
-
-  [[nodiscard]] Where where() const { return where_; }
-  [[nodiscard]] std::uint64_t now() const { return now_; }
-  [[nodiscard]] std::uint64_t lost() const { return lost_; }
-  [[nodiscard]] std::size_t times(Where where) const { return times_[at(where)]; }
-
- private:
-  static std::size_t at(Where where) { return static_cast<std::size_t>(where); }
-
-  Times ns_;
-  std::size_t ahead_ = 0;
-  std::uint64_t computes_ = 0;
-  std::uint64_t ran_ = 0;  // 0: not known
-  Placement placement_;
-  Where where_ = Where::anywhere;
-  std::uint64_t now_ = 1'000'000'000;
-  std::uint64_t lost_ = 0;
-  std::array<std::size_t, 3> times_{};
-};
-
-// From one fault to the next is what is compared, so there is one more.
-constexpr std::size_t part = Placement::left_out + Placement::compared + 1;
-constexpr std::size_t trial = Placement::parts * part;
-constexpr Times slow_to_wake{100'000, 90'000, 12'000};
-constexpr Times quick_to_wake{10'000, 14'000, 14'000};
-constexpr std::size_t before_slow = Placement::left_out + Placement::ns_before / slow_to_wake[0];
-constexpr Times all_busy{40'000, 15'000, 300'000};
 
 TEST(TierPlacement, AShortProgramHasNoTrial) {
   Program program(quick_to_wake);

@@ -188,4 +188,6 @@ def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, 
 def test_a_place_of_its_pager_that_is_none_is_told(alone: Environment) -> None:
     ran = run(*RUN_HOLDS, env=alone(NEARFAR_TIER_PAGER="elsewhere"))
     assert ran.returncode != 0
-    assert ran.stderr.endswith("NEARFAR_TIER_PAGER: expected best, anywhere, beside or behind\n")
+    assert ran.stderr.endswith(
+        "NEARFAR_TIER_PAGER: expected best, anywhere, beside, behind or each\n"
+    )

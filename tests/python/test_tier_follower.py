@@ -48,6 +48,14 @@ def test_what_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Pat
     assert run.counts["followed"] > 0
 
 
+def test_on_each_of_two_processors_one_serves_those_who_are_kept_there(
+    tmp_path: Path, program: Path
+) -> None:
+    run = run_tiered(tmp_path, "4MiB", program, "each", options=("--pager", "each"))
+    assert run.out == "ok\n", run.out + run.err
+    assert run.covered().counts["followed"] > 0
+
+
 def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> None:
     one = {min(os.sched_getaffinity(0))}
     run = run_tiered(
@@ -66,7 +74,7 @@ def test_nor_by_who_cannot_get_its_policy_back(tmp_path: Path, program: Path) ->
     assert run.covered().counts["followed"] == 0
 
 
-@pytest.mark.parametrize("where", ["anywhere", "beside", "behind"])
+@pytest.mark.parametrize("where", ["anywhere", "beside", "behind", "each"])
 def test_it_stays_where_it_is_told_to(tmp_path: Path, program: Path, where: str) -> None:
     run = run_tiered(tmp_path, "4MiB", program, "much", options=("--pager", where))
     assert run.out == "ok\n", run.out + run.err
@@ -79,8 +87,8 @@ def test_it_stays_where_it_is_told_to(tmp_path: Path, program: Path, where: str)
     [
         (
             ("--pager", "behnid"),
-            "--pager: found 'behnid', expected one of best, anywhere, beside, behind; did you mean "
-            "behind?",
+            "--pager: found 'behnid', expected one of best, anywhere, beside, behind, each; did "
+            "you mean behind?",
         ),
         (("--backend", "swap", "--pager", "beside"), "--pager: is for --backend uffd"),
     ],

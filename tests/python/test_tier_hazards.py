@@ -124,6 +124,26 @@ def test_threads_that_fault_at_once_lose_no_write(hazard: Hazard) -> None:
     lost_nothing(hazard("faults_at_once"))
 
 
+@needs_root
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
+@pytest.mark.parametrize(
+    "words",
+    ["faults_at_once", "forks_beside_faults", "forks_under_writes", "given_back", "past_advice",
+     "past_mappings", "past_moves", "past_remaps", "libc_syscall", "seccomp all", "windows part"],
+)  # fmt: skip
+def test_nothing_is_lost_where_faults_are_served_on_each_processor(
+    tmp_path: Path, words: str
+) -> None:
+    name, *case = words.split()
+    program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
+    near = 64 if name == "windows" else 2
+    ran = run_tiered(
+        tmp_path, f"{near}MiB", program, *case, policy="fifo", options=("--pager", "each")
+    ).covered()
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["near_peak_bytes"] <= near * MIB + MIB
+
+
 def test_locked_memory_stays_near_and_all_of_it_cannot_be_locked(hazard: Hazard) -> None:
     assert lost_nothing(hazard("locks")).counts["pinned"] > 0
 

@@ -8,7 +8,8 @@ namespace nearfar::tier::os {
 
 /// Processors, by the numbers that the kernel gives them.
 struct Cpus {
-  std::array<std::uint64_t, 128> words{};  // as many as Linux can be built for
+  static constexpr int most = 8192;  ///< that Linux can be built for
+  std::array<std::uint64_t, most / 64> words{};
 
   [[nodiscard]] static Cpus only(int cpu);
   [[nodiscard]] static Cpus all();

@@ -171,9 +171,10 @@ long Uffd::protect(Place at, std::size_t length) const noexcept {
   return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
 }
 
-long Uffd::unprotect(Place at, std::size_t length) const noexcept {
+long Uffd::unprotect(Place at, std::size_t length, Waking waking) const noexcept {
   uffdio_writeprotect request{};
   request.range = {.start = at, .len = length};
+  request.mode = waking == Waking::later ? UFFDIO_WRITEPROTECT_MODE_DONTWAKE : 0;
   return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
 }
 

@@ -115,7 +115,7 @@ class Uffd {
   /// Writes to these pages wait from now on, where pages can be protected. -errno on failure.
   [[nodiscard]] long protect(Place at, std::size_t length) const noexcept;
   /// They go on, and who waits for them wakes. -EAGAIN while a change has not been read.
-  long unprotect(Place at, std::size_t length) const noexcept;
+  long unprotect(Place at, std::size_t length, Waking waking) const noexcept;
 
  private:
   [[nodiscard]] bool agree(std::uint64_t features) noexcept;

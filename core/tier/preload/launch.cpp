@@ -71,8 +71,8 @@ os::Eviction wanted_eviction() {
 
 Wanted wanted_place() {
   return wanted("NEARFAR_TIER_PAGER",
-                {Wanted::best, Wanted::anywhere, Wanted::beside, Wanted::behind},
-                "NEARFAR_TIER_PAGER: expected best, anywhere, beside or behind");
+                {Wanted::best, Wanted::anywhere, Wanted::beside, Wanted::behind, Wanted::each},
+                "NEARFAR_TIER_PAGER: expected best, anywhere, beside, behind or each");
 }
 
 /// How pages leave here; says what is to be known of copying. What cannot be at all, the pager

@@ -81,7 +81,7 @@ _LONG = struct.Struct("<Q")
 
 COMPRESSIONS = ("none", "lz4", "zstd")
 BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
-PLACES = (BEST, "anywhere", "beside", "behind")  # of the pager's thread
+PLACES = (BEST, "anywhere", "beside", "behind", "each")  # of the pager's thread
 
 
 class Residence(enum.IntEnum):

@@ -1,12 +1,13 @@
 """Writes a core file of a managed program that goes on: all of its memory, near and far.
 
-The threads are stopped meanwhile, but for the one that brings pages in, so that what is written is
+The threads are stopped meanwhile, but for those that bring pages in, so that what is written is
 one instant. Pages come in as when the program itself touches them, within its limit.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import struct
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import BinaryIO
 
 from nearfar.errors import NearfarError
 from nearfar.tier.control import PAGE, Member
-from nearfar.tier.core_pages import Mapping, Memory
+from nearfar.tier.core_pages import Mapping, Memory, pagers_of
 from nearfar.tier.new_file import create
 from nearfar.tier.stopped import EXTENDED, FLOATING, GENERAL, Thread, stopped
 
@@ -43,7 +44,8 @@ def write_core(member: Member, name: str) -> int:
             f"{member.process}: is stopped, and so is the thread that brings in its pages; "
             f"`kill -CONT {member.process}` comes first"
         )
-    with _new_file(name) as file, stopped(member.process, member.pager_thread) as threads:
+    running = functools.partial(pagers_of, member)
+    with _new_file(name) as file, stopped(member.process, running) as threads:
         memory = Memory(member)
         mappings = memory.mappings()
         notes = b"".join(_notes(member.process, threads, mappings))

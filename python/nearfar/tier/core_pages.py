@@ -3,6 +3,7 @@ something, near or far."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -17,7 +18,9 @@ from nearfar.tier import control, far
 from nearfar.tier.control import PAGE, Member
 
 _GROUP = 512  # pages whose entries in the table share a page of memory
-_REGION = struct.Struct("<QQ8xQQ")  # core/tier/pager.h: base, length, entries, ranks
+# core/tier/pager.h: base, length, entries, ranks; and the threads that serve faults.
+_REGION = struct.Struct("<QQ8xQQ")
+_PAGERS = struct.Struct("<8i")
 _ENTRY_BYTES, _STATE_AT = 8, 6
 _RANK_BYTES = 4
 _PRESENT_OR_SWAPPED, _OF_FILE = 3 << 62, 1 << 61
@@ -50,6 +53,31 @@ class Mapping:
         far_memory = self.access.endswith("s") and self.end - self.begin == far.LARGEST
         pagers = far_memory or self.name.startswith(f"/memfd:{control.NAME} ")
         return self.access != "---p" and not (kernels or device or pagers)
+
+
+def pagers_of(member: Member) -> set[int]:
+    """The threads that bring in a process's pages; the first alone where its memory cannot be
+    read."""
+    pagers = {member.pager_thread}
+    with contextlib.suppress(NearfarError):
+        words = read_memory(member.process, member.region + _REGION.size, _PAGERS.size)
+        pagers.update(number for number in _PAGERS.unpack(words) if number)
+    return pagers
+
+
+def read_memory(process: int, at: int, length: int) -> bytes:
+    """Contents of a process's memory. Raises NearfarError."""
+    memory = ctypes.create_string_buffer(length)
+    done = 0
+    while done < length:
+        here = _Vector(ctypes.addressof(memory) + done, min(length - done, _AT_ONCE))
+        there = _Vector(at + done, here.length)
+        got = _read_process(process, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        if got <= 0:
+            reason = os.strerror(ctypes.get_errno())
+            raise NearfarError(f"{process}: memory at {at + done:#x}: {reason}")
+        done += got
+    return memory.raw
 
 
 class Memory:
@@ -86,17 +114,7 @@ class Memory:
 
     def read(self, at: int, length: int) -> bytes:
         """Its contents. Raises NearfarError."""
-        memory = ctypes.create_string_buffer(length)
-        done = 0
-        while done < length:
-            here = _Vector(ctypes.addressof(memory) + done, min(length - done, _AT_ONCE))
-            there = _Vector(at + done, here.length)
-            got = _read_process(self._process, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
-            if got <= 0:
-                reason = os.strerror(ctypes.get_errno())
-                raise NearfarError(f"{self._process}: memory at {at + done:#x}: {reason}")
-            done += got
-        return memory.raw
+        return read_memory(self._process, at, length)
 
     def _present(self, mapping: Mapping) -> Iterator[int]:
         with Path(f"/proc/{self._process}/pagemap").open("rb", buffering=0) as pagemap:

@@ -1,4 +1,4 @@
-"""Where the pager's thread may run."""
+"""Where the pager's threads may run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_place(wanted: str) -> None:
     if wanted not in PLACES:
         hint = suggestion(wanted, PLACES)
         raise InputError(f"--pager: found '{wanted}', expected one of {', '.join(PLACES)}{hint}")
-    if wanted not in ("beside", "behind"):
+    if wanted not in ("beside", "behind", "each"):
         return
     if len(os.sched_getaffinity(0)) < 2:
         raise NearfarError(f"--pager {wanted}: found one processor, expected at least two")

@@ -1,4 +1,4 @@
-"""Stops the threads of a program, but not the one that brings in its pages, and reads registers."""
+"""Stops the threads of a program, but not those that bring in its pages, and reads registers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,14 +35,15 @@ class Thread:
 
 
 @contextlib.contextmanager
-def stopped(process: int, running: int) -> Iterator[list[Thread]]:
-    """Stop all threads of a process but `running`, the first thread first; then let them go on.
+def stopped(process: int, running: Callable[[], set[int]]) -> Iterator[list[Thread]]:
+    """Stop all threads of a process but those `running`, the first thread first; then let them go
+    on. Which run on is asked for again where new ones have appeared.
 
     Raises NearfarError if this user may not, or a thread does not stop.
     """
     held: set[int] = set()
     try:
-        while found := set(_threads(process)) - held - {running}:  # until no new ones appear
+        while found := set(_threads(process)) - held - running():  # until no new ones appear
             for thread in sorted(found):
                 if _stop(process, thread):
                     held.add(thread)

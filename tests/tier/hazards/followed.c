@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -103,6 +104,13 @@ static void* touch_much(void* nothing) {
   return nothing;
 }
 
+static atomic_int over;
+
+static void* touch_until_over(void* nothing) {
+  while (!atomic_load(&over)) touch(16);
+  return nothing;
+}
+
 static void is_not_starved(void) {
   const pid_t thread = followed();
   cpu_set_t here = cpus_of(thread);
@@ -113,6 +121,51 @@ static void is_not_starved(void) {
   while (pthread_tryjoin_np(other, NULL) != 0)
     among_others += sched_getscheduler(thread) == SCHED_OTHER;
   must(among_others > 0, "it stayed");
+}
+
+/* Of the pager's threads, and of the program's but this one, how many are on a processor alone with
+ * one of the other kind. */
+static int pairs(void) {
+  cpu_set_t pagers, programs, both;
+  CPU_ZERO(&pagers);
+  CPU_ZERO(&programs);
+  DIR* tasks = opendir("/proc/self/task");
+  must(tasks != NULL, "threads");
+  for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
+    const pid_t thread = (pid_t)atoi(task->d_name);
+    if (thread == 0 || thread == getpid()) continue;
+    cpu_set_t cpus; /* of which the kernel writes as much as there are processors for */
+    CPU_ZERO(&cpus);
+    if (call_past_libc(SYS_sched_getaffinity, thread, sizeof cpus, (long)&cpus) <= 0) continue;
+    if (CPU_COUNT(&cpus) != 1) continue;
+    cpu_set_t* const kind = sched_getscheduler(thread) == SCHED_IDLE ? &pagers : &programs;
+    CPU_OR(kind, kind, &cpus);
+  }
+  closedir(tasks);
+  CPU_AND(&both, &pagers, &programs);
+  return CPU_COUNT(&both);
+}
+
+/* A thread of the pager's on each of two processors, and one of the program's on each. */
+static void on_each_processor(void) {
+  pthread_t others[2];
+  for (int i = 0; i < 2; ++i)
+    must(pthread_create(&others[i], NULL, touch_until_over, NULL) == 0, "thread");
+  while (time(NULL) < latest && pairs() < 2) usleep(1000);
+  must(pairs() == 2, "they are not on two processors");
+  const pid_t child = fork();
+  must(child >= 0, "fork");
+  if (child == 0) {
+    touch(2 * ALL);
+    _exit(0);
+  }
+  must(status_of(child) == 0, "the child");
+  while (time(NULL) < latest && pairs() < 2) usleep(1000);
+  must(pairs() == 2, "they are not there again");
+  atomic_store(&over, 1);
+  for (int i = 0; i < 2; ++i) must(pthread_join(others[i], NULL) == 0, "join");
+  for (int i = 0; i < 5000 && beside_us() != 0; ++i) usleep(1000);
+  must(beside_us() == 0, "they stayed though nobody faults");
 }
 
 #define FORBID(call)                                 \
@@ -244,6 +297,8 @@ int main(int words, char** word) {
     is_preferred();
   } else if (strcmp(wanted, "kept") == 0) {
     is_kept();
+  } else if (strcmp(wanted, "each") == 0) {
+    on_each_processor();
   } else if (strcmp(wanted, "starts") == 0) {
     starts(word[0]);
   } else if (strcmp(wanted, "idle") == 0) {

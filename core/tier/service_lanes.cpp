@@ -1,0 +1,118 @@
+// Faults that several threads of the pager's serve, each those of the program's threads that are
+// kept on its processor.
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tier/os/clock.h"
+#include "tier/os/thread.h"
+#include "tier/service.h"
+
+namespace nearfar::tier {
+
+/// As many as there are processors. Where there is no memory or no descriptor for one, there are
+/// fewer.
+void Service::start_lanes() {
+  has_tried_lanes_ = true;
+  if (follower_.is_sandboxed(pager_.status_descriptor())) return;
+  const std::size_t wanted = std::min(follower_.processors(), lanes_.size());
+  for (; started_ < wanted; ++started_) {
+    Lane& lane = lanes_[started_];
+    const int bell = make_bell();
+    if (bell < 0) break;
+    lane = {.service = this, .number = started_, .bell = bell, .rests = false, .reads = false};
+    const auto run = [](void* self) {
+      auto& own = *static_cast<Lane*>(self);
+      own.service->run_lane(own);
+    };
+    const int thread = os::start_thread(run, &lane);
+    if (thread == 0) break;
+    pager_.runs_in(started_, thread);
+    follower_.follows(started_, thread);
+  }
+  follower_.has_lanes();
+}
+
+void Service::run_lane(Lane& lane) {
+  for (;;) {
+    if (work_in(lane)) continue;
+    std::array<pollfd, 2> polled{{
+        {.fd = lane.bell, .events = POLLIN, .revents = 0},
+        {.fd = lane.reads ? pager_.uffd().descriptor() : -1, .events = POLLIN, .revents = 0},
+    }};
+    constexpr int until_then = -1;
+    os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), until_then);
+    std::uint64_t rung = 0;
+    if ((polled[0].revents & POLLIN) != 0)
+      os::call(__NR_read, lane.bell, os::word(&rung), sizeof rung);
+    if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
+  }
+}
+
+/// Serves one fault of those that a lane knows of, when what the kernel tells has been read. False
+/// if there is none; then it may rest.
+bool Service::work_in(Lane& lane) {
+  one_thread_.lock_soon();
+  lane.rests = false;
+  wait_for_flights();
+  const bool several = lane.number < follower_.lanes() && !pager_.paused();
+  if (several) static_cast<void>(read_messages(lane.number));
+  finish_discards();
+  const bool early = several && pager_.has_strays() && pager_.bring_strays();
+  Waiting waiting{};
+  if (early || !take_waiting(lane.number, waiting)) {
+    lane.rests = !early;
+    lane.reads = several && can_read();
+    one_thread_.unlock();
+    if (early) os::call(__NR_sched_yield);  // to whoever's change is under way
+    return early;
+  }
+  const Learnt learnt = learn();
+  const bool served = serve_in_lane(waiting);
+  if (served) {
+    const auto same = [&](const Waiting& other) { return other.lane == lane.number; };
+    tell_follower(learnt, lane.number, 1, std::none_of(waiting_, waiting_ + waiting_count_, same));
+    pager_.stalled(os::monotonic_ns() - learnt.ns);
+  } else {
+    waiting_[waiting_count_++] = waiting;
+  }
+  one_thread_.unlock();
+  if (served) {
+    pager_.wake(waiting.at);
+  } else {
+    os::call(__NR_sched_yield);
+  }
+  return true;
+}
+
+/// The first fault that this lane is to serve, and can; it is known no more. Nothing while a fork
+/// goes on, when one thread serves all.
+bool Service::take_waiting(std::size_t lane, Waiting& taken) {
+  if (pager_.paused() || !pager_.can_serve()) return false;
+  Waiting* const end = waiting_ + waiting_count_;
+  Waiting* const found = std::find_if(waiting_, end, [&](const Waiting& waiting) {
+    return waiting.lane == lane && !is_held(waiting.at);
+  });
+  if (found == end) return false;
+  taken = *found;
+  std::copy(found + 1, end, found);
+  --waiting_count_;
+  return true;
+}
+
+/// Whether the page is there, and who waits for it is to be woken when the lock has been given
+/// back. The caller has it, before and after.
+bool Service::serve_in_lane(const Waiting& waiting) {
+  if (fly(waiting.at, waiting.touch)) return true;
+  wait_for_flights();
+  if (pager_.paused() || pager_.has_strays()) return false;
+  if (pager_.budget().free() == 0) make_room();
+  pager_.wake_later();
+  const bool served = pager_.fault(waiting.at, waiting.touch);
+  pager_.wake_at_once();
+  return served;
+}
+
+}  // namespace nearfar::tier
