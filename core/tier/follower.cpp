@@ -329,13 +329,14 @@ bool Follower::give_place_back() {
 void Follower::look_after() {
   const std::uint64_t now = os::monotonic_ns();
   const std::uint64_t passed = now - looked_;
+  const std::size_t lanes = in_use_.load();
+  const auto lately = [](const Lane& lane) { return lane.served.load() - lane.seen; };
   std::uint64_t served = 0;
+  for (std::size_t i = 0; i < lanes; ++i) served += lately(lanes_[i]);
   bool starves = false;
-  for (std::size_t i = 0; i < in_use_.load(); ++i) {
-    const std::uint64_t lately = lanes_[i].served.load() - lanes_[i].seen;
-    const bool slow = lately * slowest_ns < passed;
-    served += lately;
-    starves = starves || (slow && may_call() && does_starve(i));
+  for (std::size_t i = 0; i < lanes && !starves; ++i) {
+    const bool slow = lately(lanes_[i]) * slowest_ns < passed;
+    starves = slow && may_call() && does_starve(i, served == 0);
   }
   quiet_ = served == 0 ? quiet_ + 1 : 0;
   look_later(tick_ns);
@@ -350,14 +351,15 @@ void Follower::look_after() {
 
 /// Whether somebody waits, and goes on to, while the pager's thread hardly runs: what it does for
 /// one fault may take long. Those whose faults it has read are served in that order, and who has
-/// been woken may be in its way before it could say so.
-bool Follower::does_starve(std::size_t lane) {
+/// been woken may be in its way before it could say so. What is unread may be any lane's, whoever
+/// reads it: that one waits for it only if none has served any.
+bool Follower::does_starve(std::size_t lane, bool none_serves) {
   const Lane& pager = lanes_[lane];
   const auto waits = [&] {
     pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
     const int last = pager.serves.load();
     if (last != 0 && may_call() && os::is_asleep(stat_of(last))) return true;
-    return os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
+    return none_serves && os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
   };
   const std::uint64_t served = pager.served.load();
   if (!waits()) return false;

@@ -120,7 +120,7 @@ class Follower {
   void place_on_each();
   void look_later(std::uint64_t ns);
   void look_after();
-  [[nodiscard]] bool does_starve(std::size_t lane);
+  [[nodiscard]] bool does_starve(std::size_t lane, bool none_serves);
 
   // The pager's threads', by turns.
   Placement placement_;
