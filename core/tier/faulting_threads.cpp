@@ -16,6 +16,7 @@ void FaultingThreads::start() {
   joined_ = {};
   kept_.store(0);
   held_until_.store(0);
+  released_.store(0);
   holders_.store(0);
   process_.store(static_cast<int>(os::call(__NR_getpid)));
 }
@@ -66,16 +67,32 @@ void FaultingThreads::keep_on(std::span<const int> cpus) {
       ++kept_there[at];
     }
   }
+  const std::span<std::size_t> counts(kept_there.data(), cpus.size());
+  even_out(cpus, counts);
   for (std::size_t i = 0; i < most; ++i) {
     const int thread = known_[i].thread.load(std::memory_order_acquire);
     const bool often_enough = known_[i].faults.load(std::memory_order_relaxed) >= often;
     if (thread == 0 || !often_enough || threads_[i].thread != 0) continue;
-    const auto* const fewest =
-        std::min_element(kept_there.begin(), kept_there.begin() + cpus.size());
-    const auto at = static_cast<std::size_t>(fewest - kept_there.begin());
-    if (!keep(i, thread, cpus[at])) continue;
+    const os::Cpus may = os::cpus_of(thread);
+    std::size_t at = nowhere;
+    for (std::size_t j = 0; j < cpus.size(); ++j)
+      if (may.has(cpus[j]) && (at == nowhere || counts[j] < counts[at])) at = j;
+    if (!keep(i, thread, cpus[at == nowhere ? 0 : at])) continue;
     known_[i].kept_at.store(static_cast<std::uint32_t>(at) + 1);
-    ++kept_there[at];
+    ++counts[at];
+  }
+}
+
+/// Others may have ended. Lets some go from where most are kept, for where fewest are.
+void FaultingThreads::even_out(std::span<const int> cpus, std::span<std::size_t> counts) {
+  const auto [fewest, fullest] = std::ranges::minmax_element(counts);
+  const int cpu = cpus[static_cast<std::size_t>(fullest - counts.begin())];
+  std::size_t too_many = (*fullest - *fewest) / 2;
+  for (std::size_t i = 0; i < most && too_many != 0; ++i) {
+    if (threads_[i].thread == 0 || threads_[i].cpu != cpu) continue;
+    let_go(i);
+    --*fullest;
+    --too_many;
   }
 }
 
@@ -135,6 +152,15 @@ void FaultingThreads::forget_all() {
 }
 
 void FaultingThreads::hold() { held_until_.store(os::monotonic_ns() + hold_ns); }
+
+void FaultingThreads::release() {
+  const std::uint64_t now = os::monotonic_ns();
+  const bool soon = now - released_.exchange(now) < hold_ns;
+  const std::uint64_t rest = soon ? std::min(2 * rest_ns_.load(), hold_ns) : first_rest_ns;
+  rest_ns_.store(rest);
+  if (held_until_.load() < now + rest) held_until_.store(now + rest);
+  holders_.fetch_sub(1);
+}
 
 bool FaultingThreads::is_held() const {
   return holders_.load() != 0 || os::monotonic_ns() < held_until_.load();

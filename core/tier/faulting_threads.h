@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -28,6 +29,9 @@ class FaultingThreads {
   static constexpr std::uint32_t often = 2;  ///< faults, before a thread is kept; a trial has few
   /// Nobody is kept for so long after `hold`: the program is to have done by then what it held for.
   static constexpr std::uint64_t hold_ns = 50'000'000;
+  /// Nor after `release`, twice as long after each that comes sooner than that after the one
+  /// before: a program that starts several threads is not to let all go for each.
+  static constexpr std::uint64_t first_rest_ns = 500'000;
 
   /// Before there are the pager's thread and the usher, also those of a forked child.
   void start();
@@ -48,6 +52,12 @@ class FaultingThreads {
     return at == 0 ? nowhere : at - 1;
   }
   static constexpr std::size_t nowhere = ~std::size_t{0};
+  /// Whether any is kept at this position.
+  [[nodiscard]] bool keeps_any(std::size_t at) const {
+    return std::any_of(known_.begin(), known_.end(), [at](const Known& known) {
+      return known.kept_at.load(std::memory_order_relaxed) == at + 1;
+    });
+  }
 
   // For the usher.
   /// Keeps all that fault often there, each on one and as many on one as on another, but those that
@@ -62,7 +72,7 @@ class FaultingThreads {
   /// Asks that nobody be kept for a while, or until `release`; it is so when `kept` is 0.
   void hold();
   void hold_until_release() { holders_.fetch_add(1); }
-  void release() { holders_.fetch_sub(1); }
+  void release();
   [[nodiscard]] std::atomic<std::uint32_t>& kept() { return kept_; }
   [[nodiscard]] bool is_held() const;
   /// Whether the caller is of the process whose threads these are, and not of a child of it.
@@ -84,6 +94,7 @@ class FaultingThreads {
   [[nodiscard]] News news_of(int thread);
   [[nodiscard]] bool keep(std::size_t i, int thread, int cpu);
   void let_go(std::size_t i);
+  void even_out(std::span<const int> cpus, std::span<std::size_t> counts);
   [[nodiscard]] bool is_ours(int thread) const;
 
   // The pager's threads write, but for threads that the usher forgets, and where they are kept.
@@ -96,6 +107,8 @@ class FaultingThreads {
   std::array<Kept, most> threads_;  // the usher's
   std::atomic<std::uint32_t> kept_{0};
   std::atomic<std::uint64_t> held_until_{0};
+  std::atomic<std::uint64_t> released_{0};  // last
+  std::atomic<std::uint64_t> rest_ns_{first_rest_ns};  // after that
   std::atomic<std::uint32_t> holders_{0};
   std::atomic<int> process_{0};
 };

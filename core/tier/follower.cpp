@@ -34,6 +34,8 @@ void Follower::start(int faults, Wanted wanted) {
     lane.serves.store(0);
     lane.served.store(0);
   }
+  there_.store(1);
+  unanswered_.store(0);
   in_use_.store(1);
   heard_.store(0);
   state_.store(absent);
@@ -45,8 +47,6 @@ void Follower::start(int faults, Wanted wanted) {
   faults_ = faults;
 }
 
-std::size_t Follower::processors() const { return os::cpus_of(lanes_[0].thread.load()).count(); }
-
 std::size_t Follower::faulted(int thread, std::size_t reader) {
   std::size_t lane = reader;
   if (state_.load(std::memory_order_relaxed) == able) {
@@ -56,11 +56,6 @@ std::size_t Follower::faulted(int thread, std::size_t reader) {
   }
   lanes_[lane].serves.store(thread, std::memory_order_relaxed);
   return lane;
-}
-
-void Follower::served(std::size_t lane, std::uint64_t faults, bool all) {
-  lanes_[lane].served.fetch_add(faults, std::memory_order_relaxed);
-  if (all) lanes_[lane].serves.store(0, std::memory_order_relaxed);
 }
 
 bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
@@ -123,7 +118,7 @@ void Follower::stop() {
 
 void Follower::let_go() { wait_for_nobody_kept(false); }
 
-void Follower::let_go_for_fork() {
+void Follower::let_go_until_then() {
   faulting_.hold_until_release();
   wait_for_nobody_kept(true);
 }
@@ -191,7 +186,9 @@ void Follower::obey() {
 /// Whether the pager's thread can be put anywhere. What it may not come back from the usher tries.
 Follower::State Follower::find_out() {
   const int pager = lanes_[0].thread.load();
-  if (!may_call() || os::cpus_of(pager).count() < 2 || !os::runs_as_others(pager)) return unable;
+  if (!may_call() || !os::runs_as_others(pager)) return unable;
+  processors_ = os::cpus_of(pager).count();
+  if (processors_ < 2) return unable;
   own_ = os::cpus_of(0);
   const int self = static_cast<int>(os::call(__NR_gettid));
   os::run_when_idle(self);
@@ -248,15 +245,15 @@ void Follower::place() {
 /// on, and those that fault each on one of these.
 void Follower::place_on_each() {
   if (kept_on_.load() == 0 || is_ != Where::each) {
-    if (!give_place_back()) return;
+    if (!give_place_back() || there_.load() < 2) return;
     faulting_.forget_all();
     allowed_ = os::cpus_of(lanes_[0].thread.load());
     std::size_t count = 0;
-    for (int cpu = 0; count < most_lanes && lanes_[count].thread.load() != 0; ++cpu) {
+    for (int cpu = 0; count < there_.load(); ++cpu) {
       if (cpu == os::Cpus::most) break;
       if (allowed_.has(cpu)) cpus_[count++] = cpu;
     }
-    if (count < 2) return;  // the others are not there yet
+    if (count < 2) return;
     is_ = Where::each;
     kept_on_.store(static_cast<std::uint32_t>(cpus_[0]) + 1);
     in_use_.store(static_cast<std::uint32_t>(count));
@@ -359,6 +356,7 @@ bool Follower::does_starve(std::size_t lane, bool none_serves) {
     pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
     const int last = pager.serves.load();
     if (last != 0 && may_call() && os::is_asleep(stat_of(last))) return true;
+    if (lane == 0 && unanswered_.load() != 0) return true;
     return none_serves && os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
   };
   const std::uint64_t served = pager.served.load();

@@ -48,15 +48,18 @@ class Follower {
   static constexpr std::size_t most_lanes = 8;
   /// The number of a thread of the pager's, of which the first is there before the others.
   void follows(std::size_t lane, int thread) { lanes_[lane].thread.store(thread); }
-  /// Whether there are to be several, as many as `processors`; and that they are there.
+  /// Whether there are to be several, as many as `processors`; and that there are so many.
   [[nodiscard]] bool wants_lanes() const {
     return state_.load(std::memory_order_relaxed) == able && placement_.considers_each();
   }
-  [[nodiscard]] std::size_t processors() const;
+  [[nodiscard]] std::size_t processors() const { return processors_; }
   /// Whether the process has been forbidden system calls since the usher started, by what the
   /// kernel tells of it: a thread could not be started then.
   [[nodiscard]] bool is_sandboxed(int status) const { return os::filters_of(status) != filters_; }
-  void has_lanes() { ring(); }
+  void has_lanes(std::size_t count) {
+    there_.store(count);
+    ring();
+  }
   /// How many serve faults now.
   [[nodiscard]] std::size_t lanes() const { return in_use_.load(std::memory_order_relaxed); }
   /// What the usher does.
@@ -70,12 +73,29 @@ class Follower {
   /// many pages have come since the last time beside those that were touched. Whether the pager's
   /// thread is kept on a processor.
   bool learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread);
-  /// So many faults were served by a lane, and it knows of no more, or some.
-  void served(std::size_t lane, std::uint64_t faults, bool all);
+  /// So many faults were served by a lane.
+  void served(std::size_t lane, std::uint64_t faults) {
+    lanes_[lane].served.fetch_add(faults, std::memory_order_relaxed);
+  }
+  /// Nobody's fault is known of by a lane but this thread's, which has been woken.
+  void knows_of_no_other(std::size_t lane, int thread) {
+    lanes_[lane].serves.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
+  }
+  /// Nobody's by any.
+  void knows_of_none() {
+    for (std::size_t i = 0; i < there_.load(std::memory_order_relaxed); ++i)
+      lanes_[i].serves.store(0, std::memory_order_relaxed);
+  }
   /// Whether those that fault often run on the pager's processor, and as soon as they can.
   [[nodiscard]] bool is_behind() const {
     return kept_on_.load(std::memory_order_relaxed) != 0 && wanted_ == Where::behind;
   }
+
+  /// Somebody asks something of the first lane, and has been answered.
+  void asked() { unanswered_.fetch_add(1); }
+  void answered() { unanswered_.fetch_sub(1); }
+  /// Whether threads are kept on the processor of this lane.
+  [[nodiscard]] bool keeps_any(std::size_t lane) const { return faulting_.keeps_any(lane); }
 
   /// No fault is known of. Who is kept beside the thread that faults runs while that waits; so if
   /// it does not wait for a fault, it may have gone to another processor.
@@ -87,8 +107,8 @@ class Follower {
   /// For threads of the program: none of them is kept anywhere for a while, as this one is about to
   /// start something that would be kept there, too, or to ask.
   void let_go();
-  /// The same, and until `keep_again`.
-  void let_go_for_fork();
+  /// The same until `keep_again`, which says that this is over.
+  void let_go_until_then();
   void keep_again() { faulting_.release(); }
 
  private:
@@ -147,6 +167,8 @@ class Follower {
     std::uint64_t seen = 0;  // of these, the usher's at the last look
   };
   std::array<Lane, most_lanes> lanes_;  // the first is where there is only one
+  std::atomic<std::size_t> there_{1};
+  std::atomic<std::uint32_t> unanswered_{0};
   FaultingThreads faulting_;
 
   // What the usher says.
@@ -154,6 +176,7 @@ class Follower {
   std::atomic<std::uint32_t> state_{absent};
   std::atomic<std::uint32_t> kept_on_{0};  // a processor, counted from 1; 0: none
   std::atomic<std::uint32_t> in_use_{1};  // lanes
+  std::size_t processors_ = 1;  // that the pager's thread may run on, when it is `able`
   std::atomic<bool> starved_{false};
   std::atomic<bool> rests_{false};  // it had nothing to do
 

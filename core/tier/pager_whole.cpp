@@ -265,7 +265,7 @@ std::size_t Pager::bring_group(PageNumber first) {
   os::Moved moved;
   if (fit) {
     read_group(group, huge_pages);
-    moved = uffd_.move(place(first), group.memory, huge_bytes, os::Waking::at_once);
+    moved = uffd_.move(place(first), group.memory, huge_bytes, waking_);
   }
   if (moved.error == -EAGAIN) {
     again_ = true;

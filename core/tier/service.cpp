@@ -29,6 +29,11 @@ void Service::start() {
   const int bell = make_bell();
   if (bell < 0) os::fail("no descriptors left", bell);
   lanes_[0].bell = bell;
+  // Of lanes to come, too: the program may be giving up what is not known to be ours just then.
+  const Wanted wanted = pager_.wanted_place();
+  const bool may_be_several = wanted == Wanted::best || wanted == Wanted::each;
+  const std::size_t most = may_be_several ? std::min(os::cpus_of(0).count(), lanes_.size()) : 1;
+  for (std::size_t i = 1; i < most; ++i) lanes_[i].bell = make_bell();
   tree_bell_.listen();
   for (Letter& letter : letters_) {
     letter.phase.store(empty);
@@ -107,11 +112,23 @@ bool Service::ask(const Request& request) {
   letter.request = request;
   letter.phase.store(posted);
   asked_.store(1);
+  const bool counts = request.kind != Request::Kind::pause;  // that waits for others, not for us
+  if (counts) follower_.asked();
   ring();
   while (letter.phase.load() == posted) os::wait(letter.phase, posted);
+  if (counts) follower_.answered();
   const bool done = letter.done;
   letter.phase.store(empty);
+  let_pager_go_on();
   return done;
+}
+
+/// Where the pager's threads run behind the program's, one that wakes this thread while it has the
+/// lock does not run again before this thread waits: so that waits for the lock.
+void Service::let_pager_go_on() {
+  if (follower_.lanes() == 1) return;
+  one_thread_.lock();
+  one_thread_.unlock();
 }
 
 long Service::discard(os::Place begin, os::Place end) {
@@ -125,6 +142,7 @@ long Service::discard(os::Place begin, os::Place end) {
   const long error = os::advise(begin, end - begin, MADV_DONTNEED);
   letter.phase.store(over);
   if (pause_waits_.load()) ring();
+  let_pager_go_on();
   return error;
 }
 
@@ -145,6 +163,7 @@ bool Service::work() {
   bool again = false;
   {
     const Alone alone(*this);
+    lanes_[0].rests = false;
     const bool faults = !several && read_messages(0);
     finish_discards();  // before faults: who touches what it has discarded is charged anew
     again = pager_.bring_strays() || (!several && serve_faults());
@@ -202,14 +221,19 @@ bool Service::discards_charged() {
 /// them goes on, and must not find what was there. Whether there were faults.
 bool Service::read_messages(std::size_t reader) {
   bool faults = false;
-  for (std::size_t count = read_.size(); count == read_.size();) {
+  for (std::size_t count = messages_.size(); count == messages_.size();) {
     if (!can_read()) return faults;
-    count = pager_.uffd().read(read_);
-    for (const os::Message& message : std::span(read_).first(count)) {
+    count = pager_.uffd().read(messages_);
+    if (count != 0) read_ = os::monotonic_ns();
+    for (const os::Message& message : std::span(messages_).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         pager_.prefetch(message.begin);
         const std::size_t lane = follower_.faulted(message.thread, reader);
-        waiting_[waiting_count_++] = {.at = message.begin, .touch = message.touch, .lane = lane};
+        waiting_[waiting_count_++] = {.at = message.begin,
+                                      .touch = message.touch,
+                                      .thread = message.thread,
+                                      .lane = lane,
+                                      .since = read_};
         last_thread_ = message.thread;
         if (lanes_[lane].rests) ring(lanes_[lane]);
         lanes_[lane].rests = false;
@@ -287,7 +311,7 @@ bool Service::serve_faults() {
     const Waiting waiting = waiting_[i];
     const bool can_be = pager_.can_serve() && !is_held(waiting.at);
     if (can_be && pager_.fault(waiting.at, waiting.touch)) {
-      stalled += os::monotonic_ns() - learnt.ns;
+      stalled += os::monotonic_ns() - waiting.since;
     } else {
       waiting_[still++] = waiting;
       again = again || can_be;
@@ -300,20 +324,22 @@ bool Service::serve_faults() {
   waiting_count_ = still;
   unserved_ = again;
   pager_.stalled(stalled);
-  if (new_faults_ != 0) tell_follower(learnt, 0, new_faults_, true);
+  if (new_faults_ != 0) tell_follower(learnt, 0, new_faults_);
+  if (still == 0) follower_.knows_of_none();
   return again;
 }
 
-Service::Learnt Service::learn() const {
-  return {.ns = os::monotonic_ns(), .came_ahead = pager_.came_ahead()};
-}
+Service::Learnt Service::learn() const { return {.ns = read_, .came_ahead = pager_.came_ahead()}; }
 
-/// A lane has served so many faults, `all` that it knows of or not; others may have come since.
-void Service::tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults, bool all) {
+/// A lane has served so many faults; others may have come since.
+void Service::tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults) {
+  if (new_faults_ == 0) {
+    follower_.served(lane, faults);
+    return;
+  }
   const std::uint64_t ahead = learnt.came_ahead - came_ahead_;
   // Many pages behind one fault are work that would have been several faults'.
-  follower_.served(lane, faults + ahead / longest_run, all);
-  if (new_faults_ == 0) return;
+  follower_.served(lane, faults + ahead / longest_run);
   const bool kept = follower_.learnt(learnt.ns, new_faults_, ahead, last_thread_);
   pager_.served_followed(kept ? new_faults_ : 0);
   new_faults_ = 0;

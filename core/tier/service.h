@@ -44,7 +44,10 @@ struct Unmanaged {
 /// then requests, then eviction in the background. Where the program's threads fault on several
 /// processors there may be others (lanes, follower.h), each on one of these, which serve faults as
 /// the first does: who has the lock reads what the kernel tells for all of them. None of them wakes
-/// anybody while it has the lock: who is woken runs before it, for as long as it likes.
+/// who waits for a page while it has the lock: who is woken runs before it, for as long as it
+/// likes. Who has made a change or a request, and is woken so, waits for the lock. Nothing is done
+/// about who has touched what is granted in a window, and fills that before the pager's thread goes
+/// on.
 ///
 /// The program's threads do not run the pager themselves. One that did could touch its own stack
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself. Where the
@@ -72,9 +75,9 @@ class Service {
   /// The caller is about to start something that may run where it may, or to ask where that is:
   /// everywhere that the program has allowed, for a while.
   void let_threads_go() { follower_.let_go(); }
-  /// The same before a fork, until it is over in the parent.
-  void let_threads_go_for_fork() { follower_.let_go_for_fork(); }
-  void fork_is_over() { follower_.keep_again(); }
+  /// The same until the caller has done so: before a fork, until it is over in the parent.
+  void let_threads_go_until_then() { follower_.let_go_until_then(); }
+  void keep_threads_again() { follower_.keep_again(); }
 
   /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
   /// it will be touched again. False if the fault is not for managed memory: only the second time
@@ -97,7 +100,9 @@ class Service {
   struct Waiting {
     os::Place at;
     os::Touch touch;
+    int thread;
     std::size_t lane;  ///< which is to serve it
+    std::uint64_t since;  ///< it was learnt of, in nanoseconds
   };
   /// When some faults were learnt of, and how many pages had come till then beside those touched.
   struct Learnt {
@@ -109,8 +114,8 @@ class Service {
     Service* service = nullptr;
     std::size_t number = 0;
     int bell = -1;
-    bool rests = false;  ///< until it is rung: it knew of no fault of its own when it last had the
-                         ///< lock
+    bool rests = false;  ///< until it is rung: there was no fault that it could serve when it last
+                         ///< had the lock
     bool reads = false;  ///< until then, also until the kernel has something to tell
   };
   /// A change that the kernel has told of while a fork goes on.
@@ -137,13 +142,15 @@ class Service {
   };
 
   [[noreturn]] void run();
+  void let_pager_go_on();
   void start_lanes();
   [[noreturn]] void run_lane(Lane& lane);
   [[nodiscard]] bool work_in(Lane& lane);
+  [[nodiscard]] bool find_waiting(Lane& lane, Waiting& found);
   [[nodiscard]] bool take_waiting(std::size_t lane, Waiting& taken);
   [[nodiscard]] bool serve_in_lane(const Waiting& waiting);
   [[nodiscard]] Learnt learn() const;
-  void tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults, bool all);
+  void tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults);
   [[nodiscard]] static int make_bell();
   static void ring(Lane& lane);
   void wait_for_flights();
@@ -187,13 +194,14 @@ class Service {
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it.
   std::array<Letter, 32> letters_{};
-  std::array<os::Message, os::Uffd::most_read> read_{};  // by read_messages
+  std::array<os::Message, os::Uffd::most_read> messages_{};  // that are being read
   Waiting* waiting_ = nullptr;
   std::size_t waiting_count_ = 0;
   bool unserved_ = false;  // some of those could not be served the last time
   std::size_t new_faults_ = 0;  // of those, read since faults were last served
   std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of
   int last_thread_ = 0;  // whose fault was read last
+  std::uint64_t read_ = 0;  // when
   Held* held_ = nullptr;
   std::size_t held_count_ = 0;
   std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins

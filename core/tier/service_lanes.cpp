@@ -12,17 +12,17 @@
 
 namespace nearfar::tier {
 
-/// As many as there are processors. Where there is no memory or no descriptor for one, there are
-/// fewer.
+/// As many as there are processors. Where there was no descriptor for one, or there is no memory,
+/// there are fewer.
 void Service::start_lanes() {
   has_tried_lanes_ = true;
   if (follower_.is_sandboxed(pager_.status_descriptor())) return;
   const std::size_t wanted = std::min(follower_.processors(), lanes_.size());
   for (; started_ < wanted; ++started_) {
     Lane& lane = lanes_[started_];
-    const int bell = make_bell();
-    if (bell < 0) break;
-    lane = {.service = this, .number = started_, .bell = bell, .rests = false, .reads = false};
+    if (lane.bell < 0) break;
+    lane.service = this;
+    lane.number = started_;
     const auto run = [](void* self) {
       auto& own = *static_cast<Lane*>(self);
       own.service->run_lane(own);
@@ -32,7 +32,7 @@ void Service::start_lanes() {
     pager_.runs_in(started_, thread);
     follower_.follows(started_, thread);
   }
-  follower_.has_lanes();
+  follower_.has_lanes(started_);
 }
 
 void Service::run_lane(Lane& lane) {
@@ -51,40 +51,53 @@ void Service::run_lane(Lane& lane) {
   }
 }
 
-/// Serves one fault of those that a lane knows of, when what the kernel tells has been read. False
-/// if there is none; then it may rest.
+/// Serves one fault of those that a lane knows of, or that the kernel tells of. False if there is
+/// none; then it may rest.
 bool Service::work_in(Lane& lane) {
   one_thread_.lock_soon();
   lane.rests = false;
-  wait_for_flights();
-  const bool several = lane.number < follower_.lanes() && !pager_.paused();
-  if (several) static_cast<void>(read_messages(lane.number));
-  finish_discards();
-  const bool early = several && pager_.has_strays() && pager_.bring_strays();
   Waiting waiting{};
-  if (early || !take_waiting(lane.number, waiting)) {
-    lane.rests = !early;
-    lane.reads = several && can_read();
+  if (!find_waiting(lane, waiting)) {
+    const bool again = !lane.rests;
     one_thread_.unlock();
-    if (early) os::call(__NR_sched_yield);  // to whoever's change is under way
-    return early;
+    if (again) os::call(__NR_sched_yield);  // to whoever's change is under way
+    return again;
   }
+  const auto same = [&](const Waiting& other) { return other.lane == lane.number; };
+  const bool last = std::none_of(waiting_, waiting_ + waiting_count_, same);
   const Learnt learnt = learn();
   const bool served = serve_in_lane(waiting);
   if (served) {
-    const auto same = [&](const Waiting& other) { return other.lane == lane.number; };
-    tell_follower(learnt, lane.number, 1, std::none_of(waiting_, waiting_ + waiting_count_, same));
-    pager_.stalled(os::monotonic_ns() - learnt.ns);
+    tell_follower(learnt, lane.number, 1);
+    pager_.stalled(os::monotonic_ns() - waiting.since);
   } else {
     waiting_[waiting_count_++] = waiting;
   }
   one_thread_.unlock();
   if (served) {
     pager_.wake(waiting.at);
+    if (last) follower_.knows_of_no_other(lane.number, waiting.thread);
   } else {
     os::call(__NR_sched_yield);
   }
   return true;
+}
+
+/// What this lane is to serve next. While others copy pages that may be a fault which is known
+/// already; before the kernel is asked for more, and before anything else, those are to be there.
+bool Service::find_waiting(Lane& lane, Waiting& found) {
+  const bool beside = pager_.in_flight().any() && grounding_.load() == 0;
+  if (beside && take_waiting(lane.number, found)) return true;
+  wait_for_flights();
+  const bool several = lane.number < follower_.lanes() && !pager_.paused();
+  if (several) static_cast<void>(read_messages(lane.number));
+  finish_discards();
+  const bool early = several && pager_.has_strays() && pager_.bring_strays();
+  if (!early && take_waiting(lane.number, found)) return true;
+  lane.rests = !early;
+  // Others that are awake hand on what is this one's.
+  lane.reads = several && can_read() && (lane.number == 0 || follower_.keeps_any(lane.number));
+  return false;
 }
 
 /// The first fault that this lane is to serve, and can; it is known no more. Nothing while a fork
@@ -102,8 +115,8 @@ bool Service::take_waiting(std::size_t lane, Waiting& taken) {
   return true;
 }
 
-/// Whether the page is there, and who waits for it is to be woken when the lock has been given
-/// back. The caller has it, before and after.
+/// Whether the page is there; who waits for it is to be woken when the lock has been given back.
+/// The caller has it, before and after.
 bool Service::serve_in_lane(const Waiting& waiting) {
   if (fly(waiting.at, waiting.touch)) return true;
   wait_for_flights();

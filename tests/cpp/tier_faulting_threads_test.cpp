@@ -10,8 +10,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "tier/os/system.h"
 
@@ -125,6 +127,34 @@ TEST_F(FaultingThreads, AreAsManyOnOneProcessorAsOnAnother) {
   threads_.forget_all();
 }
 
+TEST_F(FaultingThreads, AreSpreadAgainWhenThoseOnOneProcessorHaveEnded) {
+  std::array<std::unique_ptr<Sleeper>, 4> sleepers;
+  for (auto& sleeper : sleepers) {
+    sleeper = std::make_unique<Sleeper>();
+    fault(*sleeper);
+  }
+  const std::array<int, 2> both{first_, second_};
+  threads_.keep_on(both);
+  threads_.let_idle_go(0);  // from here on they are counted
+  std::vector<const Sleeper*> left;
+  for (auto& sleeper : sleepers) {
+    if (!is_kept(*sleeper)) {
+      left.push_back(sleeper.get());
+      fault(*sleeper);
+    } else {
+      sleeper.reset();
+    }
+  }
+  ASSERT_EQ(left.size(), 2U);
+  threads_.let_idle_go(1);
+  EXPECT_EQ(threads_.kept().load(), 2U);
+  threads_.keep_on(both);
+  EXPECT_EQ(threads_.kept().load(), 2U);
+  EXPECT_NE(is_kept(*left[0]), is_kept(*left[1]));
+  for (const Sleeper* const sleeper : left) EXPECT_EQ(sleeper->cpus().count(), 1U);
+  threads_.forget_all();
+}
+
 TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
   const Sleeper own;
   const Sleeper later;
@@ -166,6 +196,7 @@ TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHoldsThem) {
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(sleeper));
   threads_.release();
+  std::this_thread::sleep_for(std::chrono::nanoseconds(threads_.first_rest_ns));
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(sleeper));
   threads_.let_all_go();

@@ -24,6 +24,18 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
   if (*real == nullptr) *real = dlsym(RTLD_NEXT, name);
 }
 
+/// The same until that function has returned, when the other of these is called.
+__attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_while(
+    const char* name, void** real) noexcept {
+  nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
+  if (tier != nullptr) tier->service.let_threads_go_until_then();
+  if (*real == nullptr) *real = dlsym(RTLD_NEXT, name);
+}
+__attribute__((used, visibility("hidden"))) void nearfar_keep_threads_again() noexcept {
+  nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
+  if (tier != nullptr) tier->service.keep_threads_again();
+}
+
 /// What the functions below are called, and where they find libc's own.
 struct nearfar_handed_on {  // NOLINT(readability-identifier-naming): the linker's name
   const char* name;
@@ -47,10 +59,8 @@ __attribute__((constructor(101))) void find_all() {
 
 }  // namespace
 
-// Each is jumped through with arguments, stack and return address as they were: some take as many
-// arguments as there are, and vfork comes back twice.
 // clang-format off: it would run the lines of the assembly together
-#define NEARFAR_LETS_GO(name)                            \
+#define NEARFAR_BEFORE(name, let_go, then)               \
   ".globl " #name "\n\t"                                 \
   ".type " #name ", @function\n"                         \
   #name ":\n\t"                                          \
@@ -58,8 +68,8 @@ __attribute__((constructor(101))) void find_all() {
   NEARFAR_KEEPING_ARGUMENTS(                             \
     "lea nearfar_name_of_" #name "(%rip), %rdi\n\t"      \
     "lea nearfar_real_" #name "(%rip), %rsi\n\t"         \
-    "call nearfar_let_threads_go_before\n\t")            \
-  "jmp *nearfar_real_" #name "(%rip)\n\t"                \
+    "call " #let_go "\n\t")                              \
+  then                                                   \
   ".cfi_endproc\n\t"                                     \
   ".size " #name ", .-" #name "\n\t"                     \
   ".pushsection .rodata\n"                               \
@@ -75,20 +85,38 @@ __attribute__((constructor(101))) void find_all() {
   ".quad nearfar_real_" #name "\n\t"                     \
   ".popsection\n\t"
 
+// Jumped through with arguments, stack and return address as they were: some take as many arguments
+// as there are, vfork comes back twice, and some do not for long or at all.
+#define NEARFAR_LETS_GO(name)                            \
+  NEARFAR_BEFORE(name, nearfar_let_threads_go_before,    \
+    "jmp *nearfar_real_" #name "(%rip)\n\t")
+
+// Called with what registers hold: six arguments at most, and one result.
+#define NEARFAR_LETS_GO_MEANWHILE(name)                  \
+  NEARFAR_BEFORE(name, nearfar_let_threads_go_while,     \
+    "sub $8, %rsp\n\t"                                   \
+    ".cfi_adjust_cfa_offset 8\n\t"                       \
+    "call *nearfar_real_" #name "(%rip)\n\t"             \
+    "mov %rax, (%rsp)\n\t"                               \
+    "call nearfar_keep_threads_again\n\t"                \
+    "pop %rax\n\t"                                       \
+    ".cfi_adjust_cfa_offset -8\n\t"                      \
+    "ret\n\t")
+
 asm(".text\n\t"
-    NEARFAR_LETS_GO(sched_getaffinity)
-    NEARFAR_LETS_GO(sched_setaffinity)
-    NEARFAR_LETS_GO(pthread_getaffinity_np)
-    NEARFAR_LETS_GO(pthread_setaffinity_np)
-    NEARFAR_LETS_GO(pthread_create)
-    NEARFAR_LETS_GO(thrd_create)
+    NEARFAR_LETS_GO_MEANWHILE(sched_getaffinity)
+    NEARFAR_LETS_GO_MEANWHILE(sched_setaffinity)
+    NEARFAR_LETS_GO_MEANWHILE(pthread_getaffinity_np)
+    NEARFAR_LETS_GO_MEANWHILE(pthread_setaffinity_np)
+    NEARFAR_LETS_GO_MEANWHILE(pthread_create)
+    NEARFAR_LETS_GO_MEANWHILE(thrd_create)
+    NEARFAR_LETS_GO_MEANWHILE(posix_spawn)
+    NEARFAR_LETS_GO_MEANWHILE(posix_spawnp)
     NEARFAR_LETS_GO(clone)
     NEARFAR_LETS_GO(__clone)
     NEARFAR_LETS_GO(vfork)
     NEARFAR_LETS_GO(__vfork)
     NEARFAR_LETS_GO(_Fork)
-    NEARFAR_LETS_GO(posix_spawn)
-    NEARFAR_LETS_GO(posix_spawnp)
     NEARFAR_LETS_GO(system)
     NEARFAR_LETS_GO(popen)
     NEARFAR_LETS_GO(wordexp)

@@ -63,7 +63,7 @@ void prepare() {
   if (tier == nullptr) return;
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
-  tier->service.let_threads_go_for_fork();  // the child may run where they may
+  tier->service.let_threads_go_until_then();  // the child may run where they may
   signals_before = before;
   agreed = tier->service.ask({.kind = Request::Kind::pause});
   if (agreed) {
@@ -84,7 +84,7 @@ void in_parent() {
   if (tier == nullptr) return;
   tier->space.lock().unlock();
   if (agreed) tier->service.ask({.kind = Request::Kind::resume});
-  tier->service.fork_is_over();
+  tier->service.keep_threads_again();
   finish();
 }
 
