@@ -274,14 +274,11 @@ def judge(results: dict[Case, dict[str, list[Took]]]) -> None:
             took[target.against], target.what
         )
         print_ratio(name, ratio, target.below)
-    crowd = {c.threads: took for c, took in results.items() if c.pattern == "random" and
-             c.threads > 1 and "nearfar" in took}  # fmt: skip
-    if 2 in crowd and 4 in crowd:
-        ratio = median(crowd[4]["nearfar"], "wall") / median(crowd[2]["nearfar"], "wall")
-        missed = "" if ratio <= 1 else "  missed"
-        print(
-            f"{'random: wall of nearfar with 4 threads / with 2':70} {ratio:8.3f} {1:8.3f}{missed}"
-        )
+    crowd = {c.threads: took for c, took in results.items() if c.pattern == "random"}
+    for ours in OURS:
+        if all(ours in crowd.get(threads, ()) for threads in (2, 4)):
+            ratio = median(crowd[4][ours], "wall") / median(crowd[2][ours], "wall")
+            print_ratio(f"random: wall of {ours} with 4 threads / with 2", ratio, 1.0)
 
 
 def processor() -> str:

@@ -51,8 +51,8 @@ inline constexpr const char* closed_descriptor =
 /// Pages that are copied, or compared, at once at most.
 inline constexpr std::size_t most_at_once = 64;
 
-/// Copies of far pages: of some on their way in, or of some on their way out, never both. The pager
-/// is one thread, and forked children have their own.
+/// Copies of far pages: of some on their way in, or of some on their way out, never both. One
+/// thread at a time is the pager's, and forked children have their own.
 alignas(
     os::page_bytes) inline constinit unsigned char far_copies[most_at_once * os::page_bytes] = {};
 

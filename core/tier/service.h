@@ -117,6 +117,7 @@ class Service {
     bool rests = false;  ///< until it is rung: there was no fault that it could serve when it last
                          ///< had the lock
     bool reads = false;  ///< until then, also until the kernel has something to tell
+    bool asks = false;  ///< what it has to tell is to be read before more faults are served
   };
   /// A change that the kernel has told of while a fork goes on.
   struct Held {
@@ -188,7 +189,7 @@ class Service {
   std::atomic<std::uint32_t> asked_{0};  // somebody has posted a request
   std::uint32_t unasked_ = 0;  // faults that the first lane has served since it looked at others
   std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
-  std::atomic<std::uint32_t> sleepers_{0};  // of these, who sleep meanwhile
+  std::atomic<std::uint32_t> sleepers_{0};  // not 0: some of these sleep meanwhile
   std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed

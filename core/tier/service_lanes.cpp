@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "tier/os/clock.h"
 #include "tier/os/thread.h"
@@ -72,6 +73,7 @@ bool Service::work_in(Lane& lane) {
     pager_.stalled(os::monotonic_ns() - waiting.since);
   } else {
     waiting_[waiting_count_++] = waiting;
+    lane.asks = true;
   }
   one_thread_.unlock();
   if (served) {
@@ -83,11 +85,12 @@ bool Service::work_in(Lane& lane) {
   return true;
 }
 
-/// What this lane is to serve next. While others copy pages that may be a fault which is known
-/// already; before the kernel is asked for more, and before anything else, those are to be there.
+/// What this lane is to serve next. A fault that is known already may be, while others copy pages
+/// and whatever the kernel has to tell: if that is of a change, the page does not come. Before the
+/// kernel is asked, and before anything else, what others copy is to be there.
 bool Service::find_waiting(Lane& lane, Waiting& found) {
-  const bool beside = pager_.in_flight().any() && grounding_.load() == 0;
-  if (beside && take_waiting(lane.number, found)) return true;
+  const bool asks = std::exchange(lane.asks, false) || grounding_.load() != 0;
+  if (!asks && !pager_.has_strays() && take_waiting(lane.number, found)) return true;
   wait_for_flights();
   const bool several = lane.number < follower_.lanes() && !pager_.paused();
   if (several) static_cast<void>(read_messages(lane.number));

@@ -16,9 +16,8 @@ void Service::wait_for_flights() {
     one_thread_.unlock();
     for (int i = 0; i < Lock::looks && count.load(std::memory_order_relaxed) != 0; ++i)
       __builtin_ia32_pause();
-    sleepers_.fetch_add(1);
+    sleepers_.store(1);
     if (const std::uint32_t still = count.load(); still != 0) os::wait(count, still);
-    sleepers_.fetch_sub(1);
     one_thread_.lock_soon();
   }
   grounding_.fetch_sub(1);
@@ -34,7 +33,10 @@ bool Service::fly(os::Place at, os::Touch touch) {
   const bool came = pager_.fly(*flight);
   one_thread_.lock_soon();
   pager_.land(*flight, came);
-  if (sleepers_.load() != 0) os::wake_all(pager_.in_flight().count());
+  if (!pager_.in_flight().any() && sleepers_.load() != 0) {
+    sleepers_.store(0);
+    os::wake_all(pager_.in_flight().count());
+  }
   return came;
 }
 
