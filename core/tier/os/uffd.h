@@ -114,7 +114,8 @@ class Uffd {
 
   /// Writes to these pages wait from now on, where pages can be protected. -errno on failure.
   [[nodiscard]] long protect(Place at, std::size_t length) const noexcept;
-  /// They do not any more, and who waits for them goes on. -EAGAIN while a change has not been read.
+  /// They do not any more, and who waits for them goes on. -EAGAIN while a change has not been
+  /// read.
   long unprotect(Place at, std::size_t length, Waking waking) const noexcept;
 
  private:
