@@ -97,19 +97,15 @@ class Pager {
   /// False if that cannot be done before messages have been read.
   [[nodiscard]] bool fault(os::Place at, os::Touch touch);
   // The same by several threads at once, each for its own fault: pager_flights.cpp.
-  struct Flight {
-    PageNumber page;
-    os::Touch touch;
-    os::Guard guard;
-    const void* contents;
-  };
   /// If all that a fault needs is a copy of a far page, and there is room: the caller is to make
-  /// that, by `fly`, and to `land`. Until it has, nothing else is called but these three, and `fly`
-  /// alone while others are at it. Nobody is woken.
-  [[nodiscard]] std::optional<Flight> take_off(os::Place at, os::Touch touch);
-  /// Whether the page came. If not, it is as before when it has landed, and is left to `fault`.
-  [[nodiscard]] bool fly(const Flight& flight) const;
-  void land(const Flight& flight, bool came);
+  /// that, by `fly`, and then has left. Until all are over and have landed, nothing else is called
+  /// but these three, and `fly` alone while others are at it. Null otherwise.
+  [[nodiscard]] Flight* take_off(os::Place at, os::Touch touch);
+  /// Whether the page came. Nobody is woken. If not, it is as before when it has landed, and is
+  /// left to `fault`.
+  [[nodiscard]] bool fly(Flight& flight) const { return uffd_.run(flight.copy); }
+  /// Takes down what has become of those that are over, whosever they are.
+  void land_all();
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
 
   /// From now on who waits is not woken by each page as it comes, but all at once by `wake_all`.
@@ -261,6 +257,7 @@ class Pager {
   void bring_back(os::Place begin, os::Place end, std::uint64_t free);
   [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
   void arrived(PageNumber page, bool touched = true);
+  void land(const Flight& flight);
   [[nodiscard]] bool settle(PageNumber page, os::Touch touch);
   void go_on(os::Place at, os::Touch touch) const;
   bool take_back(PageNumber page);

@@ -2,43 +2,44 @@
 // of a fault is the kernel's: a new page, and the copy. A thread that serves its own fault need not
 // keep others from the pager for that, if nothing else is done for the fault and nothing else
 // happens meanwhile. So until the last of them has landed, others only take off and land: no page
-// leaves, nothing the kernel tells is read, nobody's request is followed.
+// leaves, nothing the kernel tells is read, nobody's request is followed. Whoever is the pager's
+// one thread next lands those that the kernel says are over: who has copied may be preempted just
+// then.
 
 #include "tier/orders.h"
 #include "tier/pager.h"
 
 namespace nearfar::tier {
 
-std::optional<Pager::Flight> Pager::take_off(os::Place at, os::Touch touch) {
+Flight* Pager::take_off(os::Place at, os::Touch touch) {
   at = at / os::page_bytes * os::page_bytes;
-  if (paused() || !is_ours(at) || !far_.mapped() || is_sample_due()) return {};
+  if (paused() || !is_ours(at) || !far_.mapped() || is_sample_due()) return nullptr;
   const Orders& orders = orders_of(control_);
-  if (orders.latency_ps != 0 || orders.transfer_ps != 0) return {};
+  if (orders.latency_ps != 0 || orders.transfer_ps != 0) return nullptr;
   const PageNumber page = number(at);
-  if (table_.state(page) != State::far || !table_[page].stored() || windows_.hold(page)) return {};
+  if (table_.state(page) != State::far || !table_[page].stored() || windows_.hold(page))
+    return nullptr;
   const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
-  if (run.stream != Streams::most) return {};  // others come with it
-  if (!in_flight_.add(page)) return {};
+  if (run.stream != Streams::most) return nullptr;  // others come with it
+  Flight* const flight = in_flight_.add(page);
+  if (flight == nullptr) return nullptr;
   if (!budget_.try_charge(1)) {
-    in_flight_.remove(page);
-    return {};
+    in_flight_.give_up(*flight);
+    return nullptr;
   }
   table_.prefetch_for_policy(page);
-  return Flight{.page = page,
-                .touch = touch,
-                .guard = guard_for(page, touch),
-                .contents = far_.at(table_[page].slot())};
+  flight->touch = touch;
+  flight->guard = guard_for(page, touch);
+  flight->copy = {place(page), far_.at(table_[page].slot()), flight->guard};
+  return flight;
 }
 
-bool Pager::fly(const Flight& flight) const {
-  constexpr auto later = os::Waking::later;
-  return uffd_.copy(place(flight.page), flight.contents, os::page_bytes, later, flight.guard)
-             .bytes != 0;
+void Pager::land_all() {
+  in_flight_.land([this](const Flight& flight) { land(flight); });
 }
 
-void Pager::land(const Flight& flight, bool came) {
-  in_flight_.remove(flight.page);
-  if (!came) {
+void Pager::land(const Flight& flight) {
+  if (!flight.copy.has_come()) {
     budget_.release(1);
     return;
   }

@@ -190,6 +190,7 @@ class Service {
   std::uint32_t unasked_ = 0;  // faults that the first lane has served since it looked at others
   std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
   std::atomic<std::uint32_t> sleepers_{0};  // not 0: some of these sleep meanwhile
+  std::atomic<std::uint32_t> left_{0};  // times that somebody has left a flight while they did
   std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed

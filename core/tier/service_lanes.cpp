@@ -57,6 +57,7 @@ void Service::run_lane(Lane& lane) {
 bool Service::work_in(Lane& lane) {
   one_thread_.lock_soon();
   lane.rests = false;
+  pager_.land_all();
   Waiting waiting{};
   if (!find_waiting(lane, waiting)) {
     const bool again = !lane.rests;
@@ -67,21 +68,22 @@ bool Service::work_in(Lane& lane) {
   const auto same = [&](const Waiting& other) { return other.lane == lane.number; };
   const bool last = std::none_of(waiting_, waiting_ + waiting_count_, same);
   const Learnt learnt = learn();
-  const bool served = serve_in_lane(waiting);
-  if (served) {
-    tell_follower(learnt, lane.number, 1);
-    pager_.stalled(os::monotonic_ns() - waiting.since);
-  } else {
-    waiting_[waiting_count_++] = waiting;
-    lane.asks = true;
+  tell_follower(learnt, lane.number, 1);
+  if (!fly(waiting.at, waiting.touch)) {
+    const bool served = serve_in_lane(waiting);
+    if (!served) {
+      waiting_[waiting_count_++] = waiting;
+      lane.asks = true;
+    }
+    one_thread_.unlock();
+    if (!served) {
+      os::call(__NR_sched_yield);
+      return true;
+    }
   }
-  one_thread_.unlock();
-  if (served) {
-    pager_.wake(waiting.at);
-    if (last) follower_.knows_of_no_other(lane.number, waiting.thread);
-  } else {
-    os::call(__NR_sched_yield);
-  }
+  pager_.stalled(os::monotonic_ns() - waiting.since);
+  pager_.wake(waiting.at);
+  if (last) follower_.knows_of_no_other(lane.number, waiting.thread);
   return true;
 }
 
@@ -118,10 +120,10 @@ bool Service::take_waiting(std::size_t lane, Waiting& taken) {
   return true;
 }
 
-/// Whether the page is there; who waits for it is to be woken when the lock has been given back.
-/// The caller has it, before and after.
+/// Serves a fault for which more is to be done, and others are to wait. Whether the page is there;
+/// who waits for it is to be woken when the lock has been given back. The caller has it, before and
+/// after.
 bool Service::serve_in_lane(const Waiting& waiting) {
-  if (fly(waiting.at, waiting.touch)) return true;
   wait_for_flights();
   if (pager_.paused() || pager_.has_strays()) return false;
   if (pager_.budget().free() == 0) make_room();

@@ -1,7 +1,5 @@
 // Faults that the threads which have them serve in the handlers of their signals.
 
-#include <optional>
-
 #include "tier/os/clock.h"
 #include "tier/service.h"
 
@@ -9,34 +7,38 @@ namespace nearfar::tier {
 
 /// Lets those land that have the lock to get for it. The caller has it, before and after.
 void Service::wait_for_flights() {
-  std::atomic<std::uint32_t>& count = pager_.in_flight().count();
-  if (count.load() == 0) return;
+  const InFlight& flights = pager_.in_flight();
+  pager_.land_all();
+  if (!flights.any()) return;
+  constexpr std::uint64_t longest_ns = 1'000'000;  // who is over may not get to run to say so
   grounding_.fetch_add(1);
-  while (count.load() != 0) {
+  while (flights.any()) {
     one_thread_.unlock();
-    for (int i = 0; i < Lock::looks && count.load(std::memory_order_relaxed) != 0; ++i)
-      __builtin_ia32_pause();
+    for (int i = 0; i < Lock::looks && flights.any_aloft(); ++i) __builtin_ia32_pause();
+    const std::uint32_t seen = left_.load();
     sleepers_.store(1);
-    if (const std::uint32_t still = count.load(); still != 0) os::wait(count, still);
+    if (flights.any_aloft()) os::wait_for(left_, seen, longest_ns);
     one_thread_.lock_soon();
+    pager_.land_all();
   }
   grounding_.fetch_sub(1);
 }
 
-/// Serves a fault of this thread beside others. False if it is not of that kind, or has changed
-/// meanwhile. The caller has the lock, before and after.
+/// Serves a fault beside others. The caller has the lock before, and not any more if that has been
+/// done. False if the fault is not of that kind, or something has changed meanwhile.
 bool Service::fly(os::Place at, os::Touch touch) {
   if (grounding_.load() != 0 || pager_.has_strays() || is_held(at)) return false;
-  const std::optional<Pager::Flight> flight = pager_.take_off(at, touch);
-  if (!flight) return false;
+  Flight* const flight = pager_.take_off(at, touch);
+  if (flight == nullptr) return false;
   one_thread_.unlock();
   const bool came = pager_.fly(*flight);
-  one_thread_.lock_soon();
-  pager_.land(*flight, came);
-  if (!pager_.in_flight().any() && sleepers_.load() != 0) {
+  flight->left.store(true);
+  if (sleepers_.load() != 0) {
     sleepers_.store(0);
-    os::wake_all(pager_.in_flight().count());
+    left_.fetch_add(1);
+    os::wake_all(left_);
   }
+  if (!came) one_thread_.lock_soon();
   return came;
 }
 
@@ -54,6 +56,7 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   constexpr std::uint32_t remembered = 1024;
   const std::uint64_t begun = os::monotonic_ns();
   one_thread_.lock_soon();
+  pager_.land_all();
   if (pager_.in_flight().any()) {
     crowd_ = remembered;
   } else if (crowd_ != 0) {
@@ -61,7 +64,6 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   }
   finish_discards();
   if (fly(at, touch)) {
-    one_thread_.unlock();
     pager_.stalled(os::monotonic_ns() - begun);
     return true;
   }

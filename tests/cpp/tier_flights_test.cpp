@@ -4,6 +4,7 @@
 
 #include <array>
 #include <thread>
+#include <vector>
 
 #include "tier/in_flight.h"
 #include "tier/lock.h"
@@ -11,35 +12,74 @@
 namespace nearfar::tier {
 namespace {
 
+/// Where there is no userfaultfd, no page comes.
+void be_over(Flight& flight) {
+  EXPECT_FALSE(flight.copy.is_over());
+  EXPECT_FALSE(os::Uffd().run(flight.copy));
+  EXPECT_TRUE(flight.copy.is_over());
+  EXPECT_FALSE(flight.copy.has_come());
+}
+
 TEST(InFlight, HasEachPageOnce) {
   InFlight flights;
-  EXPECT_TRUE(flights.add(7));
-  EXPECT_TRUE(flights.add(0));
-  EXPECT_FALSE(flights.add(7));
-  EXPECT_EQ(flights.count(), 2U);
-  flights.remove(7);
-  EXPECT_FALSE(flights.add(0));
-  EXPECT_TRUE(flights.add(7));
-  flights.remove(0);
-  flights.remove(7);
+  Flight* const seventh = flights.add(7);
+  ASSERT_NE(seventh, nullptr);
+  ASSERT_NE(flights.add(0), nullptr);
+  EXPECT_EQ(flights.add(7), nullptr);
+  flights.give_up(*seventh);
+  EXPECT_EQ(flights.add(0), nullptr);
+  EXPECT_NE(flights.add(7), nullptr);
+}
+
+TEST(InFlight, LandsThoseThatAreOver) {
+  InFlight flights;
+  std::array<Flight*, 3> all{};
+  for (PageNumber page = 0; page < all.size(); ++page) {
+    all[page] = flights.add(page);
+    ASSERT_NE(all[page], nullptr);
+  }
+  std::vector<PageNumber> landed;
+  const auto land = [&] {
+    flights.land([&](const Flight& flight) { landed.push_back(flight.page); });
+  };
+  land();
+  EXPECT_TRUE(landed.empty());
+  be_over(*all[2]);
+  be_over(*all[0]);
+  land();
+  land();
+  EXPECT_EQ(landed, (std::vector<PageNumber>{0, 2}));
+  EXPECT_TRUE(flights.any_aloft());
+  be_over(*all[1]);
+  EXPECT_FALSE(flights.any_aloft());
+  EXPECT_TRUE(flights.any());
+  land();
   EXPECT_FALSE(flights.any());
 }
 
-TEST(InFlight, TakesNoMoreThanItHasRoomFor) {
+TEST(InFlight, KeepsThePlaceOfOneThatHasNotBeenLeft) {
   InFlight flights;
-  for (PageNumber page = 0; page < InFlight::most; ++page) EXPECT_TRUE(flights.add(page));
-  EXPECT_FALSE(flights.add(InFlight::most));
-  flights.remove(InFlight::most / 2);
-  EXPECT_TRUE(flights.add(InFlight::most));
-  EXPECT_FALSE(flights.add(InFlight::most - 1));
+  std::array<Flight*, InFlight::most> all{};
+  for (PageNumber page = 0; page < InFlight::most; ++page) {
+    all[page] = flights.add(page);
+    ASSERT_NE(all[page], nullptr);
+  }
+  EXPECT_EQ(flights.add(InFlight::most), nullptr);
+  Flight& one = *all[InFlight::most / 2];
+  be_over(one);
+  flights.land([](const Flight&) {});
+  EXPECT_EQ(flights.add(InFlight::most), nullptr);
+  one.left.store(true);
+  EXPECT_EQ(flights.add(InFlight::most), &one);
+  EXPECT_EQ(flights.add(InFlight::most - 1), nullptr);
 }
 
 TEST(InFlight, HasNoneInAChild) {
   InFlight flights;
-  EXPECT_TRUE(flights.add(1));
+  for (PageNumber page = 0; page < InFlight::most; ++page) ASSERT_NE(flights.add(page), nullptr);
   flights.clear();
   EXPECT_FALSE(flights.any());
-  EXPECT_TRUE(flights.add(1));
+  for (PageNumber page = 0; page < InFlight::most; ++page) EXPECT_NE(flights.add(page), nullptr);
 }
 
 TEST(Lock, LetsOneInAtATime) {

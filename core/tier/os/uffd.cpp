@@ -142,6 +142,20 @@ Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking,
   return {0, unless_changing(request.copy < 0 ? request.copy : result)};
 }
 
+Copy::Copy(Place to, const void* from, Guard guard) noexcept {
+  request_.dst = to;
+  request_.src = place(from);
+  request_.len = page_bytes;
+  request_.mode = UFFDIO_COPY_MODE_DONTWAKE | (guard == Guard::on ? UFFDIO_COPY_MODE_WP : 0);
+}
+
+bool Uffd::run(Copy& copy) const noexcept {
+  const long error = control(descriptor_, UFFDIO_COPY, &copy.request_);
+  // Where it refuses at once, the kernel leaves the result alone.
+  if (error != 0) __atomic_store_n(&copy.request_.copy, error, __ATOMIC_RELEASE);
+  return error == 0;
+}
+
 Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const noexcept {
   if (!moves_) return {0, -EOPNOTSUPP};
   const std::uint64_t mode = waking == Waking::later ? move_silently : 0;

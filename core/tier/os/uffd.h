@@ -64,6 +64,25 @@ inline constexpr const char* copying_risks =
     "nearfar tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
     "(O_DIRECT, buffers registered with io_uring)\n";
 
+/// Filling one page with a copy, of which any thread may look whether it is over: the kernel says
+/// so before the thread that fills it goes on, which may not get to run for a while.
+class Copy {
+ public:
+  Copy() = default;
+  /// A guard only where pages can be protected.
+  Copy(Place to, const void* from, Guard guard) noexcept;
+  [[nodiscard]] bool is_over() const noexcept { return result() != 0; }
+  /// The page is there.
+  [[nodiscard]] bool has_come() const noexcept { return result() > 0; }
+
+ private:
+  friend class Uffd;
+  [[nodiscard]] std::int64_t result() const noexcept {
+    return __atomic_load_n(&request_.copy, __ATOMIC_ACQUIRE);
+  }
+  uffdio_copy request_{};  // of which `copy` is 0, then bytes or -errno
+};
+
 /// A userfaultfd: touches of pages that are missing in registered memory wait until whoever reads
 /// the messages has filled them.
 ///
@@ -105,6 +124,8 @@ class Uffd {
   /// Fills missing pages with a copy. A guard only where pages can be protected.
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later, Guard guard = Guard::off) const noexcept;
+  /// Fills the page; nobody is woken. Whether it has come.
+  bool run(Copy& copy) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not
   /// protected any more, but for what is swapped out. If there is a page at `to`, it counts as
   /// moved, and the error is -EEXIST. -EOPNOTSUPP where pages leave by being copied.
