@@ -18,7 +18,8 @@ void Follower::start(int faults, Wanted wanted) {
   since_look_ = 0;
   so_far_ = 0;
   alone_ = 0;
-  alone_thread_ = 0;
+  is_another_ = false;
+  last_thread_ = 0;
   times_ = 0;
   others_ = 0;
   last_learnt_ = 0;
@@ -50,6 +51,12 @@ void Follower::start(int faults, Wanted wanted) {
 std::size_t Follower::faulted(int thread, std::size_t reader) {
   std::size_t lane = reader;
   if (state_.load(std::memory_order_relaxed) == able) {
+    ++times_;
+    if (thread != last_thread_) {
+      ++others_;
+      is_another_ = true;
+      last_thread_ = thread;
+    }
     news_ = std::max(news_, faulting_.faulted(thread));
     const std::size_t kept = faulting_.last_kept();
     if (kept < lanes()) lane = kept;
@@ -74,10 +81,9 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
     placement_.moves();
     return kept_on_.load() != 0;
   }
-  alone_ = thread == alone_thread_ ? alone_ + 1 : 0;
-  if (thread != alone_thread_) ++others_;
-  alone_thread_ = thread;
-  if (++times_ == looked_at) {
+  alone_ = is_another_ ? 0 : alone_ + 1;
+  is_another_ = false;
+  if (times_ >= looked_at) {
     placement_.several(others_ >= several_if, now);
     times_ = 0;
     others_ = 0;

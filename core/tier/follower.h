@@ -115,8 +115,8 @@ class Follower {
   static constexpr std::uint64_t faults_before = 32;  ///< the usher first has something to do
   static constexpr std::size_t faults_between_looks = 1024;
   static constexpr std::size_t alone_for = 128;  ///< times in a row that only one thread faults
-  static constexpr std::size_t looked_at = 128;  ///< times that faults are learnt of
-  static constexpr std::size_t several_if = 16;  ///< of these, by another than the time before
+  static constexpr std::size_t looked_at = 128;  ///< faults
+  static constexpr std::size_t several_if = 16;  ///< of these, by another than the one before
   static constexpr int preferred_by = 2;  ///< steps of niceness
   static constexpr std::uint64_t tick_ns = 20'000'000;
   static constexpr std::uint64_t first_look_ns = 5'000'000;  ///< after it has been put behind
@@ -146,12 +146,13 @@ class Follower {
   Placement placement_;
   std::size_t since_look_ = 0;
   std::uint64_t so_far_ = 0;  // faults, before the usher is told of any
-  std::size_t times_ = 0;  // that faults were learnt of, in this look
-  std::size_t others_ = 0;  // of these, by another thread than the time before
+  std::size_t times_ = 0;  // that somebody has faulted, in this look
+  std::size_t others_ = 0;  // of these, another thread than the time before
+  int last_thread_ = 0;
+  bool is_another_ = false;  // some of those that have faulted since faults were last learnt of
   std::uint64_t last_learnt_ = 0;  // that faults were
   std::uint64_t trusted_until_ = 0;  // who faults to run where it did
-  std::size_t alone_ = 0;  // times in a row that faults were learnt of, by this thread:
-  int alone_thread_ = 0;
+  std::size_t alone_ = 0;  // times in a row that faults were learnt of, all by one thread
   FaultingThreads::News news_ = FaultingThreads::News::none;  // of those that fault
   Where wanted_ = Where::anywhere;
 

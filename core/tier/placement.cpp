@@ -195,8 +195,7 @@ void Placement::settle(std::uint64_t now) {
     const Served& took = took_[index(way)];
     if (took.pages == 0) return std::numeric_limits<double>::max();
     const double cost = took.costs(by_run);
-    const bool on_others = way == Where::anywhere || way == Where::each;
-    return on_others ? cost + cost / another_costs : cost;
+    return way == Where::anywhere ? cost + cost / another_costs : cost;
   };
   auto found = Where::anywhere;
   for (const Where way : {Where::beside, Where::behind, Where::each})
@@ -212,7 +211,8 @@ void Placement::settle(std::uint64_t now) {
   expected_ns_ = best.pages == 0 ? 0 : best.page_ns();
   settled_ = now;
   const std::uint64_t worth = std::max(lost * loss_is_worth, soonest_ns);
-  next_trial_ = now + std::min(worth * confidence_, latest_ns);
+  const std::uint64_t latest = confidence_ > 1 ? latest_ns : latest_if_unconfirmed_ns;
+  next_trial_ = now + std::min(worth * confidence_, latest);
   try_when_back(now);
 }
 

@@ -39,13 +39,13 @@ enum class Wanted : std::uint32_t { best, anywhere, beside, behind, each };
 /// comes first, so that others which are slower than that are given up soon. What the trial has
 /// lost by the slower ways sets when the next one comes, and each that finds the same as the one
 /// before doubles that: trying costs little however bad the other ways are. Where pages suddenly
-/// take many times what they took in the trial, and go on to, another comes at once; after a trial
-/// that no other has confirmed twice as long is enough, and soon: who faults beside the pager's
-/// thread may stay there for a while before the scheduler sends it away at each wake. Behind
-/// whoever faults on each of several processors is tried where several threads fault; all ways are
-/// tried for longer then. A trial in which the program began or ceased to run for long between
-/// faults tells nothing; soon there is another. Where it is told where to serve them, nothing is
-/// tried, and it is back there soon after it has starved.
+/// take many times what they took in the trial, and go on to, another comes at once; what no other
+/// trial has confirmed stands for a moment only, and twice as long is enough, and soon: who faults
+/// beside the pager's thread may stay there for a while before the scheduler sends it away at each
+/// wake. Behind whoever faults on each of several processors is tried where several threads fault;
+/// all ways are tried for longer then. A trial in which the program began or ceased to run for long
+/// between faults tells nothing; soon there is another. Where it is told where to serve them,
+/// nothing is tried, and it is back there soon after it has starved.
 class Placement {
  public:
   explicit Placement(Wanted wanted = Wanted::best);
@@ -100,7 +100,7 @@ class Placement {
   static constexpr std::uint64_t suspicious_if_unconfirmed = 2;
   static constexpr std::size_t often_enough = 4;
   /// What of a fault's time serving it on another processor must gain, as that is then not there
-  /// for others: an eighth.
+  /// for others: an eighth. Several threads that fault would have several without a pager, too.
   static constexpr std::uint64_t another_costs = 8;
   static constexpr std::uint64_t loss_is_worth = 50;  ///< times it, until the next: 2 %
   static constexpr std::uint64_t most_confidence = 32;
@@ -108,6 +108,7 @@ class Placement {
   /// If unconfirmed and suspicious; twice as long after each, until one confirms another.
   static constexpr std::uint64_t soonest_if_unconfirmed_ns = 10'000'000;
   static constexpr std::uint64_t latest_ns = 10'000'000'000;
+  static constexpr std::uint64_t latest_if_unconfirmed_ns = 400'000'000;
   /// Who starves for once, as a host gave the processor to somebody else, is out for so long; who
   /// starves again within as long after that, for twice what it was out for before.
   static constexpr std::uint64_t first_out_ns = 200'000'000;

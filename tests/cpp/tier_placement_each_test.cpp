@@ -17,7 +17,7 @@ TEST(TierPlacement, SeveralThreadsAreServedOnEachOfTheirProcessorsWhereThatIsFas
   program.several(true);
   program.faults(Placement::faults_before + trial_of_several);
   EXPECT_EQ(program.where(), Where::each);
-  Program slower({30'000, 15'000, 10'000, 9'500});  // by less than those processors are worth
+  Program slower({30'000, 15'000, 10'000, 10'500});
   slower.several(true);
   slower.faults(Placement::faults_before + trial_of_several);
   EXPECT_EQ(slower.where(), Where::behind);
