@@ -1,0 +1,171 @@
+// What threads of the program want of the pager: requests by letters, and discards, which they do
+// themselves.
+
+#include <algorithm>
+
+#include "tier/service.h"
+
+namespace nearfar::tier {
+
+Service::Letter& Service::take_letter() {
+  for (std::size_t i = 0;; i = (i + 1) % letters_.size()) {
+    std::uint32_t free = empty;
+    if (letters_[i].phase.compare_exchange_strong(free, writing)) return letters_[i];
+    if (i + 1 == letters_.size()) {
+      ring();  // discards that are over have letters until they are looked at
+      os::call(__NR_sched_yield);
+    }
+  }
+}
+
+bool Service::ask(const Request& request) {
+  // A handler that forks would have a child that waits for a letter which nobody reads.
+  const os::SignalsBlocked blocked;
+  Letter& letter = take_letter();
+  letter.request = request;
+  letter.phase.store(posted);
+  asked_.store(1);
+  const bool counts = request.kind != Request::Kind::pause;  // that waits for others, not for us
+  if (counts) follower_.asked();
+  ring();
+  while (letter.phase.load() == posted) os::wait(letter.phase, posted);
+  if (counts) follower_.answered();
+  const bool done = letter.done;
+  letter.phase.store(empty);
+  let_pager_go_on();
+  return done;
+}
+
+/// Where the pager's threads run behind the program's, one that wakes this thread while it has the
+/// lock does not run again before this thread waits: so that waits for the lock.
+void Service::let_pager_go_on() {
+  if (follower_.lanes() == 1) return;
+  one_thread_.lock();
+  one_thread_.unlock();
+}
+
+long Service::discard(os::Place begin, os::Place end) {
+  if (!pager_.uffd().moves())
+    return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
+  const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
+  while (paused_.load() != 0) os::wait(paused_, 1);
+  Letter& letter = take_letter();
+  letter.request = {.begin = begin, .end = end};
+  letter.phase.store(discarding);
+  const long error = os::advise(begin, end - begin, MADV_DONTNEED);
+  letter.phase.store(over);
+  if (pause_waits_.load()) ring();
+  let_pager_go_on();
+  return error;
+}
+
+/// What a discard has dropped is charged no more when it is over.
+void Service::finish_discards() {
+  for (Letter& letter : letters_) {
+    if (letter.phase.load() != over) continue;
+    pager_.gone(letter.charged);
+    letter.charged = 0;
+    letter.phase.store(empty);
+  }
+}
+
+/// The discard by which a change is made; null if the program has made it past this library.
+Service::Letter* Service::discard_of(const os::Message& change) {
+  if (change.kind != os::Message::Kind::removed) return nullptr;
+  for (Letter& letter : letters_) {
+    const std::uint32_t phase = letter.phase.load();
+    if ((phase == discarding || phase == over) && letter.request.begin <= change.begin &&
+        change.end <= letter.request.end)
+      return &letter;
+  }
+  return nullptr;
+}
+
+bool Service::discards_charged() {
+  return std::any_of(letters_.begin(), letters_.end(),
+                     [](const Letter& letter) { return letter.charged != 0; });
+}
+
+bool Service::serve_requests() {
+  bool any = false;
+  for (Letter& letter : letters_) {
+    if (letter.phase.load() != posted) continue;
+    // While the state of pages must not change, only the fork itself goes on.
+    if (pager_.paused() && letter.request.kind != Request::Kind::resume) continue;
+    const Answer answer = serve(letter.request);
+    if (answer == Answer::later) {
+      any = any || letter.request.kind != Request::Kind::pause;  // who that waits for rings
+      continue;
+    }
+    letter.done = answer == Answer::yes;
+    letter.phase.store(writing);  // done: whoever asked puts the letter back
+    os::wake_all(letter.phase);
+    any = true;
+  }
+  return any;
+}
+
+/// A child is charged what its parent is, so nothing may be charged that is not there any more.
+Service::Answer Service::pause() {
+  paused_.store(1);
+  pause_waits_.store(true);
+  finish_discards();
+  if (discards_charged()) return Answer::later;
+  pause_waits_.store(false);
+  if (pager_.pause()) return Answer::yes;
+  let_discard();
+  return Answer::no;
+}
+
+void Service::let_discard() {
+  paused_.store(0);
+  os::wake_all(paused_);
+}
+
+Service::Answer Service::serve(const Request& request) {
+  const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
+  switch (request.kind) {
+    case Request::Kind::move:
+      return pager_.move(request.begin, request.end, request.length);
+    case Request::Kind::cover:
+      ++changes_;
+      return said(pager_.cover(request.begin, request.end));
+    case Request::Kind::uncover:
+      ++changes_;
+      pager_.uncover(request.begin, request.end);
+      break;
+    case Request::Kind::discard:
+      return said(pager_.discard(request.begin, request.end));
+    case Request::Kind::agree_to_fork:
+      return said(pager_.agree_to_fork());
+    case Request::Kind::pause:
+      return pause();
+    case Request::Kind::resume:
+      pager_.resume();
+      follow_held();
+      let_discard();
+      for (Lane& lane : lanes_)
+        if (lane.rests) ring(lane);  // one thread has served all, but perhaps not those
+      break;
+    case Request::Kind::sample:
+      pager_.sample();
+      break;
+    case Request::Kind::will_need:
+      pager_.will_need(request.begin, request.end);
+      break;
+    case Request::Kind::cold:
+      pager_.cold(request.begin, request.end);
+      break;
+    case Request::Kind::keep_near:
+      return said(pager_.keep_near(request.begin, request.end));
+    case Request::Kind::may_leave:
+      pager_.may_leave(request.begin, request.end);
+      break;
+    case Request::Kind::be_sandboxed:
+      follower_.stop();
+      break;
+  }
+  return Answer::yes;
+}
+
+}  // namespace nearfar::tier
