@@ -16,8 +16,8 @@ namespace nearfar::tier {
 /// While it is behind them, those that fault are kept on that processor, too (faulting_threads.h).
 ///
 /// Where it is told to be behind them on *each* of several processors, there is a thread of the
-/// pager's for each, a *lane*, which serves those that are kept on the same processor. All lanes
-/// read what the kernel tells of faults, and hand on to another what is that one's.
+/// pager's for each, a *lane*, which serves those that are kept on the same processor. The first,
+/// and those that have any, hear what the kernel tells of faults, and hand on what is another's.
 ///
 /// Two threads are at work. The pager's finds out where it had better be, and says so. Another one,
 /// the *usher*, puts it there: nobody else does, so that what one has done the other cannot undo,
