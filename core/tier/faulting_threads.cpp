@@ -73,13 +73,7 @@ void FaultingThreads::keep_on(std::span<const int> cpus) {
     const int thread = known_[i].thread.load(std::memory_order_acquire);
     const bool often_enough = known_[i].faults.load(std::memory_order_relaxed) >= often;
     if (thread == 0 || !often_enough || threads_[i].thread != 0) continue;
-    const os::Cpus may = os::cpus_of(thread);
-    std::size_t at = nowhere;
-    for (std::size_t j = 0; j < cpus.size(); ++j)
-      if (may.has(cpus[j]) && (at == nowhere || counts[j] < counts[at])) at = j;
-    if (!keep(i, thread, cpus[at == nowhere ? 0 : at])) continue;
-    known_[i].kept_at.store(static_cast<std::uint32_t>(at) + 1);
-    ++counts[at];
+    keep(i, thread, cpus, counts);
   }
 }
 
@@ -96,26 +90,31 @@ void FaultingThreads::even_out(std::span<const int> cpus, std::span<std::size_t>
   }
 }
 
-/// Who asks to be let go looks whether anybody is kept only then, and here it is the other way
-/// round: one of the two sees the other.
-bool FaultingThreads::keep(std::size_t i, int thread, int cpu) {
+/// Keeps it where fewest are of those that it may run on. Who asks to be let go looks whether
+/// anybody is kept only then, and here it is the other way round: one of the two sees the other.
+void FaultingThreads::keep(std::size_t i, int thread, std::span<const int> cpus,
+                           std::span<std::size_t> counts) {
   if (!is_ours(thread)) {
     known_[i].thread.store(0);
-    return false;
+    return;
   }
   Kept& kept = threads_[i];
   kept_.fetch_add(1);
   kept.before = os::cpus_of(thread);
-  const bool may = kept.before.count() > 1 && kept.before.has(cpu);
-  if (may && !is_held() && os::run_on(thread, os::Cpus::only(cpu))) {
+  std::size_t at = nowhere;
+  for (std::size_t j = 0; j < cpus.size(); ++j)
+    if (kept.before.has(cpus[j]) && (at == nowhere || counts[j] < counts[at])) at = j;
+  const bool may = kept.before.count() > 1 && at != nowhere;
+  if (may && !is_held() && os::run_on(thread, os::Cpus::only(cpus[at]))) {
     kept.thread = thread;
-    kept.cpu = cpu;
+    kept.cpu = cpus[at];
     kept.faults = known_[i].faults.load(std::memory_order_relaxed);
-    return true;
+    known_[i].kept_at.store(static_cast<std::uint32_t>(at) + 1);
+    ++counts[at];
+    return;
   }
   kept_.fetch_sub(1);
   os::wake_all(kept_);
-  return false;
 }
 
 /// But for a thread that somebody else has put elsewhere, or that has ended.

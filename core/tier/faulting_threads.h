@@ -92,7 +92,7 @@ class FaultingThreads {
   };
 
   [[nodiscard]] News news_of(int thread);
-  [[nodiscard]] bool keep(std::size_t i, int thread, int cpu);
+  void keep(std::size_t i, int thread, std::span<const int> cpus, std::span<std::size_t> counts);
   void let_go(std::size_t i);
   void even_out(std::span<const int> cpus, std::span<std::size_t> counts);
   [[nodiscard]] bool is_ours(int thread) const;

@@ -50,12 +50,13 @@ void Follower::start(int faults, Wanted wanted) {
 
 std::size_t Follower::faulted(int thread, std::size_t reader) {
   std::size_t lane = reader;
+  const bool another = thread != last_thread_;
+  last_thread_ = thread;
   if (state_.load(std::memory_order_relaxed) == able) {
     ++times_;
-    if (thread != last_thread_) {
+    if (another) {
       ++others_;
       is_another_ = true;
-      last_thread_ = thread;
     }
     news_ = std::max(news_, faulting_.faulted(thread));
     const std::size_t kept = faulting_.last_kept();
@@ -65,7 +66,7 @@ std::size_t Follower::faulted(int thread, std::size_t reader) {
   return lane;
 }
 
-bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread) {
+bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
   last_learnt_ = now;
   if (state_.load(std::memory_order_acquire) != able) {
     const std::uint64_t before = so_far_;
@@ -90,7 +91,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
   }
   const bool tries = placement_.tries();
   const bool knows_run = tries ? alone_ >= alone_for : placement_.is_new() && alone_ > 0;
-  const std::uint64_t ran = knows_run ? os::run_ns(thread) : 0;
+  const std::uint64_t ran = knows_run ? os::run_ns(last_thread_) : 0;
   const Where where = placement_.learnt(now, ran, faults, ahead);
   const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
@@ -103,7 +104,7 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, 
     wanted_ = where;
     rests_.store(false);
     where_.store(where);
-    thread_.store(thread);
+    thread_.store(last_thread_);
     ring();
   }
   return kept_on_.load(std::memory_order_relaxed) != 0;

@@ -50,7 +50,7 @@ class Follower {
   void follows(std::size_t lane, int thread) { lanes_[lane].thread.store(thread); }
   /// Whether there are to be several, as many as `processors`; and that there are so many.
   [[nodiscard]] bool wants_lanes() const {
-    return state_.load(std::memory_order_relaxed) == able && placement_.considers_each();
+    return state_.load(std::memory_order_acquire) == able && placement_.considers_each();
   }
   [[nodiscard]] std::size_t processors() const { return processors_; }
   /// Whether the process has been forbidden system calls since the usher started, by what the
@@ -69,10 +69,10 @@ class Follower {
 
   /// This thread waits for a page. Which lane is to serve it, if `reader` has read of it.
   [[nodiscard]] std::size_t faulted(int thread, std::size_t reader);
-  /// Some faults were learnt of, at `now` in nanoseconds, the last by this thread; `ahead` is how
-  /// many pages have come since the last time beside those that were touched. Whether the pager's
-  /// thread is kept on a processor.
-  bool learnt(std::uint64_t now, std::size_t faults, std::size_t ahead, int thread);
+  /// Those faults were learnt of, so many, at `now` in nanoseconds; `ahead` is how many pages have
+  /// come since the last time beside those that were touched. Whether the pager's thread is kept on
+  /// a processor.
+  bool learnt(std::uint64_t now, std::size_t faults, std::size_t ahead);
   /// So many faults were served by a lane.
   void served(std::size_t lane, std::uint64_t faults) {
     lanes_[lane].served.fetch_add(faults, std::memory_order_relaxed);
@@ -148,7 +148,7 @@ class Follower {
   std::uint64_t so_far_ = 0;  // faults, before the usher is told of any
   std::size_t times_ = 0;  // that somebody has faulted, in this look
   std::size_t others_ = 0;  // of these, another thread than the time before
-  int last_thread_ = 0;
+  int last_thread_ = 0;  // who has faulted last
   bool is_another_ = false;  // some of those that have faulted since faults were last learnt of
   std::uint64_t last_learnt_ = 0;  // that faults were
   std::uint64_t trusted_until_ = 0;  // who faults to run where it did

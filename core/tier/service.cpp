@@ -52,7 +52,7 @@ void Service::start() {
   new_faults_ = 0;
   held_count_ = 0;
   paused_.store(0);
-  follower_.start(pager_.uffd().descriptor(), pager_.wanted_place());
+  follower_.start(pager_.uffd().descriptor(), wanted);
   const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
   if (!os::keep_open(pager_.uffd().descriptor(), place, &follower_))
     os::fail("no memory for a thread that keeps far memory");
@@ -145,7 +145,7 @@ bool Service::read_messages(std::size_t reader) {
   for (std::size_t count = messages_.size(); count == messages_.size();) {
     if (!can_read()) return faults;
     count = pager_.uffd().read(messages_);
-    if (count != 0) read_ = os::monotonic_ns();
+    if (count != 0) learnt_ = os::monotonic_ns();
     for (const os::Message& message : std::span(messages_).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         pager_.prefetch(message.begin);
@@ -154,8 +154,7 @@ bool Service::read_messages(std::size_t reader) {
                                       .touch = message.touch,
                                       .thread = message.thread,
                                       .lane = lane,
-                                      .since = read_};
-        last_thread_ = message.thread;
+                                      .since = learnt_};
         if (lanes_[lane].rests) ring(lanes_[lane]);
         lanes_[lane].rests = false;
         ++new_faults_;
@@ -218,7 +217,7 @@ bool Service::is_held(os::Place at) const {
 /// True if some could not be served before more messages have been read.
 bool Service::serve_faults() {
   if (waiting_count_ == 0) return false;
-  const Learnt learnt = learn();
+  const std::uint64_t came_ahead = pager_.came_ahead();
   std::uint64_t stalled = 0;
   std::size_t still = 0;
   bool again = false;
@@ -240,31 +239,30 @@ bool Service::serve_faults() {
   }
   if (together) {
     pager_.wake_all();
-    stalled = (waiting_count_ - still) * (os::monotonic_ns() - learnt.ns);
+    stalled = (waiting_count_ - still) * (os::monotonic_ns() - learnt_);
   }
   waiting_count_ = still;
   unserved_ = again;
   pager_.stalled(stalled);
-  if (new_faults_ != 0) tell_follower(learnt, 0, new_faults_);
+  if (new_faults_ != 0) tell_follower(0, new_faults_, came_ahead);
   if (still == 0) follower_.knows_of_none();
   return again;
 }
 
-Service::Learnt Service::learn() const { return {.ns = read_, .came_ahead = pager_.came_ahead()}; }
-
-/// A lane has served so many faults; others may have come since.
-void Service::tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults) {
+/// A lane has served so many faults, before which so many pages had come beside those that were
+/// touched; other faults may have come since.
+void Service::tell_follower(std::size_t lane, std::size_t faults, std::uint64_t came_ahead) {
   if (new_faults_ == 0) {
     follower_.served(lane, faults);
     return;
   }
-  const std::uint64_t ahead = learnt.came_ahead - came_ahead_;
+  const std::uint64_t ahead = came_ahead - came_ahead_;
   // Many pages behind one fault are work that would have been several faults'.
   follower_.served(lane, faults + ahead / longest_run);
-  const bool kept = follower_.learnt(learnt.ns, new_faults_, ahead, last_thread_);
+  const bool kept = follower_.learnt(learnt_, new_faults_, ahead);
   pager_.served_followed(kept ? new_faults_ : 0);
   new_faults_ = 0;
-  came_ahead_ = learnt.came_ahead;
+  came_ahead_ = came_ahead;
 }
 
 /// Hears of faults, requests, orders, and the ends of children; waits for one without other work.

@@ -104,11 +104,6 @@ class Service {
     std::size_t lane;  ///< which is to serve it
     std::uint64_t since;  ///< it was learnt of, in nanoseconds
   };
-  /// When some faults were learnt of, and how many pages had come till then beside those touched.
-  struct Learnt {
-    std::uint64_t ns;
-    std::uint64_t came_ahead;
-  };
   /// A thread that serves faults, the first or another.
   struct Lane {
     Service* service = nullptr;
@@ -150,8 +145,7 @@ class Service {
   [[nodiscard]] bool find_waiting(Lane& lane, Waiting& found);
   [[nodiscard]] bool take_waiting(std::size_t lane, Waiting& taken);
   [[nodiscard]] bool serve_in_lane(const Waiting& waiting);
-  [[nodiscard]] Learnt learn() const;
-  void tell_follower(const Learnt& learnt, std::size_t lane, std::size_t faults);
+  void tell_follower(std::size_t lane, std::size_t faults, std::uint64_t came_ahead);
   [[nodiscard]] static int make_bell();
   static void ring(Lane& lane);
   void wait_for_flights();
@@ -202,8 +196,7 @@ class Service {
   bool unserved_ = false;  // some of those could not be served the last time
   std::size_t new_faults_ = 0;  // of those, read since faults were last served
   std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of
-  int last_thread_ = 0;  // whose fault was read last
-  std::uint64_t read_ = 0;  // when
+  std::uint64_t learnt_ = 0;  // the last faults, in nanoseconds
   Held* held_ = nullptr;
   std::size_t held_count_ = 0;
   std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins

@@ -67,8 +67,7 @@ bool Service::work_in(Lane& lane) {
   }
   const auto same = [&](const Waiting& other) { return other.lane == lane.number; };
   const bool last = std::none_of(waiting_, waiting_ + waiting_count_, same);
-  const Learnt learnt = learn();
-  tell_follower(learnt, lane.number, 1);
+  tell_follower(lane.number, 1, pager_.came_ahead());
   if (!fly(waiting.at, waiting.touch)) {
     const bool served = serve_in_lane(waiting);
     if (!served) {

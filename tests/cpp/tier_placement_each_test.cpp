@@ -17,6 +17,10 @@ TEST(TierPlacement, SeveralThreadsAreServedOnEachOfTheirProcessorsWhereThatIsFas
   program.several(true);
   program.faults(Placement::faults_before + trial_of_several);
   EXPECT_EQ(program.where(), Where::each);
+  Program hardly({30'000, 15'000, 10'000, 9'500});  // they would have those processors anyway
+  hardly.several(true);
+  hardly.faults(Placement::faults_before + trial_of_several);
+  EXPECT_EQ(hardly.where(), Where::each);
   Program slower({30'000, 15'000, 10'000, 10'500});
   slower.several(true);
   slower.faults(Placement::faults_before + trial_of_several);

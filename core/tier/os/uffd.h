@@ -125,7 +125,7 @@ class Uffd {
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later, Guard guard = Guard::off) const noexcept;
   /// Fills the page; nobody is woken. Whether it has come.
-  bool run(Copy& copy) const noexcept;
+  [[nodiscard]] bool run(Copy& copy) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not
   /// protected any more, but for what is swapped out. If there is a page at `to`, it counts as
   /// moved, and the error is -EEXIST. -EOPNOTSUPP where pages leave by being copied.

@@ -10,6 +10,15 @@
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
 
+namespace {
+
+/// Finds libc's own function, unless that has been done.
+void find(const char* name, void** real) noexcept {
+  if (*real == nullptr) *real = dlsym(RTLD_NEXT, name);
+}
+
+}  // namespace
+
 extern "C" {
 
 __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go() noexcept {
@@ -17,11 +26,11 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go() noexce
   if (tier != nullptr) tier->service.let_threads_go();
 }
 
-/// The same, and finds libc's own function if it is called before the constructor.
+/// The same before that function, which is found if it is called before the constructor.
 __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
     const char* name, void** real) noexcept {
   nearfar_let_threads_go();
-  if (*real == nullptr) *real = dlsym(RTLD_NEXT, name);
+  find(name, real);
 }
 
 /// The same until that function has returned, when the other of these is called.
@@ -29,7 +38,7 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_while(
     const char* name, void** real) noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
   if (tier != nullptr) tier->service.let_threads_go_until_then();
-  if (*real == nullptr) *real = dlsym(RTLD_NEXT, name);
+  find(name, real);
 }
 __attribute__((used, visibility("hidden"))) void nearfar_keep_threads_again() noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
@@ -54,7 +63,7 @@ namespace {
 /// nothing can be looked up.
 __attribute__((constructor(101))) void find_all() {
   for (auto* at = __start_nearfar_handed_on; at != __stop_nearfar_handed_on; ++at)
-    if (*at->real == nullptr) *at->real = dlsym(RTLD_NEXT, at->name);
+    find(at->name, at->real);
 }
 
 }  // namespace
