@@ -6,7 +6,8 @@ Prints misses after the first touch, which all policies share, as a multiple of 
 over the seeds. Then each target that `regret` does not reach, and whether anything could: Belady's
 choice knows the future, the informed one how likely each page is to be visited next, the static one
 the whole trace. The counted one sees every visit, of which a pager sees few, and evicts the page
-with the fewest; visits count less as they age, at whichever of four rates was best.
+with the fewest; visits count less as they age, at whichever of four rates was best. All of it twice:
+with scans of the access bits, and without, as the pager of a live program.
 """
 
 from __future__ import annotations
@@ -201,26 +202,31 @@ def measure_counted(name: str, pages: int, share: float, seeds: Sequence[int]) -
     ) / len(seeds)
 
 
-def measure(name: str, pages: int, share: float, seeds: Sequence[int]) -> dict[str, float]:
-    """Misses after the first touch, by policy and bound, the mean over the seeds."""
+def measure(
+    name: str, pages: int, share: float, seeds: Sequence[int]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Misses after the first touch, by policy and bound, the mean over the seeds: with scans, and
+    without.
+    """
     near = int(pages * share)
-    sums: dict[str, float] = {}
+    sums: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for seed in seeds:
         rng, trace = drawn(name, pages, share, seed)
         visited = np.concatenate([phase.visits for phase in trace])
         words = visited.astype(np.uint32) * 2 + (rng.random(len(visited)) < WRITES)
         visits = _core.PageVisits()
         visits.add(words.astype(np.uint32).tobytes())
-        one = try_size(visits, near, POLICIES)
-        every = {paged.policy: paged.misses for paged in one.policies}
-        every |= {"Belady": one.belady_misses, "static": one.static_misses}
-        found = {what: misses - visits.pages() for what, misses in every.items()}
         informed = informed_misses(trace, near)
-        if informed is not None:
-            found["informed"] = informed
-        for what, misses in found.items():
-            sums[what] = sums.get(what, 0) + misses / len(seeds)
-    return sums
+        for scans, sum_of in sums.items():
+            one = try_size(visits, near, POLICIES, scans=scans)
+            every = {paged.policy: paged.misses for paged in one.policies}
+            every |= {"Belady": one.belady_misses, "static": one.static_misses}
+            found = {what: misses - visits.pages() for what, misses in every.items()}
+            if informed is not None:
+                found["informed"] = informed
+            for what, misses in found.items():
+                sum_of[what] = sum_of.get(what, 0) + misses / len(seeds)
+    return sums[True], sums[False]
 
 
 def out_of_reach(found: dict[str, float], most: float, counted: Callable[[], float]) -> str:
@@ -248,6 +254,44 @@ def shortfalls(
     ]
 
 
+BOUNDS = ("Belady", "informed", "static")
+OTHERS = tuple(policy for policy in POLICIES if policy != "s3-fifo")
+
+
+class Table:
+    """A row a trace and size of near memory, and the targets that `regret` misses."""
+
+    def __init__(self, title: str) -> None:
+        bounds_and_policies = [f"{name:>10}" for name in (*BOUNDS, *OTHERS)]
+        self._lines = [
+            title,
+            " ".join([f"{'trace':<10} near {'s3-fifo':>9}", *bounds_and_policies]),
+        ]
+        self._logs = dict.fromkeys(OTHERS, 0.0)
+        self._rows = 0
+        self._short: list[str] = []
+
+    def add(
+        self, name: str, share: float, found: dict[str, float], counted: Callable[[], float]
+    ) -> None:
+        """`found` by policy and bound; `counted`: the misses of that choice."""
+        s3 = found["s3-fifo"]
+        cells = [
+            f"{found[what] / s3:>10.3f}" if what in found else f"{'-':>10}"
+            for what in (*BOUNDS, *OTHERS)
+        ]
+        self._lines.append(" ".join([f"{name:<10} {share:>4.0%} {s3:>9.0f}", *cells]))
+        self._short += shortfalls(name, share, found, counted)
+        self._rows += 1
+        for policy in OTHERS:
+            self._logs[policy] += math.log(found[policy] / s3)
+
+    def text(self) -> str:
+        means = " ".join(f"{math.exp(self._logs[one] / self._rows):>10.3f}" for one in OTHERS)
+        misses = ["regret misses:", *self._short] if self._short else ["regret misses no target"]
+        return "\n".join([*self._lines, f"{'geometric mean':<58} {means}", "\n  ".join(misses)])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="101..103", help="FIRST..LAST")
@@ -256,28 +300,17 @@ def main() -> int:
     first, _, last = args.seeds.partition("..")
     seeds = range(int(first), int(last or first) + 1)
     begun = time.monotonic()
-    bounds = ("Belady", "informed", "static")
-    others = [policy for policy in POLICIES if policy != "s3-fifo"]
-    print(f"{args.pages} pages, seeds {args.seeds}: misses after the first touch, over S3-FIFO's")
-    print(f"{'trace':<10} near {'s3-fifo':>9}", *(f"{name:>10}" for name in (*bounds, *others)))
-    logs = dict.fromkeys(others, 0.0)
-    short: list[str] = []
+    of = f"{args.pages} pages, seeds {args.seeds}: misses after the first touch, over S3-FIFO's"
+    scanned, unscanned = Table(of), Table(f"{of}; without scans")
     for name in TRACES:
         for share in SHARES:
-            found = measure(name, args.pages, share, seeds)
-            s3 = found["s3-fifo"]
-            cells = [
-                f"{found[what] / s3:>10.3f}" if what in found else f"{'-':>10}"
-                for what in (*bounds, *others)
-            ]
-            print(f"{name:<10} {share:>4.0%} {s3:>9.0f}", *cells, flush=True)
-            counted = functools.partial(measure_counted, name, args.pages, share, seeds)
-            short += shortfalls(name, share, found, counted)
-            for policy in others:
-                logs[policy] += math.log(found[policy] / s3) / len(TRACES) / len(SHARES)
-    means = " ".join(f"{math.exp(logs[policy]):>10.3f}" for policy in others)
-    print(f"{'geometric mean':<58} {means}")
-    print("regret misses no target" if not short else "regret misses:", *short, sep="\n  ")
+            with_scans, without = measure(name, args.pages, share, seeds)
+            counted = functools.cache(
+                functools.partial(measure_counted, name, args.pages, share, seeds)
+            )
+            scanned.add(name, share, with_scans, counted)
+            unscanned.add(name, share, without, counted)
+    print(scanned.text(), unscanned.text(), sep="\n\n")
     print(f"took {time.monotonic() - begun:.0f} s")
     return 0
 

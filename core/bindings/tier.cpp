@@ -61,9 +61,9 @@ class BoundVisits {
   }
 
   [[nodiscard]] nb::dict replay(const std::string& policy, policy::PageIndex near,
-                                policy::PageIndex limbo) const {
+                                policy::PageIndex limbo, bool scans) const {
     const policy::Paging::Counts counts =
-        policy::replay(visits_, {.policy = policy, .near = near, .limbo = limbo});
+        policy::replay(visits_, {.policy = policy, .near = near, .limbo = limbo, .scans = scans});
     raise_signals();
     nb::dict dict;
     dict["misses"] = counts.misses();
@@ -167,5 +167,6 @@ void bind_tier(nb::module_& module) {
       .def("pages", &BoundVisits::pages)
       .def("belady", &BoundVisits::belady, "near"_a)
       .def("best_static", &BoundVisits::best_static, "near"_a)
-      .def("replay", &BoundVisits::replay, nb::kw_only(), "policy"_a, "near"_a, "limbo"_a);
+      .def("replay", &BoundVisits::replay, nb::kw_only(), "policy"_a, "near"_a, "limbo"_a,
+           "scans"_a = true);
 }

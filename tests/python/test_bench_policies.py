@@ -83,9 +83,12 @@ def test_the_counted_choice_is_the_informed_one_that_has_to_learn() -> None:
 
 @pytest.mark.parametrize("name", ["zipf 0.8", "zipf 1.0", "zipf 1.2"])
 def test_the_informed_choice_lies_between_belady_s_and_every_policy_s(name: str) -> None:
-    found = tier_policies.measure(name, PAGES, 0.25, [7])
-    policies = [found[policy] for policy in tier_policies.POLICIES]
-    assert found["Belady"] < found["informed"] < min(policies)
+    scanned, unscanned = tier_policies.measure(name, PAGES, 0.25, [7])
+    for found in (scanned, unscanned):
+        policies = [found[policy] for policy in tier_policies.POLICIES]
+        assert found["Belady"] < found["informed"] < min(policies)
+    assert scanned["fifo"] == unscanned["fifo"]
+    assert scanned["clock"] < unscanned["clock"]
 
 
 def test_a_shortfall_says_what_could_not_have_reached_the_target_either() -> None:

@@ -73,6 +73,7 @@ def test_all_policies_run_by_default_and_none_beats_belady(nearfar: Run, trace: 
     document = json.loads(out)
     assert (status, err) == (0, "")
     assert document["schema"] == TierReplay.SCHEMA
+    assert "without_scans" not in document
     assert (document["pages"], document["accesses"]) == (40, 3000)
     assert [one["near_pages"] for one in document["sizes"]] == [2, 4, 10, 20]
     for one in document["sizes"]:
@@ -91,6 +92,24 @@ def test_the_table_has_a_line_a_policy_and_the_bounds(nearfar: Run, trace: Path)
     assert lines[0].startswith("t.dramsim3: 3000 accesses, ")
     assert lines[2] == "near 40 KiB: 10 pages, 25.0% of all, of them 0 in limbo"
     assert [line.split()[0] for line in lines[4:]] == ["clock", "regret", "(static)", "(Belady)"]
+
+
+def test_without_scans_a_clock_that_has_no_limbo_is_fifo(nearfar: Run, trace: Path) -> None:
+    status, out, _ = nearfar(
+        *("tier", "replay", trace, "--policy", "clock,s3-fifo", "--near", "48KiB"),
+        *("--no-scans", "--json", "-", "--quiet"),
+    )
+    document = json.loads(out)
+    assert (status, document["without_scans"]) == (0, True)
+    clock, s3_fifo = document["sizes"][0]["policies"]
+    assert clock["misses"] == fifo(12)["misses"]
+    assert (clock["scans"], s3_fifo["scans"], clock["scan_ns"]) == (0, 0, 0)
+
+
+def test_the_table_says_that_nothing_was_scanned(nearfar: Run, trace: Path) -> None:
+    words = ("tier", "replay", trace, "--policy", "clock", "--near", "25%")
+    with_scans, without = (nearfar(*words, *more)[1] for more in ((), ("--no-scans",)))
+    assert without.splitlines()[0] == with_scans.splitlines()[0] + ", without scans"
 
 
 def test_the_known_policies_are_the_core_s() -> None:

@@ -12,7 +12,7 @@ Paging::Paging(const Options& options) : options_(options), policy_(options.poli
                      " pages, expected fewer than " + "the " + std::to_string(options.near) +
                      " of near memory");
   }
-  const unsigned scans = policy_->scans_per_turnover();
+  const unsigned scans = options.scans ? policy_->scans_per_turnover() : 0;
   if (scans != 0) misses_a_scan_ = std::max<std::uint64_t>(1, options.near / scans);
 }
 

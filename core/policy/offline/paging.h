@@ -29,6 +29,7 @@ class Paging {
     std::string policy{};
     PageIndex near = 0;  ///< frames
     PageIndex limbo = 0;  ///< its high watermark in pages, below `near`; half of it is the low one
+    bool scans = true;  ///< whether access bits are read
   };
 
   struct Counts {

@@ -44,21 +44,31 @@ static_assert(sizeof(RegretRecord) == 8);
 /// is judged by, so that amid others that change little evidence is enough, and a resident page
 /// that has waited for longer than its past explains is given up sooner.
 ///
+/// Of a resident page only scans say that it is not used. Where none come its wait tells nothing:
+/// it is neither learnt from nor held against the page, and one found in limbo has been seen to
+/// wait there, and no longer.
+///
 /// To choose it draws sixteen resident pages, as a hand goes round them, and names the worst of
 /// those and of the sixteen worst seen lately. What time has passed for pages it learns from eight
 /// others at each fault, of all that it knows. So a fault and a choice take the same time however
 /// many pages there are, and eight bytes a page are enough.
 class Regret final : public SampledReplacement<RegretRecord> {
  public:
-  explicit Regret(PageIndex capacity) { resize(capacity); }
+  explicit Regret(PageIndex capacity) {
+    candidates_.fill(no_page);
+    resize(capacity);
+  }
 
   void fault(PageIndex page) override {
     known_ = std::max(known_, page + 1);
     come_in(page);
   }
-  void second_chance(PageIndex page) override { come_in(page); }
+  void second_chance(PageIndex page) override {
+    come_in(page, is_scanned_ ? endless : turnover_ / limbo_share);
+  }
   void scanned(std::span<const Scanned> pages) override {
     judged_ = false;
+    is_scanned_ = true;
     for (const Scanned& found : pages) {
       if (found.accessed && mine(found.page)) use(found.page);
     }
@@ -77,14 +87,14 @@ class Regret final : public SampledReplacement<RegretRecord> {
 
  private:
   /// A second chance is a fault like any other: where a phase lives in limbo for long, others age.
-  void come_in(PageIndex page) {
+  void come_in(PageIndex page, float seen_to_wait = endless) {
     judged_ = false;
     if (++faults_in_tick_ >= tick_faults_) {
       faults_in_tick_ = 0;
       ++now_;
     }
     learn();
-    use(page);
+    use(page, seen_to_wait);
     enter(page);
   }
   PageIndex choose() override {
@@ -93,51 +103,60 @@ class Regret final : public SampledReplacement<RegretRecord> {
     if (count_ == 0) draws = std::min<PageIndex>(candidates, choices());
     for (; draws > 0; --draws) consider(draw());
     const std::size_t worst = extreme(std::less<>());
-    const PageIndex page = candidates_[worst].page;
+    const PageIndex page = candidates_[worst];
     candidates_[worst] = candidates_[--count_];
+    worths_[worst] = worths_[count_];
+    candidates_[count_] = no_page;
     return page;
   }
   void readmitted(PageIndex page) override { (*this)[page].last_use = now_ % RegretFacts::times; }
-
-  struct Candidate {
-    PageIndex page;
-    float worth;
-  };
 
   static constexpr PageIndex drawn = 16;
   static constexpr std::size_t candidates = 16;
   static constexpr PageIndex learnt = 8;
   static constexpr PageIndex least_refresh_faults = 32;
+  static constexpr float limbo_share = 16;  // a sixteenth of near memory
+  static constexpr float endless = 1e9F;
 
   /// Those that are still resident, at what they are worth now.
   void keep_candidates() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      const Candidate found = candidates_[i];
-      if (!mine(found.page)) continue;
-      candidates_[kept++] = {found.page, judged_ ? found.worth : worth(found.page)};
+      const PageIndex page = candidates_[i];
+      if (!mine(page)) continue;
+      worths_[kept] = judged_ ? worths_[i] : worth(page);
+      candidates_[kept++] = page;
     }
+    std::fill(candidates_.begin() + kept, candidates_.end(), no_page);
     count_ = kept;
     judged_ = true;
   }
   void consider(PageIndex page) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (candidates_[i].page == page) return;
-    }
-    const Candidate found{page, worth(page)};
+    if (is_candidate(page)) return;
+    const float found = worth(page);
     if (count_ < candidates) {
-      candidates_[count_++] = found;
+      candidates_[count_] = page;
+      worths_[count_++] = found;
+    } else if (found < worths_[best_]) {
+      candidates_[best_] = page;
+      worths_[best_] = found;
+    } else {
       return;
     }
-    const std::size_t best = extreme(std::greater<>());
-    if (found.worth < candidates_[best].worth) candidates_[best] = found;
+    if (count_ == candidates) best_ = extreme(std::greater<>());
+  }
+  [[nodiscard]] bool is_candidate(PageIndex page) const {
+    // All places, so that the compiler compares several at once.
+    std::uint32_t found = 0;
+    for (const PageIndex candidate : candidates_) found |= candidate == page ? 1U : 0U;
+    return found != 0;
   }
   /// The candidate whose worth comes before that of all others.
   template <typename Before>
   [[nodiscard]] std::size_t extreme(Before before) const {
     std::size_t found = 0;
     for (std::size_t i = 1; i < count_; ++i) {
-      if (before(candidates_[i].worth, candidates_[found].worth)) found = i;
+      if (before(worths_[i], worths_[found])) found = i;
     }
     return found;
   }
@@ -175,20 +194,22 @@ class Regret final : public SampledReplacement<RegretRecord> {
     const float time = age(page);
     const float trust = table_.worth(kind(page, past), ReuseTable::age_of(time));
     // Odds that it has stopped, since it waits; a page seen once has no past to tell from.
-    const float ended =
-        intervals(page) == 0 ? 0 : change_ * power(1 + time / past, intervals(page) + 1);
+    const float ended = intervals(page) == 0 || !is_scanned_
+                            ? 0
+                            : change_ * power(1 + time / past, intervals(page) + 1);
     return trust * seen(page) / ((past + time) * (1 + ended));
   }
 
-  /// The page has been used: again, if it is known.
-  void use(PageIndex page) {
+  /// The page has been used: again, if it is known. Of the time since then it was seen to wait so
+  /// long at most.
+  void use(PageIndex page, float seen_to_wait = endless) {
     RegretRecord& record = (*this)[page];
     if (record.uses == 0) {
       record.uses = 1;
     } else {
       const float time = age(page);
       table_.used(kind(page), ReuseTable::age_of(time));
-      count_interval(page, time);
+      count_interval(page, std::min(time, seen_to_wait));
     }
     record.last_use = now_ % RegretFacts::times;
   }
@@ -227,7 +248,6 @@ class Regret final : public SampledReplacement<RegretRecord> {
   }
   /// Of a number from 1 on, up to what goes for endless.
   [[nodiscard]] static float power(float x, unsigned exponent) {
-    constexpr float endless = 1e9F;
     float product = 1;
     for (; exponent != 0 && product < endless; exponent /= 2) {
       if (exponent % 2 != 0) product *= x;
@@ -251,6 +271,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
       if (since > 0.75F * RegretFacts::times) {
         (*this)[page].last_use = (now_ - RegretFacts::times * 3 / 4) % RegretFacts::times;
       }
+      if (is_resident(page) && !is_scanned_) continue;
       table_.passed(kind(page), ReuseTable::age_of(since), time, rate(page, since));
     }
     refresh_due_ += ReuseTable::kinds;
@@ -262,9 +283,12 @@ class Regret final : public SampledReplacement<RegretRecord> {
 
   ReuseTable table_;
   float change_ = least_change;  // the share of late intervals that tell of a change
-  std::array<Candidate, candidates> candidates_{};
+  std::array<PageIndex, candidates> candidates_;  // from `count_` on no_page
+  std::array<float, candidates> worths_{};
   std::size_t count_ = 0;
+  std::size_t best_ = 0;  // of as many candidates as there may be
   bool judged_ = false;  // all candidates, and nothing happened since
+  bool is_scanned_ = false;  // what is resident
   PageIndex tick_faults_ = 1;
   float turnover_ = 1;  // in ticks
   std::uint32_t now_ = 0;

@@ -33,6 +33,12 @@ def add_arguments(parser: Parser) -> None:
         help="near memory, such as 64MiB, or 25%% of the pages that the trace touches; "
         "default: 5%%,10%%,25%%,50%%",
     )
+    parser.add_argument(
+        "--no-scans",
+        dest="scans",
+        action="store_false",
+        help="read no access bits: policies are told what the pager of a live program sees",
+    )
     add_output(parser)
 
 
@@ -43,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
             args.trace,
             policies=args.policy,
             near=args.near,
+            scans=args.scans,
             format=args.format,
             progress=progress,
         )

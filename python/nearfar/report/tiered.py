@@ -23,7 +23,7 @@ def tier_replay_text(replay: TierReplay) -> str:
     """A table for each size of near memory."""
     head = (
         f"{replay.file}: {replay.accesses} accesses, {replay.visits} visits to {replay.pages} pages"
-        f" of {size(replay.page_bytes)}\n"
+        f" of {size(replay.page_bytes)}{', without scans' if replay.without_scans else ''}\n"
     )
     return head + "".join(_one_size(one, replay.pages) for one in replay.sizes)
 

@@ -47,7 +47,10 @@ class NearSize:
 
 @dataclass(frozen=True)
 class TierReplay:
-    """A trace on two tiers. A visit is all accesses to one page before those to another."""
+    """A trace on two tiers. A visit is all accesses to one page before those to another.
+
+    `without_scans`: the policies were not told what access bits say.
+    """
 
     SCHEMA: ClassVar[str] = "nearfar/tier-replay/1"
 
@@ -59,6 +62,7 @@ class TierReplay:
     accesses: int
     visits: int
     sizes: Sequence[NearSize]
+    without_scans: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

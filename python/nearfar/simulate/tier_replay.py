@@ -37,6 +37,7 @@ def tier_replay(
     *,
     policies: Sequence[str] = POLICIES,
     near: Sequence[str] = ("5%", "10%", "25%", "50%"),
+    scans: bool = True,
     format: str = "auto",
     progress: Progress | None = None,
 ) -> TierReplay:
@@ -44,6 +45,7 @@ def tier_replay(
 
     The trace may be a record of faults by `tier run --record-faults`, whose visits are the touches
     that faulted. A size is in bytes ("16 MiB") or of the pages that the trace touches ("25%").
+    Policies are told what access bits say as often as they ask for it, or never without `scans`.
     Raises InputError for a trace that cannot be read or has no access, an unknown policy, and a
     size below a page.
     """
@@ -73,7 +75,11 @@ def tier_replay(
         pages=visits.pages(),
         accesses=visits.accesses(),
         visits=visits.visits(),
-        sizes=tuple(try_size(visits, near_pages(size, visits.pages()), policies) for size in near),
+        sizes=tuple(
+            try_size(visits, near_pages(size, visits.pages()), policies, scans=scans)
+            for size in near
+        ),
+        without_scans=not scans,
     )
 
 
@@ -103,7 +109,9 @@ def near_pages(size: str, footprint: int) -> int:
     return found
 
 
-def try_size(visits: PageVisits, near: int, policies: Sequence[str]) -> NearSize:
+def try_size(
+    visits: PageVisits, near: int, policies: Sequence[str], *, scans: bool = True
+) -> NearSize:
     """Every policy with `near` pages, and the bounds."""
     # More near memory than pages changes nothing, and has no limit.
     frames = min(near, visits.pages())
@@ -114,10 +122,10 @@ def try_size(visits: PageVisits, near: int, policies: Sequence[str]) -> NearSize
         limbo_pages=limbo,
         belady_misses=visits.belady(frames),
         static_misses=visits.best_static(frames),
-        policies=tuple(_paged(visits, policy, frames, limbo) for policy in policies),
+        policies=tuple(_paged(visits, policy, frames, limbo, scans) for policy in policies),
     )
 
 
-def _paged(visits: PageVisits, policy: str, near: int, limbo: int) -> Paged:
-    counts = visits.replay(policy=policy, near=near, limbo=limbo)
+def _paged(visits: PageVisits, policy: str, near: int, limbo: int, scans: bool) -> Paged:
+    counts = visits.replay(policy=policy, near=near, limbo=limbo, scans=scans)
     return Paged(policy=policy, scan_ns=counts["pages_scanned"] * SCAN_NS_PER_PAGE, **counts)
