@@ -6,8 +6,8 @@ Prints misses after the first touch, which all policies share, as a multiple of 
 over the seeds. Then each target that `regret` does not reach, and whether anything could: Belady's
 choice knows the future, the informed one how likely each page is to be visited next, the static one
 the whole trace. The counted one sees every visit, of which a pager sees few, and evicts the page
-with the fewest; visits count less as they age, at whichever of four rates was best. All of it twice:
-with scans of the access bits, and without, as the pager of a live program.
+with the fewest; visits count less as they age, at whichever of four rates was best. All of it
+twice: with scans of the access bits, and without, as the pager of a live program.
 """
 
 from __future__ import annotations
