@@ -238,7 +238,7 @@ class Started(subprocess.Popen):
         if words[0] == ["sleep", "600"]:
             os.kill(os.getpid(), signal.SIGTERM)
 
-launch.subprocess.Popen = Started
+subprocess.Popen = Started
 ran = launch.run(sys.argv[1], ["sleep", "600"], dynamic=True, near_bytes=2 << 20, far=sys.argv[2])
 print(ran.status)
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from nearfar.tier.place import check_place
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
-from nearfar.tier.waiting import held_back, wait_for
+from nearfar.tier.waiting import held_back, start, wait_for
 
 NO_DELAY = control.Delay()
 
@@ -75,10 +74,7 @@ def run(
         environment = _environment(memory, far_file, bell, sigbus)
         kills = kills_for_memory()
         with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
-            process = subprocess.Popen(
-                arguments, executable=file, env=environment, preexec_fn=let_through
-            )
-            status = wait_for(process)
+            status = wait_for(start(arguments, file, let_through, environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         return Outcome(status, limit, policy, control.counts(memory), lacked, compression, eviction)

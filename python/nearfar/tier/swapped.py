@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-import subprocess
 from collections.abc import Sequence
 
 from nearfar._core import SwapMonitor, replacement_policies
@@ -20,7 +19,7 @@ from nearfar.tier.group import limited
 from nearfar.tier.swap_machine import require_swap
 from nearfar.tier.swap_outcome import SwapOutcome
 from nearfar.tier.tree import check_near
-from nearfar.tier.waiting import held_back, wait_for
+from nearfar.tier.waiting import held_back, start, wait_for
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -47,7 +46,7 @@ def run_swapped(
             if group is not None:
                 group.enter()
 
-        process = subprocess.Popen(arguments, executable=file, preexec_fn=prepare)
+        process = start(arguments, file, prepare)
         monitor = SwapMonitor(
             policy=policy,
             limit_pages=near_bytes // PAGE,

@@ -1,19 +1,29 @@
-"""Waiting for a program as a shell does."""
+"""Starting a program and waiting for it as a shell does."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
-from collections.abc import Callable, Collection, Iterator
-from types import FrameType
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+# A terminal sends these to all processes of its foreground group.
+_OF_TERMINALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
+FORWARDED = (
+    *_OF_TERMINALS,
+    signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2,
+)  # fmt: skip
+_AWAITED = (*FORWARDED, signal.SIGCHLD)
+_SI_KERNEL = 0x80  # of a signal: sent by the kernel, and by no process
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_SHELLS = ("sh", "ash", "bash", "dash", "ksh", "mksh", "zsh")
 
 
 @contextlib.contextmanager
 def held_back(
-    numbers: Collection[signal.Signals] = FORWARDED,
+    numbers: Collection[signal.Signals] = _AWAITED,
 ) -> Iterator[Callable[[], None]]:
     """Hold back signals; those that `wait_for` passes on until it does, so that nothing is lost
     before.
@@ -32,23 +42,78 @@ def held_back(
         as_before()
 
 
+def start(
+    arguments: Sequence[str],
+    file: str,
+    prepare: Callable[[], None],
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a program while signals are held back, with the descriptors and the signals that this
+    process was given; `prepare` is called in the child, and lets signals through.
+
+    Descriptors of our own are closed by exec, as Python and the core open them.
+    """
+    early = [came.si_signo for came in iter(lambda: signal.sigtimedwait(FORWARDED, 0), None)]
+    ignored = _ignored_at_first()
+    of_children = signal.getsignal(signal.SIGCHLD)
+    if of_children is signal.SIG_IGN:  # the kernel would keep no status for us
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    def as_given() -> None:
+        for number in _IGNORED_BY_PYTHON:
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        if of_children is signal.SIG_IGN:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # Python's, until exec
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        prepare()
+
+    process = subprocess.Popen(
+        arguments,
+        executable=file,
+        env=environment,
+        close_fds=False,
+        restore_signals=False,
+        preexec_fn=as_given,
+    )
+    for number in early:
+        process.send_signal(number)
+    return process
+
+
 def wait_for(process: subprocess.Popen[bytes]) -> int:
-    """Wait, passing signals on; what a terminal sends, the program has got itself.
+    """Wait while signals are held back, passing them on; what a terminal sends, the program has
+    got itself.
 
     Returns the status as a shell gives it: 128 + N when signal N ended the program.
     """
-
-    def forward(number: int, _: FrameType | None) -> None:
-        process.send_signal(number)
-
-    before = {number: signal.signal(number, forward) for number in FORWARDED}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-    # Held back until now.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
-    try:
-        status = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    while (status := process.poll()) is None:
+        came = signal.sigwaitinfo(_AWAITED)
+        if came.si_signo != signal.SIGCHLD and not _has_got(process, came):
+            process.send_signal(came.si_signo)
     return status if status >= 0 else 128 - status
+
+
+def _has_got(process: subprocess.Popen[bytes], came: signal.struct_siginfo) -> bool:
+    """Whether the program has got a signal that came here: from its terminal, or from itself, to
+    all of its group."""
+    if came.si_code == _SI_KERNEL:
+        return came.si_signo in _OF_TERMINALS
+    return came.si_pid == process.pid
+
+
+def _ignored_at_first() -> list[signal.Signals]:
+    """Of the signals that CPython ignores before any code of ours runs, those that were ignored.
+
+    That is not known; but a shell hands on what it ignores itself. Others do not (Python, for
+    example), so what they start gets the default.
+    """
+    try:
+        text = Path(f"/proc/{os.getppid()}/status").read_text(errors="replace")
+    except OSError:
+        return []
+    fields = dict(line.split(":\t", 1) for line in text.split("\n") if ":\t" in line)
+    if fields.get("Name") not in _SHELLS:
+        return []
+    mask = int(fields["SigIgn"], 16)
+    return [number for number in _IGNORED_BY_PYTHON if mask >> (number - 1) & 1]
