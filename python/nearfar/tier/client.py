@@ -96,8 +96,8 @@ def _launched(folder: Path) -> Iterator[Running]:
             yield Running(_ask(folder, process, {"do": "stats"}), folder)
         except ConnectionRefusedError:
             (folder / directory.socket_name(process)).unlink(missing_ok=True)
-        except OSError:
-            continue  # it has just ended
+        except (OSError, NearfarError):
+            continue  # it has just ended, or cannot tell
 
 
 def _ask(folder: Path, process: int, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _memory(process: int) -> Iterator[int]:
 def _parent(process: int) -> int:
     """The parent of a process; 0 if it is gone."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_text()
+        stat = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:
         return 0
-    return int(stat.rpartition(")")[2].split()[1])
+    return int(stat.rpartition(b")")[2].split()[1])

@@ -93,7 +93,7 @@ def _flags(mapping: Mapping) -> int:
 
 
 def _notes(process: int, threads: Sequence[Thread], mappings: Sequence[Mapping]) -> Iterator[bytes]:
-    stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    stat = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     parent, group, session = int(stat[1]), int(stat[2]), int(stat[3])
     for thread in threads:
         general = thread.registers.get(GENERAL, b"").ljust(_GENERAL_BYTES, b"\0")
@@ -134,10 +134,10 @@ def _files(mappings: Sequence[Mapping]) -> bytes:
 
 def _state(member: Member) -> str:
     try:
-        text = Path(f"/proc/{member.process}/task/{member.pager_thread}/stat").read_text()
+        stat = Path(f"/proc/{member.process}/task/{member.pager_thread}/stat").read_bytes()
     except OSError:
         raise NearfarError(f"{member.process}: has ended") from None
-    return text.rpartition(")")[2].split()[0]
+    return stat.rpartition(b")")[2].split()[0].decode()
 
 
 @contextlib.contextmanager

@@ -86,10 +86,10 @@ def limited(size_bytes: int) -> Iterator[Group | None]:
 def memory_controller(proc: Path = _PROC) -> tuple[Path, Path, bool] | None:
     """The mount, this process's group below it, and whether it is version 2; None without one."""
     own = {}
-    for line in (proc / "self/cgroup").read_text().splitlines():
+    for line in _lines(proc / "self/cgroup"):
         _, controllers, path = line.split(":", 2)
         own[controllers] = path
-    for line in (proc / "self/mountinfo").read_text().splitlines():
+    for line in _lines(proc / "self/mountinfo"):
         fields, _, rest = line.partition(" - ")
         root, mount = fields.split()[3:5]
         kind, _, options = rest.split(maxsplit=2)
@@ -103,6 +103,11 @@ def memory_controller(proc: Path = _PROC) -> tuple[Path, Path, bool] | None:
             inside = path.removeprefix(root) if root != "/" else path
             return Path(mount), Path(mount) / inside.lstrip("/"), kind == "cgroup2"
     return None
+
+
+def _lines(file: Path) -> list[str]:
+    """Of a file that names others, whatever is in their names."""
+    return os.fsdecode(file.read_bytes()).removesuffix("\n").split("\n")
 
 
 def _controls_memory(mount: Path) -> bool:
@@ -143,7 +148,7 @@ def _remove_stale(parent: Path) -> None:
 
 def _start_of(process: int) -> int | None:
     try:
-        stat = (_PROC / str(process) / "stat").read_text()
+        stat = (_PROC / str(process) / "stat").read_bytes()
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[_START_FIELD])
+    return int(stat.rpartition(b")")[2].split()[_START_FIELD])

@@ -73,7 +73,8 @@ def run(
     ):
         environment = _environment(memory, far_file, bell, sigbus)
         kills = kills_for_memory()
-        with serving(Tree(memory, bell, os.getpid(), Path(arguments[0]).name)):
+        name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
+        with serving(Tree(memory, bell, os.getpid(), name)):
             status = wait_for(start(arguments, file, let_through, environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
