@@ -159,6 +159,13 @@ def test_too_little_near_memory_is_refused(refused: Callable[..., str], tmp_path
     assert "at least 1 MiB" in refused(*arguments(near="64KiB", far=tmp_path / "far"))
 
 
+def test_more_near_memory_than_there_can_be_is_refused(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    given = arguments(near="99999999999TiB", far=tmp_path / "far")
+    assert "less than 8388608 TiB" in refused(*given)
+
+
 @needs_tier
 def test_a_far_file_that_is_there_is_refused_and_kept(
     refused: Callable[..., str], tmp_path: Path

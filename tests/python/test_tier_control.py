@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from typing import Any
 import pytest
 
 from holding import HELD, MIB, Start, holdings, the_sum
+from nearfar.tier import control, server
 from nearfar.tier.machine import obstacle
+from nearfar.tier.tree import Tree
 from tiered import PROGRAMS, command, compiled
 
 _OBSTACLE = obstacle()
@@ -228,6 +232,9 @@ def test_a_folder_that_others_can_enter_is_refused(
         (b"[]\n", "expected a request"),
         (b'{"do": "stast"}\n', "did you mean stats?"),
         (b'{"do": "set"}\n', "expected at least 1 MiB"),
+        (b'{"do": []}\n', "found '[]', expected one of stats"),
+        pytest.param(b"[" * 4000 + b"\n", "found no JSON", id="deep"),
+        (b'{"do": "set", "near_bytes": 1' + b"0" * 40 + b"}\n", "expected less than 8388608 TiB"),
     ],
 )
 def test_the_socket_explains_what_it_does_not_understand(
@@ -240,6 +247,67 @@ def test_the_socket_explains_what_it_does_not_understand(
         reply = json.loads(connection.makefile("rb").readline())
     assert expected in reply["error"]
     assert reply["status"] == 2
+
+
+@needs_tier
+def test_a_request_that_fails_unforeseen_is_answered_all_the_same(tmp_path: Path) -> None:
+    empty = os.memfd_create("no tree")
+    bell = control.open_bell()
+    asking, answering = socket.socketpair()
+    with asking:
+        asking.sendall(b'{"do": "stats"}\n')
+        server._serve(answering, Tree(empty, bell, 1, str(tmp_path)))
+        reply = json.loads(asking.makefile("rb").readline())
+    os.close(empty)
+    os.close(bell)
+    assert (reply["status"], reply["error"][:22]) == (1, "internal error: error:")
+
+
+@needs_tier
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "name", [b"name of \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", b"\xff", b"a) S 1 \xe2"]
+)
+def test_a_program_of_any_name_is_told_of(
+    tier: Tier, nearfar: Run, tmp_path: Path, name: bytes
+) -> None:
+    program = os.fsencode(tmp_path) + b"/" + name
+    shutil.copy("/bin/cat", program)
+    result = tmp_path / "result.json"
+    words = command("8MiB", tmp_path / "far", os.fsdecode(program), result=result)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"\n")
+        run.stdin.flush()
+        run.stdout.readline()
+        stats = tier("stats", run.pid)
+        (process,) = stats["processes"]
+        assert process["program"] == name[:15].decode(errors="replace")
+        assert stats["program"] == name.decode(errors="replace")
+        assert tier("stats", process["process"])["process"] == run.pid
+        assert nearfar("tier", "core", str(run.pid), "-o", str(tmp_path / "core"))[0] == 0
+
+
+@needs_tier
+def test_a_tree_that_answers_with_an_error_does_not_hide_the_others(
+    start: Start, folder: Path, tier: Tier
+) -> None:
+    holding = start(8)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / f"{os.getpid()}.sock"))
+        listening.listen()
+        thread = threading.Thread(target=refuse, args=(listening,))
+        thread.start()
+        assert [tree["process"] for tree in tier("stats")["trees"]] == [holding.pid]
+        thread.join()
+
+
+def refuse(listening: socket.socket) -> None:
+    connection, _ = listening.accept()
+    with connection:
+        connection.makefile("rb").readline()
+        connection.sendall(b'{"error": "no", "status": 2}\n')
 
 
 @needs_tier
@@ -330,6 +398,7 @@ def test_too_small_a_limit_and_too_short_an_interval_are_refused(
     assert "at least 1 MiB" in refused("tier", "set", "--near", "64KiB", "1")
     assert "without a unit" in refused("tier", "set", "--near", "64", "1")
     assert "--near" in refused("tier", "set", "1")
+    assert "less than 8388608 TiB" in refused("tier", "set", "--near", "8388608TiB", "1")
     assert "at least 50 ms" in refused("tier", "top", "--interval", "1ms")
     assert "a time" in refused("tier", "top", "--interval", "5MiB")
     assert "--resident" in refused("tier", "pause", "1")

@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 from nearfar.errors import InputError, NearfarError
 from nearfar.tier import directory
@@ -66,11 +67,18 @@ def _user(connection: socket.socket) -> int:
 
 def _reply(line: bytes, tree: Tree) -> dict[str, object]:
     try:
-        request = json.loads(line)
-        if not isinstance(request, dict):
-            raise InputError('expected a request such as {"do": "stats"}')
-        return tree.answer(request)
-    except ValueError:
-        return {"error": 'found no JSON, expected a line such as {"do": "stats"}', "status": 2}
+        return tree.answer(_request(line))
     except NearfarError as error:
         return {"error": str(error), "status": error.exit_code}
+    except Exception as error:  # standard error is the program's
+        return {"error": f"internal error: {type(error).__name__}: {error}", "status": 1}
+
+
+def _request(line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InputError('found no JSON, expected a line such as {"do": "stats"}') from None
+    if not isinstance(request, dict):
+        raise InputError('expected a request such as {"do": "stats"}')
+    return request

@@ -19,7 +19,7 @@ from nearfar.tier.control import PAGE, Member, Residence
 from nearfar.tier.outcome import figures, size
 
 SCHEMA = "nearfar/tier-stats/1"
-LEAST_NEAR = 1 << 20
+LEAST_NEAR, _TOO_MUCH_NEAR = 1 << 20, 1 << 63
 _MIB = 1 << 20
 _SPARE = 2  # pages that a process charges for a moment beyond what it brings in
 _LOOK_EVERY = 0.005
@@ -45,7 +45,7 @@ class Tree:
             "resume": self.resume,
         }
         asked = request.get("do")
-        if asked not in actions:
+        if not isinstance(asked, str) or asked not in actions:
             hint = suggestion(str(asked), actions)
             raise InputError(f"found '{asked}', expected one of {', '.join(actions)}{hint}")
         if asked == "stats":
@@ -165,17 +165,20 @@ class Tree:
 
 
 def check_near(near_bytes: Any) -> None:
-    """Raise InputError if no tree can live with so little."""
+    """Raise InputError if no tree can live with so little, or it is more than there can be."""
     if not isinstance(near_bytes, int) or near_bytes < LEAST_NEAR:
         raise InputError(f"--near: found {near_bytes} B, expected at least 1 MiB")
+    if near_bytes >= _TOO_MUCH_NEAR:
+        raise InputError(f"--near: found {near_bytes} B, expected less than {1 << 23} TiB")
 
 
 def program_of(process: int) -> str:
     """The name of a running program; empty if it is gone."""
     try:
-        return Path(f"/proc/{process}/comm").read_text().rstrip("\n")
+        comm = Path(f"/proc/{process}/comm").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+    return comm.rstrip("\n")
 
 
 def _wait(look: Callable[[], tuple[int, ...]], done: Callable[[tuple[int, ...]], bool]) -> bool:
