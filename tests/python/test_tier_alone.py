@@ -7,14 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nearfar.results.faults import DEFAULT_POLICY
-from nearfar.tier.control import COUNTS
+from nearfar.tier.client import find
+from nearfar.tier.control import COUNTS, Member, has_followed
 from nearfar.tier.machine import headers, library, obstacle, preloaded
 from nearfar.tier.outcome import Outcome
 
@@ -112,6 +115,43 @@ def test_it_can_be_looked_at_and_given_another_limit(
         assert [part["process"] for part in stats["processes"]] == [process.pid]
         stats = json.loads(nearfar("tier", "set", "--near", "2MiB", "--json", "-", pid)[1])
         assert stats["near_bytes"] <= stats["near_limit_bytes"] == 2 * MIB
+
+
+@needs_tier
+def test_several_may_tell_it_something_at_once(
+    alone: Environment, nearfar: Callable[..., tuple[int, str, str]]
+) -> None:
+    environment = alone(NEARFAR_TIER_NEAR="64MiB")
+    with subprocess.Popen(
+        RUN_HOLDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        ended = threading.Event()
+        tree = find(process.pid)
+
+        def set_again_and_again() -> None:
+            while not ended.is_set():
+                tree.ask(do="set", near_bytes=64 * MIB)
+
+        with ThreadPoolExecutor() as beside:
+            setting = beside.submit(set_again_and_again)
+            for verb in (["pause", "--resident"], ["resume"]) * 5:
+                assert nearfar("tier", *verb, "--quiet", str(process.pid)) == (0, "", "")
+            ended.set()
+            setting.result()
+
+
+@pytest.mark.parametrize(
+    ("followed", "generation", "expected"),
+    [(7, 7, True), (8, 7, True), (6, 7, False), (0, 7, False), (1, 2**32 - 1, True),
+     (2**32 - 1, 1, False)],
+)  # fmt: skip
+def test_an_order_is_followed_by_who_follows_a_later_one(
+    followed: int, generation: int, expected: bool
+) -> None:
+    member = Member(1, 0, 0, followed, 0, 0, 0)
+    assert has_followed(member, generation) == expected
 
 
 @needs_tier

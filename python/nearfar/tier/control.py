@@ -5,11 +5,14 @@ The layout is that of core/tier/control.h and core/tier/orders.h.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import errno
+import fcntl
 import os
 import resource
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nearfar.errors import NearfarError
@@ -77,6 +80,7 @@ _EVICTION_AT = _COMPRESSION_AT + 4
 _ANSWER = struct.Struct("<I4xQ")
 _WORD = struct.Struct("<I")
 _LONG = struct.Struct("<Q")
+_GENERATIONS = 1 << 32  # of orders, before they begin again
 
 
 COMPRESSIONS = ("none", "lz4", "zstd")
@@ -247,16 +251,33 @@ def owner(memory: int) -> Owner:
 def order(memory: int, bell: int) -> int:
     """Make every process look at what was changed: the generation that they will have followed.
 
-    `bell` is the end of a pipe, not blocking, that nobody else reads.
+    `bell` is the end of a pipe, not blocking, that nobody else reads. Others may give orders at
+    the same time where nobody launched the tree, so this is for who has `locked` it.
     """
-    generation: int = _WORD.unpack(os.pread(memory, _WORD.size, _ORDERS_AT))[0] + 1
-    os.pwrite(memory, _WORD.pack(generation & 0xFFFFFFFF), _ORDERS_AT)
+    before: int = _WORD.unpack(os.pread(memory, _WORD.size, _ORDERS_AT))[0]
+    generation = (before + 1) % _GENERATIONS
+    os.pwrite(memory, _WORD.pack(generation), _ORDERS_AT)
     try:
         os.write(bell, b"\0")
     except BlockingIOError:  # full of what everybody has heard
         os.read(bell, 1 << 16)
         os.write(bell, b"\0")
     return generation
+
+
+def has_followed(member: Member, generation: int) -> bool:
+    """Whether a process has followed an order, or one after it."""
+    return (member.followed - generation) % _GENERATIONS < _GENERATIONS // 2
+
+
+@contextlib.contextmanager
+def locked(memory: int) -> Iterator[None]:
+    """Keep others, that have opened it for themselves, from giving orders meanwhile."""
+    fcntl.flock(memory, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(memory, fcntl.LOCK_UN)
 
 
 def open_bell() -> int:

@@ -50,7 +50,7 @@ class Tree:
             raise InputError(f"found '{asked}', expected one of {', '.join(actions)}{hint}")
         if asked == "stats":
             return self.stats()
-        with self._one:
+        with self._one, control.locked(self.memory):
             return actions[asked]()
 
     def stats(self) -> dict[str, Any]:
@@ -134,7 +134,8 @@ class Tree:
         memory twice, and only the last part of it still answers."""
         last: dict[int, Member] = {}
         for member in control.members(self.memory):
-            if member.process in last and member.followed <= last[member.process].followed:
+            other = last.get(member.process)
+            if other is not None and control.has_followed(other, member.followed):
                 continue
             if Path(f"/proc/{member.process}").is_dir():
                 last[member.process] = member
@@ -150,7 +151,8 @@ class Tree:
         generation = control.order(self.memory, self.bell)
 
         def silent() -> list[int]:
-            return [m.process for m in self._members() if m.followed != generation]
+            members = self._members()
+            return [m.process for m in members if not control.has_followed(m, generation)]
 
         def left() -> tuple[int, int]:
             return len(silent()), -control.totals(self.memory).near
