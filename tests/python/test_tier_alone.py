@@ -136,9 +136,11 @@ def test_several_may_tell_it_something_at_once(
 
         with ThreadPoolExecutor() as beside:
             setting = beside.submit(set_again_and_again)
-            for verb in (["pause", "--resident"], ["resume"]) * 5:
-                assert nearfar("tier", *verb, "--quiet", str(process.pid)) == (0, "", "")
-            ended.set()
+            try:
+                for verb in (["pause", "--resident"], ["resume"]) * 5:
+                    assert nearfar("tier", *verb, "--quiet", str(process.pid)) == (0, "", "")
+            finally:
+                ended.set()
             setting.result()
 
 

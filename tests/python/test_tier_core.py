@@ -19,7 +19,7 @@ from holding import HELD, MIB, Start, holdings, the_sum
 from nearfar.tier.client import find
 from nearfar.tier.core_pages import Mapping
 from nearfar.tier.far import LARGEST
-from tiered import needs_tier
+from tiered import command, needs_tier
 
 pytestmark = needs_tier
 Run = Callable[..., tuple[int, str, str]]
@@ -84,6 +84,31 @@ def test_a_core_file_has_far_memory_and_the_program_goes_on(
     assert "is there already" in refused("tier", "core", str(holding.pid), "-o", str(core))
     assert holding.sum() == the_sum()
     assert holding.end() == 0
+
+
+def test_files_of_any_name_may_be_mapped(nearfar: Run, tmp_path: Path) -> None:
+    names = [b"a\rb", b"a\xc2\x85b", b"a\xe2\x80\xa8b", b"a\x0cb", b"a\xffb", b"a\nb"]
+    files = [os.fsencode(tmp_path) + b"/" + name for name in names]
+    for file in files:
+        Path(os.fsdecode(file)).write_bytes(b"mapped" * 1000)
+    code = """
+import mmap, sys
+files = [open(name, "rb") for name in sys.argv[1:]]
+mapped = [mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for file in files]
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    words = command("64MiB", tmp_path / "far", sys.executable, "-c", code,
+                    *map(os.fsdecode, files), result=tmp_path / "result.json")  # fmt: skip
+    core = tmp_path / "core"
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        status, _, err = nearfar("tier", "core", str(run.pid), "-o", str(core))
+    assert (status, err) == (0, "")
+    with core.open("rb") as file:
+        head = file.read(MIB)  # which has the names
+    assert all(name.replace(b"\n", b"\\012") + b"\0" in head for name in files)
 
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="no gdb")

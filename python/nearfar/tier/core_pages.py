@@ -90,9 +90,9 @@ class Memory:
 
     def mappings(self) -> list[Mapping]:
         """All of them, in order of address."""
-        text = Path(f"/proc/{self._process}/maps").read_text(encoding="utf-8", errors="replace")
+        text = os.fsdecode(Path(f"/proc/{self._process}/maps").read_bytes())
         found = []
-        for line in text.splitlines():
+        for line in text.removesuffix("\n").split("\n"):  # names may have other ends of lines
             match = _LINE.match(line)
             assert match is not None, line
             begin, end, access, offset, inode, name = match.groups()
