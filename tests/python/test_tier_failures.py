@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -37,7 +38,7 @@ class Waiting:
         )  # fmt: skip
         assert self.launcher.stdout is not None
         assert self.launcher.stdout.readline() == "far\n"
-        self.program = int(_children(self.launcher.pid)[0])
+        self.holder, self.program = map(int, _children(self.launcher.pid))
 
     def far_file(self) -> Path:
         """The file that has lost its name, by its launcher's descriptor."""
@@ -125,12 +126,21 @@ def test_a_program_goes_on_without_its_launcher_and_keeps_its_memory(
     assert not (tmp_path / "far").exists()
 
 
-def test_what_is_executed_without_the_launcher_says_so_and_ends(
+def test_what_is_executed_without_the_launcher_has_its_memory(tmp_path: Path, waits: Path) -> None:
+    with waiting(tmp_path, waits, "echo", "reached") as run:
+        run.launcher.kill()
+        run.launcher.wait()
+        assert run.go_on()[:2] == ("ok\nreached\n", "")
+
+
+def test_what_is_executed_without_the_one_that_holds_it_says_so_and_ends(
     tmp_path: Path, waits: Path
 ) -> None:
     with waiting(tmp_path, waits, "echo", "not reached") as run:
-        run.launcher.kill()
-        run.launcher.wait()
+        holder = os.pidfd_open(run.holder)
+        os.kill(run.holder, signal.SIGKILL)
+        select.select([holder], [], [])
+        os.close(holder)
         out, err, _ = run.go_on()
     assert out == "ok\n"
     assert err.startswith("nearfar tier: the launcher of this program is gone")

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tiered import command, native, needs_tier, run_tiered
+from nearfar.tier.client import find
+from tiered import MIB, command, native, needs_tier, run_tiered
 
 pytestmark = needs_tier
 
@@ -115,3 +118,49 @@ print(signal.sigwait([signal.SIGUSR1]).name, signal.sigpending())
 """
     ran = run_tiered(tmp_path, "64MiB", sys.executable, "-c", code, start_new_session=True)
     assert (ran.out, ran.status) == ("SIGINT\nSIGUSR1 set()\n", 0)
+
+
+# Starts what reads a line and then executes another program, says its number, and ends meanwhile.
+LEAVES = """
+import os, subprocess
+other = subprocess.Popen(["sh", "-c", "read line; echo before; /bin/echo after; true"])
+print(other.pid, flush=True)
+os._exit(3)
+"""
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A launcher whose program has ended, and the number of a process that it has left."""
+    words = command("8MiB", tmp_path / "far", sys.executable, "-c", LEAVES, result=tmp_path / "r")
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.stdout is not None
+        other = int(launcher.stdout.readline())
+        assert launcher.wait(timeout=60) == 3
+        yield launcher, other
+
+
+Left = tuple[subprocess.Popen[str], int]
+
+
+def test_what_a_program_leaves_may_execute_others(left: Left) -> None:
+    launcher, _ = left
+    assert launcher.communicate("\n", timeout=60) == ("before\nafter\n", "")
+
+
+def test_what_a_program_leaves_can_be_told_things_and_leaves_nothing(left: Left) -> None:
+    launcher, other = left
+    tree = find(other)
+    assert tree.ask(do="set", near_bytes=4 * MIB)["near_limit_bytes"] == 4 * MIB
+    ended = os.pidfd_open(tree.process)
+    launcher.communicate("\n", timeout=60)
+    assert select.select([ended], [], [], 60)[0] == [ended]
+    os.close(ended)
+
+
+def test_nothing_stays_behind_a_program_that_leaves_nothing(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['NEARFAR_TIER'].split(':')[0])"
+    ran = run_tiered(tmp_path, "64MiB", sys.executable, "-c", code)
+    assert not Path(f"/proc/{int(ran.out)}").exists()

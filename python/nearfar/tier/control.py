@@ -80,6 +80,7 @@ _EVICTION_AT = _COMPRESSION_AT + 4
 _ANSWER = struct.Struct("<I4xQ")
 _WORD = struct.Struct("<I")
 _LONG = struct.Struct("<Q")
+_OWNER, _OWNER_AT = struct.Struct("<4i"), _ORDERS_AT + 24
 _GENERATIONS = 1 << 32  # of orders, before they begin again
 
 
@@ -246,6 +247,12 @@ def owner(memory: int) -> Owner:
     """Who has the tree's descriptors open, where nobody launched it."""
     words = _ORDERS.unpack(os.pread(memory, _ORDERS.size, _ORDERS_AT))
     return Owner(*words[4:8])
+
+
+def set_owner(memory: int, owner: Owner) -> None:
+    """Say who has them open from now on."""
+    words = (owner.process, owner.control, owner.far, owner.bell)
+    os.pwrite(memory, _OWNER.pack(*words), _OWNER_AT)
 
 
 def order(memory: int, bell: int) -> int:

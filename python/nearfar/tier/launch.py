@@ -1,7 +1,7 @@
 """Starts a program on two tiers and waits for it.
 
-The launcher keeps what the program and its children share open for as long as they run: each
-process opens it by the launcher's number in /proc.
+What the program and its children share is kept open for as long as they run, by a process of its
+own: each of them opens it by that process's number in /proc.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
 from nearfar.tier.far import compressed, far_memory
 from nearfar.tier.faults import recorded_faults
+from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.place import check_place
@@ -70,8 +71,9 @@ def run(
         _shared(
             control.create(near_bytes, policy, fault_log, delay, compression, eviction, pager)
         ) as (memory, bell),
+        held_open(memory, far_file, bell, *([fault_log] if fault_log else [])) as holder,
     ):
-        environment = _environment(memory, far_file, bell, sigbus)
+        environment = _environment(holder, memory, far_file, bell, sigbus)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
         with serving(Tree(memory, bell, os.getpid(), name)):
@@ -81,12 +83,14 @@ def run(
         return Outcome(status, limit, policy, control.counts(memory), lacked, compression, eviction)
 
 
-def _environment(memory: int, far_file: int, bell: int, sigbus: bool) -> dict[str, str]:
+def _environment(
+    holder: int, memory: int, far_file: int, bell: int, sigbus: bool
+) -> dict[str, str]:
     libraries = [preloaded(), *os.environ.get("LD_PRELOAD", "").split()]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),
-        "NEARFAR_TIER": f"{os.getpid()}:{memory}:{far_file}:{bell}:{int(sigbus)}",
+        VARIABLE: f"{holder}:{memory}:{far_file}:{bell}:{int(sigbus)}",
     }
 
 

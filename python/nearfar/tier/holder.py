@@ -1,0 +1,106 @@
+"""A process that has what a tree shares open for as long as anybody of the tree may want it.
+
+What runs on when the program has ended, or its launcher was killed, opens it again whenever it
+executes another program: by the holder's number in /proc.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from nearfar.tier import control
+from nearfar.tier.control import Owner
+
+VARIABLE = "NEARFAR_TIER"  # of the environment, whose value begins with the holder's number
+_NAME = "nearfar-tier"
+
+
+@contextlib.contextmanager
+def held_open(memory: int, far_file: int, bell: int, *others: int) -> Iterator[int]:
+    """Have a process that keeps these descriptors open, by the same numbers: its own number.
+
+    It belongs to no terminal. Afterwards it is gone if nobody of the tree runs; otherwise it is
+    the tree's owner until the last has ended.
+    """
+    ours, its = socket.socketpair()
+    with ours:
+        with its:
+            holder = os.fork()
+            if holder == 0:
+                _begin(its, Owner(os.getpid(), memory, far_file, bell), others)
+        try:
+            yield holder
+        finally:
+            ours.shutdown(socket.SHUT_WR)
+            stays = ours.recv(1)
+            if not stays:
+                with contextlib.suppress(ChildProcessError):  # where SIGCHLD was ignored
+                    os.waitpid(holder, 0)
+
+
+def _begin(launcher: socket.socket, own: Owner, others: tuple[int, ...]) -> NoReturn:
+    try:
+        os.setsid()
+        os.chdir("/")
+        Path("/proc/self/comm").write_text(_NAME)
+        _close_all_but({own.control, own.far, own.bell, launcher.fileno(), *others})
+        _hold(launcher, own)
+    finally:
+        os._exit(0)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for path in list(Path("/proc/self/fd").iterdir()):
+        if int(path.name) not in kept:
+            with contextlib.suppress(OSError):  # what listed them is closed already
+                os.close(int(path.name))
+
+
+def _hold(launcher: socket.socket, own: Owner) -> None:
+    launcher.recv(1)  # nothing, once the launcher has no more to do, or was killed
+    told = False
+    while (other := _somebody(own.control)) is not None:
+        if not told:
+            control.set_owner(own.control, own)
+            with contextlib.suppress(OSError):
+                launcher.sendall(b"s")
+            told = True
+        _wait(other)
+        os.close(other)
+
+
+def _somebody(memory: int) -> int | None:
+    """A descriptor of some process that may want what is held; None if there is none."""
+    for process in _named(memory):
+        with contextlib.suppress(OSError):
+            other = os.pidfd_open(process)
+            if not _wait(other, 0):
+                return other
+            os.close(other)
+    return None
+
+
+def _named(memory: int) -> Iterator[int]:
+    """Processes that may run: those of the tree, and those with its environment, which are about
+    to become some of it, or start others."""
+    yield from (member.process for member in control.members(memory))
+    own = f"{VARIABLE}={os.getpid()}:".encode()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError):
+                words = (folder / "environ").read_bytes().split(b"\0")
+                if any(word.startswith(own) for word in words):
+                    yield int(folder.name)
+
+
+def _wait(process: int, timeout_ms: int | None = None) -> bool:
+    """Wait for the end of a process by its descriptor; whether it has come."""
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(timeout_ms))
