@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.results.faults import read_faults
 from nearfar.tier.client import find
 from tiered import MIB, command, native, needs_tier, run_tiered
 
@@ -164,3 +165,25 @@ def test_nothing_stays_behind_a_program_that_leaves_nothing(tmp_path: Path) -> N
     code = "import os; print(os.environ['NEARFAR_TIER'].split(':')[0])"
     ran = run_tiered(tmp_path, "64MiB", sys.executable, "-c", code)
     assert not Path(f"/proc/{int(ran.out)}").exists()
+
+
+def test_what_a_program_leaves_records_its_faults_no_more_and_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "faults"
+    code = """
+import os
+if os.fork() == 0:
+    input()
+    held = bytearray(32 << 20)
+    print(sum(held[::4096]))
+"""
+    options = ("--record-faults", str(log))
+    words = [sys.executable, "-c", code]
+    launched = command("8MiB", tmp_path / "far", *words, result=tmp_path / "r", options=options)
+    with subprocess.Popen(
+        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.wait(timeout=60) == 0
+        recorded = log.read_bytes()
+        assert launcher.communicate("\n", timeout=60)[0] == "0\n"
+    assert read_faults(log).near_pages == 8 * MIB // 4096
+    assert log.read_bytes() == recorded

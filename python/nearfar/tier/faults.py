@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import NearfarError
@@ -17,20 +18,29 @@ from nearfar.tier.new_file import create
 _MOST_EVENTS = 1 << 29  # 4 GiB of a sparse file
 
 
+@dataclass
+class FaultLog:
+    """The file while it is written to: its descriptor, 0 if there is none."""
+
+    descriptor: int
+    in_use: bool = False  # by processes that run on and have all of it mapped
+
+
 @contextlib.contextmanager
-def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[int]:
-    """Make the file, and cut it to what it holds in the end: its descriptor; 0 without a name.
+def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[FaultLog]:
+    """Make the file, and cut it to what it holds in the end.
 
     Raises InputError if it is there or cannot be made, NearfarError if events found no room.
     """
     if name is None:
-        yield 0
+        yield FaultLog(0)
         return
     file = create(name, 0o666)
     try:
         os.ftruncate(file, HEAD.size + 8 * _MOST_EVENTS)
         os.pwrite(file, HEAD.pack(MAGIC, 0, near_pages, POLICIES.index(policy)), 0)
-        yield file
+        log = FaultLog(file)
+        yield log
     except BaseException:
         os.close(file)
         Path(name).unlink(missing_ok=True)
@@ -38,9 +48,22 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
     try:
         count = HEAD.unpack(os.pread(file, HEAD.size, 0))[1]
         kept = min(count, _MOST_EVENTS)
+        if log.in_use:
+            file = _copied(file, name, HEAD.size + 8 * kept)
         os.ftruncate(file, HEAD.size + 8 * kept)
         os.pwrite(file, HEAD.pack(MAGIC, kept, near_pages, POLICIES.index(policy)), 0)
         if kept < count:
             raise NearfarError(f"{name}: only the first {kept} of {count} events found room")
     finally:
         os.close(file)
+
+
+def _copied(file: int, name: str, length: int) -> int:
+    """Another file in the place of this one, with the same beginning: its descriptor."""
+    Path(name).unlink(missing_ok=True)
+    copy = create(name, 0o666)
+    done = 0
+    while done < length and (sent := os.sendfile(copy, file, done, length - done)):
+        done += sent
+    os.close(file)
+    return copy

@@ -16,40 +16,53 @@ from typing import NoReturn
 
 from nearfar.tier import control
 from nearfar.tier.control import Owner
+from nearfar.tier.faults import FaultLog
 
 VARIABLE = "NEARFAR_TIER"  # of the environment, whose value begins with the holder's number
 _NAME = "nearfar-tier"
+_PATIENCE = 3.0  # seconds for it to look for others
 
 
 @contextlib.contextmanager
-def held_open(memory: int, far_file: int, bell: int, *others: int) -> Iterator[int]:
+def held_open(memory: int, far_file: int, bell: int, log: FaultLog) -> Iterator[int]:
     """Have a process that keeps these descriptors open, by the same numbers: its own number.
 
     It belongs to no terminal. Afterwards it is gone if nobody of the tree runs; otherwise it is
-    the tree's owner until the last has ended.
+    the tree's owner until the last has ended, and the log is in use.
     """
     ours, its = socket.socketpair()
     with ours:
         with its:
             holder = os.fork()
             if holder == 0:
-                _begin(its, Owner(os.getpid(), memory, far_file, bell), others)
+                _begin(its, Owner(os.getpid(), memory, far_file, bell), log)
         try:
             yield holder
         finally:
             ours.shutdown(socket.SHUT_WR)
-            stays = ours.recv(1)
-            if not stays:
+            log.in_use = _stays(ours)
+            if not log.in_use:
                 with contextlib.suppress(ChildProcessError):  # where SIGCHLD was ignored
                     os.waitpid(holder, 0)
 
 
-def _begin(launcher: socket.socket, own: Owner, others: tuple[int, ...]) -> NoReturn:
+def _stays(holder: socket.socket) -> bool:
+    """Whether it does; if it cannot look, as where the kernel has it wait for a process that is
+    just becoming another program, it finds out later by itself."""
+    holder.settimeout(_PATIENCE)
+    try:
+        return holder.recv(1) != b""
+    except TimeoutError:
+        return True
+
+
+def _begin(launcher: socket.socket, own: Owner, log: FaultLog) -> NoReturn:
     try:
         os.setsid()
         os.chdir("/")
         Path("/proc/self/comm").write_text(_NAME)
-        _close_all_but({own.control, own.far, own.bell, launcher.fileno(), *others})
+        kept = {own.control, own.far, own.bell, launcher.fileno()}
+        _close_all_but(kept | {log.descriptor} - {0})
         _hold(launcher, own)
     finally:
         os._exit(0)

@@ -66,12 +66,12 @@ def run(
     place, compression = compressed(far, compress)
     with (
         held_back() as let_through,
-        recorded_faults(record_faults, policy, near_bytes // control.PAGE) as fault_log,
+        recorded_faults(record_faults, policy, near_bytes // control.PAGE) as log,
         far_memory(place) as far_file,
         _shared(
-            control.create(near_bytes, policy, fault_log, delay, compression, eviction, pager)
+            control.create(near_bytes, policy, log.descriptor, delay, compression, eviction, pager)
         ) as (memory, bell),
-        held_open(memory, far_file, bell, *([fault_log] if fault_log else [])) as holder,
+        held_open(memory, far_file, bell, log) as holder,
     ):
         environment = _environment(holder, memory, far_file, bell, sigbus)
         kills = kills_for_memory()
