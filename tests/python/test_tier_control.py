@@ -299,7 +299,7 @@ def test_a_tree_that_answers_with_an_error_does_not_hide_the_others(
         listening.listen()
         thread = threading.Thread(target=refuse, args=(listening,))
         thread.start()
-        assert [tree["process"] for tree in tier("stats")["trees"]] == [holding.pid]
+        assert holding.pid in [tree["process"] for tree in tier("stats")["trees"]]
         thread.join()
 
 
