@@ -63,6 +63,7 @@ void Budget::end(Member& member) {
   member.pager_thread.store(0);
   member.forked_by.store(0);
   member.process.store(0);
+  want(0);  // it may have been the one; who still does says so again
 }
 
 bool Budget::reap() {

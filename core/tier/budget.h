@@ -30,6 +30,9 @@ class Budget {
 
   /// False, and nothing is charged, beyond the limit.
   [[nodiscard]] bool try_charge(std::uint64_t pages) { return take(*member_, pages, limit()); }
+  /// Whoever else has near memory is to give way until so much is free; 0: until then as ever.
+  void want(std::uint64_t pages) { control_->wanted_pages.store(pages); }
+  [[nodiscard]] std::uint64_t wanted() const { return control_->wanted_pages.load(); }
   /// Whatever the limit.
   void charge(std::uint64_t pages) { (void)take(*member_, pages, ~std::uint64_t{0}); }
   void release(std::uint64_t pages) {

@@ -21,6 +21,7 @@ class Children {
     Slot* shared = nullptr;    ///< slots that it may read, each counted once more for it
     std::size_t count = 0;
     std::size_t capacity = 0;
+    std::uint64_t charged = 0;  ///< for that list, in pages
   };
   /// As many as a tree has processes, so that it is never these places that are too few.
   static constexpr std::size_t most = Control::most_members;

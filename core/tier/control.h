@@ -78,6 +78,7 @@ struct Control {
   std::atomic<std::uint64_t> counts[static_cast<std::size_t>(Count::count)];
   std::atomic<std::uint64_t> members_end;  ///< no place from here on was ever taken
   std::atomic<std::uint64_t> stored_bytes;  ///< what the slots in use take
+  std::atomic<std::uint64_t> wanted_pages;  ///< at once, by a process that waits for them
   Member members[most_members];
 
   /// The places that have ever been taken.

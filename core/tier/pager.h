@@ -107,6 +107,9 @@ class Pager {
   /// Takes down what has become of those that are over, whosever they are.
   void land_all();
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
+  [[nodiscard]] os::Place base() const { return region_.base; }
+  /// For any thread: whether something may be covered.
+  [[nodiscard]] bool has_foreign() const { return has_foreign_.load(); }
 
   /// From now on who waits is not woken by each page as it comes, but all at once by `wake_all`.
   void wake_later() { waking_ = os::Waking::later; }
@@ -156,8 +159,9 @@ class Pager {
   enum class Done : std::uint8_t { no, yes, later };
   /// Moves contents to unused pages elsewhere in the region, and leaves what may be left behind to
   /// be discarded. Not if something else covers them; later, to be asked for again as it is, if
-  /// messages must be read before.
-  [[nodiscard]] Done move(os::Place from, os::Place to, std::size_t length);
+  /// messages must be read before. `passed` pages have been moved by then, 0 at first: they are not
+  /// looked at again, as a neighbour's read-ahead may have put zeros where they were.
+  [[nodiscard]] Done move(os::Place from, os::Place to, std::size_t length, PageNumber& passed);
 
   /// The program will use these pages soon, or not for a while. The service asks for
   /// neither while forking.
@@ -264,6 +268,7 @@ class Pager {
   [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch) const;
   [[nodiscard]] bool break_guard(PageNumber page);
 
+  [[nodiscard]] bool add_foreign(os::Place begin, os::Place end);
   // Windows: pager_windows.cpp.
   void open_window(PageNumber touched);
   void expect_fresh(PageNumber first);
@@ -381,7 +386,9 @@ class Pager {
   void use_spare();
   void return_spare();
   void end_child(Children::Child& child);
+  void discard_unwatched();
   [[nodiscard]] bool charge_child(bool whatever);
+  void charge_list(Children::Child& child);
   void share_slots(Children::Child& child);
   void allow_fork(bool allowed);
 
@@ -421,6 +428,7 @@ class Pager {
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed
+  std::atomic<bool> has_foreign_{false};
   Extents arrived_;  // what has left the region and all of its pages have followed
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;
@@ -428,6 +436,7 @@ class Pager {
   std::uint64_t next_beyond_ = 0;  // when another may be, without such a page
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   bool huge_ = false;  // the kernel has huge pages for those who ask
+  std::uint64_t in_vain_until_ = 0;  // no page could leave: few are asked until then
   unsigned in_vain_ = 0;  // windows in a row that were filled, and not with huge pages
   std::uint64_t faults_ = 0;
   std::uint64_t next_sample_ = 0;  // when there were so many

@@ -57,7 +57,7 @@ void Pager::unmapped(os::Place begin, os::Place end) {
        page = table_.next_used(page + 1, pages.last)) {
     if (!strays_.hold(page)) forget(page);
   }
-  if (!foreign_.add(place(pages.first), place(pages.last)))
+  if (!add_foreign(place(pages.first), place(pages.last)))
     os::fail("the program has unmapped too many parts of its memory past libc");
 }
 

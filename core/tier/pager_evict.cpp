@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "tier/os/clock.h"
 #include "tier/pager.h"
 
 namespace nearfar::tier {
@@ -49,10 +50,14 @@ std::uint64_t Pager::low_watermark() const {
 
 bool Pager::evict_in_background() {
   const std::uint64_t recycled = recycled_.has_spare() ? huge_pages : 0;
-  if (paused() || kept_ || budget_.free() + recycled >= low_watermark()) return false;
+  const std::uint64_t wanted = budget_.wanted();
+  const std::uint64_t least = std::max(low_watermark(), wanted);
+  if (paused() || kept_ || budget_.free() + recycled >= least) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
-  if (budget_.others() != 0 && budget_.own() * budget_.processes() <= budget_.limit()) return false;
+  if (wanted == 0 && budget_.others() != 0 &&
+      budget_.own() * budget_.processes() <= budget_.limit())
+    return false;
   return evict() != 0;
 }
 
@@ -97,7 +102,12 @@ std::size_t Pager::evict() {
 std::size_t Pager::displace(std::size_t most) {
   table_.resize(budget_.limit());
   std::size_t done = 0;
-  for (std::size_t tries = table_.resident(); done < most && tries > 0;) {
+  // Where none could leave the last time, all are asked for a tenth of the time at most.
+  const std::uint64_t begun = in_vain_until_ != 0 ? os::monotonic_ns() : 0;
+  const std::size_t resident = table_.resident();
+  const bool asks_all = begun >= in_vain_until_;
+  for (std::size_t tries = asks_all ? resident : std::min(resident, largest_batch);
+       done < most && tries > 0;) {
     std::array<PageNumber, largest_batch> chosen;
     const std::size_t wanted = std::min({most - done, tries, chosen.size()});
     std::size_t count = 0;
@@ -119,6 +129,13 @@ std::size_t Pager::displace(std::size_t most) {
     done += displace_group(group);
   }
   if (done == 0 && most != 0) done = displace_group(leaving_.take_oldest());
+  if (done != 0) {
+    in_vain_until_ = 0;
+  } else if (most != 0 && resident > largest_batch && asks_all) {
+    constexpr std::uint64_t of_the_time = 10;
+    const std::uint64_t now = os::monotonic_ns();
+    in_vain_until_ = begun == 0 ? now : now + of_the_time * (now - begun);
+  }
   return done;
 }
 

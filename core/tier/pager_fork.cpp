@@ -7,8 +7,10 @@
 //                  that the child inherits a state that is true: faults are served, but only noted
 //                  in a log that parent and child both see.
 //   resume         in the parent: what the log says becomes state.
-//   start_in_child in the child, before any other code: a userfaultfd of its own; of the pages in
-//                  the log, those that were there in time are resident.
+//   start_in_child in the child, before all code but libc's: of the pages in the log, those that
+//                  were there in time are resident; then a userfaultfd of its own.
+
+#include <algorithm>
 
 #include "tier/os/clock.h"
 #include "tier/pager.h"
@@ -50,12 +52,16 @@ bool Pager::pause() {
     return false;
   }
   spare_ = reserve(low_watermark()) ? low_watermark() : 0;
+  charge_list(*forking_);
+  constexpr int most_naps = 200;  // others have given way by then, or have not more to give
   for (int naps = 0; !charge_child(false);) {
-    if (more_room(naps)) continue;
+    budget_.want(budget_.own());
+    if (naps < most_naps && more_room(naps)) continue;
     (void)charge_child(true);
     control_.add(Count::over_budget, budget_.own());
     break;
   }
+  budget_.want(0);
   share_slots(*forking_);
   allow_fork(true);
   fork_log_ = os::pointer<ForkLog>(static_cast<os::Place>(log));
@@ -72,15 +78,24 @@ bool Pager::charge_child(bool whatever) {
   return budget_.charge_child(*forking_->member, whatever);
 }
 
-void Pager::share_slots(Children::Child& child) {
+/// Charges the list of the slots that a child will share, as if all pages had one.
+void Pager::charge_list(Children::Child& child) {
   const auto end = static_cast<PageNumber>(table_.size());
-  std::size_t slots = 0;
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end))
-    slots += table_[page].stored() ? 1 : 0;
-  if (slots == 0) return;
-  child.capacity = slots;
-  child.shared = os::pointer<Slot>(os::reserve(slots * sizeof(Slot)));
+    ++child.capacity;
+  child.charged = (child.capacity * sizeof(Slot) + page_bytes - 1) / page_bytes;
+  bool charged = budget_.try_charge(child.charged);
+  while (!charged && evict() != 0) charged = budget_.try_charge(child.charged);
+  if (charged) return;
+  budget_.charge(child.charged);
+  control_.add(Count::over_budget, child.charged);
+}
+
+void Pager::share_slots(Children::Child& child) {
+  if (child.capacity == 0) return;
+  const auto end = static_cast<PageNumber>(table_.size());
+  child.shared = os::pointer<Slot>(os::reserve(child.capacity * sizeof(Slot)));
   if (child.shared == nullptr) os::fail("no memory to fork with");
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end)) {
@@ -144,6 +159,8 @@ void Pager::resume() {
 
 void Pager::start_in_child(os::Place stack, std::int32_t process) {
   Member& member = *forking_->member;
+  std::uint64_t lists = 0;  // which the parent has, of all its children
+  for (const Children::Child& child : children_.all()) lists += child.charged;
   children_.inherited(forking_);  // first: it may take the last descriptors to fork
   forking_ = nullptr;
   uffd_.close();
@@ -153,9 +170,8 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   status_ = os::open_status();
   page_map_.close();
   page_map_.open();
-  watch();
-  allow_fork(false);
   budget_.become(member, process);
+  budget_.release(lists);
   slots_.become(budget_.index());
   table_.log().become(process);
   const ForkLog* const log = fork_log_;
@@ -171,18 +187,43 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
     arrived(page);
   };
   for (std::uint32_t i = 0; i < log->count.load(); ++i) adopt(log->pages[i]);
-  // The stack that the child came to life on may have grown before its pages were watched.
+  // The stack that the child came to life on may have grown since, into pages that were never used.
   constexpr os::Place around = 16 * page_bytes;
   for (os::Place at = stack - around; at < stack + page_bytes; at += page_bytes) {
     if (in_region(at)) adopt(number(at));
   }
   os::unmap(os::place(log), sizeof(ForkLog));
   return_spare();
+  discard_unwatched();
+  watch();
+  allow_fork(false);
   const auto end = static_cast<PageNumber>(table_.size());
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end)) {
     table_[page].borrowed = table_[page].stored();
     table_[page].guarded = false;  // a child's memory is not protected
+  }
+}
+
+/// What libc does in the child before us may touch far memory, which is not watched yet: there are
+/// zeros instead, and what it wrote. It has cleared what ended threads had of their own, which
+/// nobody misses: what is far is far again.
+void Pager::discard_unwatched() {
+  const auto end = static_cast<PageNumber>(table_.size());
+  for (PageNumber page = table_.next_used(0, end); page < end;) {
+    constexpr auto group = static_cast<PageNumber>(PageTable::group);
+    const PageNumber next = std::min(end, (page / group + 1) * group);
+    os::Place from = place(page);
+    while (from < place(next)) {
+      os::PageMap::Run runs[16];
+      const std::size_t count = page_map_.find(from, place(next), runs);
+      for (std::size_t i = 0; i < count; ++i) {
+        for (os::Place at = runs[i].begin; at < runs[i].end; at += page_bytes) {
+          if (table_.state(number(at)) == State::far) os::advise(at, page_bytes, MADV_DONTNEED);
+        }
+      }
+    }
+    page = table_.next_used(next, end);
   }
 }
 
@@ -197,6 +238,7 @@ bool Pager::reap_children() {
 
 void Pager::end_child(Children::Child& child) {
   for (std::size_t i = 0; i < child.count; ++i) slots_.unshare(child.shared[i]);
+  budget_.release(child.charged);
   budget_.end(*child.member);
   children_.forget(child);
 }

@@ -11,10 +11,16 @@ using os::page_bytes;
 /// The program has given back what was there, and maps something in its place next.
 bool Pager::cover(os::Place begin, os::Place end) {
   close_windows(number(begin), number(end));
-  if (!foreign_.add(begin, end)) return false;
+  if (!add_foreign(begin, end)) return false;
   gone(discarded(begin, end));
   uffd_.unregister(begin, end - begin);  // else the kernel would tell of the new mapping
   return true;
+}
+
+/// Notes that something else is mapped there. False if there are too many such places.
+bool Pager::add_foreign(os::Place begin, os::Place end) {
+  has_foreign_.store(true);
+  return foreign_.add(begin, end);
 }
 
 void Pager::uncover(os::Place begin, os::Place end) {
@@ -31,17 +37,19 @@ void Pager::uncover(os::Place begin, os::Place end) {
       os::fail("the memory cannot be watched", error);
     (void)foreign_.remove(from, from + length);
   }
+  has_foreign_.store(foreign_.size() != 0);
 }
 
-Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length) {
+Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length, PageNumber& passed) {
   if (foreign_.overlaps(from, from + length)) return Done::no;
   const PageNumber first = number(from);
   const PageNumber last = number(from + length);
   close_windows(first, last);
   close_windows(number(to), number(to + length));
   let_groups_stay();
-  for (PageNumber page = table_.next_used(first, last); page < last;
+  for (PageNumber page = table_.next_used(first + passed, last); page < last;
        page = table_.next_used(page + 1, last)) {
+    passed = page - first;
     const PageNumber target = number(to) + (page - first);
     use(target);
     // Read-ahead for a neighbour's fault may have put zeros there since it was mapped.

@@ -267,7 +267,7 @@ std::size_t Pager::bring_group(PageNumber first) {
     read_group(group, huge_pages);
     moved = uffd_.move(place(first), group.memory, huge_bytes, waking_);
   }
-  if (moved.error == -EAGAIN) {
+  if (moved.bytes == 0 && moved.error == -EAGAIN) {
     again_ = true;
     return 0;
   }

@@ -91,7 +91,7 @@ void Pager::close_window(std::size_t i) {
   const std::size_t length = window.pages() * page_bytes;
   if (uffd_.watch(place(window.begin), length) != 0) {
     // The program has mapped something else there by a system call of its own.
-    (void)foreign_.add(place(window.begin), end);
+    (void)add_foreign(place(window.begin), end);
     budget_.release(window.pages());
     return;
   }

@@ -51,7 +51,10 @@ void Service::start() {
   waiting_count_ = 0;
   new_faults_ = 0;
   held_count_ = 0;
+  reads_messages_.store(false);
+  holds_unmaps_.store(false);
   paused_.store(0);
+  process_ = os::call(__NR_getpid);
   follower_.start(pager_.uffd().descriptor(), wanted);
   const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
   if (!os::keep_open(pager_.uffd().descriptor(), place, &follower_))
@@ -141,6 +144,13 @@ bool Service::is_asked() {
 /// Takes down who waits for what, and follows changes before any fault is served: whoever made
 /// them goes on, and must not find what was there. Whether there were faults.
 bool Service::read_messages(std::size_t reader) {
+  reads_messages_.store(true);
+  const bool faults = read_all_messages(reader);
+  reads_messages_.store(false);
+  return faults;
+}
+
+bool Service::read_all_messages(std::size_t reader) {
   bool faults = false;
   for (std::size_t count = messages_.size(); count == messages_.size();) {
     if (!can_read()) return faults;
@@ -160,6 +170,7 @@ bool Service::read_messages(std::size_t reader) {
         ++new_faults_;
         faults = true;
       } else if (pager_.paused()) {
+        if (message.kind != os::Message::Kind::removed) holds_unmaps_.store(true);
         held_[held_count_++] = {.change = message, .discard = discard_of(message) != nullptr};
       } else {
         follow(message);
@@ -201,6 +212,7 @@ void Service::follow_held() {
     }
   }
   held_count_ = 0;
+  holds_unmaps_.store(false);
 }
 
 /// Whether something has become of a page that is not followed yet.

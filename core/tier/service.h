@@ -32,6 +32,7 @@ struct Request {
   os::Place begin = 0;
   os::Place end = 0;  ///< of a move: the target
   std::size_t length = 0;
+  PageNumber passed = 0;  ///< of a move: pages that have been moved
 };
 
 /// What a thread remembers of its last fault that was not the pager's matter when it was looked at.
@@ -155,6 +156,8 @@ class Service {
   [[nodiscard]] bool is_asked();
   [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
   [[nodiscard]] Letter& take_letter();
+  [[nodiscard]] Letter& letter_for(Request::Kind kind);
+  [[nodiscard]] bool is_without_pager() const;
   void ring() { ring(lanes_[0]); }
   void finish_discards();
   [[nodiscard]] Letter* discard_of(const os::Message& change);
@@ -164,13 +167,15 @@ class Service {
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
   }
   bool read_messages(std::size_t reader);
+  bool read_all_messages(std::size_t reader);
+  [[nodiscard]] bool may_be_covered() const;
   void follow(const os::Message& change);
   void follow_held();
   [[nodiscard]] bool is_held(os::Place at) const;
   bool serve_faults();
   bool serve_requests();
   using Answer = Pager::Done;
-  [[nodiscard]] Answer serve(const Request& request);
+  [[nodiscard]] Answer serve(Request& request);
   [[nodiscard]] Answer pause();
   void let_discard();
   void listen(bool has_work);
@@ -188,8 +193,10 @@ class Service {
   std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed
-  // Not on the stack of who asks: that may be far, and the pager must not touch it.
-  std::array<Letter, 32> letters_{};
+  // Not on the stack of who asks: that may be far, and the pager must not touch it. The last one is
+  // the fork's, of which there is one at a time: all others may wait for its end.
+  static constexpr std::size_t common_letters = 32;
+  std::array<Letter, common_letters + 1> letters_{};
   std::array<os::Message, os::Uffd::most_read> messages_{};  // that are being read
   Waiting* waiting_ = nullptr;
   std::size_t waiting_count_ = 0;
@@ -199,10 +206,14 @@ class Service {
   std::uint64_t learnt_ = 0;  // the last faults, in nanoseconds
   Held* held_ = nullptr;
   std::size_t held_count_ = 0;
+  // Whoever has unmapped memory past libc goes on once that is read, before it is followed.
+  std::atomic<bool> reads_messages_{false};
+  std::atomic<bool> holds_unmaps_{false};
   std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins
   std::atomic<bool> pause_waits_;  // for discards that are not over
   TreeBell tree_bell_;
   int kept_;
+  long process_ = 0;
 };
 
 }  // namespace nearfar::tier

@@ -8,20 +8,42 @@
 namespace nearfar::tier {
 
 Service::Letter& Service::take_letter() {
-  for (std::size_t i = 0;; i = (i + 1) % letters_.size()) {
+  for (std::size_t i = 0;; i = (i + 1) % common_letters) {
     std::uint32_t free = empty;
     if (letters_[i].phase.compare_exchange_strong(free, writing)) return letters_[i];
-    if (i + 1 == letters_.size()) {
+    if (i + 1 == common_letters) {
       ring();  // discards that are over have letters until they are looked at
       os::call(__NR_sched_yield);
     }
   }
 }
 
+Service::Letter& Service::letter_for(Request::Kind kind) {
+  if (kind != Request::Kind::pause && kind != Request::Kind::resume) return take_letter();
+  letters_.back().phase.store(writing);
+  return letters_.back();
+}
+
+/// Whether a system call has made this process, past libc's fork: it has no pager, and none of the
+/// managed memory. One that shares all memory, as vfork makes, has both.
+bool Service::is_without_pager() const {
+  if (os::call(__NR_getpid) == process_) return false;
+  unsigned char there = 0;
+  return os::call(__NR_mincore, os::word(pager_.base()), os::page_bytes, os::word(&there)) ==
+         -ENOMEM;
+}
+
+/// Whether anything of the region may have become another mapping, as far as the caller can know.
+bool Service::may_be_covered() const {
+  return reads_messages_.load() || holds_unmaps_.load() || pager_.has_foreign();
+}
+
 bool Service::ask(const Request& request) {
+  if (is_without_pager()) return false;
+  if (request.kind == Request::Kind::uncover && !may_be_covered()) return true;
   // A handler that forks would have a child that waits for a letter which nobody reads.
   const os::SignalsBlocked blocked;
-  Letter& letter = take_letter();
+  Letter& letter = letter_for(request.kind);
   letter.request = request;
   letter.phase.store(posted);
   asked_.store(1);
@@ -48,7 +70,10 @@ long Service::discard(os::Place begin, os::Place end) {
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
-  while (paused_.load() != 0) os::wait(paused_, 1);
+  constexpr std::uint64_t long_ns = 20'000'000;
+  if (paused_.load() != 0) os::wait_for(paused_, 1, long_ns);
+  // The fork may wait for a lock of libc's that this thread has: as a change past this library.
+  if (paused_.load() != 0) return os::advise(begin, end - begin, MADV_DONTNEED);
   Letter& letter = take_letter();
   letter.request = {.begin = begin, .end = end};
   letter.phase.store(discarding);
@@ -122,11 +147,11 @@ void Service::let_discard() {
   os::wake_all(paused_);
 }
 
-Service::Answer Service::serve(const Request& request) {
+Service::Answer Service::serve(Request& request) {
   const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
   switch (request.kind) {
     case Request::Kind::move:
-      return pager_.move(request.begin, request.end, request.length);
+      return pager_.move(request.begin, request.end, request.length, request.passed);
     case Request::Kind::cover:
       ++changes_;
       return said(pager_.cover(request.begin, request.end));

@@ -5,13 +5,19 @@
 namespace nearfar::tier {
 
 Slot Slots::take() {
-  // Where most slots are in use a search would be long, so the file grows instead.
+  // Where most slots are in use a search would be long, so the file grows instead; the next search
+  // goes on where this one ends, so that all that is free is found in time.
+  constexpr std::uint64_t few = 16;  // of so many one is free, or fewer
   constexpr Slot looked_at = 64;
-  const auto end = static_cast<Slot>(control_->slots_end.load(std::memory_order_acquire));
-  for (Slot tried = 0; tried < looked_at && tried < end; ++tried) {
+  constexpr Slot looked_at_if_many = 4096;
+  const auto end = static_cast<Slot>(
+      std::min(control_->slots_end.load(std::memory_order_acquire), control_->far_slots));
+  const std::uint64_t used = control_->slots_used.load(std::memory_order_relaxed);
+  const Slot most = std::min(end, used + end / few < end ? looked_at_if_many : looked_at);
+  for (Slot tried = 0; tried < most; ++tried) {
     if (cursor_ >= end) cursor_ = 0;
-    if (claim(cursor_)) return taken(cursor_);
-    ++cursor_;
+    const Slot slot = cursor_++;
+    if (claim(slot)) return taken(slot);
   }
   const std::uint64_t grown = control_->slots_end.fetch_add(1, std::memory_order_acq_rel);
   if (grown < control_->far_slots && claim(static_cast<Slot>(grown)))

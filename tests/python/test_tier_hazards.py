@@ -245,3 +245,24 @@ def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
     assert counts["guarded_drops"] > 1000
     assert counts["guards_broken"] > 250
     assert counts["guarded_ins"] >= counts["guarded_drops"] + counts["guards_broken"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["forks_on_coroutines", "thread_values", "unmaps_beside_forks"],
+)
+def test_forks_whatever_libc_and_other_threads_do(hazard: Hazard, name: str) -> None:
+    assert lost_nothing(hazard(name)).counts["forks"] > 0
+
+
+@not_copied
+def test_a_fork_that_waits_for_who_gives_memory_back(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("flushes_beside_forks")).counts["forks"] == 1
+
+
+def test_moving_memory_while_other_threads_fill_and_give_back(hazard: Hazard) -> None:
+    lost_nothing(hazard("moves_beside"))
+
+
+def test_a_process_whose_first_thread_has_ended_keeps_what_it_has_far(hazard: Hazard) -> None:
+    lost_nothing(hazard("main_ends_first"))

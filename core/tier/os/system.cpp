@@ -73,8 +73,11 @@ bool has_ended(int process) noexcept {
   *put(end, "/stat") = '\0';
   char stat[512];
   if (!read_start(path, stat, sizeof stat)) return false;
-  const char* name_end = std::strrchr(stat, ')');
-  return name_end != nullptr && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+  const char* field = std::strrchr(stat, ')');
+  if (field == nullptr || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) return false;
+  // Its first thread has ended. The others are counted 17 fields on.
+  for (int i = 0; i < 18 && field != nullptr; ++i) field = std::strchr(field + 1, ' ');
+  return field == nullptr || number(field + 1) <= 1;
 }
 
 int open_status() noexcept {

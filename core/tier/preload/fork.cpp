@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>  // NOLINT(modernize-deprecated-headers): for libc's list of files
+#include <ucontext.h>
 
 #include <cstdio>
 #include <cstring>
@@ -48,12 +49,16 @@ void touch_what_fork_needs() {
   _IO_list_unlock();
 }
 
+bool is_managed(Space& space, os::Place at) {
+  const os::Place page = at / os::page_bytes * os::page_bytes;
+  return space.holds(page, os::page_bytes) && !space.is_free(page, os::page_bytes);
+}
+
 /// A stack in managed memory, as coroutines have: the frames above this one.
 void touch_stack(Space& space) {
   const os::Place frame = os::place(__builtin_frame_address(0));
   for (os::Place at = frame; at < frame + 4 * os::page_bytes; at += os::page_bytes) {
-    const os::Place page = at / os::page_bytes * os::page_bytes;
-    if (!space.holds(page, os::page_bytes) || space.is_free(page, os::page_bytes)) return;
+    if (!is_managed(space, at)) return;
     touch(os::pointer(at));
   }
 }
@@ -88,12 +93,38 @@ void in_parent() {
   finish();
 }
 
+os::Place frame_of_child;
+
+void start_in_child() {
+  Runtime* const tier = runtime();
+  tier->pager.start_in_child(frame_of_child, os::number_in_proc());
+  tier->service.start();
+}
+
+/// Calls `start_in_child` on a stack that is not managed: from when memory is watched until the
+/// pager's thread runs, nobody would bring in what a stack grows into.
+void start_in_child_elsewhere() {
+  alignas(64) static char stack[std::size_t{256} << 10U];
+  static ucontext_t back;
+  static ucontext_t there;
+  getcontext(&there);
+  there.uc_stack.ss_sp = stack;
+  there.uc_stack.ss_size = sizeof stack;
+  there.uc_link = &back;
+  makecontext(&there, start_in_child, 0);
+  swapcontext(&back, &there);
+}
+
 void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
   if (!agreed) os::fail("no place or no descriptors for another process; this child ends here");
-  tier->pager.start_in_child(os::place(__builtin_frame_address(0)), os::number_in_proc());
-  tier->service.start();
+  frame_of_child = os::place(__builtin_frame_address(0));
+  if (tier->space.holds(frame_of_child, 1)) {
+    start_in_child_elsewhere();
+  } else {
+    start_in_child();
+  }
   tier->space.lock().unlock();
   finish();
 }
