@@ -84,6 +84,14 @@ long Space::discard(os::Place at, std::size_t length) {
   return service_.discard(at, at + length) == -EINVAL ? -EINVAL : 0;
 }
 
+void Space::discard_locked(os::Place at, std::size_t length) {
+  if (discard(at, length) == 0) return;
+  os::call(__NR_munlock, os::word(at), os::word(length));
+  (void)discard(at, length);
+  constexpr long on_fault = 1;  // MLOCK_ONFAULT: pages are locked when they come
+  os::call(__NR_mlock2, os::word(at), os::word(length), on_fault);
+}
+
 bool Space::grow(os::Place at, std::size_t old_length, std::size_t new_length) {
   const os::SignalsBlocked blocked;
   const std::lock_guard guard(lock_);

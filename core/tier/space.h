@@ -42,6 +42,8 @@ class Space {
   void unmap(os::Place at, std::size_t length);
   /// -EINVAL if the program has locked some of it.
   [[nodiscard]] long discard(os::Place at, std::size_t length);
+  /// What the program has locked is given back, too, and what comes in its place is locked.
+  void discard_locked(os::Place at, std::size_t length);
   /// mremap of managed memory to managed memory.
   [[nodiscard]] long remap(os::Place from, std::size_t old_length, std::size_t new_length,
                            int flags, os::Place fixed);

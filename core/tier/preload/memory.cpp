@@ -6,6 +6,14 @@
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
 
+// Those that headers older than the kernel lack.
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 namespace nearfar::tier::preload {
 namespace {
 
@@ -55,27 +63,54 @@ long unmap(Place at, std::size_t asked) {
   return 0;
 }
 
+/// Advice about what is ours to decide: taken, and nothing is done.
+bool is_hint(int advice) {
+  switch (advice) {
+    case MADV_NORMAL:
+    case MADV_RANDOM:
+    case MADV_SEQUENTIAL:
+    case MADV_WILLNEED:
+    case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE:
+    case MADV_COLLAPSE:
+    case MADV_MERGEABLE:
+    case MADV_UNMERGEABLE:
+    case MADV_COLD:
+    case MADV_PAGEOUT:
+    case MADV_DOFORK:
+    case MADV_KEEPONFORK:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Advice that is not known here, or cannot be followed, is refused as by a kernel that does not
+/// have it: who gives it has another way.
 long advise(Place at, std::size_t asked, int advice) {
   Runtime* const tier = runtime();
   const std::size_t length = whole_pages(asked);
   if (tier == nullptr || length == 0 || !aligned(at) || !tier->space.touches(at, length))
     return os::advise(at, asked, advice);
   if (!tier->space.holds(at, length)) return -EINVAL;
-  if (tier->space.is_free(at, length)) return -ENOMEM;
+  // What is mapped on both sides of a hole is given back, too.
+  const long done = tier->space.is_free(at, length) ? -ENOMEM : 0;
   switch (advice) {
     case MADV_DONTNEED:
-    case MADV_FREE:
-      return tier->space.discard(at, length);
+    case MADV_FREE: {
+      const long error = tier->space.discard(at, length);
+      return error == 0 ? done : error;
+    }
+    case MADV_DONTNEED_LOCKED:
+      tier->space.discard_locked(at, length);
+      return done;
     case MADV_POPULATE_READ:
     case MADV_POPULATE_WRITE:
     case MADV_DONTDUMP:
     case MADV_DODUMP:
-      return os::advise(at, length, advice);
-    case MADV_REMOVE:
-    case MADV_WIPEONFORK:
-      return -EINVAL;  // as a kernel says that does not have it
+      return done == 0 ? os::advise(at, length, advice) : done;
     default:
-      return 0;                     // hints about what is ours to decide
+      return is_hint(advice) ? done : -EINVAL;
   }
 }
 

@@ -1,0 +1,34 @@
+"""Calls on managed memory and on what lies beside it answer as the kernel does.
+
+Each is a small C program of tests/tier/calls, which says what was answered otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tiered import PROGRAMS, Tiered, compiled, needs_tier, run_tiered
+
+pytestmark = needs_tier
+Answered = Callable[..., Tiered]
+
+
+@pytest.fixture(params=["move", "copy"])
+def answered(request: pytest.FixtureRequest, tmp_path: Path) -> Answered:
+    """Compile a program and run it with 2 MiB of near memory: nothing was answered otherwise."""
+
+    def run(name: str, *words: str) -> Tiered:
+        program = compiled(PROGRAMS / "calls" / f"{name}.c", tmp_path / name)
+        options = ("--evict", request.param)
+        ran = run_tiered(tmp_path, "2MiB", program, *words, policy="fifo", options=options)
+        assert (ran.out, ran.status) == ("ok\n", 0), ran.out + ran.err
+        return ran
+
+    return run
+
+
+def test_advice_that_cannot_be_followed_is_refused(answered: Answered) -> None:
+    answered("advice")
