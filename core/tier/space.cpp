@@ -6,6 +6,7 @@ namespace nearfar::tier {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20U;
+constexpr std::size_t most_foreign = 8192;  // more than the pager lets be
 
 /// Allocators want large pieces aligned, and would map twice as much to find such a place.
 std::size_t alignment(std::size_t length) {
@@ -13,7 +14,30 @@ std::size_t alignment(std::size_t length) {
   return length >= 2 * mib ? 2 * mib : os::page_bytes;
 }
 
+/// The pages that a mapping takes; huge ones come whole.
+std::size_t unit(int flags) {
+  if ((flags & MAP_HUGETLB) == 0) return os::page_bytes;
+  const auto logarithm = static_cast<unsigned>(flags) >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
+  return logarithm == 0 ? 2 * mib : std::size_t{1} << logarithm;
+}
+
+/// The kernel's own, of what is not managed.
+long move_mapping(os::Place from, std::size_t old_length, std::size_t new_length, os::Place to) {
+  return os::call(__NR_mremap, os::word(from), os::word(old_length), os::word(new_length),
+                  MREMAP_MAYMOVE | MREMAP_FIXED, os::word(to));
+}
+
 }  // namespace
+
+Space::Space(os::Place base, std::size_t length, Extents free, Service& service)
+    : base_(base),
+      end_(base + length),
+      free_(free),
+      foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
+               most_foreign),
+      service_(service) {
+  (void)free_.add(base_, end_);
+}
 
 bool Space::is_free(os::Place begin, std::size_t length) {
   const os::SignalsBlocked blocked;
@@ -53,17 +77,36 @@ long Space::map_fixed(os::Place at, std::size_t length, int protection) {
   return error == 0 ? static_cast<long>(at) : error;
 }
 
-long Space::map_foreign(os::Place at, std::size_t length, int protection, int flags, int descriptor,
+/// It is made elsewhere first, as the kernel unmaps what is in its way before it looks whether it
+/// can be made.
+long Space::map_foreign(os::Place at, std::size_t asked, int protection, int flags, int descriptor,
                         long offset) {
-  {
-    const os::SignalsBlocked blocked;
-    const std::lock_guard guard(lock_);
-    (void)free_.remove(at, at + length);
-  }
-  clear(at, length);
-  if (!service_.ask({.kind = Request::Kind::cover, .begin = at, .end = at + length}))
+  const std::size_t whole = unit(flags);
+  const std::size_t length = (asked + whole - 1) / whole * whole;
+  if (at % whole != 0) return -EINVAL;
+  if (!holds(at, length)) return -ENOMEM;
+  const long trial = os::map(0, asked, protection, flags & ~MAP_FIXED, descriptor, offset);
+  if (trial < 0) return trial;
+  const auto made = static_cast<os::Place>(trial);
+  if (!cover(at, length)) {
+    os::unmap(made, length);
     return -ENOMEM;
-  return os::map(at, length, protection, flags, descriptor, offset);
+  }
+  if (move_mapping(made, length, length, at) >= 0) return static_cast<long>(at);
+  os::unmap(made, length);  // some drivers' mappings cannot move
+  const long placed = os::map(at, asked, protection, flags, descriptor, offset);
+  if (placed < 0) unmap(at, length);
+  return placed;
+}
+
+/// Nothing is managed there from now on. False, and all is as it was, if the pager cannot have it so.
+bool Space::cover(os::Place at, std::size_t length) {
+  if (!service_.ask({.kind = Request::Kind::cover, .begin = at, .end = at + length})) return false;
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  (void)free_.remove(at, at + length);
+  (void)foreign_.add(at, at + length);
+  return true;
 }
 
 void Space::unmap(os::Place at, std::size_t length) {
@@ -74,6 +117,11 @@ void Space::unmap(os::Place at, std::size_t length) {
 
 /// Nothing is left of what was there.
 void Space::clear(os::Place at, std::size_t length) {
+  {
+    const os::SignalsBlocked blocked;
+    const std::lock_guard guard(lock_);
+    (void)foreign_.remove(at, at + length);
+  }
   service_.ask({.kind = Request::Kind::uncover, .begin = at, .end = at + length});
   if (discard(at, length) == 0) return;
   os::call(__NR_munlock, os::word(at), os::word(length));

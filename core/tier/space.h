@@ -13,14 +13,13 @@ namespace nearfar::tier {
 /// reserved once. What is free is there but may not be touched, so that the kernel neither joins
 /// the region with its neighbours nor moves any of it.
 ///
+/// Parts of it may be mappings of another kind, *foreign* ones, which are the kernel's matter.
+///
 /// Called by the program's threads. The lock is never held while the pager is asked for something:
 /// a fork holds it while the pager waits.
 class Space {
  public:
-  Space(os::Place base, std::size_t length, Extents free, Service& service)
-      : base_(base), end_(base + length), free_(free), service_(service) {
-    (void)free_.add(base_, end_);
-  }
+  Space(os::Place base, std::size_t length, Extents free, Service& service);
 
   [[nodiscard]] bool holds(os::Place begin, std::size_t length) const {
     return begin >= base_ && begin < end_ && length <= end_ - begin;
@@ -36,8 +35,9 @@ class Space {
   [[nodiscard]] long map(std::size_t length, int protection);
   /// Fresh memory in place of what is there.
   [[nodiscard]] long map_fixed(os::Place at, std::size_t length, int protection);
-  /// A mapping of another kind in place of what is there.
-  [[nodiscard]] long map_foreign(os::Place at, std::size_t length, int protection, int flags,
+  /// A mapping of another kind in place of what is there, which stays if that cannot be made. The
+  /// length is as it was asked for.
+  [[nodiscard]] long map_foreign(os::Place at, std::size_t asked, int protection, int flags,
                                  int descriptor, long offset);
   void unmap(os::Place at, std::size_t length);
   /// -EINVAL if the program has locked some of it.
@@ -52,6 +52,7 @@ class Space {
 
  private:
   void clear(os::Place at, std::size_t length);
+  [[nodiscard]] bool cover(os::Place at, std::size_t length);
   [[nodiscard]] os::Place take(std::size_t length);
   void give(os::Place at, std::size_t length);
   [[nodiscard]] bool grow(os::Place at, std::size_t old_length, std::size_t new_length);
@@ -59,6 +60,7 @@ class Space {
   os::Place base_;
   os::Place end_;
   Extents free_;
+  Extents foreign_;
   Lock lock_{};
   Service& service_;
 };

@@ -32,3 +32,7 @@ def answered(request: pytest.FixtureRequest, tmp_path: Path) -> Answered:
 
 def test_advice_that_cannot_be_followed_is_refused(answered: Answered) -> None:
     answered("advice")
+
+
+def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered) -> None:
+    answered("fixed")
