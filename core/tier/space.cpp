@@ -99,7 +99,8 @@ long Space::map_foreign(os::Place at, std::size_t asked, int protection, int fla
   return placed;
 }
 
-/// Nothing is managed there from now on. False, and all is as it was, if the pager cannot have it so.
+/// Nothing is managed there from now on. False, and all is as it was, if the pager cannot have it
+/// so.
 bool Space::cover(os::Place at, std::size_t length) {
   if (!service_.ask({.kind = Request::Kind::cover, .begin = at, .end = at + length})) return false;
   const os::SignalsBlocked blocked;

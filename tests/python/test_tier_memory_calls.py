@@ -36,3 +36,11 @@ def test_advice_that_cannot_be_followed_is_refused(answered: Answered) -> None:
 
 def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered) -> None:
     answered("fixed")
+
+
+def test_many_handlers_of_fork_run_in_order_and_children_find_memory(
+    answered: Answered, tmp_path: Path
+) -> None:
+    library = tmp_path / "forks_library.so"
+    compiled(PROGRAMS / "calls" / "forks_library.c", library, "-shared", "-fPIC")
+    answered("forks", str(library))
