@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "tier/protection.h"
+
 namespace nearfar::tier {
 namespace {
 
@@ -21,10 +23,15 @@ std::size_t unit(int flags) {
   return logarithm == 0 ? 2 * mib : std::size_t{1} << logarithm;
 }
 
-/// The kernel's own, of what is not managed.
+/// The kernel's own mremap, of what is not managed.
+long remap_mapping(os::Place from, std::size_t old_length, std::size_t new_length, int flags,
+                   os::Place to) {
+  return os::call(__NR_mremap, os::word(from), os::word(old_length), os::word(new_length), flags,
+                  os::word(to));
+}
+
 long move_mapping(os::Place from, std::size_t old_length, std::size_t new_length, os::Place to) {
-  return os::call(__NR_mremap, os::word(from), os::word(old_length), os::word(new_length),
-                  MREMAP_MAYMOVE | MREMAP_FIXED, os::word(to));
+  return remap_mapping(from, old_length, new_length, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 }
 
 }  // namespace
@@ -43,6 +50,18 @@ bool Space::is_free(os::Place begin, std::size_t length) {
   const os::SignalsBlocked blocked;
   const std::lock_guard guard(lock_);
   return free_.overlaps(begin, begin + length);
+}
+
+bool Space::is_foreign(os::Place begin, std::size_t length) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  return foreign_.overlaps(begin, begin + length);
+}
+
+bool Space::is_all_foreign(os::Place begin, std::size_t length) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  return foreign_.contains(begin, begin + length);
 }
 
 os::Place Space::take(std::size_t length) {
@@ -152,26 +171,86 @@ bool Space::grow(os::Place at, std::size_t old_length, std::size_t new_length) {
 long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length, int flags,
                   os::Place fixed) {
   constexpr int writable = PROT_READ | PROT_WRITE;
-  if ((flags & MREMAP_FIXED) == 0) {
-    if (new_length < old_length) unmap(from + new_length, old_length - new_length);
-    if (new_length <= old_length) return static_cast<long>(from);
-    if (grow(from, old_length, new_length)) {
-      const long error = os::protect(from + old_length, new_length - old_length, writable);
-      return error == 0 ? static_cast<long>(from) : error;
-    }
-    if ((flags & MREMAP_MAYMOVE) == 0) return -ENOMEM;
+  const bool moves_to = (flags & MREMAP_FIXED) != 0;
+  if (!moves_to && new_length < old_length) unmap(from + new_length, old_length - new_length);
+  if (!moves_to && new_length <= old_length) return static_cast<long>(from);
+  const int known = protection_of(from);
+  const int protection = known < 0 ? writable : known;
+  if (!moves_to && grow(from, old_length, new_length)) {
+    const long error = os::protect(from + old_length, new_length - old_length, protection);
+    if (error == 0) return static_cast<long>(from);
+    give(from + old_length, new_length - old_length);
+    return error;
   }
-  const long to = (flags & MREMAP_FIXED) != 0 ? map_fixed(fixed, new_length, writable)
-                                              : map(new_length, writable);
+  if (!moves_to && (flags & MREMAP_MAYMOVE) == 0) return -ENOMEM;
+  const long to = moves_to ? map_fixed(fixed, new_length, writable) : map(new_length, writable);
   if (to < 0) return to;
   const std::size_t moved = old_length < new_length ? old_length : new_length;
   const auto target = static_cast<os::Place>(to);
+  // Neither moved nor copied is what is not writable, or not readable.
+  if (protection != writable) os::protect(from, moved, writable);
   if (!service_.ask({.kind = Request::Kind::move, .begin = from, .end = target, .length = moved})) {
+    if (protection != writable) os::protect(from, moved, protection);
     unmap(target, new_length);
     return -ENOMEM;
   }
+  if (protection != writable) os::protect(target, new_length, protection);
   unmap(from, old_length);
   return to;
+}
+
+long Space::take_in(os::Place from, std::size_t old_length, std::size_t new_length, os::Place to) {
+  // The kernel unmaps what is in the way before it looks at what is to come.
+  const std::size_t kept = old_length < new_length ? old_length : new_length;
+  if (os::call(__NR_msync, os::word(from), os::word(kept), MS_ASYNC) != 0) return -EFAULT;
+  if (!cover(to, new_length)) return -ENOMEM;
+  const long moved = move_mapping(from, old_length, new_length, to);
+  if (moved < 0) unmap(to, new_length);
+  return moved;
+}
+
+/// Has the mapping grow into free addresses behind it.
+bool Space::grow_foreign(os::Place at, std::size_t old_length, std::size_t new_length) {
+  if (!grow(at, old_length, new_length)) return false;
+  if (cover(at + old_length, new_length - old_length)) return true;
+  give(at + old_length, new_length - old_length);
+  return false;
+}
+
+/// It is lifted out first, and leaves its addresses taken (MREMAP_DONTUNMAP, of all mappings since
+/// Linux 5.13): a hole in the region would be where another thread's next mapping lies.
+long Space::remap_foreign(os::Place from, std::size_t old_length, std::size_t new_length, int flags,
+                          os::Place fixed) {
+  const bool moves_to = (flags & MREMAP_FIXED) != 0;
+  if (!moves_to && new_length < old_length) unmap(from + new_length, old_length - new_length);
+  if (!moves_to && new_length <= old_length) return static_cast<long>(from);
+  const bool grows = !moves_to && grow_foreign(from, old_length, new_length);
+  if (!moves_to && !grows && (flags & MREMAP_MAYMOVE) == 0) return -ENOMEM;
+  const std::size_t kept = old_length < new_length ? old_length : new_length;
+  const long lifted = remap_mapping(from, kept, kept, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+  long at = lifted;
+  if (lifted >= 0) {
+    const auto place = static_cast<os::Place>(lifted);
+    at = remap_mapping(place, kept, new_length, MREMAP_MAYMOVE, 0);
+    if (at < 0) (void)move_mapping(place, kept, kept, from);
+  }
+  if (at >= 0 && (moves_to || grows)) {
+    const auto place = static_cast<os::Place>(at);
+    at = put(place, new_length, grows ? from : fixed);
+    if (at < 0) (void)move_mapping(place, new_length, kept, from);
+  }
+  if (at < 0 && grows) unmap(from + old_length, new_length - old_length);
+  if (at >= 0 && !grows) unmap(from, old_length);
+  return at < 0 && at != -EFAULT ? -ENOMEM : at;
+}
+
+/// Moves what was lifted out to where it is to be, inside or outside.
+long Space::put(os::Place lifted, std::size_t length, os::Place to) {
+  const bool inside = holds(to, length);
+  if (inside && !cover(to, length)) return -ENOMEM;
+  const long at = move_mapping(lifted, length, length, to);
+  if (at < 0 && inside) unmap(to, length);
+  return at;
 }
 
 }  // namespace nearfar::tier

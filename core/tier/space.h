@@ -29,7 +29,11 @@ class Space {
   }
   [[nodiscard]] os::Place base() const { return base_; }
   [[nodiscard]] os::Place end() const { return end_; }
+  /// Whether some of it is.
   [[nodiscard]] bool is_free(os::Place begin, std::size_t length);
+  [[nodiscard]] bool is_foreign(os::Place begin, std::size_t length);
+  /// Whether all of it is.
+  [[nodiscard]] bool is_all_foreign(os::Place begin, std::size_t length);
 
   /// Fresh memory; -errno if there is none. Lengths are in whole pages from here on.
   [[nodiscard]] long map(std::size_t length, int protection);
@@ -47,6 +51,12 @@ class Space {
   /// mremap of managed memory to managed memory.
   [[nodiscard]] long remap(os::Place from, std::size_t old_length, std::size_t new_length,
                            int flags, os::Place fixed);
+  /// mremap of a foreign mapping, which stays one; `fixed` may lie outside.
+  [[nodiscard]] long remap_foreign(os::Place from, std::size_t old_length, std::size_t new_length,
+                                   int flags, os::Place fixed);
+  /// mremap of a mapping that lies outside to managed addresses, where it is a foreign one.
+  [[nodiscard]] long take_in(os::Place from, std::size_t old_length, std::size_t new_length,
+                             os::Place to);
 
   [[nodiscard]] Lock& lock() { return lock_; }
 
@@ -56,6 +66,8 @@ class Space {
   [[nodiscard]] os::Place take(std::size_t length);
   void give(os::Place at, std::size_t length);
   [[nodiscard]] bool grow(os::Place at, std::size_t old_length, std::size_t new_length);
+  [[nodiscard]] bool grow_foreign(os::Place at, std::size_t old_length, std::size_t new_length);
+  [[nodiscard]] long put(os::Place lifted, std::size_t length, os::Place to);
 
   os::Place base_;
   os::Place end_;

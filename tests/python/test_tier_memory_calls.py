@@ -44,3 +44,7 @@ def test_many_handlers_of_fork_run_in_order_and_children_find_memory(
     library = tmp_path / "forks_library.so"
     compiled(PROGRAMS / "calls" / "forks_library.c", library, "-shared", "-fPIC")
     answered("forks", str(library))
+
+
+def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
+    answered("moves")

@@ -5,6 +5,7 @@
 
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
+#include "tier/protection.h"
 
 // Those that headers older than the kernel lack.
 #ifndef MADV_DONTNEED_LOCKED
@@ -93,6 +94,7 @@ long advise(Place at, std::size_t asked, int advice) {
   if (tier == nullptr || length == 0 || !aligned(at) || !tier->space.touches(at, length))
     return os::advise(at, asked, advice);
   if (!tier->space.holds(at, length)) return -EINVAL;
+  if (tier->space.is_all_foreign(at, length)) return os::advise(at, asked, advice);
   // What is mapped on both sides of a hole is given back, too.
   const long done = tier->space.is_free(at, length) ? -ENOMEM : 0;
   switch (advice) {
@@ -114,20 +116,36 @@ long advise(Place at, std::size_t asked, int advice) {
   }
 }
 
-/// mremap between managed memory and other memory: by a copy.
-long remap_across(Runtime& tier, Place from, std::size_t old_length, std::size_t new_length,
-                  Place to) {
-  const long made =
-      map(to, new_length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+/// mremap of managed memory to other addresses: by a copy.
+long remap_out(Runtime& tier, Place from, std::size_t old_length, std::size_t new_length,
+               Place to) {
+  constexpr int writable = PROT_READ | PROT_WRITE;
+  const int protection = protection_of(from);
+  const long made = map(to, new_length, writable, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   if (made < 0) return made;
+  if (protection == PROT_NONE) os::protect(from, old_length, PROT_READ);
   std::memcpy(os::pointer(to), os::pointer(from),
               old_length < new_length ? old_length : new_length);
-  if (tier.space.holds(from, old_length)) {
-    tier.space.unmap(from, old_length);
-  } else {
-    os::unmap(from, old_length);
-  }
+  if (protection >= 0 && protection != writable) os::protect(to, new_length, protection);
+  tier.space.unmap(from, old_length);
   return made;
+}
+
+/// mremap from or to managed addresses.
+long remap_here(Runtime& tier, Place from, std::size_t old_length, std::size_t new_length,
+                int flags, Place fixed) {
+  Space& space = tier.space;
+  const bool moves_to = (flags & MREMAP_FIXED) != 0;
+  const bool to_managed = moves_to && space.touches(fixed, new_length);
+  if (to_managed && !space.holds(fixed, new_length)) return -ENOMEM;
+  if (!space.touches(from, old_length)) return space.take_in(from, old_length, new_length, fixed);
+  const std::size_t kept = old_length < new_length ? old_length : new_length;
+  if (!space.holds(from, old_length) || space.is_free(from, kept)) return -EFAULT;
+  if (space.is_all_foreign(from, kept))
+    return space.remap_foreign(from, old_length, new_length, flags, fixed);
+  if (space.is_foreign(from, kept)) return -EFAULT;
+  if (moves_to && !to_managed) return remap_out(tier, from, old_length, new_length, fixed);
+  return space.remap(from, old_length, new_length, flags, fixed);
 }
 
 long remap(Place from, std::size_t old_asked, std::size_t new_asked, int flags, Place fixed) {
@@ -148,10 +166,7 @@ long remap(Place from, std::size_t old_asked, std::size_t new_asked, int flags, 
       (flags & ~known) != 0 || (moves_to && (flags & MREMAP_MAYMOVE) == 0) || overlap) {
     return -EINVAL;
   }
-  const bool from_managed = tier->space.holds(from, old_length);
-  if (from_managed && (!moves_to || tier->space.holds(fixed, new_length)))
-    return tier->space.remap(from, old_length, new_length, flags, fixed);
-  return remap_across(*tier, from, old_length, new_length, fixed);
+  return remap_here(*tier, from, old_length, new_length, flags, fixed);
 }
 
 }  // namespace
