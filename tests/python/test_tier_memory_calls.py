@@ -48,3 +48,7 @@ def test_many_handlers_of_fork_run_in_order_and_children_find_memory(
 
 def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
     answered("moves")
+
+
+def test_what_is_not_mapped_cannot_be_protected(answered: Answered) -> None:
+    answered("protects")

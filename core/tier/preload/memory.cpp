@@ -116,6 +116,16 @@ long advise(Place at, std::size_t asked, int advice) {
   }
 }
 
+/// Free addresses are there to the kernel, and not to the program.
+long protect(Place at, std::size_t asked, int protection) {
+  Runtime* const tier = runtime();
+  const std::size_t length = whole_pages(asked);
+  if (tier != nullptr && length != 0 && aligned(at) && tier->space.touches(at, length) &&
+      tier->space.is_free(at, length))
+    return -ENOMEM;
+  return os::protect(at, asked, protection);
+}
+
 /// mremap of managed memory to other addresses: by a copy.
 long remap_out(Runtime& tier, Place from, std::size_t old_length, std::size_t new_length,
                Place to) {
@@ -192,6 +202,10 @@ NEARFAR_EXPORT int munmap(void* at, std::size_t length) noexcept {
 
 NEARFAR_EXPORT int madvise(void* at, std::size_t length, int advice) noexcept {
   return preload::status(preload::advise(os::place(at), length, advice));
+}
+
+NEARFAR_EXPORT int mprotect(void* at, std::size_t length, int protection) noexcept {
+  return preload::status(preload::protect(os::place(at), length, protection));
 }
 
 NEARFAR_EXPORT void* mremap(void* from, std::size_t old_length, std::size_t new_length, int flags,
