@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tier/os/text.h"
@@ -12,7 +14,16 @@
 namespace nearfar::tier::os {
 namespace {
 
-constexpr int hidden_from = 900;  // below the usual limit of 1024, above what programs count to
+/// From where on descriptors are out of a program's way: below the usual limit of 1024, and above
+/// what programs count to. A low limit leaves them the last 124 numbers, or half.
+long hidden_from() noexcept {
+  constexpr long usual = 900;
+  constexpr long ours = 124;
+  rlimit limit{};
+  if (call(__NR_getrlimit, RLIMIT_NOFILE, word(&limit)) < 0) return usual;
+  const auto most = static_cast<long>(std::min<rlim_t>(limit.rlim_cur, usual + ours));
+  return std::max(most - ours, most / 2);
+}
 
 /// The start of a small file of /proc, ended by a zero; false if it cannot be read.
 bool read_start(const char* path, char* buffer, std::size_t size) noexcept {
@@ -54,8 +65,8 @@ int open_of(int process, int descriptor, int flags) noexcept {
 }
 
 int hide(int descriptor) noexcept {
-  const long high = call(__NR_fcntl, descriptor, F_DUPFD_CLOEXEC, hidden_from);
-  if (high < 0) return descriptor;  // a low limit on descriptors: it stays where it is
+  const long high = call(__NR_fcntl, descriptor, F_DUPFD_CLOEXEC, hidden_from());
+  if (high < 0) return descriptor;  // none is left: it stays where it is
   call(__NR_close, descriptor);
   return static_cast<int>(high);
 }
