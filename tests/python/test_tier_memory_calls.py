@@ -52,3 +52,10 @@ def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
 
 def test_what_is_not_mapped_cannot_be_protected(answered: Answered) -> None:
     answered("protects")
+
+
+@pytest.mark.parametrize("limit", ["64", "256", "1024"])
+def test_low_descriptors_are_the_programs_and_close_can_be_cancelled(
+    answered: Answered, limit: str
+) -> None:
+    answered("descriptors", limit)

@@ -15,6 +15,11 @@ bool is_ours(int descriptor) {
   return tier != nullptr && descriptor >= 0 && tier->service.first_owned(descriptor) == descriptor;
 }
 
+/// libc's, at which a thread may be cancelled. It is looked up before there are threads and forked
+/// children, from which `close` may be called in a signal's handler.
+int (*libc_close)(int);
+__attribute__((constructor)) void find_close() { libc_close = next<int(int)>("close"); }
+
 /// Closes what lies between ours.
 long close_between(unsigned first, unsigned last, int flags) {
   constexpr unsigned highest = 0x7fffffff;
@@ -40,6 +45,7 @@ namespace os = nearfar::tier::os;
 
 NEARFAR_EXPORT int close(int descriptor) {
   if (preload::is_ours(descriptor)) return preload::status(-EBADF);
+  if (preload::libc_close != nullptr) return preload::libc_close(descriptor);
   return preload::status(os::call(__NR_close, descriptor));
 }
 
