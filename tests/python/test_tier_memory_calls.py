@@ -59,3 +59,7 @@ def test_low_descriptors_are_the_programs_and_close_can_be_cancelled(
     answered: Answered, limit: str
 ) -> None:
     answered("descriptors", limit)
+
+
+def test_an_allocation_that_fails_says_why(answered: Answered) -> None:
+    answered("allocations")

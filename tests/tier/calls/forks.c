@@ -15,7 +15,7 @@ static void note(char what) {
   if (count < MOST - 1) ran[count++] = what;
 }
 
-#define HANDLERS(name)                      \
+#define HANDLERS(name)                                 \
   static void prepare_##name(void) { note(#name[0]); } \
   static void parent_##name(void) { note(#name[0]); }  \
   static void child_##name(void) { note(#name[0]); }
