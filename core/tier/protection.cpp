@@ -44,23 +44,31 @@ class Line {
 
 }  // namespace
 
-int protection_of(os::Place at) noexcept {
+void Protections::open() noexcept {
   const long file =
       os::call(__NR_openat, AT_FDCWD, os::word("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return -1;
-  int found = -1;
+  maps_ = file < 0 ? -1 : os::hide(static_cast<int>(file));
+}
+
+void Protections::reopen_in_child() noexcept {
+  if (maps_ >= 0) os::call(__NR_close, maps_);
+  open();
+}
+
+int Protections::of(os::Place at) const noexcept {
+  if (maps_ < 0) return -1;
   Line line;
-  char chunk[4096];
-  for (long got = 1; got > 0 && found < 0;) {
-    got = os::call(__NR_read, file, os::word(chunk), sizeof chunk);
-    for (long i = 0; i < got && found < 0; ++i) {
+  char chunk[4096] = {};
+  for (long offset = 0;;) {
+    const long got = os::call(__NR_pread64, maps_, os::word(chunk), sizeof chunk, offset);
+    if (got <= 0) return -1;
+    offset += got;
+    for (long i = 0; i < got; ++i) {
       if (line.read(chunk[i])) continue;
-      if (line.holds(at)) found = line.protection();
+      if (line.holds(at)) return line.protection();
       line = {};
     }
   }
-  os::call(__NR_close, file);
-  return found;
 }
 
 }  // namespace nearfar::tier

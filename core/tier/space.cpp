@@ -2,8 +2,6 @@
 
 #include <mutex>
 
-#include "tier/protection.h"
-
 namespace nearfar::tier {
 namespace {
 
@@ -44,6 +42,7 @@ Space::Space(os::Place base, std::size_t length, Extents free, Service& service)
                most_foreign),
       service_(service) {
   (void)free_.add(base_, end_);
+  protections_.open();
 }
 
 bool Space::is_free(os::Place begin, std::size_t length) {
@@ -174,7 +173,7 @@ long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length
   const bool moves_to = (flags & MREMAP_FIXED) != 0;
   if (!moves_to && new_length < old_length) unmap(from + new_length, old_length - new_length);
   if (!moves_to && new_length <= old_length) return static_cast<long>(from);
-  const int known = protection_of(from);
+  const int known = protections_.of(from);
   const int protection = known < 0 ? writable : known;
   if (!moves_to && grow(from, old_length, new_length)) {
     const long error = os::protect(from + old_length, new_length - old_length, protection);
@@ -199,13 +198,21 @@ long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length
   return to;
 }
 
+/// It gets its length where it is, or elsewhere, as the kernel unmaps what is in the way before it
+/// looks at what is to come.
 long Space::take_in(os::Place from, std::size_t old_length, std::size_t new_length, os::Place to) {
-  // The kernel unmaps what is in the way before it looks at what is to come.
   const std::size_t kept = old_length < new_length ? old_length : new_length;
-  if (os::call(__NR_msync, os::word(from), os::word(kept), MS_ASYNC) != 0) return -EFAULT;
-  if (!cover(to, new_length)) return -ENOMEM;
-  const long moved = move_mapping(from, old_length, new_length, to);
-  if (moved < 0) unmap(to, new_length);
+  const long resized = remap_mapping(from, kept, new_length, MREMAP_MAYMOVE, 0);
+  if (resized < 0) return resized;
+  const auto at = static_cast<os::Place>(resized);
+  const long moved = put(at, new_length, to);
+  if (moved >= 0) {
+    if (kept < old_length) os::unmap(from + kept, old_length - kept);
+  } else if (at == from) {
+    (void)remap_mapping(from, new_length, kept, 0, 0);
+  } else {
+    (void)move_mapping(at, new_length, kept, from);
+  }
   return moved;
 }
 

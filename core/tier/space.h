@@ -5,6 +5,7 @@
 #include "tier/extents.h"
 #include "tier/lock.h"
 #include "tier/os/system.h"
+#include "tier/protection.h"
 #include "tier/service.h"
 
 namespace nearfar::tier {
@@ -59,6 +60,7 @@ class Space {
                              os::Place to);
 
   [[nodiscard]] Lock& lock() { return lock_; }
+  [[nodiscard]] Protections& protections() { return protections_; }
 
  private:
   void clear(os::Place at, std::size_t length);
@@ -74,6 +76,7 @@ class Space {
   Extents free_;
   Extents foreign_;
   Lock lock_{};
+  Protections protections_;
   Service& service_;
 };
 

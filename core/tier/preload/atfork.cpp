@@ -39,8 +39,8 @@ class Handlers {
   bool add(Entry entry) {
     if (count_ == capacity_ && !grow()) return false;
     const bool own = entry.library == __dso_handle;
-    entry.id = own ? 1 : ++newest_ + 1;
-    const std::size_t at = own ? 0 : count_;
+    const std::size_t at = own ? own_++ : count_;
+    entry.id = own ? own_ : most_own + ++newest_;
     std::memmove(entries_ + at + 1, entries_ + at, (count_ - at) * sizeof(Entry));
     entries_[at] = entry;
     ++count_;
@@ -51,7 +51,7 @@ class Handlers {
         entries_, entries_ + count_, [&](const Entry& entry) { return entry.library == library; });
     count_ = static_cast<std::size_t>(end - entries_);
   }
-  [[nodiscard]] std::uint64_t newest() const { return newest_ + 1; }
+  [[nodiscard]] std::uint64_t newest() const { return most_own + newest_; }
   /// The first from `id` on, and the last before it; false if there is none.
   bool find_from(std::uint64_t id, Entry& found) const {
     const Entry* const at = from(id);
@@ -82,8 +82,11 @@ class Handlers {
     return true;
   }
 
+  static constexpr std::uint64_t most_own = 8;  // behind whose numbers others begin
+
   Entry* entries_ = nullptr;
   std::size_t count_ = 0;
+  std::size_t own_ = 0;
   std::size_t capacity_ = 0;
   std::uint64_t newest_ = 0;
 };

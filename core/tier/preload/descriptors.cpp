@@ -10,9 +10,16 @@
 namespace nearfar::tier::preload {
 namespace {
 
+/// The lowest of ours from `from` on; -1 if there is none.
+int first_owned(Runtime& tier, int from) {
+  const int kept = tier.service.first_owned(from);
+  const int maps = tier.space.protections().descriptor();
+  return maps >= from && (kept < 0 || maps < kept) ? maps : kept;
+}
+
 bool is_ours(int descriptor) {
   Runtime* const tier = runtime();
-  return tier != nullptr && descriptor >= 0 && tier->service.first_owned(descriptor) == descriptor;
+  return tier != nullptr && descriptor >= 0 && first_owned(*tier, descriptor) == descriptor;
 }
 
 /// libc's, at which a thread may be cancelled. It is looked up before there are threads and forked
@@ -25,7 +32,7 @@ long close_between(unsigned first, unsigned last, int flags) {
   constexpr unsigned highest = 0x7fffffff;
   Runtime* const tier = runtime();
   while (tier != nullptr && first <= last && first <= highest) {
-    const int kept = tier->service.first_owned(static_cast<int>(first));
+    const int kept = first_owned(*tier, static_cast<int>(first));
     if (kept < 0 || static_cast<unsigned>(kept) > last) break;
     const auto ours = static_cast<unsigned>(kept);
     if (ours > first) {

@@ -1,11 +1,12 @@
 // mmap and its relatives, as the program and its allocator call them.
 
+#include <pthread.h>
+
 #include <cstdarg>
 #include <cstring>
 
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
-#include "tier/protection.h"
 
 // Those that headers older than the kernel lack.
 #ifndef MADV_DONTNEED_LOCKED
@@ -130,7 +131,7 @@ long protect(Place at, std::size_t asked, int protection) {
 long remap_out(Runtime& tier, Place from, std::size_t old_length, std::size_t new_length,
                Place to) {
   constexpr int writable = PROT_READ | PROT_WRITE;
-  const int protection = protection_of(from);
+  const int protection = tier.space.protections().of(from);
   const long made = map(to, new_length, writable, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   if (made < 0) return made;
   if (protection == PROT_NONE) os::protect(from, old_length, PROT_READ);
@@ -177,6 +178,14 @@ long remap(Place from, std::size_t old_asked, std::size_t new_asked, int flags, 
     return -EINVAL;
   }
   return remap_here(*tier, from, old_length, new_length, flags, fixed);
+}
+
+/// Behind the handlers of fork.cpp, as constructors with a number come first.
+void reopen_in_child() {
+  if (Runtime* const tier = runtime(); tier != nullptr) tier->space.protections().reopen_in_child();
+}
+__attribute__((constructor)) void look_after_children() {
+  if (runtime() != nullptr) (void)pthread_atfork(nullptr, nullptr, reopen_in_child);
 }
 
 }  // namespace
