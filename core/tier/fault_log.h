@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 #include "policy/replacement/replacement.h"
+#include "tier/os/system.h"
 
 namespace nearfar::tier {
 
@@ -41,14 +44,31 @@ class FaultLog {
   void add(Event event, policy::PageIndex page) {
     if (head_ == nullptr) return;
     const std::uint64_t at = head_->events.fetch_add(1, std::memory_order_relaxed);
-    if (at >= most_) return;
+    if (at >= most_ || (at >= roomy_ && !make_room(at))) return;
     reinterpret_cast<std::uint64_t*>(head_ + 1)[at] =
         static_cast<std::uint64_t>(event) << 60U | std::uint64_t{page} << 32U | process_;
   }
 
  private:
+  /// Has the file system give it the next piece: a write for which it has no room would end the
+  /// program. False, now and from now on, if it has none.
+  bool make_room(std::uint64_t at) {
+    constexpr std::uint64_t piece = std::size_t{64} << 10U;
+    const os::Place words = os::place(head_ + 1);
+    const os::Place begin = (words + at * sizeof(std::uint64_t)) / os::page_bytes * os::page_bytes;
+    const os::Place end = words + most_ * sizeof(std::uint64_t);
+    const std::uint64_t length = std::min<std::uint64_t>(piece, end - begin);
+    if (os::advise(begin, length, MADV_POPULATE_WRITE) == -EFAULT) {
+      most_ = at;
+      return false;
+    }
+    roomy_ = (begin + length - words) / sizeof(std::uint64_t);
+    return true;
+  }
+
   Head* head_ = nullptr;
   std::uint64_t most_ = 0;
+  std::uint64_t roomy_ = 0;  // events for which there is room
   std::uint32_t process_ = 0;
 };
 

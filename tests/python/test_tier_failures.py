@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.results.faults import read_faults
 from tiered import PROGRAMS, command, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
@@ -145,6 +147,28 @@ def test_what_is_executed_without_the_one_that_holds_it_says_so_and_ends(
     assert out == "ok\n"
     assert err.startswith("nearfar tier: the launcher of this program is gone")
     assert err.count("\n") == 1
+
+
+@needs_root
+def test_a_disk_that_is_full_ends_the_record_of_faults_and_not_the_program(tmp_path: Path) -> None:
+    mount = 'mount -t tmpfs -o size=256k tmpfs "$0" && "$@"; status=$?; '
+    mount += 'cp "$0/faults" "$0.faults"; exit $status'
+    (tmp_path / "small").mkdir()
+    words = command(
+        "2MiB", tmp_path / "far", sys.executable, "-c", HOLDS.format(900000),
+        result=tmp_path / "result.json",
+        options=["--record-faults", str(tmp_path / "small" / "faults")],
+    )  # fmt: skip
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mount, tmp_path / "small", *words],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    if "unshare" in ran.stderr or "mount" in ran.stderr:
+        pytest.skip(ran.stderr.strip())
+    assert ran.stdout != ""
+    assert re.search(r"faults: only the first \d+ of \d+ events found room\n$", ran.stderr)
+    kept = read_faults(tmp_path / "small.faults")
+    assert 200 << 10 <= 8 * len(kept.words) <= 256 << 10
 
 
 @needs_root

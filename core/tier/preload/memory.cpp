@@ -44,8 +44,12 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
   if (tier == nullptr || length == 0) return plain();
   if ((flags & MAP_FIXED_NOREPLACE) != 0) return plain();
-  if ((flags & MAP_FIXED) == 0)
-    return manageable(protection, flags) ? tier->space.map(length, protection) : plain();
+  if ((flags & MAP_FIXED) == 0) {
+    if (!manageable(protection, flags)) return plain();
+    const long managed = tier->space.map(length, protection);
+    // Addresses alone, of which some programs reserve more than there are here.
+    return managed == -ENOMEM && protection == PROT_NONE ? plain() : managed;
+  }
   if (!aligned(at) || !tier->space.touches(at, length)) return plain();
   if (!tier->space.holds(at, length)) return -ENOMEM;
   if (manageable(protection, flags)) return tier->space.map_fixed(at, length, protection);

@@ -47,7 +47,7 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
         raise
     try:
         count = HEAD.unpack(os.pread(file, HEAD.size, 0))[1]
-        kept = min(count, _MOST_EVENTS)
+        kept = min(count, _room(file))
         if log.in_use:
             file = _copied(file, name, HEAD.size + 8 * kept)
         os.ftruncate(file, HEAD.size + 8 * kept)
@@ -56,6 +56,11 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
             raise NearfarError(f"{name}: only the first {kept} of {count} events found room")
     finally:
         os.close(file)
+
+
+def _room(file: int) -> int:
+    """How many events have a place in the file: of a full file system not all that it could hold."""
+    return max(0, min(_MOST_EVENTS, (os.lseek(file, 0, os.SEEK_HOLE) - HEAD.size) // 8))
 
 
 def _copied(file: int, name: str, length: int) -> int:
