@@ -59,8 +59,9 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
 
 
 def _room(file: int) -> int:
-    """How many events have a place in the file: of a full file system not all that it could hold."""
-    return max(0, min(_MOST_EVENTS, (os.lseek(file, 0, os.SEEK_HOLE) - HEAD.size) // 8))
+    """How many events have a place in the file: where the disk is full, those before the hole."""
+    end = os.lseek(file, 0, os.SEEK_HOLE)
+    return max(0, min(_MOST_EVENTS, (end - HEAD.size) // 8))
 
 
 def _copied(file: int, name: str, length: int) -> int:
