@@ -237,11 +237,14 @@ def measure(bench: Bench, case: Case, rounds: int) -> dict[str, list[Took]]:
         for name in list(took):
             try:
                 took[name].append(bench.run(case, name))
-            except machine.KilledError as killed:
-                print(f"{case.name}: {name} has a run less: {killed}", file=sys.stderr)
-            except machine.MissingError as missing:
-                print(f"{case.name}: {name} is left out: {missing}", file=sys.stderr)
-                del took[name]
+            except (machine.KilledError, machine.MissingError) as failed:
+                if machine.was_interrupted(failed):
+                    raise KeyboardInterrupt from failed
+                if isinstance(failed, machine.KilledError):
+                    print(f"{case.name}: {name} has a run less: {failed}", file=sys.stderr)
+                else:
+                    print(f"{case.name}: {name} is left out: {failed}", file=sys.stderr)
+                    del took[name]
     return {name: figures for name, figures in took.items() if figures}
 
 

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -29,6 +30,15 @@ class MissingError(Exception):
 
 class KilledError(Exception):
     """The kernel ended a program, as its group had no memory left."""
+
+
+def was_interrupted(failed: BaseException) -> bool:
+    """Whether it was on the way out of an interruption that this failed."""
+    while failed.__context__ is not None:
+        failed = failed.__context__
+        if isinstance(failed, KeyboardInterrupt):
+            return True
+    return False
 
 
 def _uninterrupted() -> contextlib.AbstractContextManager[Callable[[], None]]:
@@ -142,6 +152,16 @@ def loop(size: int) -> Iterator[None]:
                 yield
 
 
+def _remove(group: Path) -> None:
+    """Those that were killed leave it soon."""
+    for _ in range(200):
+        with contextlib.suppress(OSError):
+            group.rmdir()
+            return
+        time.sleep(0.01)
+    raise MissingError(f"{group}: its processes do not end")
+
+
 @contextlib.contextmanager
 def limited(limit: int) -> Iterator[Path]:
     """A group whose processes may have so many bytes in RAM; the file that takes their numbers."""
@@ -159,7 +179,7 @@ def limited(limit: int) -> Iterator[Path]:
                 group.mkdir()
             except OSError as error:
                 raise MissingError(f"{group}: {error.strerror}") from error
-            stack.callback(group.rmdir)
+            stack.callback(_remove, group)
         _write(group / key, limit)
         yield group / "cgroup.procs"
 

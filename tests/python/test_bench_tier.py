@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest.mock
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,15 @@ def test_an_interruption_is_told_in_a_line() -> None:
     out, err = bench.communicate(timeout=60)
     assert (bench.returncode, out) == (130, "")
     assert err == "tier: interrupted; no ratio is told\n"
+
+
+def test_what_cannot_be_taken_down_after_an_interruption_does_not_undo_it() -> None:
+    def interrupted(*_: object) -> tier.Took:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            tier_machine._command("false")
+
+    bench = unittest.mock.Mock(run=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tier.measure(bench, tier.cases(quick=True)[0], 1)
