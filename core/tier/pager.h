@@ -428,15 +428,15 @@ class Pager {
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents foreign_;  // what the program has covered with mappings that are not managed
-  std::atomic<bool> has_foreign_{false};
   Extents arrived_;  // what has left the region and all of its pages have followed
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
+  std::uint64_t in_vain_until_ = 0;  // no page could leave: few are asked until then
   std::uint64_t next_beyond_ = 0;  // when another may be, without such a page
+  std::atomic<bool> has_foreign_{false};
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   bool huge_ = false;  // the kernel has huge pages for those who ask
-  std::uint64_t in_vain_until_ = 0;  // no page could leave: few are asked until then
   unsigned in_vain_ = 0;  // windows in a row that were filled, and not with huge pages
   std::uint64_t faults_ = 0;
   std::uint64_t next_sample_ = 0;  // when there were so many
