@@ -32,6 +32,11 @@ class Space {
   [[nodiscard]] os::Place end() const { return end_; }
   /// Whether some of it is.
   [[nodiscard]] bool is_free(os::Place begin, std::size_t length);
+  /// Whether the program has mapped the page at `at` here.
+  [[nodiscard]] bool has(os::Place at) {
+    const os::Place page = at / os::page_bytes * os::page_bytes;
+    return holds(page, os::page_bytes) && !is_free(page, os::page_bytes);
+  }
   [[nodiscard]] bool is_foreign(os::Place begin, std::size_t length);
   /// Whether all of it is.
   [[nodiscard]] bool is_all_foreign(os::Place begin, std::size_t length);

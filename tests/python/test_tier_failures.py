@@ -57,6 +57,22 @@ def _children(process: int) -> list[str]:
     return Path(f"/proc/{process}/task/{process}/children").read_text().split()
 
 
+def on_a_small_disk(
+    folder: Path, size: str, words: list[str], after: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with a file system of that size at `folder`, and before that goes away
+    `after`."""
+    folder.mkdir()
+    script = f'mount -t tmpfs -o size={size} tmpfs "$0" && "$@"; status=$?; {after}\nexit $status'
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, folder, *words],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    if "unshare" in ran.stderr or "mount" in ran.stderr:
+        pytest.skip(ran.stderr.strip())
+    return ran
+
+
 @contextmanager
 def waiting(folder: Path, *words: str | Path, far: str = "") -> Iterator[Waiting]:
     run = Waiting(folder, *words, far=far)
@@ -151,20 +167,13 @@ def test_what_is_executed_without_the_one_that_holds_it_says_so_and_ends(
 
 @needs_root
 def test_a_disk_that_is_full_ends_the_record_of_faults_and_not_the_program(tmp_path: Path) -> None:
-    mount = 'mount -t tmpfs -o size=256k tmpfs "$0" && "$@"; status=$?; '
-    mount += 'cp "$0/faults" "$0.faults"; exit $status'
-    (tmp_path / "small").mkdir()
     words = command(
         "2MiB", tmp_path / "far", sys.executable, "-c", HOLDS.format(900000),
         result=tmp_path / "result.json",
         options=["--record-faults", str(tmp_path / "small" / "faults")],
     )  # fmt: skip
-    ran = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", mount, tmp_path / "small", *words],
-        capture_output=True, text=True, check=False, timeout=100,
-    )  # fmt: skip
-    if "unshare" in ran.stderr or "mount" in ran.stderr:
-        pytest.skip(ran.stderr.strip())
+    keep = 'cp "$0/faults" "$0.faults"'
+    ran = on_a_small_disk(tmp_path / "small", "256k", words, keep)
     assert ran.stdout != ""
     assert re.search(r"faults: only the first \d+ of \d+ events found room\n$", ran.stderr)
     kept = read_faults(tmp_path / "small.faults")
@@ -188,18 +197,11 @@ def test_a_shell_may_start_more_programs_than_a_tree_has_places_for(tmp_path: Pa
 
 @needs_root
 def test_a_file_system_that_is_full_ends_the_program_with_the_reason(tmp_path: Path) -> None:
-    mount = 'mount -t tmpfs -o size=2M tmpfs "$0" && exec "$@"'
-    (tmp_path / "small").mkdir()
     words = command(
         "2MiB", tmp_path / "small" / "far", sys.executable, "-c", HOLDS.format(90000),
         result=tmp_path / "result.json",
     )  # fmt: skip
-    ran = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", mount, tmp_path / "small", *words],
-        capture_output=True, text=True, check=False, timeout=100,
-    )  # fmt: skip
-    if "unshare" in ran.stderr or "mount" in ran.stderr:
-        pytest.skip(ran.stderr.strip())
+    ran = on_a_small_disk(tmp_path / "small", "2M", words)
     assert (ran.stdout, ran.returncode) == ("", 1)
     assert ran.stderr.startswith("nearfar tier: the far file is full; give --far more room")
     assert ran.stderr.count("\n") == 1

@@ -13,11 +13,6 @@ int failed(int error) {
   return -1;
 }
 
-bool managed(Runtime& tier, os::Place at) {
-  const os::Place page = at / os::page_bytes * os::page_bytes;
-  return tier.space.holds(page, os::page_bytes) && !tier.space.is_free(page, os::page_bytes);
-}
-
 }  // namespace
 }  // namespace nearfar::tier::preload
 
@@ -28,7 +23,7 @@ namespace os = nearfar::tier::os;
 
 NEARFAR_EXPORT int nearfar_tier_managed_1(const void* at) {
   tier::preload::Runtime* const runtime = tier::preload::runtime();
-  return runtime != nullptr && tier::preload::managed(*runtime, os::place(at)) ? 1 : 0;
+  return runtime != nullptr && runtime->space.has(os::place(at)) ? 1 : 0;
 }
 
 NEARFAR_EXPORT int nearfar_tier_advise_1(void* at, std::size_t bytes, int advice) {

@@ -49,16 +49,11 @@ void touch_what_fork_needs() {
   _IO_list_unlock();
 }
 
-bool is_managed(Space& space, os::Place at) {
-  const os::Place page = at / os::page_bytes * os::page_bytes;
-  return space.holds(page, os::page_bytes) && !space.is_free(page, os::page_bytes);
-}
-
 /// A stack in managed memory, as coroutines have: the frames above this one.
 void touch_stack(Space& space) {
   const os::Place frame = os::place(__builtin_frame_address(0));
   for (os::Place at = frame; at < frame + 4 * os::page_bytes; at += os::page_bytes) {
-    if (!is_managed(space, at)) return;
+    if (!space.has(at)) return;
     touch(os::pointer(at));
   }
 }
