@@ -75,10 +75,15 @@ void Space::give(os::Place at, std::size_t length) {
   (void)free_.add(at, at + length);
 }
 
+long Space::protect(os::Place at, std::size_t length, int protection) {
+  if (protection != (PROT_READ | PROT_WRITE)) protects_.store(true);
+  return os::protect(at, length, protection);
+}
+
 long Space::map(std::size_t length, int protection) {
   const os::Place at = take(length);
   if (at == 0) return -ENOMEM;
-  const long error = os::protect(at, length, protection);
+  const long error = protect(at, length, protection);
   if (error == 0) return static_cast<long>(at);
   give(at, length);
   return error;
@@ -91,7 +96,7 @@ long Space::map_fixed(os::Place at, std::size_t length, int protection) {
     (void)free_.remove(at, at + length);
   }
   clear(at, length);
-  const long error = os::protect(at, length, protection);
+  const long error = protect(at, length, protection);
   return error == 0 ? static_cast<long>(at) : error;
 }
 
@@ -173,7 +178,8 @@ long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length
   const bool moves_to = (flags & MREMAP_FIXED) != 0;
   if (!moves_to && new_length < old_length) unmap(from + new_length, old_length - new_length);
   if (!moves_to && new_length <= old_length) return static_cast<long>(from);
-  const int known = protections_.of(from);
+  // The kernel has to be asked line by line, which takes long where mappings are many.
+  const int known = protects_.load() ? protections_.of(from) : writable;
   const int protection = known < 0 ? writable : known;
   if (!moves_to && grow(from, old_length, new_length)) {
     const long error = os::protect(from + old_length, new_length - old_length, protection);

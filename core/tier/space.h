@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "tier/extents.h"
@@ -41,6 +42,8 @@ class Space {
   /// Whether all of it is.
   [[nodiscard]] bool is_all_foreign(os::Place begin, std::size_t length);
 
+  /// mprotect of what may be managed.
+  [[nodiscard]] long protect(os::Place at, std::size_t length, int protection);
   /// Fresh memory; -errno if there is none. Lengths are in whole pages from here on.
   [[nodiscard]] long map(std::size_t length, int protection);
   /// Fresh memory in place of what is there.
@@ -82,6 +85,7 @@ class Space {
   Extents foreign_;
   Lock lock_{};
   Protections protections_;
+  std::atomic<bool> protects_{false};  // some of it was once less than readable and writable
   Service& service_;
 };
 

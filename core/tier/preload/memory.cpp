@@ -125,10 +125,9 @@ long advise(Place at, std::size_t asked, int advice) {
 long protect(Place at, std::size_t asked, int protection) {
   Runtime* const tier = runtime();
   const std::size_t length = whole_pages(asked);
-  if (tier != nullptr && length != 0 && aligned(at) && tier->space.touches(at, length) &&
-      tier->space.is_free(at, length))
-    return -ENOMEM;
-  return os::protect(at, asked, protection);
+  if (tier == nullptr || length == 0 || !aligned(at) || !tier->space.touches(at, length))
+    return os::protect(at, asked, protection);
+  return tier->space.is_free(at, length) ? -ENOMEM : tier->space.protect(at, asked, protection);
 }
 
 /// mremap of managed memory to other addresses: by a copy.
