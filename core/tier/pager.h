@@ -194,10 +194,10 @@ class Pager {
   /// False, and nothing is paused, if `agree_to_fork` did not come before and would be false now.
   [[nodiscard]] bool pause();
   void resume();
-  void start_in_child(os::Place stack, std::int32_t process);
+  void become_child(os::Place stack, std::int32_t process);
+  void watch_as_child();
   [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
-  /// Children have ended or become other programs: what they shared is this process's again.
-  /// Whether there were any.
+  /// Children have ended or become other programs: what they shared is ours again. False: none.
   bool reap_children();
 
  private:

@@ -7,8 +7,9 @@
 //                  that the child inherits a state that is true: faults are served, but only noted
 //                  in a log that parent and child both see.
 //   resume         in the parent: what the log says becomes state.
-//   start_in_child in the child, before all code but libc's: of the pages in the log, those that
-//                  were there in time are resident; then a userfaultfd of its own.
+//   become_child   in the child, before all code but libc's: of the pages in the log, those that
+//                  were there in time are resident. What was given back meanwhile is gone.
+//   watch_as_child then a userfaultfd of its own.
 
 #include <algorithm>
 
@@ -157,7 +158,7 @@ void Pager::resume() {
   return_spare();
 }
 
-void Pager::start_in_child(os::Place stack, std::int32_t process) {
+void Pager::become_child(os::Place stack, std::int32_t process) {
   Member& member = *forking_->member;
   std::uint64_t lists = 0;  // which the parent has, of all its children
   for (const Children::Child& child : children_.all()) lists += child.charged;
@@ -194,15 +195,18 @@ void Pager::start_in_child(os::Place stack, std::int32_t process) {
   }
   os::unmap(os::place(log), sizeof(ForkLog));
   return_spare();
-  discard_unwatched();
-  watch();
-  allow_fork(false);
   const auto end = static_cast<PageNumber>(table_.size());
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end)) {
     table_[page].borrowed = table_[page].stored();
     table_[page].guarded = false;  // a child's memory is not protected
   }
+}
+
+void Pager::watch_as_child() {
+  discard_unwatched();
+  watch();
+  allow_fork(false);
 }
 
 /// What libc does in the child before us may touch far memory, which is not watched yet: there are

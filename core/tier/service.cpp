@@ -41,7 +41,7 @@ void Service::start() {
   }
   if (waiting_ == nullptr) {
     waiting_ = os::pointer<Waiting>(os::reserve((most_waiting + lanes_.size()) * sizeof(Waiting)));
-    held_ = os::pointer<Held>(os::reserve(most_held * sizeof(Held)));
+    held_ = os::pointer<os::Message>(os::reserve(most_held * sizeof(os::Message)));
     if (waiting_ == nullptr || held_ == nullptr) os::fail("no address space for the pager");
   }
   one_thread_.free_in_child();
@@ -54,6 +54,8 @@ void Service::start() {
   reads_messages_.store(false);
   holds_unmaps_.store(false);
   paused_.store(0);
+  fork_.store(0);
+  without_letter_.store(0);
   process_ = os::call(__NR_getpid);
   follower_.start(pager_.uffd().descriptor(), wanted);
   const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
@@ -65,6 +67,13 @@ void Service::start() {
   if (thread == 0) os::fail("no memory for the pager's thread");
   pager_.runs_in(0, thread);
   follower_.follows(0, thread);
+}
+
+void Service::start_in_child(os::Place stack, std::int32_t process) {
+  pager_.become_child(stack, process);
+  follow_in_child();
+  pager_.watch_as_child();
+  start();
 }
 
 int Service::first_owned(int from) {
@@ -171,7 +180,7 @@ bool Service::read_all_messages(std::size_t reader) {
         faults = true;
       } else if (pager_.paused()) {
         if (message.kind != os::Message::Kind::removed) holds_unmaps_.store(true);
-        held_[held_count_++] = {.change = message, .discard = discard_of(message) != nullptr};
+        held_[held_count_++] = message;
       } else {
         follow(message);
       }
@@ -204,25 +213,41 @@ void Service::follow(const os::Message& change) {
 
 /// After a fork, what had to wait for its end.
 void Service::follow_held() {
-  for (const Held& held : std::span(held_, held_count_)) {
-    if (held.discard) {
-      pager_.gone(pager_.discarded(held.change.begin, held.change.end));
-    } else {
-      follow(held.change);
-    }
-  }
+  for (const os::Message& change : std::span(held_, held_count_)) follow(change);
   held_count_ = 0;
   holds_unmaps_.store(false);
 }
 
+/// In the child: whoever made them went on, and may have told before the fork.
+void Service::follow_in_child() {
+  const auto drop = [&](os::Place begin, os::Place end) {
+    pager_.gone(pager_.discarded(begin, end));
+    os::advise(begin, end - begin, MADV_DONTNEED);  // the parent's was perhaps not done yet
+  };
+  fork_discards_.each(fork_.load(), drop);
+  for (const os::Message& change : std::span(held_, held_count_)) {
+    switch (change.kind) {
+      case os::Message::Kind::removed:
+        drop(change.begin, change.end);
+        break;
+      case os::Message::Kind::unmapped:
+        pager_.unmapped(change.begin, change.end);
+        break;
+      case os::Message::Kind::moved:
+        os::fail("memory was moved past libc while another thread forked; this child ends here");
+      case os::Message::Kind::fault:
+        break;
+    }
+  }
+}
+
 /// Whether something has become of a page that is not followed yet.
 bool Service::is_held(os::Place at) const {
-  const auto holds = [&](const Held& held) {
-    const os::Message& change = held.change;
+  const auto holds = [&](const os::Message& change) {
     return (at >= change.begin && at < change.end) ||
            (at >= change.to && at - change.to < change.end - change.begin);
   };
-  const std::span<const Held> all(held_, held_count_);
+  const std::span<const os::Message> all(held_, held_count_);
   return std::any_of(all.begin(), all.end(), holds);
 }
 

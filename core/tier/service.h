@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tier/follower.h"
+#include "tier/fork_discards.h"
 #include "tier/lock.h"
 #include "tier/pager.h"
 #include "tier/tree_bell.h"
@@ -63,8 +64,11 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Starts the thread, of a program or of a forked child. Ends the process if it cannot.
+  /// Starts the thread. Ends the process if it cannot.
   void start();
+  /// The same of a forked child, whose frames from `stack` on are in use and which is this process
+  /// to the system.
+  void start_in_child(os::Place stack, std::int32_t process);
 
   /// Sends a request and waits until it is done; whether it could be.
   bool ask(const Request& request);
@@ -115,11 +119,6 @@ class Service {
     bool reads = false;  ///< until then, also until the kernel has something to tell
     bool asks = false;  ///< what it has to tell is to be read before more faults are served
   };
-  /// A change that the kernel has told of while a fork goes on.
-  struct Held {
-    os::Message change;
-    bool discard;  ///< of ours
-  };
   static constexpr std::size_t most_waiting = 8192;  ///< and one for each lane
   static constexpr std::size_t most_held = 4096;
 
@@ -161,7 +160,9 @@ class Service {
   void ring() { ring(lanes_[0]); }
   void finish_discards();
   [[nodiscard]] Letter* discard_of(const os::Message& change);
-  [[nodiscard]] bool discards_charged();
+  [[nodiscard]] bool discards_go_on() const;
+  [[nodiscard]] bool discard_by_letter(os::Place begin, os::Place end, long& error);
+  [[nodiscard]] bool discard_past_fork(os::Place begin, os::Place end, long& error);
   [[nodiscard]] bool can_read() const {
     constexpr std::size_t once = os::Uffd::most_read;
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
@@ -171,6 +172,7 @@ class Service {
   [[nodiscard]] bool may_be_covered() const;
   void follow(const os::Message& change);
   void follow_held();
+  void follow_in_child();
   [[nodiscard]] bool is_held(os::Place at) const;
   bool serve_faults();
   bool serve_requests();
@@ -204,13 +206,17 @@ class Service {
   std::size_t new_faults_ = 0;  // of those, read since faults were last served
   std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of
   std::uint64_t learnt_ = 0;  // the last faults, in nanoseconds
-  Held* held_ = nullptr;
+  os::Message* held_ = nullptr;  // what the kernel has told of while a fork goes on
   std::size_t held_count_ = 0;
   // Whoever has unmapped memory past libc goes on once that is read, before it is followed.
   std::atomic<bool> reads_messages_{false};
   std::atomic<bool> holds_unmaps_{false};
-  std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins
+  std::atomic<std::uint32_t> paused_;  // a fork goes on: discards wait for a while
   std::atomic<bool> pause_waits_;  // for discards that are not over
+  std::atomic<std::uint32_t> fork_;  // since they are, its number; 0: none
+  std::uint32_t forks_ = 0;
+  ForkDiscards fork_discards_;
+  std::atomic<std::uint32_t> without_letter_;  // discards that did not wait longer, or try not to
   TreeBell tree_bell_;
   int kept_;
   long process_ = 0;

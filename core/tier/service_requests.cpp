@@ -71,17 +71,38 @@ long Service::discard(os::Place begin, os::Place end) {
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
   constexpr std::uint64_t long_ns = 20'000'000;
-  if (paused_.load() != 0) os::wait_for(paused_, 1, long_ns);
-  // The fork may wait for a lock of libc's that this thread has: as a change past this library.
-  if (paused_.load() != 0) return os::advise(begin, end - begin, MADV_DONTNEED);
+  long error = 0;
+  do {
+    if (paused_.load() != 0) os::wait_for(paused_, 1, long_ns);
+  } while (paused_.load() == 0 ? !discard_by_letter(begin, end, error)
+                               : !discard_past_fork(begin, end, error));
+  return error;
+}
+
+/// False if a fork has begun.
+bool Service::discard_by_letter(os::Place begin, os::Place end, long& error) {
   Letter& letter = take_letter();
   letter.request = {.begin = begin, .end = end};
   letter.phase.store(discarding);
-  const long error = os::advise(begin, end - begin, MADV_DONTNEED);
-  letter.phase.store(over);
+  const bool may_be = fork_.load() == 0;  // and none begins before this is over
+  if (may_be) error = os::advise(begin, end - begin, MADV_DONTNEED);
+  letter.phase.store(may_be ? over : empty);
   if (pause_waits_.load()) ring();
-  let_pager_go_on();
-  return error;
+  if (may_be) let_pager_go_on();
+  return may_be;
+}
+
+/// While a fork goes on that may wait for a lock of libc's which this thread has: so without a
+/// letter, of which all may be taken by others who wait. False if the fork is only about to begin,
+/// or is over, or if there are too many such discards.
+bool Service::discard_past_fork(os::Place begin, os::Place end, long& error) {
+  without_letter_.fetch_add(1);
+  const std::uint32_t fork = fork_.load();
+  const bool may_be = fork != 0 && fork_discards_.add(fork, begin, end);
+  if (may_be) error = os::advise(begin, end - begin, MADV_DONTNEED);
+  without_letter_.fetch_sub(1);
+  if (pause_waits_.load()) ring();
+  return may_be;
 }
 
 /// What a discard has dropped is charged no more when it is over.
@@ -106,9 +127,11 @@ Service::Letter* Service::discard_of(const os::Message& change) {
   return nullptr;
 }
 
-bool Service::discards_charged() {
-  return std::any_of(letters_.begin(), letters_.end(),
-                     [](const Letter& letter) { return letter.charged != 0; });
+bool Service::discards_go_on() const {
+  const auto goes_on = [](const Letter& letter) {
+    return letter.charged != 0 || letter.phase.load() == discarding;
+  };
+  return without_letter_.load() != 0 || std::any_of(letters_.begin(), letters_.end(), goes_on);
 }
 
 bool Service::serve_requests() {
@@ -130,12 +153,19 @@ bool Service::serve_requests() {
   return any;
 }
 
-/// A child is charged what its parent is, so nothing may be charged that is not there any more.
+/// A child is charged what its parent is, and knows of pages what it knows: so nothing may be
+/// charged that is not there any more, and no page be dropped that is not said to be.
 Service::Answer Service::pause() {
   paused_.store(1);
   pause_waits_.store(true);
   finish_discards();
-  if (discards_charged()) return Answer::later;
+  if (discards_go_on()) return Answer::later;
+  fork_discards_.clear();
+  fork_.store(++forks_);
+  if (discards_go_on()) {  // begun before they could see that
+    fork_.store(0);
+    return Answer::later;
+  }
   pause_waits_.store(false);
   if (pager_.pause()) return Answer::yes;
   let_discard();
@@ -143,6 +173,7 @@ Service::Answer Service::pause() {
 }
 
 void Service::let_discard() {
+  fork_.store(0);
   paused_.store(0);
   os::wake_all(paused_);
 }

@@ -92,8 +92,7 @@ os::Place frame_of_child;
 
 void start_in_child() {
   Runtime* const tier = runtime();
-  tier->pager.start_in_child(frame_of_child, os::number_in_proc());
-  tier->service.start();
+  tier->service.start_in_child(frame_of_child, os::number_in_proc());
 }
 
 /// Calls `start_in_child` on a stack that is not managed: from when memory is watched until the
