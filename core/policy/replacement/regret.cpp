@@ -44,9 +44,10 @@ static_assert(sizeof(RegretRecord) == 8);
 /// is judged by, so that amid others that change little evidence is enough, and a resident page
 /// that has waited for longer than its past explains is given up sooner.
 ///
-/// Of a resident page only scans say that it is not used. Where none come its wait tells nothing:
-/// it is neither learnt from nor held against the page, and one found in limbo has been seen to
-/// wait there, and no longer.
+/// Of a resident page only scans say that it is not used. Where none come, a page is watched while
+/// it is out: an interval begins when it leaves, and the table learns from pages that are not
+/// resident. What was seen then is the less sure the longer the page has been in since, and the
+/// more rates change: a part of that time goes as spent unused.
 ///
 /// To choose it draws sixteen resident pages, as a hand goes round them, and names the worst of
 /// those and of the sixteen worst seen lately. What time has passed for pages it learns from eight
@@ -63,9 +64,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
     known_ = std::max(known_, page + 1);
     come_in(page);
   }
-  void second_chance(PageIndex page) override {
-    come_in(page, is_scanned_ ? endless : turnover_ / limbo_share);
-  }
+  void second_chance(PageIndex page) override { come_in(page); }
   void scanned(std::span<const Scanned> pages) override {
     judged_ = false;
     is_scanned_ = true;
@@ -87,14 +86,14 @@ class Regret final : public SampledReplacement<RegretRecord> {
 
  private:
   /// A second chance is a fault like any other: where a phase lives in limbo for long, others age.
-  void come_in(PageIndex page, float seen_to_wait = endless) {
+  void come_in(PageIndex page) {
     judged_ = false;
     if (++faults_in_tick_ >= tick_faults_) {
       faults_in_tick_ = 0;
       ++now_;
     }
     learn();
-    use(page, seen_to_wait);
+    use(page);
     enter(page);
   }
   PageIndex choose() override {
@@ -107,15 +106,15 @@ class Regret final : public SampledReplacement<RegretRecord> {
     candidates_[worst] = candidates_[--count_];
     worths_[worst] = worths_[count_];
     candidates_[count_] = no_page;
+    if (!is_scanned_) set_used_now(page);  // or so; it is watched from here on
     return page;
   }
-  void readmitted(PageIndex page) override { (*this)[page].last_use = now_ % RegretFacts::times; }
+  void readmitted(PageIndex page) override { set_used_now(page); }
 
   static constexpr PageIndex drawn = 16;
   static constexpr std::size_t candidates = 16;
   static constexpr PageIndex learnt = 8;
   static constexpr PageIndex least_refresh_faults = 32;
-  static constexpr float limbo_share = 16;  // a sixteenth of near memory
   static constexpr float endless = 1e9F;
 
   /// Those that are still resident, at what they are worth now.
@@ -175,7 +174,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
     (*this)[page].interval = ((bits - std::bit_cast<std::uint32_t>(1.0F)) >> 15) & 0xFFFU;
   }
 
-  [[nodiscard]] float little() const { return turnover_ * 0.4F; }
+  [[nodiscard]] float little() const { return turnover_ * (is_scanned_ ? 0.4F : 0.2F); }
   /// Of uses, as many as are taken to have happened in the time observed.
   [[nodiscard]] float seen(PageIndex page) const { return static_cast<float>((*this)[page].uses); }
   [[nodiscard]] float observed(PageIndex page) const {
@@ -192,27 +191,30 @@ class Regret final : public SampledReplacement<RegretRecord> {
   [[nodiscard]] float worth(PageIndex page) const {
     const float past = observed(page);
     const float time = age(page);
+    if (!is_scanned_) {
+      const float unsure = 0.3F + 3 * change_;
+      return table_.worth(kind(page, past), 0) * seen(page) / (past + unsure * time);
+    }
     const float trust = table_.worth(kind(page, past), ReuseTable::age_of(time));
     // Odds that it has stopped, since it waits; a page seen once has no past to tell from.
-    const float ended = intervals(page) == 0 || !is_scanned_
-                            ? 0
-                            : change_ * power(1 + time / past, intervals(page) + 1);
+    const float ended =
+        intervals(page) == 0 ? 0 : change_ * power(1 + time / past, intervals(page) + 1);
     return trust * seen(page) / ((past + time) * (1 + ended));
   }
 
-  /// The page has been used: again, if it is known. Of the time since then it was seen to wait so
-  /// long at most.
-  void use(PageIndex page, float seen_to_wait = endless) {
+  /// The page has been used: again, if it is known.
+  void use(PageIndex page) {
     RegretRecord& record = (*this)[page];
     if (record.uses == 0) {
       record.uses = 1;
     } else {
       const float time = age(page);
       table_.used(kind(page), ReuseTable::age_of(time));
-      count_interval(page, std::min(time, seen_to_wait));
+      count_interval(page, time);
     }
-    record.last_use = now_ % RegretFacts::times;
+    set_used_now(page);
   }
+  void set_used_now(PageIndex page) { (*this)[page].last_use = now_ % RegretFacts::times; }
 
   /// Takes an interval into the page's mean. What was before counts for less the longer the
   /// interval, half after 64 turnovers of near memory, and the likelier a change since.

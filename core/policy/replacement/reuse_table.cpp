@@ -6,8 +6,9 @@
 namespace nearfar::policy {
 namespace {
 
-constexpr float kept = 0.96F;
+constexpr float kept = 0.98F;
 constexpr float unit = 4;  // where the second age begins
+constexpr float first_kind = 4 * unit;  // where mean intervals begin to be told apart
 
 /// Half octaves from 1 on: 1 -> 0, 1.5 -> 1, 2 -> 2, 3 -> 3, 4 -> 4, ...; less than 1 is 0.
 std::size_t half_octaves(float x) {
@@ -17,10 +18,22 @@ std::size_t half_octaves(float x) {
   return bits - (std::bit_cast<std::uint32_t>(1.0F) >> 22);
 }
 
-float first_time(std::size_t age) {
-  if (age == 0) return 0;
-  const auto octave = static_cast<float>(std::uint64_t{1} << ((age - 1) / 2));
-  return unit * octave * ((age - 1) % 2 == 0 ? 1.0F : 1.5F);
+/// 0 -> 1, 1 -> 1.5, 2 -> 2, 3 -> 3, 4 -> 4, ...
+float first_of(std::size_t half_octave) {
+  const auto octave = static_cast<float>(std::uint64_t{1} << (half_octave / 2));
+  return octave * (half_octave % 2 == 0 ? 1.0F : 1.5F);
+}
+
+float first_time(std::size_t age) { return age == 0 ? 0 : unit * first_of(age - 1); }
+
+/// Of pages of a kind and age among which none has been seen: from what the kind says, their mean
+/// interval and how many uses that is over; of one used once, that it waits as long again.
+float unseen_hazard(std::size_t kind, float age) {
+  if (kind == ReuseTable::used_once) return 1 / age;
+  constexpr std::array<float, ReuseTable::certainties> uses{2, 3.5F, 7, 16};
+  const std::size_t interval = kind / ReuseTable::certainties;
+  const float mean = first_kind * (first_of(interval) + first_of(interval + 1)) / 2;
+  return 1 / (mean + age / uses[kind % ReuseTable::certainties]);
 }
 
 /// Ages through which a page is kept, or until it is used: of the pages that reach the first how
@@ -59,7 +72,7 @@ std::size_t ReuseTable::kind_of(float mean_interval, unsigned intervals_seen) {
                                 : intervals_seen < 4 ? 1
                                 : intervals_seen < 9 ? 2
                                                      : 3;
-  const std::size_t interval = std::min(half_octaves(mean_interval / (4 * unit)), intervals - 1);
+  const std::size_t interval = std::min(half_octaves(mean_interval / first_kind), intervals - 1);
   return interval * certainties + certainty;
 }
 
@@ -77,8 +90,8 @@ void ReuseTable::refresh(std::size_t kind) {
     Cell& cell = cells_[kind][age];
     const float begin = first_time(age);
     const float width = first_time(age + 1) - begin;
-    // Where no page has been, one that has waited so long waits as long again.
-    const float guess = cell.time > 0 ? cell.promised / cell.time : 1 / (begin + width / 2);
+    const float guess =
+        cell.time > 0 ? cell.promised / cell.time : unseen_hazard(kind, begin + width / 2);
     const float hazard = guess * (cell.uses + 1) / (cell.promised + 1);
     Stay here =
         age == ages - 1 ? Stay{.used = 1, .time = 1 / hazard, .left = 0} : stay(hazard, width);

@@ -25,7 +25,7 @@ namespace nearfar::policy {
 /// time to come, small for pages just used and large for those about to be. `worth` is that ratio
 /// over the guessed rate, 1 where use is at random.
 ///
-/// Old sums fade, by a twenty-fifth at each `refresh`. Only additions, multiplications and
+/// Old sums fade, by a fiftieth at each `refresh`. Only additions, multiplications and
 /// divisions: the same on every machine.
 class ReuseTable {
  public:
