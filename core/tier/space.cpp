@@ -69,6 +69,15 @@ os::Place Space::take(std::size_t length) {
   return free_.take(length, alignment(length));
 }
 
+/// False, and nothing is taken, if some of it is not free.
+bool Space::claim(os::Place begin, os::Place end) {
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  if (!free_.contains(begin, end)) return false;
+  (void)free_.remove(begin, end);
+  return true;
+}
+
 void Space::give(os::Place at, std::size_t length) {
   const os::SignalsBlocked blocked;
   const std::lock_guard guard(lock_);
@@ -80,13 +89,21 @@ long Space::protect(os::Place at, std::size_t length, int protection) {
   return os::protect(at, length, protection);
 }
 
-long Space::map(std::size_t length, int protection) {
-  const os::Place at = take(length);
-  if (at == 0) return -ENOMEM;
+/// What was free until now, and is clean.
+long Space::map_taken(os::Place at, std::size_t length, int protection) {
   const long error = protect(at, length, protection);
   if (error == 0) return static_cast<long>(at);
   give(at, length);
   return error;
+}
+
+long Space::map(std::size_t length, int protection) {
+  const os::Place at = take(length);
+  return at == 0 ? -ENOMEM : map_taken(at, length, protection);
+}
+
+long Space::map_free(os::Place at, std::size_t length, int protection) {
+  return claim(at, at + length) ? map_taken(at, length, protection) : -EEXIST;
 }
 
 long Space::map_fixed(os::Place at, std::size_t length, int protection) {
@@ -164,14 +181,6 @@ void Space::discard_locked(os::Place at, std::size_t length) {
   os::call(__NR_mlock2, os::word(at), os::word(length), on_fault);
 }
 
-bool Space::grow(os::Place at, std::size_t old_length, std::size_t new_length) {
-  const os::SignalsBlocked blocked;
-  const std::lock_guard guard(lock_);
-  if (!free_.contains(at + old_length, at + new_length)) return false;
-  (void)free_.remove(at + old_length, at + new_length);
-  return true;
-}
-
 long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length, int flags,
                   os::Place fixed) {
   constexpr int writable = PROT_READ | PROT_WRITE;
@@ -181,7 +190,7 @@ long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length
   // The kernel has to be asked line by line, which takes long where mappings are many.
   const int known = protects_.load() ? protections_.of(from) : writable;
   const int protection = known < 0 ? writable : known;
-  if (!moves_to && grow(from, old_length, new_length)) {
+  if (!moves_to && claim(from + old_length, from + new_length)) {
     const long error = os::protect(from + old_length, new_length - old_length, protection);
     if (error == 0) return static_cast<long>(from);
     give(from + old_length, new_length - old_length);
@@ -224,7 +233,7 @@ long Space::take_in(os::Place from, std::size_t old_length, std::size_t new_leng
 
 /// Has the mapping grow into free addresses behind it.
 bool Space::grow_foreign(os::Place at, std::size_t old_length, std::size_t new_length) {
-  if (!grow(at, old_length, new_length)) return false;
+  if (!claim(at + old_length, at + new_length)) return false;
   if (cover(at + old_length, new_length - old_length)) return true;
   give(at + old_length, new_length - old_length);
   return false;

@@ -46,6 +46,8 @@ class Space {
   [[nodiscard]] long protect(os::Place at, std::size_t length, int protection);
   /// Fresh memory; -errno if there is none. Lengths are in whole pages from here on.
   [[nodiscard]] long map(std::size_t length, int protection);
+  /// The same at free addresses; -EEXIST if some of them are not.
+  [[nodiscard]] long map_free(os::Place at, std::size_t length, int protection);
   /// Fresh memory in place of what is there.
   [[nodiscard]] long map_fixed(os::Place at, std::size_t length, int protection);
   /// A mapping of another kind in place of what is there, which stays if that cannot be made. The
@@ -74,8 +76,9 @@ class Space {
   void clear(os::Place at, std::size_t length);
   [[nodiscard]] bool cover(os::Place at, std::size_t length);
   [[nodiscard]] os::Place take(std::size_t length);
+  [[nodiscard]] bool claim(os::Place begin, os::Place end);
   void give(os::Place at, std::size_t length);
-  [[nodiscard]] bool grow(os::Place at, std::size_t old_length, std::size_t new_length);
+  [[nodiscard]] long map_taken(os::Place at, std::size_t length, int protection);
   [[nodiscard]] bool grow_foreign(os::Place at, std::size_t old_length, std::size_t new_length);
   [[nodiscard]] long put(os::Place lifted, std::size_t length, os::Place to);
 

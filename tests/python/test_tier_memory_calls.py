@@ -34,6 +34,10 @@ def test_advice_that_cannot_be_followed_is_refused(answered: Answered) -> None:
     answered("advice")
 
 
+def test_addresses_are_had_where_nothing_is_mapped(answered: Answered) -> None:
+    answered("chosen")
+
+
 def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered) -> None:
     answered("fixed")
 

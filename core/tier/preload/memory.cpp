@@ -43,9 +43,15 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   const std::size_t length = whole_pages(asked);
   const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
   if (tier == nullptr || length == 0) return plain();
-  if ((flags & MAP_FIXED_NOREPLACE) != 0) return plain();
-  if ((flags & MAP_FIXED) == 0) {
+  const bool only_there = (flags & MAP_FIXED_NOREPLACE) != 0;
+  if (only_there || (flags & MAP_FIXED) == 0) {
     if (!manageable(protection, flags)) return plain();
+    if (aligned(at) && tier->space.holds(at, length)) {
+      const long there = tier->space.map_free(at, length, protection);
+      if (only_there || there >= 0) return there;
+    } else if (only_there) {
+      return plain();
+    }
     const long managed = tier->space.map(length, protection);
     // Addresses alone, of which some programs reserve more than there are here.
     return managed == -ENOMEM && protection == PROT_NONE ? plain() : managed;
