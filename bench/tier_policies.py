@@ -120,6 +120,46 @@ def ninety_ten(rng: np.random.Generator, pages: int, _near: int) -> Trace:
     return [Phase(np.where(rng.random(visits) < 0.9, hot, cold), chances)]
 
 
+def drift(rng: np.random.Generator, pages: int, _near: int) -> Trace:
+    """Zipf over a fifth of the pages, of which one gives way to another every hundred visits."""
+    size, visits = pages // 5, VISITS_A_PAGE * pages // 2
+    heat = _zipf(rng, size, 0.9, visits).visits
+    oldest = np.arange(visits) // 100
+    return [Phase((oldest + (heat - oldest) % size) % pages)]
+
+
+def recency(rng: np.random.Generator, pages: int, _near: int) -> Trace:
+    """Zipf over how many others have been visited since a page's last visit."""
+    sums = np.cumsum(np.arange(1, pages + 1) ** -1.1)
+    ranks = np.searchsorted(sums / sums[-1], rng.random(VISITS_A_PAGE * pages // 4))
+    order = list(range(pages))
+    visits = []
+    for rank in np.minimum(ranks, pages - 1).tolist():
+        order.insert(0, order.pop(rank))
+        visits.append(order[0])
+    return [Phase(np.array(visits))]
+
+
+def bursts(rng: np.random.Generator, pages: int, _near: int) -> Trace:
+    """Pages at random, each visited eight times while others' bursts go on, then left for long."""
+    begun = VISITS_A_PAGE * pages // 2 // 8
+    page = np.repeat(rng.integers(pages, size=begun), 8)
+    gaps = rng.exponential(pages / 50, size=(begun, 8))
+    times = np.arange(begun)[:, np.newaxis] + np.cumsum(gaps, axis=1)
+    return [Phase(page[np.argsort(times.ravel(), kind="stable")])]
+
+
+def generations(rng: np.random.Generator, pages: int, _near: int) -> Trace:
+    """Young pages in a ring, each visited three times, by turns with old ones: Zipf over three
+    quarters of all; now and then all old ones in order."""
+    old = pages * 3 // 4
+    drawn_old = _zipf(rng, old, 1.0, VISITS_A_PAGE * pages // 4).visits
+    young = old + np.arange(len(drawn_old)) // 3 % (pages - old)
+    both = np.column_stack([drawn_old, young]).ravel()
+    parts = [part for half in np.array_split(both, 6) for part in (half, np.arange(old))]
+    return [Phase(np.concatenate(parts))]
+
+
 TRACES: dict[str, Generator] = {
     "zipf 0.8": zipf(0.8),
     "zipf 1.0": zipf(1.0),
@@ -130,6 +170,10 @@ TRACES: dict[str, Generator] = {
     "scan+zipf": scan_and_zipf,
     "phases": phases,
     "90/10": ninety_ten,
+    "drift": drift,
+    "recency": recency,
+    "bursts": bursts,
+    "old+young": generations,
 }
 
 

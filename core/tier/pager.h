@@ -163,8 +163,7 @@ class Pager {
   /// looked at again, as a neighbour's read-ahead may have put zeros where they were.
   [[nodiscard]] Done move(os::Place from, os::Place to, std::size_t length, PageNumber& passed);
 
-  /// The program will use these pages soon, or not for a while. The service asks for
-  /// neither while forking.
+  /// The program will use these pages soon, or not for a while. Not to be called while forking.
   void will_need(os::Place begin, os::Place end);
   void cold(os::Place begin, os::Place end);
   /// The program wants these pages near: they come in, and do not leave until `may_leave` or until
@@ -195,6 +194,7 @@ class Pager {
   [[nodiscard]] bool pause();
   void resume();
   void become_child(os::Place stack, std::int32_t process);
+  void removed_in_parent(os::Place begin, os::Place end);
   void watch_as_child();
   [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
   /// Children have ended or become other programs: what they shared is ours again. False: none.

@@ -32,6 +32,17 @@ void Pager::given_back(os::Place begin, os::Place end) {
   gone(discarded(begin, end));
 }
 
+/// In a forked child: its parent has given these pages back, though perhaps not yet when the child
+/// was made.
+void Pager::removed_in_parent(os::Place begin, os::Place end) {
+  gone(discarded(begin, end));
+  const Pages pages = inside(begin, end);
+  for (PageNumber page = pages.first; page < pages.last; ++page) {
+    if (!foreign_.overlaps(place(page), place(page + 1)))
+      os::advise(place(page), page_bytes, MADV_DONTNEED);
+  }
+}
+
 /// The library gives these pages back: how many of them are near, and stay charged until they are
 /// `gone`.
 std::uint64_t Pager::discarded(os::Place begin, os::Place end) {

@@ -54,8 +54,6 @@ void Service::start() {
   reads_messages_.store(false);
   holds_unmaps_.store(false);
   paused_.store(0);
-  fork_.store(0);
-  without_letter_.store(0);
   process_ = os::call(__NR_getpid);
   follower_.start(pager_.uffd().descriptor(), wanted);
   const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
@@ -180,7 +178,9 @@ bool Service::read_all_messages(std::size_t reader) {
         faults = true;
       } else if (pager_.paused()) {
         if (message.kind != os::Message::Kind::removed) holds_unmaps_.store(true);
-        held_[held_count_++] = message;
+        held_[held_count_] = message;
+        std::atomic_thread_fence(std::memory_order_release);  // a child finds no more than there is
+        ++held_count_;
       } else {
         follow(message);
       }
@@ -218,17 +218,12 @@ void Service::follow_held() {
   holds_unmaps_.store(false);
 }
 
-/// In the child: whoever made them went on, and may have told before the fork.
+/// In the child, what was told before it was made: whoever made the change went on.
 void Service::follow_in_child() {
-  const auto drop = [&](os::Place begin, os::Place end) {
-    pager_.gone(pager_.discarded(begin, end));
-    os::advise(begin, end - begin, MADV_DONTNEED);  // the parent's was perhaps not done yet
-  };
-  fork_discards_.each(fork_.load(), drop);
   for (const os::Message& change : std::span(held_, held_count_)) {
     switch (change.kind) {
       case os::Message::Kind::removed:
-        drop(change.begin, change.end);
+        pager_.removed_in_parent(change.begin, change.end);
         break;
       case os::Message::Kind::unmapped:
         pager_.unmapped(change.begin, change.end);

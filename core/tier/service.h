@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "tier/follower.h"
-#include "tier/fork_discards.h"
 #include "tier/lock.h"
 #include "tier/pager.h"
 #include "tier/tree_bell.h"
@@ -162,7 +161,6 @@ class Service {
   [[nodiscard]] Letter* discard_of(const os::Message& change);
   [[nodiscard]] bool discards_go_on() const;
   [[nodiscard]] bool discard_by_letter(os::Place begin, os::Place end, long& error);
-  [[nodiscard]] bool discard_past_fork(os::Place begin, os::Place end, long& error);
   [[nodiscard]] bool can_read() const {
     constexpr std::size_t once = os::Uffd::most_read;
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;
@@ -211,12 +209,8 @@ class Service {
   // Whoever has unmapped memory past libc goes on once that is read, before it is followed.
   std::atomic<bool> reads_messages_{false};
   std::atomic<bool> holds_unmaps_{false};
-  std::atomic<std::uint32_t> paused_;  // a fork goes on: discards wait for a while
+  std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins
   std::atomic<bool> pause_waits_;  // for discards that are not over
-  std::atomic<std::uint32_t> fork_;  // since they are, its number; 0: none
-  std::uint32_t forks_ = 0;
-  ForkDiscards fork_discards_;
-  std::atomic<std::uint32_t> without_letter_;  // discards that did not wait longer, or try not to
   TreeBell tree_bell_;
   int kept_;
   long process_ = 0;

@@ -70,38 +70,23 @@ long Service::discard(os::Place begin, os::Place end) {
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
-  constexpr std::uint64_t long_ns = 20'000'000;
   long error = 0;
   do {
-    if (paused_.load() != 0) os::wait_for(paused_, 1, long_ns);
-  } while (paused_.load() == 0 ? !discard_by_letter(begin, end, error)
-                               : !discard_past_fork(begin, end, error));
+    while (paused_.load() != 0) os::wait(paused_, 1);
+  } while (!discard_by_letter(begin, end, error));
   return error;
 }
 
-/// False if a fork has begun.
+/// False if a fork has begun, for whose end it has to wait.
 bool Service::discard_by_letter(os::Place begin, os::Place end, long& error) {
   Letter& letter = take_letter();
   letter.request = {.begin = begin, .end = end};
   letter.phase.store(discarding);
-  const bool may_be = fork_.load() == 0;  // and none begins before this is over
+  const bool may_be = paused_.load() == 0;  // and none begins before this is over
   if (may_be) error = os::advise(begin, end - begin, MADV_DONTNEED);
-  letter.phase.store(may_be ? over : empty);
+  letter.phase.store(over);
   if (pause_waits_.load()) ring();
   if (may_be) let_pager_go_on();
-  return may_be;
-}
-
-/// While a fork goes on that may wait for a lock of libc's which this thread has: so without a
-/// letter, of which all may be taken by others who wait. False if the fork is only about to begin,
-/// or is over, or if there are too many such discards.
-bool Service::discard_past_fork(os::Place begin, os::Place end, long& error) {
-  without_letter_.fetch_add(1);
-  const std::uint32_t fork = fork_.load();
-  const bool may_be = fork != 0 && fork_discards_.add(fork, begin, end);
-  if (may_be) error = os::advise(begin, end - begin, MADV_DONTNEED);
-  without_letter_.fetch_sub(1);
-  if (pause_waits_.load()) ring();
   return may_be;
 }
 
@@ -131,7 +116,7 @@ bool Service::discards_go_on() const {
   const auto goes_on = [](const Letter& letter) {
     return letter.charged != 0 || letter.phase.load() == discarding;
   };
-  return without_letter_.load() != 0 || std::any_of(letters_.begin(), letters_.end(), goes_on);
+  return std::any_of(letters_.begin(), letters_.end(), goes_on);
 }
 
 bool Service::serve_requests() {
@@ -153,19 +138,13 @@ bool Service::serve_requests() {
   return any;
 }
 
-/// A child is charged what its parent is, and knows of pages what it knows: so nothing may be
-/// charged that is not there any more, and no page be dropped that is not said to be.
+/// A child is charged what its parent is, and knows of pages what that knows: so nothing may be
+/// charged that is not there any more, and who gives memory back has to wait before, or be done.
 Service::Answer Service::pause() {
   paused_.store(1);
   pause_waits_.store(true);
   finish_discards();
   if (discards_go_on()) return Answer::later;
-  fork_discards_.clear();
-  fork_.store(++forks_);
-  if (discards_go_on()) {  // begun before they could see that
-    fork_.store(0);
-    return Answer::later;
-  }
   pause_waits_.store(false);
   if (pager_.pause()) return Answer::yes;
   let_discard();
@@ -173,7 +152,6 @@ Service::Answer Service::pause() {
 }
 
 void Service::let_discard() {
-  fork_.store(0);
   paused_.store(0);
   os::wake_all(paused_);
 }

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "policy/offline/bounds.h"
 #include "policy/replacement/reuse_table.h"
+#include "policy/replacement/stay_table.h"
 
 namespace nearfar::policy {
 namespace test_file {
@@ -227,6 +228,22 @@ TEST(Regret, WithoutScansWatchesPagesWhileTheyAreOut) {
   EXPECT_LT(100 * misses(scanned, "regret"), 95 * misses(scanned, "s3-fifo"));
 }
 
+TEST(Regret, WithoutScansLearnsHowLongWhatItSawHolds) {
+  // Young pages, each used three times in a row, beside old ones that are used at random.
+  Visits all;
+  Rng rng(9);
+  for (std::uint64_t i = 0; i < 120'000; ++i) {
+    all.access(1500 + i / 3 % 400, false);
+    const double at = rng.uniform();
+    all.access(static_cast<std::uint64_t>(at * at * at * 1500), false);
+  }
+  const auto misses = [&](const std::string& policy) {
+    return replay(all, {.policy = policy, .near = 100, .limbo = 6, .scans = false}).misses();
+  };
+  // If a young page's rate is taken to hold, 1.12 of them.
+  EXPECT_LT(100 * misses("regret"), 102 * misses("s3-fifo"));
+}
+
 TEST(Regret, ForgetsAPhaseThatHasEnded) {
   // Pages 0 to 399 for long, then others, of which near memory holds most.
   Visits all;
@@ -287,6 +304,20 @@ TEST(Regret, TellsAPhaseThatLivesInLimboFromTheOneBefore) {
   const Misses all = in_phases(5, 6, 100'000, 1024, page, 1024, 64);
   // If only misses pass for time, 1.015 of them.
   EXPECT_LT(all.regret, all.s3_fifo);
+}
+
+TEST(StayTable, HoldsAsFarAsWhatWasPromisedHappens) {
+  StayTable table;
+  EXPECT_EQ(table.holds(3), 1);
+  for (int i = 0; i < 1000; ++i) {
+    table.used(3);
+    table.promised(3, 1);
+    table.promised(7, 1);
+  }
+  EXPECT_EQ(table.holds(3), 1);
+  EXPECT_LT(table.holds(7), 0.01F);
+  for (int i = 0; i < 1000; ++i) table.fade();  // and is not known any more
+  EXPECT_GT(table.holds(7), 0.99F);
 }
 
 TEST(ReuseTable, UseAtRandomLeavesTheGuessAsItIs) {

@@ -11,14 +11,12 @@
 #include <memory>
 #include <set>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "policy/offline/owned.h"
 #include "tier/budget.h"
 #include "tier/extents.h"
-#include "tier/fork_discards.h"
 #include "tier/guards.h"
 #include "tier/limbo.h"
 #include "tier/os/system.h"
@@ -119,25 +117,6 @@ std::map<os::Place, PageNumber> cut_all(Strays& strays, os::Place begin, os::Pla
     for (os::Place at = part.begin; at < part.end; at += os::page_bytes)
       EXPECT_TRUE(pages.emplace(at, part.page(at)).second);
   return pages;
-}
-
-TEST(ForkDiscards, AChildFollowsThoseOfItsOwnFork) {
-  const auto discards = std::make_unique<ForkDiscards>();
-  const auto of = [&](std::uint32_t fork) {
-    std::vector<std::pair<os::Place, os::Place>> found;
-    discards->each(fork, [&](os::Place begin, os::Place end) { found.emplace_back(begin, end); });
-    return found;
-  };
-  EXPECT_TRUE(discards->add(7, 0x1000, 0x3000));
-  EXPECT_TRUE(discards->add(7, 0x5000, 0x6000));
-  EXPECT_EQ(of(7),
-            (std::vector<std::pair<os::Place, os::Place>>{{0x1000, 0x3000}, {0x5000, 0x6000}}));
-  EXPECT_TRUE(of(8).empty());
-  discards->clear();
-  for (std::size_t i = 0; i < ForkDiscards::most; ++i) EXPECT_TRUE(discards->add(8, 0, 0x1000));
-  EXPECT_FALSE(discards->add(8, 0, 0x1000));
-  EXPECT_EQ(of(8).size(), ForkDiscards::most);
-  EXPECT_TRUE(of(7).empty());
 }
 
 TEST(Strays, KeepPagesBesideWhatIsCutOutOfThem) {

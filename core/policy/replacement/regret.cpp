@@ -8,18 +8,21 @@
 #include "policy/replacement/page_sample.h"
 #include "policy/replacement/registry.h"
 #include "policy/replacement/reuse_table.h"
+#include "policy/replacement/stay_table.h"
 
 namespace nearfar::policy {
 namespace {
 
 /// Times are in ticks, a 128th of a turnover of near memory.
 struct RegretFacts {
-  static constexpr std::uint32_t times = 1U << 14;  ///< told apart
-  static constexpr std::uint32_t most_uses = (1U << 6) - 1;
+  static constexpr std::uint32_t times = 1U << 13;  ///< told apart
+  static constexpr std::uint32_t most_uses = (1U << 5) - 1;
+  static constexpr unsigned cut = 18;  ///< off the end of the interval's float
 
-  std::uint32_t last_use : 14 = 0;
-  std::uint32_t interval : 12 = 0;  ///< a float of 1 + the mean, without what all have alike
-  std::uint32_t uses : 6 = 0;  ///< 0: of a page that never came
+  std::uint32_t last_use : 13 = 0;
+  std::uint32_t interval : 9 = 0;  ///< a float of 1 + the mean, without what all have alike
+  std::uint32_t uses : 5 = 0;  ///< 0: of a page that never came
+  std::uint32_t stay : 5 = 0;  ///< how long it was resident last; only where nothing is scanned
 };
 
 struct RegretRecord : SampledRecord, RegretFacts {
@@ -46,8 +49,9 @@ static_assert(sizeof(RegretRecord) == 8);
 ///
 /// Of a resident page only scans say that it is not used. Where none come, a page is watched while
 /// it is out: an interval begins when it leaves, and the table learns from pages that are not
-/// resident. What was seen then is the less sure the longer the page has been in since, and the
-/// more rates change: a part of that time goes as spent unused.
+/// resident. What was seen then is the less sure the longer the page has been in since. How much
+/// less, a second table learns from what comes of pages after such stays; and a part of that time
+/// goes as spent unused, more of it the more rates change.
 ///
 /// To choose it draws sixteen resident pages, as a hand goes round them, and names the worst of
 /// those and of the sixteen worst seen lately. What time has passed for pages it learns from eight
@@ -106,7 +110,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
     candidates_[worst] = candidates_[--count_];
     worths_[worst] = worths_[count_];
     candidates_[count_] = no_page;
-    if (!is_scanned_) set_used_now(page);  // or so; it is watched from here on
+    if (!is_scanned_) watch(page);
     return page;
   }
   void readmitted(PageIndex page) override { set_used_now(page); }
@@ -165,13 +169,15 @@ class Regret final : public SampledReplacement<RegretRecord> {
     return static_cast<float>((now_ - (*this)[page].last_use) % RegretFacts::times);
   }
   [[nodiscard]] float mean_interval(PageIndex page) const {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(1.0F) + ((*this)[page].interval << 15);
+    const std::uint32_t bits =
+        std::bit_cast<std::uint32_t>(1.0F) + ((*this)[page].interval << RegretFacts::cut);
     return std::bit_cast<float>(bits) - 1;
   }
   void set_mean_interval(PageIndex page, float interval) {
     // To the nearest; the highest that fits is beyond all times.
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(interval + 1) + (1U << 14);
-    (*this)[page].interval = ((bits - std::bit_cast<std::uint32_t>(1.0F)) >> 15) & 0xFFFU;
+    constexpr unsigned cut = RegretFacts::cut;
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(interval + 1) + (1U << (cut - 1));
+    (*this)[page].interval = ((bits - std::bit_cast<std::uint32_t>(1.0F)) >> cut) & 0x1FFU;
   }
 
   [[nodiscard]] float little() const { return turnover_ * (is_scanned_ ? 0.4F : 0.2F); }
@@ -193,7 +199,9 @@ class Regret final : public SampledReplacement<RegretRecord> {
     const float time = age(page);
     if (!is_scanned_) {
       const float unsure = 0.3F + 3 * change_;
-      return table_.worth(kind(page, past), 0) * seen(page) / (past + unsure * time);
+      const float trust =
+          table_.worth(kind(page, past), 0) * stays_.holds(ReuseTable::age_of(time));
+      return trust * seen(page) / (past + unsure * time);
     }
     const float trust = table_.worth(kind(page, past), ReuseTable::age_of(time));
     // Odds that it has stopped, since it waits; a page seen once has no past to tell from.
@@ -210,11 +218,17 @@ class Regret final : public SampledReplacement<RegretRecord> {
     } else {
       const float time = age(page);
       table_.used(kind(page), ReuseTable::age_of(time));
+      if (!is_scanned_) stays_.used(record.stay);
       count_interval(page, time);
     }
     set_used_now(page);
   }
   void set_used_now(PageIndex page) { (*this)[page].last_use = now_ % RegretFacts::times; }
+  /// The page leaves, as if it had been used just now.
+  void watch(PageIndex page) {
+    (*this)[page].stay = ReuseTable::age_of(age(page)) & 0x1FU;
+    set_used_now(page);
+  }
 
   /// Takes an interval into the page's mean. What was before counts for less the longer the
   /// interval, half after 64 turnovers of near memory, and the likelier a change since.
@@ -274,16 +288,29 @@ class Regret final : public SampledReplacement<RegretRecord> {
         (*this)[page].last_use = (now_ - RegretFacts::times * 3 / 4) % RegretFacts::times;
       }
       if (is_resident(page) && !is_scanned_) continue;
-      table_.passed(kind(page), ReuseTable::age_of(since), time, rate(page, since));
+      learn_from(page, since, time);
     }
     refresh_due_ += ReuseTable::kinds;
     for (; refresh_due_ >= refresh_faults_; refresh_due_ -= refresh_faults_) {
       table_.refresh(next_refreshed_);
+      if (next_refreshed_ == 0) stays_.fade();
       next_refreshed_ = (next_refreshed_ + 1) % ReuseTable::kinds;
     }
   }
 
+  /// So much time has passed for pages such as this one.
+  void learn_from(PageIndex page, float since, float time) {
+    const std::size_t age = ReuseTable::age_of(since);
+    const std::size_t kind_of_page = kind(page);
+    const float guess = rate(page, since);
+    if (!is_scanned_) {
+      stays_.promised((*this)[page].stay, time * guess * table_.trust(kind_of_page, age));
+    }
+    table_.passed(kind_of_page, age, time, guess);
+  }
+
   ReuseTable table_;
+  StayTable stays_;
   float change_ = least_change;  // the share of late intervals that tell of a change
   std::array<PageIndex, candidates> candidates_;  // from `count_` on no_page
   std::array<float, candidates> worths_{};

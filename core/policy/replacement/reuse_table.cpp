@@ -92,7 +92,7 @@ void ReuseTable::refresh(std::size_t kind) {
     const float width = first_time(age + 1) - begin;
     const float guess =
         cell.time > 0 ? cell.promised / cell.time : unseen_hazard(kind, begin + width / 2);
-    const float hazard = guess * (cell.uses + 1) / (cell.promised + 1);
+    const float hazard = guess * trust(kind, age);
     Stay here =
         age == ages - 1 ? Stay{.used = 1, .time = 1 / hazard, .left = 0} : stay(hazard, width);
     while (count > 0 && here.is_worth_less_than(best[count - 1])) here.go_on(best[--count]);

@@ -53,6 +53,11 @@ class ReuseTable {
   /// Works out anew what pages of one kind are worth, and lets what it comes from fade.
   void refresh(std::size_t kind);
 
+  /// The hazard of a cell over the guess.
+  [[nodiscard]] float trust(std::size_t kind, std::size_t age) const {
+    const Cell& cell = cells_[kind][age];
+    return (cell.uses + 1) / (cell.promised + 1);
+  }
   /// Most uses in a time over what the guessed rate says.
   [[nodiscard]] float worth(std::size_t kind, std::size_t age) const { return worth_[kind][age]; }
 

@@ -16,6 +16,7 @@
 extern "C" {
 void _IO_list_lock();    // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 void _IO_list_unlock();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+void _IO_list_resetlock();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 void* _IO_iter_begin();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 void* _IO_iter_end();    // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 void* _IO_iter_next(void*);  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
@@ -37,16 +38,14 @@ std::uint64_t signals_before;
 void touch(const volatile void* at) { (void)*static_cast<const volatile char*>(at); }
 
 /// Brings in what libc's fork reads in the child before the child has a pager. Nothing is evicted
-/// any more when this runs.
+/// any more when this runs, and the list is locked.
 void touch_what_fork_needs() {
-  _IO_list_lock();
   for (void* at = _IO_iter_begin(); at != _IO_iter_end(); at = _IO_iter_next(at)) {
     const FILE* file = _IO_iter_file(at);
     touch(file);
     touch(reinterpret_cast<const char*>(file) + sizeof(FILE) - 1);
     if (file->_lock != nullptr) touch(file->_lock);
   }
-  _IO_list_unlock();
 }
 
 /// A stack in managed memory, as coroutines have: the frames above this one.
@@ -61,6 +60,8 @@ void touch_stack(Space& space) {
 void prepare() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
+  // libc takes it, too, later: who has it then could wait for the end of this.
+  _IO_list_lock();
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
   tier->service.let_threads_go_until_then();  // the child may run where they may
@@ -85,6 +86,7 @@ void in_parent() {
   tier->space.lock().unlock();
   if (agreed) tier->service.ask({.kind = Request::Kind::resume});
   tier->service.keep_threads_again();
+  _IO_list_unlock();
   finish();
 }
 
@@ -113,6 +115,7 @@ void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
   if (!agreed) os::fail("no place or no descriptors for another process; this child ends here");
+  _IO_list_resetlock();
   frame_of_child = os::place(__builtin_frame_address(0));
   if (tier->space.holds(frame_of_child, 1)) {
     start_in_child_elsewhere();
