@@ -81,6 +81,7 @@ long Service::discard(os::Place begin, os::Place end) {
 bool Service::discard_by_letter(os::Place begin, os::Place end, long& error) {
   Letter& letter = take_letter();
   letter.request = {.begin = begin, .end = end};
+  letter.process = os::call(__NR_getpid);
   letter.phase.store(discarding);
   const bool may_be = paused_.load() == 0;  // and none begins before this is over
   if (may_be) error = os::advise(begin, end - begin, MADV_DONTNEED);
@@ -112,11 +113,19 @@ Service::Letter* Service::discard_of(const os::Message& change) {
   return nullptr;
 }
 
-bool Service::discards_go_on() const {
-  const auto goes_on = [](const Letter& letter) {
-    return letter.charged != 0 || letter.phase.load() == discarding;
-  };
-  return std::any_of(letters_.begin(), letters_.end(), goes_on);
+/// Whether a discard is not over. Who makes it may have been killed: one that shares all memory,
+/// for the end of its process is not the end of this.
+bool Service::goes_on(Letter& letter) const {
+  if (letter.charged != 0) return true;
+  if (letter.phase.load() != discarding) return false;
+  if (letter.process == process_ || os::call(__NR_kill, letter.process, 0) != -ESRCH) return true;
+  letter.phase.store(over);
+  return false;
+}
+
+bool Service::discards_go_on() {
+  return std::any_of(letters_.begin(), letters_.end(),
+                     [this](Letter& letter) { return goes_on(letter); });
 }
 
 bool Service::serve_requests() {

@@ -253,6 +253,7 @@ def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
         "discards_beside_forks",
         "flushes_beside_forks",
         "forks_on_coroutines",
+        "killed_beside",
         "thread_values",
         "unmaps_beside_forks",
     ],
