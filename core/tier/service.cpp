@@ -308,9 +308,10 @@ void Service::listen(bool has_work) {
       {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0},
       {.fd = children, .events = POLLIN, .revents = 0},
   }};
-  // Others of the tree cannot ring the bell when they need room.
+  // Others of the tree cannot ring the bell when they need room, nor who is killed in a discard.
   constexpr int milliseconds = 20;
-  int patience = pager_.budget().others() == 0 ? -1 : milliseconds;
+  const bool is_rung = pager_.budget().others() == 0 && !pause_waits_.load();
+  int patience = is_rung ? -1 : milliseconds;
   if (pager_.paused() && waiting_count_ != 0) patience = 1;  // until one more can be served
   const int timeout = has_work ? 0 : patience;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);

@@ -98,7 +98,7 @@ class Service {
     std::atomic<std::uint32_t> phase;
     Request request;
     bool done;
-    long process;  ///< that discards; perhaps one that shares all memory (vfork)
+    int process;  ///< that discards
     std::uint64_t charged;  ///< near pages that a discard drops, until it is over
   };
   /// A page that a thread waits for.
@@ -160,9 +160,8 @@ class Service {
   void ring() { ring(lanes_[0]); }
   void finish_discards();
   [[nodiscard]] Letter* discard_of(const os::Message& change);
-  [[nodiscard]] bool goes_on(Letter& letter) const;
-  [[nodiscard]] bool discards_go_on();
-  [[nodiscard]] bool discard_by_letter(os::Place begin, os::Place end, long& error);
+  [[nodiscard]] bool is_over(const Letter& letter) const;
+  [[nodiscard]] bool discards_go_on() const;
   [[nodiscard]] bool can_read() const {
     constexpr std::size_t once = os::Uffd::most_read;
     return waiting_count_ + once <= most_waiting && held_count_ + once <= most_held;

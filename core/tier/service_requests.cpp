@@ -70,31 +70,34 @@ long Service::discard(os::Place begin, os::Place end) {
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
-  long error = 0;
-  do {
+  while (true) {
     while (paused_.load() != 0) os::wait(paused_, 1);
-  } while (!discard_by_letter(begin, end, error));
-  return error;
+    Letter& letter = take_letter();
+    letter.request = {.begin = begin, .end = end};
+    letter.process = static_cast<int>(os::call(__NR_getpid));
+    letter.phase.store(discarding);
+    const bool may_be = paused_.load() == 0;  // and no fork begins before this is over
+    const long error = may_be ? os::advise(begin, end - begin, MADV_DONTNEED) : 0;
+    letter.phase.store(over);
+    if (pause_waits_.load()) ring();
+    if (!may_be) continue;
+    let_pager_go_on();
+    return error;
+  }
 }
 
-/// False if a fork has begun, for whose end it has to wait.
-bool Service::discard_by_letter(os::Place begin, os::Place end, long& error) {
-  Letter& letter = take_letter();
-  letter.request = {.begin = begin, .end = end};
-  letter.process = os::call(__NR_getpid);
-  letter.phase.store(discarding);
-  const bool may_be = paused_.load() == 0;  // and none begins before this is over
-  if (may_be) error = os::advise(begin, end - begin, MADV_DONTNEED);
-  letter.phase.store(over);
-  if (pause_waits_.load()) ring();
-  if (may_be) let_pager_go_on();
-  return may_be;
+/// Whether a discard is. Who makes it may have been killed: one that shares all memory (vfork),
+/// whose end is not that of this process.
+bool Service::is_over(const Letter& letter) const {
+  const std::uint32_t phase = letter.phase.load();
+  if (phase == over) return true;
+  return phase == discarding && letter.process != process_ && os::has_ended(letter.process);
 }
 
 /// What a discard has dropped is charged no more when it is over.
 void Service::finish_discards() {
   for (Letter& letter : letters_) {
-    if (letter.phase.load() != over) continue;
+    if (!is_over(letter)) continue;
     pager_.gone(letter.charged);
     letter.charged = 0;
     letter.phase.store(empty);
@@ -113,19 +116,10 @@ Service::Letter* Service::discard_of(const os::Message& change) {
   return nullptr;
 }
 
-/// Whether a discard is not over. Who makes it may have been killed: one that shares all memory,
-/// for the end of its process is not the end of this.
-bool Service::goes_on(Letter& letter) const {
-  if (letter.charged != 0) return true;
-  if (letter.phase.load() != discarding) return false;
-  if (letter.process == process_ || os::call(__NR_kill, letter.process, 0) != -ESRCH) return true;
-  letter.phase.store(over);
-  return false;
-}
-
-bool Service::discards_go_on() {
-  return std::any_of(letters_.begin(), letters_.end(),
-                     [this](Letter& letter) { return goes_on(letter); });
+bool Service::discards_go_on() const {
+  return std::any_of(letters_.begin(), letters_.end(), [](const Letter& letter) {
+    return letter.charged != 0 || letter.phase.load() == discarding;
+  });
 }
 
 bool Service::serve_requests() {
