@@ -179,8 +179,7 @@ bool Service::read_all_messages(std::size_t reader) {
       } else if (pager_.paused()) {
         if (message.kind != os::Message::Kind::removed) holds_unmaps_.store(true);
         held_[held_count_] = message;
-        std::atomic_thread_fence(std::memory_order_release);  // a child finds no more than there is
-        ++held_count_;
+        held_count_.fetch_add(1);  // after it: a child finds no more than there is
       } else {
         follow(message);
       }
@@ -213,14 +212,14 @@ void Service::follow(const os::Message& change) {
 
 /// After a fork, what had to wait for its end.
 void Service::follow_held() {
-  for (const os::Message& change : std::span(held_, held_count_)) follow(change);
+  for (const os::Message& change : std::span(held_, held_count_.load())) follow(change);
   held_count_ = 0;
   holds_unmaps_.store(false);
 }
 
 /// In the child, what was told before it was made: whoever made the change went on.
 void Service::follow_in_child() {
-  for (const os::Message& change : std::span(held_, held_count_)) {
+  for (const os::Message& change : std::span(held_, held_count_.load())) {
     switch (change.kind) {
       case os::Message::Kind::removed:
         pager_.removed_in_parent(change.begin, change.end);
@@ -242,7 +241,7 @@ bool Service::is_held(os::Place at) const {
     return (at >= change.begin && at < change.end) ||
            (at >= change.to && at - change.to < change.end - change.begin);
   };
-  const std::span<const os::Message> all(held_, held_count_);
+  const std::span<const os::Message> all(held_, held_count_.load());
   return std::any_of(all.begin(), all.end(), holds);
 }
 

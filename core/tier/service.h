@@ -206,7 +206,7 @@ class Service {
   std::uint64_t came_ahead_ = 0;  // pages, when faults were last learnt of
   std::uint64_t learnt_ = 0;  // the last faults, in nanoseconds
   os::Message* held_ = nullptr;  // what the kernel has told of while a fork goes on
-  std::size_t held_count_ = 0;
+  std::atomic<std::size_t> held_count_{0};
   // Whoever has unmapped memory past libc goes on once that is read, before it is followed.
   std::atomic<bool> reads_messages_{false};
   std::atomic<bool> holds_unmaps_{false};
