@@ -156,7 +156,7 @@ void Follower::ring() {
 }
 
 void Follower::place_for_ever() {
-  status_ = os::open_own_status();
+  status_ = os::open_status();
   filters_ = os::filters_of(status_);
   state_.store(unknown);
   os::wake_all(state_);
@@ -190,16 +190,14 @@ void Follower::obey() {
   os::wake_all(state_);
 }
 
-/// Whether the pager's thread can be put anywhere. What it may not come back from the usher tries.
+/// Whether the pager's thread can be put anywhere, and can come back from there.
 Follower::State Follower::find_out() {
   const int pager = lanes_[0].thread.load();
   if (!may_call() || !os::runs_as_others(pager)) return unable;
   processors_ = os::cpus_of(pager).count();
   if (processors_ < 2) return unable;
   own_ = os::cpus_of(0);
-  const int self = static_cast<int>(os::call(__NR_gettid));
-  os::run_when_idle(self);
-  if (!os::run_as_others(self)) return unable;
+  if (!os::may_prefer_again()) return unable;
   os::prefer(pager, preferred_by);
   return able;
 }

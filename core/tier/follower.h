@@ -35,7 +35,8 @@ namespace nearfar::tier {
 /// threads have that need not wait for each other.
 ///
 /// A program may forbid all of its threads these calls, and be killed for them. So the usher looks
-/// before each whether it has been forbidden any since it started, and then makes none any more.
+/// before each whether the first thread has been forbidden any since it started, and then makes
+/// none any more.
 class Follower {
  public:
   Follower() = default;

@@ -88,6 +88,8 @@ class Service {
   /// in a row, as what was managed when it was touched may since have become another mapping.
   [[nodiscard]] bool fault(os::Place at, os::Touch touch, Unmanaged& last);
 
+  /// The process whose faults are served.
+  [[nodiscard]] long process() const { return process_; }
   /// The lowest descriptor from `from` on that the service needs; -1 if there is none.
   [[nodiscard]] int first_owned(int from);
 

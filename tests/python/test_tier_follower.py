@@ -20,7 +20,7 @@ pytestmark = [
 ]
 CASES = (
     "comes", "preferred", "kept", "idle", "starved", "forked", "sandboxed", "sandboxed-past-libc",
-    "sandboxed-before", "one-thread-sandboxed",
+    "sandboxed-before", "one-thread-sandboxed", "other-thread-sandboxed",
 )  # fmt: skip
 
 

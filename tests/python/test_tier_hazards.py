@@ -250,6 +250,7 @@ def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "discards_beside_forks",
         "flushes_beside_forks",
         "forks_on_coroutines",
         "killed_beside",
@@ -259,6 +260,11 @@ def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
 )
 def test_forks_whatever_libc_and_other_threads_do(hazard: Hazard, name: str) -> None:
     assert lost_nothing(hazard(name)).counts["forks"] > 0
+
+
+@not_copied
+def test_forks_beside_threads_that_give_memory_back_by_number(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("discards_beside_forks", "by number")).counts["forks"] == 50
 
 
 def test_moving_memory_while_other_threads_fill_and_give_back(hazard: Hazard) -> None:

@@ -18,6 +18,15 @@ bool set_policy(int thread, int policy) noexcept {
   return call(__NR_sched_setscheduler, thread, policy, word(&no_priority)) == 0;
 }
 
+long nice_of(int thread) noexcept {
+  constexpr long lowest = 20;  // what the kernel answers is counted down from it
+  return lowest - call(__NR_getpriority, PRIO_PROCESS, thread);
+}
+
+bool set_nice(int thread, long nice) noexcept {
+  return call(__NR_setpriority, PRIO_PROCESS, thread, nice) == 0;
+}
+
 /// Reads what the kernel tells of a thread; a field of that, counted from 1 and beyond the second,
 /// which is the thread's name in parentheses. Null if there is none.
 template <std::size_t size>
@@ -78,10 +87,12 @@ bool runs_as_others(int thread) noexcept {
   return call(__NR_sched_getscheduler, thread) == SCHED_OTHER;
 }
 
-void prefer(int thread, int steps) noexcept {
-  constexpr long lowest = 20;  // what the kernel answers is counted down from it
-  const long nice = lowest - call(__NR_getpriority, PRIO_PROCESS, thread);
-  call(__NR_setpriority, PRIO_PROCESS, thread, nice - steps);
+void prefer(int thread, int steps) noexcept { (void)set_nice(thread, nice_of(thread) - steps); }
+
+bool may_prefer_again() noexcept {
+  constexpr long last = 19;
+  const long nice = nice_of(0);
+  return set_nice(0, nice == last ? nice - 1 : nice + 1) && set_nice(0, nice);
 }
 
 bool run_as_others(int thread) noexcept { return set_policy(thread, SCHED_OTHER); }
@@ -108,11 +119,6 @@ bool is_asleep(int stat) noexcept {
   char text[1024];
   const char* const at = field_of(stat, state, text);
   return at != nullptr && (*at == 'S' || *at == 'D');
-}
-
-int open_own_status() noexcept {
-  return static_cast<int>(
-      call(__NR_openat, AT_FDCWD, word("/proc/thread-self/status"), O_RDONLY | O_CLOEXEC));
 }
 
 int filters_of(int status) noexcept {

@@ -30,6 +30,9 @@ struct Cpus {
 [[nodiscard]] bool run_as_others(int thread) noexcept;
 /// Prefers it to what it was by so many steps of niceness, if it may be.
 void prefer(int thread, int steps) noexcept;
+/// Whether the calling thread may take back what makes it less preferred, which is also what it
+/// takes to leave the policy of `run_when_idle`. It is tried with a step of niceness.
+[[nodiscard]] bool may_prefer_again() noexcept;
 /// From now on it runs where nobody else wants to (SCHED_IDLE).
 void run_when_idle(int thread) noexcept;
 
@@ -40,9 +43,8 @@ void run_when_idle(int thread) noexcept;
 /// Whether the thread is on no processor, and waits for none.
 [[nodiscard]] bool is_asleep(int stat) noexcept;
 
-/// Opens what the kernel tells of the calling thread, for `filters_of`; -errno on failure.
-[[nodiscard]] int open_own_status() noexcept;
-/// How many filters of system calls (seccomp) that thread has; -1 if the kernel does not tell.
+/// How many filters of system calls (seccomp) the process's first thread has, by what the kernel
+/// tells of it (`open_status`); -1 if it does not. Who gives them to all threads gives them to it.
 [[nodiscard]] int filters_of(int status) noexcept;
 
 }  // namespace nearfar::tier::os

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -79,16 +80,12 @@ int number_in_proc() noexcept {
 
 bool has_ended(int process) noexcept {
   if (call(__NR_kill, process, 0) == -ESRCH) return true;
-  char path[64];
-  char* end = put(put(path, "/proc/"), static_cast<unsigned long>(process));
-  *put(end, "/stat") = '\0';
-  char stat[512];
-  if (!read_start(path, stat, sizeof stat)) return false;
-  const char* field = std::strrchr(stat, ')');
-  if (field == nullptr || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) return false;
-  // Its first thread has ended. The others are counted 17 fields on.
-  for (int i = 0; i < 18 && field != nullptr; ++i) field = std::strchr(field + 1, ' ');
-  return field == nullptr || number(field + 1) <= 1;
+  const long file = call(__NR_pidfd_open, process, 0);
+  if (file < 0) return file == -ESRCH;
+  pollfd ended{.fd = static_cast<int>(file), .events = POLLIN, .revents = 0};
+  const bool has = call(__NR_poll, word(&ended), 1, 0) == 1;
+  call(__NR_close, file);
+  return has;
 }
 
 int open_status() noexcept {

@@ -86,8 +86,10 @@ void wake_one(std::atomic<std::uint32_t>& at) noexcept;
 /// Whether the process is gone, or left only for its parent to look at.
 [[nodiscard]] bool has_ended(int process) noexcept;
 
-/// Opens what the kernel tells of this process, for `anonymous_pages`; -errno on failure. A program
-/// may forbid itself to open files (seccomp), so this comes before its first instruction.
+/// Opens what the kernel tells of this process, for `anonymous_pages` and `filters_of`; -errno on
+/// failure. A program may forbid itself to open files (seccomp), so this comes before its first
+/// instruction. What it tells of a single thread is not asked for: a thread that was looked up in
+/// /proc is taken down there as it ends, and who ends the process waits for that on a processor.
 [[nodiscard]] int open_status() noexcept;
 
 /// Anonymous memory of this process that lies in RAM, in pages, as the kernel counts it; 0 if it

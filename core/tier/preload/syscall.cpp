@@ -3,7 +3,9 @@
 // makes a process or a thread must not find a frame of ours on the stack that it comes back to.
 
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -32,21 +34,29 @@ long register_ring(long ring, long operation, long argument, long count) {
   return os::call(__NR_io_uring_register, ring, operation, argument, count);
 }
 
+/// The process is to be forbidden calls. The pager's threads are forbidden what all threads are;
+/// and by what the kernel tells, what the first one is might be all of them's. A child that shares
+/// this memory (vfork) forbids itself only.
+void forbid_first(bool all_threads) {
+  const Runtime* const tier = runtime();
+  if (tier == nullptr) return;
+  if (os::call(all_threads ? __NR_getpid : __NR_gettid) == tier->service.process())
+    tier->service.ask({.kind = Request::Kind::be_sandboxed});
+}
+
 /// prctl(2). The kernel unprotects pages that it merges with others, so that nobody would hear of a
 /// write to one that came in guarded.
 long control_process(long option, long a, long b, long c, long d) {
   constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
   if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;
+  if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER && b != 0) forbid_first(false);
   return os::call(__NR_prctl, option, a, b, c, d);
 }
 
-/// seccomp(2). The pager's thread is forbidden what all threads are.
+/// seccomp(2).
 long forbid(long operation, long flags, long filter) {
-  constexpr long filtered = 1;
-  constexpr long all_threads = 1;
-  const Runtime* const tier = runtime();
-  if (tier != nullptr && operation == filtered && (flags & all_threads) != 0 && filter != 0)
-    tier->service.ask({.kind = Request::Kind::be_sandboxed});
+  if (operation == SECCOMP_SET_MODE_FILTER && filter != 0)
+    forbid_first((flags & SECCOMP_FILTER_FLAG_TSYNC) != 0);
   return os::call(__NR_seccomp, operation, flags, filter);
 }
 

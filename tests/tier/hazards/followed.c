@@ -207,6 +207,11 @@ static void sandboxed(int way) {
   touch(40000);
 }
 
+static void* sandboxed_thread(void* nothing) {
+  sandboxed(this_thread);
+  return nothing;
+}
+
 /* How many processors this thread may run on; libc's function would first let it. */
 static int processors(void) {
   cpu_set_t cpus; /* of which the kernel writes as much as there are processors for */
@@ -324,8 +329,13 @@ int main(int words, char** word) {
   } else if (strcmp(wanted, "one-thread-sandboxed") == 0) {
     const pid_t thread = followed();
     sandboxed(this_thread);
-    for (int i = 0; i < 5000 && sched_getscheduler(thread) != SCHED_OTHER; ++i) usleep(1000);
     must(sched_getscheduler(thread) == SCHED_OTHER, "it stayed");
+  } else if (strcmp(wanted, "other-thread-sandboxed") == 0) {
+    pthread_t other;
+    followed();
+    must(pthread_create(&other, NULL, sandboxed_thread, NULL) == 0, "thread");
+    must(pthread_join(other, NULL) == 0, "join");
+    followed();
   } else if (strcmp(wanted, "forked") == 0) {
     followed();
     const pid_t child = fork();
