@@ -70,6 +70,7 @@ bool Service::work_in(Lane& lane) {
   tell_follower(lane.number, 1, pager_.came_ahead());
   if (!fly(waiting.at, waiting.touch)) {
     const bool served = serve_in_lane(waiting);
+    faults_first(!served);
     if (!served) {
       waiting_[waiting_count_++] = waiting;
       lane.asks = true;

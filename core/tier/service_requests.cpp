@@ -154,6 +154,27 @@ Service::Answer Service::pause() {
   return Answer::no;
 }
 
+/// While the kernel has a discard to tell of no page can come, and threads that do nothing else
+/// leave no moment when it has none: so they wait until a fault has been served, for as long as
+/// somebody may still be waiting for that.
+void Service::faults_first(bool refused) {
+  constexpr std::uint32_t most = 8;
+  constexpr std::uint64_t most_ns = 10'000'000;
+  refused_ = refused ? refused_ + 1 : 0;
+  if (is_forking()) return;  // which says when they go on
+  if (refused_ == 0 && paused_.load() != 0) let_discard();
+  if (refused_ % most != 0 || refused_ == 0) return;
+  first_until_ = os::monotonic_ns() + most_ns;
+  paused_.store(1);
+  ring();  // to look when that has been long enough
+}
+
+void Service::faults_first_no_longer() {
+  if (paused_.load() == 0) return;
+  const Alone alone(*this);
+  if (!is_forking() && os::monotonic_ns() >= first_until_) let_discard();
+}
+
 void Service::let_discard() {
   paused_.store(0);
   os::wake_all(paused_);

@@ -271,5 +271,9 @@ def test_moving_memory_while_other_threads_fill_and_give_back(hazard: Hazard) ->
     lost_nothing(hazard("moves_beside"))
 
 
+def test_touches_beside_threads_that_give_memory_back_without_a_pause(hazard: Hazard) -> None:
+    lost_nothing(hazard("touches_beside_discards"))
+
+
 def test_a_process_whose_first_thread_has_ended_keeps_what_it_has_far(hazard: Hazard) -> None:
     lost_nothing(hazard("main_ends_first"))
