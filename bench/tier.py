@@ -43,6 +43,7 @@ class Condition:
     name: str
     hogs: int = 0
     one_cpu: bool = False
+    unprivileged: bool = False  # no thread may leave SCHED_IDLE
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,15 @@ class Bench:
 
             if case.condition.one_cpu:
                 words = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0))), *words]
+            if case.condition.unprivileged:
+                words = ["setpriv", "--bounding-set", "-sys_nice", *words]
             return parse(machine.output_of(words, environment, enter))
 
 
 FREE = Condition("CPUs free")
 ONE = Condition("one CPU", one_cpu=True)
 HOGS = Condition("beside two busy loops", hogs=2)
+UNPRIVILEGED = Condition("without CAP_SYS_NICE", unprivileged=True)
 HEAP = ("nearfar", "dram", "dram huge")
 # Far memory without a file, or compressed; pages that leave as before Linux 6.8.
 OPTIONS = {
@@ -175,6 +179,7 @@ def cases(quick: bool) -> list[Case]:
         ),
         Case("random", ONE, 1, seconds, contenders=(*OURS, "zram", "loop", "kit")),
         Case("random", HOGS, 1, seconds, contenders=(*OURS, "zram", "loop")),
+        Case("random", UNPRIVILEGED, 1, seconds, contenders=(*OURS, "zram")),
         Case("random", FREE, 2, seconds, contenders=(*OURS, "zram", "loop")),
         Case("random", FREE, 4, seconds, contenders=(*OURS, "zram", "loop")),
         Case("scan", FREE, 1, seconds),

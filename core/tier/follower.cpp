@@ -190,14 +190,14 @@ void Follower::obey() {
   os::wake_all(state_);
 }
 
-/// Whether the pager's thread can be put anywhere, and can come back from there.
+/// Whether the pager's thread can be put anywhere, and what it takes for it to come back.
 Follower::State Follower::find_out() {
   const int pager = lanes_[0].thread.load();
   if (!may_call() || !os::runs_as_others(pager)) return unable;
   processors_ = os::cpus_of(pager).count();
   if (processors_ < 2) return unable;
   own_ = os::cpus_of(0);
-  if (!os::may_prefer_again()) return unable;
+  may_idle_ = os::may_prefer_again();
   os::prefer(pager, preferred_by);
   return able;
 }
@@ -230,7 +230,7 @@ void Follower::place() {
     if (begins) allowed_ = os::cpus_of(pager);
     if (where != Where::behind) faulting_.let_all_go();
     // Behind before it comes: who it woke there before that would be sent away.
-    if (where == Where::behind) os::run_when_idle(pager);
+    if (where == Where::behind && may_idle_) os::run_when_idle(pager);
     const bool kept = os::run_on(pager, os::Cpus::only(cpu));
     const bool was_behind = !begins && is_ == Where::behind;
     if (kept ? where != Where::behind : !was_behind) static_cast<void>(os::run_as_others(pager));
@@ -264,7 +264,7 @@ void Follower::place_on_each() {
     in_use_.store(static_cast<std::uint32_t>(count));
     for (std::size_t i = 0; i < count; ++i) {
       const int thread = lanes_[i].thread.load();
-      os::run_when_idle(thread);
+      if (may_idle_) os::run_when_idle(thread);
       if (os::run_on(thread, os::Cpus::only(cpus_[i]))) continue;
       static_cast<void>(give_place_back());
       return;

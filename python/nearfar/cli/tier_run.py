@@ -84,8 +84,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="WHERE",
         default=BEST,
         help="where its thread runs: best, the default, finds out; anywhere, as the scheduler "
-        "likes; beside whoever faults, on that processor; behind them, there by SCHED_IDLE; or "
-        "behind them on each of several, by a thread for each",
+        "likes; beside whoever faults, on that processor; behind them, there by SCHED_IDLE "
+        "if this user may; or behind them on each of several, by a thread for each",
     )
     parser.add_argument(
         "--sigbus",
