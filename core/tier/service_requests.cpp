@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tier/os/clock.h"
 #include "tier/service.h"
 
 namespace nearfar::tier {
