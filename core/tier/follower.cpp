@@ -177,7 +177,9 @@ void Follower::place_for_ever() {
 
 void Follower::obey() {
   if (state_.load() == stopped) return;
-  const bool stops = stop_.load();  // once: to be told while it places is to be rung again
+  // Once: to be told while it places is to be rung again. The first thread's filters tell nothing
+  // when it has ended.
+  const bool stops = stop_.load() || os::has_first_thread_ended(status_);
   if (faulting_.is_held() && may_call()) faulting_.let_all_go();
   if (state_.load() == unknown && !stops) state_.store(find_out(), std::memory_order_release);
   if (state_.load() == able && may_call() && !stops && where_.load() != Where::anywhere) {
@@ -197,6 +199,7 @@ Follower::State Follower::find_out() {
   processors_ = os::cpus_of(pager).count();
   if (processors_ < 2) return unable;
   own_ = os::cpus_of(0);
+  if (!os::run_as_others(0)) return unable;
   may_idle_ = os::may_prefer_again();
   os::prefer(pager, preferred_by);
   return able;

@@ -24,10 +24,11 @@ namespace nearfar::tier {
 /// and what it opens for that is in a table of its own. A thread of that policy hardly runs where
 /// others want the processor all the time. So every 20 ms the usher looks whether faults are
 /// served. If somebody waits and goes on to, it gives the pager's thread its place among the others
-/// back, for a while; and if nobody has faulted for ten such looks, until somebody does. That takes
-/// a right (CAP_SYS_NICE, or RLIMIT_NICE of 20): without it, the pager's thread keeps the policy
-/// that it has, and who is woken stays as it is kept there. Nobody is followed where there is one
-/// processor only, or the program has been given another policy.
+/// back, for a while; and if nobody has faulted for ten such looks, until somebody does. To
+/// leave that policy takes a right (CAP_SYS_NICE, or RLIMIT_NICE of 20): without it, the pager's
+/// thread is behind by name only, an equal there, and who is woken stays as it is kept there.
+/// Nobody is followed where there is one processor only, or the program has been given another
+/// policy.
 ///
 /// The pager's thread works while one of the program's waits, for three quarters of the time where
 /// the program does little but fault. Beside one other that wants the processor all the time, the
@@ -187,7 +188,7 @@ class Follower {
   Where is_ = Where::anywhere;
   int watched_ = 0;  // thread
   int stat_ = -1;  // of that
-  int status_ = -1;  // of its own
+  int status_ = -1;  // of the process
   int filters_ = 0;
   bool may_idle_ = false;  // the pager's threads may take that policy, and leave it again
   int faults_ = -1;

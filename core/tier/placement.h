@@ -11,7 +11,7 @@ namespace nearfar::tier {
 enum class Where : std::uint8_t {
   anywhere,  ///< on the processor that the scheduler chooses
   beside,    ///< on the processor of the thread that faults
-  behind,    ///< there, while nobody else wants that processor
+  behind,    ///< there, while nobody else wants that processor, if it may
   each,      ///< so on several processors, on each by a thread of the pager's own
 };
 

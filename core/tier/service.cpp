@@ -54,7 +54,8 @@ void Service::start() {
   reads_messages_.store(false);
   holds_unmaps_.store(false);
   paused_.store(0);
-  refused_ = 0;
+  refusals_.store(0);
+  faults_first_.store(0);
   process_ = os::call(__NR_getpid);
   follower_.start(pager_.uffd().descriptor(), wanted);
   const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
@@ -126,7 +127,7 @@ bool Service::work() {
     const bool faults = !several && read_messages(0);
     finish_discards();  // before faults: who touches what it has discarded is charged anew
     again = pager_.bring_strays();
-    if (again) faults_first(true);
+    if (again) refused();
     again = again || (!several && serve_faults());
     if (!again) {
       const bool requests = serve_requests();
@@ -280,7 +281,7 @@ bool Service::serve_faults() {
   pager_.stalled(stalled);
   if (new_faults_ != 0) tell_follower(0, new_faults_, came_ahead);
   if (still == 0) follower_.knows_of_none();
-  faults_first(again);
+  again ? refused() : served_one();
   return again;
 }
 
@@ -316,14 +317,12 @@ void Service::listen(bool has_work) {
   const bool is_rung = pager_.budget().others() == 0 && !pause_waits_.load();
   int patience = is_rung ? -1 : milliseconds;
   if (pager_.paused() && waiting_count_ != 0) patience = 1;  // until one more can be served
-  if (paused_.load() != 0 && !is_forking()) patience = 1;
   const int timeout = has_work ? 0 : patience;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;
     os::call(__NR_read, lanes_[0].bell, os::word(&rung), sizeof rung);
   }
-  faults_first_no_longer();
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
   if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
   if ((polled[3].revents & POLLIN) != 0) {

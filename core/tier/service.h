@@ -26,7 +26,7 @@ struct Request {
     cold,
     keep_near,
     may_leave,
-    be_sandboxed  ///< all threads are about to be forbidden some system calls
+    be_sandboxed  ///< all threads, or the first, are about to be forbidden some system calls
   };
   Kind kind = Kind::sample;
   os::Place begin = 0;
@@ -181,9 +181,9 @@ class Service {
   [[nodiscard]] Answer serve(Request& request);
   [[nodiscard]] Answer pause();
   void let_discard();
-  void faults_first(bool refused);
-  void faults_first_no_longer();
-  [[nodiscard]] bool is_forking() const { return pager_.paused() || pause_waits_.load(); }
+  void wait_for_faults();
+  void refused();
+  void served_one();
   void listen(bool has_work);
 
   Pager& pager_;
@@ -215,9 +215,9 @@ class Service {
   // Whoever has unmapped memory past libc goes on once that is read, before it is followed.
   std::atomic<bool> reads_messages_{false};
   std::atomic<bool> holds_unmaps_{false};
-  std::atomic<std::uint32_t> paused_;  // a fork goes on, or faults come first: no discard begins
-  std::uint32_t refused_ = 0;  // times in a row that something could not be brought near
-  std::uint64_t first_until_ = 0;  // faults come first, at most
+  std::atomic<std::uint32_t> paused_;  // a fork goes on: no discard begins
+  std::atomic<std::uint32_t> refusals_{0};  // times in a row that a page could not come
+  std::atomic<std::uint32_t> faults_first_{0};  // discards wait for one
   std::atomic<bool> pause_waits_;  // for discards that are not over
   TreeBell tree_bell_;
   int kept_;

@@ -70,8 +70,8 @@ bool Service::work_in(Lane& lane) {
   tell_follower(lane.number, 1, pager_.came_ahead());
   if (!fly(waiting.at, waiting.touch)) {
     const bool served = serve_in_lane(waiting);
-    faults_first(!served);
     if (!served) {
+      refused();
       waiting_[waiting_count_++] = waiting;
       lane.asks = true;
     }
@@ -81,6 +81,7 @@ bool Service::work_in(Lane& lane) {
       return true;
     }
   }
+  served_one();
   pager_.stalled(os::monotonic_ns() - waiting.since);
   pager_.wake(waiting.at);
   if (last) follower_.knows_of_no_other(lane.number, waiting.thread);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "tier/os/clock.h"
 #include "tier/service.h"
 
 namespace nearfar::tier {
@@ -71,6 +70,7 @@ long Service::discard(os::Place begin, os::Place end) {
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
   const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
+  wait_for_faults();
   while (true) {
     while (paused_.load() != 0) os::wait(paused_, 1);
     Letter& letter = take_letter();
@@ -85,6 +85,25 @@ long Service::discard(os::Place begin, os::Place end) {
     let_pager_go_on();
     return error;
   }
+}
+
+/// While the kernel has a discard to tell of no page can come, and threads that do nothing else
+/// leave no moment when it has none: so each waits once until a fault has been served, but not for
+/// long, as nobody may be waiting for that any more.
+void Service::wait_for_faults() {
+  constexpr std::uint64_t most_ns = 2'000'000;
+  if (faults_first_.load() != 0) os::wait_for(faults_first_, 1, most_ns);
+}
+
+/// For any thread that serves faults: one could not be served because of a change, or one was.
+void Service::refused() {
+  constexpr std::uint32_t most = 8;  // in a row
+  if ((refusals_.fetch_add(1) + 1) % most == 0) faults_first_.store(1);
+}
+void Service::served_one() {
+  if (refusals_.load(std::memory_order_relaxed) == 0) return;
+  refusals_.store(0);
+  if (faults_first_.exchange(0) != 0) os::wake_all(faults_first_);
 }
 
 /// Whether a discard is. Who makes it may have been killed: one that shares all memory (vfork),
@@ -155,27 +174,6 @@ Service::Answer Service::pause() {
   return Answer::no;
 }
 
-/// While the kernel has a discard to tell of no page can come, and threads that do nothing else
-/// leave no moment when it has none: so they wait until a fault has been served, for as long as
-/// somebody may still be waiting for that.
-void Service::faults_first(bool refused) {
-  constexpr std::uint32_t most = 8;
-  constexpr std::uint64_t most_ns = 10'000'000;
-  refused_ = refused ? refused_ + 1 : 0;
-  if (is_forking()) return;  // which says when they go on
-  if (refused_ == 0 && paused_.load() != 0) let_discard();
-  if (refused_ % most != 0 || refused_ == 0) return;
-  first_until_ = os::monotonic_ns() + most_ns;
-  paused_.store(1);
-  ring();  // to look when that has been long enough
-}
-
-void Service::faults_first_no_longer() {
-  if (paused_.load() == 0) return;
-  const Alone alone(*this);
-  if (!is_forking() && os::monotonic_ns() >= first_until_) let_discard();
-}
-
 void Service::let_discard() {
   paused_.store(0);
   os::wake_all(paused_);
@@ -184,8 +182,11 @@ void Service::let_discard() {
 Service::Answer Service::serve(Request& request) {
   const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
   switch (request.kind) {
-    case Request::Kind::move:
-      return pager_.move(request.begin, request.end, request.length, request.passed);
+    case Request::Kind::move: {
+      const Answer moved = pager_.move(request.begin, request.end, request.length, request.passed);
+      moved == Answer::later ? refused() : served_one();
+      return moved;
+    }
     case Request::Kind::cover:
       ++changes_;
       return said(pager_.cover(request.begin, request.end));

@@ -64,6 +64,7 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   }
   finish_discards();
   if (fly(at, touch)) {
+    served_one();
     pager_.stalled(os::monotonic_ns() - begun);
     return true;
   }
@@ -73,10 +74,11 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   if (can_be && ours && crowd_ != 0 && pager_.budget().free() == 0) make_room();
   const bool served = can_be && ours && pager_.fault(at, touch);
   if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
-  if (can_be && ours) faults_first(!served);
   const bool unmanaged = !ours && is_unmanaged(at, last);
   one_thread_.unlock();
   if (ours) pager_.stalled(os::monotonic_ns() - begun);
+  if (served) served_one();
+  if (can_be && ours && !served) refused();
   if (ours && !served) os::call(__NR_sched_yield);
   return !unmanaged;
 }

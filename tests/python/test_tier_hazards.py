@@ -275,5 +275,13 @@ def test_touches_beside_threads_that_give_memory_back_without_a_pause(hazard: Ha
     lost_nothing(hazard("touches_beside_discards"))
 
 
+@pytest.mark.parametrize("options", [("--sigbus",), ("--pager", "each")], ids=["sigbus", "each"])
+def test_the_same_where_several_threads_serve_faults(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    program = compiled(PROGRAMS / "hazards" / "touches_beside_discards.c", tmp_path / "touches")
+    lost_nothing(run_tiered(tmp_path, "2MiB", program, policy="fifo", options=options))
+
+
 def test_a_process_whose_first_thread_has_ended_keeps_what_it_has_far(hazard: Hazard) -> None:
     lost_nothing(hazard("main_ends_first"))

@@ -81,7 +81,8 @@ int number_in_proc() noexcept {
 bool has_ended(int process) noexcept {
   if (call(__NR_kill, process, 0) == -ESRCH) return true;
   const long file = call(__NR_pidfd_open, process, 0);
-  if (file < 0) return file == -ESRCH;
+  // Or it is a thread's now, as numbers are used again.
+  if (file < 0) return file == -ESRCH || file == -EINVAL || file == -ENOENT;
   pollfd ended{.fd = static_cast<int>(file), .events = POLLIN, .revents = 0};
   const bool has = call(__NR_poll, word(&ended), 1, 0) == 1;
   call(__NR_close, file);

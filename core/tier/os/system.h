@@ -88,8 +88,9 @@ void wake_one(std::atomic<std::uint32_t>& at) noexcept;
 
 /// Opens what the kernel tells of this process, for `anonymous_pages` and `filters_of`; -errno on
 /// failure. A program may forbid itself to open files (seccomp), so this comes before its first
-/// instruction. What it tells of a single thread is not asked for: a thread that was looked up in
-/// /proc is taken down there as it ends, and who ends the process waits for that on a processor.
+/// instruction. What it tells of the pager's threads is not asked for: a thread that was looked up
+/// in /proc is taken down there as it ends, and who reaps the process keeps a processor busy
+/// meanwhile.
 [[nodiscard]] int open_status() noexcept;
 
 /// Anonymous memory of this process that lies in RAM, in pages, as the kernel counts it; 0 if it

@@ -11,7 +11,7 @@ from nearfar.tier.control import PLACES
 def check_place(wanted: str) -> None:
     """Whether a program that this process starts can have it there, of control.PLACES.
 
-    Raises InputError if that is none of them, NearfarError if this machine, or this user, cannot.
+    Raises InputError if that is none of them, NearfarError if this machine cannot.
     """
     if wanted not in PLACES:
         hint = suggestion(wanted, PLACES)
