@@ -108,7 +108,8 @@ Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
     return Done::no;
   }
   // Shared with a child, pinned or protected: a copy, as the kernel moves none of them. What is
-  // left in its place the program's thread gives back next.
+  // left in its place the program's thread gives back next. Where all are copied, that would be as
+  // much again as what is near.
   const void* contents = os::pointer(place(from));
   if (!uffd_.moves()) {  // which would have told that there is nothing
     if (is_nowhere(place(from))) {
@@ -120,6 +121,7 @@ Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
   const os::Moved copied = uffd_.copy(place(to), contents, page_bytes);
   if (copied.error == -EAGAIN) return Done::later;
   if (copied.bytes == 0 && copied.error != -EEXIST) os::fail("mremap lost a page", copied.error);
+  if (!uffd_.moves()) os::advise(place(from), page_bytes, MADV_DONTNEED);
   return Done::yes;
 }
 
