@@ -199,7 +199,7 @@ Follower::State Follower::find_out() {
   processors_ = os::cpus_of(pager).count();
   if (processors_ < 2) return unable;
   own_ = os::cpus_of(0);
-  if (!os::run_as_others(0)) return unable;
+  if (!os::run_as_others(0)) return unable;  // a filter refuses even what changes nothing
   may_idle_ = os::may_prefer_again();
   os::prefer(pager, preferred_by);
   return able;

@@ -6,6 +6,7 @@
 
 #include "tier/faulting_threads.h"
 #include "tier/os/cpu.h"
+#include "tier/os/status.h"
 #include "tier/placement.h"
 
 namespace nearfar::tier {

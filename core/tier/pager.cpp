@@ -1,6 +1,7 @@
 #include "tier/pager.h"
 
 #include "tier/orders.h"
+#include "tier/os/status.h"
 #include "tier/os/system.h"
 #include "tier/sizes.h"
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "tier/os/clock.h"
+#include "tier/os/status.h"
 #include "tier/pager.h"
 
 namespace nearfar::tier {

@@ -127,7 +127,7 @@ bool Service::work() {
     const bool faults = !several && read_messages(0);
     finish_discards();  // before faults: who touches what it has discarded is charged anew
     again = pager_.bring_strays();
-    if (again) refused();
+    if (again) tell_discards(false);
     again = again || (!several && serve_faults());
     if (!again) {
       const bool requests = serve_requests();
@@ -281,7 +281,7 @@ bool Service::serve_faults() {
   pager_.stalled(stalled);
   if (new_faults_ != 0) tell_follower(0, new_faults_, came_ahead);
   if (still == 0) follower_.knows_of_none();
-  again ? refused() : served_one();
+  tell_discards(!again);
   return again;
 }
 

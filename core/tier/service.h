@@ -182,8 +182,7 @@ class Service {
   [[nodiscard]] Answer pause();
   void let_discard();
   void wait_for_faults();
-  void refused();
-  void served_one();
+  void tell_discards(bool served);
   void listen(bool has_work);
 
   Pager& pager_;

@@ -71,7 +71,7 @@ bool Service::work_in(Lane& lane) {
   if (!fly(waiting.at, waiting.touch)) {
     const bool served = serve_in_lane(waiting);
     if (!served) {
-      refused();
+      tell_discards(false);
       waiting_[waiting_count_++] = waiting;
       lane.asks = true;
     }
@@ -81,7 +81,7 @@ bool Service::work_in(Lane& lane) {
       return true;
     }
   }
-  served_one();
+  tell_discards(true);
   pager_.stalled(os::monotonic_ns() - waiting.since);
   pager_.wake(waiting.at);
   if (last) follower_.knows_of_no_other(lane.number, waiting.thread);

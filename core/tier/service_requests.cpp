@@ -95,15 +95,16 @@ void Service::wait_for_faults() {
   if (faults_first_.load() != 0) os::wait_for(faults_first_, 1, most_ns);
 }
 
-/// For any thread that serves faults: one could not be served because of a change, or one was.
-void Service::refused() {
+/// A page came, or could not because of a change: where that happens again and again, discards are
+/// to wait. For any thread that serves faults.
+void Service::tell_discards(bool served) {
   constexpr std::uint32_t most = 8;  // in a row
-  if ((refusals_.fetch_add(1) + 1) % most == 0) faults_first_.store(1);
-}
-void Service::served_one() {
-  if (refusals_.load(std::memory_order_relaxed) == 0) return;
-  refusals_.store(0);
-  if (faults_first_.exchange(0) != 0) os::wake_all(faults_first_);
+  if (!served) {
+    if ((refusals_.fetch_add(1) + 1) % most == 0) faults_first_.store(1);
+  } else if (refusals_.load(std::memory_order_relaxed) != 0) {
+    refusals_.store(0);
+    if (faults_first_.exchange(0) != 0) os::wake_all(faults_first_);
+  }
 }
 
 /// Whether a discard is. Who makes it may have been killed: one that shares all memory (vfork),
@@ -184,7 +185,7 @@ Service::Answer Service::serve(Request& request) {
   switch (request.kind) {
     case Request::Kind::move: {
       const Answer moved = pager_.move(request.begin, request.end, request.length, request.passed);
-      moved == Answer::later ? refused() : served_one();
+      tell_discards(moved != Answer::later);
       return moved;
     }
     case Request::Kind::cover:

@@ -64,7 +64,7 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   }
   finish_discards();
   if (fly(at, touch)) {
-    served_one();
+    tell_discards(true);
     pager_.stalled(os::monotonic_ns() - begun);
     return true;
   }
@@ -77,8 +77,7 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   const bool unmanaged = !ours && is_unmanaged(at, last);
   one_thread_.unlock();
   if (ours) pager_.stalled(os::monotonic_ns() - begun);
-  if (served) served_one();
-  if (can_be && ours && !served) refused();
+  if (can_be && ours) tell_discards(served);
   if (ours && !served) os::call(__NR_sched_yield);
   return !unmanaged;
 }

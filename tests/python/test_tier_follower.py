@@ -66,7 +66,7 @@ def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> N
     assert run.covered().counts["followed"] == 0
 
 
-@pytest.mark.parametrize("case", ["kept", "much"])
+@pytest.mark.parametrize("case", ["equal", "much"])
 def test_who_may_not_use_its_policy_is_followed_by_an_equal(
     tmp_path: Path, program: Path, case: str
 ) -> None:
@@ -75,8 +75,13 @@ def test_who_may_not_use_its_policy_is_followed_by_an_equal(
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NICE, (0, 0)),
     )  # fmt: skip
     assert run.out == "ok\n", run.out + run.err
-    counts = run.covered().counts
-    assert counts["followed"] > 0
+    assert run.covered().counts["followed"] > 0
+
+
+def test_when_the_first_thread_has_ended_it_goes(tmp_path: Path, program: Path) -> None:
+    run = run_tiered(tmp_path, "4MiB", program, "first-thread-ended", options=("--pager", "behind"))
+    assert run.out == "ok\n", run.out + run.err
+    assert run.covered().counts["followed"] > 0
 
 
 @pytest.mark.parametrize("where", ["anywhere", "beside", "behind", "each"])

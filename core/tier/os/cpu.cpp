@@ -42,16 +42,6 @@ const char* field_of(int stat, int wanted, char (&text)[size]) noexcept {
   return at;
 }
 
-/// Reads what the kernel tells of a process; what follows a key there. Null if there is none.
-template <std::size_t size>
-const char* line_of(int status, const char* key, char (&text)[size]) noexcept {
-  const long got = call(__NR_pread64, status, word(text), word(size - 1), 0);
-  if (got <= 0) return nullptr;
-  text[got] = '\0';
-  const char* const at = std::strstr(text, key);
-  return at == nullptr ? nullptr : at + std::strlen(key);
-}
-
 }  // namespace
 
 Cpus Cpus::only(int cpu) {
@@ -129,18 +119,6 @@ bool is_asleep(int stat) noexcept {
   char text[1024];
   const char* const at = field_of(stat, state, text);
   return at != nullptr && (*at == 'S' || *at == 'D');
-}
-
-int filters_of(int status) noexcept {
-  char text[8192];
-  const char* const at = line_of(status, "\nSeccomp_filters:", text);
-  return at == nullptr ? -1 : static_cast<int>(number(at));
-}
-
-bool has_first_thread_ended(int status) noexcept {
-  char text[8192];
-  const char* const at = line_of(status, "\nState:\t", text);
-  return at != nullptr && (*at == 'Z' || *at == 'X');
 }
 
 }  // namespace nearfar::tier::os

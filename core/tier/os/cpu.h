@@ -31,8 +31,8 @@ struct Cpus {
 /// Prefers it to what it was by so many steps of niceness, if it may be.
 void prefer(int thread, int steps) noexcept;
 /// Whether the calling thread may take back what makes it less preferred, which is also what it
-/// takes to leave the policy of `run_when_idle`. It is tried with a step of
-/// niceness, which a thread that may not keeps.
+/// takes to leave the policy of `run_when_idle`. It is tried with a step of niceness, which a
+/// thread that may not keeps.
 [[nodiscard]] bool may_prefer_again() noexcept;
 /// From now on it runs where nobody else wants to (SCHED_IDLE).
 void run_when_idle(int thread) noexcept;
@@ -43,10 +43,5 @@ void run_when_idle(int thread) noexcept;
 [[nodiscard]] int cpu_of(int stat) noexcept;
 /// Whether the thread is on no processor, and waits for none.
 [[nodiscard]] bool is_asleep(int stat) noexcept;
-
-/// How many filters of system calls (seccomp) the process's first thread has, by what the kernel
-/// tells of it (`open_status`); -1 if it does not. Who gives them to all threads gives them to it.
-[[nodiscard]] int filters_of(int status) noexcept;
-[[nodiscard]] bool has_first_thread_ended(int status) noexcept;
 
 }  // namespace nearfar::tier::os

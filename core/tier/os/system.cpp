@@ -79,30 +79,14 @@ int number_in_proc() noexcept {
 }
 
 bool has_ended(int process) noexcept {
-  if (call(__NR_kill, process, 0) == -ESRCH) return true;
   const long file = call(__NR_pidfd_open, process, 0);
-  // Or it is a thread's now, as numbers are used again.
-  if (file < 0) return file == -ESRCH || file == -EINVAL || file == -ENOENT;
+  // A number may be a thread's by now, as they are used again.
+  if (file == -ESRCH || file == -EINVAL || file == -ENOENT) return true;
+  if (file < 0) return call(__NR_kill, process, 0) == -ESRCH;
   pollfd ended{.fd = static_cast<int>(file), .events = POLLIN, .revents = 0};
   const bool has = call(__NR_poll, word(&ended), 1, 0) == 1;
   call(__NR_close, file);
   return has;
-}
-
-int open_status() noexcept {
-  const long file = call(__NR_openat, AT_FDCWD, word("/proc/self/status"), O_RDONLY | O_CLOEXEC);
-  return file < 0 ? static_cast<int>(file) : hide(static_cast<int>(file));
-}
-
-std::uint64_t anonymous_pages(int status) noexcept {
-  char text[4096];
-  const long got = call(__NR_pread64, status, word(text), word(sizeof text - 1), 0);
-  if (got <= 0) return 0;
-  text[got] = '\0';
-  constexpr const char* key = "RssAnon:";
-  const char* at = std::strstr(text, key);
-  constexpr std::uint64_t kib_a_page = page_bytes / 1024;
-  return at == nullptr ? 0 : number(at + std::strlen(key)) / kib_a_page;
 }
 
 bool has_huge_pages() noexcept {

@@ -86,17 +86,6 @@ void wake_one(std::atomic<std::uint32_t>& at) noexcept;
 /// Whether the process is gone, or left only for its parent to look at.
 [[nodiscard]] bool has_ended(int process) noexcept;
 
-/// Opens what the kernel tells of this process, for `anonymous_pages` and `filters_of`; -errno on
-/// failure. A program may forbid itself to open files (seccomp), so this comes before its first
-/// instruction. What it tells of the pager's threads is not asked for: a thread that was looked up
-/// in /proc is taken down there as it ends, and who reaps the process keeps a processor busy
-/// meanwhile.
-[[nodiscard]] int open_status() noexcept;
-
-/// Anonymous memory of this process that lies in RAM, in pages, as the kernel counts it; 0 if it
-/// does not tell.
-[[nodiscard]] std::uint64_t anonymous_pages(int status) noexcept;
-
 /// Whether the kernel has transparent huge pages for those who ask for them.
 [[nodiscard]] bool has_huge_pages() noexcept;
 /// Whether it merges this process's equal pages, unasked. It then unprotects them.

@@ -34,10 +34,10 @@ long register_ring(long ring, long operation, long argument, long count) {
   return os::call(__NR_io_uring_register, ring, operation, argument, count);
 }
 
-/// The process is to be forbidden calls. The pager's threads are forbidden what all threads are;
-/// and by what the kernel tells, what the first one is might be all of them's. A child that shares
-/// this memory (vfork) forbids itself only.
-void forbid_first(bool all_threads) {
+/// This thread, or all of them, are about to be forbidden calls. What all are, the pager's are,
+/// too; and the kernel tells of the first thread only, so what that one is might be for all. A
+/// child that shares this memory (vfork) forbids itself only.
+void is_to_be_forbidden(bool all_threads) {
   const Runtime* const tier = runtime();
   if (tier == nullptr) return;
   if (os::call(all_threads ? __NR_getpid : __NR_gettid) == tier->service.process())
@@ -49,14 +49,14 @@ void forbid_first(bool all_threads) {
 long control_process(long option, long a, long b, long c, long d) {
   constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
   if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;
-  if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER && b != 0) forbid_first(false);
+  if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER && b != 0) is_to_be_forbidden(false);
   return os::call(__NR_prctl, option, a, b, c, d);
 }
 
 /// seccomp(2).
 long forbid(long operation, long flags, long filter) {
   if (operation == SECCOMP_SET_MODE_FILTER && filter != 0)
-    forbid_first((flags & SECCOMP_FILTER_FLAG_TSYNC) != 0);
+    is_to_be_forbidden((flags & SECCOMP_FILTER_FLAG_TSYNC) != 0);
   return os::call(__NR_seccomp, operation, flags, filter);
 }
 

@@ -230,6 +230,25 @@ static void kept(void) {
   must(0, "it was not kept");
 }
 
+/* The pager's thread could not leave the policy for idle processors. */
+static void kept_by_an_equal(void) {
+  kept();
+  must(beside_us() == 0, "it went where it cannot leave");
+}
+
+/* Of what the kernel tells of the first thread nothing follows for the others any more. */
+static void* outlives_the_first(void* first) {
+  must(pthread_join(*(pthread_t*)first, NULL) == 0, "join");
+  while (beside_us() != 0 && time(NULL) < latest) touch(16);
+  const time_t later = time(NULL) + 2;
+  while (time(NULL) < later) {
+    touch(16);
+    must(beside_us() == 0, "it came back");
+  }
+  puts("ok");
+  exit(0);
+}
+
 static void* kept_in_a_thread(void* nothing) {
   must(processors() == all_processors, "a thread was kept from its beginning");
   kept();
@@ -336,6 +355,15 @@ int main(int words, char** word) {
     must(pthread_create(&other, NULL, sandboxed_thread, NULL) == 0, "thread");
     must(pthread_join(other, NULL) == 0, "join");
     followed();
+  } else if (strcmp(wanted, "equal") == 0) {
+    kept_by_an_equal();
+  } else if (strcmp(wanted, "first-thread-ended") == 0) {
+    static pthread_t first;
+    pthread_t other;
+    first = pthread_self();
+    must(pthread_create(&other, NULL, outlives_the_first, &first) == 0, "thread");
+    followed();
+    pthread_exit(NULL);
   } else if (strcmp(wanted, "forked") == 0) {
     followed();
     const pid_t child = fork();
