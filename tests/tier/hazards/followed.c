@@ -62,13 +62,21 @@ static int is_beside_us(pid_t thread) {
   return thread != 0 && CPU_COUNT(&cpus) == 1;
 }
 
+/* Pages that are far, most of them, while whoever has put a thread somewhere goes on to say so. */
+static void touch_a_while(void) {
+  for (int i = 0; i < 4; ++i) {
+    usleep(2000);
+    touch(16);
+  }
+}
+
 /* A fault is served by it there. On a busy machine it may have to try again, after up to 10 s. */
 static pid_t followed(void) {
   while (time(NULL) < latest) {
     touch(1);
     const pid_t thread = beside_us();
     if (!is_beside_us(thread)) continue;
-    touch(1);
+    touch_a_while();
     if (is_beside_us(thread)) return thread;
   }
   must(0, "nobody came");
@@ -225,9 +233,35 @@ static int all_processors;
 static void kept(void) {
   while (time(NULL) < latest) {
     touch(1);
+    if (processors() != 1) continue;
+    touch(16);
     if (processors() == 1) return;
   }
   must(0, "it was not kept");
+}
+
+/* Whether some thread, which is not one of the program's, may run on one processor only. */
+static int is_one_bound(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  must(tasks != NULL, "threads");
+  int found = 0;
+  for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
+    const pid_t thread = (pid_t)atoi(task->d_name);
+    if (thread != 0 && thread != getpid()) found = found || is_beside_us(thread);
+  }
+  closedir(tasks);
+  return found;
+}
+
+/* By a thread that is on our processor, or was a moment ago. */
+static void served_there(void) {
+  while (time(NULL) < latest) {
+    touch(1);
+    if (!is_one_bound()) continue;
+    touch_a_while();
+    if (is_one_bound()) return;
+  }
+  must(0, "nobody came");
 }
 
 /* The pager's thread could not leave the policy for idle processors. */
@@ -355,6 +389,8 @@ int main(int words, char** word) {
     must(pthread_create(&other, NULL, sandboxed_thread, NULL) == 0, "thread");
     must(pthread_join(other, NULL) == 0, "join");
     followed();
+  } else if (strcmp(wanted, "served-there") == 0) {
+    served_there();
   } else if (strcmp(wanted, "equal") == 0) {
     kept_by_an_equal();
   } else if (strcmp(wanted, "first-thread-ended") == 0) {
