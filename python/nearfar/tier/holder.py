@@ -10,6 +10,7 @@ import contextlib
 import os
 import select
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +22,9 @@ from nearfar.tier.faults import FaultLog
 VARIABLE = "NEARFAR_TIER"  # of the environment, whose value begins with the holder's number
 _NAME = "nearfar-tier"
 _PATIENCE = 3.0  # seconds for it to look for others
+_LOOK_EVERY = 0.001  # seconds
+_MOST_LISTS = 10  # of all processes
+_MEMORY_FIELD, _ENVIRONMENT_END_FIELD = 20, 48  # of /proc/PID/stat, counted behind the name
 
 
 @contextlib.contextmanager
@@ -101,15 +105,48 @@ def _somebody(memory: int) -> int | None:
 
 def _named(memory: int) -> Iterator[int]:
     """Processes that may run: those of the tree, and those with its environment, which are about
-    to become some of it, or start others."""
+    to become some of it, or start others.
+
+    Who has ended since the processes were listed may have started one that is not among them, so
+    they are listed again until all that tell nothing told nothing before; on a machine that starts
+    programs all the time, a few times only.
+    """
     yield from (member.process for member in control.members(memory))
     own = f"{VARIABLE}={os.getpid()}:".encode()
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            with contextlib.suppress(OSError):
-                words = (folder / "environ").read_bytes().split(b"\0")
-                if any(word.startswith(own) for word in words):
-                    yield int(folder.name)
+    before: set[int] = set()
+    for _ in range(_MOST_LISTS):
+        mute = set()
+        for process in _all_processes():
+            words = _environment(process)
+            if any(word.startswith(own) for word in words):
+                yield process
+            elif not words:
+                mute.add(process)
+        if mute <= before:
+            return
+        before = mute
+
+
+def _all_processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+
+
+def _environment(process: int) -> list[bytes]:
+    """What a process got when it became its program; nothing if it has ended or does not tell. One
+    that is just becoming another program is waited for, as it has none meanwhile."""
+    with contextlib.suppress(OSError):
+        while not (text := Path(f"/proc/{process}/environ").read_bytes()):
+            if not _is_becoming_another(process):
+                break
+            time.sleep(_LOOK_EVERY)
+        return text.split(b"\0")[:-1]
+    return []
+
+
+def _is_becoming_another(process: int) -> bool:
+    """Whether a process has memory, but not yet a place in it for its environment."""
+    stat = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    return int(stat[_MEMORY_FIELD]) > 0 and int(stat[_ENVIRONMENT_END_FIELD]) == 0
 
 
 def _wait(process: int, timeout_ms: int | None = None) -> bool:
