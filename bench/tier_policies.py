@@ -6,8 +6,9 @@ Prints misses after the first touch, which all policies share, as a multiple of 
 over the seeds. Then each target that `regret` does not reach, and whether anything could: Belady's
 choice knows the future, the informed one how likely each page is to be visited next, the static one
 the whole trace. The counted one sees every visit, of which a pager sees few, and evicts the page
-with the fewest; visits count less as they age, at whichever of four rates was best. All of it
-twice: with scans of the access bits, and without, as the pager of a live program.
+with the fewest; visits count less as they age, at whichever of four rates was best, or where there
+are phases, those before the present one do not count. All of it twice: with scans of the access
+bits, and without, as the pager of a live program.
 """
 
 from __future__ import annotations
@@ -207,27 +208,32 @@ def informed_misses(trace: Trace, near: int) -> int | None:
     return misses
 
 
-def counted_misses(trace: Trace, near: int, fade: float = math.inf) -> int:
+def counted_misses(trace: Trace, near: int, fade: float = math.inf, told: bool = False) -> int:
     """Misses after the first touch if the page with the fewest visits leaves, all of them counted;
-    `fade` visits later one counts for 1/e."""
+    `fade` visits later one counts for 1/e, and none does in a later phase if it is told of them."""
     growth = 1 + 1 / fade  # of what a visit counts, instead of a decay of what others did
     visit = 1.0
     misses = 0
     counts: dict[int, float] = {}
     resident: set[int] = set()
     order: list[tuple[float, int]] = []  # counts are as they were once, and since only grew
-    for page in np.concatenate([phase.visits for phase in trace]).tolist():
-        visit *= growth
-        misses += page in counts and page not in resident
-        counts[page] = counts.get(page, 0.0) + visit
-        if page in resident:
-            continue
-        if len(resident) == near:
-            while counts[order[0][1]] != order[0][0]:
-                heapq.heapreplace(order, (counts[order[0][1]], order[0][1]))
-            resident.remove(heapq.heappop(order)[1])
-        resident.add(page)
-        heapq.heappush(order, (counts[page], page))
+    for phase in trace:
+        if told:
+            # Of pages that have not been visited in it, what was visited least before goes first.
+            counts = {page: count / 2**64 for page, count in counts.items()}
+            order = [(count / 2**64, page) for count, page in order]
+        for page in phase.visits.tolist():
+            visit *= growth
+            misses += page in counts and page not in resident
+            counts[page] = counts.get(page, 0.0) + visit
+            if page in resident:
+                continue
+            if len(resident) == near:
+                while counts[order[0][1]] != order[0][0]:
+                    heapq.heapreplace(order, (counts[order[0][1]], order[0][1]))
+                resident.remove(heapq.heappop(order)[1])
+            resident.add(page)
+            heapq.heappush(order, (counts[page], page))
     return misses
 
 
@@ -237,13 +243,19 @@ def drawn(name: str, pages: int, share: float, seed: int) -> tuple[np.random.Gen
     return rng, TRACES[name](rng, pages, int(pages * share))
 
 
-def measure_counted(name: str, pages: int, share: float, seeds: Sequence[int]) -> float:
-    """The counted choice's misses at its best rate, the mean over the seeds."""
+def measure_counted(name: str, pages: int, share: float, seeds: Sequence[int]) -> dict[str, float]:
+    """The counted choice's misses at its best rate, the mean over the seeds; where there are phases
+    also if it is told when one begins."""
+    near = int(pages * share)
     traces = [drawn(name, pages, share, seed)[1] for seed in seeds]
-    return min(
-        sum(counted_misses(trace, int(pages * share), fade * pages) for trace in traces)
-        for fade in FADES
-    ) / len(seeds)
+    faded = (sum(counted_misses(one, near, fade * pages) for one in traces) for fade in FADES)
+    sums = {"counted": min(faded)}
+    if len(traces[0]) > 1:
+        sums["told of phases"] = sum(counted_misses(one, near, told=True) for one in traces)
+    return {what: misses / len(seeds) for what, misses in sums.items()}
+
+
+Counted = Callable[[], dict[str, float]]  # worked out where it is wanted
 
 
 def measure(
@@ -273,17 +285,15 @@ def measure(
     return sums[True], sums[False]
 
 
-def out_of_reach(found: dict[str, float], most: float, counted: Callable[[], float]) -> str:
+def out_of_reach(found: dict[str, float], most: float, counted: Counted) -> str:
     """Which choice, if any, shows that so few misses cannot be had, or what counting reaches."""
     for bound in ("Belady", "informed"):
         if found.get(bound, 0) > most:
             return f", out of reach: {bound} {found[bound] / most:.3f}"
-    return f", counted {counted() / most:.3f}"
+    return "".join(f", {what} {misses / most:.3f}" for what, misses in counted().items())
 
 
-def shortfalls(
-    name: str, share: float, found: dict[str, float], counted: Callable[[], float]
-) -> list[str]:
+def shortfalls(name: str, share: float, found: dict[str, float], counted: Counted) -> list[str]:
     """The targets that regret misses here; `counted`: the misses of that choice."""
     ours, s3 = found["regret"], found["s3-fifo"]
     targets = [("S3-FIFO + 2 %", 1.02 * s3)]
@@ -315,9 +325,7 @@ class Table:
         self._rows = 0
         self._short: list[str] = []
 
-    def add(
-        self, name: str, share: float, found: dict[str, float], counted: Callable[[], float]
-    ) -> None:
+    def add(self, name: str, share: float, found: dict[str, float], counted: Counted) -> None:
         """`found` by policy and bound; `counted`: the misses of that choice."""
         s3 = found["s3-fifo"]
         cells = [

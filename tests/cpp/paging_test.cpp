@@ -286,6 +286,21 @@ Misses in_phases(std::uint64_t seeds, int phases, int visits, std::uint64_t firs
   return all;
 }
 
+/// Pages scanned for each miss, of draws from so many pages where 100 are near.
+double scanned_a_miss(PageIndex pages) {
+  Visits all;
+  Rng rng(5);
+  for (int i = 0; i < 40'000; ++i) all.access(rng.below(pages), false);
+  const Paging::Counts counts = replay(all, {.policy = "regret", .near = 100, .limbo = 6});
+  return static_cast<double>(counts.pages_scanned) / static_cast<double>(counts.misses());
+}
+
+TEST(Regret, IsToldMoreOftenOfPagesThatAreUsedMoreOften) {
+  // From one scan to the next each page is visited once in a while, or nearly all are.
+  EXPECT_LT(scanned_a_miss(400), 4.0);
+  EXPECT_GT(scanned_a_miss(110), 6.0);
+}
+
 TEST(Regret, NoticesThatTheRatesOfManyPagesChangeAtOnce) {
   // Zipf-like use of a third of the pages, which overlaps with the last phase's third.
   const auto page = [](Rng& rng) {

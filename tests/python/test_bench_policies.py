@@ -72,6 +72,16 @@ def test_the_counted_choice_evicts_the_page_with_the_fewest_visits() -> None:
     assert counted_misses([Phase(np.array([0, 0, 0, 1, 2, 1]))], 2, fade=0.5) == 0
 
 
+def test_told_of_phases_the_counted_choice_forgets_what_was_before() -> None:
+    # 0 has three visits when 1 and 2 come, but none in their phase.
+    trace = [Phase(np.array([0, 0, 0, 1, 2])), Phase(np.array([1, 2, 1, 2, 0]))]
+    assert counted_misses(trace, 2) == 5
+    assert counted_misses(trace, 2, told=True) == 3
+    assert tier_policies.measure_counted("uniform", PAGES, 0.25, [7]).keys() == {"counted"}
+    found = tier_policies.measure_counted("phases", PAGES, 0.25, [7])
+    assert found["told of phases"] < found["counted"]
+
+
 def test_the_counted_choice_is_the_informed_one_that_has_to_learn() -> None:
     rng = np.random.default_rng(5)
     trace = tier_policies.TRACES["zipf 1.0"](rng, PAGES, 10)
@@ -95,12 +105,14 @@ def test_a_shortfall_says_what_could_not_have_reached_the_target_either() -> Non
     found = {"regret": 100, "s3-fifo": 100, "Belady": 80, "static": 80, "informed": 89}
 
     def shortfalls(name: str, found: dict[str, float]) -> list[str]:
-        return tier_policies.shortfalls(name, 0.5, found, lambda: 99)
+        counted = {"counted": 99.0, "told of phases": 81.0}
+        return tier_policies.shortfalls(name, 0.5, found, lambda: counted)
 
     [zipf] = shortfalls("zipf 1.2", found)
     assert zipf == (
         "zipf 1.2 at 50%: 1.136 of best static choice + 10 %, out of reach: informed 1.011"
     )
-    assert shortfalls("phases", found) == ["phases at 50%: 1.111 of S3-FIFO - 10 %, counted 1.100"]
+    [phases] = shortfalls("phases", found)
+    assert phases == ("phases at 50%: 1.111 of S3-FIFO - 10 %, counted 1.100, told of phases 0.900")
     [scan] = shortfalls("scan", {**found, "Belady": 99})
     assert scan.endswith(", out of reach: Belady 1.100")

@@ -12,8 +12,7 @@ Paging::Paging(const Options& options) : options_(options), policy_(options.poli
                      " pages, expected fewer than " + "the " + std::to_string(options.near) +
                      " of near memory");
   }
-  const unsigned scans = options.scans ? policy_->scans_per_turnover() : 0;
-  if (scans != 0) misses_a_scan_ = std::max<std::uint64_t>(1, options.near / scans);
+  if (options.scans) plan_scan();
 }
 
 void Paging::visit(PageIndex page, bool write) {
@@ -90,6 +89,11 @@ void Paging::release(PageIndex page) {
   policy_->released(page);
 }
 
+void Paging::plan_scan() {
+  const unsigned scans = policy_->scans_per_turnover();
+  if (scans != 0) misses_a_scan_ = std::max<std::uint64_t>(1, options_.near / scans);
+}
+
 void Paging::scan() {
   misses_since_scan_ = 0;
   ++counts_.scans;
@@ -102,6 +106,7 @@ void Paging::scan() {
     state.accessed = state.written = state.fresh = false;
   }
   policy_->scanned(found_);
+  plan_scan();
 }
 
 Paging::Counts replay(const Visits& visits, const Paging::Options& options) {

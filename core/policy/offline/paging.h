@@ -74,6 +74,7 @@ class Paging {
   void drop_oldest();
   void fill_limbo();
   void scan();
+  void plan_scan();
 
   Options options_;
   OwnedReplacement policy_;

@@ -53,6 +53,9 @@ static_assert(sizeof(RegretRecord) == 8);
 /// less, a second table learns from what comes of pages after such stays; and a part of that time
 /// goes as spent unused, more of it the more rates change.
 ///
+/// A scan tells pages apart if it finds some used and others not. Where few miss, most are used
+/// from one to the next, so there it asks for twice as many.
+///
 /// To choose it draws sixteen resident pages, as a hand goes round them, and names the worst of
 /// those and of the sixteen worst seen lately. What time has passed for pages it learns from eight
 /// others at each fault, of all that it knows. So a fault and a choice take the same time however
@@ -72,10 +75,15 @@ class Regret final : public SampledReplacement<RegretRecord> {
   void scanned(std::span<const Scanned> pages) override {
     judged_ = false;
     is_scanned_ = true;
+    std::size_t used = 0;
     for (const Scanned& found : pages) {
-      if (found.accessed && mine(found.page)) use(found.page);
+      if (!found.accessed) continue;
+      ++used;
+      if (mine(found.page)) use(found.page);
     }
+    plan_scans(static_cast<float>(used), static_cast<float>(pages.size()));
   }
+  [[nodiscard]] unsigned scans_per_turnover() const override { return scans_; }
   void moved(PageIndex from, PageIndex to) override {
     known_ = std::max(known_, to + 1);
     SampledReplacement::moved(from, to);
@@ -115,11 +123,20 @@ class Regret final : public SampledReplacement<RegretRecord> {
   }
   void readmitted(PageIndex page) override { set_used_now(page); }
 
+  static constexpr unsigned least_scans = 4;
+  static constexpr unsigned most_scans = 8;
+  static constexpr float most_used = 0.6F;  // of all: else the next comes after half as long
+  static constexpr float least_used = 0.4F;  // else it comes after as long as at first
   static constexpr PageIndex drawn = 16;
   static constexpr std::size_t candidates = 16;
   static constexpr PageIndex learnt = 8;
   static constexpr PageIndex least_refresh_faults = 32;
   static constexpr float endless = 1e9F;
+
+  void plan_scans(float used, float all) {
+    if (used > most_used * all) scans_ = most_scans;
+    if (used < least_used * all) scans_ = least_scans;
+  }
 
   /// Those that are still resident, at what they are worth now.
   void keep_candidates() {
@@ -318,6 +335,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
   std::size_t best_ = 0;  // of as many candidates as there may be
   bool judged_ = false;  // all candidates, and nothing happened since
   bool is_scanned_ = false;  // what is resident
+  unsigned scans_ = least_scans;
   PageIndex tick_faults_ = 1;
   float turnover_ = 1;  // in ticks
   std::uint32_t now_ = 0;

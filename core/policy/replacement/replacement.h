@@ -77,8 +77,8 @@ class Replacement {
   /// Near memory holds so many pages from now on, limbo included.
   virtual void resize(PageIndex capacity) = 0;
 
-  /// How many scans are worth their cost while as many pages fault as near memory holds; 0: the
-  /// policy makes nothing of them.
+  /// How many scans are worth their cost while as many pages fault as near memory holds, by what
+  /// the last one has found; 0: the policy makes nothing of them, whatever they find.
   [[nodiscard]] virtual unsigned scans_per_turnover() const = 0;
 
  protected:
