@@ -170,6 +170,7 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
   if (from == State::fresh) open_window(page);
   if (windows_.hold(page)) return false;  // the kernel brings it in, now that it is not watched
   const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
+  if (run.down) return bring_in_down(page, run, from);
   const bool runs_on = from == State::far && run.pace >= longest_run;
   if (runs_on && expected_.find(page) != nullptr) {
     const std::size_t done = bring_group(page);
@@ -185,8 +186,8 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
   if (from == State::fresh && run.pages >= longest_run)
     expect_fresh(static_cast<PageNumber>((page / huge_pages + 1) * huge_pages));
   const os::Guard guard = count == 1 ? guard_for(page, touch) : os::Guard::off;
-  std::size_t done = fill(page, count, from, true, guard);
-  if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, true);  // it left the mapping
+  std::size_t done = fill(page, count, from, page, guard);
+  if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, page);  // it left the mapping
   if (done == 0) return false;
   if (runs_on) came_in_order(page, done);
   const auto next = static_cast<PageNumber>(page + done);
@@ -194,6 +195,25 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
   const bool goes_on = done == at_once || (from == State::far && done == count && is_in(next));
   count_ahead(run, page, done, goes_on && follows && !into_group ? run.pages - done : 0,
               goes_on || into_group ? run.pace : done);
+  return true;
+}
+
+/// Brings in a page with those before it, of its group: the one before may come whole, or be a
+/// window. Whether the page has come.
+bool Pager::bring_in_down(PageNumber page, const Streams::Run& run, State from) {
+  const std::size_t most = std::min<std::size_t>(run.pages, page % huge_pages + 1);
+  std::size_t count = 1;
+  while (count < most && table_.state(static_cast<PageNumber>(page - count)) == from) ++count;
+  const auto first = static_cast<PageNumber>(page + 1 - count);
+  const std::size_t done = fill(first, count, from, page);
+  if (done == count) {
+    count_ahead(run, first, count, 0, run.pace);
+    return true;
+  }
+  came_ahead(done);
+  if (again_ || count == 1 || fill(page, 1, from, page) == 0)
+    return false;  // else the mapping ends
+  count_ahead(run, page, 1, 0, 1);
   return true;
 }
 
@@ -219,7 +239,7 @@ std::size_t Pager::follow(PageNumber page, std::size_t wanted) {
   }
   const std::size_t count = read_ahead(page, wanted, State::far, true);
   expect_group(static_cast<PageNumber>(page + count), 0);
-  const std::size_t done = fill(page, count, State::far, false);
+  const std::size_t done = fill(page, count, State::far, no_page);
   came_in_order(page, done);
   return done;
 }
@@ -245,13 +265,15 @@ void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t do
   control_.add(Count::read_ahead_hits, streams_.brought(run, page, done, left, pace));
 }
 
-/// Makes missing pages resident, of which the first was `touched` or none; how many. None if the
-/// program no longer has them mapped, or none was touched and there is no room.
-std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool touched,
+/// Makes missing pages resident, of which one was `touched` or none (`no_page`); how many, from the
+/// first on. None if the program no longer has them mapped, or none was touched and there is no
+/// room.
+std::size_t Pager::fill(PageNumber page, std::size_t count, State from, PageNumber touched,
                         os::Guard guard) {
   const std::size_t table_pages = table_.most_use(page, count);
-  if (!touched && !budget_.try_charge(count + table_pages)) return 0;
-  if (touched && !reserve(count + table_pages)) {
+  const bool awaited = touched != no_page;
+  if (!awaited && !budget_.try_charge(count + table_pages)) return 0;
+  if (awaited && !reserve(count + table_pages)) {
     budget_.charge(count + table_pages);
     control_.add(Count::over_budget, count);
   }
@@ -260,7 +282,7 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, bool tou
   const std::size_t done = copy_in(page, count, from, guard);
   for (std::size_t i = 0; i < done; ++i) {
     const auto came = static_cast<PageNumber>(page + i);
-    arrived(came, touched && i == 0);
+    arrived(came, came == touched);
     if (guard == os::Guard::on) table_[came].guarded = true;
   }
   if (guard == os::Guard::on) control_.add(Count::guarded_ins, done);

@@ -237,7 +237,8 @@ class Pager {
   [[nodiscard]] bool serve(PageNumber page, os::Touch touch);
   [[nodiscard]] bool bring_in(PageNumber page, os::Touch touch);
   [[nodiscard]] std::size_t follow(PageNumber page, std::size_t wanted);
-  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, bool touched,
+  [[nodiscard]] bool bring_in_down(PageNumber page, const Streams::Run& run, State from);
+  [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, PageNumber touched,
                                  os::Guard guard = os::Guard::off);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from,
                                     os::Guard guard = os::Guard::off);
@@ -267,7 +268,6 @@ class Pager {
   bool take_back(PageNumber page);
   [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch) const;
   [[nodiscard]] bool break_guard(PageNumber page);
-
   [[nodiscard]] bool add_foreign(os::Place begin, os::Place end);
   // Windows: pager_windows.cpp.
   void open_window(PageNumber touched);

@@ -19,7 +19,7 @@ void Pager::bring_back(os::Place begin, os::Place end, std::uint64_t free) {
              table_.state(static_cast<PageNumber>(page + done)) == State::far)
         ++done;
       if (budget_.free() < free) return;
-      done = fill(page, done, State::far, true);
+      done = fill(page, done, State::far, page);
       if (done == 0) return;
     }
     page = table_.next_used(static_cast<PageNumber>(page + done), last);

@@ -69,8 +69,8 @@ bool Pager::bring_back() {
     while (run < longest_run && first + run < end &&
            table_.state(static_cast<PageNumber>(first + run)) == State::far)
       ++run;
-    std::size_t done = fill(first, run, state, true);
-    if (done == 0 && run > 1 && !again_) done = fill(first, 1, state, true);
+    std::size_t done = fill(first, run, state, first);
+    if (done == 0 && run > 1 && !again_) done = fill(first, 1, state, first);
     if (done != 0) run = done;
   }
   if (!again_) next_back_ = static_cast<PageNumber>(first + run);

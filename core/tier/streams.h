@@ -14,6 +14,10 @@ namespace nearfar::tier {
 /// for pages that are near anyway, continues a stream, and doubles what is brought in; any other
 /// starts a stream with one page, so that random access pays for nothing that it does not use.
 ///
+/// A stream may also go down: glibc's memcpy does where it would else write what it is about to
+/// read but for the highest bits of the address, as between two large blocks. The second fault says
+/// which way it goes. What is brought in then comes with the page that was touched, all at once.
+///
 /// Who waits does so for the first of these pages only: the others follow while it goes on. Where
 /// it is faster, or the pager does not run beside it, it faults at the first that has not come.
 /// Then it waits for more at once from the next time on, as each fault costs more than a few pages.
@@ -29,6 +33,7 @@ class Streams {
     std::size_t pages = 1;
     std::size_t at_once = 1;  ///< of these, before who waits goes on
     std::size_t pace = 1;  ///< all that was to come since the last fault that waited for nothing
+    bool down = false;  ///< they end with the page that was touched, and do not begin with it
   };
   /// Pages to bring in that nobody waits for.
   struct Part {
@@ -39,11 +44,15 @@ class Streams {
   /// At most so many pages at a fault.
   explicit Streams(std::size_t longest = 1) : longest_(std::max<std::size_t>(longest, 1)) {}
 
-  /// What to bring in from `page` on, at most, if `near` tells of other pages whether they are.
+  /// What to bring in with `page`, at most, if `near` tells of other pages whether they are.
   template <class Near>
   [[nodiscard]] Run wanted(PageNumber page, const Near& near) const {
     for (std::size_t i = 0; i < most; ++i) {
       const Stream& stream = streams_[i];
+      if (goes_down(stream, page, near)) {
+        const std::size_t pages = std::min({2 * stream.pace, longest_, longest_run});
+        return {i, pages, pages, pages, true};
+      }
       if (page < stream.next || page - stream.next >= farthest) continue;
       PageNumber between = stream.next;
       while (between < page && near(between)) ++between;
@@ -58,9 +67,9 @@ class Streams {
     return {};
   }
 
-  /// `count` pages from `page` on were brought in, as `run` says or fewer, and `left` behind these
-  /// are to follow; what is brought in at the next fault is twice `pace`. Returns how many pages
-  /// that were brought in ahead of need are now known to have been of use.
+  /// `count` pages, of which `page` is the first, were brought in, as `run` says or fewer, and
+  /// `left` behind these are to follow; what is brought in at the next fault is twice `pace`.
+  /// Returns how many pages that were brought in ahead of need are now known to have been of use.
   std::size_t brought(const Run& run, PageNumber page, std::size_t count, std::size_t left,
                       std::size_t pace) {
     ++clock_;
@@ -69,7 +78,9 @@ class Streams {
     const std::size_t useful = continues ? stream.ahead : 0;
     const bool caught = continues && run.pages != run.pace;
     const bool outrun = continues && (caught || stream.caught);
-    stream = {static_cast<PageNumber>(page + count), left, pace, count - 1, clock_, caught, outrun};
+    const auto next = static_cast<PageNumber>(page + count);
+    const PageNumber first = run.down || count == 1 ? page : no_page;
+    stream = {next, first, left, pace, count - 1, clock_, caught, outrun};
     return useful;
   }
 
@@ -98,6 +109,7 @@ class Streams {
  private:
   struct Stream {
     PageNumber next = no_page;
+    PageNumber first = no_page;  ///< of what came last, if it may go down from there
     std::size_t left = 0;  ///< to follow, from `next` on
     std::size_t pace = 0;
     std::size_t ahead = 0;  ///< of the last read-ahead, pages that nobody had asked for
@@ -108,6 +120,14 @@ class Streams {
     [[nodiscard]] std::size_t step() const { return outrun ? longest_run : longest_run / 2; }
   };
 
+  template <class Near>
+  [[nodiscard]] static bool goes_down(const Stream& stream, PageNumber page, const Near& near) {
+    if (stream.first == no_page || page >= stream.first || stream.first - page > farthest)
+      return false;
+    PageNumber between = stream.first - 1;
+    while (between > page && near(between)) --between;
+    return between == page;
+  }
   [[nodiscard]] Stream& oldest() {
     const auto earlier = [](const Stream& a, const Stream& b) { return a.used < b.used; };
     return *std::min_element(streams_.begin(), streams_.end(), earlier);

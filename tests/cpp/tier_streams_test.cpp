@@ -62,6 +62,57 @@ TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {
   EXPECT_EQ(sequence.wanted(101).pages, 1U);
 }
 
+/// Faults downwards, each on the page before those that came; how many come with each.
+std::vector<std::size_t> lengths_down(Streams& streams, PageNumber page, int faults) {
+  std::vector<std::size_t> lengths;
+  for (int i = 0; i < faults; ++i) {
+    const Streams::Run run = streams.wanted(page, [](PageNumber) { return false; });
+    EXPECT_EQ(run.at_once, run.pages);
+    EXPECT_EQ(run.down, i != 0);
+    lengths.push_back(run.pages);
+    page -= static_cast<PageNumber>(run.pages - 1);
+    (void)streams.brought(run, page, run.pages, 0, run.pace);
+    --page;
+  }
+  return lengths;
+}
+
+TEST(Streams, GoDownAsWellButBringAllAtOnce) {
+  Streams streams(512);
+  EXPECT_EQ(lengths_down(streams, 1000, 8), (std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 32, 32}));
+  EXPECT_EQ(streams.next_part().count, 0U);
+  Streams shorter(8);
+  EXPECT_EQ(lengths_down(shorter, 1000, 6), (std::vector<std::size_t>{1, 2, 4, 8, 8, 8}));
+}
+
+TEST(Streams, ThatHaveGoneUpDoNotTurnRound) {
+  Streams streams(8);
+  const auto far = [](PageNumber) { return false; };
+  (void)streams.brought({}, 100, 1, 0, 1);
+  EXPECT_EQ(streams.wanted(99, far).pages, 2U);
+  (void)streams.brought(streams.wanted(101, far), 101, 2, 0, 2);
+  EXPECT_EQ(streams.wanted(100, far).pages, 1U);
+  EXPECT_EQ(streams.wanted(99, far).pages, 1U);
+  EXPECT_EQ(streams.wanted(103, far).pages, 4U);
+}
+
+TEST(Streams, GoDownPastPagesThatAreNear) {
+  Streams streams(8);
+  const auto near = [](PageNumber page) { return page == 99 || page == 98 || page == 95; };
+  (void)streams.brought({}, 100, 1, 0, 1);
+  EXPECT_TRUE(streams.wanted(97, near).down);
+  EXPECT_FALSE(streams.wanted(96, near).down) << "97 was skipped";
+  EXPECT_EQ(streams.brought(streams.wanted(97, near), 96, 2, 0, 2), 0U);
+  EXPECT_EQ(streams.wanted(94, near).pages, 4U);
+  EXPECT_EQ(streams.brought(streams.wanted(94, near), 91, 4, 0, 4), 1U);
+}
+
+TEST(Streams, DownAtTheFirstPageEnd) {
+  Streams streams(8);
+  (void)streams.brought({}, 0, 1, 0, 1);
+  EXPECT_FALSE(streams.wanted(0, [](PageNumber) { return false; }).down);
+}
+
 TEST(Streams, KeepsThePaceWhereReadAheadWasCutShort) {
   Streams streams(8);
   const auto far = [](PageNumber) { return false; };
