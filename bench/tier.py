@@ -183,6 +183,7 @@ def cases(quick: bool) -> list[Case]:
         Case("random", FREE, 2, seconds, contenders=(*OURS, "zram", "loop")),
         Case("random", FREE, 4, seconds, contenders=(*OURS, "zram", "loop")),
         Case("scan", FREE, 1, seconds),
+        Case("scan-down", FREE, 1, seconds),
         Case("touch", FREE, 1, seconds),
         Case("skew", FREE, 1, seconds, contenders=(*OURS, "zram", "loop")),
         Case("text-random", FREE, 1, seconds, contenders=TEXT),

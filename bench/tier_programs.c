@@ -78,11 +78,14 @@ static void read_randomly(struct work* work) {
   }
 }
 
-/// Reads every word of this thread's pages in order, again and again; an operation is a page.
+/// Reads every word of this thread's pages in order, again and again, or the pages from the last to
+/// the first; an operation is a page.
 static void scan(struct work* work) {
+  const int down = strcmp(work->pattern, "scan-down") == 0;
   while (now() < work->until) {
     for (size_t i = work->first; i < work->last && now() < work->until; ++i) {
-      const uint64_t* at = work->memory + i * words_a_page;
+      const size_t read = down ? work->last - 1 - (i - work->first) : i;
+      const uint64_t* at = work->memory + read * words_a_page;
       for (size_t j = 0; j < words_a_page; ++j) work->sum += at[j];
       ++work->operations;
     }
@@ -112,7 +115,7 @@ static void* run(void* argument) {
   struct work* work = argument;
   if (strcmp(work->pattern, "touch") == 0) touch(work);
   if (strcmp(work->pattern, "random") == 0) read_randomly(work);
-  if (strcmp(work->pattern, "scan") == 0) scan(work);
+  if (strncmp(work->pattern, "scan", 4) == 0) scan(work);
   if (strcmp(work->pattern, "skew") == 0) skew(work);
   return NULL;
 }
