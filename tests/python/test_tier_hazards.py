@@ -283,5 +283,20 @@ def test_the_same_where_several_threads_serve_faults(
     lost_nothing(run_tiered(tmp_path, "2MiB", program, policy="fifo", options=options))
 
 
+def test_what_libraries_allocate_that_find_libc_first_may_be_freed_by_others(
+    tmp_path: Path,
+) -> None:
+    source = PROGRAMS / "hazards" / "loads.c"
+    program = compiled(source, tmp_path / "loads")
+    (tmp_path / "inner").mkdir()
+    library = ("-shared", "-fPIC")
+    compiled(source, tmp_path / "inner" / "libinner.so", *library, "-DINNER")
+    path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/inner"
+    outer = compiled(source, tmp_path / "outer.so", *library, "-DOUTER", path)
+    run = run_tiered(tmp_path, "4MiB", program, outer)
+    assert run.out == "ok\n", run.err
+    run.covered()
+
+
 def test_a_process_whose_first_thread_has_ended_keeps_what_it_has_far(hazard: Hazard) -> None:
     lost_nothing(hazard("main_ends_first"))
