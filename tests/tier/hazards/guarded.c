@@ -15,25 +15,31 @@ enum { set_memory_merge = 67 }; /* PR_SET_MEMORY_MERGE, since Linux 6.4 */
 static struct ring ring;
 static atomic_int ended;
 
-/* From the last to the first, which is no order to read ahead in. */
-static void look_at(const char* at, size_t pages, uint64_t seed) {
-  while (pages-- > 0)
-    must(*(const uint64_t*)(const void*)(at + pages * PAGE) == word(seed, pages * WORDS), "a page");
+static void look_at(const char* at, size_t page, uint64_t seed) {
+  must(*(const uint64_t*)(const void*)(at + page * PAGE) == word(seed, page * WORDS), "a page");
+}
+
+enum { FEWEST_PARTS = 9, ALL_PARTS = READ_ONLY / PAGES };
+
+/* Each page, if there are any, and of other memory so many parts by turns that read-ahead can
+ * follow none of them. */
+static void look_at_both(const char* at, uint64_t seed, const char* other, size_t parts) {
+  for (size_t page = PAGES; page-- > 0;) {
+    if (at != NULL) look_at(at, page, seed);
+    for (size_t part = 0; part < parts; ++part) look_at(other, part * PAGES + page, 50);
+  }
 }
 
 /* Makes pages leave and come back unchanged, and then again: that time they come protected, as much
  * else does that nobody writes to. */
 static void guard(const char* at, uint64_t seed) {
   static char* others[2];
+  for (int i = 0; i < 2; ++i)
+    if (others[i] == NULL) others[i] = far_block(READ_ONLY, 50);
   send_far(at, PAGES);
-  look_at(at, PAGES, seed);
-  for (int i = 0; i < 8; ++i) {
-    char** other = &others[i % 2];
-    if (*other == NULL) *other = far_block(READ_ONLY, 50);
-    look_at(*other, READ_ONLY, 50);
-  }
+  for (int i = 0; i < 8; ++i) look_at_both(i == 0 ? at : NULL, seed, others[i % 2], ALL_PARTS);
   send_far(at, PAGES);
-  look_at(at, PAGES, seed);
+  look_at_both(at, seed, others[0], FEWEST_PARTS);
 }
 
 static void check_here_and_far(const char* what, const char* at, uint64_t seed) {
@@ -189,7 +195,8 @@ int main(void) {
 
   fill(at, PAGES, 12);
   guard(at, 12);
-  at = remap_past(at, PAGES, PAGES, MREMAP_MAYMOVE | MREMAP_FIXED, map_past(NULL, PAGES, PROT_NONE));
+  at =
+      remap_past(at, PAGES, PAGES, MREMAP_MAYMOVE | MREMAP_FIXED, map_past(NULL, PAGES, PROT_NONE));
   fill(at, PAGES, 13);
   check("what has moved past libc", at, PAGES, 13);
   puts(ring.descriptor < 0 ? "no io_uring here" : "ok");
