@@ -28,7 +28,7 @@ def test_who_was_started_by_one_that_has_ended_since_is_found(
 ) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    lists = [[os.getpid(), ended.pid], [os.getpid(), started], []]
+    lists = [[os.getpid(), ended.pid], [os.getpid(), started], [os.getpid()], []]
     monkeypatch.setattr(holder, "_all_processes", lambda: lists.pop(0))
     assert list(holder._named(0)) == [started]
     assert lists == [[]]

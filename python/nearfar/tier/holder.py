@@ -120,6 +120,7 @@ def _named(memory: int) -> Iterator[int]:
             words = _environment(process)
             if any(word.startswith(own) for word in words):
                 yield process
+                mute.add(process)  # asked for another: it has ended
             elif not words:
                 mute.add(process)
         if mute <= before:
