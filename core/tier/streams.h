@@ -49,10 +49,6 @@ class Streams {
   [[nodiscard]] Run wanted(PageNumber page, const Near& near) const {
     for (std::size_t i = 0; i < most; ++i) {
       const Stream& stream = streams_[i];
-      if (goes_down(stream, page, near)) {
-        const std::size_t pages = std::min({2 * stream.pace, longest_, longest_run});
-        return {i, pages, pages, pages, true};
-      }
       if (page < stream.next || page - stream.next >= farthest) continue;
       PageNumber between = stream.next;
       while (between < page && near(between)) ++between;
@@ -63,6 +59,11 @@ class Streams {
       const std::size_t pages = caught ? stream.left - passed : pace;
       const std::size_t at_once = caught ? longest_run : stream.step();
       return {i, pages, std::min(pages, at_once), pace};
+    }
+    for (std::size_t i = 0; i < most; ++i) {
+      if (!goes_down(streams_[i], page, near)) continue;
+      const std::size_t pages = std::min({2 * streams_[i].pace, longest_, longest_run});
+      return {i, pages, pages, pages, true};
     }
     return {};
   }

@@ -107,6 +107,16 @@ TEST(Streams, GoDownPastPagesThatAreNear) {
   EXPECT_EQ(streams.brought(streams.wanted(94, near), 91, 4, 0, 4), 1U);
 }
 
+TEST(Streams, GoDownOnlyWhereNoneGoesUp) {
+  Streams streams(8);
+  const auto far = [](PageNumber) { return false; };
+  (void)streams.brought({}, 104, 1, 0, 1);
+  (void)streams.brought({}, 102, 1, 0, 1);
+  const Streams::Run run = streams.wanted(103, far);
+  EXPECT_FALSE(run.down);
+  EXPECT_EQ(run.pages, 2U);
+}
+
 TEST(Streams, DownAtTheFirstPageEnd) {
   Streams streams(8);
   (void)streams.brought({}, 0, 1, 0, 1);
