@@ -170,7 +170,7 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
   if (from == State::fresh) open_window(page);
   if (windows_.hold(page)) return false;  // the kernel brings it in, now that it is not watched
   const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
-  if (run.down) return bring_in_down(page, run, from);
+  if (run.down) return bring_in_down(page, run, touch);
   const bool runs_on = from == State::far && run.pace >= longest_run;
   if (runs_on && expected_.find(page) != nullptr) {
     const std::size_t done = bring_group(page);
@@ -200,19 +200,21 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
 
 /// Brings in a page with those before it, of its group: the one before may come whole, or be a
 /// window. Whether the page has come.
-bool Pager::bring_in_down(PageNumber page, const Streams::Run& run, State from) {
+bool Pager::bring_in_down(PageNumber page, const Streams::Run& run, os::Touch touch) {
+  const State from = table_.state(page);
   const std::size_t most = std::min<std::size_t>(run.pages, page % huge_pages + 1);
   std::size_t count = 1;
   while (count < most && table_.state(static_cast<PageNumber>(page - count)) == from) ++count;
   const auto first = static_cast<PageNumber>(page + 1 - count);
-  const std::size_t done = fill(first, count, from, page);
+  const os::Guard guard = count == 1 ? guard_for(page, touch) : os::Guard::off;
+  const std::size_t done = fill(first, count, from, page, guard);
   if (done == count) {
     count_ahead(run, first, count, 0, run.pace);
     return true;
   }
   came_ahead(done);
-  if (again_ || count == 1 || fill(page, 1, from, page) == 0)
-    return false;  // else the mapping ends
+  // Another mapping may begin between them, or one was there already.
+  if (again_ || count == 1 || fill(page, 1, from, page) == 0) return false;
   count_ahead(run, page, 1, 0, 1);
   return true;
 }

@@ -237,7 +237,7 @@ class Pager {
   [[nodiscard]] bool serve(PageNumber page, os::Touch touch);
   [[nodiscard]] bool bring_in(PageNumber page, os::Touch touch);
   [[nodiscard]] std::size_t follow(PageNumber page, std::size_t wanted);
-  [[nodiscard]] bool bring_in_down(PageNumber page, const Streams::Run& run, State from);
+  [[nodiscard]] bool bring_in_down(PageNumber page, const Streams::Run& run, os::Touch touch);
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, PageNumber touched,
                                  os::Guard guard = os::Guard::off);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from,

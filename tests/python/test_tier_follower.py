@@ -66,9 +66,12 @@ def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> N
     assert run.covered().counts["followed"] == 0
 
 
-def test_who_may_not_use_its_policy_is_followed_by_an_equal(tmp_path: Path, program: Path) -> None:
+@pytest.mark.parametrize("case", ["equal", "served-there"])
+def test_who_may_not_use_its_policy_is_followed_by_an_equal(
+    tmp_path: Path, program: Path, case: str
+) -> None:
     run = run_tiered(
-        tmp_path, "4MiB", *WITHOUT_RIGHT, program, "equal", options=("--pager", "behind"),
+        tmp_path, "4MiB", *WITHOUT_RIGHT, program, case, options=("--pager", "behind"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NICE, (0, 0)),
     )  # fmt: skip
     assert run.out == "ok\n", run.out + run.err

@@ -7,12 +7,9 @@
 namespace nearfar::tier::preload {
 namespace {
 
-using Dlopen = void*(const char*, int);
-
-__attribute__((used)) Dlopen* libc_dlopen() {
-  static Dlopen* found = nullptr;
-  if (found == nullptr) found = next<Dlopen>("dlopen");
-  return found;
+void* (*libc_dlopen)(const char*, int);
+__attribute__((constructor(101))) void find_dlopen() {
+  libc_dlopen = next<void*(const char*, int)>("dlopen");
 }
 static_assert(RTLD_DEEPBIND == 8);
 
@@ -22,15 +19,8 @@ static_assert(RTLD_DEEPBIND == 8);
 /// libc looks for the library along the path of whoever calls, which it tells by where it is to
 /// return to: so it is not called from here, but gone on to.
 NEARFAR_EXPORT __attribute__((naked)) void* dlopen(const char* /*file*/, int /*mode*/) {
-  asm("push %%rdi\n\t"
-      "push %%rsi\n\t"
-      "sub $8, %%rsp\n\t"
-      "call %P0\n\t"
-      "add $8, %%rsp\n\t"
-      "pop %%rsi\n\t"
-      "pop %%rdi\n\t"
-      "and $~8, %%esi\n\t"
-      "jmp *%%rax"
+  asm("and $~8, %%esi\n\t"
+      "jmp *%P0(%%rip)"
       :
-      : "i"(nearfar::tier::preload::libc_dlopen));
+      : "i"(&nearfar::tier::preload::libc_dlopen));
 }

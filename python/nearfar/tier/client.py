@@ -13,6 +13,7 @@ from typing import Any
 
 from nearfar.errors import InputError, NearfarError, suggestion
 from nearfar.tier import control, directory
+from nearfar.tier.process_stat import stat_behind_name
 from nearfar.tier.tree import Tree, program_of
 
 _PATIENCE = 3.0  # seconds for a launcher, unless it is stopped, to say how its tree is
@@ -162,7 +163,6 @@ def _memory(process: int) -> Iterator[int]:
 def _parent(process: int) -> int:
     """The parent of a process; 0 if it is gone."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_bytes()
+        return int(stat_behind_name(Path(f"/proc/{process}"))[1])
     except OSError:
         return 0
-    return int(stat.rpartition(b")")[2].split()[1])

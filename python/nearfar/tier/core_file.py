@@ -18,6 +18,7 @@ from nearfar.errors import NearfarError
 from nearfar.tier.control import PAGE, Member
 from nearfar.tier.core_pages import Mapping, Memory, pagers_of
 from nearfar.tier.new_file import create
+from nearfar.tier.process_stat import stat_behind_name
 from nearfar.tier.stopped import EXTENDED, FLOATING, GENERAL, Thread, stopped
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -93,7 +94,7 @@ def _flags(mapping: Mapping) -> int:
 
 
 def _notes(process: int, threads: Sequence[Thread], mappings: Sequence[Mapping]) -> Iterator[bytes]:
-    stat = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    stat = stat_behind_name(Path(f"/proc/{process}"))
     parent, group, session = int(stat[1]), int(stat[2]), int(stat[3])
     for thread in threads:
         general = thread.registers.get(GENERAL, b"").ljust(_GENERAL_BYTES, b"\0")
@@ -134,10 +135,10 @@ def _files(mappings: Sequence[Mapping]) -> bytes:
 
 def _state(member: Member) -> str:
     try:
-        stat = Path(f"/proc/{member.process}/task/{member.pager_thread}/stat").read_bytes()
+        folder = Path(f"/proc/{member.process}/task/{member.pager_thread}")
+        return stat_behind_name(folder)[0].decode()
     except OSError:
         raise NearfarError(f"{member.process}: has ended") from None
-    return stat.rpartition(b")")[2].split()[0].decode()
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.tier.process_stat import stat_behind_name
+
 _NAME = re.compile(r"nearfar-(\d+)-(\d+)")
 _PROC = Path("/proc")
 _START_FIELD = 19  # of /proc/PID/stat, counted behind the name: when the process began
@@ -148,7 +150,6 @@ def _remove_stale(parent: Path) -> None:
 
 def _start_of(process: int) -> int | None:
     try:
-        stat = (_PROC / str(process) / "stat").read_bytes()
+        return int(stat_behind_name(_PROC / str(process))[_START_FIELD])
     except OSError:
         return None
-    return int(stat.rpartition(b")")[2].split()[_START_FIELD])

@@ -18,11 +18,12 @@ from typing import NoReturn
 from nearfar.tier import control
 from nearfar.tier.control import Owner
 from nearfar.tier.faults import FaultLog
+from nearfar.tier.process_stat import stat_behind_name
 
 VARIABLE = "NEARFAR_TIER"  # of the environment, whose value begins with the holder's number
 _NAME = "nearfar-tier"
 _PATIENCE = 3.0  # seconds for it to look for others
-_LOOK_EVERY = 0.001  # seconds
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.25  # seconds
 _MOST_LISTS = 10  # of all processes
 _MEMORY_FIELD, _ENVIRONMENT_END_FIELD = 20, 48  # of /proc/PID/stat, counted behind the name
 
@@ -118,10 +119,10 @@ def _named(memory: int) -> Iterator[int]:
         mute = set()
         for process in _all_processes():
             words = _environment(process)
-            if any(word.startswith(own) for word in words):
+            named = any(word.startswith(own) for word in words)
+            if named:
                 yield process
-                mute.add(process)  # asked for another: it has ended
-            elif not words:
+            if named or not words:  # who was named has ended, as another is asked for
                 mute.add(process)
         if mute <= before:
             return
@@ -136,17 +137,19 @@ def _environment(process: int) -> list[bytes]:
     """What a process got when it became its program; nothing if it has ended or does not tell. One
     that is just becoming another program is waited for, as it has none meanwhile."""
     with contextlib.suppress(OSError):
+        pause = _FIRST_PAUSE
         while not (text := Path(f"/proc/{process}/environ").read_bytes()):
             if not _is_becoming_another(process):
                 break
-            time.sleep(_LOOK_EVERY)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
         return text.split(b"\0")[:-1]
     return []
 
 
 def _is_becoming_another(process: int) -> bool:
     """Whether a process has memory, but not yet a place in it for its environment."""
-    stat = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    stat = stat_behind_name(Path(f"/proc/{process}"))
     return int(stat[_MEMORY_FIELD]) > 0 and int(stat[_ENVIRONMENT_END_FIELD]) == 0
 
 

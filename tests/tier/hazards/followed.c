@@ -38,18 +38,23 @@ static long call_past_libc(long number, long a, long b, long c) {
   return result;
 }
 
-/* The number of the thread that runs only where nobody else does; 0 if there is none. */
-static pid_t beside_us(void) {
+/* The number of a thread that is so; 0 if none is. */
+static pid_t thread_that(int (*is_so)(pid_t)) {
   DIR* tasks = opendir("/proc/self/task");
   must(tasks != NULL, "threads");
   pid_t found = 0;
   for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
     const pid_t thread = (pid_t)atoi(task->d_name);
-    if (thread != 0 && sched_getscheduler(thread) == SCHED_IDLE) found = thread;
+    if (thread != 0 && is_so(thread)) found = thread;
   }
   closedir(tasks);
   return found;
 }
+
+static int is_idle(pid_t thread) { return sched_getscheduler(thread) == SCHED_IDLE; }
+
+/* The thread that runs only where nobody else does. */
+static pid_t beside_us(void) { return thread_that(is_idle); }
 
 static cpu_set_t cpus_of(pid_t thread) {
   cpu_set_t cpus;
@@ -240,26 +245,16 @@ static void kept(void) {
   must(0, "it was not kept");
 }
 
-/* Whether some thread, which is not one of the program's, may run on one processor only. */
-static int is_one_bound(void) {
-  DIR* tasks = opendir("/proc/self/task");
-  must(tasks != NULL, "threads");
-  int found = 0;
-  for (struct dirent* task; (task = readdir(tasks)) != NULL;) {
-    const pid_t thread = (pid_t)atoi(task->d_name);
-    if (thread != 0 && thread != getpid()) found = found || is_beside_us(thread);
-  }
-  closedir(tasks);
-  return found;
-}
+/* One that is not the program's, and may run on one processor only. */
+static int is_bound(pid_t thread) { return thread != getpid() && is_beside_us(thread); }
 
 /* By a thread that is on our processor, or was a moment ago. */
 static void served_there(void) {
   while (time(NULL) < latest) {
     touch(1);
-    if (!is_one_bound()) continue;
+    if (thread_that(is_bound) == 0) continue;
     touch_a_while();
-    if (is_one_bound()) return;
+    if (thread_that(is_bound) != 0) return;
   }
   must(0, "nobody came");
 }

@@ -2,9 +2,6 @@
 
 #include "hazard.h"
 
-#include <pthread.h>
-#include <string.h>
-
 #define ALL 4096 /* pages, of which a quarter is near */
 
 static char* at;
