@@ -21,6 +21,13 @@ bool Extents::contains(std::uintptr_t begin, std::uintptr_t end) const {
   return i < count_ && extents_[i].begin <= begin && end <= extents_[i].end;
 }
 
+Extents::Extent Extents::gap(std::uintptr_t begin, std::uintptr_t end) const {
+  std::size_t i = find(begin);
+  for (; i < count_ && extents_[i].begin <= begin; ++i) begin = extents_[i].end;
+  if (begin >= end) return {end, end};
+  return {begin, i < count_ && extents_[i].begin < end ? extents_[i].begin : end};
+}
+
 bool Extents::add(std::uintptr_t begin, std::uintptr_t end) {
   std::size_t first = find(begin);
   if (first > 0 && extents_[first - 1].end == begin) --first;  // touches, so it joins

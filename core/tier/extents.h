@@ -36,6 +36,8 @@ class Extents {
     const std::size_t i = find(begin);
     return i < count_ && extents_[i].begin < end;
   }
+  /// The first range between two addresses that is not there; {end, end} if all is.
+  [[nodiscard]] Extent gap(std::uintptr_t begin, std::uintptr_t end) const;
 
  private:
   void erase(std::size_t first, std::size_t last);

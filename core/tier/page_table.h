@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "policy/replacement/replacement.h"
 #include "tier/fault_log.h"
+#include "tier/os/system.h"
 
 namespace nearfar::tier {
 
@@ -53,17 +55,32 @@ static_assert(sizeof(Page) == 8);
 /// never read, so that they cost nothing.
 ///
 /// The policy knows pages by dense numbers: groups are numbered in the order of their first use, so
-/// that what it keeps of them lies together, however large the gaps between them.
+/// that what it keeps of them lies together, however large the gaps between them. A group that is
+/// given back leaves its number to the next one.
 class PageTable {
  public:
   /// Pages whose entries share a page of memory.
   static constexpr std::size_t group = 512;
+  /// Groups that can be in use: the policy tells no more pages apart.
+  static constexpr std::size_t most_groups = policy::most_pages / group;
+  static_assert(most_groups == 524287);
+  /// Groups that are passed over at once where none is in use: a large arena is mostly gaps.
+  static constexpr std::size_t block = 1024;
 
-  /// What is known of groups; one entry for each group of the arena in either array.
+  /// What is known of groups.
   struct Groups {
-    std::uint32_t* rank_plus_one;  ///< when a group was first used; 0: not yet
-    std::uint32_t* of_rank;  ///< the group that was used as the n-th
+    std::uint32_t* rank_plus_one;  ///< of each: its number among those in use; 0: it is not
+    std::uint32_t* of_rank;  ///< the group that has a rank; of a free rank, the next one plus one
+    std::uint32_t* in_block;  ///< how many of each block are in use
   };
+  /// Entries of these arrays for so many pages.
+  [[nodiscard]] static constexpr std::size_t groups(std::size_t pages) { return pages / group; }
+  [[nodiscard]] static constexpr std::size_t ranks(std::size_t pages) {
+    return groups(pages) < most_groups ? groups(pages) : most_groups;
+  }
+  [[nodiscard]] static constexpr std::size_t blocks(std::size_t pages) {
+    return (groups(pages) + block - 1) / block;
+  }
 
   PageTable() = default;
   PageTable(Page* pages, Groups groups, std::size_t count, policy::Replacement& policy,
@@ -84,10 +101,29 @@ class PageTable {
   std::size_t use(PageNumber page) {
     std::uint32_t& rank = groups_.rank_plus_one[page / group];
     if (rank != 0) return 0;
+    ++groups_.in_block[page / group / block];
+    if (first_free_plus_one_ != 0) {
+      rank = first_free_plus_one_;
+      std::uint32_t& of_rank = groups_.of_rank[rank - 1];
+      first_free_plus_one_ = of_rank;
+      of_rank = static_cast<std::uint32_t>(page / group);
+      return 1;
+    }
+    if (used_groups_ == most_groups)
+      os::fail("the program uses more than 524287 parts of 2 MiB of its memory, which are all");
     const std::size_t before = policy_pages(used_groups_);
     groups_.of_rank[used_groups_] = static_cast<std::uint32_t>(page / group);
     rank = ++used_groups_;
     return 1 + policy_pages(used_groups_) - before;
+  }
+  /// A group in use, whose pages are all fresh, is used no more. Its entries, a page of memory, are
+  /// the caller's to give back; what the policy keeps of them is for the next group.
+  void give_back(PageNumber page) {
+    std::uint32_t& rank = groups_.rank_plus_one[page / group];
+    groups_.of_rank[rank - 1] = first_free_plus_one_;
+    first_free_plus_one_ = rank;
+    --groups_.in_block[page / group / block];
+    rank = 0;
   }
   /// The most that `use` may cost, of a group and of all pages of a run, which lies in two at most.
   [[nodiscard]] std::size_t most_use() const { return 1 + policy_pages(1); }
@@ -99,16 +135,22 @@ class PageTable {
     return unused == 0 ? 0 : unused * most_use();
   }
 
+  /// The first page from `page` on, before `end`, whose group is in use; `end` if there is none.
+  [[nodiscard]] PageNumber next_in_use(PageNumber page, PageNumber end) const {
+    std::size_t i = page / group;
+    while (i * group < end && groups_.rank_plus_one[i] == 0)
+      i = groups_.in_block[i / block] == 0 ? (i / block + 1) * block : i + 1;
+    if (i * group >= end) return end;
+    return i == page / group ? page : static_cast<PageNumber>(i * group);
+  }
+
   /// The first page from `page` on, before `end`, that is not fresh; `end` if there is none.
   [[nodiscard]] PageNumber next_used(PageNumber page, PageNumber end) const {
-    while (page < end) {
-      if (groups_.rank_plus_one[page / group] == 0) {
-        page = static_cast<PageNumber>((page / group + 1) * group);
-      } else if (pages_[page].state == State::fresh) {
-        ++page;
-      } else {
-        return page;
-      }
+    for (page = next_in_use(page, end); page < end; page = next_in_use(page, end)) {
+      const auto behind =
+          static_cast<PageNumber>(std::min<std::size_t>(end, (page / group + 1) * group));
+      for (; page < behind; ++page)
+        if (pages_[page].state != State::fresh) return page;
     }
     return end;
   }
@@ -185,7 +227,8 @@ class PageTable {
   std::size_t count_ = 0;
   policy::Replacement* policy_ = nullptr;
   FaultLog log_;
-  std::uint32_t used_groups_ = 0;
+  std::uint32_t used_groups_ = 0;  // at once at most, so far
+  std::uint32_t first_free_plus_one_ = 0;
   std::uint64_t limit_ = 0;
 };
 

@@ -112,13 +112,10 @@ void Pager::watch() {
   os::advise(region_.staging, length + incoming, MADV_DONTFORK);
   // What is moved, and only that, comes from watched memory.
   long error = uffd_.moves() ? staging_uffd_.watch(region_.staging, length) : 0;
-  os::Place from = region_.base;
-  for (std::size_t i = 0; i < foreign_.size() && error == 0; ++i) {
-    if (from < foreign_[i].begin) error = uffd_.watch(from, foreign_[i].begin - from);
-    from = foreign_[i].end;
-  }
   const os::Place end = region_.base + region_.length;
-  if (error == 0 && from < end) error = uffd_.watch(from, end - from);
+  for (auto own = foreign_.gap(region_.base, end); own.begin < end && error == 0;
+       own = foreign_.gap(own.end, end))
+    error = uffd_.watch(own.begin, own.end - own.begin);
   if (error != 0) os::fail("the memory cannot be watched", error);
 }
 

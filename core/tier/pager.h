@@ -373,6 +373,7 @@ class Pager {
   [[nodiscard]] Done move_resident(PageNumber from, PageNumber to);
 
   // Changes past libc: pager_changes.cpp.
+  void give_back_groups(Pages pages);
   void track(const Strays::Stray& stray);
   void forget_stray(const Strays::Stray& stray);
   void drop_strays(os::Place begin, os::Place end);

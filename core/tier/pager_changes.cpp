@@ -37,10 +37,11 @@ void Pager::given_back(os::Place begin, os::Place end) {
 void Pager::removed_in_parent(os::Place begin, os::Place end) {
   gone(discarded(begin, end));
   const Pages pages = inside(begin, end);
-  for (PageNumber page = pages.first; page < pages.last; ++page) {
-    if (!foreign_.overlaps(place(page), place(page + 1)))
-      os::advise(place(page), page_bytes, MADV_DONTNEED);
-  }
+  if (pages.first == pages.last) return;
+  const os::Place last = place(pages.last);
+  for (auto own = foreign_.gap(place(pages.first), last); own.begin < last;
+       own = foreign_.gap(own.end, last))
+    os::advise(own.begin, own.end - own.begin, MADV_DONTNEED);
 }
 
 /// The library gives these pages back: how many of them are near, and stay charged until they are
@@ -53,7 +54,25 @@ std::uint64_t Pager::discarded(os::Place begin, os::Place end) {
        page = table_.next_used(page + 1, pages.last)) {
     near += forget_contents(page) ? 1 : 0;
   }
+  give_back_groups(pages);
   return near;
+}
+
+/// No page of these is used any more: nor is what the table has for groups that lie here whole, but
+/// for those in a window.
+void Pager::give_back_groups(Pages pages) {
+  constexpr auto group = static_cast<PageNumber>(PageTable::group);
+  const PageNumber last = pages.last / group * group;
+  const PageNumber first = (pages.first + group - 1) / group * group;
+  std::uint64_t given = 0;
+  for (PageNumber page = table_.next_in_use(first, last); page < last;
+       page = table_.next_in_use(page + group, last)) {
+    if (windows_.hold(page)) continue;
+    table_.give_back(page);
+    os::advise(os::place(&table_[page]), group * sizeof(Page), MADV_DONTNEED);
+    ++given;
+  }
+  budget_.release(given);
 }
 
 /// Nothing is mapped there any more, or something else.

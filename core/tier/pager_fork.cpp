@@ -251,14 +251,10 @@ void Pager::end_child(Children::Child& child) {
 /// A child that is made by a system call, past `pause`, must not take zeros for its memory: it
 /// does not get this memory at all, and dies when it touches it.
 void Pager::allow_fork(bool allowed) {
-  os::Place from = region_.base;
-  const int advice = allowed ? MADV_DOFORK : MADV_DONTFORK;
-  for (std::size_t i = 0; i < foreign_.size(); ++i) {
-    if (from < foreign_[i].begin) os::advise(from, foreign_[i].begin - from, advice);
-    from = foreign_[i].end;
-  }
-  if (from < region_.base + region_.length)
-    os::advise(from, region_.base + region_.length - from, advice);
+  const os::Place end = region_.base + region_.length;
+  for (auto own = foreign_.gap(region_.base, end); own.begin < end;
+       own = foreign_.gap(own.end, end))
+    os::advise(own.begin, own.end - own.begin, allowed ? MADV_DOFORK : MADV_DONTFORK);
 }
 
 }  // namespace nearfar::tier

@@ -31,8 +31,10 @@ namespace test_file {
 struct Tables {
   std::vector<Page> pages = std::vector<Page>(4 * PageTable::group);
   std::vector<std::uint32_t> ranks = std::vector<std::uint32_t>(4), of_rank = ranks;
+  std::uint32_t in_block = 0;
   policy::OwnedReplacement policy;
-  PageTable table{pages.data(), {ranks.data(), of_rank.data()}, pages.size(), *policy, 100};
+  PageTable table{
+      pages.data(), {ranks.data(), of_rank.data(), &in_block}, pages.size(), *policy, 100};
   explicit Tables(std::string_view name = "fifo") : policy(name, 100) {
     policy.reserve(static_cast<policy::PageIndex>(pages.size()));
   }
@@ -89,6 +91,57 @@ TEST(PageTable, FindsUsedPages) {
   EXPECT_EQ(t.table.next_used(602, 2048), 2048U);
   EXPECT_EQ(t.table.next_used(0, 500), 500U);
   EXPECT_EQ(t.table.state(3), State::fresh);
+}
+
+TEST(PageTable, AGroupThatIsGivenBackLeavesWhatThePolicyKeptToTheNext) {
+  Tables t;
+  for (const PageNumber page : {600U, 5U, 6U}) {
+    t.table.use(page);
+    t.table.push(page);
+  }
+  EXPECT_EQ(t.table.next_in_use(7, 2048), 7U);
+  EXPECT_EQ(t.table.next_in_use(513, 2048), 513U);
+  EXPECT_EQ(t.table.next_in_use(1024, 2048), 2048U);
+  t.table.remove(600);
+  t.table[600].state = State::fresh;
+  t.table.give_back(600);
+  EXPECT_EQ(t.table.next_in_use(512, 2048), 2048U);
+  EXPECT_EQ(t.table.use(1500), 1U);
+  t.table.push(1500);
+  EXPECT_EQ(t.table.use(1501), 0U);
+  EXPECT_EQ(t.table.use(601), t.table.most_use());
+  EXPECT_EQ(t.table.next_in_use(512, 2048), 512U);
+  std::vector<PageNumber> order;
+  for (PageNumber page = t.table.evict(); page != no_page; page = t.table.evict())
+    order.push_back(page);
+  EXPECT_EQ(order, (std::vector<PageNumber>{5, 6, 1500}));
+}
+
+/// Of groups in use here and there among many: those, and no others, in order.
+TEST(PageTable, PassesOverGroupsThatAreNotInUse) {
+  constexpr std::size_t groups = 3 * PageTable::block + 7;
+  constexpr auto end = static_cast<PageNumber>(groups * PageTable::group);
+  policy::OwnedReplacement policy("fifo", 100);
+  policy.reserve(static_cast<policy::PageIndex>(16 * PageTable::group));
+  std::vector<std::uint32_t> ranks(groups), of_rank(groups), in_block(PageTable::blocks(end));
+  const auto pages = std::make_unique_for_overwrite<Page[]>(end);
+  PageTable table(pages.get(), {ranks.data(), of_rank.data(), in_block.data()}, end, *policy, 100);
+  std::set<PageNumber> model;
+  Rng rng(3);
+  for (int step = 0; step < 200; ++step) {
+    const auto first = static_cast<PageNumber>(rng.below(groups) * PageTable::group);
+    if (model.size() < 16 && model.insert(first).second) {
+      table.use(first);
+    } else {
+      table.give_back(*model.begin());
+      model.erase(model.begin());
+    }
+    std::set<PageNumber> found;
+    for (PageNumber page = table.next_in_use(0, end); page < end;
+         page = table.next_in_use(page + PageTable::group, end))
+      found.insert(page);
+    ASSERT_EQ(found, model);
+  }
 }
 
 TEST(Limbo, GivesPagesBackInOrderAndReusesWhatWasTakenOut) {
@@ -165,6 +218,11 @@ TEST(Extents, AreASetOfAddresses) {
       ASSERT_EQ(extents.overlaps(at, at + 1), model.contains(at));
     for (std::size_t i = 1; i < extents.size(); ++i)
       ASSERT_LT(extents[i - 1].end, extents[i].begin);
+    std::set<std::uintptr_t> gaps;
+    for (auto gap = extents.gap(begin, space); gap.begin < space; gap = extents.gap(gap.end, space))
+      for (std::uintptr_t at = gap.begin; at < gap.end; ++at) gaps.insert(at);
+    for (std::uintptr_t at = begin; at < space; ++at)
+      ASSERT_EQ(gaps.contains(at), !model.contains(at));
   }
 }
 

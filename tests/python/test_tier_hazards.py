@@ -226,6 +226,10 @@ def test_memory_that_a_program_wants_near_stays_there_until_it_may_leave(tmp_pat
     assert ran.counts["over_budget"] == 0
 
 
+def test_what_is_known_of_memory_that_was_given_back_takes_none(hazard: Hazard) -> None:
+    assert lost_nothing(hazard("wanders")).counts["over_budget"] == 0
+
+
 @needs_root
 def test_a_program_that_sees_no_other_process_leaves_their_memory_alone(hazard: Hazard) -> None:
     lost_nothing(hazard("own_numbers"))

@@ -50,6 +50,10 @@ def test_many_handlers_of_fork_run_in_order_and_children_find_memory(
     answered("forks", str(library))
 
 
+def test_memory_is_put_to_use_among_terabytes_of_reserved_addresses(answered: Answered) -> None:
+    assert answered("reserves").counts["managed_share"] > 0.9
+
+
 def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
     answered("moves")
 

@@ -17,9 +17,52 @@ namespace {
 using os::page_bytes;
 
 constexpr std::size_t gib = std::size_t{1} << 30U;
-constexpr std::size_t largest_region = 1024 * gib;
+/// Programs reserve terabytes of addresses, of which they use a little here and there: as many as
+/// numbers of pages can tell apart.
+constexpr std::size_t largest_region = 16 * 1024 * gib;
 constexpr std::size_t smallest_region = 4 * gib;
 constexpr std::size_t most_free_ranges = std::size_t{1} << 16U;
+
+/// Addresses that nothing else uses, and what is kept of them.
+struct Room {
+  os::Place base = 0;
+  std::size_t length = 0;
+  Page* entries = nullptr;
+  PageTable::Groups groups{};
+  std::byte* records = nullptr;  ///< the policy's
+
+  [[nodiscard]] std::size_t pages() const { return length / page_bytes; }
+};
+
+/// Arrays that lie behind each other, on pages of their own.
+class Arrays {
+ public:
+  explicit Arrays(os::Place at) : at_(at) {}
+
+  template <typename T>
+  T* add(std::size_t count) {
+    T* const array = os::pointer<T>(at_);
+    at_ += (count * sizeof(T) + page_bytes - 1) / page_bytes * page_bytes;
+    return array;
+  }
+  [[nodiscard]] os::Place end() const { return at_; }
+
+ private:
+  os::Place at_;
+};
+
+/// What is kept of so many bytes, from `at` on; where it ends.
+os::Place lay_out(Room& room, os::Place at, std::size_t length, std::size_t record_bytes) {
+  Arrays arrays(at);
+  room.length = length;
+  const std::size_t ranks = PageTable::ranks(room.pages());
+  room.entries = arrays.add<Page>(room.pages());
+  room.groups.rank_plus_one = arrays.add<std::uint32_t>(PageTable::groups(room.pages()));
+  room.groups.of_rank = arrays.add<std::uint32_t>(ranks);
+  room.groups.in_block = arrays.add<std::uint32_t>(PageTable::blocks(room.pages()));
+  room.records = arrays.add<std::byte>(ranks * PageTable::group * record_bytes);
+  return arrays.end();
+}
 
 /// Parts of a mapping that were touched apart from each other stay apart for ever, as the kernel
 /// keeps lists of their own of them, and a process may have 65530. One touch before there are
@@ -32,40 +75,34 @@ void join_parts(os::Place at, std::size_t length) {
   os::protect(at, length, PROT_NONE);
 }
 
-/// Addresses that nothing else uses, as many as the process may have.
-std::size_t reserve_region(os::Place& base) {
+/// As many addresses as the process may have.
+Room reserve_room(std::size_t record_bytes) {
   for (std::size_t length = largest_region; length >= smallest_region; length /= 2) {
-    base = os::reserve(length, PROT_NONE);
-    if (base == 0) continue;
     // Whole alignment units, so that what is taken from it can be aligned.
-    const os::Place aligned = (base + gib - 1) / gib * gib;
-    const std::size_t inside = length - gib;
-    os::advise(aligned, inside, MADV_NOHUGEPAGE);
-    join_parts(aligned, inside);
-    base = aligned;
-    return inside;
+    Room room;
+    const std::size_t kept = lay_out(room, 0, length - gib, record_bytes);
+    const os::Place at = os::reserve(kept + length, PROT_NONE);
+    if (at == 0) continue;
+    if (os::protect(at, kept, PROT_READ | PROT_WRITE) != 0) {
+      os::unmap(at, kept + length);
+      continue;
+    }
+    room.base = (lay_out(room, at, length - gib, record_bytes) + gib - 1) / gib * gib;
+    os::advise(room.base, room.length, MADV_NOHUGEPAGE);
+    join_parts(room.base, room.length);
+    return room;
   }
   os::fail("no address space (ulimit -v): 4 GiB are needed");
 }
 
-template <typename T>
-T* reserve_array(std::size_t count) {
-  const os::Place at = os::reserve(count * sizeof(T));
-  if (at == 0) os::fail("no address space for the page table");
-  return os::pointer<T>(at);
-}
-
-/// What the pages of a tree are replaced by, with room for what it keeps of so many.
-policy::Replacement& make_policy(const Control& control, std::size_t pages) {
+/// What the pages of a tree are replaced by.
+policy::Replacement& make_policy(const Control& control) {
   static policy::ReplacementStorage storage;
   const auto all = policy::replacements();
   if (control.policy >= all.size()) os::fail("the launcher is of another version");
   const std::uint64_t near = std::max<std::uint64_t>(1, control.limit_pages);
   const auto most = static_cast<std::uint64_t>(policy::most_pages);
-  policy::Replacement& policy =
-      all[control.policy].make(storage, static_cast<policy::PageIndex>(std::min(near, most)));
-  policy.keep_in(reserve_array<std::byte>(pages * policy.bytes_per_page()));
-  return policy;
+  return all[control.policy].make(storage, static_cast<policy::PageIndex>(std::min(near, most)));
 }
 
 /// None where the tree's far memory is not compressed.
@@ -108,27 +145,25 @@ Runtime* start() {
   const bool first = launch.process == os::call(__NR_getpid);
   Control& control = map_control(launch.control);
   if (!first) os::call(__NR_close, launch.control);
-  os::Place base = 0;
-  const std::size_t length = reserve_region(base);
-  const std::size_t pages = length / page_bytes;
-  const std::size_t groups = pages / PageTable::group;
-  auto* const entries = reserve_array<Page>(pages);
-  const PageTable::Groups of_groups{reserve_array<std::uint32_t>(groups),
-                                    reserve_array<std::uint32_t>(groups)};
-  PageTable table(entries, of_groups, pages, make_policy(control, pages), control.limit_pages);
+  policy::Replacement& policy = make_policy(control);
+  const Room room = reserve_room(policy.bytes_per_page());
+  policy.keep_in(room.records);
+  PageTable table(room.entries, room.groups, room.pages(), policy, control.limit_pages);
   if (control.fault_log != 0) open_log(launch.process, control.fault_log, table.log());
   auto* const users = os::pointer<Slots::Users>(os::place(&control) + Control::bytes);
   const auto file = FarFile(launch.far);
   const Slots slots(control, users, make_chunks(control, launch.far));
-  const Region region{.base = base,
-                      .length = length,
-                      .pages = os::place(entries),
-                      .groups = os::place(of_groups.rank_plus_one)};
+  const Region region{.base = room.base,
+                      .length = room.length,
+                      .pages = os::place(room.entries),
+                      .groups = os::place(room.groups.rank_plus_one)};
   std::construct_at(&pager.value, region, table, control, slots, file);
   std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
                     first ? launch.control : -1);
-  const Extents free(reserve_array<Extents::Extent>(most_free_ranges), most_free_ranges);
-  std::construct_at(&space.value, base, length, free, service.value);
+  const os::Place free = os::reserve(most_free_ranges * sizeof(Extents::Extent));
+  if (free == 0) os::fail("no address space to keep a list of free addresses");
+  std::construct_at(&space.value, room.base, room.length,
+                    Extents(os::pointer<Extents::Extent>(free), most_free_ranges), service.value);
   if (launch.sigbus != 0) serve_faults_by_signal(service.value);
   pager.value.start(os::number_in_proc(), TreeBell(launch.bell),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);

@@ -132,9 +132,14 @@ class _Table:
 
     def __init__(self, memory: Memory, base: int, length: int, entries: int, ranks: int) -> None:
         self._memory, self._first, self._entries = memory, base // PAGE, entries
-        words = memory.read(ranks, length // PAGE // _GROUP * _RANK_BYTES)
+        words = memoryview(memory.read(ranks, length // PAGE // _GROUP * _RANK_BYTES))
+        untouched = bytes(PAGE)  # as most of it is
         self._groups: Sequence[int] = [
-            group for group, rank in enumerate(memoryview(words).cast("I")) if rank
+            (at + i) // _RANK_BYTES
+            for at in range(0, len(words), PAGE)
+            if words[at : at + PAGE] != untouched
+            for i in range(0, min(PAGE, len(words) - at), _RANK_BYTES)
+            if any(words[at + i : at + i + _RANK_BYTES])
         ]
 
     def used(self, begin: int, end: int) -> Iterator[int]:
