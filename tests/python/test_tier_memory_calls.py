@@ -58,6 +58,10 @@ def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
     answered("moves")
 
 
+def test_what_is_not_mapped_is_found_not_to_be(answered: Answered) -> None:
+    answered("mapped")
+
+
 def test_what_is_not_mapped_cannot_be_protected(answered: Answered) -> None:
     answered("protects")
 

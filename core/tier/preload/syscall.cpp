@@ -90,6 +90,19 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
                              static_cast<int>(d), os::pointer(static_cast<os::Place>(e))));
     case __NR_madvise:
       return madvise(os::pointer(at), length, static_cast<int>(c));
+    case __NR_mprotect:
+      return mprotect(os::pointer(at), length, static_cast<int>(c));
+    case __NR_mincore:
+      return mincore(os::pointer(at), length,
+                     os::pointer<unsigned char>(static_cast<os::Place>(c)));
+    case __NR_msync:
+      return msync(os::pointer(at), length, static_cast<int>(c));
+    case __NR_mlock:
+      return mlock(os::pointer(at), length);
+    case __NR_mlock2:
+      return mlock2(os::pointer(at), length, static_cast<unsigned>(c));
+    case __NR_munlock:
+      return munlock(os::pointer(at), length);
     case __NR_brk:
       return preload::raw_break(at);
     case __NR_mlockall:
@@ -135,6 +148,12 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_munmap)
     NEARFAR_EXPANDED(__NR_mremap)
     NEARFAR_EXPANDED(__NR_madvise)
+    NEARFAR_EXPANDED(__NR_mprotect)
+    NEARFAR_EXPANDED(__NR_mincore)
+    NEARFAR_EXPANDED(__NR_msync)
+    NEARFAR_EXPANDED(__NR_mlock)
+    NEARFAR_EXPANDED(__NR_mlock2)
+    NEARFAR_EXPANDED(__NR_munlock)
     NEARFAR_EXPANDED(__NR_brk)
     NEARFAR_EXPANDED(__NR_mlockall)
     NEARFAR_EXPANDED(__NR_close)
