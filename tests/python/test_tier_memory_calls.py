@@ -38,6 +38,10 @@ def test_addresses_are_had_where_nothing_is_mapped(answered: Answered) -> None:
     answered("chosen")
 
 
+def test_memory_for_code_is_had_where_other_code_reaches_it(answered: Answered) -> None:
+    answered("beside")
+
+
 def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered) -> None:
     answered("fixed")
 

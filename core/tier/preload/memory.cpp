@@ -38,7 +38,24 @@ bool manageable(int protection, int flags) {
          (protection & PROT_EXEC) == 0;
 }
 
-long map(Place at, std::size_t asked, int protection, int flags, int descriptor, long offset) {
+/// Who compiles while it runs wants memory that its own code reaches by a jump or a call, before it
+/// makes that executable: within 2 GiB of the code that asks for it, as a rule.
+bool is_beside(Place wish, Place caller) {
+  constexpr Place reached = Place{1} << 31U;
+  return wish != 0 && (wish < caller ? caller - wish : wish - caller) < reached;
+}
+
+/// Memory of the kernel's at this address, and at no other; -errno.
+long map_beside(Place at, std::size_t asked, int protection, int flags) {
+  const long there = os::map(at, asked, protection, flags);
+  if (there < 0 || static_cast<Place>(there) == at) return there;
+  os::unmap(static_cast<Place>(there), asked);
+  return -EEXIST;
+}
+
+/// `caller`: where in the program's code.
+long map(Place at, std::size_t asked, int protection, int flags, int descriptor, long offset,
+         Place caller = 0) {
   Runtime* const tier = runtime();
   const std::size_t length = whole_pages(asked);
   const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
@@ -51,6 +68,8 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
       if (only_there || there >= 0) return there;
     } else if (only_there) {
       return plain();
+    } else if (is_beside(at, caller)) {
+      if (const long there = map_beside(at, asked, protection, flags); there >= 0) return there;
     }
     const long managed = tier->space.map(length, protection);
     // Addresses alone, of which some programs reserve more than there are here.
@@ -205,13 +224,16 @@ namespace os = nearfar::tier::os;
 
 NEARFAR_EXPORT void* mmap(void* at, std::size_t length, int protection, int flags, int descriptor,
                           long offset) noexcept {
+  const os::Place caller = os::place(__builtin_return_address(0));
   return preload::result(
-      preload::map(os::place(at), length, protection, flags, descriptor, offset));
+      preload::map(os::place(at), length, protection, flags, descriptor, offset, caller));
 }
 
 NEARFAR_EXPORT void* mmap64(void* at, std::size_t length, int protection, int flags, int descriptor,
                             long offset) noexcept {
-  return mmap(at, length, protection, flags, descriptor, offset);
+  const os::Place caller = os::place(__builtin_return_address(0));
+  return preload::result(
+      preload::map(os::place(at), length, protection, flags, descriptor, offset, caller));
 }
 
 NEARFAR_EXPORT int munmap(void* at, std::size_t length) noexcept {
