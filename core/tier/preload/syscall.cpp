@@ -3,7 +3,6 @@
 // makes a process or a thread must not find a frame of ours on the stack that it comes back to.
 
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "tier/preload/affinity.h"
 #include "tier/preload/exported.h"
 #include "tier/preload/runtime.h"
+#include "tier/preload/sandbox.h"
 
 namespace preload = nearfar::tier::preload;
 namespace os = nearfar::tier::os;
@@ -34,30 +34,13 @@ long register_ring(long ring, long operation, long argument, long count) {
   return os::call(__NR_io_uring_register, ring, operation, argument, count);
 }
 
-/// This thread, or all of them, are about to be forbidden calls. What all are, the pager's are,
-/// too; and the kernel tells of the first thread only, so what that one is might be for all. A
-/// child that shares this memory (vfork) forbids itself only.
-void is_to_be_forbidden(bool all_threads) {
-  const Runtime* const tier = runtime();
-  if (tier == nullptr) return;
-  if (os::call(all_threads ? __NR_getpid : __NR_gettid) == tier->service.process())
-    tier->service.ask({.kind = Request::Kind::be_sandboxed});
-}
-
 /// prctl(2). The kernel unprotects pages that it merges with others, so that nobody would hear of a
 /// write to one that came in guarded.
 long control_process(long option, long a, long b, long c, long d) {
   constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
   if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;
-  if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER && b != 0) is_to_be_forbidden(false);
+  if (option == PR_SET_SECCOMP) return set_seccomp(a, b);
   return os::call(__NR_prctl, option, a, b, c, d);
-}
-
-/// seccomp(2).
-long forbid(long operation, long flags, long filter) {
-  if (operation == SECCOMP_SET_MODE_FILTER && filter != 0)
-    is_to_be_forbidden((flags & SECCOMP_FILTER_FLAG_TSYNC) != 0);
-  return os::call(__NR_seccomp, operation, flags, filter);
 }
 
 }  // namespace
@@ -120,7 +103,7 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
     case __NR_prctl:
       return preload::answer(preload::control_process(a, b, c, d, e));
     case __NR_seccomp:
-      return preload::answer(preload::forbid(a, b, c));
+      return preload::answer(preload::seccomp(a, b, c));
     default:
       return preload::answer(os::call(number, a, b, c, d, e, f));
   }
@@ -141,7 +124,10 @@ __attribute__((used, visibility("hidden"))) long nearfar_failed_call(long error)
 #define NEARFAR_LET_GO_BEFORE(number) NEARFAR_HANDED_ON(number)
 asm(".text\n\t"
     ".globl syscall\n\t"
-    ".type syscall, @function\n"
+    ".type syscall, @function\n\t"
+    ".globl nearfar_syscall\n\t"
+    ".hidden nearfar_syscall\n"
+    "nearfar_syscall:\n"
     "syscall:\n\t"
     ".cfi_startproc\n\t"
     NEARFAR_EXPANDED(__NR_mmap)
@@ -190,4 +176,8 @@ asm(".text\n\t"
     NEARFAR_KEEPING_ARGUMENTS("call nearfar_let_threads_go\n\t")
     "jmp 3b\n\t"
     ".cfi_endproc\n\t"
-    ".size syscall, .-syscall\n");
+    ".size syscall, .-syscall\n"
+    // What it calls the kernel for is the program's (sandbox.cpp).
+    ".globl nearfar_syscall_end\n\t"
+    ".hidden nearfar_syscall_end\n"
+    "nearfar_syscall_end:\n");
