@@ -383,7 +383,6 @@ class Pager {
 
   // Forking: pager_fork.cpp.
   [[nodiscard]] bool fault_while_forking(PageNumber page, os::Touch touch);
-  void adopt(PageNumber page);
   void use_spare();
   void return_spare();
   void end_child(Children::Child& child);
