@@ -117,8 +117,12 @@ class PageTable {
     return 1 + policy_pages(used_groups_) - before;
   }
   /// A group in use, whose pages are all fresh, is used no more. Its entries, a page of memory, are
-  /// the caller's to give back; what the policy keeps of them is for the next group.
+  /// the caller's to give back; what the policy keeps of them is for the next group, of which it
+  /// knows nothing.
   void give_back(PageNumber page) {
+    const auto first = static_cast<PageNumber>(page - page % group);
+    for (std::size_t i = 0; i < group; ++i)
+      policy_->released(dense(static_cast<PageNumber>(first + i)));
     std::uint32_t& rank = groups_.rank_plus_one[page / group];
     groups_.of_rank[rank - 1] = first_free_plus_one_;
     first_free_plus_one_ = rank;

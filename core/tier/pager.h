@@ -10,6 +10,7 @@
 #include "tier/budget.h"
 #include "tier/children.h"
 #include "tier/control.h"
+#include "tier/empty_groups.h"
 #include "tier/expected_groups.h"
 #include "tier/extents.h"
 #include "tier/far_file.h"
@@ -24,6 +25,7 @@
 #include "tier/page_table.h"
 #include "tier/placement.h"
 #include "tier/recycled_groups.h"
+#include "tier/region.h"
 #include "tier/slots.h"
 #include "tier/strays.h"
 #include "tier/streams.h"
@@ -32,18 +34,6 @@
 #include "tier/windows.h"
 
 namespace nearfar::tier {
-
-/// The memory that is managed: one range of addresses, registered as a whole, and beside it the
-/// staging memory that pages pass through on their way out. `nearfar tier core` reads it, and the
-/// page table, from outside (python/nearfar/tier/core_pages.py).
-struct Region {
-  os::Place base = 0;
-  std::size_t length = 0;
-  os::Place staging = 0;
-  os::Place pages = 0;   ///< of the page table: its entries,
-  os::Place groups = 0;  ///< and the ranks of its groups, not 0 where it has been used
-  std::array<std::int32_t, 8> pagers{};  ///< the threads that serve faults; 0: none
-};
 
 inline constexpr const char* closed_descriptor =
     "the program closed a descriptor that its memory depends on";
@@ -373,7 +363,8 @@ class Pager {
   [[nodiscard]] Done move_resident(PageNumber from, PageNumber to);
 
   // Changes past libc: pager_changes.cpp.
-  void give_back_groups(Pages pages);
+  void may_be_empty(Pages pages);
+  void give_back(PageNumber group);
   void track(const Strays::Stray& stray);
   void forget_stray(const Strays::Stray& stray);
   void drop_strays(os::Place begin, os::Place end);
@@ -409,6 +400,7 @@ class Pager {
   std::array<PageNumber, Streams::most> to_gather_{};
   std::size_t next_to_gather_ = 0;
   LeavingGroups leaving_;
+  EmptyGroups empty_;
   Guards guards_;
   Dropped dropped_;  // since it was last counted
   ExpectedGroups expected_;

@@ -54,25 +54,29 @@ std::uint64_t Pager::discarded(os::Place begin, os::Place end) {
        page = table_.next_used(page + 1, pages.last)) {
     near += forget_contents(page) ? 1 : 0;
   }
-  give_back_groups(pages);
+  may_be_empty(pages);
   return near;
 }
 
-/// No page of these is used any more: nor is what the table has for groups that lie here whole, but
-/// for those in a window.
-void Pager::give_back_groups(Pages pages) {
+/// Pages of these groups are used no more.
+void Pager::may_be_empty(Pages pages) {
   constexpr auto group = static_cast<PageNumber>(PageTable::group);
-  const PageNumber last = pages.last / group * group;
-  const PageNumber first = (pages.first + group - 1) / group * group;
-  std::uint64_t given = 0;
-  for (PageNumber page = table_.next_in_use(first, last); page < last;
-       page = table_.next_in_use(page + group, last)) {
-    if (windows_.hold(page)) continue;
-    table_.give_back(page);
-    os::advise(os::place(&table_[page]), group * sizeof(Page), MADV_DONTNEED);
-    ++given;
+  constexpr std::uint64_t share = 64;  // of near memory, for what is known of such groups
+  for (PageNumber page = table_.next_in_use(pages.first / group * group, pages.last);
+       page < pages.last; page = table_.next_in_use(page + group, pages.last)) {
+    const PageNumber noted = empty_.note(page, limit_ / share);
+    if (noted != no_page) give_back(noted);
   }
-  budget_.release(given);
+}
+
+/// A group of which no page is used any more, and that is in no window, takes no memory either.
+void Pager::give_back(PageNumber group) {
+  const auto end = static_cast<PageNumber>(group + PageTable::group);
+  if (table_.next_in_use(group, end) != group || table_.next_used(group, end) != end) return;
+  if (windows_.hold(group)) return;  // which closes later
+  table_.give_back(group);
+  os::advise(os::place(&table_[group]), PageTable::group * sizeof(Page), MADV_DONTNEED);
+  budget_.release(1);
 }
 
 /// Nothing is mapped there any more, or something else.
@@ -87,6 +91,7 @@ void Pager::unmapped(os::Place begin, os::Place end) {
        page = table_.next_used(page + 1, pages.last)) {
     if (!strays_.hold(page)) forget(page);
   }
+  may_be_empty(pages);
   if (!add_foreign(place(pages.first), place(pages.last)))
     os::fail("the program has unmapped too many parts of its memory past libc");
 }

@@ -33,6 +33,7 @@ void Pager::uncover(os::Place begin, os::Place end) {
     if (mapped < 0) os::fail("munmap cannot take its memory back", mapped);
     os::advise(from, length, MADV_NOHUGEPAGE);
     os::advise(from, length, MADV_DONTFORK);
+    os::advise(from, length, MADV_DONTDUMP);
     if (const long error = uffd_.watch(from, length); error != 0)
       os::fail("the memory cannot be watched", error);
     (void)foreign_.remove(from, from + length);

@@ -93,6 +93,7 @@ void Pager::close_window(std::size_t i) {
     // The program has mapped something else there by a system call of its own.
     (void)add_foreign(place(window.begin), end);
     budget_.release(window.pages());
+    may_be_empty({window.begin, window.end});
     return;
   }
   os::advise(place(window.begin), length, MADV_NOHUGEPAGE);
@@ -115,7 +116,10 @@ void Pager::close_window(std::size_t i) {
   budget_.release(window.pages() - present);
   control_.add(Count::first_touches, present);
   control_.add(Count::window_touches, present);
-  if (present < window.pages()) return;
+  if (present < window.pages()) {
+    may_be_empty({window.begin, window.end});
+    return;
+  }
   in_vain_ = huge == 0 ? in_vain_ + 1 : 0;
   if (in_vain_ == most_in_vain) huge_ = false;
 }

@@ -89,9 +89,16 @@ long Space::protect(os::Place at, std::size_t length, int protection) {
   return os::protect(at, length, protection);
 }
 
+/// What was free is the program's, and belongs to a core dump: the kernel looks at each page of all
+/// that does.
+long Space::open(os::Place at, std::size_t length, int protection) {
+  os::advise(at, length, MADV_DODUMP);
+  return protect(at, length, protection);
+}
+
 /// What was free until now, and is clean.
 long Space::map_taken(os::Place at, std::size_t length, int protection) {
-  const long error = protect(at, length, protection);
+  const long error = open(at, length, protection);
   if (error == 0) return static_cast<long>(at);
   give(at, length);
   return error;
@@ -113,7 +120,7 @@ long Space::map_fixed(os::Place at, std::size_t length, int protection) {
     (void)free_.remove(at, at + length);
   }
   clear(at, length);
-  const long error = protect(at, length, protection);
+  const long error = open(at, length, protection);
   return error == 0 ? static_cast<long>(at) : error;
 }
 
@@ -152,6 +159,7 @@ bool Space::cover(os::Place at, std::size_t length) {
 
 void Space::unmap(os::Place at, std::size_t length) {
   os::protect(at, length, PROT_NONE);  // from now on a touch is an error, as without us
+  os::advise(at, length, MADV_DONTDUMP);
   clear(at, length);
   give(at, length);
 }
@@ -191,7 +199,7 @@ long Space::remap(os::Place from, std::size_t old_length, std::size_t new_length
   const int known = protects_.load() ? protections_.of(from) : writable;
   const int protection = known < 0 ? writable : known;
   if (!moves_to && claim(from + old_length, from + new_length)) {
-    const long error = os::protect(from + old_length, new_length - old_length, protection);
+    const long error = open(from + old_length, new_length - old_length, protection);
     if (error == 0) return static_cast<long>(from);
     give(from + old_length, new_length - old_length);
     return error;

@@ -78,6 +78,7 @@ class Space {
   [[nodiscard]] os::Place take(std::size_t length);
   [[nodiscard]] bool claim(os::Place begin, os::Place end);
   void give(os::Place at, std::size_t length);
+  [[nodiscard]] long open(os::Place at, std::size_t length, int protection);
   [[nodiscard]] long map_taken(os::Place at, std::size_t length, int protection);
   [[nodiscard]] bool grow_foreign(os::Place at, std::size_t old_length, std::size_t new_length);
   [[nodiscard]] long put(os::Place lifted, std::size_t length, os::Place to);

@@ -46,6 +46,10 @@ def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered)
     answered("fixed")
 
 
+def test_core_dumps_hold_what_the_program_has_mapped(answered: Answered) -> None:
+    answered("dumped")
+
+
 def test_many_handlers_of_fork_run_in_order_and_children_find_memory(
     answered: Answered, tmp_path: Path
 ) -> None:

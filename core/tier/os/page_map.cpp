@@ -28,7 +28,6 @@ struct ScanRequest {
   std::uint64_t any_of;
   std::uint64_t told;
 };
-constexpr unsigned long scan_pages = _IOWR('f', 16, ScanRequest);
 constexpr std::uint64_t is_present = 1U << 3U;
 constexpr std::uint64_t is_swapped = 1U << 4U;
 constexpr std::uint64_t is_zeros = 1U << 5U;
@@ -59,6 +58,8 @@ std::size_t find_by_mincore(Place& from, Place end, std::span<PageMap::Run> runs
 
 }  // namespace
 
+std::uint32_t PageMap::request() noexcept { return _IOWR('f', 16, ScanRequest); }
+
 void PageMap::open() noexcept {
   const long file = call(__NR_openat, AT_FDCWD, word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
   descriptor_ = file < 0 ? -1 : hide(static_cast<int>(file));
@@ -85,8 +86,8 @@ std::size_t PageMap::find(Place& from, Place end, std::span<Run> runs) const noe
   request.any_of = is_present | is_swapped;
   request.told = is_huge | is_zeros;
   const long found = descriptor_ < 0 ? -EBADF
-                                     : call(__NR_ioctl, descriptor_, static_cast<long>(scan_pages),
-                                            word(&request));
+                                     : call(__NR_ioctl, descriptor_,
+                                            static_cast<long>(PageMap::request()), word(&request));
   if (found < 0) return find_by_mincore(from, end, runs);
   for (long i = 0; i < found; ++i) {
     const bool huge = (regions[i].categories & (is_huge | is_zeros)) == is_huge;

@@ -17,6 +17,9 @@ class PageMap {
     bool huge;  ///< mapped as whole huge pages
   };
 
+  /// What an open one is asked for: the number of ioctl.
+  [[nodiscard]] static std::uint32_t request() noexcept;
+
   /// Of this process as it is now; a forked child needs another. Before a program forbids itself
   /// to open files.
   void open() noexcept;

@@ -61,6 +61,11 @@ long open_descriptor(int& device) noexcept {
 
 }  // namespace
 
+std::array<std::uint32_t, 6> Uffd::requests() noexcept {
+  return {UFFDIO_REGISTER, UFFDIO_UNREGISTER, UFFDIO_COPY,
+          move_pages,      UFFDIO_WAKE,       UFFDIO_WRITEPROTECT};
+}
+
 long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
   struct Way {
     bool moves;

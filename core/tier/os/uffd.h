@@ -90,6 +90,9 @@ class Copy {
 /// its message has been read and the thread that made it goes on. A reader must make none itself.
 class Uffd {
  public:
+  /// What an open one is asked for: numbers of ioctl.
+  [[nodiscard]] static std::array<std::uint32_t, 6> requests() noexcept;
+
   /// Opens one, the first or another in a forked child, that also waits inside system calls. -EPERM
   /// if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel cannot do what is
   /// wanted. Changes can be followed only where pages leave by being moved.

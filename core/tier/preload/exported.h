@@ -9,6 +9,12 @@
 // A function of libc's that this library answers in its place.
 #define NEARFAR_EXPORT extern "C" __attribute__((visibility("default")))
 
+/// A system call that the program makes, through a function that this library answers: where it has
+/// forbidden itself that (sandbox.cpp), it fails. Returns -errno.
+extern "C" __attribute__((visibility("hidden"))) long nearfar_program_call(long number, long a,
+                                                                           long b, long c, long d,
+                                                                           long e, long f) noexcept;
+
 namespace nearfar::tier::preload {
 
 /// What a function of libc's returns for -errno or another value: -1 and errno, or the value.

@@ -186,6 +186,7 @@ Control& map_control(int descriptor) {
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   const long whole = os::map(0, length, shared_access, MAP_SHARED | MAP_NORESERVE, descriptor);
   if (whole < 0) os::fail("the launcher's state cannot be mapped", whole);
+  os::advise(static_cast<os::Place>(whole), length, MADV_DONTDUMP);
   return *os::pointer<Control>(static_cast<os::Place>(whole));
 }
 

@@ -10,17 +10,24 @@
 namespace nearfar::tier::preload {
 namespace {
 
-/// -ENOMEM where some of it is free, as where nothing is mapped; else what the call says.
-long if_mapped(long number, const void* at, std::size_t length, long argument = 0) {
+bool is_free(const void* at, std::size_t length) {
   Runtime* const tier = runtime();
   const os::Place begin = os::place(at);
-  const bool rounds = number != __NR_mincore && number != __NR_msync;
-  // What is no range at all is for the kernel to refuse.
-  const bool range = (rounds || begin % os::page_bytes == 0) && length != 0;
-  if (tier != nullptr && range && tier->space.touches(begin, length) &&
-      tier->space.is_free(begin, length))
-    return -ENOMEM;
-  return os::call(number, os::word(at), os::word(length), argument);
+  return tier != nullptr && length != 0 && tier->space.touches(begin, length) &&
+         tier->space.is_free(begin, length);
+}
+
+/// What the call does beside free addresses it does, and then says -ENOMEM, as where nothing is
+/// mapped.
+long call(long number, const void* at, std::size_t length, long argument = 0) {
+  const long done = nearfar_program_call(number, os::word(at), os::word(length), argument, 0, 0, 0);
+  return done >= 0 && is_free(at, length) ? -ENOMEM : done;
+}
+
+/// The same of a call that would do something to free addresses, too.
+long call_if_mapped(long number, const void* at, std::size_t length, long argument = 0) {
+  if (is_free(at, length)) return -ENOMEM;
+  return nearfar_program_call(number, os::word(at), os::word(length), argument, 0, 0, 0);
 }
 
 }  // namespace
@@ -30,23 +37,23 @@ namespace preload = nearfar::tier::preload;
 namespace os = nearfar::tier::os;
 
 NEARFAR_EXPORT int mincore(void* at, std::size_t length, unsigned char* resident) noexcept {
-  return preload::status(preload::if_mapped(__NR_mincore, at, length, os::word(resident)));
+  return preload::status(preload::call(__NR_mincore, at, length, os::word(resident)));
 }
 
 /// A cancellation point.
 NEARFAR_EXPORT int msync(void* at, std::size_t length, int flags) {
   pthread_testcancel();
-  return preload::status(preload::if_mapped(__NR_msync, at, length, flags));
+  return preload::status(preload::call(__NR_msync, at, length, flags));
 }
 
 NEARFAR_EXPORT int mlock(const void* at, std::size_t length) noexcept {
-  return preload::status(preload::if_mapped(__NR_mlock, at, length));
+  return preload::status(preload::call_if_mapped(__NR_mlock, at, length));
 }
 
 NEARFAR_EXPORT int mlock2(const void* at, std::size_t length, unsigned flags) noexcept {
-  return preload::status(preload::if_mapped(__NR_mlock2, at, length, flags));
+  return preload::status(preload::call_if_mapped(__NR_mlock2, at, length, flags));
 }
 
 NEARFAR_EXPORT int munlock(const void* at, std::size_t length) noexcept {
-  return preload::status(preload::if_mapped(__NR_munlock, at, length));
+  return preload::status(preload::call(__NR_munlock, at, length));
 }

@@ -40,17 +40,10 @@ bool manageable(int protection, int flags) {
 
 /// Who compiles while it runs wants memory that its own code reaches by a jump or a call, before it
 /// makes that executable: within 2 GiB of the code that asks for it, as a rule.
-bool is_beside(Place wish, Place caller) {
+bool is_beside(Place wish, std::size_t length, Place caller) {
   constexpr Place reached = Place{1} << 31U;
-  return wish != 0 && (wish < caller ? caller - wish : wish - caller) < reached;
-}
-
-/// Memory of the kernel's at this address, and at no other; -errno.
-long map_beside(Place at, std::size_t asked, int protection, int flags) {
-  const long there = os::map(at, asked, protection, flags);
-  if (there < 0 || static_cast<Place>(there) == at) return there;
-  os::unmap(static_cast<Place>(there), asked);
-  return -EEXIST;
+  if (wish == 0 || length > reached) return false;
+  return wish < caller ? caller - wish < reached : wish + length - caller < reached;
 }
 
 /// `caller`: where in the program's code.
@@ -61,6 +54,7 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
   if (tier == nullptr || length == 0) return plain();
   const bool only_there = (flags & MAP_FIXED_NOREPLACE) != 0;
+  const Place wish = (at + page_bytes - 1) / page_bytes * page_bytes;
   if (only_there || (flags & MAP_FIXED) == 0) {
     if (!manageable(protection, flags)) return plain();
     if (aligned(at) && tier->space.holds(at, length)) {
@@ -68,8 +62,10 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
       if (only_there || there >= 0) return there;
     } else if (only_there) {
       return plain();
-    } else if (is_beside(at, caller)) {
-      if (const long there = map_beside(at, asked, protection, flags); there >= 0) return there;
+    } else if (is_beside(wish, length, caller)) {
+      const long there = os::map(wish, asked, protection, flags | MAP_FIXED_NOREPLACE);
+      if (there >= 0 && static_cast<Place>(there) == wish) return there;
+      if (there >= 0) os::unmap(static_cast<Place>(there), length);  // before Linux 4.17
     }
     const long managed = tier->space.map(length, protection);
     // Addresses alone, of which some programs reserve more than there are here.
@@ -120,11 +116,14 @@ bool is_hint(int advice) {
 /// have it: who gives it has another way.
 long advise(Place at, std::size_t asked, int advice) {
   Runtime* const tier = runtime();
+  const auto plain = [&] {
+    return nearfar_program_call(__NR_madvise, os::word(at), os::word(asked), advice, 0, 0, 0);
+  };
   const std::size_t length = whole_pages(asked);
   if (tier == nullptr || length == 0 || !aligned(at) || !tier->space.touches(at, length))
-    return os::advise(at, asked, advice);
+    return plain();
   if (!tier->space.holds(at, length)) return -EINVAL;
-  if (tier->space.is_all_foreign(at, length)) return os::advise(at, asked, advice);
+  if (tier->space.is_all_foreign(at, length)) return plain();
   // What is mapped on both sides of a hole is given back, too.
   const long done = tier->space.is_free(at, length) ? -ENOMEM : 0;
   switch (advice) {
@@ -140,7 +139,7 @@ long advise(Place at, std::size_t asked, int advice) {
     case MADV_POPULATE_WRITE:
     case MADV_DONTDUMP:
     case MADV_DODUMP:
-      return done == 0 ? os::advise(at, length, advice) : done;
+      return done == 0 ? plain() : done;
     default:
       return is_hint(advice) ? done : -EINVAL;
   }

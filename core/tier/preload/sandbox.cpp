@@ -3,8 +3,8 @@
 // own instructions go on with what the pager needs, and leaves all else to the program's filter.
 //
 // So a program that has lost to an attacker could be made to jump to these instructions. What they
-// let through touches only memory and files that the process has open: it opens nothing, maps
-// nothing, makes nothing executable and reaches no other process.
+// let through touches memory of the process and files that it has open, no more; but of the far
+// file each process of a tree has all, with what the others have far (docs/tiering.md).
 
 #include "tier/preload/sandbox.h"
 
@@ -16,10 +16,10 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
 #include <span>
 
-#include "tier/lock.h"
+#include "tier/os/page_map.h"
+#include "tier/os/uffd.h"
 
 extern "C" {
 // Where this library's instructions are; the linker's names.
@@ -35,8 +35,8 @@ extern const char nearfar_syscall_end __attribute__((visibility("hidden")));
 namespace nearfar::tier::preload {
 namespace {
 
-/// Whatever their arguments are. Of others `ioctl`s of the userfaultfd and of the page map, and
-/// signals that are none, by which one learns whether a process has ended.
+/// Whatever their arguments are. Of others: what a userfaultfd and the page map are asked for
+/// (`ioctl`), and a signal that is none, by which one learns whether a process has ended.
 constexpr std::array needed_calls{
     __NR_read,       __NR_write,       __NR_pread64,        __NR_pwrite64,  __NR_lseek,
     __NR_poll,       __NR_futex,       __NR_madvise,        __NR_mincore,   __NR_fallocate,
@@ -81,7 +81,7 @@ class Head {
     Label yes;
     Label no;
   };
-  static constexpr std::size_t most = needed_calls.size() + 24;
+  static constexpr std::size_t most = needed_calls.size() + 28;
 
   std::array<sock_filter, most> program_{};
   std::array<Jumps, most> jumps_{};
@@ -122,9 +122,9 @@ std::span<const sock_filter> write_head(Head& head, const Own& own) {
   head.jump_if(BPF_JEQ, __NR_kill, Head::is_kill, Head::out);
   head.place(Head::is_ioctl);
   head.load(second_argument);
-  head.jump_if(BPF_JEQ, scan_page_map, Head::allow, Head::on);
-  head.add(BPF_ALU | BPF_AND | BPF_K, type_mask);
-  head.jump_if(BPF_JEQ, of_userfaultfd, Head::allow, Head::out);
+  for (const std::uint32_t request : os::Uffd::requests())
+    head.jump_if(BPF_JEQ, request, Head::allow, Head::on);
+  head.jump_if(BPF_JEQ, os::PageMap::request(), Head::allow, Head::out);
   head.place(Head::is_kill);
   head.load(second_argument);
   head.jump_if(BPF_JEQ, 0, Head::allow, Head::out);
@@ -135,18 +135,12 @@ std::span<const sock_filter> write_head(Head& head, const Own& own) {
   return head.finish();
 }
 
-/// A program's filter behind the head, in memory that one thread at a time may use. Where there is
-/// no room for both it stays as it is.
-sock_fprog with_head(const sock_fprog& given) {
-  static std::array<sock_filter, BPF_MAXINSNS> memory;
-  const Own own;
-  Head head;
-  const auto first = write_head(head, own);
-  const std::size_t count = first.size() + given.len;
-  if (count > memory.size() || high(own.begin) != high(own.end)) return given;
-  std::memcpy(memory.data(), first.data(), first.size_bytes());
-  std::memcpy(memory.data() + first.size(), given.filter, given.len * sizeof(sock_filter));
-  return {.len = static_cast<unsigned short>(count), .filter = memory.data()};
+/// Whether the process has something at these addresses; the kernel refuses a filter elsewhere.
+bool is_mapped(const void* at, std::size_t bytes) {
+  std::array<unsigned char, BPF_MAXINSNS * sizeof(sock_filter) / os::page_bytes + 2> pages;
+  const os::Place begin = os::place(at) / os::page_bytes * os::page_bytes;
+  const std::size_t length = os::place(at) + bytes - begin;
+  return os::call(__NR_mincore, os::word(begin), os::word(length), os::word(pages.data())) == 0;
 }
 
 /// This thread, or all of them, are about to be forbidden calls. What all are, the pager's are,
@@ -157,19 +151,27 @@ void is_to_be_forbidden(Runtime& tier, bool all_threads) {
     tier.service.ask({.kind = Request::Kind::be_sandboxed});
 }
 
-/// Installs a filter by a call that takes it as its argument.
+/// Installs a filter by a call that takes it as its argument: behind the head, if that can be and
+/// there is room for both. On the stack, as threads install theirs side by side, and others fork.
 template <typename Call>
 long install(long filter, bool all_threads, Call call) {
   Runtime* const tier = runtime();
-  if (tier == nullptr || filter == 0) return call(filter);
-  const auto& given = *os::pointer<const sock_fprog>(static_cast<os::Place>(filter));
-  if (given.len == 0 || given.filter == nullptr) return call(filter);
+  const auto* const given = os::pointer<const sock_fprog>(static_cast<os::Place>(filter));
+  if (tier == nullptr || given == nullptr || !is_mapped(given, sizeof *given)) return call(filter);
   is_to_be_forbidden(*tier, all_threads);
-  static Lock one_at_a_time;
-  const os::SignalsBlocked blocked;
-  const std::lock_guard guard(one_at_a_time);
-  const sock_fprog both = with_head(given);
-  return call(os::word(&both));
+  const Own own;
+  Head head;
+  const auto first = write_head(head, own);
+  const std::size_t bytes = given->len * sizeof(sock_filter);
+  if (given->len == 0 || first.size() + given->len > BPF_MAXINSNS ||
+      high(own.begin) != high(own.end) || !is_mapped(given->filter, bytes))
+    return call(filter);
+  auto* const both = static_cast<sock_filter*>(__builtin_alloca(first.size_bytes() + bytes));
+  std::memcpy(both, first.data(), first.size_bytes());
+  std::memcpy(both + first.size(), given->filter, bytes);
+  const sock_fprog program{.len = static_cast<unsigned short>(first.size() + given->len),
+                           .filter = both};
+  return call(os::word(&program));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
     case __NR_seccomp:
       return preload::answer(preload::seccomp(a, b, c));
     default:
-      return preload::answer(os::call(number, a, b, c, d, e, f));
+      return preload::answer(nearfar_program_call(number, a, b, c, d, e, f));
   }
 }
 
@@ -122,6 +122,15 @@ __attribute__((used, visibility("hidden"))) long nearfar_failed_call(long error)
 // Before these, the program's threads may run where they could (affinity.cpp).
 #define NEARFAR_HANDED_ON(number) "cmp $" #number ", %edi\n\tje 2f\n\t"
 #define NEARFAR_LET_GO_BEFORE(number) NEARFAR_HANDED_ON(number)
+#define NEARFAR_CALL_THE_KERNEL \
+  "mov %rdi, %rax\n\t"          \
+  "mov %rsi, %rdi\n\t"          \
+  "mov %rdx, %rsi\n\t"          \
+  "mov %rcx, %rdx\n\t"          \
+  "mov %r8, %r10\n\t"           \
+  "mov %r9, %r8\n\t"            \
+  "mov 8(%rsp), %r9\n\t"        \
+  "syscall\n\t"
 asm(".text\n\t"
     ".globl syscall\n\t"
     ".type syscall, @function\n\t"
@@ -158,14 +167,7 @@ asm(".text\n\t"
     NEARFAR_LET_GO_BEFORE(__NR_sched_getaffinity)
     NEARFAR_LET_GO_BEFORE(__NR_sched_setaffinity)
     "3:\n\t"
-    "mov %rdi, %rax\n\t"
-    "mov %rsi, %rdi\n\t"
-    "mov %rdx, %rsi\n\t"
-    "mov %rcx, %rdx\n\t"
-    "mov %r8, %r10\n\t"
-    "mov %r9, %r8\n\t"
-    "mov 8(%rsp), %r9\n\t"
-    "syscall\n\t"
+    NEARFAR_CALL_THE_KERNEL
     "cmp $-4095, %rax\n\t"
     "jae 1f\n\t"
     "ret\n"
@@ -176,7 +178,16 @@ asm(".text\n\t"
     NEARFAR_KEEPING_ARGUMENTS("call nearfar_let_threads_go\n\t")
     "jmp 3b\n\t"
     ".cfi_endproc\n\t"
-    ".size syscall, .-syscall\n"
+    ".size syscall, .-syscall\n\t"
+    ".globl nearfar_program_call\n\t"
+    ".hidden nearfar_program_call\n\t"
+    ".type nearfar_program_call, @function\n"
+    "nearfar_program_call:\n\t"
+    ".cfi_startproc\n\t"
+    NEARFAR_CALL_THE_KERNEL
+    "ret\n\t"
+    ".cfi_endproc\n\t"
+    ".size nearfar_program_call, .-nearfar_program_call\n"
     // What it calls the kernel for is the program's (sandbox.cpp).
     ".globl nearfar_syscall_end\n\t"
     ".hidden nearfar_syscall_end\n"

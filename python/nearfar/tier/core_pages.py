@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,15 +132,8 @@ class _Table:
 
     def __init__(self, memory: Memory, base: int, length: int, entries: int, ranks: int) -> None:
         self._memory, self._first, self._entries = memory, base // PAGE, entries
-        words = memoryview(memory.read(ranks, length // PAGE // _GROUP * _RANK_BYTES))
-        untouched = bytes(PAGE)  # as most of it is
-        self._groups: Sequence[int] = [
-            (at + i) // _RANK_BYTES
-            for at in range(0, len(words), PAGE)
-            if words[at : at + PAGE] != untouched
-            for i in range(0, min(PAGE, len(words) - at), _RANK_BYTES)
-            if any(words[at + i : at + i + _RANK_BYTES])
-        ]
+        ranks_of_groups = memory.read(ranks, length // PAGE // _GROUP * _RANK_BYTES)
+        self._groups = list(_in_use(ranks_of_groups))
 
     def used(self, begin: int, end: int) -> Iterator[int]:
         """The pages between two addresses that are not fresh, wherever they are."""
@@ -153,6 +146,16 @@ class _Table:
             for i, state in enumerate(states):
                 if state and begin // PAGE <= first + i < end // PAGE:
                     yield first + i
+
+
+def _in_use(ranks: bytes) -> Iterator[int]:
+    """The groups whose rank is not 0, of millions that are mostly gaps."""
+    untouched = bytes(PAGE)
+    for at in range(0, len(ranks), PAGE):
+        page = ranks[at : at + PAGE]
+        if page != untouched:
+            words = memoryview(page).cast("I")
+            yield from (at // _RANK_BYTES + i for i, rank in enumerate(words) if rank)
 
 
 class _Vector(ctypes.Structure):

@@ -9,7 +9,7 @@
 enum { THREADS = 4, SHARED = 2048, GIVEN = 1024, STEPS = 15000, FORKS = 4 };
 
 static _Atomic uint64_t (*counts)[WORDS];  /* a page each */
-static _Atomic uint64_t* given;            /* GIVEN pages, with the same number in each or zeros */
+static _Atomic uint64_t* given; /* GIVEN pages, with the same number in each or zeros */
 static atomic_int ended;
 
 static uint64_t next(uint64_t* state) {

@@ -1,5 +1,5 @@
-/* Memory given back by instructions of the program's own reads as zeros, whether it was near, far or
- * on its way, also while other threads do the same; MADV_FREE may leave what was there. */
+/* Memory given back by instructions of the program's own reads as zeros, whether it was near, far
+ * or on its way, also while other threads do the same; MADV_FREE may leave what was there. */
 
 #include "own_calls.h"
 

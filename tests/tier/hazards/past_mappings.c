@@ -1,5 +1,5 @@
-/* Memory unmapped, mapped over and protected by instructions of the program's own: nothing of what was
- * there comes back, its neighbours keep theirs, and the addresses can be used again. */
+/* Memory unmapped, mapped over and protected by instructions of the program's own: nothing of what
+ * was there comes back, its neighbours keep theirs, and the addresses can be used again. */
 
 #include "own_calls.h"
 

@@ -49,8 +49,8 @@ int main(void) {
   must(remap_past(shrunk, 2 * HELD, HELD, 0, NULL) == shrunk, "mremap to less");
   check("memory that shrank", shrunk, HELD, 9);
   char* dropped = far_block(HELD, 10);
-  dropped = remap_past(dropped, HELD, HELD, may_move | MREMAP_FIXED,
-                       map_past(NULL, HELD, PROT_NONE));
+  dropped =
+      remap_past(dropped, HELD, HELD, may_move | MREMAP_FIXED, map_past(NULL, HELD, PROT_NONE));
   advise_past(dropped, HELD / 2, MADV_DONTNEED);
   check("memory given back where it has moved", dropped, HELD / 2, 0);
   puts("ok");

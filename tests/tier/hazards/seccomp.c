@@ -53,6 +53,8 @@ int main(int count, char** arguments) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
   must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "prctl");
+  must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == -1 && errno == EFAULT, "no filter");
+  must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, 16) == -1 && errno == EFAULT, "a filter nowhere");
   must(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all ? SECCOMP_FILTER_FLAG_TSYNC : 0,
                &program) == 0,
        "seccomp");
@@ -65,10 +67,19 @@ int main(int count, char** arguments) {
   must(moved != MAP_FAILED, "mremap");
   check("far memory that was moved", moved, HELD, 2);
   char byte = 0;
+  char* code = (char*)((uintptr_t)(void*)main / PAGE * PAGE);
   must_be_refused(ioctl(1, FIONREAD, &byte), "ioctl");
   must_be_refused(pread(0, &byte, 1, 0), "pread64");
   must_be_refused(lseek(0, 0, SEEK_CUR), "lseek");
   must_be_refused(kill(getpid(), 0), "kill");
+  must_be_refused(madvise(code, PAGE, MADV_RANDOM), "madvise");
+  struct sock_filter last[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), REFUSE(SYS_mincore),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const struct sock_fprog another = {sizeof last / sizeof last[0], last};
+  must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &another) == 0, "prctl");
+  must_be_refused(mincore(code, PAGE, (unsigned char*)&byte), "mincore");
+  must_be_refused(syscall(SYS_mincore, code, PAGE, &byte), "mincore by number");
   must_be_refused(syscall(SYS_futex, &byte, 1, 0, 0, 0, 0), "futex");
   must_be_refused(syscall(SYS_pidfd_open, getpid(), 0), "pidfd_open");
   puts("ok");
