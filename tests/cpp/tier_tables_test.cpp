@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "policy/offline/owned.h"
 #include "tier/budget.h"
+#include "tier/empty_groups.h"
 #include "tier/extents.h"
 #include "tier/guards.h"
 #include "tier/limbo.h"
@@ -142,6 +143,16 @@ TEST(PageTable, PassesOverGroupsThatAreNotInUse) {
       found.insert(page);
     ASSERT_EQ(found, model);
   }
+}
+
+TEST(EmptyGroups, TheOldestOfManyIsToBeLookedAt) {
+  EmptyGroups groups;
+  EXPECT_EQ(groups.note(512, 2), no_page);
+  EXPECT_EQ(groups.note(1024, 2), no_page);
+  EXPECT_EQ(groups.note(1024, 2), no_page);
+  EXPECT_EQ(groups.note(2048, 2), 512U);
+  EXPECT_EQ(groups.note(512, 2), 1024U);
+  EXPECT_EQ(groups.note(4096, 0), 512U);
 }
 
 TEST(Limbo, GivesPagesBackInOrderAndReusesWhatWasTakenOut) {
