@@ -184,6 +184,19 @@ def test_a_static_program_is_refused(refused: Callable[..., str], tmp_path: Path
     assert "linked statically" in refused(*arguments(far=tmp_path / "far", program=program))
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@pytest.mark.parametrize(
+    ("option", "named"), [("address", "AddressSanitizer"), ("thread", "ThreadSanitizer")]
+)
+def test_a_program_with_a_sanitizer_is_refused(
+    refused: Callable[..., str], tmp_path: Path, option: str, named: str
+) -> None:
+    source, program = tmp_path / "checked.c", tmp_path / "checked"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run(["gcc", f"-fsanitize={option}", "-o", program, source], check=True)
+    assert f"is built with {named}" in refused(*arguments(far=tmp_path / "far", program=program))
+
+
 def test_a_go_program_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     program = tmp_path / "go"
     program.write_bytes(Path(sys.executable).resolve().read_bytes() + b"\xff Go buildinf:")
