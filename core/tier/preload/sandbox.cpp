@@ -43,9 +43,6 @@ constexpr std::array needed_calls{
     __NR_getpid,     __NR_gettid,      __NR_rt_sigprocmask, __NR_nanosleep, __NR_clock_gettime,
     __NR_pidfd_open, __NR_sched_yield,
 };
-constexpr std::uint32_t scan_page_map = 0xc0606610;  // PAGEMAP_SCAN, since Linux 6.7
-constexpr std::uint32_t of_userfaultfd = 0xaa00;  // the type of its ioctls
-constexpr std::uint32_t type_mask = 0xff00;
 
 /// A program of the kernel's packet filter, with jumps to what follows later.
 class Head {
