@@ -97,6 +97,10 @@ class PageTable {
     return groups_.rank_plus_one[page / group] == 0 ? State::fresh : pages_[page].state;
   }
 
+  /// Whether so many groups more can be in use.
+  [[nodiscard]] bool has_room(std::size_t more) const {
+    return used_groups_ - free_ranks_ + more <= most_groups;
+  }
   /// Must come before a page's entry is written. How many new pages of memory that costs.
   std::size_t use(PageNumber page) {
     std::uint32_t& rank = groups_.rank_plus_one[page / group];
@@ -106,6 +110,7 @@ class PageTable {
       rank = first_free_plus_one_;
       std::uint32_t& of_rank = groups_.of_rank[rank - 1];
       first_free_plus_one_ = of_rank;
+      --free_ranks_;
       of_rank = static_cast<std::uint32_t>(page / group);
       return 1;
     }
@@ -126,6 +131,7 @@ class PageTable {
     std::uint32_t& rank = groups_.rank_plus_one[page / group];
     groups_.of_rank[rank - 1] = first_free_plus_one_;
     first_free_plus_one_ = rank;
+    ++free_ranks_;
     --groups_.in_block[page / group / block];
     rank = 0;
   }
@@ -232,6 +238,7 @@ class PageTable {
   policy::Replacement* policy_ = nullptr;
   FaultLog log_;
   std::uint32_t used_groups_ = 0;  // at once at most, so far
+  std::uint32_t free_ranks_ = 0;  // of those, given back
   std::uint32_t first_free_plus_one_ = 0;
   std::uint64_t limit_ = 0;
 };

@@ -271,6 +271,8 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, PageNumb
                         os::Guard guard) {
   const std::size_t table_pages = table_.most_use(page, count);
   const bool awaited = touched != no_page;
+  constexpr std::size_t most_groups = 2;  // of a run
+  if ((!awaited || count > 1) && !table_.has_room(most_groups)) return 0;
   if (!awaited && !budget_.try_charge(count + table_pages)) return 0;
   if (awaited && !reserve(count + table_pages)) {
     budget_.charge(count + table_pages);

@@ -63,6 +63,7 @@ void Pager::expect_fresh(PageNumber first) {
 }
 
 void Pager::grant(Windows::Window window) {
+  if (!table_.has_room(window.pages() / huge_pages)) return;
   const std::size_t most_table = window.pages() / huge_pages * table_.most_use();
   const std::size_t charged = window.pages() + most_table;
   const bool modest = window.pages() <= modest_window(budget_.limit());

@@ -105,7 +105,10 @@ TEST(PageTable, AGroupThatIsGivenBackLeavesWhatThePolicyKeptToTheNext) {
   EXPECT_EQ(t.table.next_in_use(1024, 2048), 2048U);
   t.table.remove(600);
   t.table[600].state = State::fresh;
+  EXPECT_FALSE(t.table.has_room(PageTable::most_groups - 1));
   t.table.give_back(600);
+  EXPECT_TRUE(t.table.has_room(PageTable::most_groups - 1));
+  EXPECT_FALSE(t.table.has_room(PageTable::most_groups));
   EXPECT_EQ(t.table.next_in_use(512, 2048), 2048U);
   EXPECT_EQ(t.table.use(1500), 1U);
   t.table.push(1500);
