@@ -12,6 +12,8 @@ namespace nearfar::tier {
 /// table keeps of them stays for a while: programs that give memory back take it again.
 class EmptyGroups {
  public:
+  EmptyGroups() { groups_.fill(no_page); }
+
   /// Notes a group, by its first page; the one that has been noted longest, of more than `room`,
   /// which is to be looked at, or `no_page`.
   [[nodiscard]] PageNumber note(PageNumber group, std::size_t room) {
@@ -23,14 +25,8 @@ class EmptyGroups {
   }
 
  private:
-  std::array<PageNumber, 64> groups_ = none();
+  std::array<PageNumber, 64> groups_{};
   std::size_t next_ = 0;
-
-  [[nodiscard]] static std::array<PageNumber, 64> none() {
-    std::array<PageNumber, 64> groups;
-    groups.fill(no_page);
-    return groups;
-  }
 };
 
 }  // namespace nearfar::tier

@@ -54,7 +54,7 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
   if (tier == nullptr || length == 0) return plain();
   const bool only_there = (flags & MAP_FIXED_NOREPLACE) != 0;
-  const Place wish = (at + page_bytes - 1) / page_bytes * page_bytes;
+  const Place wish = (at + page_bytes - 1) / page_bytes * page_bytes;  // the kernel rounds, too
   if (only_there || (flags & MAP_FIXED) == 0) {
     if (!manageable(protection, flags)) return plain();
     if (aligned(at) && tier->space.holds(at, length)) {

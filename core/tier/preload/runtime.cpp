@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "policy/replacement/registry.h"
+#include "tier/extents.h"
 #include "tier/lock.h"
 #include "tier/orders.h"
 #include "tier/preload/sigbus.h"
@@ -30,6 +31,7 @@ struct Room {
   Page* entries = nullptr;
   PageTable::Groups groups{};
   std::byte* records = nullptr;  ///< the policy's
+  Extents free;  ///< of the addresses: none yet
 
   [[nodiscard]] std::size_t pages() const { return length / page_bytes; }
 };
@@ -61,6 +63,7 @@ os::Place lay_out(Room& room, os::Place at, std::size_t length, std::size_t reco
   room.groups.of_rank = arrays.add<std::uint32_t>(ranks);
   room.groups.in_block = arrays.add<std::uint32_t>(PageTable::blocks(room.pages()));
   room.records = arrays.add<std::byte>(ranks * PageTable::group * record_bytes);
+  room.free = Extents(arrays.add<Extents::Extent>(most_free_ranges), most_free_ranges);
   return arrays.end();
 }
 
@@ -161,10 +164,7 @@ Runtime* start() {
   std::construct_at(&pager.value, region, table, control, slots, file);
   std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
                     first ? launch.control : -1);
-  const os::Place free = os::reserve(most_free_ranges * sizeof(Extents::Extent));
-  if (free == 0) os::fail("no address space to keep a list of free addresses");
-  std::construct_at(&space.value, room.base, room.length,
-                    Extents(os::pointer<Extents::Extent>(free), most_free_ranges), service.value);
+  std::construct_at(&space.value, room.base, room.length, room.free, service.value);
   if (launch.sigbus != 0) serve_faults_by_signal(service.value);
   pager.value.start(os::number_in_proc(), TreeBell(launch.bell),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
