@@ -1,10 +1,11 @@
 """Programs on two tiers beside kernel swap, plain memory and an older design, in one run.
 
 Every line is a pattern under a condition. In each of five rounds every contender runs it once, one
-after another, so that what else the machine does falls on all alike; the median of each is shown
-with its spread. Then ratios, with what they ought to be. Wall time is per operation of all threads
-together. The CPU time is the process's own, its pager's thread included; of kernel swap it lacks
-what the kernel's own threads do for it, which a loop device needs.
+after another, so that what else the machine does falls on all alike, and where several threads
+fault, with two and with four; the median of each is shown with its spread. Then ratios, with what
+they ought to be. Wall time is per operation of all threads together. The CPU time is the process's
+own, its pager's thread included; of kernel swap it lacks what the kernel's own threads do for it,
+which a loop device needs.
 
 Swap needs root, and a kernel with zram and loop devices; what is missing is said and left out.
 """
@@ -236,22 +237,37 @@ def spread(values: Sequence[float]) -> str:
     return f"{statistics.median(values):9.3f} ({min(values):.3f}..{max(values):.3f})"
 
 
-def measure(bench: Bench, case: Case, rounds: int) -> dict[str, list[Took]]:
-    """Every contender's figures; one that this machine cannot do is said and left out."""
-    took: dict[str, list[Took]] = {name: [] for name in case.contenders}
+def together(chosen: Sequence[Case]) -> list[list[Case]]:
+    """Cases that are compared with each other, by how many threads fault, in a list each."""
+    groups: dict[Case, list[Case]] = {}
+    for case in chosen:
+        groups.setdefault(replace(case, threads=min(case.threads, 2)), []).append(case)
+    return list(groups.values())
+
+
+def measure(bench: Bench, cases: Sequence[Case], rounds: int) -> dict[Case, dict[str, list[Took]]]:
+    """Every contender's figures, each round one in every case, of which all have the same
+    contenders; one that this machine cannot do is said and left out."""
+    results = {case: {name: list[Took]() for name in case.contenders} for case in cases}
     for _ in range(rounds):
-        for name in list(took):
-            try:
-                took[name].append(bench.run(case, name))
-            except (machine.KilledError, machine.MissingError) as failed:
-                if machine.was_interrupted(failed):
-                    raise KeyboardInterrupt from failed
-                if isinstance(failed, machine.KilledError):
-                    print(f"{case.name}: {name} has a run less: {failed}", file=sys.stderr)
-                else:
-                    print(f"{case.name}: {name} is left out: {failed}", file=sys.stderr)
-                    del took[name]
-    return {name: figures for name, figures in took.items() if figures}
+        for name in cases[0].contenders:
+            for case, took in results.items():
+                if name not in took:
+                    continue
+                try:
+                    took[name].append(bench.run(case, name))
+                except (machine.KilledError, machine.MissingError) as failed:
+                    if machine.was_interrupted(failed):
+                        raise KeyboardInterrupt from failed
+                    if isinstance(failed, machine.KilledError):
+                        print(f"{case.name}: {name} has a run less: {failed}", file=sys.stderr)
+                    else:
+                        print(f"{case.name}: {name} is left out: {failed}", file=sys.stderr)
+                        del took[name]
+    return {
+        case: {name: figures for name, figures in took.items() if figures}
+        for case, took in results.items()
+    }
 
 
 def show(case: Case, took: dict[str, list[Took]]) -> None:
@@ -339,10 +355,12 @@ def main() -> int:
         print(f"{processor()}; to another thread on the same CPU and back: "
               f"{switches(program):.2f} us")  # fmt: skip
         print(f"{'case':48} {'':18} {'wall':32} {'CPU':32}")
-        results = {}
-        for case in chosen:
-            results[case] = measure(bench, case, wanted.rounds)
-            show(case, results[case])
+        results: dict[Case, dict[str, list[Took]]] = {}
+        for group in together(chosen):
+            found = measure(bench, group, wanted.rounds)
+            for case, took in found.items():
+                show(case, took)
+            results |= found
         judge(results)
     return 0
 

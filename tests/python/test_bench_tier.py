@@ -165,4 +165,26 @@ def test_what_cannot_be_taken_down_after_an_interruption_does_not_undo_it() -> N
 
     bench = unittest.mock.Mock(run=interrupted)
     with pytest.raises(KeyboardInterrupt):
-        tier.measure(bench, tier.cases(quick=True)[0], 1)
+        tier.measure(bench, tier.cases(quick=True)[:1], 1)
+
+
+def test_cases_that_are_compared_with_each_other_run_by_turns() -> None:
+    threads = [case for case in tier.cases(quick=True) if case.threads > 1]
+    (group,) = tier.together(threads)
+    ran: list[tuple[int, str]] = []
+
+    def run(case: tier.Case, contender: str) -> tier.Took:
+        ran.append((case.threads, contender))
+        return tier.Took(wall=len(ran), cpu=1)
+
+    took = tier.measure(unittest.mock.Mock(run=run), group, 2)
+    each_round = [(count, name) for name in group[0].contenders for count in (2, 4)]
+    assert ran == 2 * each_round
+    assert [figures["nearfar"][0].wall for figures in took.values()] == [1, 2]
+
+
+def test_every_case_is_in_one_group() -> None:
+    cases = tier.cases(quick=False)
+    groups = tier.together(cases)
+    assert sorted(id(case) for group in groups for case in group) == sorted(map(id, cases))
+    assert all(len({case.contenders for case in group}) == 1 for group in groups)
