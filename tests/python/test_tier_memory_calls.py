@@ -50,6 +50,12 @@ def test_core_dumps_hold_what_the_program_has_mapped(answered: Answered) -> None
     answered("dumped")
 
 
+def test_what_is_kept_of_pages_takes_no_huge_pages_where_all_may_have_them(
+    answered: Answered,
+) -> None:
+    answered("small_pages")
+
+
 def test_many_handlers_of_fork_run_in_order_and_children_find_memory(
     answered: Answered, tmp_path: Path
 ) -> None:

@@ -58,11 +58,14 @@ inline long protect(Place at, std::size_t length, int protection) noexcept {
   return call(__NR_mprotect, word(at), word(length), protection);
 }
 
-/// Fresh private memory that no allocator knows; 0 if there is none.
+/// Fresh private memory that no allocator knows; 0 if there is none. A touch takes a page of it and
+/// no more, whatever the system does for others.
 [[nodiscard]] inline Place reserve(std::size_t length,
                                    int protection = PROT_READ | PROT_WRITE) noexcept {
   const long at = map(0, length, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-  return at < 0 ? 0 : static_cast<Place>(at);
+  if (at < 0) return 0;
+  advise(static_cast<Place>(at), length, MADV_NOHUGEPAGE);
+  return static_cast<Place>(at);
 }
 
 /// Waits while `at` is `value`; may return early.

@@ -91,7 +91,6 @@ Room reserve_room(std::size_t record_bytes) {
       continue;
     }
     room.base = (lay_out(room, at, length - gib, record_bytes) + gib - 1) / gib * gib;
-    os::advise(room.base, room.length, MADV_NOHUGEPAGE);
     os::advise(at, kept + length, MADV_DONTDUMP);
     join_parts(room.base, room.length);
     return room;
