@@ -125,6 +125,11 @@ stress: install $(STAMPS)/test ## 30 minutes of everything at once on two tiers,
 	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest --timeout 3600 \
 	  tests/python/test_tier_stress.py tests/python/test_tier_hazards.py tests/python/test_tier_programs.py
 
+.PHONY: kernels
+kernels: install $(STAMPS)/test ## what may go wrong on two tiers, on four processors under older and newer kernels
+	@scripts/need machine busybox xz
+	@scripts/kernels
+
 .PHONY: lint
 lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
 	@scripts/need gtest

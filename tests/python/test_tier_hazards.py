@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.tier.machine import headers
-from tiered import MIB, PROGRAMS, WAYS, Tiered, compiled, needs_root, needs_tier, run_tiered
+from tiered import MIB, PROGRAMS, WAYS, Tiered, compiled, need, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
 Hazard = Callable[..., Tiered]
@@ -33,6 +33,7 @@ not_copied = pytest.mark.parametrize(
 @pytest.fixture(params=LEAVING)
 def way(request: pytest.FixtureRequest) -> str:
     """One of WAYS."""
+    need(request.param)
     return str(request.param)
 
 
@@ -135,6 +136,8 @@ def test_nothing_is_lost_where_faults_are_served_on_each_processor(
     tmp_path: Path, words: str
 ) -> None:
     name, *case = words.split()
+    if name.startswith("past_"):
+        need("moved")
     program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
     near = 64 if name == "windows" else 2
     ran = run_tiered(

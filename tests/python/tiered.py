@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from nearfar.results.faults import DEFAULT_POLICY
-from nearfar.tier.machine import obstacle
+from nearfar.tier.control import COPY, MOVE
+from nearfar.tier.machine import evictions, obstacle
 
+# Times as long as on a machine whose processors are not interpreted.
+SLOWER = int(os.environ.get("NEARFAR_SLOWER", "1"))
 _OBSTACLE = obstacle()
 _MISSING = str(_OBSTACLE) if _OBSTACLE else "" if shutil.which("gcc") else "no gcc"
 needs_tier = pytest.mark.skipif(_MISSING != "", reason=_MISSING)
@@ -34,6 +37,14 @@ WAYS = {
     "compressed in a file": ("--compress", "lz4"),
     "in memory": ("--far", "anonymous"),
 }
+
+
+def need(way: str) -> None:
+    """Skip where pages cannot leave in this way."""
+    eviction = COPY if way == "copied" else MOVE
+    if eviction not in evictions():
+        pytest.skip(f"this kernel cannot {eviction} pages")
+
 
 # A Python program whose forked children and it itself change what they share, and print a digest.
 FORKS = """
@@ -99,7 +110,8 @@ def run_tiered(
     result.unlink(missing_ok=True)
     process = subprocess.run(
         command(near, far, *words, result=result, policy=policy, options=options),
-        **{"capture_output": True, "text": True, "check": False, "timeout": 120} | settings,
+        **{"capture_output": True, "text": True, "check": False, "timeout": 120 * SLOWER}
+        | settings,
     )
     assert not far.exists()
     return Tiered(process, result)
@@ -107,9 +119,8 @@ def run_tiered(
 
 def native(*words: str | Path, **settings: Any) -> str:
     """What a program prints by itself."""
-    return subprocess.run(
-        words, **{"capture_output": True, "text": True, "check": True, "timeout": 100} | settings
-    ).stdout
+    usual = {"capture_output": True, "text": True, "check": True, "timeout": 100 * SLOWER}
+    return subprocess.run(words, **usual | settings).stdout
 
 
 def compiled(source: Path, program: Path, *options: str) -> Path:
