@@ -121,7 +121,7 @@ void Pager::close_window(std::size_t i) {
     may_be_empty({window.begin, window.end});
     return;
   }
-  in_vain_ = huge == 0 ? in_vain_ + 1 : 0;
+  in_vain_ = huge == 0 && page_map_.tells_huge() ? in_vain_ + 1 : 0;
   if (in_vain_ == most_in_vain) huge_ = false;
 }
 

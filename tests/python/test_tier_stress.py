@@ -48,7 +48,7 @@ def test_nothing_is_lost_while_everything_is_done_to_memory(
     tmp_path: Path, stress: Path, near: str, threads: int, pages: int, blocks: str, way: str
 ) -> None:
     need(way)
-    seconds = SECONDS // len(CASES)
+    seconds = SLOWER * SECONDS // len(CASES)
     words = [stress, SEED, f"{seconds}s", str(threads), str(pages)]
     # What a device writes may be lost where pages are copied, as documented.
     words += ["unpinned"] if way == "copied" else []

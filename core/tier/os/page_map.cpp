@@ -35,15 +35,53 @@ constexpr std::uint64_t is_huge = 1U << 6U;
 
 constexpr std::size_t at_once = 64;
 
-std::size_t find_by_mincore(Place& from, Place end, std::span<PageMap::Run> runs) noexcept {
+/// What the kernel has to say of memory, and how far it has looked; how many. -errno on failure.
+long scan(int descriptor, Place from, Place end, std::span<Region> regions,
+          Place& walked_to) noexcept {
+  ScanRequest request{};
+  request.size = sizeof request;
+  request.begin = from;
+  request.end = end;
+  request.regions = place(regions.data());
+  request.most_regions = regions.size();
+  request.any_of = is_present | is_swapped;
+  request.told = is_huge | is_zeros;
+  const long found =
+      call(__NR_ioctl, descriptor, static_cast<long>(PageMap::request()), word(&request));
+  walked_to = request.walked_to;
+  return found;
+}
+
+/// Before Linux 6.7, or where the page map could not be opened: which of so many pages from
+/// `at` on are there.
+void look_at(int map, Place at, std::span<bool> there) noexcept {
+  constexpr std::uint64_t present_or_swapped = 3ULL << 62U;
+  std::uint64_t entries[at_once];
+  const std::size_t bytes = there.size() * sizeof entries[0];
+  const std::size_t from = at / page_bytes * sizeof entries[0];
+  if (map >= 0 &&
+      call(__NR_pread64, map, word(entries), word(bytes), word(from)) == static_cast<long>(bytes)) {
+    for (std::size_t i = 0; i < there.size(); ++i)
+      there[i] = (entries[i] & present_or_swapped) != 0;
+    return;
+  }
+  unsigned char resident[at_once] = {};
+  call(__NR_mincore, word(at), word(there.size() * page_bytes), word(resident));
+  for (std::size_t i = 0; i < there.size(); ++i) there[i] = (resident[i] & 1U) != 0;
+}
+
+}  // namespace
+
+std::size_t find_page_by_page(int map, Place& from, Place end,
+                              std::span<PageMap::Run> runs) noexcept {
   std::size_t count = 0;
   while (from < end && count < runs.size()) {
-    unsigned char resident[at_once] = {};
+    bool there[at_once];
     const std::size_t pages = std::min(at_once, (end - from) / page_bytes);
-    call(__NR_mincore, word(from), word(pages * page_bytes), word(resident));
+    look_at(map, from, {there, pages});
     std::size_t i = 0;
     for (; i < pages && count < runs.size(); ++i) {
-      if ((resident[i] & 1U) == 0) continue;
+      if (!there[i]) continue;
       const Place at = from + i * page_bytes;
       if (count > 0 && runs[count - 1].end == at) {
         runs[count - 1].end += page_bytes;
@@ -56,18 +94,21 @@ std::size_t find_by_mincore(Place& from, Place end, std::span<PageMap::Run> runs
   return count;
 }
 
-}  // namespace
-
 std::uint32_t PageMap::request() noexcept { return _IOWR('f', 16, ScanRequest); }
 
 void PageMap::open() noexcept {
   const long file = call(__NR_openat, AT_FDCWD, word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
   descriptor_ = file < 0 ? -1 : hide(static_cast<int>(file));
+  Region own{};
+  Place walked_to = place(&own) / page_bytes * page_bytes;
+  tells_huge_ = descriptor_ >= 0 &&
+                scan(descriptor_, walked_to, walked_to + page_bytes, {&own, 1}, walked_to) == 1;
 }
 
 void PageMap::close() noexcept {
   if (descriptor_ >= 0) call(__NR_close, descriptor_);
   descriptor_ = -1;
+  tells_huge_ = false;
 }
 
 bool PageMap::present(Place at) const noexcept {
@@ -77,24 +118,16 @@ bool PageMap::present(Place at) const noexcept {
 
 std::size_t PageMap::find(Place& from, Place end, std::span<Run> runs) const noexcept {
   Region regions[at_once];
-  ScanRequest request{};
-  request.size = sizeof request;
-  request.begin = from;
-  request.end = end;
-  request.regions = place(regions);
-  request.most_regions = std::min(at_once, runs.size());
-  request.any_of = is_present | is_swapped;
-  request.told = is_huge | is_zeros;
-  const long found = descriptor_ < 0 ? -EBADF
-                                     : call(__NR_ioctl, descriptor_,
-                                            static_cast<long>(PageMap::request()), word(&request));
-  if (found < 0) return find_by_mincore(from, end, runs);
+  Place walked_to = from;
+  const std::size_t most = std::min(at_once, runs.size());
+  const long found = tells_huge_ ? scan(descriptor_, from, end, {regions, most}, walked_to) : -1;
+  if (found < 0) return find_page_by_page(descriptor_, from, end, runs);
   for (long i = 0; i < found; ++i) {
     const bool huge = (regions[i].categories & (is_huge | is_zeros)) == is_huge;
     runs[static_cast<std::size_t>(i)] = {
         .begin = regions[i].begin, .end = regions[i].end, .huge = huge};
   }
-  from = request.walked_to;
+  from = walked_to;
   return static_cast<std::size_t>(found);
 }
 

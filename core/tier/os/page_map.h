@@ -7,14 +7,15 @@
 namespace nearfar::tier::os {
 
 /// Tells which pages of this process are there. A process that has changed its user may not open
-/// its own page map; mincore knows all but what the kernel has swapped out.
+/// its own page map; mincore knows all but what the kernel has swapped out. Before Linux 6.7 the
+/// map has a word for each page, which is read.
 class PageMap {
  public:
   /// Pages side by side that are there.
   struct Run {
     Place begin;
     Place end;
-    bool huge;  ///< mapped as whole huge pages
+    bool huge;  ///< mapped as whole huge pages, as far as it is told
   };
 
   /// What an open one is asked for: the number of ioctl.
@@ -27,6 +28,8 @@ class PageMap {
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
   [[nodiscard]] bool present(Place at) const noexcept;
+  /// Whether runs say that they are huge.
+  [[nodiscard]] bool tells_huge() const noexcept { return tells_huge_; }
 
   /// Finds what is there from `from` on, as much as `runs` has room for; how many. `from` is then
   /// where to go on, or `end`.
@@ -34,6 +37,12 @@ class PageMap {
 
  private:
   int descriptor_ = -1;
+  bool tells_huge_ = false;
 };
+
+/// What `PageMap::find` does before Linux 6.7, by the words of a map; by mincore if there is none
+/// (below 0). No run says that it is huge.
+[[nodiscard]] std::size_t find_page_by_page(int map, Place& from, Place end,
+                                            std::span<PageMap::Run> runs) noexcept;
 
 }  // namespace nearfar::tier::os
