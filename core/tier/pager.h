@@ -414,7 +414,6 @@ class Pager {
   Strays strays_;
   os::Waking waking_ = os::Waking::at_once;
   InFlight in_flight_;
-  bool again_ = false;  // something could not be done, as messages are to be read first
   os::PageMap page_map_;
   os::OwnMemory own_memory_;  // where pages leave by being copied
   int status_ = -1;  // what the kernel tells of this process
@@ -429,6 +428,7 @@ class Pager {
   std::atomic<bool> has_foreign_{false};
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   bool huge_ = false;  // the kernel has huge pages for those who ask
+  bool again_ = false;  // something could not be done, as messages are to be read first
   unsigned in_vain_ = 0;  // windows in a row that were filled, and not with huge pages
   std::uint64_t faults_ = 0;
   std::uint64_t next_sample_ = 0;  // when there were so many

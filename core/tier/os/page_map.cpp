@@ -56,7 +56,7 @@ long scan(int descriptor, Place from, Place end, std::span<Region> regions,
 /// `at` on are there.
 void look_at(int map, Place at, std::span<bool> there) noexcept {
   constexpr std::uint64_t present_or_swapped = 3ULL << 62U;
-  std::uint64_t entries[at_once];
+  std::uint64_t entries[at_once] = {};
   const std::size_t bytes = there.size() * sizeof entries[0];
   const std::size_t from = at / page_bytes * sizeof entries[0];
   if (map >= 0 &&
