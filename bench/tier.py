@@ -2,10 +2,10 @@
 
 Every line is a pattern under a condition. In each of five rounds every contender runs it once, one
 after another, so that what else the machine does falls on all alike, and where several threads
-fault, with two and with four; the median of each is shown with its spread. Then ratios, with what
-they ought to be. Wall time is per operation of all threads together. The CPU time is the process's
-own, its pager's thread included; of kernel swap it lacks what the kernel's own threads do for it,
-which a loop device needs.
+fault, with two and with four; the median of each is shown with its spread. Then the median of each
+round's ratios, with what they ought to be. Wall time is per operation of all threads together. The
+CPU time is the process's own, its pager's thread included; of kernel swap it lacks what the
+kernel's own threads do for it, which a loop device needs.
 
 Swap needs root, and a kernel with zram and loop devices; what is missing is said and left out.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import signal
 import statistics
@@ -72,9 +73,13 @@ class Took:
     cpu: float
 
 
+class Rounds(dict[int, Took]):
+    """What a contender took, by round; one in which the kernel killed it is missing."""
+
+
 @dataclass(frozen=True)
 class Target:
-    """A ratio of two medians and what it must be below."""
+    """A ratio of two contenders and what it must be below."""
 
     case: Case
     contender: str
@@ -245,17 +250,17 @@ def together(chosen: Sequence[Case]) -> list[list[Case]]:
     return list(groups.values())
 
 
-def measure(bench: Bench, cases: Sequence[Case], rounds: int) -> dict[Case, dict[str, list[Took]]]:
+def measure(bench: Bench, cases: Sequence[Case], rounds: int) -> dict[Case, dict[str, Rounds]]:
     """Every contender's figures, each round one in every case, of which all have the same
     contenders; one that this machine cannot do is said and left out."""
-    results = {case: {name: list[Took]() for name in case.contenders} for case in cases}
-    for _ in range(rounds):
+    results = {case: {name: Rounds() for name in case.contenders} for case in cases}
+    for turn in range(rounds):
         for name in cases[0].contenders:
             for case, took in results.items():
                 if name not in took:
                     continue
                 try:
-                    took[name].append(bench.run(case, name))
+                    took[name][turn] = bench.run(case, name)
                 except (machine.KilledError, machine.MissingError) as failed:
                     if machine.was_interrupted(failed):
                         raise KeyboardInterrupt from failed
@@ -270,21 +275,29 @@ def measure(bench: Bench, cases: Sequence[Case], rounds: int) -> dict[Case, dict
     }
 
 
-def show(case: Case, took: dict[str, list[Took]]) -> None:
+def show(case: Case, took: dict[str, Rounds]) -> None:
     for name, figures in took.items():
-        wall, cpu = spread([t.wall for t in figures]), spread([t.cpu for t in figures])
+        wall = spread([t.wall for t in figures.values()])
+        cpu = spread([t.cpu for t in figures.values()])
         print(f"{case.name:38} near {case.near:4.2f} {name:18} {wall:32} {cpu:32}", flush=True)
 
 
-def median(took: Sequence[Took], what: str) -> float:
-    return statistics.median(t.wall if what == "wall" else t.cpu for t in took)
+def ratio(took: Rounds, against: Rounds, what: str) -> float:
+    """The median of what it is in each round: a machine that others slow down for longer than that
+    slows down both. NaN if there is no round with both."""
+    both = sorted(took.keys() & against.keys())
+    found = [getattr(took[turn], what) / getattr(against[turn], what) for turn in both]
+    return statistics.median(found) if found else math.nan
 
 
-def print_ratio(name: str, ratio: float, below: float) -> None:
-    print(f"{name:70} {ratio:8.3f} {below:8.3f}{'' if ratio <= below else '  missed'}")
+def print_ratio(name: str, reached: float, below: float) -> None:
+    if math.isnan(reached):
+        print(f"{name:70} {'-':>8} {below:8.3f}  not measured")
+    else:
+        print(f"{name:70} {reached:8.3f} {below:8.3f}{'' if reached <= below else '  missed'}")
 
 
-def judge(results: dict[Case, dict[str, list[Took]]]) -> None:
+def judge(results: dict[Case, dict[str, Rounds]]) -> None:
     print(f"\n{'ratio':70} {'reached':>8} {'target':>8}")
     for target in targets(list(results)):
         took = results[target.case]
@@ -292,18 +305,15 @@ def judge(results: dict[Case, dict[str, list[Took]]]) -> None:
             f"{target.case.name}, near {target.case.near:.2f}: {target.what} of "
             f"{target.contender} / {target.against}"
         )
-        if target.contender not in took or target.against not in took:
-            print(f"{name:70} {'-':>8} {target.below:8.3f}  not measured")
-            continue
-        ratio = median(took[target.contender], target.what) / median(
-            took[target.against], target.what
+        reached = ratio(
+            took.get(target.contender, Rounds()), took.get(target.against, Rounds()), target.what
         )
-        print_ratio(name, ratio, target.below)
+        print_ratio(name, reached, target.below)
     crowd = {c.threads: took for c, took in results.items() if c.pattern == "random"}
     for ours in OURS:
         if all(ours in crowd.get(threads, ()) for threads in (2, 4)):
-            ratio = median(crowd[4][ours], "wall") / median(crowd[2][ours], "wall")
-            print_ratio(f"random: wall of {ours} with 4 threads / with 2", ratio, 1.0)
+            reached = ratio(crowd[4][ours], crowd[2][ours], "wall")
+            print_ratio(f"random: wall of {ours} with 4 threads / with 2", reached, 1.0)
 
 
 def processor() -> str:
@@ -355,7 +365,7 @@ def main() -> int:
         print(f"{processor()}; to another thread on the same CPU and back: "
               f"{switches(program):.2f} us")  # fmt: skip
         print(f"{'case':48} {'':18} {'wall':32} {'CPU':32}")
-        results: dict[Case, dict[str, list[Took]]] = {}
+        results: dict[Case, dict[str, Rounds]] = {}
         for group in together(chosen):
             found = measure(bench, group, wanted.rounds)
             for case, took in found.items():

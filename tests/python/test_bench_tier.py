@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -87,7 +88,8 @@ def test_an_interruption_takes_down_what_was_set_up() -> None:
 
 def test_a_ratio_that_cannot_be_had_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     case = next(case for case in tier.cases(quick=True) if case.pattern == "scan")
-    tier.judge({case: {"nearfar": [tier.Took(1, 1)], "loop": [tier.Took(2, 2)]}})
+    took = {"nearfar": tier.Rounds({0: tier.Took(1, 1)}), "loop": tier.Rounds({0: tier.Took(2, 2)})}
+    tier.judge({case: took})
     lines = capsys.readouterr().out.splitlines()
     assert any("nearfar / zram" in line and "not measured" in line for line in lines)
     assert any("nearfar / loop" in line and "0.500" in line for line in lines)
@@ -188,3 +190,11 @@ def test_every_case_is_in_one_group() -> None:
     groups = tier.together(cases)
     assert sorted(id(case) for group in groups for case in group) == sorted(map(id, cases))
     assert all(len({case.contenders for case in group}) == 1 for group in groups)
+
+
+def test_a_ratio_is_the_median_of_those_of_the_rounds() -> None:
+    """As if the machine were slow in the last two, and the other was killed in the second."""
+    ours = tier.Rounds({i: tier.Took(wall, 1) for i, wall in enumerate((1.0, 9.0, 2.0, 4.0))})
+    other = tier.Rounds({i: tier.Took(wall, 1) for i, wall in ((0, 2.0), (2, 2.5), (3, 5.0))})
+    assert tier.ratio(ours, other, "wall") == pytest.approx(0.8)
+    assert math.isnan(tier.ratio(ours, tier.Rounds(), "wall"))
