@@ -387,7 +387,10 @@ int main(int count, char **arguments) {
   const size_t pages = strtoull(arguments[4], NULL, 10);
   must(threads >= 1 && threads <= THREADS, "threads");
   start_signals();
-  /* Less than 2 MiB: where the system gives huge pages to all, a stack takes no more than it uses. */
+  /* Where the system gives huge pages to all, what is not managed is to take no more than it uses. */
+  const uintptr_t first = ((uintptr_t)workers + PAGE - 1) / PAGE * PAGE;
+  const size_t own = (uintptr_t)(workers + THREADS) - first;
+  must(madvise((void *)first, own / PAGE * PAGE, MADV_NOHUGEPAGE) == 0, "madvise");
   pthread_attr_t small;
   must(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 512 << 10) == 0, "stack");
   for (size_t i = 0; i < threads; ++i) {
