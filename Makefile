@@ -127,7 +127,6 @@ stress: install $(STAMPS)/test ## 30 minutes of everything at once on two tiers,
 
 .PHONY: kernels
 kernels: install $(STAMPS)/test ## what may go wrong on two tiers, on four processors under older and newer kernels
-	@scripts/need machine busybox xz
 	@scripts/kernels
 
 .PHONY: lint
