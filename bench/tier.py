@@ -192,6 +192,7 @@ def cases(quick: bool) -> list[Case]:
         Case("scan-down", FREE, 1, seconds),
         Case("touch", FREE, 1, seconds),
         Case("skew", FREE, 1, seconds, contenders=(*OURS, "zram", "loop")),
+        Case("forks", FREE, 1, seconds, contenders=("nearfar", "zram", "dram")),
         Case("text-random", FREE, 1, seconds, contenders=TEXT),
         Case("text-scan", FREE, 1, seconds, contenders=TEXT),
         Case("text-skew", FREE, 1, seconds, contenders=TEXT),
@@ -233,7 +234,7 @@ def targets(all_cases: Sequence[Case]) -> list[Target]:
                 Target(case, ours, swap, 1.0)
                 for ours in OURS
                 for swap in ("zram", "loop")
-                if ours in case.contenders
+                if {ours, swap} <= set(case.contenders)
             )
     return found
 

@@ -15,7 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { page = 4096, words_a_page = page / 8 };
 
@@ -111,12 +113,30 @@ static void skew(struct work* work) {
   }
 }
 
+/// Children that write a page and end; an operation is one of them, from its fork until it is
+/// reaped.
+static void fork_children(struct work* work) {
+  while (now() < work->until) {
+    const pid_t child = fork();
+    if (child == 0) {
+      work->memory[0] = work->operations;
+      _exit(0);
+    }
+    if (child < 0 || waitpid(child, NULL, 0) != child) {
+      perror("tier_programs: no child");
+      exit(1);
+    }
+    ++work->operations;
+  }
+}
+
 static void* run(void* argument) {
   struct work* work = argument;
   if (strcmp(work->pattern, "touch") == 0) touch(work);
   if (strcmp(work->pattern, "random") == 0) read_randomly(work);
   if (strncmp(work->pattern, "scan", 4) == 0) scan(work);
   if (strcmp(work->pattern, "skew") == 0) skew(work);
+  if (strcmp(work->pattern, "forks") == 0) fork_children(work);
   return NULL;
 }
 

@@ -148,8 +148,14 @@ class PageTable {
   /// The first page from `page` on, before `end`, whose group is in use; `end` if there is none.
   [[nodiscard]] PageNumber next_in_use(PageNumber page, PageNumber end) const {
     std::size_t i = page / group;
-    while (i * group < end && groups_.rank_plus_one[i] == 0)
-      i = groups_.in_block[i / block] == 0 ? (i / block + 1) * block : i + 1;
+    // Ranks are not read where no group is in use: what was never read costs no memory.
+    for (; i * group < end; ++i) {
+      if (groups_.in_block[i / block] == 0) {
+        i = i / block * block + block - 1;
+      } else if (groups_.rank_plus_one[i] != 0) {
+        break;
+      }
+    }
     if (i * group >= end) return end;
     return i == page / group ? page : static_cast<PageNumber>(i * group);
   }

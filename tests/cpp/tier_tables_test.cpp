@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -146,6 +147,29 @@ TEST(PageTable, PassesOverGroupsThatAreNotInUse) {
       found.insert(page);
     ASSERT_EQ(found, model);
   }
+}
+
+/// What is read of a large arena has to be copied at every fork: nothing where no group is in use.
+TEST(PageTable, ReadsNoRanksWhereNoGroupIsInUse) {
+  constexpr std::size_t blocks = 6;
+  constexpr std::size_t bytes = blocks * PageTable::block * sizeof(std::uint32_t);
+  constexpr auto end = static_cast<PageNumber>(blocks * PageTable::block * PageTable::group);
+  auto* const ranks = os::pointer<std::uint32_t>(os::reserve(bytes));
+  ASSERT_NE(ranks, nullptr);
+  ASSERT_EQ(bytes, blocks * os::page_bytes);
+  std::vector<std::uint32_t> of_rank(blocks * PageTable::block), in_block(blocks);
+  const auto pages = std::make_unique_for_overwrite<Page[]>(end);
+  policy::OwnedReplacement policy("fifo", 100);
+  policy.reserve(static_cast<policy::PageIndex>(PageTable::group));
+  PageTable table(pages.get(), {ranks, of_rank.data(), in_block.data()}, end, *policy, 100);
+  constexpr auto used = static_cast<PageNumber>((3 * PageTable::block + 5) * PageTable::group);
+  table.use(used);
+  EXPECT_EQ(table.next_in_use(0, end), used);
+  EXPECT_EQ(table.next_in_use(used + PageTable::group, end), end);
+  std::array<unsigned char, blocks> there{};
+  ASSERT_EQ(mincore(ranks, bytes, there.data()), 0);
+  EXPECT_EQ(there, (std::array<unsigned char, blocks>{0, 0, 0, 1, 0, 0}));
+  os::unmap(os::place(ranks), bytes);
 }
 
 TEST(EmptyGroups, TheOldestOfManyIsToBeLookedAt) {
