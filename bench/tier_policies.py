@@ -269,7 +269,7 @@ def measure(
     for seed in seeds:
         rng, trace = drawn(name, pages, share, seed)
         visited = np.concatenate([phase.visits for phase in trace])
-        words = visited.astype(np.uint32) * 2 + (rng.random(len(visited)) < WRITES)
+        words = visited.astype(np.uint32) * 4 + (rng.random(len(visited)) < WRITES)
         visits = _core.PageVisits()
         visits.add(words.astype(np.uint32).tobytes())
         informed = informed_misses(trace, near)

@@ -40,18 +40,22 @@ class BoundVisits {
     add_all();
   }
   /// Visits that come from no trace: 32-bit words of this machine's order, a page's number times
-  /// two, plus one if it is written.
+  /// four, plus one if it is written, or two if it is released.
   void add(const nb::bytes& words) {
     std::uint32_t word = 0;
     for (std::size_t at = 0; at + sizeof word <= words.size(); at += sizeof word) {
       std::memcpy(&word, words.c_str() + at, sizeof word);
-      visits_.access(word >> 1, (word & 1) != 0);
+      if ((word & 2U) != 0) {
+        visits_.release(word >> 2U);
+      } else {
+        visits_.access(word >> 2U, (word & 1U) != 0);
+      }
     }
   }
 
   [[nodiscard]] std::string format() const { return std::string(reader_->format_name()); }
   [[nodiscard]] std::uint64_t accesses() const { return visits_.accesses(); }
-  [[nodiscard]] std::size_t visits() const { return visits_.all().size(); }
+  [[nodiscard]] std::uint64_t visits() const { return visits_.visits(); }
   [[nodiscard]] policy::PageIndex pages() const { return visits_.pages(); }
   [[nodiscard]] std::uint64_t belady(policy::PageIndex near) const {
     return policy::belady_misses(visits_, near);
@@ -62,9 +66,8 @@ class BoundVisits {
 
   [[nodiscard]] nb::dict replay(const std::string& policy, policy::PageIndex near,
                                 policy::PageIndex limbo, bool scans) const {
-    const policy::Paging::Counts counts =
-        policy::replay(visits_, {.policy = policy, .near = near, .limbo = limbo, .scans = scans});
-    raise_signals();
+    const policy::Paging::Counts counts = policy::replay(
+        visits_, {.policy = policy, .near = near, .limbo = limbo, .scans = scans}, raise_signals);
     nb::dict dict;
     dict["misses"] = counts.misses();
     dict["faults"] = counts.faults();

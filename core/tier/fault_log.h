@@ -13,7 +13,7 @@ namespace nearfar::tier {
 
 /// A record of what a policy was told and what it answered, for `tier replay` and for tests of
 /// policies. The launcher makes the file, which all processes of a tree map and append to
-/// (python/nearfar/tier/faults.py reads it): a head of four words, then a word an event.
+/// (python/nearfar/results/faults.py reads it): a head of four words, then a word an event.
 class FaultLog {
  public:
   enum class Event : std::uint8_t {

@@ -205,7 +205,8 @@ void Placement::settle(std::uint64_t now) {
   std::uint64_t lost = 0;  // by one part in each way, but for those left out
   for (const Served& took : took_) lost += took.lost(least, by_run);
   lost = 2 * lost * (left_out + compared) / compared;
-  confidence_ = found == where_ ? std::min(2 * confidence_, most_confidence) : 1;
+  const bool first = next_trial_ == 0;  // nothing has found `where_` before
+  confidence_ = found == where_ && !first ? std::min(2 * confidence_, most_confidence) : 1;
   if (confidence_ > 1) unconfirmed_ns_ = soonest_if_unconfirmed_ns;
   where_ = found;
   expected_ns_ = best.pages == 0 ? 0 : best.page_ns();

@@ -528,8 +528,8 @@ class PageVisits:
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def add(self, words: bytes) -> None:
-        """Visits that come from no trace: native 32-bit words, page number times two, plus one
-        for a write.
+        """Visits that come from no trace: native 32-bit words, page number times four, plus
+        one for a write, or two for a release.
         """
 
     def format(self) -> str: ...

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <deque>
 #include <list>
@@ -212,7 +213,7 @@ class PlainS3Fifo final : public PlainPolicy {
   PlainGhosts ghosts_;
 };
 
-/// Goes through all pages for the one that the fewest latest scans have seen used.
+/// Goes through all pages for the one that no scan has seen used for longest.
 class PlainLruApprox final : public PlainPolicy {
  public:
   void fault(PageIndex page) override { pages_.push_back({page, 0x80}); }
@@ -257,6 +258,77 @@ class PlainLruApprox final : public PlainPolicy {
   std::vector<Aged> pages_;
 };
 
+/// Levels of use with the time at which each page's place there ends. Time is unbounded, and
+/// counted in steps of a sixteenth of a turnover, as the description has it.
+class PlainRaminate final : public PlainPolicy {
+ public:
+  explicit PlainRaminate(PageIndex capacity)
+      : step_(std::max(1U, capacity / 16)), lifetime_(std::max(1U, capacity / step_)) {}
+  void fault(PageIndex page) override {
+    ++faults_;
+    for (std::size_t level = 1; level < levels_.size(); ++level) {
+      if (levels_[level].empty()) continue;
+      const PageIndex oldest = levels_[level].front();
+      if (now() < known_[oldest].ends) continue;
+      known_[oldest].ends = now() + lifetime_;
+      levels_[level].pop_front();
+      levels_[level - 1].push_back(oldest);
+    }
+    const std::uint64_t lifetimes_away = (now() - known_[page].left) / lifetime_;
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(lifetimes_away, 8); ++i)
+      known_[page].uses /= 2;
+    second_chance(page);
+  }
+  void second_chance(PageIndex page) override {
+    Known& known = known_[page];
+    known.uses = std::min(255U, known.uses + 1);
+    known.ends = now() + lifetime_;
+    levels_[std::bit_width(known.uses)].push_back(page);
+  }
+  void scanned(const Scanned& found) override {
+    if (!found.accessed) return;
+    take(found.page);
+    second_chance(found.page);
+  }
+  void released(PageIndex page) override {
+    take(page);
+    known_.erase(page);
+  }
+  void moved(PageIndex from, PageIndex to) override {
+    for (auto& level : levels_) std::replace(level.begin(), level.end(), from, to);
+    known_[to] = known_[from];
+    known_.erase(from);
+  }
+  void readmitted(PageIndex page) override { second_chance(page); }
+  PageIndex evict() override {
+    for (auto& level : levels_) {
+      if (level.empty()) continue;
+      const PageIndex page = level.front();
+      level.pop_front();
+      known_[page].left = now();
+      return page;
+    }
+    return no_page;
+  }
+
+ private:
+  struct Known {
+    unsigned uses = 0;
+    std::uint64_t ends = 0;
+    std::uint64_t left = 0;
+  };
+  [[nodiscard]] std::uint64_t now() const { return faults_ / step_; }
+  void take(PageIndex page) {
+    for (auto& level : levels_) level.remove(page);
+  }
+
+  PageIndex step_;
+  PageIndex lifetime_;
+  std::uint64_t faults_ = 0;
+  std::array<std::list<PageIndex>, 9> levels_;  // victims, then those of 1, 2-3, 4-7, ... uses
+  std::map<PageIndex, Known> known_;
+};
+
 /// The reference of that policy, if it has one.
 inline std::unique_ptr<PlainPolicy> plain_policy(std::string_view name, PageIndex capacity) {
   if (name == "fifo") return std::make_unique<PlainFifo>();
@@ -264,6 +336,7 @@ inline std::unique_ptr<PlainPolicy> plain_policy(std::string_view name, PageInde
   if (name == "lru-approx") return std::make_unique<PlainLruApprox>();
   if (name == "2q") return std::make_unique<PlainTwoQ>(capacity);
   if (name == "s3-fifo") return std::make_unique<PlainS3Fifo>(capacity);
+  if (name == "raminate") return std::make_unique<PlainRaminate>(capacity);
   return nullptr;
 }
 

@@ -129,6 +129,16 @@ TEST(TierPlacement, WhatNoOtherTrialHasConfirmedIsDoubtedSoon) {
   EXPECT_LT(program.now() - changed, 50'000'000U);
 }
 
+TEST(TierPlacement, NorIsItConfirmedByWhereThePagerWasBeforeAnyTrial) {
+  // Other ways are so much slower that a trial which counts as confirmed comes late.
+  Program program({10'000, 60'000, 60'000});
+  program.faults(Placement::faults_before + trial);
+  ASSERT_EQ(program.where(), Where::anywhere);
+  const std::uint64_t settled = program.now();
+  while (program.where() == Where::anywhere) program.faults(1);
+  EXPECT_LT(program.now() - settled, 410'000'000U);
+}
+
 TEST(TierPlacement, WhatAnotherHasConfirmedIsNot) {
   Program program({60'000, 15'000, 20'000});
   while (program.now() < 3'000'000'000) program.faults(1);

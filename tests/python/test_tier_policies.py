@@ -122,9 +122,53 @@ def test_recorded_faults_are_a_trace_to_try_policies_on(tmp_path: Path) -> None:
     file = tmp_path / "fifo.faults"
     replay = nearfar.tier_replay(file, near=["2MiB"])
     assert replay.format == "faults"
-    assert replay.visits == len(list(read_faults(file).touches())) > replay.pages > 1000
+    events = [event for event, _ in read_faults(file).visits()]
+    assert replay.visits == len(events) - events.count(Event.RELEASED) > replay.pages > 1000
+    assert replay.ahead == events.count(Event.AHEAD) > 0
     assert [one.policy for one in replay.sizes[0].policies] == list(POLICIES)
     assert min(one.misses for one in replay.sizes[0].policies) > replay.pages
+
+
+# Memory that is mapped, written and unmapped again and again.
+ROUNDS = """
+import mmap, random
+rng = random.Random(3)
+for _ in range(6):
+    memory = mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for i in range(16384):
+        memory[rng.randrange(4096) * 4096] = 1
+    memory.close()
+"""
+
+
+@needs_tier
+def test_memory_that_was_unmapped_is_new_in_a_replay_as_it_was_live(tmp_path: Path) -> None:
+    _, counts = run(tmp_path, "fifo", 6, sys.executable, "-c", ROUNDS)
+    replay = nearfar.tier_replay(tmp_path / "fifo.faults", policies=["fifo"], near=["6MiB"])
+    replayed = replay.sizes[0].policies[0]
+    assert replayed.first_touches == pytest.approx(counts["first_touches"], rel=0.01)
+    assert replayed.copies_in == pytest.approx(counts["copies_in"], rel=0.15)
+
+
+def written(file: Path, events: list[tuple[Event, int, int]]) -> Path:
+    words = [event << 60 | page << 32 | process for event, page, process in events]
+    head = HEAD.pack(MAGIC, len(words), 4, 2)
+    file.write_bytes(head + b"".join(word.to_bytes(8, "little") for word in words))
+    return file
+
+
+def test_a_page_that_moved_is_the_same_and_one_that_was_released_is_new(tmp_path: Path) -> None:
+    events = [
+        (Event.FAULT, 1, 7), (Event.FAULT, 2, 7), (Event.MOVED_FROM, 1, 7), (Event.FAULT, 1, 8),
+        (Event.MOVED_TO, 5, 7), (Event.FAULT, 5, 7), (Event.FAULT, 1, 7), (Event.RELEASED, 2, 7),
+        (Event.RELEASED, 9, 7), (Event.FAULT, 2, 7),
+    ]  # fmt: skip
+    file = written(tmp_path / "moved", events)
+    pages = [(event, page) for event, page in read_faults(file).visits()]
+    assert [page for event, page in pages if event == Event.FAULT] == [0, 1, 2, 0, 3, 1]
+    assert (Event.RELEASED, 1) in pages
+    [policy] = nearfar.tier_replay(file, policies=["fifo"], near=["1MiB"]).sizes[0].policies
+    assert (policy.first_touches, policy.copies_in) == (5, 0)
 
 
 def test_touches_of_two_processes_are_of_different_pages(tmp_path: Path) -> None:
@@ -132,15 +176,13 @@ def test_touches_of_two_processes_are_of_different_pages(tmp_path: Path) -> None
         (Event.FAULT, 1, 7), (Event.AHEAD, 2, 7), (Event.FAULT, 1, 8), (Event.EVICTED, 1, 7),
         (Event.SECOND_CHANCE, 1, 7),
     ]  # fmt: skip
-    words = [event << 60 | page << 32 | process for event, page, process in touched]
-    file = tmp_path / "two"
-    head = HEAD.pack(MAGIC, len(words), 4, 2)
-    file.write_bytes(head + b"".join(word.to_bytes(8, "little") for word in words))
+    file = written(tmp_path / "two", touched)
     assert list(read_faults(file).events(7))[1] == (Event.AHEAD, 2)
     replay = nearfar.tier_replay(file, policies=["fifo"], near=["4KiB"])
-    assert (replay.pages, replay.visits) == (2, 3)
-    assert replay.sizes[0].policies[0].misses == 3
-    file.write_bytes(head + bytes(8))
+    # The second touch of process 7 is of a page that came before, and that of process 8 is not.
+    assert (replay.pages, replay.visits, replay.ahead) == (3, 4, 1)
+    assert replay.sizes[0].policies[0].misses == 4
+    file.write_bytes(file.read_bytes()[: HEAD.size + 8])
     with pytest.raises(InputError, match=r"two: found 40 bytes, expected 72 of 5 events"):
         nearfar.tier_replay(file)
 

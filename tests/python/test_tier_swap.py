@@ -129,7 +129,6 @@ def test_a_static_program_computes_the_same(
     assert ran.counts["faults"] > 1000
     assert ran.counts["page_ins_seen"] > 0
     assert ran.counts["first_touches_seen"] > 0
-    assert ran.counts["evictions"] <= ran.counts["evictions_asked"]
 
 
 def test_sort_in_a_quarter_of_its_memory_sorts(swapped: Run, tmp_path: Path) -> None:

@@ -1,10 +1,16 @@
 #include "policy/offline/paging.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.h"
 
 namespace nearfar::policy {
+namespace {
+
+constexpr std::size_t bits = 64;  // of a word
+
+}  // namespace
 
 Paging::Paging(const Options& options) : options_(options), policy_(options.policy, options.near) {
   if (options.limbo >= options.near) {
@@ -19,6 +25,7 @@ void Paging::visit(PageIndex page, bool write) {
   if (page >= pages_.size()) {
     pages_.resize(page + std::size_t{1});
     entries_.resize(page + std::size_t{1});
+    residents_.resize(page / bits + std::size_t{1});
     policy_.reserve(page + 1);
   }
   State& state = pages_[page];
@@ -26,6 +33,8 @@ void Paging::visit(PageIndex page, bool write) {
   state.accessed = true;
   state.written |= write;
   state.dirty |= write;
+  // Behind the touch, of which the next scan so does not tell.
+  if (misses_a_scan_ != 0 && misses_since_scan_ >= misses_a_scan_) scan();
 }
 
 void Paging::come_in(PageIndex page, State& state) {
@@ -42,9 +51,14 @@ void Paging::come_in(PageIndex page, State& state) {
     policy_->fault(page);
     ++misses_since_scan_;
   }
-  state.resident = state.fresh = true;
-  ++resident_;
-  if (misses_a_scan_ != 0 && misses_since_scan_ >= misses_a_scan_) scan();
+  set_resident(page, true);
+  state.fresh = true;
+}
+
+void Paging::set_resident(PageIndex page, bool resident) {
+  pages_[page].resident = resident;
+  residents_[page / bits] ^= std::uint64_t{1} << page % bits;
+  resident ? ++resident_ : --resident_;
 }
 
 void Paging::make_room() {
@@ -70,20 +84,26 @@ void Paging::fill_limbo() {
   // Without limbo a page passes through it on the way out.
   const PageIndex wanted = std::max<PageIndex>(1, options_.limbo);
   while (limbo_size_ < wanted) {
-    const PageIndex page = policy_->evict();
-    State& state = pages_[page];
-    state.resident = false;
-    state.in_limbo = true;
+    const PageIndex page = choose();
+    set_resident(page, false);
+    pages_[page].in_limbo = true;
     limbo_.push_back({page, ++entries_[page]});
-    --resident_;
     ++limbo_size_;
   }
+}
+
+PageIndex Paging::choose() {
+  const PageIndex page = policy_->evict();
+  if (page < pages_.size() && pages_[page].resident) return page;
+  const std::string found = page == no_page ? "no page" : "page " + std::to_string(page);
+  throw InputError("policy '" + options_.policy + "': named " + found +
+                   " to leave, expected one of the " + std::to_string(resident_) + " resident");
 }
 
 void Paging::release(PageIndex page) {
   if (page >= pages_.size()) return;
   State& state = pages_[page];
-  if (state.resident) --resident_;
+  if (state.resident) set_resident(page, false);
   if (state.in_limbo) --limbo_size_;
   state = {};
   policy_->released(page);
@@ -99,19 +119,34 @@ void Paging::scan() {
   ++counts_.scans;
   counts_.pages_scanned += resident_;
   found_.clear();
-  for (PageIndex page = 0; page < pages_.size(); ++page) {
-    State& state = pages_[page];
-    if (!state.resident) continue;
-    if (!state.fresh) found_.push_back({page, state.accessed, state.written});
-    state.accessed = state.written = state.fresh = false;
+  for (std::size_t word = 0; word < residents_.size(); ++word) {
+    for (std::uint64_t left = residents_[word]; left != 0; left &= left - 1) {
+      const auto page = static_cast<PageIndex>(word * bits + std::countr_zero(left));
+      State& state = pages_[page];
+      if (!state.fresh) found_.push_back({page, state.accessed, state.written});
+      state.accessed = state.written = state.fresh = false;
+    }
   }
   policy_->scanned(found_);
   plan_scan();
 }
 
-Paging::Counts replay(const Visits& visits, const Paging::Options& options) {
+Paging::Counts replay(const Visits& visits, const Paging::Options& options,
+                      const std::function<void()>& ask) {
+  constexpr std::size_t visits_asked_after = std::size_t{1} << 20U;
+  std::size_t since_asked = 0;
   Paging paging(options);
-  for (const Visits::Visit visit : visits.all()) paging.visit(visit.page(), visit.write());
+  for (const Visits::Visit visit : visits.all()) {
+    if (visit.release()) {
+      paging.release(visit.page());
+    } else {
+      paging.visit(visit.page(), visit.write());
+    }
+    if (++since_asked == visits_asked_after && ask) {
+      since_asked = 0;
+      ask();
+    }
+  }
   return paging.counts();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ namespace nearfar::policy {
 /// has come down to its low watermark it is first filled up to the high one, in one batch.
 ///
 /// Scans read and clear the access bits of all resident pages. They are made as often as the policy
-/// asks, by the number of misses since: a program that fits costs nothing.
+/// asks, by the number of misses since: a program that fits is scanned only while it comes in.
 class Paging {
  public:
   struct Options {
@@ -49,6 +50,7 @@ class Paging {
   /// Throws InputError for a policy that is none, and a limbo that does not fit.
   explicit Paging(const Options& options);
 
+  /// Throws InputError where the policy names a page to leave that is not resident.
   void visit(PageIndex page, bool write);
   /// The page is unmapped.
   void release(PageIndex page);
@@ -61,7 +63,7 @@ class Paging {
   // What the pager knows of a page: where it is, and what its bits in the page table would say.
   struct State {
     bool touched : 1 = false;  // before, ever
-    bool resident : 1 = false;
+    bool resident : 1 = false;  // as in `residents_`
     bool in_limbo : 1 = false;
     bool dirty : 1 = false;  // written since it came in
     bool accessed : 1 = false;  // since the last scan, and so
@@ -73,12 +75,15 @@ class Paging {
   void make_room();
   void drop_oldest();
   void fill_limbo();
+  [[nodiscard]] PageIndex choose();
+  void set_resident(PageIndex page, bool resident);
   void scan();
   void plan_scan();
 
   Options options_;
   OwnedReplacement policy_;
   std::vector<State> pages_;
+  std::vector<std::uint64_t> residents_;  // a bit for each page: scans pass over the others
   // In order of entry. A page that has left limbo by a second chance or a release leaves its entry
   // behind, which `entries_` tells from a later one of the same page.
   struct Waiting {
@@ -95,7 +100,8 @@ class Paging {
   Counts counts_;
 };
 
-/// All visits through a policy.
-[[nodiscard]] Paging::Counts replay(const Visits& visits, const Paging::Options& options);
+/// All visits through a policy. `ask`, if given, is called now and then, and may throw to end it.
+[[nodiscard]] Paging::Counts replay(const Visits& visits, const Paging::Options& options,
+                                    const std::function<void()>& ask = {});
 
 }  // namespace nearfar::policy

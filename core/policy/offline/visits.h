@@ -13,15 +13,19 @@ namespace nearfar::policy {
 ///
 /// Accesses to one page that follow each other directly are one visit, since nothing can happen
 /// between them. A visit takes four bytes: its page, numbered in order of first touch, and
-/// whether it writes. All of them are kept, as the best possible choice depends on the future.
+/// whether it writes; so does a release, after which the page is as if it had never come. All of
+/// them are kept, as the best possible choice depends on the future.
 class Visits {
  public:
   class Visit {
    public:
-    Visit(PageIndex page, bool write) : word_(page << 1 | (write ? 1 : 0)) {}
-    [[nodiscard]] PageIndex page() const { return word_ >> 1; }
-    [[nodiscard]] bool write() const { return (word_ & 1) != 0; }
-    void add_write() { word_ |= 1; }
+    enum Kind : std::uint32_t { reads = 0, writes = 1, releases = 2 };
+
+    Visit(PageIndex page, Kind kind) : word_(page << 2U | kind) {}
+    [[nodiscard]] PageIndex page() const { return word_ >> 2U; }
+    [[nodiscard]] bool write() const { return (word_ & 3U) == writes; }
+    [[nodiscard]] bool release() const { return (word_ & 3U) == releases; }
+    void add_write() { word_ |= writes; }
 
    private:
     std::uint32_t word_;
@@ -30,8 +34,12 @@ class Visits {
   /// Part of the page with that number, whatever the caller counts pages by. Throws InputError
   /// for pages beyond `most_pages`.
   void access(std::uint64_t number, bool write);
+  /// The page is unmapped; nothing where it was never accessed.
+  void release(std::uint64_t number);
 
+  /// Visits and releases, in order.
   [[nodiscard]] const std::vector<Visit>& all() const { return visits_; }
+  [[nodiscard]] std::uint64_t visits() const { return visits_.size() - releases_; }
   [[nodiscard]] std::uint64_t accesses() const { return accesses_; }
   /// Pages visited.
   [[nodiscard]] PageIndex pages() const { return static_cast<PageIndex>(pages_.size()); }
@@ -41,6 +49,7 @@ class Visits {
   std::unordered_map<std::uint64_t, PageIndex> pages_;  // asked, never walked
   std::uint64_t last_number_ = 0;
   std::uint64_t accesses_ = 0;
+  std::uint64_t releases_ = 0;
 };
 
 }  // namespace nearfar::policy

@@ -5,12 +5,14 @@ namespace nearfar::policy {
 namespace {
 
 /// Least recently used, as far as access bits tell: aging (Tanenbaum, "Modern Operating Systems",
-/// 3.4.7). Every page has eight bits, which each scan shifts down and puts what it found on top;
-/// the page with the lowest highest bit was used in the fewest scans lately, and goes.
+/// 3.4.7), by one bit of the eight. There, a page has eight bits, which each scan shifts down and
+/// puts what it found on top, and the page with the lowest number goes. Here, the page whose
+/// highest bit is lowest goes, which no scan has found used for longest; lower bits, of older
+/// scans, do not choose among such pages.
 ///
-/// Only the highest bit that is set decides, and no shift can bring a lower one before it. So a
-/// page's queue stands for its bits: nine queues with that of none, the page to go being at the
-/// front of the lowest. Within a queue the order is that of arrival there.
+/// No shift can bring a lower bit before the highest that is set. So a page's queue stands for its
+/// bits: nine queues with that of none, the page to go being at the front of the lowest. Within a
+/// queue the order is that of arrival there, and of those that a scan moves together its own.
 class LruApprox final : public QueuedReplacement<9> {
  public:
   void fault(PageIndex page) override { pages_.push_back(newest, page); }

@@ -163,9 +163,9 @@ class PageQueues {
 
 /// What every policy over such queues does alike.
 ///
-/// A page that could not leave waits in a queue of its own until as many others have been named as
-/// are resident, or none is left. Only then does its policy get it back: a policy that named it at
-/// once again would never come to a page that can leave.
+/// Pages that could not leave wait in a queue of their own until as many others have been named as
+/// are resident, since the first of them came there, or none is left. Only then does the policy get
+/// them back: one that named a page at once again would never come to a page that can leave.
 template <std::uint8_t Count, typename Record = PageRecord>
 class QueuedReplacement : public Replacement {
  public:
@@ -215,7 +215,7 @@ class QueuedReplacement : public Replacement {
     }
   }
 
-  PageIndex named_ = 0;  // since a page was put aside
+  PageIndex named_ = 0;  // since the first of those aside was put there
 };
 
 }  // namespace nearfar::policy

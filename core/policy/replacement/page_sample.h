@@ -25,8 +25,8 @@ static_assert(sizeof(SampledRecord) == 4);
 /// its place with the last of the list; a page that is back before is listed already. So nothing
 /// has to find a page's place, and no page is listed twice.
 ///
-/// A page that could not leave is passed over until as many others have been named as are resident,
-/// or none is left.
+/// Pages that could not leave are passed over until as many others have been named as are resident,
+/// since the first of them was refused, or none is left.
 template <typename Record>
 class SampledReplacement : public Replacement {
  public:
@@ -132,7 +132,7 @@ class SampledReplacement : public Replacement {
   PageIndex hand_ = 0;
   PageIndex resident_ = 0;
   PageIndex waiting_ = 0;  // of them those aside
-  PageIndex named_ = 0;  // since a page was put aside
+  PageIndex named_ = 0;  // since the first of those was
 };
 
 }  // namespace nearfar::policy

@@ -8,7 +8,7 @@ namespace nearfar::policy {
 namespace {
 
 struct RaminateRecord : PageRecord {
-  std::uint16_t expiry = 0;
+  std::uint16_t expiry = 0;  // of a page that is away: when it left
   std::uint8_t uses = 0;
 };
 
@@ -18,8 +18,8 @@ struct RaminateRecord : PageRecord {
 /// the victim queue, whose pages go first; without victims, the lowest level's oldest. A page that
 /// comes back has the count that it left with, halved for every lifetime away.
 ///
-/// A lifetime is as many faults as near memory holds pages; it is counted in sixteenths, so that
-/// two bytes hold the time when a page's ends.
+/// A lifetime is as many faults as near memory holds pages; it is counted in sixteenths or less, so
+/// that two bytes hold the time when a page's ends.
 class Raminate final : public QueuedReplacement<9, RaminateRecord> {
  public:
   explicit Raminate(PageIndex capacity) { resize(capacity); }
@@ -31,9 +31,8 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
     }
     demote_expired();
     RaminateRecord& fact = pages_[page];
-    // While it was away, `expiry` was the end of a lifetime that began when it left.
-    const int away = static_cast<std::uint16_t>(now_ + lifetime - fact.expiry) / lifetime;
-    fact.uses = static_cast<std::uint8_t>(fact.uses >> std::min(away, 8));
+    const int lifetimes = static_cast<std::uint16_t>(now_ - fact.expiry) / lifetime_;
+    fact.uses = static_cast<std::uint8_t>(fact.uses >> std::min(lifetimes, 8));
     use(page);
     pages_.push_back(level(page), page);
   }
@@ -50,7 +49,8 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
   }
 
   void resize(PageIndex capacity) override {
-    tick_faults_ = std::max<PageIndex>(1, capacity / lifetime);
+    tick_faults_ = std::max<PageIndex>(1, capacity / 16);
+    lifetime_ = static_cast<std::uint16_t>(std::max<PageIndex>(1, capacity / tick_faults_));
   }
 
  private:
@@ -59,7 +59,7 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
       const PageIndex page = pages_.front(queue);
       if (page == no_page) continue;
       pages_.remove(page);
-      pages_[page].expiry = ends();
+      pages_[page].expiry = now_;
       return page;
     }
     return no_page;
@@ -71,12 +71,11 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
 
   static constexpr std::uint8_t victims = 1;
   static constexpr std::uint8_t queues = 9;  // with the levels of 1, 2-3, 4-7, ... 128-255 uses
-  static constexpr int lifetime = 16;
 
   [[nodiscard]] std::uint8_t level(PageIndex page) const {
     return static_cast<std::uint8_t>(victims + std::bit_width(pages_[page].uses));
   }
-  [[nodiscard]] std::uint16_t ends() const { return static_cast<std::uint16_t>(now_ + lifetime); }
+  [[nodiscard]] std::uint16_t ends() const { return static_cast<std::uint16_t>(now_ + lifetime_); }
   void use(PageIndex page) {
     RaminateRecord& fact = pages_[page];
     fact.uses = std::max(fact.uses, static_cast<std::uint8_t>(fact.uses + 1));
@@ -95,6 +94,7 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
   }
 
   PageIndex tick_faults_ = 1;
+  std::uint16_t lifetime_ = 1;  // in ticks: 31 at most
   PageIndex faults_in_tick_ = 0;
   std::uint16_t now_ = 0;
 };

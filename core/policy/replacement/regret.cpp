@@ -59,7 +59,9 @@ static_assert(sizeof(RegretRecord) == 8);
 /// To choose it draws sixteen resident pages, as a hand goes round them, and names the worst of
 /// those and of the sixteen worst seen lately. What time has passed for pages it learns from eight
 /// others at each fault, of all that it knows. So a fault and a choice take the same time however
-/// many pages there are, and eight bytes a page are enough.
+/// many pages there are, up to sixty-four times those of near memory; of more, the times of last
+/// use are kept from coming round by a look at some more at each fault. Eight bytes a page are
+/// enough.
 class Regret final : public SampledReplacement<RegretRecord> {
  public:
   explicit Regret(PageIndex capacity) {
@@ -296,16 +298,18 @@ class Regret final : public SampledReplacement<RegretRecord> {
     const PageIndex looks = std::min(learnt, known_);
     const float time = static_cast<float>(known_) / static_cast<float>(looks * tick_faults_);
     for (PageIndex i = 0; i < looks; ++i) {
-      const PageIndex page = next_learnt_;
-      next_learnt_ = page + 1 < known_ ? page + 1 : 0;
+      const PageIndex page = next_by_hand();
       if ((*this)[page].uses == 0) continue;
       const float since = age(page);
-      // Before the time of last use comes round and seems to be just now.
-      if (since > 0.75F * RegretFacts::times) {
-        (*this)[page].last_use = (now_ - RegretFacts::times * 3 / 4) % RegretFacts::times;
-      }
+      keep_age(page, since);
       if (is_resident(page) && !is_scanned_) continue;
       learn_from(page, since, time);
+    }
+    // Of far more pages than near memory holds all must be passed before their times come round.
+    const PageIndex needed = known_ / (RegretFacts::times / 8 * tick_faults_);
+    for (PageIndex i = looks; i < needed; ++i) {
+      const PageIndex page = next_by_hand();
+      keep_age(page, age(page));
     }
     refresh_due_ += ReuseTable::kinds;
     for (; refresh_due_ >= refresh_faults_; refresh_due_ -= refresh_faults_) {
@@ -315,6 +319,16 @@ class Regret final : public SampledReplacement<RegretRecord> {
     }
   }
 
+  PageIndex next_by_hand() {
+    const PageIndex page = next_learnt_;
+    next_learnt_ = page + 1 < known_ ? page + 1 : 0;
+    return page;
+  }
+  /// Before the time of last use comes round and seems to be just now.
+  void keep_age(PageIndex page, float since) {
+    if (since > 0.75F * RegretFacts::times)
+      (*this)[page].last_use = (now_ - RegretFacts::times * 3 / 4) % RegretFacts::times;
+  }
   /// So much time has passed for pages such as this one.
   void learn_from(PageIndex page, float since, float time) {
     const std::size_t age = ReuseTable::age_of(since);

@@ -64,7 +64,9 @@ class Replacement {
   /// `from` is known of `to` now, which is not resident, and nothing of `from`.
   virtual void moved(PageIndex from, PageIndex to) = 0;
   /// The page that `evict` has named cannot leave (pinned for DMA, shared after a fork): it stays
-  /// resident, and is not named again before as many others as are resident, unless there are none.
+  /// resident, and is passed over until as many others have been named as are resident since the
+  /// first that is passed over now was refused, unless there are none. So where some can leave they
+  /// are come to, and a page that cannot is named once or twice a round.
   virtual void refused(PageIndex page) = 0;
 
   /// The page that leaves next, which from here on is not resident; no_page when none is.

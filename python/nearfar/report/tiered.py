@@ -25,6 +25,8 @@ def tier_replay_text(replay: TierReplay) -> str:
         f"{replay.file}: {replay.accesses} accesses, {replay.visits} visits to {replay.pages} pages"
         f" of {size(replay.page_bytes)}{', without scans' if replay.without_scans else ''}\n"
     )
+    if replay.ahead:
+        head += f"{replay.ahead} of the visits are of pages read ahead, which are taken for touched\n"
     return head + "".join(_one_size(one, replay.pages) for one in replay.sizes)
 
 
@@ -46,7 +48,7 @@ def _one_size(one: NearSize, pages: int) -> str:
     ]
     for name, misses in (("(static)", one.static_misses), ("(Belady)", one.belady_misses)):
         blank = [""] * (len(_HEADER) - 4)
-        copies = str(misses - pages)
+        copies = str(misses - one.policies[0].first_touches)  # which all have
         rows.append((name, str(misses), f"{misses / one.belady_misses:.3f}", copies, *blank))
     return (
         f"\nnear {size(one.near_bytes)}: {one.near_pages} pages, {share:.1%} of all,"

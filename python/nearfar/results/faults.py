@@ -39,7 +39,7 @@ class Event(enum.IntEnum):
     MOVED_TO = 8  # and is this now: the event after that
 
 
-TOUCHES = frozenset((Event.FAULT, Event.SECOND_CHANCE))
+_COME = frozenset((Event.FAULT, Event.AHEAD, Event.SECOND_CHANCE))
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,26 @@ class Faults:
             if word & 0xFFFFFFFF == process:
                 yield Event(word >> 60), word >> 32 & 0xFFFFFFF
 
-    def touches(self) -> Iterator[int]:
-        """The touches that faulted in all processes, each page by a number of its own."""
+    def visits(self) -> Iterator[tuple[Event, int]]:
+        """FAULT, AHEAD, SECOND_CHANCE and RELEASED in all processes, each page by a number of its
+        own, from 0 on, which it keeps where it moves; a page that has been released may come again.
+        """
+        numbers: dict[int, int] = {}  # by page and process
+        moving: dict[int, int] = {}  # the page that moves, by process
         for word in self.words:
-            if word >> 60 in TOUCHES:
-                yield word & 0xFFFFFFFFFFFFFFF
+            event, page, process = word >> 60, word & 0xFFFFFFFFFFFFFFF, word & 0xFFFFFFFF
+            if event in _COME:
+                yield Event(event), numbers.setdefault(page, len(numbers))
+            elif event == Event.RELEASED and page in numbers:
+                yield Event.RELEASED, numbers[page]
+            elif event == Event.MOVED_FROM:
+                moving[process] = page
+            elif event == Event.MOVED_TO:
+                # What is left behind, as what was there before, is a page that never came.
+                source = moving.pop(process)
+                here = numbers.setdefault(source, len(numbers))
+                numbers[source] = numbers.setdefault(page, len(numbers))
+                numbers[page] = here
 
 
 def is_faults(path: str | Path) -> bool:

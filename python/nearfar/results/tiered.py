@@ -49,7 +49,8 @@ class NearSize:
 class TierReplay:
     """A trace on two tiers. A visit is all accesses to one page before those to another.
 
-    `without_scans`: the policies were not told what access bits say.
+    `ahead`: of the visits, those of a record of faults to pages that came in beside one that was
+    touched. `without_scans`: the policies were not told what access bits say.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/tier-replay/1"
@@ -63,6 +64,7 @@ class TierReplay:
     visits: int
     sizes: Sequence[NearSize]
     without_scans: bool = False
+    ahead: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import InputError
 from nearfar.measure.quantity import choice, parse_size
 from nearfar.measure.run import Progress
-from nearfar.results.faults import POLICIES, is_faults, read_faults
+from nearfar.results.faults import POLICIES, Event, is_faults, read_faults
 from nearfar.results.tiered import NearSize, Paged, TierReplay
 from nearfar.simulate.trace import FORMATS
 from nearfar.simulate.unpack import exact_end, pieces
@@ -29,6 +29,9 @@ SCAN_NS_PER_PAGE = 135.0
 # The share of near memory that a full limbo takes.
 LIMBO_SHARE = 16
 
+# In the words that `PageVisits.add` takes.
+_WRITES, _RELEASES = 1, 2
+
 _PERCENT = re.compile(r"(\d+(?:\.\d*)?|\.\d+) ?%", re.ASCII)
 
 
@@ -44,7 +47,7 @@ def tier_replay(
     """Play the pages of a trace through each of `policies`, for each size of near memory.
 
     The trace may be a record of faults by `tier run --record-faults`, whose visits are the touches
-    that faulted. A size is in bytes ("16 MiB") or of the pages that the trace touches ("25%").
+    that faulted, and the pages that came in beside those. A size is in bytes ("16 MiB") or of the pages that the trace touches ("25%").
     Policies are told what access bits say as often as they ask for it, or never without `scans`.
     Raises InputError for a trace that cannot be read or has no access, an unknown policy, and a
     size below a page.
@@ -57,8 +60,10 @@ def tier_replay(
     for size in near:
         near_pages(size, 1 << 40)  # refused before the trace is read
     if format == "auto" and is_faults(trace):
-        visits, format_name = _faulted(trace), "faults"
+        visits, ahead = _faulted(trace)
+        format_name = "faults"
     else:
+        ahead = 0
         visits = _core.PageVisits(name=str(trace), format=format)
         with exact_end(visits):
             for piece in pieces(trace, progress):
@@ -75,6 +80,7 @@ def tier_replay(
         pages=visits.pages(),
         accesses=visits.accesses(),
         visits=visits.visits(),
+        ahead=ahead,
         sizes=tuple(
             try_size(visits, near_pages(size, visits.pages()), policies, scans=scans)
             for size in near
@@ -83,17 +89,21 @@ def tier_replay(
     )
 
 
-def _faulted(trace: str | Path) -> PageVisits:
-    """The touches of a record of faults: as it does not tell, each is taken for a write."""
+def _faulted(trace: str | Path) -> tuple[PageVisits, int]:
+    """The visits and releases of a record of faults, and how many of the visits are of pages that
+    came in beside one that was touched. It tells neither whether these were touched nor what was
+    written: all are taken for writes.
+    """
     from nearfar import _core
 
     visits = _core.PageVisits()
-    numbers: dict[int, int] = {}
+    ahead = 0
     words = array.array("I")
-    for page in read_faults(trace).touches():
-        words.append(numbers.setdefault(page, len(numbers)) << 1 | 1)
+    for event, page in read_faults(trace).visits():
+        words.append(page << 2 | (_RELEASES if event == Event.RELEASED else _WRITES))
+        ahead += event == Event.AHEAD
     visits.add(words.tobytes())
-    return visits
+    return visits, ahead
 
 
 def near_pages(size: str, footprint: int) -> int:
