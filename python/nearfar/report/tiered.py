@@ -26,7 +26,7 @@ def tier_replay_text(replay: TierReplay) -> str:
         f" of {size(replay.page_bytes)}{', without scans' if replay.without_scans else ''}\n"
     )
     if replay.ahead:
-        head += f"{replay.ahead} of the visits are of pages read ahead, which are taken for touched\n"
+        head += f"{replay.ahead} of the visits are of pages read ahead, taken for touched\n"
     return head + "".join(_one_size(one, replay.pages) for one in replay.sizes)
 
 

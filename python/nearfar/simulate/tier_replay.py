@@ -47,10 +47,10 @@ def tier_replay(
     """Play the pages of a trace through each of `policies`, for each size of near memory.
 
     The trace may be a record of faults by `tier run --record-faults`, whose visits are the touches
-    that faulted, and the pages that came in beside those. A size is in bytes ("16 MiB") or of the pages that the trace touches ("25%").
-    Policies are told what access bits say as often as they ask for it, or never without `scans`.
-    Raises InputError for a trace that cannot be read or has no access, an unknown policy, and a
-    size below a page.
+    that faulted, and the pages that came in beside those. A size is in bytes ("16 MiB") or of the
+    pages that the trace touches ("25%"). Policies are told what access bits say as often as they
+    ask for it, or never without `scans`. Raises InputError for a trace that cannot be read or has
+    no access, an unknown policy, and a size below a page.
     """
     from nearfar import __version__, _core
 
