@@ -74,12 +74,12 @@ void Pager::open() {
   long opened = uffd_.open(wanted, os::Changes::followed, faults_as_);
   if (opened == 0 && uffd_.moves()) {
     opened =
-        staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen, os::Faults::wait);
+        staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen, faults_as_);
   }
   if (opened == -EPERM) {
     os::fail(
         "userfaultfd is not permitted to this user: sysctl vm.unprivileged_userfaultfd=1, or "
-        "give access to /dev/userfaultfd");
+        "give access to /dev/userfaultfd; --sigbus needs neither");
   }
   if (opened == -EMFILE || opened == -ENFILE) os::fail("no descriptors left for userfaultfd");
   if (opened < 0) {

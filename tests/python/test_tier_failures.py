@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.results.faults import read_faults
-from tiered import PROGRAMS, command, compiled, needs_root, needs_tier, run_tiered
+from tiered import MIB, PROGRAMS, command, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
 
@@ -207,22 +208,46 @@ def test_a_file_system_that_is_full_ends_the_program_with_the_reason(tmp_path: P
     assert ran.stderr.count("\n") == 1
 
 
-@needs_root
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
-def test_a_user_who_may_not_is_told_what_to_do(tmp_path: Path) -> None:
+def run_as_nobody(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs it as a user who may read everything, as the checkout may be root's, and write nothing of
+    others."""
     if Path("/proc/sys/vm/unprivileged_userfaultfd").read_text().strip() != "0":
         pytest.skip("every user may use userfaultfd here")
-    # May read everything, as the checkout may be root's, and write nothing of others.
     readers = [f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *readers]
     tmp_path.chmod(0o777)
-    words = command("8MiB", tmp_path / "far", "true", result=tmp_path / "result.json")
-    ran = subprocess.run([*nobody, *words], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [*nobody, *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_user_who_may_not_is_told_what_to_do(tmp_path: Path) -> None:
+    ran = run_as_nobody(
+        tmp_path, *command("8MiB", tmp_path / "far", "true", result=tmp_path / "result.json")
+    )
     assert (ran.stdout, ran.returncode) == ("", 1)
     assert "userfaultfd is not permitted to this user" in ran.stderr
     assert "unprivileged_userfaultfd=1" in ran.stderr
+    assert "--sigbus" in ran.stderr
     assert ran.stderr.count("\n") == 1
     assert not (tmp_path / "far").exists()
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_user_who_may_not_needs_no_leave_where_system_calls_do_not_wait() -> None:
+    with tempfile.TemporaryDirectory() as name:  # where that user may execute something
+        folder = Path(name)
+        program = compiled(PROGRAMS / "hazards" / "sigbus.c", folder / "sigbus")
+        result, far = folder / "result.json", folder / "far"
+        words = command("2MiB", far, program, result=result, options=["--sigbus"])
+        ran = run_as_nobody(folder, *words)
+        assert ran.stdout == "ok\n", ran.stderr
+        counts = json.loads(result.read_text())
+    assert counts["evictions"] > 1000
+    assert counts["near_peak_bytes"] <= 3 * MIB
 
 
 @pytest.fixture

@@ -49,9 +49,10 @@ Message message(const uffd_msg& told) noexcept {
   }
 }
 
-/// A new descriptor; -errno.
-long open_descriptor(int& device) noexcept {
+/// A new descriptor; -errno. One that never waits inside system calls every user may have.
+long open_descriptor(int& device, Faults faults) noexcept {
   constexpr int flags = O_CLOEXEC | O_NONBLOCK;
+  if (faults == Faults::signal) return call(__NR_userfaultfd, flags | UFFD_USER_MODE_ONLY);
   if (device < 0) {
     const long opened = call(__NR_openat, AT_FDCWD, word("/dev/userfaultfd"), O_RDWR | O_CLOEXEC);
     if (opened >= 0) device = hide(static_cast<int>(opened));
@@ -74,7 +75,7 @@ long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
   // A descriptor that has refused features takes no others, so each attempt has its own.
   for (const auto [moves, protects] : {Way{true, true}, Way{true, false}, Way{false, true}}) {
     if (wanted == (moves ? Eviction::copy : Eviction::move)) continue;
-    const long opened = open_descriptor(device_);
+    const long opened = open_descriptor(device_, faults);
     if (opened == -EMFILE || opened == -ENFILE) return opened;
     if (opened < 0) return -EPERM;
     descriptor_ = hide(static_cast<int>(opened));

@@ -123,7 +123,7 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         raise InputError(
             "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
         )
-    copied = possible_eviction(args.evict) == COPY
+    copied = possible_eviction(args.evict, sigbus=args.sigbus) == COPY
     if copied and args.sigbus:
         raise InputError(
             "--sigbus: pages leave by being copied here, expected such that are moved "

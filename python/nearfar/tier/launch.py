@@ -58,7 +58,7 @@ def run(
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
-    eviction = possible_eviction(evict)
+    eviction = possible_eviction(evict, sigbus=sigbus)
     check_place(pager)
     if policy not in POLICIES:
         known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
@@ -86,7 +86,7 @@ def run(
 def _environment(
     holder: int, memory: int, far_file: int, bell: int, sigbus: bool
 ) -> dict[str, str]:
-    libraries = [preloaded(), *os.environ.get("LD_PRELOAD", "").split()]
+    libraries = [preloaded(sigbus=sigbus), *os.environ.get("LD_PRELOAD", "").split()]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),

@@ -19,9 +19,13 @@ from nearfar.tier.control import BEST, COPY, EVICTIONS, MOVE
 LIBRARY = "libnearfar_tier.so"
 GET_ALLOCATOR = "apt-get install libmimalloc2.0"
 GET_LIBRARY = "make install (on Linux, x86-64)"
-GET_PERMISSION = "sysctl vm.unprivileged_userfaultfd=1, or chmod a+rw /dev/userfaultfd"
+GET_PERMISSION = (
+    "sysctl vm.unprivileged_userfaultfd=1, or chmod a+rw /dev/userfaultfd; or without either, "
+    "--sigbus, for programs whose heap is no buffer of a system call"
+)
 
 _USERFAULTFD = 323  # the system call's number on x86-64
+_USER_MODE_ONLY = 1
 _DEVICE = "/dev/userfaultfd"
 _DEVICE_NEW = 0xAA00
 _API_IOCTL = 0xC018AA3F
@@ -56,9 +60,9 @@ def headers() -> Path:
     return folder
 
 
-def preloaded() -> str:
+def preloaded(*, sigbus: bool = False) -> str:
     """What LD_PRELOAD takes. Raises NearfarError if programs cannot run on two tiers here."""
-    require()
+    require(sigbus=sigbus)
     own = str(library())
     if any(character in own for character in " :"):
         raise NearfarError(f"{own}: the dynamic linker takes no path with a space or a colon")
@@ -70,14 +74,16 @@ def allocator() -> str | None:
     return ctypes.util.find_library("mimalloc")
 
 
-def obstacle() -> Obstacle | None:
-    """What is missing on this machine; None if nothing is."""
+def obstacle(*, sigbus: bool = False) -> Obstacle | None:
+    """What is missing on this machine; None if nothing is. With `sigbus`, no leave is needed for
+    faults inside system calls.
+    """
     if not library().is_file():
         return Obstacle(f"this installation has no {LIBRARY}", GET_LIBRARY)
     if allocator() is None:
         return Obstacle("the allocator mimalloc is not installed", GET_ALLOCATOR)
     try:
-        found = evictions()
+        found = evictions(sigbus=sigbus)
     except OSError as error:
         if error.errno == errno.ENOSYS:
             return Obstacle("this kernel was built without userfaultfd")
@@ -91,16 +97,16 @@ def obstacle() -> Obstacle | None:
     return None
 
 
-def evictions() -> tuple[str, ...]:
+def evictions(*, sigbus: bool = False) -> tuple[str, ...]:
     """How pages can leave in this kernel, of control.EVICTIONS. Raises OSError without leave."""
     return tuple(
         eviction
         for eviction, feature in ((MOVE, _FEATURE_MOVE), (COPY, _FEATURE_PROTECT))
-        if _has(feature)
+        if _has(feature, sigbus)
     )
 
 
-def possible_eviction(wanted: str = BEST) -> str:
+def possible_eviction(wanted: str = BEST, *, sigbus: bool = False) -> str:
     """How pages leave if it is to be `wanted`, of control.EVICTIONS.
 
     Raises InputError if that is none of them, NearfarError if this machine cannot.
@@ -108,8 +114,8 @@ def possible_eviction(wanted: str = BEST) -> str:
     if wanted not in EVICTIONS:
         hint = suggestion(wanted, EVICTIONS)
         raise InputError(f"--evict: found '{wanted}', expected one of {', '.join(EVICTIONS)}{hint}")
-    require()
-    possible = evictions()
+    require(sigbus=sigbus)
+    possible = evictions(sigbus=sigbus)
     if wanted == BEST:
         return possible[0]
     if wanted not in possible:
@@ -121,9 +127,9 @@ def possible_eviction(wanted: str = BEST) -> str:
     return wanted
 
 
-def require() -> None:
+def require(*, sigbus: bool = False) -> None:
     """Raise NearfarError if programs cannot run on two tiers here."""
-    found = obstacle()
+    found = obstacle(sigbus=sigbus)
     if found is not None:
         raise NearfarError(f"tier: {found}")
 
@@ -137,9 +143,9 @@ def kills_for_memory() -> int:
     return 0
 
 
-def _has(feature: int) -> bool:
+def _has(feature: int, sigbus: bool) -> bool:
     """Whether userfaultfd has a feature. Raises OSError if there is none, or not for this user."""
-    descriptor = _open()
+    descriptor = _open(sigbus)
     try:
         fcntl.ioctl(descriptor, _API_IOCTL, bytearray(struct.pack("<3Q", _API, feature, 0)))
     except OSError:
@@ -149,9 +155,9 @@ def _has(feature: int) -> bool:
     return True
 
 
-def _open() -> int:
-    """A userfaultfd that waits inside system calls too. Raises OSError."""
-    flags = os.O_CLOEXEC | os.O_NONBLOCK
+def _open(sigbus: bool) -> int:
+    """A userfaultfd that waits inside system calls too, or with `sigbus` never. Raises OSError."""
+    flags = os.O_CLOEXEC | os.O_NONBLOCK | (_USER_MODE_ONLY if sigbus else 0)
     descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(_USERFAULTFD, flags)
     if descriptor >= 0:
         return descriptor
