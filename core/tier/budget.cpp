@@ -1,11 +1,16 @@
 #include "tier/budget.h"
 
+#include <limits>
+
 #include "tier/os/system.h"
 
 namespace nearfar::tier {
 namespace {
 
-constexpr std::int32_t being_forked = -1;  // the child's number is not known yet
+// What a place has instead of its process's number.
+constexpr std::int32_t being_ended = std::numeric_limits<std::int32_t>::min();
+/// A child's is not known before it runs.
+constexpr std::int32_t child_of(std::int32_t parent) { return -parent; }
 
 }  // namespace
 
@@ -18,7 +23,7 @@ bool Budget::join(std::int32_t process) {
     same = process;
     const std::int32_t parent = member.forked_by.load();
     if (parent != 0 && (!sees_others_ || !os::has_ended(parent))) continue;
-    if (member.process.compare_exchange_strong(same, being_forked)) end(member);
+    if (member.process.compare_exchange_strong(same, being_ended)) end(member);
   }
   (void)reap();
   member_ = place(process);
@@ -26,17 +31,24 @@ bool Budget::join(std::int32_t process) {
 }
 
 Member* Budget::prepare_child() {
-  Member* const member = place(being_forked);
-  if (member != nullptr) member->forked_by.store(member_->process.load());
+  forked_ = {.parent = member_->process.load()};
+  Member* const member = place(child_of(forked_.parent));
+  if (member != nullptr) member->forked_by.store(forked_.parent);
   return member;
 }
 
 bool Budget::charge_child(Member& child, bool whatever) {
   if (!take(child, own(), whatever ? ~std::uint64_t{0} : limit())) return false;
-  const std::uint64_t pages = member_->managed_pages.load();
+  forked_.near_pages = own();
+  forked_.managed_pages = member_->managed_pages.load();
+  charge_forked(child);
+  return true;
+}
+
+void Budget::charge_forked(Member& child) {
+  const std::uint64_t pages = forked_.managed_pages;
   child.managed_pages.store(pages);
   control_->raise(Count::managed_peak, control_->managed_total.fetch_add(pages) + pages);
-  return true;
 }
 
 bool Budget::take(Member& member, std::uint64_t pages, std::uint64_t limit) {
@@ -51,8 +63,14 @@ bool Budget::take(Member& member, std::uint64_t pages, std::uint64_t limit) {
 
 void Budget::become(Member& member, std::int32_t process) {
   sees_others_ = sees_others_ && process == os::call(__NR_getpid);
-  member.process.store(process);
+  std::int32_t seen = child_of(forked_.parent);
   member_ = &member;
+  if (member.process.compare_exchange_strong(seen, process)) return;
+  // The parent has ended, and somebody has seen that before this child ran.
+  member_ = place(process);
+  if (member_ == nullptr) os::fail("more than 4096 processes in one tree; this child ends here");
+  charge(forked_.near_pages);
+  charge_forked(*member_);
 }
 
 void Budget::end(Member& member) {
@@ -71,11 +89,12 @@ bool Budget::reap() {
   bool any = false;
   for (Member& member : control_->used_members()) {
     std::int32_t process = member.process.load();
-    if (process <= 0 || &member == member_ || !os::has_ended(process)) continue;
-    const std::int32_t parent = member.forked_by.load();
+    if (process == 0 || process == being_ended || &member == member_) continue;
+    if (process > 0 && !os::has_ended(process)) continue;
+    const std::int32_t parent = process > 0 ? member.forked_by.load() : -process;
     if (parent != 0 && !os::has_ended(parent)) continue;  // which ends it
     // Two who see the same end must not both subtract it.
-    if (!member.process.compare_exchange_strong(process, being_forked)) continue;
+    if (!member.process.compare_exchange_strong(process, being_ended)) continue;
     end(member);
     any = true;
   }

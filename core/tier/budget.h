@@ -22,6 +22,7 @@ class Budget {
   /// Charges a child as much as this process has, as either may write to every page that they
   /// share. False, and nothing is charged, if that is too much.
   [[nodiscard]] bool charge_child(Member& child, bool whatever);
+  /// In the child, which has that place: its number.
   void become(Member& member, std::int32_t process);
   /// Gives up a place and what it had far, whoever had it: the process has ended.
   void end(Member& member);
@@ -68,12 +69,21 @@ class Budget {
   }
 
  private:
+  /// What a child needs to know of its place, which it has not taken yet.
+  struct Forked {
+    std::int32_t parent = 0;
+    std::uint64_t near_pages = 0;
+    std::uint64_t managed_pages = 0;
+  };
+
   [[nodiscard]] Member* place(std::int32_t process);
   bool take(Member& member, std::uint64_t pages, std::uint64_t limit);
+  void charge_forked(Member& child);
 
   Control* control_ = nullptr;
   Slots slots_;
   Member* member_ = nullptr;
+  Forked forked_;  ///< the last
   bool sees_others_ = true;  ///< not in a namespace of process numbers of its own
 };
 

@@ -73,8 +73,7 @@ void Pager::open() {
   const os::Eviction wanted = orders_of(control_).eviction;
   long opened = uffd_.open(wanted, os::Changes::followed, faults_as_);
   if (opened == 0 && uffd_.moves()) {
-    opened =
-        staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen, faults_as_);
+    opened = staging_uffd_.open_beside(uffd_, os::Eviction::move, os::Changes::unseen, faults_as_);
   }
   if (opened == -EPERM) {
     os::fail(

@@ -49,7 +49,8 @@ void Pager::cold(os::Place begin, os::Place end) {
        page = table_.next_used(page + 1, last)) {
     if (table_.state(page) != State::near || wants_near(page)) continue;
     if (limbo_.full()) (void)drain(batch());
-    table_.remove(page);  // the policy, which has not named it, forgets it
+    leaving_.came_back(page);  // it leaves by itself, or stays if it cannot
+    table_.remove(page);
     control_.add(Count::evictions, displace_run(page, 1));
   }
 }

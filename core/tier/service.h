@@ -33,6 +33,7 @@ struct Request {
   os::Place end = 0;  ///< of a move: the target
   std::size_t length = 0;
   PageNumber passed = 0;  ///< of a move: pages that have been moved
+  int thread = 0;  ///< of a fork: who forks
 };
 
 /// What a thread remembers of its last fault that was not the pager's matter when it was looked at.
@@ -180,6 +181,7 @@ class Service {
   using Answer = Pager::Done;
   [[nodiscard]] Answer serve(Request& request);
   [[nodiscard]] Answer pause();
+  [[nodiscard]] static bool has_our_descriptors(int thread);
   void let_discard();
   void wait_for_faults();
   void tell_discards(bool served);

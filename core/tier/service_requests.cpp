@@ -175,6 +175,14 @@ Service::Answer Service::pause() {
   return Answer::no;
 }
 
+/// Whether a thread has the same table of descriptors as the pager. Of one that has left it, a
+/// child would not have what is opened for it here.
+bool Service::has_our_descriptors(int thread) {
+  constexpr int tables = 2;  // KCMP_FILES
+  const long compared = os::call(__NR_kcmp, os::call(__NR_gettid), thread, tables, 0, 0);
+  return compared <= 0;  // below: this kernel does not tell
+}
+
 void Service::let_discard() {
   paused_.store(0);
   os::wake_all(paused_);
@@ -198,9 +206,9 @@ Service::Answer Service::serve(Request& request) {
     case Request::Kind::discard:
       return said(pager_.discard(request.begin, request.end));
     case Request::Kind::agree_to_fork:
-      return said(pager_.agree_to_fork());
+      return said(has_our_descriptors(request.thread) && pager_.agree_to_fork());
     case Request::Kind::pause:
-      return pause();
+      return has_our_descriptors(request.thread) ? pause() : Answer::no;
     case Request::Kind::resume:
       pager_.resume();
       follow_held();

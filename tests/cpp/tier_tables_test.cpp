@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -370,7 +371,7 @@ TEST(Budget, IsOneForATree) {
   EXPECT_FALSE(parent.charge_child(*member, false)) << "six and six are more than ten";
   parent.release(1);
   ASSERT_TRUE(parent.charge_child(*member, false));
-  Budget child(*shared.control, slots);
+  Budget child = parent;
   child.become(*member, 2);
   EXPECT_EQ(child.own(), 5U);
   EXPECT_EQ(child.free(), 0U);
@@ -381,6 +382,40 @@ TEST(Budget, IsOneForATree) {
   parent.end(*member);
   EXPECT_EQ(parent.others(), 0U);
   EXPECT_EQ(parent.processes(), 1U);
+}
+
+/// The number of a process that has ended.
+std::int32_t ended_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(Budget, OfAChildWhoseParentEndsBeforeItRunsIsGivenUpOrTakenAnew) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget other(*shared.control, slots);
+  ASSERT_TRUE(other.join(getpid()));
+  Budget parent(*shared.control, slots);
+  ASSERT_TRUE(parent.join(ended_process()));
+  ASSERT_TRUE(parent.try_charge(4));
+  parent.managed(6);
+  Member* const member = parent.prepare_child();
+  ASSERT_NE(member, nullptr);
+  ASSERT_TRUE(parent.charge_child(*member, false));
+  EXPECT_EQ(other.others(), 8U);
+  EXPECT_TRUE(other.reap());
+  EXPECT_EQ(other.others(), 0U) << "neither will ever run";
+  EXPECT_EQ(other.processes(), 1U);
+  Budget child = parent;  // but it does
+  child.become(*member, ended_process());
+  EXPECT_EQ(child.own(), 4U);
+  EXPECT_EQ(child.member().managed_pages.load(), 6U);
+  EXPECT_EQ(other.others(), 4U);
+  EXPECT_TRUE(other.reap());
+  EXPECT_EQ(other.others(), 0U);
+  EXPECT_EQ(shared.control->managed_total.load(), 0U);
 }
 
 TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {

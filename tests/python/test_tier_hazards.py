@@ -214,6 +214,10 @@ def test_far_memory_of_programs_that_have_ended_is_used_again(hazard: Hazard) ->
     assert ran.counts["far_peak_bytes"] < 2 * once
 
 
+def test_a_table_of_descriptors_of_its_own_leaves_a_child_what_is_far(hazard: Hazard) -> None:
+    lost_nothing(hazard("own_table"))
+
+
 @pytest.mark.parametrize("descriptors", [None, "30"])
 def test_eighty_children_at_once_or_as_many_as_there_are_descriptors_for(
     tmp_path: Path, descriptors: str | None
@@ -229,6 +233,14 @@ def test_memory_that_a_program_wants_near_stays_there_until_it_may_leave(tmp_pat
     source = PROGRAMS / "hazards" / "keeps_near.c"
     program = compiled(source, tmp_path / "keeps_near", f"-I{headers()}")
     ran = lost_nothing(run_tiered(tmp_path, "2MiB", program, policy="fifo"))
+    assert ran.counts["pinned"] > 0
+
+
+def test_cold_pages_that_are_to_leave_with_others_and_cannot_are_not_lost(tmp_path: Path) -> None:
+    source = PROGRAMS / "hazards" / "cold_while_leaving.c"
+    program = compiled(source, tmp_path / "cold_while_leaving", f"-I{headers()}")
+    ran = run_tiered(tmp_path, "128MiB", program).covered()
+    assert ran.out == "ok\n", ran.err
     assert ran.counts["pinned"] > 0
     assert ran.counts["over_budget"] == 0
 

@@ -2,6 +2,9 @@
 // find. Ours look closed to them, and are not: the memory would be gone.
 
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "tier/preload/exported.h"
@@ -21,6 +24,10 @@ bool is_ours(int descriptor) {
   Runtime* const tier = runtime();
   return tier != nullptr && descriptor >= 0 && first_owned(*tier, descriptor) == descriptor;
 }
+
+/// A table of descriptors of its own changes nothing for a program's only thread, but that the
+/// pager's would not have it: a child would lack what is opened for it.
+bool is_only_thread() { return runtime() != nullptr && __libc_single_threaded != 0; }
 
 /// libc's, at which a thread may be cancelled. It is looked up before there are threads and forked
 /// children, from which `close` may be called in a signal's handler.
@@ -58,7 +65,13 @@ NEARFAR_EXPORT int close(int descriptor) {
 
 NEARFAR_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   if (first > last) return preload::status(-EINVAL);
+  if (preload::is_only_thread()) flags &= ~static_cast<int>(CLOSE_RANGE_UNSHARE);
   return preload::status(preload::close_between(first, last, flags));
+}
+
+NEARFAR_EXPORT int unshare(int flags) noexcept {
+  if (preload::is_only_thread()) flags &= ~CLONE_FILES;
+  return preload::status(nearfar_program_call(__NR_unshare, flags, 0, 0, 0, 0, 0));
 }
 
 NEARFAR_EXPORT void closefrom(int lowest) noexcept {

@@ -66,7 +66,8 @@ void prepare() {
   one_fork.lock();
   tier->service.let_threads_go_until_then();  // the child may run where they may
   signals_before = before;
-  agreed = tier->service.ask({.kind = Request::Kind::pause});
+  agreed = tier->service.ask(
+      {.kind = Request::Kind::pause, .thread = static_cast<int>(os::call(__NR_gettid))});
   if (agreed) {
     touch_what_fork_needs();
     touch_stack(tier->space);
@@ -114,7 +115,10 @@ void start_in_child_elsewhere() {
 void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
-  if (!agreed) os::fail("no place or no descriptors for another process; this child ends here");
+  if (!agreed)
+    os::fail(
+        "no place or no descriptors for another process, or a table of them apart (unshare); this "
+        "child ends here");
   _IO_list_resetlock();
   frame_of_child = os::place(__builtin_frame_address(0));
   if (tier->space.holds(frame_of_child, 1)) {
@@ -166,7 +170,8 @@ NEARFAR_EXPORT pid_t fork() noexcept {
   static const auto real = nearfar::tier::preload::next<Function>("fork");
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
   if (tier != nullptr &&
-      !tier->service.ask({.kind = nearfar::tier::Request::Kind::agree_to_fork})) {
+      !tier->service.ask({.kind = nearfar::tier::Request::Kind::agree_to_fork,
+                          .thread = static_cast<int>(nearfar::tier::os::call(__NR_gettid))})) {
     errno = EAGAIN;
     return -1;
   }
