@@ -209,8 +209,7 @@ def test_a_file_system_that_is_full_ends_the_program_with_the_reason(tmp_path: P
 
 
 def run_as_nobody(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs it as a user who may read everything, as the checkout may be root's, and write nothing of
-    others."""
+    """Runs it as a user who may read everything, as the checkout may be root's, but not write."""
     if Path("/proc/sys/vm/unprivileged_userfaultfd").read_text().strip() != "0":
         pytest.skip("every user may use userfaultfd here")
     readers = [f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")]

@@ -93,9 +93,9 @@ class Uffd {
   /// What an open one is asked for: numbers of ioctl.
   [[nodiscard]] static std::array<std::uint32_t, 6> requests() noexcept;
 
-  /// Opens one, the first or another in a forked child; threads that wait do so inside system calls,
-  /// too. -EPERM if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel cannot do what is
-  /// wanted. Changes can be followed only where pages leave by being moved.
+  /// Opens one, the first or another in a forked child; threads that wait do so inside system
+  /// calls, too. -EPERM if this user may not, -EMFILE without descriptors, -ENOSYS if the kernel
+  /// cannot do what is wanted. Changes can be followed only where pages leave by being moved.
   [[nodiscard]] long open(Eviction wanted, Changes changes, Faults faults) noexcept;
   /// Opens from the same device as another.
   [[nodiscard]] long open_beside(const Uffd& other, Eviction wanted, Changes changes,

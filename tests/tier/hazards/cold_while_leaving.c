@@ -5,7 +5,7 @@
 
 #include <nearfar/tier.h>
 
-enum { GROUP = 512, GROUPS = 100, FILLED = 20000, COLD = 16, TIMES = 2 };
+enum { GROUP = 512, GROUPS = 50, FILLED = 20000, COLD = 16, TIMES = 2 };
 static const size_t when[TIMES] = {2000, 14000};  // of the other pages, when some have been named
 
 int main(void) {
