@@ -160,20 +160,60 @@ def test_an_order_is_followed_by_who_follows_a_later_one(
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"NEARFAR_TIER_NEAR": "8M"}, "expected a size of at least 1 MiB, such as 512MiB"),
-        ({"NEARFAR_TIER_NEAR": "64KiB"}, "expected a size of at least 1 MiB"),
-        ({"NEARFAR_TIER_FAR": None}, "NEARFAR_TIER_FAR: found none"),
-        ({"NEARFAR_TIER_FAR": "/nowhere/far"}, "cannot be made"),
+        (
+            {"NEARFAR_TIER_NEAR": "8M"},
+            "found '8M', expected a whole number of KiB, MiB, GiB or TiB",
+        ),
+        ({"NEARFAR_TIER_NEAR": "64KiB"}, "found '64KiB', expected"),
+        ({"NEARFAR_TIER_NEAR": None}, "FAR: expected NEARFAR_TIER_NEAR beside it"),
+        ({"NEARFAR_TIER_NEER": "8MiB"}, "NEARFAR_TIER_NEER: expected NEARFAR_TIER_NEAR, _FAR,"),
+        ({"NEARFAR_TIER_FAR": None}, "NEARFAR_TIER_FAR: found '', expected the name of a file"),
+        ({"NEARFAR_TIER_FAR": "compressed"}, "found 'compressed', expected the name of a file"),
+        ({"NEARFAR_TIER_FAR": "node:0"}, "found 'node:0', expected the name of a file"),
         ({"NEARFAR_TIER_FAR": "/dev/null"}, "is there already"),
+        ({"NEARFAR_TIER_POLICY": "lifo"}, "found 'lifo', expected one of fifo clock"),
+        ({"NEARFAR_TIER_PAGER": "elsewhere"}, "expected best, anywhere, beside, behind or each"),
     ],
 )
 def test_an_environment_that_cannot_be_used_ends_the_program(
     alone: Environment, changes: dict[str, str | None], expected: str
 ) -> None:
     ran = run("true", env=alone(**changes))
-    assert (ran.returncode, ran.stdout) == (1, "")
+    assert (ran.returncode, ran.stdout) == (2, "")
     assert expected in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+@needs_tier
+def test_far_memory_that_cannot_be_made_ends_the_program(alone: Environment) -> None:
+    ran = run("true", env=alone(NEARFAR_TIER_FAR="/nowhere/far"))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "nearfar tier: the file of NEARFAR_TIER_FAR cannot be made: No such file or directory\n"
+    )
+
+
+@needs_tier
+def test_a_program_that_closes_its_standard_error_is_reported_on(alone: Environment) -> None:
+    # As GNU programs do at their end, to find out whether all was written.
+    script = "import os, subprocess; subprocess.run(['true']); os.fork(); os.closerange(1, 300)"
+    ran = run(sys.executable, "-c", script, env=alone(NEARFAR_TIER_REPORT=None))
+    assert ran.stderr.startswith("nearfar tier: near ")
+    assert ran.stderr.count("\n") == 1
+
+
+@needs_tier
+def test_a_report_that_cannot_be_written_is_told(alone: Environment) -> None:
+    ran = run("true", env=alone(NEARFAR_TIER_REPORT="/dev/full"))
+    said = "nearfar tier: /dev/full: cannot be written (NEARFAR_TIER_REPORT)\n"
+    assert (ran.returncode, ran.stderr) == (0, said)
+
+
+@needs_tier
+def test_a_policy_is_chosen_by_the_environment(alone: Environment, tmp_path: Path) -> None:
+    ran = run("true", env=alone(NEARFAR_TIER_POLICY="regret"))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads((tmp_path / "report.json").read_text())["policy"] == "regret"
 
 
 @needs_tier
@@ -224,12 +264,3 @@ def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, 
     assert (ran.returncode, ran.stderr) == (0, "")
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["followed"] > 0) == (where == "behind")
-
-
-@needs_tier
-def test_a_place_of_its_pager_that_is_none_is_told(alone: Environment) -> None:
-    ran = run(*RUN_HOLDS, env=alone(NEARFAR_TIER_PAGER="elsewhere"))
-    assert ran.returncode != 0
-    assert ran.stderr.endswith(
-        "NEARFAR_TIER_PAGER: expected best, anywhere, beside, behind or each\n"
-    )

@@ -104,12 +104,28 @@ void fail(const char* what, long error) noexcept {
   char line[512];
   char* end = put(put(line, "nearfar tier: "), what);
   if (error != 0) {
-    end = put(put(end, " (error "), static_cast<unsigned long>(error < 0 ? -error : error));
-    end = put(end, ")");
+    const auto number = static_cast<int>(error < 0 ? -error : error);
+    const char* const means = strerrordesc_np(number);
+    end = put(put(end, ": "), means == nullptr ? "unknown error" : means);
   }
   *end++ = '\n';
   call(__NR_write, 2, word(line), end - line);
   for (;;) call(__NR_exit_group, 1);
+}
+
+void refuse(const char* what, const char* found, const char* expected) noexcept {
+  char line[1024];
+  char* end = put(put(line, "nearfar tier: "), what);
+  end = put(end, found == nullptr ? ": expected " : ": found '");
+  if (found != nullptr) {
+    constexpr std::size_t most = 256;
+    for (std::size_t i = 0; i < most && found[i] != '\0'; ++i) *end++ = found[i];
+    end = put(end, "', expected ");
+  }
+  end = put(end, expected);
+  *end++ = '\n';
+  call(__NR_write, 2, word(line), end - line);
+  for (;;) call(__NR_exit_group, 2);
 }
 
 std::uint64_t block_signals() noexcept {

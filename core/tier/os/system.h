@@ -94,8 +94,11 @@ void wake_one(std::atomic<std::uint32_t>& at) noexcept;
 /// Whether it merges this process's equal pages, unasked. It then unprotects them.
 [[nodiscard]] bool merges_pages() noexcept;
 
-/// Writes "nearfar tier: WHAT" to standard error and ends the process.
+/// Writes "nearfar tier: WHAT", and what an error means, to standard error and ends the process.
 [[noreturn]] void fail(const char* what, long error = 0) noexcept;
+/// The same of input, with status 2: "WHAT: found 'FOUND', expected EXPECTED". What was found may
+/// be null, if that is said by `what`.
+[[noreturn]] void refuse(const char* what, const char* found, const char* expected) noexcept;
 
 /// Signals by which faults are served, a bit each as the kernel has them: nothing blocks them but
 /// in threads that touch no managed memory. Set before there is any.

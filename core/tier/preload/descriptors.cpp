@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tier/preload/exported.h"
+#include "tier/preload/report.h"
 #include "tier/preload/runtime.h"
 
 namespace nearfar::tier::preload {
@@ -15,9 +16,10 @@ namespace {
 
 /// The lowest of ours from `from` on; -1 if there is none.
 int first_owned(Runtime& tier, int from) {
-  const int kept = tier.service.first_owned(from);
-  const int maps = tier.space.protections().descriptor();
-  return maps >= from && (kept < 0 || maps < kept) ? maps : kept;
+  int first = tier.service.first_owned(from);
+  for (const int other : {tier.space.protections().descriptor(), kept_standard_error()})
+    if (other >= from && (first < 0 || other < first)) first = other;
+  return first;
 }
 
 bool is_ours(int descriptor) {

@@ -120,6 +120,7 @@ void in_child() {
         "no place or no descriptors for another process, or a table of them apart (unshare); this "
         "child ends here");
   _IO_list_resetlock();
+  drop_standard_error();
   frame_of_child = os::place(__builtin_frame_address(0));
   if (tier->space.holds(frame_of_child, 1)) {
     start_in_child_elsewhere();
@@ -149,7 +150,9 @@ __attribute__((constructor(101))) void begin(int /*count*/, char** /*words*/, ch
   if (tier == nullptr) return;
   if (pthread_atfork(prepare, in_parent, in_child) != 0)
     os::fail("no memory for the handlers of fork");
-  if (is_first(*tier)) hand_on(tier->launch, environment);
+  if (!is_first(*tier)) return;
+  hand_on(tier->launch, environment);
+  keep_standard_error();
 }
 
 /// What the process holds outside is counted once more when there is most of it.

@@ -9,6 +9,7 @@
 #include "policy/replacement/registry.h"
 #include "tier/orders.h"
 #include "tier/os/system.h"
+#include "tier/os/text.h"
 #include "tier/preload/environment.h"
 #include "tier/slots.h"
 
@@ -48,31 +49,78 @@ std::uint64_t parse_size(const char* text) {
   return whole && value <= most ? value << shift : 0;
 }
 
-/// Which of these a variable names; the first, if there is none. Of others, it says what was
-/// expected.
+constexpr const char* near_variable = "NEARFAR_TIER_NEAR";
+constexpr const char* far_variable = "NEARFAR_TIER_FAR";
+constexpr const char* variables[] = {
+    near_variable,        far_variable,          "NEARFAR_TIER_COMPRESS", "NEARFAR_TIER_EVICT",
+    "NEARFAR_TIER_PAGER", "NEARFAR_TIER_POLICY", "NEARFAR_TIER_REPORT",   nullptr};
+
+/// Which of these a variable names; the first, if it is not set.
 template <typename Choice>
 Choice wanted(const char* variable, std::initializer_list<Choice> choices, const char* expected) {
-  char value[16];
+  char value[64];
   if (!started_with(variable, value, sizeof value)) return *choices.begin();
   for (const Choice choice : choices)
     if (std::strcmp(value, name_of(choice)) == 0) return choice;
-  os::fail(expected);
+  os::refuse(variable, value, expected);
 }
 
 Compression wanted_compression() {
   return wanted("NEARFAR_TIER_COMPRESS", {Compression::none, Compression::lz4, Compression::zstd},
-                "NEARFAR_TIER_COMPRESS: expected lz4, zstd or none");
+                "lz4, zstd or none");
 }
 
 os::Eviction wanted_eviction() {
   return wanted("NEARFAR_TIER_EVICT", {os::Eviction::best, os::Eviction::move, os::Eviction::copy},
-                "NEARFAR_TIER_EVICT: expected best, move or copy");
+                "best, move or copy");
 }
 
 Wanted wanted_place() {
   return wanted("NEARFAR_TIER_PAGER",
                 {Wanted::best, Wanted::anywhere, Wanted::beside, Wanted::behind, Wanted::each},
-                "NEARFAR_TIER_PAGER: expected best, anywhere, beside, behind or each");
+                "best, anywhere, beside, behind or each");
+}
+
+/// The position of the policy that is wanted.
+std::uint32_t wanted_policy() {
+  char value[64];
+  if (!started_with("NEARFAR_TIER_POLICY", value, sizeof value))
+    return policy::default_replacement();
+  const auto all = policy::replacements();
+  for (std::uint32_t i = 0; i < all.size(); ++i)
+    if (all[i].name == value) return i;
+  char names[256];
+  char* end = os::put(names, "one of");
+  for (const policy::ReplacementEntry& entry : all)
+    end = os::put(os::put(end, " "), entry.name.data());
+  *end = '\0';
+  os::refuse("NEARFAR_TIER_POLICY", value, names);
+}
+
+/// The name of the file to be made; what `nearfar tier run` takes for something else is refused.
+void find_far(char* name, std::size_t size) {
+  constexpr const char* expected =
+      "the name of a file to be made on far memory (./NAME for one that is called so; the "
+      "other kinds of far memory are for `nearfar tier run`)";
+  if (!started_with(far_variable, name, size) || name[0] == '\0')
+    os::refuse(far_variable, "", expected);
+  for (const char* kind : {"anonymous", "compressed", "compressed:zstd", "compressed:lz4"})
+    if (std::strcmp(name, kind) == 0) os::refuse(far_variable, name, expected);
+  if (std::strncmp(name, "node:", 5) == 0) os::refuse(far_variable, name, expected);
+}
+
+/// Whether two tiers are asked for at all; so they are by any of the variables.
+bool is_wanted() {
+  char name[64];
+  if (started_with_unknown("NEARFAR_TIER_", variables, name, sizeof name))
+    os::refuse(name, nullptr,
+               "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER, _POLICY or _REPORT");
+  char value[4096];
+  if (started_with(near_variable, value, sizeof value)) return true;
+  for (const char* const* one = variables; *one != nullptr; ++one)
+    if (started_with(*one, value, sizeof value))
+      os::refuse(*one, nullptr, "NEARFAR_TIER_NEAR beside it, such as NEARFAR_TIER_NEAR=512MiB");
+  return false;
 }
 
 /// How pages leave here; says what is to be known of copying. What cannot be at all, the pager
@@ -104,7 +152,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   constexpr int fresh = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
   const long made = os::call(__NR_openat, AT_FDCWD, os::word(far_name), fresh, 0600);
   if (made == -EEXIST)
-    os::fail("NEARFAR_TIER_FAR is there already; expected the name of a new file");
+    os::refuse(far_variable, far_name, "the name of a new file; this one is there already");
   const int far = keep(made, "the file of NEARFAR_TIER_FAR cannot be made");
   os::call(__NR_unlinkat, AT_FDCWD, os::word(far_name), 0);
   const int control =
@@ -120,7 +168,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   auto& shared = *os::pointer<Control>(static_cast<os::Place>(head));
   shared.magic = Control::expected_magic;
   shared.limit_pages = near_bytes / os::page_bytes;
-  shared.policy = policy::default_replacement();
+  shared.policy = wanted_policy();
   shared.far_slots = far_slots;
   Orders& orders = orders_of(shared);
   orders.generation = 1;
@@ -138,7 +186,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
 }  // namespace
 
 bool find_launch(Launch& launch) {
-  char value[64];
+  char value[64] = {};
   if (started_with("NEARFAR_TIER", value, sizeof value)) {
     const char* at = value;
     launch.process = number(at);
@@ -148,13 +196,14 @@ bool find_launch(Launch& launch) {
     launch.sigbus = number(at);
     return true;
   }
-  if (!started_with("NEARFAR_TIER_NEAR", value, sizeof value)) return false;
-  const std::uint64_t near_bytes = parse_size(value);
+  if (!is_wanted()) return false;
+  const bool short_enough = started_with(near_variable, value, sizeof value);
+  const std::uint64_t near_bytes = short_enough ? parse_size(value) : 0;
   if (near_bytes < least_near)
-    os::fail("NEARFAR_TIER_NEAR: expected a size of at least 1 MiB, such as 512MiB");
+    os::refuse(near_variable, value,
+               "a whole number of KiB, MiB, GiB or TiB, 1 MiB at least, such as 512MiB");
   static char far_name[4096];
-  if (!started_with("NEARFAR_TIER_FAR", far_name, sizeof far_name) || far_name[0] == '\0')
-    os::fail("NEARFAR_TIER_FAR: found none, expected the name of a file to be made on far memory");
+  find_far(far_name, sizeof far_name);
   launch = make_launch(near_bytes, far_name);
   return true;
 }

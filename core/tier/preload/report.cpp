@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include <array>
-#include <cstring>
+#include <cerrno>
 
 #include "policy/replacement/registry.h"
 #include "tier/orders.h"
@@ -47,8 +47,16 @@ class Text {
     for (std::uint64_t place = 1000; place != 0; place /= 10) *this << parts / place % 10;
     return *this;
   }
-  void write(int descriptor) const {
-    os::call(__NR_write, descriptor, os::word(text_), os::word(length_));
+  /// False if not all of it could be.
+  [[nodiscard]] bool write(int descriptor) const {
+    std::size_t done = 0;
+    while (done < length_) {
+      const long wrote = os::call(__NR_write, descriptor, os::word(text_ + done), length_ - done);
+      if (wrote == -EINTR) continue;
+      if (wrote <= 0) return false;
+      done += static_cast<std::size_t>(wrote);
+    }
+    return true;
   }
 
  private:
@@ -62,7 +70,12 @@ std::uint64_t count(const Control& control, Count what) {
 
 bool is_size(Count what) { return what >= Count::near_peak && what <= Count::stored_peak; }
 
-void write_json(Control& control, int descriptor) {
+int standard_error = -1;
+
+/// A line to standard error, as far as anybody reads that.
+void say(const Text& text) { (void)text.write(standard_error >= 0 ? standard_error : 2); }
+
+bool write_json(Control& control, int descriptor) {
   const std::uint64_t managed = count(control, Count::managed_peak);
   const std::uint64_t unmanaged = count(control, Count::unmanaged_peak);
   Text text;
@@ -83,7 +96,7 @@ void write_json(Control& control, int descriptor) {
     if (!is_size(what)) text << ",\n \"" << names[i] << "\": " << count(control, what);
   }
   text << "\n}\n";
-  text.write(descriptor);
+  return text.write(descriptor);
 }
 
 void write_line(const Control& control) {
@@ -99,7 +112,13 @@ void write_line(const Control& control) {
        << count(control, Count::copies_in) << " pages copied in, "
        << count(control, Count::evictions) << " evictions, " << count(control, Count::copies_out)
        << " pages copied out; threads waited " << count(control, Count::stall_ns) / 1000 << " us\n";
-  text.write(2);
+  say(text);
+}
+
+void cannot_write(const char* file) {
+  Text text;
+  text << "nearfar tier: " << file << ": cannot be written (NEARFAR_TIER_REPORT)\n";
+  say(text);
 }
 
 }  // namespace
@@ -113,15 +132,20 @@ void report(Control& control) {
   if (name[0] == '\0') return;
   constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
   const long file = os::call(__NR_openat, AT_FDCWD, os::word(name), flags, 0666);
-  if (file < 0) {
-    Text text;
-    text << "nearfar tier: the file of NEARFAR_TIER_REPORT cannot be written (error "
-         << static_cast<std::uint64_t>(-file) << ")\n";
-    text.write(2);
-    return;
-  }
-  write_json(control, static_cast<int>(file));
-  os::call(__NR_close, file);
+  if (file < 0 || !write_json(control, static_cast<int>(file))) cannot_write(name);
+  if (file >= 0) os::call(__NR_close, file);
 }
+
+void keep_standard_error() {
+  const long copy = os::call(__NR_fcntl, 2, F_DUPFD_CLOEXEC, 0);
+  if (copy >= 0) standard_error = os::hide(static_cast<int>(copy));
+}
+
+void drop_standard_error() {
+  if (standard_error >= 0) os::call(__NR_close, standard_error);
+  standard_error = -1;
+}
+
+int kept_standard_error() { return standard_error; }
 
 }  // namespace nearfar::tier::preload

@@ -9,4 +9,12 @@ namespace nearfar::tier::preload {
 /// error where it is not set; nowhere where it is empty.
 void report(Control& control);
 
+/// Keeps standard error as it is at the start for that line: programs close theirs before the
+/// library ends.
+void keep_standard_error();
+/// A child says nothing, and must not keep open what somebody reads to the end.
+void drop_standard_error();
+/// The library's descriptor for it; -1: none.
+[[nodiscard]] int kept_standard_error();
+
 }  // namespace nearfar::tier::preload
