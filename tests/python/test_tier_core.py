@@ -76,6 +76,7 @@ def test_a_core_file_has_far_memory_and_the_program_goes_on(
     assert core.stat().st_mode & 0o777 == 0o600
     assert core.stat().st_blocks * 512 < 4 * HELD  # what was never used is a hole
     assert hashlib.sha1(loaded(core, holding.at, HELD)).hexdigest() == the_sum()
+    assert core.stat().st_size < 1 << 30  # the table of pages is not part of it
     # What the pager shares with others is not the program's memory.
     assert all(size == 0 for _, _, size, memory in segments(core) if memory >= LARGEST)
     stats = find(holding.pid).stats

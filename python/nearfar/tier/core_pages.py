@@ -89,7 +89,7 @@ class Memory:
         self._table = _Table(self, *_REGION.unpack(self.read(member.region, _REGION.size)))
 
     def mappings(self) -> list[Mapping]:
-        """All of them, in order of address."""
+        """All of them but the pager's table, in order of address."""
         text = os.fsdecode(Path(f"/proc/{self._process}/maps").read_bytes())
         found = []
         for line in text.removesuffix("\n").split("\n"):  # names may have other ends of lines
@@ -97,7 +97,9 @@ class Memory:
             assert match is not None, line
             begin, end, access, offset, inode, name = match.groups()
             numbers = int(begin, 16), int(end, 16), access, int(offset, 16), int(inode)
-            found.append(Mapping(*numbers, name))
+            mapping = Mapping(*numbers, name)
+            if not self._table.holds(mapping):
+                found.append(mapping)
         return found
 
     def runs(self, mapping: Mapping) -> Iterator[tuple[int, int]]:
@@ -105,7 +107,8 @@ class Memory:
         if mapping.name == "[vdso]":
             yield mapping.begin, mapping.end
             return
-        pages = sorted({*self._present(mapping), *self._table.used(mapping.begin, mapping.end)})
+        present = self.present(mapping.begin, mapping.end, written=mapping.of_file)
+        pages = sorted({*present, *self._table.used(mapping.begin, mapping.end)})
         if mapping.of_file and mapping.offset == 0 and mapping.begin // PAGE not in pages[:1]:
             pages.insert(0, mapping.begin // PAGE)  # a program's head, by which it is known
         for _, side_by_side in itertools.groupby(enumerate(pages), lambda pair: pair[1] - pair[0]):
@@ -116,14 +119,17 @@ class Memory:
         """Its contents. Raises NearfarError."""
         return read_memory(self._process, at, length)
 
-    def _present(self, mapping: Mapping) -> Iterator[int]:
+    def present(self, begin: int, end: int, *, written: bool = False) -> Iterator[int]:
+        """The pages between two addresses that are in RAM or swapped out; if `written`, without those
+        that are as a file has them.
+        """
         with Path(f"/proc/{self._process}/pagemap").open("rb", buffering=0) as pagemap:
-            for page in range(mapping.begin // PAGE, mapping.end // PAGE, _AT_ONCE):
-                count = min(_AT_ONCE, mapping.end // PAGE - page)
+            for page in range(begin // PAGE, end // PAGE, _AT_ONCE):
+                count = min(_AT_ONCE, end // PAGE - page)
                 pagemap.seek(page * 8)
                 words = memoryview(pagemap.read(count * 8)).cast("Q")
                 for i, word in enumerate(words):
-                    if word & _PRESENT_OR_SWAPPED and not (mapping.of_file and word & _OF_FILE):
+                    if word & _PRESENT_OR_SWAPPED and not (written and word & _OF_FILE):
                         yield page + i
 
 
@@ -132,8 +138,20 @@ class _Table:
 
     def __init__(self, memory: Memory, base: int, length: int, entries: int, ranks: int) -> None:
         self._memory, self._first, self._entries = memory, base // PAGE, entries
-        ranks_of_groups = memory.read(ranks, length // PAGE // _GROUP * _RANK_BYTES)
-        self._groups = list(_in_use(ranks_of_groups))
+        self._groups = list(self._in_use(ranks, ranks + length // PAGE // _GROUP * _RANK_BYTES))
+
+    def _in_use(self, ranks: int, end: int) -> Iterator[int]:
+        """The groups whose rank is not 0. Of millions that are mostly gaps only what is there is read:
+        the rest would be there afterwards.
+        """
+        for page in self._memory.present(ranks, end):
+            words = memoryview(self._memory.read(page * PAGE, PAGE)).cast("I")
+            first = (page * PAGE - ranks) // _RANK_BYTES
+            yield from (first + i for i, rank in enumerate(words) if rank)
+
+    def holds(self, mapping: Mapping) -> bool:
+        """Whether a mapping is of the table itself, which lies before the memory that it is of."""
+        return self._entries <= mapping.begin and mapping.end <= self._first * PAGE
 
     def used(self, begin: int, end: int) -> Iterator[int]:
         """The pages between two addresses that are not fresh, wherever they are."""
@@ -146,16 +164,6 @@ class _Table:
             for i, state in enumerate(states):
                 if state and begin // PAGE <= first + i < end // PAGE:
                     yield first + i
-
-
-def _in_use(ranks: bytes) -> Iterator[int]:
-    """The groups whose rank is not 0, of millions that are mostly gaps."""
-    untouched = bytes(PAGE)
-    for at in range(0, len(ranks), PAGE):
-        page = ranks[at : at + PAGE]
-        if page != untouched:
-            words = memoryview(page).cast("I")
-            yield from (at // _RANK_BYTES + i for i, rank in enumerate(words) if rank)
 
 
 class _Vector(ctypes.Structure):
