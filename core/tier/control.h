@@ -43,6 +43,7 @@ enum class Count : std::uint8_t {
   split_ins,       ///< times that they were to, and came in small pages
   gathered,  ///< times that 2 MiB which came so became a huge page again
   followed,  ///< faults while the pager's thread was kept on the processor of one who faults
+  outside,  ///< times that a program was executed which the library is not in
   count
 };
 

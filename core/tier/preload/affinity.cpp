@@ -8,6 +8,7 @@
 #include "tier/preload/affinity.h"
 
 #include "tier/preload/exported.h"
+#include "tier/preload/outside.h"
 #include "tier/preload/runtime.h"
 
 namespace {
@@ -33,12 +34,25 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
   find(name, real);
 }
 
+/// The same of a function that executes a program, with its arguments.
+__attribute__((used, visibility("hidden"))) void nearfar_before_program(const char* name,
+                                                                       void** real,
+                                                                       const long* saved) noexcept {
+  nearfar_let_threads_go_before(name, real);
+  nearfar::tier::preload::note_program(name, saved);
+}
+
 /// The same until that function has returned, when the other of these is called.
 __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_while(
     const char* name, void** real) noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
   if (tier != nullptr) tier->service.let_threads_go_until_then();
   find(name, real);
+}
+__attribute__((used, visibility("hidden"))) void nearfar_while_program_starts(
+    const char* name, void** real, const long* saved) noexcept {
+  nearfar_let_threads_go_while(name, real);
+  nearfar::tier::preload::note_program(name, saved);
 }
 __attribute__((used, visibility("hidden"))) void nearfar_keep_threads_again() noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
@@ -77,6 +91,7 @@ __attribute__((constructor(101))) void find_all() {
   NEARFAR_KEEPING_ARGUMENTS(                             \
     "lea nearfar_name_of_" #name "(%rip), %rdi\n\t"      \
     "lea nearfar_real_" #name "(%rip), %rsi\n\t"         \
+    "mov %rsp, %rdx\n\t"                                \
     "call " #let_go "\n\t")                              \
   then                                                   \
   ".cfi_endproc\n\t"                                     \
@@ -96,13 +111,15 @@ __attribute__((constructor(101))) void find_all() {
 
 // Jumped through with arguments, stack and return address as they were: some take as many arguments
 // as there are, vfork comes back twice, and some do not for long or at all.
-#define NEARFAR_LETS_GO(name)                            \
-  NEARFAR_BEFORE(name, nearfar_let_threads_go_before,    \
+#define NEARFAR_JUMP(name, before)                       \
+  NEARFAR_BEFORE(name, before,                           \
     "jmp *nearfar_real_" #name "(%rip)\n\t")
+#define NEARFAR_LETS_GO(name) NEARFAR_JUMP(name, nearfar_let_threads_go_before)
+#define NEARFAR_EXECUTES(name) NEARFAR_JUMP(name, nearfar_before_program)
 
 // Called with what registers hold: six arguments at most, and one result.
-#define NEARFAR_LETS_GO_MEANWHILE(name)                  \
-  NEARFAR_BEFORE(name, nearfar_let_threads_go_while,     \
+#define NEARFAR_CALL(name, before)                       \
+  NEARFAR_BEFORE(name, before,                           \
     "sub $8, %rsp\n\t"                                   \
     ".cfi_adjust_cfa_offset 8\n\t"                       \
     "call *nearfar_real_" #name "(%rip)\n\t"             \
@@ -111,6 +128,8 @@ __attribute__((constructor(101))) void find_all() {
     "pop %rax\n\t"                                       \
     ".cfi_adjust_cfa_offset -8\n\t"                      \
     "ret\n\t")
+#define NEARFAR_LETS_GO_MEANWHILE(name) NEARFAR_CALL(name, nearfar_let_threads_go_while)
+#define NEARFAR_STARTS(name) NEARFAR_CALL(name, nearfar_while_program_starts)
 
 asm(".text\n\t"
     NEARFAR_LETS_GO_MEANWHILE(sched_getaffinity)
@@ -119,8 +138,8 @@ asm(".text\n\t"
     NEARFAR_LETS_GO_MEANWHILE(pthread_setaffinity_np)
     NEARFAR_LETS_GO_MEANWHILE(pthread_create)
     NEARFAR_LETS_GO_MEANWHILE(thrd_create)
-    NEARFAR_LETS_GO_MEANWHILE(posix_spawn)
-    NEARFAR_LETS_GO_MEANWHILE(posix_spawnp)
+    NEARFAR_STARTS(posix_spawn)
+    NEARFAR_STARTS(posix_spawnp)
     NEARFAR_LETS_GO(clone)
     NEARFAR_LETS_GO(__clone)
     NEARFAR_LETS_GO(vfork)
@@ -131,13 +150,13 @@ asm(".text\n\t"
     NEARFAR_LETS_GO(wordexp)
     NEARFAR_LETS_GO(timer_create)
     NEARFAR_LETS_GO(mq_notify)
-    NEARFAR_LETS_GO(execv)
-    NEARFAR_LETS_GO(execve)
-    NEARFAR_LETS_GO(execvp)
-    NEARFAR_LETS_GO(execvpe)
-    NEARFAR_LETS_GO(execl)
-    NEARFAR_LETS_GO(execle)
-    NEARFAR_LETS_GO(execlp)
-    NEARFAR_LETS_GO(execveat)
-    NEARFAR_LETS_GO(fexecve));
+    NEARFAR_EXECUTES(execv)
+    NEARFAR_EXECUTES(execve)
+    NEARFAR_EXECUTES(execvp)
+    NEARFAR_EXECUTES(execvpe)
+    NEARFAR_EXECUTES(execl)
+    NEARFAR_EXECUTES(execle)
+    NEARFAR_EXECUTES(execlp)
+    NEARFAR_EXECUTES(execveat)
+    NEARFAR_EXECUTES(fexecve));
 // clang-format on

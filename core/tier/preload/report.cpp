@@ -20,7 +20,7 @@ constexpr std::array names = {
     "unmanaged_peak", "slots_peak",  "stored_peak",   "stall_ns",      "emulated_ns",
     "delayed_ns",     "guarded_ins", "guards_broken", "guarded_drops", "filled_drops",
     "window_touches", "huge_moves",  "huge_ins",      "ready_ins",     "recycled_ins",
-    "split_ins",      "gathered",    "followed",
+    "split_ins",      "gathered",    "followed",    "outside",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 
@@ -111,7 +111,10 @@ void write_line(const Control& control) {
   text << " of the peak of anonymous memory; " << count(control, Count::faults) << " faults, "
        << count(control, Count::copies_in) << " pages copied in, "
        << count(control, Count::evictions) << " evictions, " << count(control, Count::copies_out)
-       << " pages copied out; threads waited " << count(control, Count::stall_ns) / 1000 << " us\n";
+       << " pages copied out; threads waited " << count(control, Count::stall_ns) / 1000 << " us";
+  if (const std::uint64_t outside = count(control, Count::outside); outside != 0)
+    text << "; " << outside << " programs executed outside the limit";
+  text << "\n";
   say(text);
 }
 

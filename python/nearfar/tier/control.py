@@ -62,6 +62,7 @@ COUNTS = (
     "split_ins",
     "gathered",
     "followed",
+    "outside",
 )
 
 _LIMIT_AT = 8

@@ -82,6 +82,11 @@ def lines(result: Mapping[str, Any]) -> list[str]:
         f"{r['pinned']} pages found pinned, {r['over_budget']} granted beyond the limit, "
         f"{r['forks']} forks",
     ]
+    if r["outside"]:
+        text.append(
+            f"{r['outside']} of the programs that it executed ran outside the limit: linked "
+            "statically, as another user, or without the library in their environment"
+        )
     if r["filled_drops"]:
         text.append(f"{r['filled_drops']} pages left as one repeated word")
     if r["emulated_ns"]:
