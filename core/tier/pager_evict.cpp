@@ -53,6 +53,7 @@ bool Pager::evict_in_background() {
   const std::uint64_t wanted = budget_.wanted();
   const std::uint64_t least = std::max(low_watermark(), wanted);
   if (paused() || kept_ || budget_.free() + recycled >= least) return false;
+  if (granted_beyond_ != 0) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
   if (wanted == 0 && budget_.others() != 0 &&
@@ -63,9 +64,18 @@ bool Pager::evict_in_background() {
 
 /// Charges pages that will be granted, once there is room. False, and nothing is charged, if the
 /// budget does not have them.
+///
+/// Where what cannot leave is more than the limit, all else has left by then, and would again at
+/// the next fault: also what the same instruction needs. So a few pages may come before that.
 bool Pager::reserve(std::uint64_t pages) {
-  for (int naps = 0; !budget_.try_charge(pages);)
-    if (!more_room(naps)) return false;
+  constexpr std::uint64_t few = 64;
+  for (int naps = 0; !budget_.try_charge(pages);) {
+    if (granted_beyond_ == 0 && more_room(naps)) continue;
+    granted_beyond_ =
+        granted_beyond_ == 0 ? few : granted_beyond_ - std::min(granted_beyond_, pages);
+    return false;
+  }
+  granted_beyond_ = 0;
   return true;
 }
 

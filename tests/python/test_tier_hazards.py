@@ -151,6 +151,14 @@ def test_locked_memory_stays_near_and_all_of_it_cannot_be_locked(hazard: Hazard)
     assert lost_nothing(hazard("locks")).counts["pinned"] > 0
 
 
+def test_a_program_goes_on_that_has_locked_more_than_near_memory(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "hazards" / "locks_more.c", tmp_path / "locks_more")
+    ran = run_tiered(tmp_path, "16MiB", program)
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["over_budget"] > 0
+    assert ran.counts["faults"] < 20_000
+
+
 def test_changes_of_protection_keep_contents(hazard: Hazard) -> None:
     lost_nothing(hazard("protections"))
 

@@ -35,9 +35,8 @@ __attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
 }
 
 /// The same of a function that executes a program, with its arguments.
-__attribute__((used, visibility("hidden"))) void nearfar_before_program(const char* name,
-                                                                       void** real,
-                                                                       const long* saved) noexcept {
+__attribute__((used, visibility("hidden"))) void nearfar_before_program(
+    const char* name, void** real, const long* saved) noexcept {
   nearfar_let_threads_go_before(name, real);
   nearfar::tier::preload::note_program(name, saved);
 }

@@ -20,7 +20,7 @@ constexpr std::array names = {
     "unmanaged_peak", "slots_peak",  "stored_peak",   "stall_ns",      "emulated_ns",
     "delayed_ns",     "guarded_ins", "guards_broken", "guarded_drops", "filled_drops",
     "window_touches", "huge_moves",  "huge_ins",      "ready_ins",     "recycled_ins",
-    "split_ins",      "gathered",    "followed",    "outside",
+    "split_ins",      "gathered",    "followed",      "outside",
 };
 static_assert(names.size() == static_cast<std::size_t>(Count::count));
 

@@ -120,8 +120,8 @@ class Memory:
         return read_memory(self._process, at, length)
 
     def present(self, begin: int, end: int, *, written: bool = False) -> Iterator[int]:
-        """The pages between two addresses that are in RAM or swapped out; if `written`, without those
-        that are as a file has them.
+        """The pages between two addresses that are in RAM or swapped out. If `written`, not those that
+        are as a file has them.
         """
         with Path(f"/proc/{self._process}/pagemap").open("rb", buffering=0) as pagemap:
             for page in range(begin // PAGE, end // PAGE, _AT_ONCE):
@@ -141,8 +141,8 @@ class _Table:
         self._groups = list(self._in_use(ranks, ranks + length // PAGE // _GROUP * _RANK_BYTES))
 
     def _in_use(self, ranks: int, end: int) -> Iterator[int]:
-        """The groups whose rank is not 0. Of millions that are mostly gaps only what is there is read:
-        the rest would be there afterwards.
+        """The groups whose rank is not 0. Of millions that are mostly gaps only what is there is
+        read: the rest would be there afterwards.
         """
         for page in self._memory.present(ranks, end):
             words = memoryview(self._memory.read(page * PAGE, PAGE)).cast("I")
