@@ -120,8 +120,8 @@ class Memory:
         return read_memory(self._process, at, length)
 
     def present(self, begin: int, end: int, *, written: bool = False) -> Iterator[int]:
-        """The pages between two addresses that are in RAM or swapped out. If `written`, not those that
-        are as a file has them.
+        """The pages between two addresses that are in RAM or swapped out; if `written`, no page
+        that is as a file has it.
         """
         with Path(f"/proc/{self._process}/pagemap").open("rb", buffering=0) as pagemap:
             for page in range(begin // PAGE, end // PAGE, _AT_ONCE):
