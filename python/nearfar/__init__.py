@@ -14,10 +14,11 @@ Names are looked up when first used, so that `import nearfar` costs nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # what `typing` has, whose import takes milliseconds
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from nearfar.errors import InputError, NearfarError
     from nearfar.measure import Chase, MeasurementInterrupted, Overwrite, Stream
     from nearfar.measure.run import measure
@@ -97,6 +98,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name == "__version__":
         from importlib.metadata import version
 

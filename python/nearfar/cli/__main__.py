@@ -2,7 +2,7 @@
 
 import sys
 
-from nearfar.cli.main import main
+from nearfar.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

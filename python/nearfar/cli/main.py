@@ -14,11 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
+from nearfar.cli.entry import INTERRUPTED, Interruptible
 from nearfar.cli.options import complain
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError
 
-INTERRUPTED = 130
 READER_GONE = 141
 _TRACEBACK = "NEARFAR_TRACEBACK"
 
@@ -75,7 +75,9 @@ def _run(argv: list[str]) -> int:
     if args.command is None:
         parser.print_help(sys.stderr)
         return 2
-    return chosen[0].load().run(args)
+    command = chosen[0].load()
+    with Interruptible():
+        return command.run(args)
 
 
 def _version() -> str:
