@@ -22,17 +22,21 @@ from nearfar.model.schema import KEYS
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
 Capture = pytest.CaptureFixture[str]
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 
 def nearfar(
-    *arguments: str, stdout: int | None = None, environment: dict[str, str] | None = None
+    *arguments: str,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+    environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the program as a user does."""
     return subprocess.run(
         [sys.executable, "-m", "nearfar", *arguments],
         env={**os.environ, "PYTHONPATH": str(PACKAGE), **(environment or {})},
-        stdout=subprocess.PIPE if stdout is None else stdout,
-        stderr=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
         text=True,
         check=False,
     )
@@ -322,12 +326,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.stderr == ""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_one_line() -> None:
+@needs_full
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words", ["model show optane-100", "--version", "--help", "tier run --help"]
+)
+def test_a_full_disk_is_one_line(words: str, unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
-        process = nearfar("model", "show", "optane-100", stdout=full.fileno())
+        process = nearfar(
+            *words.split(), stdout=full.fileno(), environment={"PYTHONUNBUFFERED": unbuffered}
+        )
     assert process.returncode == 1
     assert process.stderr == "nearfar: output: No space left on device\n"
+
+
+@needs_full
+def test_the_status_tells_when_the_line_finds_no_room() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = nearfar("modle", stderr=full.fileno(), environment={"PYTHONUNBUFFERED": ""})
+    assert process.returncode == 2
 
 
 def test_closed_standard_streams_are_no_error() -> None:

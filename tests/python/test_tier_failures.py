@@ -176,6 +176,7 @@ def test_a_disk_that_is_full_ends_the_record_of_faults_and_not_the_program(tmp_p
     keep = 'cp "$0/faults" "$0.faults"'
     ran = on_a_small_disk(tmp_path / "small", "256k", words, keep)
     assert ran.stdout != ""
+    assert ran.returncode == 0
     assert re.search(r"faults: only the first \d+ of \d+ events found room\n$", ran.stderr)
     kept = read_faults(tmp_path / "small.faults")
     assert 200 << 10 <= 8 * len(kept.words) <= 256 << 10

@@ -6,7 +6,6 @@ read the output went away.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
 from nearfar.cli.entry import INTERRUPTED, Interruptible
-from nearfar.cli.options import complain
+from nearfar.cli.options import abandon, complain, reason
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError
 
@@ -33,13 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        _abandon_output()
+        abandon(sys.stdout)
         return READER_GONE
     except NearfarError as error:
         return _fail(str(error), error.exit_code)
     except OSError as error:
-        _abandon_output()
-        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+        abandon(sys.stdout)
+        return _fail(reason(error), 1)
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
@@ -99,7 +98,7 @@ def _fail(message: str, status: int) -> int:
     try:
         sys.stdout.flush()  # what was printed before the failure
     except OSError:
-        _abandon_output()
+        abandon(sys.stdout)
     complain(message)
     return status
 
@@ -110,9 +109,3 @@ def _open_closed_streams() -> None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (for the life of the process)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-
-
-def _abandon_output() -> None:
-    """Point standard output nowhere, so that Python's own flush at exit stays silent."""
-    with contextlib.suppress(OSError, ValueError):  # standard output may be no real file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, cast
 
@@ -83,6 +84,10 @@ class Parser(argparse.ArgumentParser):
             option, value = text.split(_NO_VALUE, 1)
             text = f"{option}: found {value}, expected no value: give {option} by itself"
         raise InputError(f"{command}: {text}" if command else text)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Unlike argparse's, does not hide that nothing could be written."""
+        (file or sys.stderr).write(message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         choices: Iterable[Any] | None = action.choices

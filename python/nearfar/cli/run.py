@@ -16,6 +16,7 @@ from nearfar.cli.options import (
     emit,
     output_path,
     quantity,
+    reporting,
     write_json,
     write_output,
 )
@@ -114,10 +115,13 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     ran = run_program(args.target, args.program, **program_options(args))
     if not args.quiet:
-        sys.stderr.write(run_text(ran))
+        with reporting(sys.stderr):
+            sys.stderr.write(run_text(ran))
         for note in ran.notes:
             complain(note)
-    write_json(args, ran.to_dict())
+    with reporting(sys.stdout):
+        write_json(args, ran.to_dict())
     if args.html is not None:
-        write_output(args.html, page([ran]))
+        with reporting(sys.stdout):
+            write_output(args.html, page([ran]))
     return ran.exit_code

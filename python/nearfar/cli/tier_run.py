@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
-from nearfar.cli.options import add_output, complain, quantity, write_json
+from nearfar.cli.options import add_output, complain, quantity, reporting, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError, suggestion
 from nearfar.model import units
@@ -104,11 +105,16 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
+    _check_files(args)
     program = command(args.program)
     outcome = _run_swapped(args, program) if args.backend == "swap" else _launch(args, program)
     if not args.quiet:
-        sys.stderr.write(outcome.text())
-    write_json(args, outcome.to_dict())
+        with reporting(sys.stderr):
+            sys.stderr.write(outcome.text())
+    with reporting(sys.stdout):
+        write_json(args, outcome.to_dict())
+    if outcome.unrecorded:
+        complain(outcome.unrecorded)
     if outcome.lacked_memory:
         complain(
             "tier: the program was killed while the kernel was ending processes for lack of "
@@ -116,6 +122,19 @@ def run(args: argparse.Namespace) -> int:
             "elsewhere"
         )
     return outcome.status
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Raise InputError if the record of faults would be the far file, or be replaced by JSON."""
+    if args.record_faults is None:
+        return
+    file = Path(args.record_faults).resolve()
+    for option, other in (("--far", args.far), ("--json", args.json)):
+        if other is not None and Path(other).resolve() == file:
+            raise InputError(
+                f"--record-faults: found {args.record_faults}, which {option} names, too; "
+                "expected another file"
+            )
 
 
 def _launch(args: argparse.Namespace, program: Command) -> Outcome:

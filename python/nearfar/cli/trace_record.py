@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nearfar.cli.options import add_output, complain, output_path, write_json
+from nearfar.cli.options import add_output, complain, output_path, reporting, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.run import add_program, program_options
 from nearfar.simulate.program import record
@@ -47,5 +47,6 @@ def run(args: argparse.Namespace) -> int:
             complain(f"{trace.file}: {trace.records} records")
         for note in ran.notes:
             complain(note)
-    write_json(args, ran.to_dict())
+    with reporting(sys.stdout):
+        write_json(args, ran.to_dict())
     return ran.exit_code

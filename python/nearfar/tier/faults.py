@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import NearfarError
+from nearfar.errors import InputError
 from nearfar.results.faults import HEAD, MAGIC, POLICIES
 from nearfar.tier.new_file import create
 
@@ -24,13 +24,14 @@ class FaultLog:
 
     descriptor: int
     in_use: bool = False  # by processes that run on and have all of it mapped
+    problem: str = ""  # why it is not whole in the end
 
 
 @contextlib.contextmanager
 def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[FaultLog]:
     """Make the file, and cut it to what it holds in the end.
 
-    Raises InputError if it is there or cannot be made, NearfarError if events found no room.
+    Raises InputError if it is there or cannot be made.
     """
     if name is None:
         yield FaultLog(0)
@@ -53,7 +54,11 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
         os.ftruncate(file, HEAD.size + 8 * kept)
         os.pwrite(file, HEAD.pack(MAGIC, kept, near_pages, POLICIES.index(policy)), 0)
         if kept < count:
-            raise NearfarError(f"{name}: only the first {kept} of {count} events found room")
+            log.problem = f"{name}: only the first {kept} of {count} events found room"
+    except OSError as error:
+        log.problem = f"{name}: {error.strerror}"
+    except InputError as error:  # it could not be made anew
+        log.problem = str(error)
     finally:
         os.close(file)
 

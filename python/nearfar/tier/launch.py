@@ -80,7 +80,10 @@ def run(
             status = wait_for(start(arguments, file, let_through, environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
-        return Outcome(status, limit, policy, control.counts(memory), lacked, compression, eviction)
+        counts = control.counts(memory)
+    return Outcome(
+        status, limit, policy, counts, lacked, compression, eviction, unrecorded=log.problem
+    )
 
 
 def _environment(

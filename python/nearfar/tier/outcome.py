@@ -18,6 +18,7 @@ class Outcome:
     """A run: the exit status as a shell gives it, the last limit, the policy, and what was counted.
 
     `lacked_memory`: SIGKILL ended it, and meanwhile the kernel killed for lack of memory.
+    `unrecorded`: why the record of faults is not whole.
     """
 
     status: int
@@ -27,6 +28,7 @@ class Outcome:
     lacked_memory: bool = False
     compression: str = "none"
     eviction: str = "move"
+    unrecorded: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""

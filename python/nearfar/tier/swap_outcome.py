@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from nearfar.tier.control import PAGE
 from nearfar.tier.outcome import SCHEMA
@@ -29,6 +29,7 @@ class SwapOutcome:
     kills: int
     left: int
     counts: Mapping[str, int]
+    unrecorded: ClassVar[str] = ""  # there is no record of faults
 
     @property
     def lacked_memory(self) -> bool:
