@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 import nearfar
 from nearfar._core import ReplacementPolicy
@@ -185,6 +188,48 @@ def test_touches_of_two_processes_are_of_different_pages(tmp_path: Path) -> None
     file.write_bytes(file.read_bytes()[: HEAD.size + 8])
     with pytest.raises(InputError, match=r"two: found 40 bytes, expected 72 of 5 events"):
         nearfar.tier_replay(file)
+
+
+def packed(path: Path) -> bytes:
+    """A record of three faults, packed as its name says."""
+    words = [Event.FAULT << 60 | page << 32 | 7 for page in (1, 2, 1)]
+    record = HEAD.pack(MAGIC, len(words), 4, 0)
+    record += b"".join(word.to_bytes(8, "little") for word in words)
+    packers = {"gz": gzip.compress, "zst": zstandard.compress, "xz": lzma.compress, "faults": bytes}
+    return packers[path.name.split(".")[-1]](record)
+
+
+@pytest.mark.parametrize("name", ["t.faults", "t.faults.gz", "t.faults.zst", "t.faults.xz"])
+def test_a_record_may_be_packed(refused: Refused, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(packed(file))
+    replay = nearfar.tier_replay(file, policies=["fifo"], near=["4KiB"])
+    assert (replay.format, replay.pages, replay.visits) == ("faults", 2, 3)
+    if name != "t.faults":
+        file.write_bytes(packed(file)[:-4])
+        assert f"{file}: truncated" in refused("tier", "replay", file)
+
+
+def test_a_record_may_come_through_a_pipe(tmp_path: Path) -> None:
+    record = packed(tmp_path / "t.faults")
+    words = ["-m", "nearfar", "tier", "replay", "/dev/stdin", "--near", "4KiB"]
+    ran = subprocess.run([sys.executable, *words], input=record, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert b"3 visits to 2 pages" in ran.stdout
+
+
+@pytest.mark.parametrize("name", ["t.faults", "t.faults.gz"])
+def test_what_reads_traces_says_which_command_reads_a_record(
+    refused: Refused, tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(packed(file))
+    reads = f"`nearfar tier replay {file}` reads it"
+    said = f"{file}: found a record of faults, expected a trace; {reads}"
+    assert refused("trace", "info", file) == said
+    assert refused("trace", "convert", file, tmp_path / "t.nft") == said
+    assert refused("replay", "model:ddr4-2666", file) == said
+    assert refused("tier", "replay", file, "--format", "lackey") == said
 
 
 def test_what_cannot_be_done_is_refused_in_a_line(refused: Refused, tmp_path: Path) -> None:

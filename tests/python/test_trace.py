@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import math
+import random
 import re
 import resource
 import subprocess
@@ -203,7 +204,7 @@ def test_so_is_one_that_ends_within_a_frame(refused: Callable[..., str], packed:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"\x7fELF\x02\x01\x01\0\0\0", "found '\\x7fELF"),
+        (b"\x7fELF\x02\x01\x01\0\0\0", "found binary data"),
         (b'nearfar-trace 2 {"schema": "nearfar/trace/2"}\n', "expected 'nearfar-trace 1'"),
         (b'{"schema": "nearfar/result/1"}\n', "expected 'LD|ST|R|W ADDRESS"),
         (b"gem5\x02", "inside the header"),
@@ -219,6 +220,23 @@ def test_foreign_files_are_one_line(
     assert complaint in refused("trace", "info", path)
     assert complaint in refused("trace", "convert", path, tmp_path / "out.nft")
     assert not (tmp_path / "out.nft").exists()
+
+
+@pytest.mark.parametrize("format", ["auto", "nearfar", "lackey"])
+def test_noise_is_told_as_such(refused: Callable[..., str], tmp_path: Path, format: str) -> None:
+    path = tmp_path / "noise"
+    path.write_bytes(random.Random(1).randbytes(5000))
+    hint = "; a trace of ChampSim needs --format champsim" if format == "auto" else ""
+    said = f"{path}: found binary data, expected a trace{hint}"
+    assert refused("trace", "info", path, "--format", format) == said
+    assert refused("replay", DRAM, path, "--format", format) == said
+    assert refused("tier", "replay", path, "--format", format) == said
+
+
+def test_a_header_that_is_no_text_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "t.nft"
+    path.write_bytes(b"nearfar-trace \xff\xfe 1\n")
+    assert r"found 'nearfar-trace \xff" in refused("trace", "info", path)
 
 
 # Converting

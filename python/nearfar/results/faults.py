@@ -82,18 +82,18 @@ class Faults:
                 numbers[page] = here
 
 
-def is_faults(path: str | Path) -> bool:
-    """Whether a file is such a record, by its first bytes. Raises InputError if it is none."""
+def read_faults(path: str | Path) -> Faults:
+    """Read a record that is not packed. Raises InputError for a file that is none, or was cut
+    short.
+    """
     try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+        return parse_faults(Path(path).read_bytes(), path)
     except OSError as error:
         raise file_error(path, error) from None
 
 
-def read_faults(path: str | Path) -> Faults:
-    """Read a record. Raises InputError for a file that is none, or was cut short."""
-    data = Path(path).read_bytes()
+def parse_faults(data: bytes, path: str | Path) -> Faults:
+    """Read a record that was in the file `path`. Raises InputError as `read_faults` does."""
     if len(data) < HEAD.size or not data.startswith(MAGIC):
         raise InputError(f"{path}: is no record of faults; expected a file of --record-faults")
     _, count, near_pages, policy = HEAD.unpack_from(data)

@@ -18,7 +18,8 @@ from nearfar.measure.run import check_for_model
 from nearfar.model import Model
 from nearfar.simulate.crash_program import KINDS, STORES, CrashProgram, Operation
 from nearfar.simulate.trace import FORMATS
-from nearfar.simulate.unpack import exact_end, pieces
+from nearfar.simulate.trace_file import trace_pieces
+from nearfar.simulate.unpack import exact_end
 
 MOST_OPERATIONS = 100_000
 _WORD = 8
@@ -181,7 +182,7 @@ def _records(path: str | Path, format: str) -> Iterator[tuple[Record, bool]]:
 
     reader = _core.TraceRecords(name=str(path), format=format)
     with exact_end(reader):
-        for piece in pieces(path, None):
+        for piece in trace_pieces(path, format):
             for record in struct.iter_unpack("<5Q", reader.feed(piece)):
                 yield record, reader.of_program()
         for record in struct.iter_unpack("<5Q", reader.finish()):

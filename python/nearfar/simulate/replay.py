@@ -13,7 +13,8 @@ from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import Replayed, check_writable
 from nearfar.simulate.trace import FORMATS
-from nearfar.simulate.unpack import exact_end, pieces
+from nearfar.simulate.trace_file import trace_pieces
+from nearfar.simulate.unpack import exact_end
 
 PACES = ("trace", "asap")
 
@@ -80,7 +81,7 @@ def replay(
         command_trace="" if command_trace is None else str(command_trace),
     )
     with exact_end(running):
-        for piece in pieces(trace, progress):
+        for piece in trace_pieces(trace, format, progress):
             running.feed(piece)
             if running.done():
                 break

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from nearfar.errors import InputError
 from nearfar.measure.quantity import choice, parse_size
 from nearfar.measure.run import Progress
-from nearfar.results.faults import POLICIES, Event, is_faults, read_faults
+from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
 from nearfar.results.tiered import NearSize, Paged, TierReplay
 from nearfar.simulate.trace import FORMATS
+from nearfar.simulate.trace_file import peeked, refuse_others
 from nearfar.simulate.unpack import exact_end, pieces
 
 if TYPE_CHECKING:
@@ -59,14 +60,16 @@ def tier_replay(
         choice("policy", policy, POLICIES)
     for size in near:
         near_pages(size, 1 << 40)  # refused before the trace is read
-    if format == "auto" and is_faults(trace):
-        visits, ahead = _faulted(trace)
+    start, stream = peeked(pieces(trace, progress), len(MAGIC))
+    if format == "auto" and start.startswith(MAGIC):
+        visits, ahead = _faulted(parse_faults(b"".join(stream), trace))
         format_name = "faults"
     else:
         ahead = 0
+        refuse_others(trace, start, format)
         visits = _core.PageVisits(name=str(trace), format=format)
         with exact_end(visits):
-            for piece in pieces(trace, progress):
+            for piece in stream:
                 visits.feed(piece)
         visits.finish()
         format_name = visits.format()
@@ -89,7 +92,7 @@ def tier_replay(
     )
 
 
-def _faulted(trace: str | Path) -> tuple[PageVisits, int]:
+def _faulted(faults: Faults) -> tuple[PageVisits, int]:
     """The visits and releases of a record of faults, and how many of the visits are of pages that
     came in beside one that was touched. It tells neither whether these were touched nor what was
     written: all are taken for writes.
@@ -99,7 +102,7 @@ def _faulted(trace: str | Path) -> tuple[PageVisits, int]:
     visits = _core.PageVisits()
     ahead = 0
     words = array.array("I")
-    for event, page in read_faults(trace).visits():
+    for event, page in faults.visits():
         words.append(page << 2 | (_RELEASES if event == Event.RELEASED else _WRITES))
         ahead += event == Event.AHEAD
     visits.add(words.tobytes())

@@ -7,13 +7,17 @@ import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from nearfar.errors import InputError
 from nearfar.measure.quantity import at_least, choice
 from nearfar.measure.run import Progress
 from nearfar.results import replacing
-from nearfar.simulate.unpack import exact_end, pieces
+from nearfar.simulate.trace_file import trace_pieces
+from nearfar.simulate.unpack import exact_end
+
+if TYPE_CHECKING:
+    from nearfar._core import TraceSummary
 
 WRITTEN = (
     "nearfar",
@@ -91,11 +95,11 @@ def trace_info(
     problem = ""
     try:
         with exact_end(summary):
-            for piece in pieces(trace, progress):
+            for piece in trace_pieces(trace, format, progress):
                 summary.feed(piece)
         summary.finish()
     except InputError as error:
-        if summary.result()["records"] == 0:
+        if not _has_records(summary):
             raise
         problem = str(error)
     data = summary.result()
@@ -122,6 +126,13 @@ def trace_info(
         hottest_pages=data["hottest_pages"],
         problem=problem,
     )
+
+
+def _has_records(summary: TraceSummary) -> bool:
+    try:
+        return bool(summary.result()["records"])
+    except UnicodeDecodeError:  # a header that is no text
+        return False
 
 
 def convert(
@@ -162,7 +173,7 @@ def convert(
     )
     with replacing(output) as stream, _packed(stream, packing) as write:
         with exact_end(converter):
-            for piece in pieces(trace, progress):
+            for piece in trace_pieces(trace, source, progress):
                 write(converter.feed(piece))
                 if converter.done():
                     break
