@@ -9,6 +9,8 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+_BEGINNING = 2  # letters that are enough of a name to tell it
+
 
 class NearfarError(Exception):
     """The work failed; the message is one line for the user."""
@@ -23,19 +25,33 @@ class InputError(NearfarError):
 
 
 def suggestion(word: str, valid: Iterable[str]) -> str:
-    """`; did you mean NAME?` for the nearest of `valid`, or nothing when none is near."""
-    nearest = difflib.get_close_matches(word, list(valid), n=1, cutoff=0.6)
-    return f"; did you mean {nearest[0]}?" if nearest else ""
+    """`; did you mean NAME?` for the nearest of `valid`, or nothing when none is near.
+
+    Upper and lower case are alike, and the beginning of one name only is near it.
+    """
+    names = {name.lower(): name for name in valid}
+    lower = word.lower()
+    nearest = difflib.get_close_matches(lower, list(names), n=1, cutoff=0.6)
+    if not nearest and len(lower) >= _BEGINNING:
+        begun = [name for name in names if name.startswith(lower)]
+        nearest = begun if len(begun) == 1 else []
+    return f"; did you mean {names[nearest[0]]}?" if nearest else ""
 
 
-def file_error(path: str | Path, error: OSError, failed: str = "") -> InputError:
-    """Of a file that cannot be opened: what `failed`, why, and what is there instead."""
+def file_error(
+    path: str | Path, error: OSError, failed: str = "", *, new: bool = False
+) -> InputError:
+    """Of a file that cannot be opened: what `failed`, why, and what is there instead, unless the
+    file was to be made, and is `new`.
+    """
     reason = f"{path}: {failed}{error.strerror or error}"
     if not isinstance(error, FileNotFoundError):
         return InputError(reason)
     folder = Path(path).parent
     if not folder.is_dir():
         return InputError(f"{reason}; there is no folder {folder}")
+    if new:
+        return InputError(reason)
     try:
         names = {entry.name for entry in folder.iterdir()}
     except OSError:  # it may be entered and not listed

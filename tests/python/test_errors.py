@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.errors import file_error
+from nearfar.errors import file_error, suggestion
 
 
 def said_of(path: Path) -> str:
@@ -34,3 +34,20 @@ def test_other_reasons_stand_alone_and_follow_what_failed(tmp_path: Path) -> Non
     assert said_of(tmp_path).endswith(": Is a directory")
     error = PermissionError(13, "Permission denied")
     assert str(file_error("x", error, "cannot write: ")) == "x: cannot write: Permission denied"
+
+
+def test_a_file_that_was_to_be_made_is_not_told_with_others(tmp_path: Path) -> None:
+    (tmp_path / "redis.faults").touch()
+    error = FileNotFoundError(2, "No such file or directory")
+    said = str(file_error(tmp_path / "redis.fault", error, new=True))
+    assert said.endswith("redis.fault: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("CLOCK", "clock"), ("lru", "lru-approx"), ("LRU", "lru-approx"), ("s3", "s3-fifo")],
+)
+def test_case_and_the_end_of_a_name_may_differ(word: str, meant: str) -> None:
+    names = ("fifo", "clock", "lru-approx", "s3-fifo", "raminate", "regret")
+    assert suggestion(word, names) == f"; did you mean {meant}?"
+    assert suggestion("r", names) == suggestion("re-", names) == suggestion("", names) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,17 +64,49 @@ def test_a_node_that_is_not_there_is_refused_with_those_that_are(
 
 @needs_tier
 @pytest.mark.parametrize(
-    ("name", "meant"), [("compresed", "compressed"), ("compres:zstd", "compressed"),
-                        ("anonymus", "anonymous")],
-)  # fmt: skip
+    ("name", "meant"),
+    [
+        *(("compresed", "compressed"), ("compres:zstd", "compressed"), ("comp", "compressed")),
+        *(("Compressed", "compressed"), ("COMPRESSED:zstd", "compressed:zstd")),
+        *(("anonymus", "anonymous"), ("ANONYMOUS", "anonymous"), ("anon", "anonymous")),
+        *(("node0", "node:0"), ("Node:1", "node:1"), ("numa1", "node:1"), ("node", "node:N")),
+        *(("zram", "compressed"), ("zram0", "compressed"), ("lz4", "compressed:lz4 or")),
+    ],
+)
 def test_a_name_that_is_nearly_one_is_no_file(
     refused: Callable[..., str], name: str, meant: str, tmp_path: Path
 ) -> None:
     said = refused("tier", "run", "--near", "8MiB", "--far", name, "--", "true")
     assert f"found {name}, expected FILE" in said
-    assert f"did you mean {meant}?" in said
+    assert re.search(rf"did you mean {meant}( .*)?\?", said)
     with far_memory(str(tmp_path / name)):
         pass  # in a folder it is a file's name
+
+
+@needs_tier
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "swap",
+            "the system's swap is --backend swap, without --far (a file of that name: ./swap)",
+        ),
+        ("zram0", "zram that is swap is --backend swap, without --far"),
+        ("cxl", "what a device has is node:N, or a file on its file system"),
+        ("pmem0", "what a device has is node:N, or a file on its file system"),
+        ("/dev/dax0.0", "(daxctl reconfigure-device --mode=system-ram dax0.0), then --far node:N"),
+        ("", "--far: found '', expected FILE, anonymous, node:N or compressed"),
+    ],
+)
+def test_what_a_name_may_mean_is_said(refused: Callable[..., str], name: str, said: str) -> None:
+    assert said in refused("tier", "run", "--near", "8MiB", "--far", name, "--", "true")
+
+
+def test_files_of_other_names_are_no_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("far", "swapfile", "memory", "f", "nod", "./zram", "node.far"):
+        with far_memory(name):
+            pass
 
 
 @needs_tier

@@ -129,4 +129,4 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise file_error(path, error, "cannot write: ") from None
+        raise file_error(path, error, "cannot write: ", new=True) from None

@@ -16,11 +16,9 @@ from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError, suggestion
 from nearfar.tier.control import COMPRESSIONS, PAGE, SLOTS
+from nearfar.tier.far_names import ANONYMOUS, COMPRESSED, NODE, refuse_misspelt
 from nearfar.tier.new_file import create
 
-ANONYMOUS = "anonymous"
-COMPRESSED = "compressed"
-NODE = "node:"
 NAME = "nearfar-far"  # of a memory file
 LARGEST = SLOTS * PAGE
 
@@ -85,7 +83,7 @@ def _open(name: str) -> int:
         return _in_memory()
     if name.startswith(NODE):
         return _on_node(_node(name))
-    _refuse_misspelt(name)
+    refuse_misspelt(name)
     return _new_file(name)
 
 
@@ -98,16 +96,6 @@ def _in_memory() -> int:
         os.truncate(descriptor, LARGEST)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _KEEPS_ITS_SIZE)
     return descriptor
-
-
-def _refuse_misspelt(name: str) -> None:
-    """A file without a folder that is called nearly as what is no file was hardly meant."""
-    hint = "" if "/" in name else suggestion(name.partition(":")[0], (ANONYMOUS, COMPRESSED))
-    if hint:
-        raise InputError(
-            f"--far: found {name}, expected FILE, {ANONYMOUS}, node:N or {COMPRESSED}{hint} "
-            f"(a file of that name: ./{name})"
-        )
 
 
 def _new_file(name: str) -> int:

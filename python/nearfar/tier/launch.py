@@ -62,7 +62,7 @@ def run(
     check_place(pager)
     if policy not in POLICIES:
         known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
-        raise InputError(f"--policy: unknown '{policy}', {known}")
+        raise InputError(f"--policy: found '{policy}', {known}")
     place, compression = compressed(far, compress)
     with (
         held_back() as let_through,

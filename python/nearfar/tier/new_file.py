@@ -23,4 +23,4 @@ def create(name: str, mode: int) -> int:
             else f"{name}: is there already, perhaps as another's; expected the name of a new file"
         ) from None
     except OSError as error:
-        raise file_error(name, error) from None
+        raise file_error(name, error, new=True) from None

@@ -13,7 +13,7 @@ import resource
 from collections.abc import Sequence
 
 from nearfar._core import SwapMonitor, replacement_policies
-from nearfar.errors import InputError
+from nearfar.errors import InputError, suggestion
 from nearfar.tier.control import PAGE
 from nearfar.tier.group import limited
 from nearfar.tier.swap_machine import require_swap
@@ -34,8 +34,9 @@ def run_swapped(
     """
     check_near(near_bytes)
     if policy not in replacement_policies():
-        known = ", ".join(replacement_policies())
-        raise InputError(f"--policy: found {policy}, expected one of {known}")
+        known = replacement_policies()
+        hint = suggestion(policy, known)
+        raise InputError(f"--policy: found '{policy}', expected one of {', '.join(known)}{hint}")
     require_swap()
     _inherit_orphans()
     faults_before = _faults()
