@@ -212,6 +212,18 @@ def test_json_goes_to_a_file_beside_the_text(tmp_path: Path, capsys: Capture) ->
             "measure model:optane-100 overwrit --writes 4",
             "measure: PATTERN: found 'overwrit', expected one of .*; did you mean overwrite",
         ),
+        (
+            "tier run --near 8MiB --far anonymous python3 -c 1",
+            "tier run: found unknown option '-c'; put -- before PROGRAM$",
+        ),
+        ("run model:ddr4-2666 --pages huge ls --all", "run: .* '--all'; put -- before PROGRAM$"),
+        ("run model:ddr4-2666 --page huge -- ls --all", "run: .* '--page'; did you mean --pages"),
+        ("run --page huge model:ddr4-2666 ls", "run: .* '--page'; did you mean --pages"),
+        ("tier run -near 8MiB -- true", "unknown option '-near'; did you mean --near"),
+        ("model export ddr4-2666 -output x", "unknown option '-output'; did you mean --output"),
+        ("tier top --interval 1", "--interval: found '1' without a unit.*; did you mean 1s"),
+        ("tier top --interval 200", "--interval: found '200' .*; did you mean 200ms"),
+        ("tier top --interval -1s", "--interval: found '-1s', expected at least 50 ms"),
         ("model show optane-100 x", "model show: found 'x' too many; usage: nearfar model show"),
         ("model show optane-100 --json", "model show: --json: expected one argument"),
         (
@@ -263,6 +275,11 @@ def install(monkeypatch: pytest.MonkeyPatch, run: object) -> None:
             OSError(28, "No space left on device", "out.json"),
             1,
             "out.json: No space left on device",
+        ),
+        (
+            OSError(24, "Too many open files"),
+            1,
+            "too many files are open; raise the limit (ulimit -n)",
         ),
         (
             ImportError("cannot import name '_core' from 'nearfar'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from nearfar.model import units
 from nearfar.results import check_writable, write_text
 
 STANDARD_OUTPUT = "-"
+_SMALL = 4  # digits
 
 
 def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -50,10 +52,16 @@ def output_path(path: str) -> str:
     return path
 
 
-def quantity(dimension: units.Dimension) -> Callable[[str], int]:
-    """An argparse type: a quantity with its unit, in base units."""
+def quantity(dimension: units.Dimension, *, unit: str = "") -> Callable[[str], int]:
+    """An argparse type: a quantity with its unit, in base units; `unit`, if given, is what small
+    numbers without one are likely to mean."""
 
     def convert(text: str) -> int:
+        if unit and 0 < len(text.strip().lstrip("0")) <= _SMALL and text.strip().isdecimal():
+            raise argparse.ArgumentTypeError(
+                f"found '{text}' without a unit, expected {dimension.noun}; "
+                f"did you mean {text.strip()}{unit}?"
+            )
         try:
             return units.parse(text, dimension)
         except ValueError as error:
@@ -84,6 +92,8 @@ def complain(message: str) -> None:
 
 def reason(error: OSError) -> str:
     """Why something could not be written or read, as one line."""
+    if error.errno == errno.EMFILE:
+        return "too many files are open; raise the limit (ulimit -n)"
     return f"{error.filename or 'output'}: {error.strerror or error}"
 
 

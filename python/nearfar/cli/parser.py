@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, cast
@@ -12,6 +13,8 @@ from nearfar.errors import InputError, suggestion
 _PROGRAM = "nearfar"
 _LEAF = "_leaf"
 _MISSING = "the following arguments are required: "
+_PROGRAM_OPERAND = "PROGRAM"  # with arguments of its own
+_NEGATIVE = re.compile(r"-\.?\d")
 _NO_VALUE = ": ignored explicit argument "  # of argparse, to an option that takes none
 
 
@@ -26,6 +29,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **settings)
         # The innermost parser wins: it knows which options the command has.
         self.set_defaults(**{_LEAF: self})
+        self._given: list[str] = []
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The parsed command line. Raises InputError, with the nearest valid name."""
@@ -37,9 +41,10 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Checks long options first: a misspelt one explains more than a missing operand."""
+        self._given = args = self._joined(args or ())
         commands = self.commands()
         operands = 0
-        for argument in args or ():
+        for argument in args:
             if argument == "--" or argument in commands:
                 break
             if not argument.startswith("-"):
@@ -47,9 +52,40 @@ class Parser(argparse.ArgumentParser):
                     break  # a misspelt command, which explains more than what follows it
                 operands += 1
             name = argument.partition("=")[0]
-            if name.startswith("--") and " " not in name and name not in self.options():
+            if " " in name or name in self.options():
+                continue
+            if name.startswith("--") or f"-{name}" in self.options():
                 self._refuse(argument)
         return super().parse_known_args(args, namespace)
+
+    def _joined(self, args: Sequence[str]) -> list[str]:
+        """`--near -5%` as `--near=-5%`: argparse takes for options what begins like numbers."""
+        joined: list[str] = []
+        for i, argument in enumerate(args):
+            if argument == "--":
+                return joined + list(args[i:])
+            before = joined[-1] if joined else ""
+            if before.startswith("--") and self._takes_value(before) and _NEGATIVE.match(argument):
+                joined[-1] += f"={argument}"
+            else:
+                joined.append(argument)
+        return joined
+
+    def _takes_value(self, argument: str) -> bool:
+        """Whether it is an option whose value comes as the next argument."""
+        action = self._option_string_actions.get(argument)
+        return action is not None and action.nargs is None
+
+    def _begins_program(self, argument: str) -> bool:
+        """Whether an argument stands behind PROGRAM, without the -- that belongs before that."""
+        operands = [action.metavar for action in self._actions if not action.option_strings]
+        if _PROGRAM_OPERAND not in operands or "--" in self._given or argument not in self._given:
+            return False
+        found, before = 0, ""
+        for given in self._given[: self._given.index(argument)]:
+            found += not given.startswith("-") and not self._takes_value(before)
+            before = given
+        return found > operands.index(_PROGRAM_OPERAND)
 
     def options(self) -> list[str]:
         """Every option string of this parser."""
@@ -106,5 +142,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"found '{argument}' too many; {usage}")
         if name in (*self.options(), *self.options_below()):
             self.error(f"found '{name}' too early, expected it after the command")
+        if self._begins_program(argument):
+            self.error(f"found unknown option '{name}'; put -- before {_PROGRAM_OPERAND}")
         hint = suggestion(name, [*self.options(), *self.options_below()])
         self.error(f"found unknown option '{name}'{hint}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
@@ -12,6 +13,9 @@ from nearfar.results.faults import POLICIES
 from nearfar.results.tiered import TierReplay
 from nearfar.simulate.tier_replay import tier_replay
 from nearfar.simulate.trace import FORMATS
+
+_ALL = 100  # per cent
+_SHARE = re.compile(r"([+-]?\d*\.?\d+) ?%", re.ASCII)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -28,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--near",
         metavar="SIZE[,SIZE...]",
-        type=_words,
+        type=_sizes,
         default=("5%", "10%", "25%", "50%"),
         help="near memory, such as 64MiB, or 25%% of the pages that the trace touches; "
         "default: 5%%,10%%,25%%,50%%",
@@ -58,6 +62,20 @@ def run(args: argparse.Namespace) -> int:
     write_json(args, replay.to_dict())
     _warn(replay)
     return 0
+
+
+def _sizes(text: str) -> tuple[str, ...]:
+    """An argparse type: sizes and shares of the pages, as `tier_replay` takes them."""
+    words = _words(text)
+    for word in words:
+        if word.isdecimal() and 0 < int(word) <= _ALL:
+            raise argparse.ArgumentTypeError(
+                f"found '{word}' without a unit, expected a size or a share; did you mean {word}%?"
+            )
+        share = _SHARE.fullmatch(word)
+        if share and float(share[1]) <= 0:
+            raise argparse.ArgumentTypeError(f"found '{word}', expected more than 0%")
+    return words
 
 
 def _words(text: str) -> tuple[str, ...]:

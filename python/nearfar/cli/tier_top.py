@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import sys
 import time
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from nearfar.tier.table import NOTHING, top_text
 
 _SECOND_PS = 10**12
 _LEAST_PS = _SECOND_PS // 20
+_TIME = dataclasses.replace(TIME, example="500 ms")
 _CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -73,7 +75,7 @@ def _look(wanted: int | None) -> Mapping[int, Mapping[str, Any]]:
 
 
 def _interval(text: str) -> int:
-    interval = quantity(TIME)(text)
+    interval = quantity(_TIME, unit="ms" if len(text) > 2 else "s")(text)
     if interval < _LEAST_PS:
         raise argparse.ArgumentTypeError(f"found '{text}', expected at least 50 ms")
     return interval

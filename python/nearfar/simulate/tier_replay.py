@@ -57,7 +57,7 @@ def tier_replay(
 
     choice("format", format, FORMATS)
     for policy in policies:
-        choice("policy", policy, POLICIES)
+        choice("--policy", policy, POLICIES)
     for size in near:
         near_pages(size, 1 << 40)  # refused before the trace is read
     start, stream = peeked(pieces(trace, progress), len(MAGIC))
@@ -115,10 +115,10 @@ def near_pages(size: str, footprint: int) -> int:
     if percent:
         found = int(Fraction(percent[1]) * footprint / 100)
     else:
-        found = parse_size("near", size) // PAGE
+        found = parse_size("--near", size) // PAGE
     if found < 1:
         of = f" of {footprint} pages" if percent else ""
-        raise InputError(f"near: found '{size}'{of}, expected at least a page of {PAGE} B")
+        raise InputError(f"--near: found '{size}'{of}, expected at least a page of {PAGE} B")
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import errno
 import fcntl
 import importlib.util
@@ -19,11 +18,15 @@ from nearfar.tier.control import BEST, COPY, EVICTIONS, MOVE
 LIBRARY = "libnearfar_tier.so"
 GET_ALLOCATOR = "apt-get install libmimalloc2.0"
 GET_LIBRARY = "make install (on Linux, x86-64)"
+GET_DESCRIPTORS = "ulimit -n 64, or more"
 GET_PERMISSION = (
     "sysctl vm.unprivileged_userfaultfd=1, or chmod a+rw /dev/userfaultfd; or without either, "
     "--sigbus, for programs whose heap is no buffer of a system call"
 )
 
+_CACHE = Path("/etc/ld.so.cache")  # of the dynamic linker, with the names that it finds
+_ALLOCATORS = ("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so")
+_ABSENT = os.strerror(errno.ENOENT)
 _USERFAULTFD = 323  # the system call's number on x86-64
 _USER_MODE_ONLY = 1
 _DEVICE = "/dev/userfaultfd"
@@ -70,8 +73,27 @@ def preloaded(*, sigbus: bool = False) -> str:
 
 
 def allocator() -> str | None:
-    """The name of the allocator whose memory is managed, for the dynamic linker."""
-    return ctypes.util.find_library("mimalloc")
+    """The name of the allocator whose memory is managed, for the dynamic linker; None if it does
+    not find it. Raises OSError if that cannot be known.
+
+    Its cache says so without a program that has to be started, as ctypes.util.find_library does,
+    and without the allocator being loaded here, which may reserve memory at once.
+    """
+    try:
+        cached = _CACHE.read_bytes()
+    except FileNotFoundError:
+        cached = b""
+    for name in _ALLOCATORS:
+        if f"\0{name}\0".encode() in cached:
+            return name
+        try:
+            ctypes.CDLL(name)  # where LD_LIBRARY_PATH says, or there is no cache
+        except OSError as error:
+            if _ABSENT not in str(error):  # dlopen has a text, and no number
+                raise
+        else:
+            return name
+    return None
 
 
 def obstacle(*, sigbus: bool = False) -> Obstacle | None:
@@ -80,11 +102,17 @@ def obstacle(*, sigbus: bool = False) -> Obstacle | None:
     """
     if not library().is_file():
         return Obstacle(f"this installation has no {LIBRARY}", GET_LIBRARY)
-    if allocator() is None:
-        return Obstacle("the allocator mimalloc is not installed", GET_ALLOCATOR)
+    try:
+        if allocator() is None:
+            return Obstacle("the allocator mimalloc is not installed", GET_ALLOCATOR)
+    except OSError as error:
+        return _of_files(error) or Obstacle(f"the allocator mimalloc cannot be loaded: {error}")
     try:
         found = evictions(sigbus=sigbus)
     except OSError as error:
+        of_files = _of_files(error)
+        if of_files is not None:
+            return of_files
         if error.errno == errno.ENOSYS:
             return Obstacle("this kernel was built without userfaultfd")
         return Obstacle("userfaultfd is not permitted to this user", GET_PERMISSION)
@@ -94,6 +122,15 @@ def obstacle(*, sigbus: bool = False) -> Obstacle | None:
             f"userfaultfd can neither move nor write-protect pages in Linux {release}, but in 5.7 "
             "and newer"
         )
+    return None
+
+
+def _of_files(error: OSError) -> Obstacle | None:
+    """Whether it is that no more files can be opened, by this process or the system."""
+    for number in (errno.EMFILE, errno.ENFILE):
+        reason = os.strerror(number)
+        if error.errno == number or reason in str(error):
+            return Obstacle(reason.lower(), GET_DESCRIPTORS)
     return None
 
 
