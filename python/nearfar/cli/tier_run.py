@@ -11,11 +11,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from nearfar.cli.options import add_output, complain, quantity, reporting, write_json
+from nearfar.cli.options import add_output, complain, reporting, write_json
 from nearfar.cli.parser import Parser
+from nearfar.cli.tier_near import add_near, warn_of_much
 from nearfar.errors import InputError, suggestion
 from nearfar.model import units
-from nearfar.model.units import BANDWIDTH, BYTES, TIME
+from nearfar.model.units import BANDWIDTH, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.program_elf import Command, command
 from nearfar.tier.control import BEST, COPY, PAGE, Delay
@@ -34,13 +35,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "program", metavar="PROGRAM", nargs="+", help="with its arguments, behind --"
     )
-    parser.add_argument(
-        "--near",
-        metavar="SIZE",
-        type=quantity(BYTES),
-        required=True,
-        help="near memory of the program and its children, at most",
-    )
+    add_near(parser, "near memory of the program and its children, at most")
     parser.add_argument(
         "--far",
         metavar="FILE",
@@ -107,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     _check_files(args)
     program = command(args.program)
+    warn_of_much(args.near)
     outcome = _run_swapped(args, program) if args.backend == "swap" else _launch(args, program)
     if not args.quiet:
         with reporting(sys.stderr):

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import add_output, emit, quantity, wants_text, write_json
+from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
+from nearfar.cli.tier_near import add_near, warn_of_much
 from nearfar.cli.tier_process import add_process
-from nearfar.model.units import BYTES
 from nearfar.tier.client import find
 from nearfar.tier.table import stats_text
-from nearfar.tier.tree import check_near
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the limit and PID."""
     add_process(parser)
-    parser.add_argument(
-        "--near",
-        metavar="SIZE",
-        type=quantity(BYTES),
-        required=True,
-        help="near memory of the program and its children from now on, at most",
-    )
+    add_near(parser, "near memory of the program and its children from now on, at most")
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Set it; returns when no more than that is near."""
-    check_near(args.near)
     stats = find(args.process).ask(do="set", near_bytes=args.near)
+    warn_of_much(args.near)
     if wants_text(args):
         emit(stats_text(stats))
     write_json(args, stats)

@@ -100,7 +100,10 @@ def lines(result: Mapping[str, Any]) -> list[str]:
 
 
 def mib(size_bytes: int) -> str:
-    """A size as text."""
+    """A size as text, in MiB, or in a larger unit from ten of that on."""
+    for unit, one in (("TiB", 1 << 40), ("GiB", 1 << 30)):
+        if size_bytes >= 10 * one:
+            return f"{size_bytes / one:.1f} {unit}"
     return f"{size_bytes / _MIB:.1f} MiB"
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nearfar.tier.control import PAGE
-from nearfar.tier.outcome import SCHEMA
+from nearfar.tier.outcome import SCHEMA, mib, size
 
-_MIB = 1 << 20
 _SIZES = ("near", "near_peak", "swapped", "swapped_peak")
 
 
@@ -59,8 +58,8 @@ class SwapOutcome:
         c = self.counts
         share = (c["watching_ns"] + c["evicting_ns"]) / max(1, c["elapsed_ns"])
         lines = [
-            f"near {c['near_peak'] * PAGE / _MIB:.1f} of {self.near_limit_bytes / _MIB:.1f} MiB at "
-            f"most, swap {c['swapped_peak'] * PAGE / _MIB:.1f} MiB; policy {self.policy}",
+            f"near {size(c['near_peak'])} of {mib(self.near_limit_bytes)} at most, "
+            f"swap {size(c['swapped_peak'])}; policy {self.policy}",
             f"{c['faults']} faults that waited for a page, {c['page_ins_seen']} pages seen to "
             f"return, {c['first_touches_seen']} new",
             f"{c['evictions']} of {c['evictions_asked']} evictions done, {c['kernel_evictions']} "

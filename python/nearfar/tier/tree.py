@@ -168,10 +168,16 @@ class Tree:
 
 def check_near(near_bytes: Any) -> None:
     """Raise InputError if no tree can live with so little, or it is more than there can be."""
+    expected = expected_near(near_bytes)
+    if expected:
+        raise InputError(f"--near: found {near_bytes} B, expected {expected}")
+
+
+def expected_near(near_bytes: Any) -> str:
+    """What near memory has to be, if this is not it."""
     if not isinstance(near_bytes, int) or near_bytes < LEAST_NEAR:
-        raise InputError(f"--near: found {near_bytes} B, expected at least 1 MiB")
-    if near_bytes >= _TOO_MUCH_NEAR:
-        raise InputError(f"--near: found {near_bytes} B, expected less than {1 << 23} TiB")
+        return "at least 1 MiB"
+    return f"less than {1 << 23} TiB" if near_bytes >= _TOO_MUCH_NEAR else ""
 
 
 def program_of(process: int) -> str:

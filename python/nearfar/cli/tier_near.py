@@ -1,0 +1,40 @@
+"""--near SIZE of the commands that give programs on two tiers their near memory."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+
+from nearfar.cli.options import complain, quantity
+from nearfar.model.units import BYTES
+from nearfar.tier.outcome import mib
+from nearfar.tier.tree import expected_near
+
+_SIZE = dataclasses.replace(BYTES, example="64 MiB")
+
+
+def add_near(parser: argparse.ArgumentParser, about: str) -> None:
+    """Declare --near, which is `about` this."""
+    parser.add_argument(
+        "--near", metavar="SIZE", type=near_size, required=True, help=f"{about}; at least 1MiB"
+    )
+
+
+def near_size(text: str) -> int:
+    """An argparse type: near memory that a tree can have, in bytes."""
+    near_bytes = quantity(_SIZE, unit="MiB")(text)
+    expected = expected_near(near_bytes)
+    if expected:
+        raise argparse.ArgumentTypeError(f"found '{text}', expected {expected}")
+    return near_bytes
+
+
+def warn_of_much(near_bytes: int) -> None:
+    """Say so if it is more than this machine has: no page will ever leave then."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if near_bytes > there:
+        complain(
+            f"warning: --near: {mib(near_bytes)} is more than the {mib(there)} that this machine "
+            "has; nothing will be far before memory runs out"
+        )
