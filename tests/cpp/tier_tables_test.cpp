@@ -1,10 +1,9 @@
-// The pager's bookkeeping, without a kernel: page table, limbo, address ranges, slots, budget.
+// The pager's bookkeeping, without a kernel: page table, limbo, address ranges.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,14 +16,12 @@
 
 #include "base/rng.h"
 #include "policy/offline/owned.h"
-#include "tier/budget.h"
 #include "tier/empty_groups.h"
 #include "tier/extents.h"
 #include "tier/guards.h"
 #include "tier/limbo.h"
 #include "tier/os/system.h"
 #include "tier/page_table.h"
-#include "tier/slots.h"
 #include "tier/strays.h"
 #include "tier/tree_bell.h"
 
@@ -275,159 +272,6 @@ TEST(Extents, TakeTheLowestAlignedRange) {
   EXPECT_EQ(extents.take(0x10000, 0x1000), 0U);
   EXPECT_TRUE(extents.contains(0x8000, 0x10000));
   EXPECT_EQ(extents.size(), 1U);
-}
-
-struct Shared {
-  std::unique_ptr<Control> control = std::make_unique<Control>();
-  std::vector<Slots::Users> users = std::vector<Slots::Users>(100);
-  explicit Shared(std::uint64_t limit = 10) {
-    control->limit_pages = limit;
-    control->far_slots = users.size();
-  }
-};
-
-TEST(Slots, AreTakenSideBySideAndNeverTwice) {
-  Shared shared;
-  Slots one(*shared.control, shared.users.data());
-  Slots other(*shared.control, shared.users.data());
-  std::set<Slot> taken;
-  for (int i = 0; i < 50; ++i) {
-    ASSERT_TRUE(taken.insert(one.take()).second);
-    ASSERT_TRUE(taken.insert(other.take()).second);
-  }
-  EXPECT_EQ(taken.size(), 100U);
-  EXPECT_EQ(one.take(), no_slot);
-  one.release(42);
-  EXPECT_EQ(other.take(), 42U);
-}
-
-TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
-  Shared shared;
-  Slots slots(*shared.control, shared.users.data());
-  const Slot slot = slots.take();
-  slots.share(slot);
-  EXPECT_TRUE(slots.shared(slot));
-  slots.release(slot);
-  EXPECT_FALSE(slots.shared(slot));
-  EXPECT_EQ(shared.control->slots_used.load(), 1U);
-  slots.unshare(slot);
-  EXPECT_EQ(shared.control->slots_used.load(), 0U);
-}
-
-TEST(Slots, AreUsedAgainWhateverLiesBeforeThem) {
-  Shared shared;
-  shared.users = std::vector<Slots::Users>(4096);
-  shared.control->far_slots = shared.users.size();
-  Slots slots(*shared.control, shared.users.data());
-  for (int i = 0; i < 200; ++i) (void)slots.take();  // for good
-  for (int round = 0; round < 40; ++round) {
-    std::vector<Slot> taken;
-    for (int i = 0; i < 200; ++i) taken.push_back(slots.take());
-    for (const Slot slot : taken) slots.release(slot);
-  }
-  // As many as are in use at once, and a sixteenth; by one more for each that is taken: 8200.
-  EXPECT_LE(shared.control->slots_end.load(), 430U);
-}
-
-TEST(Slots, WithMoreUsersThanCanBeCountedAreKept) {
-  Shared shared;
-  Slots slots(*shared.control, shared.users.data());
-  const Slot slot = slots.take();
-  for (int i = 0; i < 70'000; ++i) slots.share(slot);
-  for (int i = 0; i < 70'000; ++i) slots.unshare(slot);
-  EXPECT_TRUE(slots.shared(slot));
-  EXPECT_NE(slots.take(), slot);
-}
-
-TEST(Slots, OfAProcessThatHasEndedAreFreeButForThoseOfItsChildren) {
-  Shared shared;
-  Slots ended(*shared.control, shared.users.data());
-  Slots other(*shared.control, shared.users.data());
-  ended.become(1);
-  other.become(2);
-  for (int i = 0; i < 10; ++i) (void)ended.take();
-  const Slot inherited = ended.take();
-  ended.share(inherited);
-  const Slot others = other.take();
-  ended.release(0);
-  ended.release_all(1);
-  EXPECT_EQ(shared.control->slots_used.load(), 2U);
-  EXPECT_EQ(shared.control->members[1].far_slots.load(), 0U);
-  EXPECT_EQ(shared.control->members[2].far_slots.load(), 1U);
-  EXPECT_EQ(shared.users[inherited].count.load(), 1U);
-  EXPECT_EQ(shared.users[others].count.load(), 1U);
-  ended.release_all(1);
-  EXPECT_EQ(shared.control->slots_used.load(), 2U) << "nothing is given back twice";
-}
-
-TEST(Budget, IsOneForATree) {
-  Shared shared(10);
-  const Slots slots(*shared.control, shared.users.data());
-  Budget parent(*shared.control, slots);
-  ASSERT_TRUE(parent.join(1));
-  ASSERT_TRUE(parent.try_charge(6));
-  Member* const member = parent.prepare_child();
-  ASSERT_NE(member, nullptr);
-  EXPECT_FALSE(parent.charge_child(*member, false)) << "six and six are more than ten";
-  parent.release(1);
-  ASSERT_TRUE(parent.charge_child(*member, false));
-  Budget child = parent;
-  child.become(*member, 2);
-  EXPECT_EQ(child.own(), 5U);
-  EXPECT_EQ(child.free(), 0U);
-  EXPECT_FALSE(child.try_charge(1));
-  parent.release(2);
-  EXPECT_TRUE(child.try_charge(2));
-  EXPECT_EQ(parent.others(), 7U);
-  parent.end(*member);
-  EXPECT_EQ(parent.others(), 0U);
-  EXPECT_EQ(parent.processes(), 1U);
-}
-
-/// The number of a process that has ended.
-std::int32_t ended_process() {
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  waitpid(child, nullptr, 0);
-  return child;
-}
-
-TEST(Budget, OfAChildWhoseParentEndsBeforeItRunsIsGivenUpOrTakenAnew) {
-  Shared shared(10);
-  const Slots slots(*shared.control, shared.users.data());
-  Budget other(*shared.control, slots);
-  ASSERT_TRUE(other.join(getpid()));
-  Budget parent(*shared.control, slots);
-  ASSERT_TRUE(parent.join(ended_process()));
-  ASSERT_TRUE(parent.try_charge(4));
-  parent.managed(6);
-  Member* const member = parent.prepare_child();
-  ASSERT_NE(member, nullptr);
-  ASSERT_TRUE(parent.charge_child(*member, false));
-  EXPECT_EQ(other.others(), 8U);
-  EXPECT_TRUE(other.reap());
-  EXPECT_EQ(other.others(), 0U) << "neither will ever run";
-  EXPECT_EQ(other.processes(), 1U);
-  Budget child = parent;  // but it does
-  child.become(*member, ended_process());
-  EXPECT_EQ(child.own(), 4U);
-  EXPECT_EQ(child.member().managed_pages.load(), 6U);
-  EXPECT_EQ(other.others(), 4U);
-  EXPECT_TRUE(other.reap());
-  EXPECT_EQ(other.others(), 0U);
-  EXPECT_EQ(shared.control->managed_total.load(), 0U);
-}
-
-TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
-  Shared shared;
-  Budget budget(*shared.control, Slots(*shared.control, shared.users.data()));
-  ASSERT_TRUE(budget.join(1));
-  for (std::size_t i = 1; i < Control::most_members; ++i)
-    ASSERT_NE(budget.prepare_child(), nullptr) << i;
-  EXPECT_EQ(budget.prepare_child(), nullptr);
-  EXPECT_EQ(budget.processes(), Control::most_members);
-  budget.end(shared.control->members[7]);
-  EXPECT_EQ(budget.prepare_child(), &shared.control->members[7]);
 }
 
 void learn(Guards& guards, std::size_t held, std::size_t broken) {
