@@ -24,13 +24,18 @@ class Lock {
   }
   /// Looks for a while before it waits, unless who has it holds it for long.
   void lock_soon() {
+    if (!lock_unless_for_long()) lock();
+  }
+  /// The same, but does not wait for who holds it for long: false then.
+  [[nodiscard]] bool lock_unless_for_long() {
     for (int i = 0; i < looks; ++i) {
       const std::uint32_t seen = word_.load(std::memory_order_relaxed);
-      if (seen == free && try_lock()) return;
-      if ((seen & for_long) != 0) break;
+      if (seen == free && try_lock()) return true;
+      if ((seen & for_long) != 0) return false;
       __builtin_ia32_pause();
     }
     lock();
+    return true;
   }
   [[nodiscard]] bool try_lock() {
     std::uint32_t seen = free;

@@ -32,7 +32,9 @@ void Service::start() {
   // Of lanes to come, too: the program may be giving up what is not known to be ours just then.
   const Wanted wanted = pager_.wanted_place();
   const bool may_be_several = wanted == Wanted::best || wanted == Wanted::each;
-  const std::size_t most = may_be_several ? std::min(os::cpus_of(0).count(), lanes_.size()) : 1;
+  const std::size_t processors = os::cpus_of(0).count();
+  others_ = static_cast<int>(std::max<std::size_t>(processors, 2)) - 1;
+  const std::size_t most = may_be_several ? std::min(processors, lanes_.size()) : 1;
   for (std::size_t i = 1; i < most; ++i) lanes_[i].bell = make_bell();
   tree_bell_.listen();
   for (Letter& letter : letters_) {

@@ -153,6 +153,7 @@ class Service {
   static void ring(Lane& lane);
   void wait_for_flights();
   void make_room();
+  void lock_for_fault();
   [[nodiscard]] bool fly(os::Place at, os::Touch touch);
   [[nodiscard]] bool work();
   [[nodiscard]] bool is_asked();
@@ -197,6 +198,8 @@ class Service {
   std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
   std::atomic<std::uint32_t> sleepers_{0};  // not 0: some of these sleep meanwhile
   std::atomic<std::uint32_t> left_{0};  // times that somebody has left a flight while they did
+  std::atomic<std::uint32_t> rooms_{0};  // times that room was made
+  int others_ = 1;  // threads that may run beside one
   std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
   Follower follower_;
   std::uint64_t changes_ = 1;  // of what is managed

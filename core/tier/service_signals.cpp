@@ -52,10 +52,22 @@ void Service::make_room() {
   }
 }
 
+/// Takes the lock. While somebody makes room, others sleep until that is over. When it is, as many
+/// are woken as there are processors for: any more would only take these from each other, again
+/// and again. Who has slept longest comes first, and nobody sleeps for long if no more room is
+/// made.
+void Service::lock_for_fault() {
+  constexpr std::uint64_t longest_ns = 3'000'000;
+  const std::uint32_t seen = rooms_.load();
+  if (one_thread_.lock_unless_for_long()) return;
+  os::wait_for(rooms_, seen, longest_ns);
+  one_thread_.lock_soon();
+}
+
 bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   constexpr std::uint32_t remembered = 1024;
   const std::uint64_t begun = os::monotonic_ns();
-  one_thread_.lock_soon();
+  lock_for_fault();
   pager_.land_all();
   if (pager_.in_flight().any()) {
     crowd_ = remembered;
@@ -71,11 +83,16 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   wait_for_flights();
   const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
   const bool ours = !can_be || pager_.has(at);
-  if (can_be && ours && crowd_ != 0 && pager_.budget().free() == 0) make_room();
+  const bool lacks_room = can_be && ours && crowd_ != 0 && pager_.budget().free() == 0;
+  if (lacks_room) make_room();
   const bool served = can_be && ours && pager_.fault(at, touch);
   if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
   const bool unmanaged = !ours && is_unmanaged(at, last);
   one_thread_.unlock();
+  if (lacks_room) {
+    rooms_.fetch_add(1);
+    os::wake(rooms_, others_);
+  }
   if (ours) pager_.stalled(os::monotonic_ns() - begun);
   if (can_be && ours) tell_discards(served);
   if (ours && !served) os::call(__NR_sched_yield);

@@ -112,8 +112,9 @@ TEST(Lock, IsNotHadTwiceHoweverLongItIsHeld) {
   EXPECT_FALSE(lock.try_lock());
   lock.hold_for_long();
   EXPECT_FALSE(lock.try_lock());
+  EXPECT_FALSE(lock.lock_unless_for_long());
   lock.unlock();
-  EXPECT_TRUE(lock.try_lock());
+  EXPECT_TRUE(lock.lock_unless_for_long());
   lock.free_in_child();
   EXPECT_TRUE(lock.try_lock());
 }

@@ -58,6 +58,10 @@ void wake_one(std::atomic<std::uint32_t>& at) noexcept {
   call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1);
 }
 
+void wake(std::atomic<std::uint32_t>& at, int most) noexcept {
+  call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, most);
+}
+
 int open_of(int process, int descriptor, int flags) noexcept {
   char path[64];
   char* end = put(put(path, "/proc/"), static_cast<unsigned long>(process));

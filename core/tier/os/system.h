@@ -74,6 +74,7 @@ void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept;
 void wait_for(std::atomic<std::uint32_t>& at, std::uint32_t value, std::uint64_t ns) noexcept;
 void wake_all(std::atomic<std::uint32_t>& at) noexcept;
 void wake_one(std::atomic<std::uint32_t>& at) noexcept;
+void wake(std::atomic<std::uint32_t>& at, int most) noexcept;
 
 /// Opens a file that another process has open, by that process's number for it, with more flags
 /// than to read, to write and to be closed by exec.
