@@ -112,13 +112,15 @@ void start_in_child_elsewhere() {
   swapcontext(&back, &there);
 }
 
+constexpr const char* cannot_fork =
+    "no place or no descriptors for another process, or a table of them apart (unshare); this "
+    "child "
+    "ends here";
+
 void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
-  if (!agreed)
-    os::fail(
-        "no place or no descriptors for another process, or a table of them apart (unshare); this "
-        "child ends here");
+  if (!agreed) os::fail(cannot_fork);
   _IO_list_resetlock();
   drop_standard_error();
   frame_of_child = os::place(__builtin_frame_address(0));

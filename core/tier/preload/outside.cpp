@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -116,19 +117,21 @@ bool is_loaded(char* const* environment) {
 }
 
 /// The first file of that name in the folders of PATH; false if there is none.
-bool find(const char* name, char* path, std::size_t size) {
-  const char* folders = getenv("PATH");
-  if (folders == nullptr) folders = "/bin:/usr/bin";
+bool find(std::string_view name, char* path, std::size_t size) {
+  const char* const set = getenv("PATH");
+  std::string_view folders = set == nullptr ? "/bin:/usr/bin" : set;
   while (true) {
-    const std::size_t length = std::strcspn(folders, ":");
-    if (length + 1 + std::strlen(name) < size) {
-      std::memcpy(path, folders, length);
-      path[length] = '/';
-      std::strcpy(path + length + (length != 0 ? 1 : 0), name);
+    const std::size_t end = std::min(folders.find(':'), folders.size());
+    const std::string_view folder = end == 0 ? "." : folders.substr(0, end);
+    if (folder.size() + 1 + name.size() < size) {
+      std::memcpy(path, folder.data(), folder.size());
+      path[folder.size()] = '/';
+      std::memcpy(path + folder.size() + 1, name.data(), name.size());
+      path[folder.size() + 1 + name.size()] = '\0';
       if (os::call(__NR_faccessat, AT_FDCWD, os::word(path), X_OK) == 0) return true;
     }
-    if (folders[length] == '\0') return false;
-    folders += length + 1;
+    if (end == folders.size()) return false;
+    folders.remove_prefix(end + 1);
   }
 }
 
