@@ -424,6 +424,7 @@ class Pager {
   Children::Child* forking_ = nullptr;
   std::uint64_t spare_ = 0;  // pages charged for faults that must be served while forking
   std::uint64_t granted_beyond_ = 0;  // not 0: so many pages may come before room is looked for
+  std::uint64_t evicts_again_ = 0;  // in the background, though some may
   std::uint64_t in_vain_until_ = 0;  // no page could leave: few are asked until then
   std::uint64_t next_beyond_ = 0;  // when another may be, without such a page
   std::atomic<bool> has_foreign_{false};

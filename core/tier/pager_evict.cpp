@@ -53,7 +53,7 @@ bool Pager::evict_in_background() {
   const std::uint64_t wanted = budget_.wanted();
   const std::uint64_t least = std::max(low_watermark(), wanted);
   if (paused() || kept_ || budget_.free() + recycled >= least) return false;
-  if (granted_beyond_ != 0) return false;
+  if (granted_beyond_ != 0 && os::monotonic_ns() < evicts_again_) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
   if (wanted == 0 && budget_.others() != 0 &&
@@ -69,10 +69,15 @@ bool Pager::evict_in_background() {
 /// the next fault: also what the same instruction needs. So a few pages may come before that.
 bool Pager::reserve(std::uint64_t pages) {
   constexpr std::uint64_t few = 64;
+  constexpr std::uint64_t a_while_ns = 10'000'000;  // in which nothing leaves in the background
   for (int naps = 0; !budget_.try_charge(pages);) {
     if (granted_beyond_ == 0 && more_room(naps)) continue;
-    granted_beyond_ =
-        granted_beyond_ == 0 ? few : granted_beyond_ - std::min(granted_beyond_, pages);
+    if (granted_beyond_ == 0) {
+      granted_beyond_ = few;
+      evicts_again_ = os::monotonic_ns() + a_while_ns;
+    } else {
+      granted_beyond_ -= std::min(granted_beyond_, pages);
+    }
     return false;
   }
   granted_beyond_ = 0;
