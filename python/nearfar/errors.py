@@ -38,6 +38,14 @@ def suggestion(word: str, valid: Iterable[str]) -> str:
     return f"; did you mean {names[nearest[0]]}?" if nearest else ""
 
 
+def check_one_of(option: str, found: str, valid: Iterable[str]) -> None:
+    """Raise InputError for what is none of `valid`, with the nearest of them."""
+    known = list(valid)
+    if found not in known:
+        hint = suggestion(found, known)
+        raise InputError(f"{option}: found '{found}', expected one of {', '.join(known)}{hint}")
+
+
 def file_error(
     path: str | Path, error: OSError, failed: str = "", *, new: bool = False
 ) -> InputError:

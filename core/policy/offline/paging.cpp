@@ -29,7 +29,7 @@ void Paging::visit(PageIndex page, bool write) {
     policy_.reserve(page + 1);
   }
   State& state = pages_[page];
-  if (!state.resident) come_in(page, state);
+  if (!is_resident(page)) come_in(page, state);
   state.accessed = true;
   state.written |= write;
   state.dirty |= write;
@@ -55,8 +55,12 @@ void Paging::come_in(PageIndex page, State& state) {
   state.fresh = true;
 }
 
+bool Paging::is_resident(PageIndex page) const {
+  return (residents_[page / bits] >> page % bits & 1U) != 0;
+}
+
+/// It is that, or is not, from now on.
 void Paging::set_resident(PageIndex page, bool resident) {
-  pages_[page].resident = resident;
   residents_[page / bits] ^= std::uint64_t{1} << page % bits;
   resident ? ++resident_ : --resident_;
 }
@@ -94,7 +98,7 @@ void Paging::fill_limbo() {
 
 PageIndex Paging::choose() {
   const PageIndex page = policy_->evict();
-  if (page < pages_.size() && pages_[page].resident) return page;
+  if (page < pages_.size() && is_resident(page)) return page;
   const std::string found = page == no_page ? "no page" : "page " + std::to_string(page);
   throw InputError("policy '" + options_.policy + "': named " + found +
                    " to leave, expected one of the " + std::to_string(resident_) + " resident");
@@ -103,7 +107,7 @@ PageIndex Paging::choose() {
 void Paging::release(PageIndex page) {
   if (page >= pages_.size()) return;
   State& state = pages_[page];
-  if (state.resident) set_resident(page, false);
+  if (is_resident(page)) set_resident(page, false);
   if (state.in_limbo) --limbo_size_;
   state = {};
   policy_->released(page);

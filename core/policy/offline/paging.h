@@ -63,7 +63,6 @@ class Paging {
   // What the pager knows of a page: where it is, and what its bits in the page table would say.
   struct State {
     bool touched : 1 = false;  // before, ever
-    bool resident : 1 = false;  // as in `residents_`
     bool in_limbo : 1 = false;
     bool dirty : 1 = false;  // written since it came in
     bool accessed : 1 = false;  // since the last scan, and so
@@ -76,6 +75,7 @@ class Paging {
   void drop_oldest();
   void fill_limbo();
   [[nodiscard]] PageIndex choose();
+  [[nodiscard]] bool is_resident(PageIndex page) const;
   void set_resident(PageIndex page, bool resident);
   void scan();
   void plan_scan();

@@ -37,6 +37,13 @@ bool read_start(const char* path, char* buffer, std::size_t size) noexcept {
   return true;
 }
 
+/// Writes a line, which has room for its end, to standard error and ends the process.
+[[noreturn]] void say_and_exit(const char* line, char* end, int status) noexcept {
+  *end++ = '\n';
+  call(__NR_write, 2, word(line), end - line);
+  for (;;) call(__NR_exit_group, status);
+}
+
 }  // namespace
 
 void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept {
@@ -50,17 +57,13 @@ void wait_for(std::atomic<std::uint32_t>& at, std::uint32_t value, std::uint64_t
   call(__NR_futex, word(&at), FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, word(&most));
 }
 
-void wake_all(std::atomic<std::uint32_t>& at) noexcept {
-  call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1 << 30);
-}
-
-void wake_one(std::atomic<std::uint32_t>& at) noexcept {
-  call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1);
-}
-
 void wake(std::atomic<std::uint32_t>& at, int most) noexcept {
   call(__NR_futex, word(&at), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, most);
 }
+
+void wake_all(std::atomic<std::uint32_t>& at) noexcept { wake(at, 1 << 30); }
+
+void wake_one(std::atomic<std::uint32_t>& at) noexcept { wake(at, 1); }
 
 int open_of(int process, int descriptor, int flags) noexcept {
   char path[64];
@@ -112,9 +115,7 @@ void fail(const char* what, long error) noexcept {
     const char* const means = strerrordesc_np(number);
     end = put(put(end, ": "), means == nullptr ? "unknown error" : means);
   }
-  *end++ = '\n';
-  call(__NR_write, 2, word(line), end - line);
-  for (;;) call(__NR_exit_group, 1);
+  say_and_exit(line, end, 1);
 }
 
 void refuse(const char* what, const char* found, const char* expected) noexcept {
@@ -127,9 +128,8 @@ void refuse(const char* what, const char* found, const char* expected) noexcept 
     end = put(end, "', expected ");
   }
   end = put(end, expected);
-  *end++ = '\n';
-  call(__NR_write, 2, word(line), end - line);
-  for (;;) call(__NR_exit_group, 2);
+  constexpr int wrong_input = 2;
+  say_and_exit(line, end, wrong_input);
 }
 
 std::uint64_t block_signals() noexcept {

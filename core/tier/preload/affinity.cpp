@@ -154,8 +154,8 @@ asm(".text\n\t"
     NEARFAR_EXECUTES(execvp)
     NEARFAR_EXECUTES(execvpe)
     NEARFAR_EXECUTES(execl)
-    NEARFAR_EXECUTES(execle)
+    NEARFAR_LETS_GO(execle)
     NEARFAR_EXECUTES(execlp)
     NEARFAR_EXECUTES(execveat)
-    NEARFAR_EXECUTES(fexecve));
+    NEARFAR_LETS_GO(fexecve));
 // clang-format on

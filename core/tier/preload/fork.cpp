@@ -113,9 +113,8 @@ void start_in_child_elsewhere() {
 }
 
 constexpr const char* cannot_fork =
-    "no place or no descriptors for another process, or a table of them apart (unshare); this "
-    "child "
-    "ends here";
+    "no place or no descriptors for another process, or a table of them apart; this child ends "
+    "here";
 
 void in_child() {
   Runtime* const tier = runtime();

@@ -117,9 +117,9 @@ bool is_wanted() {
                "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER, _POLICY or _REPORT");
   char value[4096];
   if (started_with(near_variable, value, sizeof value)) return true;
-  for (const char* const* one = variables; *one != nullptr; ++one)
-    if (started_with(*one, value, sizeof value))
-      os::refuse(*one, nullptr, "NEARFAR_TIER_NEAR beside it, such as NEARFAR_TIER_NEAR=512MiB");
+  constexpr const char* no_others[] = {nullptr};
+  if (started_with_unknown("NEARFAR_TIER_", no_others, name, sizeof name))
+    os::refuse(name, nullptr, "NEARFAR_TIER_NEAR beside it, such as NEARFAR_TIER_NEAR=512MiB");
   return false;
 }
 

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import check_one_of
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
 from nearfar.tier.far import compressed, far_memory
@@ -60,9 +60,7 @@ def run(
     check_manageable(file, dynamic)
     eviction = possible_eviction(evict, sigbus=sigbus)
     check_place(pager)
-    if policy not in POLICIES:
-        known = f"expected one of {', '.join(POLICIES)}{suggestion(policy, POLICIES)}"
-        raise InputError(f"--policy: found '{policy}', {known}")
+    check_one_of("--policy", policy, POLICIES)
     place, compression = compressed(far, compress)
     with (
         held_back() as let_through,

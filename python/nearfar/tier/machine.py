@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.errors import NearfarError, check_one_of
 from nearfar.tier.control import BEST, COPY, EVICTIONS, MOVE
 
 LIBRARY = "libnearfar_tier.so"
@@ -148,9 +148,7 @@ def possible_eviction(wanted: str = BEST, *, sigbus: bool = False) -> str:
 
     Raises InputError if that is none of them, NearfarError if this machine cannot.
     """
-    if wanted not in EVICTIONS:
-        hint = suggestion(wanted, EVICTIONS)
-        raise InputError(f"--evict: found '{wanted}', expected one of {', '.join(EVICTIONS)}{hint}")
+    check_one_of("--evict", wanted, EVICTIONS)
     require(sigbus=sigbus)
     possible = evictions(sigbus=sigbus)
     if wanted == BEST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.errors import NearfarError, check_one_of
 from nearfar.tier.control import PLACES
 
 
@@ -13,9 +13,7 @@ def check_place(wanted: str) -> None:
 
     Raises InputError if that is none of them, NearfarError if this machine cannot.
     """
-    if wanted not in PLACES:
-        hint = suggestion(wanted, PLACES)
-        raise InputError(f"--pager: found '{wanted}', expected one of {', '.join(PLACES)}{hint}")
+    check_one_of("--pager", wanted, PLACES)
     if wanted not in ("beside", "behind", "each"):
         return
     if len(os.sched_getaffinity(0)) < 2:

@@ -13,7 +13,7 @@ import resource
 from collections.abc import Sequence
 
 from nearfar._core import SwapMonitor, replacement_policies
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import check_one_of
 from nearfar.tier.control import PAGE
 from nearfar.tier.group import limited
 from nearfar.tier.swap_machine import require_swap
@@ -33,10 +33,7 @@ def run_swapped(
     if this machine cannot.
     """
     check_near(near_bytes)
-    if policy not in replacement_policies():
-        known = replacement_policies()
-        hint = suggestion(policy, known)
-        raise InputError(f"--policy: found '{policy}', expected one of {', '.join(known)}{hint}")
+    check_one_of("--policy", policy, replacement_policies())
     require_swap()
     _inherit_orphans()
     faults_before = _faults()
