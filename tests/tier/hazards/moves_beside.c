@@ -6,6 +6,7 @@
 enum { BEFORE = 40, MOVED = 1024, TIMES = 60 };
 
 static char* before;
+static char* other;
 static volatile int stop;
 
 static void* fill_before(void* unused) {
@@ -17,7 +18,6 @@ static void* fill_before(void* unused) {
 }
 
 static void* give_back(void* unused) {
-  char* other = fresh(16);
   while (!stop) {
     madvise(other, 16 * PAGE, MADV_DONTNEED);
     usleep(50);
@@ -29,6 +29,8 @@ int main(void) {
   before = fresh(BEFORE + MOVED);
   char* from = before + BEFORE * PAGE;
   char* to = fresh(MOVED);
+  /* Not by its thread: what is moved from is free for a moment, and would be that. */
+  other = fresh(16);
   pthread_t threads[2];
   must(pthread_create(&threads[0], NULL, fill_before, NULL) == 0, "pthread_create");
   must(pthread_create(&threads[1], NULL, give_back, NULL) == 0, "pthread_create");
