@@ -280,7 +280,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path)
 
 
 def test_a_function_refuses_as_the_command_does(trace: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="format: unknown 'elf'"):
+    with pytest.raises(InputError, match="format: found 'elf'"):
         nearfar.trace_info(trace, format="elf")
     with pytest.raises(InputError, match="expected a clock for the times of gem5"):
         nearfar.convert_trace(trace, tmp_path / "t.gem5")

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar, overload
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, check_one_of
 from nearfar.measure.quantity import (
     at_least,
-    choice,
     line_multiple,
     parse_size,
     parse_time_ns,
@@ -151,7 +150,7 @@ class Names(_Field[str | Sequence[str], tuple[str, ...]]):
     def normalise(self, value: str | Sequence[str]) -> tuple[str, ...]:
         names = tuple(str(item) for item in _listed(self._option, value))
         for name in names:
-            choice(self._option, name, self._known)
+            check_one_of(self._option, name, self._known)
         return names
 
 
@@ -163,7 +162,7 @@ class Name(_Field[str, str]):
         self._known = known
 
     def normalise(self, value: str) -> str:
-        choice(self._option, value, self._known)
+        check_one_of(self._option, value, self._known)
         return value
 
 
@@ -176,7 +175,7 @@ class OptionalName(_Field[str | None, str | None]):
 
     def normalise(self, value: str | None) -> str | None:
         if value is not None:
-            choice(self._option, value, self._known)
+            check_one_of(self._option, value, self._known)
         return value
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import InputError
 from nearfar.model.units import BYTES, TIME, parse
 
 LINE = 64  # bytes in a cache line, the unit of every access
@@ -57,12 +55,6 @@ def line_multiple(option: str, size: int, multiple: int = LINE) -> None:
 def at_least(option: str, value: int, least: int) -> None:
     if value < least:
         raise InputError(f"{option}: found {value}, expected at least {least}")
-
-
-def choice(option: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        hint = suggestion(value, known)
-        raise InputError(f"{option}: unknown '{value}', expected one of {', '.join(known)}{hint}")
 
 
 def parse_count(text: str) -> int:

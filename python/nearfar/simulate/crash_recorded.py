@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, check_one_of
 from nearfar.measure.patterns import Chase, Overwrite, Pattern, Stream
-from nearfar.measure.quantity import LINE, choice
+from nearfar.measure.quantity import LINE
 from nearfar.measure.run import check_for_model
 from nearfar.model import Model
 from nearfar.simulate.crash_program import KINDS, STORES, CrashProgram, Operation
@@ -52,7 +52,7 @@ def of_trace(
 
     Raises InputError for a trace that cannot be read, or is too long.
     """
-    choice("format", format, FORMATS)
+    check_one_of("format", format, FORMATS)
     program = CrashProgram(Path(path).name)
     reading = _Reading(program, first, last, thread, area)
     for record, of_program in _records(path, format):

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nearfar import __version__
-from nearfar.errors import InputError, NearfarError
-from nearfar.measure.quantity import choice
+from nearfar.errors import InputError, NearfarError, check_one_of
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import check_writable
@@ -75,8 +74,8 @@ def run(
     """
     model = resolve(target)
     core = str(model["cpu.core.kind"]) if core is None else core
-    choice("core", core, CORES)
-    choice("pages", pages, PAGES)
+    check_one_of("core", core, CORES)
+    check_one_of("pages", pages, PAGES)
     _check_place(place)
     window = _window(skip, warm, measured, regions_only)
     memory = {"place": place, "pages": pages}
@@ -153,7 +152,7 @@ def _recorded(
 
 def _check_place(place: str) -> None:
     if place.startswith(_POLICY):
-        choice("policy", place.removeprefix(_POLICY), POLICIES)
+        check_one_of("policy", place.removeprefix(_POLICY), POLICIES)
     elif place not in PLACES:
         known = ", ".join((*PLACES, *(_POLICY + name for name in POLICIES)))
         raise InputError(f"place: found {place}, expected one of {known}")

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import InputError, NearfarError
-from nearfar.measure.quantity import choice
+from nearfar.errors import InputError, NearfarError, check_one_of
 
 _ABOUT = struct.Struct("=QQQ")  # process, its program, records so far
 _STORED = b"k"
@@ -44,7 +43,7 @@ class Recording:
     """
 
     def __init__(self, output: str | Path, *, gaps: str = "time") -> None:
-        choice("gaps", gaps, GAPS)
+        check_one_of("gaps", gaps, GAPS)
         self.gaps = gaps
         self._output = Path(output)
         self._files: dict[tuple[int, int], _TraceFile] = {}

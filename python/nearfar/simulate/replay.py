@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from nearfar.errors import check_one_of
 from nearfar.measure import energy
-from nearfar.measure.quantity import at_least, choice
+from nearfar.measure.quantity import at_least
 from nearfar.measure.run import Progress
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
@@ -58,8 +59,8 @@ def replay(
     Raises InputError for a file or a line that cannot be read, and for an address beyond the
     model's memory.
     """
-    choice("format", format, FORMATS)
-    choice("pace", pace, PACES)
+    check_one_of("format", format, FORMATS)
+    check_one_of("pace", pace, PACES)
     if outstanding is not None:
         at_least("outstanding", outstanding, 1)
     check_window(skip, warm, run)

@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar.errors import InputError
-from nearfar.measure.quantity import choice, parse_size
+from nearfar.errors import InputError, check_one_of
+from nearfar.measure.quantity import parse_size
 from nearfar.measure.run import Progress
 from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
 from nearfar.results.tiered import NearSize, Paged, TierReplay
@@ -55,9 +55,9 @@ def tier_replay(
     """
     from nearfar import __version__, _core
 
-    choice("format", format, FORMATS)
+    check_one_of("format", format, FORMATS)
     for policy in policies:
-        choice("--policy", policy, POLICIES)
+        check_one_of("--policy", policy, POLICIES)
     for size in near:
         near_pages(size, 1 << 40)  # refused before the trace is read
     start, stream = peeked(pieces(trace, progress), len(MAGIC))

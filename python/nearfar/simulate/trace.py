@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
-from nearfar.errors import InputError
-from nearfar.measure.quantity import at_least, choice
+from nearfar.errors import InputError, check_one_of
+from nearfar.measure.quantity import at_least
 from nearfar.measure.run import Progress
 from nearfar.results import replacing
 from nearfar.simulate.trace_file import trace_pieces
@@ -90,7 +90,7 @@ def trace_info(
     """
     from nearfar import _core
 
-    choice("format", format, FORMATS)
+    check_one_of("format", format, FORMATS)
     summary = _core.TraceSummary(name=str(trace), format=format)
     problem = ""
     try:
@@ -157,7 +157,7 @@ def convert(
     """
     from nearfar import _core
 
-    choice("format", source, FORMATS)
+    check_one_of("format", source, FORMATS)
     to, packing = _target(Path(output), to)
     at_least("skip", skip, 0)
     if run is not None:
@@ -195,7 +195,7 @@ def _target(output: Path, to: str | None) -> tuple[str, str]:
                 f"{output}: no format follows from the name, expected .nft, .FORMAT or --to "
                 f"FORMAT with one of {', '.join(WRITTEN)}"
             )
-    choice("to", to, FORMATS[1:])
+    check_one_of("to", to, FORMATS[1:])
     return to, "zst" if to == "nearfar" else packing
 
 
