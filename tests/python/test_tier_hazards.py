@@ -249,7 +249,8 @@ def test_cold_pages_that_are_to_leave_with_others_and_cannot_are_not_lost(tmp_pa
     program = compiled(source, tmp_path / "cold_while_leaving", f"-I{headers()}")
     ran = run_tiered(tmp_path, "128MiB", program).covered()
     assert ran.out == "ok\n", ran.err
-    assert ran.counts["pinned"] > 0
+    # Pages that are protected are copied out, and not moved.
+    assert (ran.counts["pinned"] > 0) == (ran.counts["eviction"] == "move")
     assert ran.counts["over_budget"] == 0
 
 
