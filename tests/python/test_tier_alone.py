@@ -257,7 +257,8 @@ def test_a_program_advises_with_the_library_and_runs_without_it(tmp_path: Path, 
 
 
 FAULTS_AGAIN = """
-import itertools
+import itertools, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 held = bytearray(32 << 20)
 print("ready", flush=True)
 for i in itertools.count():
@@ -269,11 +270,12 @@ for i in itertools.count():
 @pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
 @pytest.mark.parametrize("where", ["anywhere", "behind"])
-def test_its_pager_runs_where_it_is_told_to(alone: Environment, where: str) -> None:
+def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, where: str) -> None:
     """Behind, but for a while after it starved there, as it may beside other tests."""
     words = [sys.executable, "-c", FAULTS_AGAIN]
-    environment = alone(NEARFAR_TIER_PAGER=where, NEARFAR_TIER_REPORT=None)
-    with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment) as process:
+    pipe = subprocess.PIPE
+    environment = alone(NEARFAR_TIER_PAGER=where)
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, env=environment) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
@@ -283,6 +285,9 @@ def test_its_pager_runs_where_it_is_told_to(alone: Environment, where: str) -> N
                 assert time.monotonic() < deadline, counts
                 time.sleep(0.01)
                 counts = tree.ask(do="stats")
-            assert (counts["followed"] > 0) == (where == "behind")
+            process.terminate()
+            assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 0)
         finally:
             process.kill()
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["followed"] > 0) == (where == "behind")
