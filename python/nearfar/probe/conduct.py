@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import InputError, check_one_of
 from nearfar.infer import aist as aist_inference
 from nearfar.infer import bandwidth as bandwidth_inference
 from nearfar.infer import caches, tlb
@@ -141,11 +141,7 @@ def _chosen(stages: Sequence[_Stage], probers: Sequence[str] | None) -> list[str
     """The probers to play, in their order. Raises InputError."""
     known = [name for stage in stages for name in stage.probers]
     for name in probers or ():
-        if name not in known:
-            raise InputError(
-                f"prober: found '{name}', expected one of {', '.join(known)}"
-                f"{suggestion(name, known)}"
-            )
+        check_one_of("prober", name, known)
     wanted = set(known if probers is None else probers)
     for stage in stages:
         if stage.together and wanted & set(stage.probers):

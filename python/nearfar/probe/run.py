@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nearfar.errors import InputError, suggestion
+from nearfar.errors import check_one_of
 from nearfar.infer import PROBERS, infer, study
 from nearfar.measure.target import describe, environment, resolve
 from nearfar.model import Model
@@ -76,8 +76,4 @@ def probe_device(
 def check_probers(probers: Sequence[str] | None) -> None:
     """Raise InputError for a name that is no prober's."""
     for name in probers or ():
-        if name not in PROBERS:
-            raise InputError(
-                f"prober: found {name!r}, expected one of {', '.join(PROBERS)}"
-                f"{suggestion(name, PROBERS)}"
-            )
+        check_one_of("prober", name, PROBERS)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.errors import InputError, NearfarError, check_one_of
 from nearfar.tier.control import COMPRESSIONS, PAGE, SLOTS
 from nearfar.tier.far_names import ANONYMOUS, COMPRESSED, NODE, refuse_misspelt
 from nearfar.tier.new_file import create
@@ -38,18 +38,15 @@ def compressed(name: str, compress: str | None = None) -> tuple[str, str]:
     """
     base, colon, named = name.partition(":")
     if base != COMPRESSED:
-        return name, _known(compress or "none", "--compress: found")
+        return name, _known(compress or "none", "--compress")
     if compress is not None:
         raise InputError(f"--compress: found {compress} beside --far {name}, which says it already")
-    known = _known(named if colon else "lz4", f"--far {COMPRESSED}: found", but="none")
+    known = _known(named if colon else "lz4", f"--far {COMPRESSED}", but="none")
     return ANONYMOUS, known
 
 
-def _known(compression: str, where: str, but: str = "") -> str:
-    known = [name for name in COMPRESSIONS if name != but]
-    if compression not in known:
-        hint = suggestion(compression, known)
-        raise InputError(f"{where} '{compression}', expected one of {', '.join(known)}{hint}")
+def _known(compression: str, option: str, but: str = "") -> str:
+    check_one_of(option, compression, [name for name in COMPRESSIONS if name != but])
     return compression
 
 
