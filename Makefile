@@ -123,7 +123,7 @@ bench-tier: install ## programs on two tiers beside kernel swap, plain memory an
 stress: install $(STAMPS)/test ## 30 minutes of everything at once on two tiers, and real programs at a twentieth
 	@scripts/need redis?
 	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest --timeout 3600 \
-	  tests/python/test_tier_stress.py tests/python/test_tier_hazards.py tests/python/test_tier_programs.py
+	  tests/python/tier/test_tier_stress.py tests/python/tier/test_tier_hazards.py tests/python/tier/test_tier_programs.py
 
 .PHONY: kernels
 kernels: install $(STAMPS)/test ## what may go wrong on two tiers, on four processors under older and newer kernels

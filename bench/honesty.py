@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar import Chase, Stream
-from nearfar.measure import Effort, WalkMemory, machine, measure
+from nearfar.measuring import Effort, WalkMemory, machine, measure
 
 ROOT = Path(__file__).resolve().parents[1]
 LOOPS = ROOT / "build" / "release" / "bench" / "bench_loops"

@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from nearfar.infer.saved import findings_of
+from nearfar.inference.saved import findings_of
 from nearfar.model import Model, load
-from nearfar.model.random_near import random_near_model
-from nearfar.probe import memory_mode
+from nearfar.model.random.near import random_near_model
+from nearfar.probing import memory_mode
 from nearfar.results import ProbeResult, files
 
 NAMES = ("capacity", "line", "ways", "prefetch", "write")

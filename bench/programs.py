@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.simulate.program_qemu import QEMU
+from nearfar.simulate.programs.qemu import QEMU
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = "model:ddr4-2666"

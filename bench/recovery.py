@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import NearfarError
-from nearfar.infer.cases import CASES
+from nearfar.inference.cases import CASES
 from nearfar.model import Model, load_target
-from nearfar.probe import probe
+from nearfar.probing import probe
 from nearfar.results import Finding, ProbeResult
 
 WIDEST = 0.15

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nearfar.errors import InputError, NearfarError
-    from nearfar.measure import Chase, MeasurementInterrupted, Overwrite, Stream
-    from nearfar.measure.run import measure
+    from nearfar.measuring import Chase, MeasurementInterrupted, Overwrite, Stream
+    from nearfar.measuring.run import measure
     from nearfar.model import Model
     from nearfar.model.load import load as load_model
     from nearfar.results import Crashed, Point, Replayed, Result, Validation
     from nearfar.results import load as load_result
     from nearfar.results import save as save_result
-    from nearfar.simulate.crash import crash
-    from nearfar.simulate.crash_program import CrashProgram
-    from nearfar.simulate.invariant import CrashImage
+    from nearfar.simulate.crashes.explore import crash
+    from nearfar.simulate.crashes.invariant import CrashImage
+    from nearfar.simulate.crashes.program import CrashProgram
     from nearfar.simulate.replay import replay
     from nearfar.simulate.tier_replay import tier_replay
-    from nearfar.simulate.trace import convert as convert_trace
-    from nearfar.simulate.trace import trace_info
-    from nearfar.simulate.validate import ValidationInterrupted, validate
+    from nearfar.simulate.traces.convert import convert as convert_trace
+    from nearfar.simulate.traces.convert import trace_info
+    from nearfar.simulate.validation.validate import ValidationInterrupted, validate
 
     __version__: str
 
@@ -69,30 +69,30 @@ __all__ = [
 
 # Public name to the module that has it, and its name there.
 _HOMES = {
-    "Chase": ("nearfar.measure", "Chase"),
+    "Chase": ("nearfar.measuring", "Chase"),
     "CrashImage": ("nearfar.simulate", "CrashImage"),
     "CrashProgram": ("nearfar.simulate", "CrashProgram"),
     "Crashed": ("nearfar.results", "Crashed"),
     "InputError": ("nearfar.errors", "InputError"),
-    "MeasurementInterrupted": ("nearfar.measure", "MeasurementInterrupted"),
+    "MeasurementInterrupted": ("nearfar.measuring", "MeasurementInterrupted"),
     "Model": ("nearfar.model", "Model"),
     "NearfarError": ("nearfar.errors", "NearfarError"),
-    "Overwrite": ("nearfar.measure", "Overwrite"),
+    "Overwrite": ("nearfar.measuring", "Overwrite"),
     "Point": ("nearfar.results", "Point"),
     "Replayed": ("nearfar.results", "Replayed"),
     "Result": ("nearfar.results", "Result"),
-    "Stream": ("nearfar.measure", "Stream"),
+    "Stream": ("nearfar.measuring", "Stream"),
     "Validation": ("nearfar.results", "Validation"),
     "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
-    "convert_trace": ("nearfar.simulate.trace", "convert"),
+    "convert_trace": ("nearfar.simulate.traces.convert", "convert"),
     "crash": ("nearfar.simulate", "crash"),
     "load_model": ("nearfar.model", "load"),
     "load_result": ("nearfar.results", "load"),
-    "measure": ("nearfar.measure", "measure"),
+    "measure": ("nearfar.measuring", "measure"),
     "replay": ("nearfar.simulate", "replay"),
     "save_result": ("nearfar.results", "save"),
     "tier_replay": ("nearfar.simulate.tier_replay", "tier_replay"),
-    "trace_info": ("nearfar.simulate.trace", "trace_info"),
+    "trace_info": ("nearfar.simulate.traces.convert", "trace_info"),
     "validate": ("nearfar.simulate", "validate"),
 }
 

@@ -12,7 +12,7 @@
 
 /// DIMMs of one, two and three buffer levels, with entries smaller and larger than what the media
 /// move: no request is lost, no data are stale, and what moves is what the sizes say. Hit counts
-/// against replacement on paper are in tests/python/test_model_random.py.
+/// against replacement on paper are in tests/python/model/test_model_random.py.
 namespace nearfar::sim::testing {
 namespace test_file {
 

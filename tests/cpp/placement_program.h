@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tier/placement.h"
+#include "tier/service/placement.h"
 
 namespace nearfar::tier {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "tier/budget.h"
-#include "tier/slots.h"
+#include "tier/far/slots.h"
+#include "tier/tree/budget.h"
 
 namespace nearfar::tier {
 namespace test_file {

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "tier/far_file.h"
+#include "tier/far/far_file.h"
 
 namespace nearfar::tier {
 namespace {

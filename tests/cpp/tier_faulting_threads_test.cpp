@@ -1,7 +1,7 @@
 // The program's threads that fault: who of them is kept on one processor, and where they may run
 // when they are let go.
 
-#include "tier/faulting_threads.h"
+#include "tier/service/faulting_threads.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

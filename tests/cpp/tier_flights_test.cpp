@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "tier/in_flight.h"
-#include "tier/lock.h"
+#include "tier/pager/in_flight.h"
+#include "tier/service/lock.h"
 
 namespace nearfar::tier {
 namespace {

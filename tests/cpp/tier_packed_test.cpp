@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "tier/chunks.h"
-#include "tier/codec.h"
-#include "tier/packed_file.h"
-#include "tier/slots.h"
+#include "tier/far/chunks.h"
+#include "tier/far/codec.h"
+#include "tier/far/packed_file.h"
+#include "tier/far/slots.h"
 
 namespace nearfar::tier {
 namespace test_file {

@@ -1,6 +1,6 @@
 // Where the pager's thread serves faults: what its trials find, and what they cost.
 
-#include "tier/placement.h"
+#include "tier/service/placement.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tier/page_table.h"
-#include "tier/streams.h"
+#include "tier/pager/page_table.h"
+#include "tier/pager/streams.h"
 
 namespace nearfar::tier {
 namespace test_file {

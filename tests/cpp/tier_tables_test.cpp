@@ -16,14 +16,14 @@
 
 #include "base/rng.h"
 #include "policy/offline/owned.h"
-#include "tier/empty_groups.h"
-#include "tier/extents.h"
-#include "tier/guards.h"
-#include "tier/limbo.h"
 #include "tier/os/system.h"
-#include "tier/page_table.h"
-#include "tier/strays.h"
-#include "tier/tree_bell.h"
+#include "tier/pager/empty_groups.h"
+#include "tier/pager/extents.h"
+#include "tier/pager/guards.h"
+#include "tier/pager/limbo.h"
+#include "tier/pager/page_table.h"
+#include "tier/pager/strays.h"
+#include "tier/tree/tree_bell.h"
 
 namespace nearfar::tier {
 namespace test_file {

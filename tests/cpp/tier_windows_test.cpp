@@ -1,17 +1,17 @@
 // Windows of memory that the kernel fills by itself: how large they are, and which are open.
 
-#include "tier/windows.h"
+#include "tier/pager/windows.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
-#include "tier/expected_groups.h"
-#include "tier/leaving_groups.h"
-#include "tier/limbo.h"
-#include "tier/recycled_groups.h"
-#include "tier/whole_groups.h"
+#include "tier/pager/expected_groups.h"
+#include "tier/pager/leaving_groups.h"
+#include "tier/pager/limbo.h"
+#include "tier/pager/recycled_groups.h"
+#include "tier/pager/whole_groups.h"
 
 namespace nearfar::tier {
 namespace test_file {

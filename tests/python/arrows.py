@@ -37,17 +37,17 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
 PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "model": (),
     "results": (),
-    "infer": ("results",),
-    "measure": ("model", "results"),
-    "simulate": ("model", "results", "measure"),
-    "probe": ("model", "results", "infer", "measure"),
+    "inference": ("results",),
+    "measuring": ("model", "results"),
+    "simulate": ("model", "results", "measuring"),
+    "probing": ("model", "results", "inference", "measuring"),
     "tier": ("results",),
-    "report": ("results", "infer"),
-    "cli": ("model", "results", "infer", "measure", "probe", "simulate", "tier", "report"),
+    "report": ("results", "inference"),
+    "cli": ("model", "results", "inference", "measuring", "probing", "simulate", "tier", "report"),
 }
 
 # Rooms that may import the compiled core.
-CORE_USERS = ("measure", "simulate", "tier")
+CORE_USERS = ("measuring", "simulate", "tier")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -104,8 +104,8 @@ def forbidden_imports(package: Path) -> Iterator[Arrow]:
             continue
         for module in imported_modules(file, package):
             if module.split(".")[0] != "nearfar":
-                if room == "infer" and module.split(".")[0] in FILES_AND_PROCESSES:
-                    yield Arrow(name, module, "infer is pure: no files, no processes")
+                if room == "inference" and module.split(".")[0] in FILES_AND_PROCESSES:
+                    yield Arrow(name, module, "inference is pure: no files, no processes")
                 continue
             target = [*module.split("."), ""][1]
             if target == "_core" and room not in CORE_USERS:

@@ -12,7 +12,7 @@ import pytest
 
 from nearfar.cli import main as cli
 from nearfar.errors import InputError
-from nearfar.simulate.program_qemu import front_end, include_folder
+from nearfar.simulate.programs.qemu import front_end, include_folder
 from standin import StandIn
 
 if TYPE_CHECKING:

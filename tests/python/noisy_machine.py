@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from nearfar.errors import InputError
-from nearfar.infer.caches_plan import Experiment
-from nearfar.probe.walk import Walked
+from nearfar.inference.caches.plan import Experiment
+from nearfar.probing.walk import Walked
 
 PAGE, HUGE = 4096, 2 << 20
 LONG = 2000  # loads

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nearfar.simulate.crash_program import CrashProgram, Operation
+from nearfar.simulate.crashes.program import CrashProgram, Operation
 
 Image = tuple[int, ...]
 State = tuple[Image, frozenset[int]]  # memory, word by word, and the labels passed

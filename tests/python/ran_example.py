@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfar.results import Environment, Ran, RanProcess, Target
 from nearfar.results.machine import Machine
-from nearfar.simulate.program_machine import machine
+from nearfar.simulate.programs.machine import machine
 
 CAUSES = ("base", "branch", "l1", "l2", "l3", "memory", "tlb", "store_queue", "fence")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.results import Ran, parse
-from nearfar.simulate.program_qemu import front_end, include_folder
+from nearfar.simulate.programs.qemu import front_end, include_folder
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "programs"
 

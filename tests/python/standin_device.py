@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.infer.orders import DELAY, LOAD, MFENCE, NTSTORE, Spread, Steps
+from nearfar.inference.orders import DELAY, LOAD, MFENCE, NTSTORE, Spread, Steps
 
 Times = NDArray[np.float64]
 GIB = 1 << 30

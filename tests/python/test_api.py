@@ -56,7 +56,7 @@ def test_a_model_is_loaded_changed_and_measured() -> None:
 
 def test_the_function_can_be_called_whatever_was_imported_before() -> None:
     loaded_by(
-        "import nearfar.measure\nfrom nearfar.measure import Chase\nimport nearfar\n"
+        "import nearfar.measuring\nfrom nearfar.measuring import Chase\nimport nearfar\n"
         "r = nearfar.measure('model:optane-100', Chase(lines=64))\n"
         "assert r.points[0].lines == 64"
     )

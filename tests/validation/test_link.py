@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import nearfar
-from nearfar.measure.patterns import Chase, Stream
+from nearfar.measuring.patterns import Chase, Stream
 
 MODEL = "model:cxl-expander"
 MEASURED_IDLE_NS = 437.5

@@ -54,7 +54,7 @@ def test_the_overwrites_agree(series: dict[str, ComparedSeries]) -> None:
 def test_stalls_are_as_regular_as_the_real_ones() -> None:
     result = nearfar.measure(MODEL, nearfar.Overwrite(writes=1_700_000))
     assert result.samples is not None
-    from nearfar.measure.stalls import intervals, stalls, variation
+    from nearfar.measuring.stalls import intervals, stalls, variation
 
     gaps = intervals(stalls(result.samples))
     assert len(gaps) >= 100

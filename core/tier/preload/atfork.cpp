@@ -9,8 +9,8 @@
 #include <mutex>
 #include <utility>
 
-#include "tier/lock.h"
 #include "tier/preload/exported.h"
+#include "tier/service/lock.h"
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): libc's names
 extern "C" {

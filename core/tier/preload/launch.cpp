@@ -7,11 +7,11 @@
 #include <initializer_list>
 
 #include "policy/replacement/registry.h"
-#include "tier/orders.h"
+#include "tier/far/slots.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"
 #include "tier/preload/environment.h"
-#include "tier/slots.h"
+#include "tier/tree/orders.h"
 
 namespace nearfar::tier::preload {
 namespace {

@@ -6,9 +6,9 @@
 #include <cerrno>
 
 #include "policy/replacement/registry.h"
-#include "tier/orders.h"
 #include "tier/os/system.h"
 #include "tier/preload/environment.h"
+#include "tier/tree/orders.h"
 
 namespace nearfar::tier::preload {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tier/control.h"
+#include "tier/tree/control.h"
 
 namespace nearfar::tier::preload {
 

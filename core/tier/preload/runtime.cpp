@@ -7,10 +7,10 @@
 #include <mutex>
 
 #include "policy/replacement/registry.h"
-#include "tier/extents.h"
-#include "tier/lock.h"
-#include "tier/orders.h"
+#include "tier/pager/extents.h"
 #include "tier/preload/sigbus.h"
+#include "tier/service/lock.h"
+#include "tier/tree/orders.h"
 
 namespace nearfar::tier::preload {
 namespace {

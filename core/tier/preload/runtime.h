@@ -1,9 +1,9 @@
 #pragma once
 
-#include "tier/pager.h"
+#include "tier/pager/pager.h"
 #include "tier/preload/launch.h"
-#include "tier/service.h"
-#include "tier/space.h"
+#include "tier/preload/space.h"
+#include "tier/service/service.h"
 
 namespace nearfar::tier::preload {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tier/service.h"
+#include "tier/service/service.h"
 
 namespace nearfar::tier::preload {
 

@@ -97,8 +97,8 @@ def _words(action: argparse.Action) -> list[str]:
 
 def _host_words() -> list[str]:
     """This machine's memory, and what may be chosen of it."""
-    from nearfar.measure.host import PAGES
-    from nearfar.measure.machine import memory_nodes
+    from nearfar.measuring.host.target import PAGES
+    from nearfar.measuring.machine import memory_nodes
 
     nodes = [f"host:node={node}" for node in memory_nodes()]
     return ["host", *nodes, *(f"host:pages={pages}" for pages in PAGES[1:]), "host:file="]

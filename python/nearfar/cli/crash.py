@@ -9,11 +9,11 @@ from nearfar.cli import measure as measure_command
 from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
-from nearfar.measure import Pattern
-from nearfar.measure.quantity import parse_size
+from nearfar.measuring import Pattern
+from nearfar.measuring.quantity import parse_size
 from nearfar.report.crash import crash_text
-from nearfar.simulate.crash import MAX_STATES, RUNS, SEED, crash
-from nearfar.simulate.trace import FORMATS
+from nearfar.simulate.crashes.explore import MAX_STATES, RUNS, SEED, crash
+from nearfar.simulate.traces.convert import FORMATS
 
 
 def add_arguments(parser: Parser) -> None:

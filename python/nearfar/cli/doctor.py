@@ -19,13 +19,13 @@ from nearfar import resources
 from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError, NearfarError
-from nearfar.measure import preconditions
+from nearfar.measuring import preconditions
 from nearfar.model import load, presets
 from nearfar.results import Precondition
-from nearfar.simulate.program_qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
+from nearfar.simulate.programs.qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
 from nearfar.tier import machine as tier_machine
-from nearfar.tier import swap_machine
 from nearfar.tier.control import COPY, MOVE
+from nearfar.tier.swap import machine as swap_machine
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
 

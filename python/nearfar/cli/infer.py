@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 def inferred(paths: Sequence[str]) -> ProbeResult:
     """The findings of all files together. Raises InputError naming a file that has nothing."""
-    from nearfar.infer.saved import findings_of
+    from nearfar.inference.saved import findings_of
 
     if len(paths) == 1:
         whole = _probe(paths[0])
@@ -75,7 +75,7 @@ def _observations(path: str, name: str) -> list[Observation]:
     if isinstance(document, ProbeResult):
         return list(document.observations)
     if isinstance(document, Result):
-        from nearfar.infer.curves_results import observations
+        from nearfar.inference.curves.results import observations
 
         found = observations(name, document)
         if found:
@@ -88,7 +88,7 @@ def _observations(path: str, name: str) -> list[Observation]:
 
 
 def _table(path: str, name: str) -> list[Observation]:
-    from nearfar.infer.curves_tables import observations
+    from nearfar.inference.curves.tables import observations
 
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:

@@ -9,7 +9,7 @@ from typing import Any
 from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.measure import (
+from nearfar.measuring import (
     Chase,
     Contention,
     Effort,
@@ -19,8 +19,8 @@ from nearfar.measure import (
     Stream,
     measure,
 )
-from nearfar.measure.effort import DEFAULT_EFFORT
-from nearfar.measure.quantity import parse_count
+from nearfar.measuring.effort import DEFAULT_EFFORT
+from nearfar.measuring.quantity import parse_count
 from nearfar.report.text import result_text
 from nearfar.results import Result
 

@@ -19,9 +19,9 @@ from nearfar.errors import InputError
 from nearfar.model import Model, load, load_target, presets
 from nearfar.model.document import schema_data, schema_markdown, schema_text
 from nearfar.model.file import unknown_key
-from nearfar.model.random import random_model
-from nearfar.model.random_cpu import random_cpu_model
-from nearfar.model.random_near import random_near_model
+from nearfar.model.random.cpu import random_cpu_model
+from nearfar.model.random.dimm import random_model
+from nearfar.model.random.near import random_near_model
 from nearfar.model.schema import KEYS, canonical
 from nearfar.model.units import BYTES, format_quantity
 

@@ -23,7 +23,7 @@ from nearfar.report.findings import probe_text
 from nearfar.results import ProbeResult, load, save
 
 if TYPE_CHECKING:
-    from nearfar.measure.host import Host
+    from nearfar.measuring.host.target import Host
     from nearfar.model import Model
 
 _UNSAVED = "nearfar-probe.json"  # where an interrupted probe goes that was to be saved nowhere
@@ -68,7 +68,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Probe; Ctrl-C keeps what was observed and says how to go on."""
-    from nearfar.probe import ProbeInterrupted
+    from nearfar.probing import ProbeInterrupted
 
     try:
         result = _probed(args)
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _probed(args: argparse.Namespace) -> ProbeResult:
-    from nearfar.probe.conduct import conduct, resume
+    from nearfar.probing.conduct import conduct, resume
 
     if (args.target is None) == (args.resume is None):
         raise InputError("probe: found no TARGET, expected one, or --resume RESULT without one")
@@ -99,8 +99,8 @@ def _probed(args: argparse.Namespace) -> ProbeResult:
 
 
 def _resolved(target: str, destructive: str | None) -> Model | Host:
-    from nearfar.measure.host import is_host, parse_host
-    from nearfar.measure.target import resolve
+    from nearfar.measuring.host.target import is_host, parse_host
+    from nearfar.measuring.target import resolve
 
     if is_host(target):
         return parse_host(target, destructive)

@@ -18,7 +18,7 @@ from nearfar.cli.progress import ProgressBar
 from nearfar.model.units import CLOCK
 from nearfar.report.text import replay_text
 from nearfar.simulate.replay import PACES, replay
-from nearfar.simulate.trace import FORMATS
+from nearfar.simulate.traces.convert import FORMATS
 
 
 def add_arguments(parser: Parser) -> None:

@@ -24,9 +24,9 @@ from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES, COUNT
 from nearfar.report.documents import page
 from nearfar.report.run import run_text
-from nearfar.simulate.program import CORES, PAGES, POLICIES
-from nearfar.simulate.program import run as run_program
-from nearfar.simulate.program_qemu import QEMU, include_folder
+from nearfar.simulate.programs.qemu import QEMU, include_folder
+from nearfar.simulate.programs.run import CORES, PAGES, POLICIES
+from nearfar.simulate.programs.run import run as run_program
 
 
 class _PrintInclude(argparse.Action):

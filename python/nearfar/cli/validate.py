@@ -19,9 +19,9 @@ from nearfar.errors import InputError
 from nearfar.report.page import validation_page
 from nearfar.report.text import coverage_text, validation_text
 from nearfar.results import Validation
-from nearfar.simulate.coverage import listed
-from nearfar.simulate.datasets import DATASETS, GROUPS
-from nearfar.simulate.validate import ValidationInterrupted, validate
+from nearfar.simulate.validation.coverage import listed
+from nearfar.simulate.validation.datasets import DATASETS, GROUPS
+from nearfar.simulate.validation.validate import ValidationInterrupted, validate
 
 
 def add_arguments(parser: Parser) -> None:

@@ -1,4 +1,4 @@
-"""Commands of several verbs: each verb of `nearfar COMMAND` is a module `COMMAND_VERB`."""
+"""Commands of several verbs: each verb of `nearfar COMMAND` is a module of `cli/COMMAND/`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def add_verbs(parser: Parser, command: str, verbs: Mapping[str, str]) -> None:
     """Declare the verbs of `command`, each with what it is for."""
     below = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
     for name, about in verbs.items():
-        module = importlib.import_module(f"nearfar.cli.{command}_{name}")
+        module = importlib.import_module(f"nearfar.cli.{command}.{name}")
         verb = below.add_parser(name, help=about, description=about)
         module.add_arguments(verb)
         verb.set_defaults(do=module.run)

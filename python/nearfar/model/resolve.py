@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nearfar.errors import InputError
-from nearfar.model import currents, jedec, rules, rules_link, rules_near, switches
+from nearfar.model import currents, jedec, switches
 from nearfar.model.file import Given
 from nearfar.model.key import Key, Plain
+from nearfar.model.rules import link as rules_link
+from nearfar.model.rules import machine as rules
+from nearfar.model.rules import near as rules_near
 from nearfar.model.schema import (
     DRAM_CHANNELS,
     KEYS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
-from nearfar.report.figure import Figure, Line, Spot, draw
+from nearfar.report.figures.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.probe import cards, environment_section
 from nearfar.results import Point, Result

@@ -7,8 +7,8 @@ from dataclasses import fields
 from html import escape
 
 from nearfar.report.diagram import diagram
-from nearfar.report.figure import Figure, draw
-from nearfar.report.figures import figures, places
+from nearfar.report.figures.figure import Figure, draw
+from nearfar.report.figures.observations import figures, places
 from nearfar.report.findings import brief, interval, value
 from nearfar.report.frame import Target, facts, notes, tiles
 from nearfar.results import Environment, Finding, Precondition, ProbeResult, Ran, Result

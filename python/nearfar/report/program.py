@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import PurePath
 
-from nearfar.report.figure import Figure, Line, Spot, draw
+from nearfar.report.figures.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.heat import heat_map
 from nearfar.report.histogram import latency_histogram

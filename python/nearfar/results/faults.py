@@ -3,7 +3,7 @@
 A file of 64-bit words: a head of four (`MAGIC`, events, near pages, the policy's position in
 `POLICIES`), then one an event: its kind in the highest four bits, the page in the next 28, the
 process in the lower half. Pages are numbered by each process for itself, in groups of 512 in the
-order of their first use. core/tier/fault_log.h writes it.
+order of their first use. core/tier/pager/fault_log.h writes it.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Observation:
     """One experiment. What does not apply is left out.
 
     `pattern` is a dict of plain values: `kind` "sequence" with an `order` that
-    `nearfar.infer.orders` rebuilds, or a pattern of `nearfar.measure`. What was measured is
+    `nearfar.inference.orders` rebuilds, or a pattern of `nearfar.measure`. What was measured is
     one or several of: a `histogram` of singly timed accesses after warm-up, and of those of
     the `first_pass`; `positions`, a histogram of the median over the passes at each place of
     the walk, which a rare delay leaves alone; all `samples` in ns where their order matters;

@@ -18,11 +18,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from nearfar.errors import NearfarError
-from nearfar.measure.core import Core
-from nearfar.measure.run import measure
+from nearfar.measuring.core import Core
+from nearfar.measuring.run import measure
 from nearfar.model import Model, load
-from nearfar.simulate import quantities
-from nearfar.simulate.series import Job
+from nearfar.simulate.validation import quantities
+from nearfar.simulate.validation.series import Job
 from nearfar.simulate.walk import Walk, play
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from nearfar.errors import check_one_of
-from nearfar.measure import energy
-from nearfar.measure.quantity import at_least
-from nearfar.measure.run import Progress
-from nearfar.measure.target import describe, environment, resolve
+from nearfar.measuring import energy
+from nearfar.measuring.quantity import at_least
+from nearfar.measuring.run import Progress
+from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import Replayed, check_writable
-from nearfar.simulate.trace import FORMATS
-from nearfar.simulate.trace_file import trace_pieces
-from nearfar.simulate.unpack import exact_end
+from nearfar.simulate.traces.convert import FORMATS
+from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.unpack import exact_end
 
 PACES = ("trace", "asap")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError, check_one_of
-from nearfar.measure.quantity import parse_size
-from nearfar.measure.run import Progress
+from nearfar.measuring.quantity import parse_size
+from nearfar.measuring.run import Progress
 from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
 from nearfar.results.tiered import NearSize, Paged, TierReplay
-from nearfar.simulate.trace import FORMATS
-from nearfar.simulate.trace_file import peeked, refuse_others
-from nearfar.simulate.unpack import exact_end, pieces
+from nearfar.simulate.traces.convert import FORMATS
+from nearfar.simulate.traces.file import peeked, refuse_others
+from nearfar.simulate.traces.unpack import exact_end, pieces
 
 if TYPE_CHECKING:
     from nearfar._core import PageVisits

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, cast
 
-from nearfar.measure.core import load_core
+from nearfar.measuring.core import load_core
 from nearfar.model import Model
 
 LINE = 64

@@ -1,6 +1,6 @@
 """What the processes of a launched tree share: the budget, what was counted, what they are told.
 
-The layout is that of core/tier/control.h and core/tier/orders.h.
+The layout is that of core/tier/tree/control.h and core/tier/tree/orders.h.
 """
 
 from __future__ import annotations

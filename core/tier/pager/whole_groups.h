@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tier/pager/page_table.h"
+#include "tier/pager/windows.h"
+
+namespace nearfar::tier {
+
+/// A set of groups of pages, a bit a group: a hint that says of which it is worth while to look for
+/// all. The memory is the caller's, all zeros.
+class WholeGroups {
+ public:
+  WholeGroups() = default;
+  explicit WholeGroups(std::uint64_t* bits) : bits_(bits) {}
+
+  /// Words for so many pages.
+  [[nodiscard]] static constexpr std::size_t words(std::size_t pages) {
+    return pages / huge_pages / 64 + 1;
+  }
+
+  [[nodiscard]] bool has(PageNumber page) const {
+    return bits_ != nullptr && (bits_[word(page)] & bit(page)) != 0;
+  }
+  void add(PageNumber page) {
+    if (bits_ != nullptr) bits_[word(page)] |= bit(page);
+  }
+  void remove(PageNumber page) {
+    if (has(page)) bits_[word(page)] &= ~bit(page);
+  }
+
+ private:
+  [[nodiscard]] static std::size_t word(PageNumber page) { return page / huge_pages / 64; }
+  [[nodiscard]] static std::uint64_t bit(PageNumber page) {
+    return std::uint64_t{1} << (page / huge_pages % 64);
+  }
+
+  std::uint64_t* bits_ = nullptr;
+};
+
+}  // namespace nearfar::tier

@@ -1,0 +1,1 @@
+"""The verbs of `nearfar tier`, one file each."""

@@ -1,0 +1,219 @@
+"""`nearfar tier run --near SIZE --far FILE -- PROGRAM ARGUMENT...`: a program on two tiers.
+
+With `--backend swap` in place of `--far` the far memory is the system's swap.
+
+The program's streams are the command's, so the report goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from nearfar.cli.options import add_output, complain, reporting, write_json
+from nearfar.cli.parser import Parser
+from nearfar.cli.tier.near import add_near, warn_of_much
+from nearfar.errors import InputError, suggestion
+from nearfar.model import units
+from nearfar.model.units import BANDWIDTH, TIME
+from nearfar.results.faults import DEFAULT_POLICY, POLICIES
+from nearfar.simulate.programs.elf import Command, command
+from nearfar.tier.control import BEST, COPY, PAGE, Delay
+from nearfar.tier.launch import NO_DELAY
+from nearfar.tier.launch import run as launch
+from nearfar.tier.machine import possible_eviction
+from nearfar.tier.outcome import Outcome
+from nearfar.tier.swap.outcome import SwapOutcome
+
+_EMULATED = {"latency": TIME, "bandwidth": BANDWIDTH}
+_LONGEST = TIME.units["s"]
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the program and the tiers."""
+    parser.add_argument(
+        "program", metavar="PROGRAM", nargs="+", help="with its arguments, behind --"
+    )
+    add_near(parser, "near memory of the program and its children, at most")
+    parser.add_argument(
+        "--far",
+        metavar="FILE",
+        help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
+        "node:N, for memory of any NUMA node or of node N; or compressed, or compressed:zstd, for "
+        "memory that is compressed",
+    )
+    parser.add_argument(
+        "--compress",
+        metavar="NAME",
+        help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
+    )
+    parser.add_argument(
+        "--emulate",
+        metavar="latency=TIME,bandwidth=RATE",
+        type=_delay,
+        default=NO_DELAY,
+        help="make far memory as slow as one that is not there: what moves from or to "
+        "it takes so long more, such as latency=1us,bandwidth=2GB/s; either may be left out",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("uffd", "swap"),
+        default="uffd",
+        help="uffd (the default) manages the heap of dynamically linked programs by a preloaded "
+        "library; swap, any program over the system's swap, from outside",
+    )
+    parser.add_argument(
+        "--evict",
+        metavar="NAME",
+        default=BEST,
+        help="how pages leave: move (Linux 6.8 or newer), copy (5.7 or newer; loses what a device "
+        "writes to memory meanwhile), or best, the default: move where the kernel can",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="NAME",
+        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
+    )
+    parser.add_argument(
+        "--pager",
+        metavar="WHERE",
+        default=BEST,
+        help="where its thread runs: best, the default, finds out; anywhere, as the scheduler "
+        "likes; beside whoever faults, on that processor; behind them, there by SCHED_IDLE "
+        "if this user may; or behind them on each of several, by a thread for each",
+    )
+    parser.add_argument(
+        "--sigbus",
+        action="store_true",
+        help="each thread brings its pages in itself, in a handler of SIGBUS: faster, for programs "
+        "that compute in memory. A system call that is given far memory fails with EFAULT",
+    )
+    parser.add_argument(
+        "--record-faults",
+        metavar="FILE",
+        help="a file to be made of what the policy is told and answers, for tier replay",
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the program; its exit status is the command's."""
+    sys.stdout.flush()
+    _check_files(args)
+    program = command(args.program)
+    warn_of_much(args.near)
+    outcome = _run_swapped(args, program) if args.backend == "swap" else _launch(args, program)
+    if not args.quiet:
+        with reporting(sys.stderr):
+            sys.stderr.write(outcome.text())
+    with reporting(sys.stdout):
+        write_json(args, outcome.to_dict())
+    if outcome.unrecorded:
+        complain(outcome.unrecorded)
+    if outcome.lacked_memory:
+        complain(
+            "tier: the program was killed while the kernel was ending processes for lack of "
+            "memory, the machine's or its control group's; give a smaller --near, or far memory "
+            "elsewhere"
+        )
+    return outcome.status
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Raise InputError if the record of faults would be the far file, or be replaced by JSON."""
+    if args.record_faults is None:
+        return
+    file = Path(args.record_faults).resolve()
+    for option, other in (("--far", args.far), ("--json", args.json)):
+        if other is not None and Path(other).resolve() == file:
+            raise InputError(
+                f"--record-faults: found {args.record_faults}, which {option} names, too; "
+                "expected another file"
+            )
+
+
+def _launch(args: argparse.Namespace, program: Command) -> Outcome:
+    if args.far is None:
+        raise InputError(
+            "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
+        )
+    copied = possible_eviction(args.evict, sigbus=args.sigbus) == COPY
+    if copied and args.sigbus:
+        raise InputError(
+            "--sigbus: pages leave by being copied here, expected such that are moved "
+            "(--evict move, Linux 6.8); leave one of the two out"
+        )
+    if copied:
+        complain(
+            "tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
+            "(O_DIRECT, buffers registered with io_uring)"
+        )
+    if args.sigbus and not args.quiet:
+        complain(
+            "warning: --sigbus: a system call that is given far memory fails with EFAULT; without "
+            "the option it waits until the memory is near"
+        )
+    return launch(
+        program.file,
+        program.arguments,
+        dynamic=program.dynamic,
+        near_bytes=args.near,
+        far=args.far,
+        compress=args.compress,
+        evict=args.evict,
+        delay=args.emulate,
+        policy=args.policy or DEFAULT_POLICY,
+        record_faults=args.record_faults,
+        sigbus=args.sigbus,
+        pager=args.pager,
+    )
+
+
+def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
+    if args.far is not None:
+        raise InputError(
+            f"--far: found {args.far}, expected none: the far memory of --backend swap is the "
+            "system's swap"
+        )
+    if args.compress is not None:
+        raise InputError("--compress: is for --backend uffd; swap is compressed if it is zram")
+    if args.evict != BEST:
+        raise InputError("--evict: is for --backend uffd; swap is the kernel's")
+    if args.emulate != NO_DELAY:
+        raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
+    if args.record_faults is not None:
+        raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
+    if args.pager != BEST:
+        raise InputError("--pager: is for --backend uffd; swap has none")
+    if args.sigbus:
+        raise InputError("--sigbus: is for --backend uffd; swap has the kernel serve faults")
+    from nearfar.tier.swap.run import run_swapped
+
+    policy = args.policy or DEFAULT_POLICY
+    return run_swapped(program.file, program.arguments, near_bytes=args.near, policy=policy)
+
+
+def _delay(text: str) -> Delay:
+    """An argparse type: what a page takes."""
+    given: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if name not in _EMULATED or not equals:
+            hint = suggestion(name, _EMULATED)
+            raise argparse.ArgumentTypeError(
+                f"found '{part}', expected latency=TIME or bandwidth=RATE{hint}"
+            )
+        if name in given:
+            raise argparse.ArgumentTypeError(f"found '{name}' twice, expected it once")
+        try:
+            given[name] = units.parse(value, _EMULATED[name])
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{name}: {error}") from None
+        if given[name] <= 0:
+            raise argparse.ArgumentTypeError(f"{name}: found '{value}', expected more than 0")
+    transfer = -(-PAGE * TIME.units["s"] // given["bandwidth"]) if "bandwidth" in given else 0
+    latency = given.get("latency", 0)
+    if latency + transfer > _LONGEST:
+        raise argparse.ArgumentTypeError(f"found '{text}', expected at most 1 s a page")
+    return Delay(latency, transfer)

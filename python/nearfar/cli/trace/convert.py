@@ -1,0 +1,64 @@
+"""`nearfar trace convert IN OUT`: a trace in another format."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearfar.cli.options import complain, emit, output_path, quantity
+from nearfar.cli.parser import Parser
+from nearfar.cli.progress import ProgressBar
+from nearfar.model.units import CLOCK
+from nearfar.simulate.traces.convert import FORMATS, WRITTEN, convert
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare IN, OUT and the options."""
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
+    parser.add_argument(
+        "output",
+        metavar="OUT",
+        type=output_path,
+        help="named .nft or .FORMAT, or any name with --to; .gz and .zst pack",
+    )
+    parser.add_argument(
+        "--from", dest="source", choices=FORMATS, default="auto", help="default: told by it"
+    )
+    parser.add_argument("--to", choices=WRITTEN, help="default: told by OUT's name")
+    parser.add_argument(
+        "--skip",
+        metavar="N",
+        type=int,
+        default=0,
+        help="leave out the first N records (instructions, where the trace counts them)",
+    )
+    parser.add_argument("--run", metavar="N", type=int, help="write N; default: all that are left")
+    parser.add_argument(
+        "--clock",
+        metavar="CLOCK",
+        type=quantity(CLOCK),
+        help="of the cycles of TRACE or OUT, whichever does not say: 2666MT/s, for example",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print neither progress nor the count")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert it."""
+    with ProgressBar("converting", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
+        converted = convert(
+            args.trace,
+            args.output,
+            source=args.source,
+            to=args.to,
+            skip=args.skip,
+            run=args.run,
+            clock_ps=args.clock,
+            progress=progress,
+        )
+    if not args.quiet:
+        emit(f"{args.output}: {converted.records} records\n")
+        if converted.left_out:
+            complain(
+                f"warning: {converted.left_out} fences or flushes are left out: only nearfar's own "
+                "format has them"
+            )
+    return 0

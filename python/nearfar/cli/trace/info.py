@@ -1,0 +1,61 @@
+"""`nearfar trace info TRACE`: what a trace holds."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
+from nearfar.cli.parser import Parser
+from nearfar.cli.progress import ProgressBar
+from nearfar.simulate.traces.convert import FORMATS, TraceInfo, trace_info
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TRACE and the options."""
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
+    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the trace and print what is in it."""
+    with ProgressBar("reading", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
+        info = trace_info(args.trace, format=args.format, progress=progress)
+    if wants_text(args):
+        emit(_text(info))
+    write_json(args, info.to_dict())
+    if info.problem:
+        complain(f"warning: {info.problem}")
+    return 0
+
+
+def _text(info: TraceInfo) -> str:
+    rows = [
+        ("format", info.format),
+        *([("header", info.header)] if info.header else []),
+        ("complete", "no" if info.problem else "yes"),
+        ("addresses", "physical" if info.kind == "memory" else "virtual"),
+        ("records", str(info.records)),
+        *((f"  {name}", str(count)) for name, count in info.operations.items() if count),
+        ("threads", str(len(info.threads))),
+        *((f"  thread {name}", str(count)) for name, count in _many(info).items()),
+        ("address range", f"{info.lowest_address:#x} to {info.highest_address:#x}"),
+        ("lines of 64 B", str(info.lines)),
+        ("pages of 4 KiB", str(info.pages)),
+        ("reads", f"{info.read_share:.1%} of reads and writes"),
+        ("sequential", f"{info.sequential_share:.1%} of accesses"),
+        (info.counts, str(info.length)),
+        *([("duration", _duration(info))] if info.clock_ps else []),
+        *((f"hot page {page['address']:#x}", str(page["accesses"])) for page in info.hottest_pages),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return f"{info.file}\n" + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _many(info: TraceInfo) -> dict[str, int]:
+    """Records by thread, where that says more than their total."""
+    return dict(info.threads) if len(info.threads) > 1 else {}
+
+
+def _duration(info: TraceInfo) -> str:
+    return f"{info.length * info.clock_ps / 1000:.10g} ns"

@@ -1,0 +1,52 @@
+"""`nearfar trace record TARGET -o FILE -- PROGRAM ARGUMENT...`: what of a program reaches memory.
+
+The program's streams are the command's, so what was recorded is said on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from nearfar.cli.options import add_output, complain, output_path, reporting, write_json
+from nearfar.cli.parser import Parser
+from nearfar.cli.run import add_program, program_options
+from nearfar.simulate.programs.run import record
+from nearfar.simulate.traces.recording import GAPS
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare TARGET, PROGRAM and the options."""
+    add_program(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=output_path,
+        required=True,
+        help="the trace; NAME-2, NAME-3 and so on for other programs that it executes",
+    )
+    parser.add_argument(
+        "--gaps",
+        choices=GAPS,
+        default="time",
+        help="between records: the time at which memory was asked (default), or the instructions "
+        "of the thread",
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the program; its exit status is the command's."""
+    sys.stdout.flush()
+    ran, traces = record(
+        args.target, args.program, args.output, gaps=args.gaps, **program_options(args)
+    )
+    if not args.quiet:
+        for trace in traces:
+            complain(f"{trace.file}: {trace.records} records")
+        for note in ran.notes:
+            complain(note)
+    with reporting(sys.stdout):
+        write_json(args, ran.to_dict())
+    return ran.exit_code

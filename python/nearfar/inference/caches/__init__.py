@@ -1,0 +1,1 @@
+"""The caches and TLBs of a machine, from chains of dependent loads."""

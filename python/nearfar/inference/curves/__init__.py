@@ -1,0 +1,1 @@
+"""Published or saved curves, turned into findings."""

@@ -1,0 +1,23 @@
+"""Patterns, the targets they run on, and running them."""
+
+from nearfar.measuring.conditions import preconditions
+from nearfar.measuring.effort import Effort
+from nearfar.measuring.host.target import Host
+from nearfar.measuring.patterns import Chase, Contention, Overwrite, Pattern, Stream
+from nearfar.measuring.run import MeasurementInterrupted, measure
+from nearfar.measuring.walk import Walk, WalkMemory
+
+__all__ = [
+    "Chase",
+    "Contention",
+    "Effort",
+    "Host",
+    "MeasurementInterrupted",
+    "Overwrite",
+    "Pattern",
+    "Stream",
+    "Walk",
+    "WalkMemory",
+    "measure",
+    "preconditions",
+]

@@ -1,0 +1,211 @@
+"""Fields of a pattern that take what people write and hold what the code computes with.
+
+`Chase(region="4KiB,1MiB")`, `Chase(region=4096)` and `Chase(region=(4096, 1 << 20))` are all
+meant; a descriptor-typed dataclass field accepts each, checks it once, and reads back as the
+normal form. Raises InputError naming the field, as the command's option is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar, overload
+
+from nearfar.errors import InputError, check_one_of
+from nearfar.measuring.quantity import (
+    at_least,
+    line_multiple,
+    parse_size,
+    parse_time_ns,
+    parse_value,
+)
+
+Given = TypeVar("Given")
+Held = TypeVar("Held")
+
+SizeText = int | str
+
+
+class _Field(Generic[Given, Held]):
+    """A dataclass reads a field's default through `__get__` on the class."""
+
+    def __init__(self, default: Given) -> None:
+        self._given = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._slot = f"_{name}"
+        self._option = name.replace("_", "-")
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Given: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Held: ...
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        return self._given if instance is None else instance.__dict__[self._slot]
+
+    def __set__(self, instance: object, value: Given) -> None:
+        instance.__dict__[self._slot] = self.normalise(value)
+
+    def normalise(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def size(self, value: SizeText, multiple: int = 64) -> int:
+        bytes_ = parse_size(self._option, value) if isinstance(value, str) else value
+        if bytes_ <= 0:
+            raise InputError(f"{self._option}: found {bytes_} B, expected a size above zero")
+        line_multiple(self._option, bytes_, multiple)
+        return bytes_
+
+
+class Size(_Field[SizeText, int]):
+    """One positive size, a multiple of a cache line."""
+
+    def normalise(self, value: SizeText) -> int:
+        return self.size(value)
+
+
+class OptionalSize(_Field[SizeText | None, int | None]):
+    """A size, or None where the pattern does without."""
+
+    def normalise(self, value: SizeText | None) -> int | None:
+        return None if value is None else self.size(value)
+
+
+class Sizes(_Field[SizeText | Sequence[SizeText], tuple[int, ...]]):
+    """One or more sizes: a point for each."""
+
+    def normalise(self, value: SizeText | Sequence[SizeText]) -> tuple[int, ...]:
+        return tuple(self.size(item) for item in _listed(self._option, value))
+
+
+class Strides(_Field[SizeText | Sequence[SizeText] | None, tuple[int | str, ...] | None]):
+    """Sizes, or "random" among them; None: as large as the access."""
+
+    def normalise(
+        self, value: SizeText | Sequence[SizeText] | None
+    ) -> tuple[int | str, ...] | None:
+        if value is None:
+            return None
+        return tuple(
+            "random" if item == "random" else self.size(item)
+            for item in _listed(self._option, value)
+        )
+
+
+class OptionalTimes(_Field[float | str | Sequence[float | str] | None, tuple[float, ...] | None]):
+    """One or more times in ns, or as "100ns": a point for each; None where there is no wait."""
+
+    def normalise(
+        self, value: float | str | Sequence[float | str] | None
+    ) -> tuple[float, ...] | None:
+        if value is None:
+            return None
+        return tuple(parse_time_ns(self._option, item) for item in _listed(self._option, value))
+
+
+class OptionalValue(_Field[str | None, str | None]):
+    """What a line holds, as hexadecimal digits of a part that is repeated; None: anything."""
+
+    def normalise(self, value: str | None) -> str | None:
+        return None if value is None else parse_value(self._option, value)
+
+
+class OptionalValues(_Field[str | Sequence[str] | None, tuple[str, ...] | None]):
+    """One or more of these: a point for each."""
+
+    def normalise(self, value: str | Sequence[str] | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        return tuple(parse_value(self._option, item) for item in _listed(self._option, value))
+
+
+class Percent(_Field[int | str | None, int | None]):
+    """A share of 0 to 100 per cent, as a number or as "70%"; None where nothing is mixed."""
+
+    def normalise(self, value: int | str | None) -> int | None:
+        if value is None:
+            return None
+        digits = str(value).strip().removesuffix("%")
+        if not digits.isdecimal() or int(digits) > 100:
+            raise InputError(f"{self._option}: found '{value}', expected 0% to 100%")
+        return int(digits)
+
+
+class Counts(_Field[int | Sequence[int], tuple[int, ...]]):
+    """One or more counts of at least one."""
+
+    def normalise(self, value: int | Sequence[int]) -> tuple[int, ...]:
+        counts = (value,) if isinstance(value, int) else tuple(value)
+        for count in counts:
+            at_least(self._option, count, 1)
+        return counts
+
+
+class Names(_Field[str | Sequence[str], tuple[str, ...]]):
+    """One or more names out of a closed list."""
+
+    def __init__(self, default: str, known: Sequence[str]) -> None:
+        super().__init__(default)
+        self._known = known
+
+    def normalise(self, value: str | Sequence[str]) -> tuple[str, ...]:
+        names = tuple(str(item) for item in _listed(self._option, value))
+        for name in names:
+            check_one_of(self._option, name, self._known)
+        return names
+
+
+class Name(_Field[str, str]):
+    """One name out of a closed list."""
+
+    def __init__(self, default: str, known: Sequence[str]) -> None:
+        super().__init__(default)
+        self._known = known
+
+    def normalise(self, value: str) -> str:
+        check_one_of(self._option, value, self._known)
+        return value
+
+
+class OptionalName(_Field[str | None, str | None]):
+    """One name out of a closed list, or None where the target decides."""
+
+    def __init__(self, default: str | None, known: Sequence[str]) -> None:
+        super().__init__(default)
+        self._known = known
+
+    def normalise(self, value: str | None) -> str | None:
+        if value is not None:
+            check_one_of(self._option, value, self._known)
+        return value
+
+
+class Count(_Field[int, int]):
+    """A whole number from `least` on."""
+
+    def __init__(self, default: int, least: int = 1) -> None:
+        super().__init__(default)
+        self._least = least
+
+    def normalise(self, value: int) -> int:
+        at_least(self._option, value, self._least)
+        return value
+
+
+class OptionalCount(_Field[int | None, int | None]):
+    """A count of at least one, or None where the pattern or the target decides."""
+
+    def normalise(self, value: int | None) -> int | None:
+        if value is not None:
+            at_least(self._option, value, 1)
+        return value
+
+
+def _listed(option: str, value: Any) -> tuple[Any, ...]:
+    """Text is split at commas; a single value stands for a list of one."""
+    if isinstance(value, str):
+        items: tuple[Any, ...] = tuple(item.strip() for item in value.split(","))
+    else:
+        items = (value,) if isinstance(value, (int, float)) else tuple(value)
+    if not items or "" in items:
+        raise InputError(f"{option}: a value is missing in '{value}'")
+    return items

@@ -1,0 +1,1 @@
+"""Measuring this machine's own memory."""

@@ -1,0 +1,175 @@
+"""Which settings a pattern asks for on a real machine, and whether the machine can run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nearfar.errors import InputError
+from nearfar.measuring.host.points import (
+    Repetition,
+    chase_repetition,
+    contention_repetition,
+    point,
+    stream_repetition,
+)
+from nearfar.measuring.patterns import Chase, Contention, Pattern, Stream
+from nearfar.measuring.quantity import LINE, line_holding
+from nearfar.results import Point
+
+if TYPE_CHECKING:
+    from nearfar.measuring.host.core import HostMemory
+
+# A repeated walk goes on until it has so many chunks: enough for a low quantile.
+REPEATED_CHUNKS = 32
+# A thread streams over so much unless told: several times any cache, so that what a cache
+# took in and has not written back is a small part.
+STREAM_LINES = (256 << 20) // LINE
+
+Cpus = Sequence[int]
+
+
+@dataclass
+class Setting:
+    """One point to be: what a repetition does, and those that have been done."""
+
+    what: str  # for an error
+    footprint: int  # bytes of memory
+    threads: int
+    play: Callable[[HostMemory, Cpus], Repetition]
+    finish: Callable[[Sequence[Repetition]], Point]
+    repetitions: list[Repetition] = field(default_factory=list)
+
+
+def settings(pattern: Chase | Stream | Contention) -> list[Setting]:
+    """One for each point of the pattern, in the order of its points."""
+    if isinstance(pattern, Chase):
+        return list(_chases(pattern))
+    if isinstance(pattern, Stream):
+        return list(_streams(pattern))
+    return [_contention(pattern, delay) for delay in pattern.delay or (None,)]
+
+
+def check_for_host(pattern: Pattern) -> None:
+    """Raise InputError for what only a model can do."""
+    if isinstance(pattern, (Chase, Stream)):
+        if pattern.agent != "core":
+            raise InputError(f"agent: {pattern.agent} is for models; a real machine has its cores")
+        if pattern.outstanding is not None:
+            raise InputError("outstanding: a real core has its own; a model's can be lowered")
+    if isinstance(pattern, Chase) and not pattern.whole:
+        raise InputError("whole: on a real machine a region is walked to its end")
+
+
+def _chases(pattern: Chase) -> Iterator[Setting]:
+    for region in pattern.region:
+        for threads in pattern.threads:
+            for op in pattern.op:
+                yield _chase(pattern, region, threads, op)
+
+
+def _chase(pattern: Chase, region: int, threads: int, op: str) -> Setting:
+    lines = pattern.lines_for(region)
+    stride = pattern.stride or pattern.block
+    repeat = pattern.regions == "repeat"
+    span = region // pattern.block * stride
+    regions = 1 if repeat else lines * LINE // region
+
+    def play(memory: HostMemory, cpus: Cpus) -> Repetition:
+        data = memory.chase(
+            region=region,
+            block=pattern.block,
+            stride=stride,
+            op=op,
+            repeat=repeat,
+            fence=pattern.fence,
+            fence_kind=pattern.fence_kind,
+            table=pattern.successors == "table",
+            lines=lines,
+            least_chunks=REPEATED_CHUNKS if pattern.lines is None else 0,
+            seed=pattern.seed,
+            cpus=list(cpus),
+        )
+        return chase_repetition(data, op, region)
+
+    def finish(repetitions: Sequence[Repetition]) -> Point:
+        strides = {} if pattern.stride is None else {"stride_bytes": stride}
+        return point(
+            op, threads, repetitions, region_bytes=region, block_bytes=pattern.block, **strides
+        )
+
+    what = f"region: a chase over regions of {region} B"
+    return Setting(what, span * regions * threads, threads, play, finish)
+
+
+def _streams(pattern: Stream) -> Iterator[Setting]:
+    for op in pattern.op:
+        for access in pattern.access:
+            for stride in pattern.strides_for(access):
+                for threads in pattern.threads:
+                    for value in pattern.value or (None,):
+                        yield _stream(pattern, op, access, stride, threads, value)
+
+
+def _stream(
+    pattern: Stream, op: str, access: int, stride: int | str, threads: int, value: str | None
+) -> Setting:
+    lines = STREAM_LINES if pattern.lines is None else -(-pattern.lines // threads)
+    accesses = -(-lines * LINE // access)
+    # Regular strides that end early need no more memory than they reach.
+    reach = pattern.area
+    if isinstance(stride, int):
+        reach = min(pattern.area // stride, accesses) * stride
+
+    def play(memory: HostMemory, cpus: Cpus) -> Repetition:
+        data = memory.stream(
+            op=op,
+            access=access,
+            stride=stride if isinstance(stride, int) else 0,
+            area=reach,
+            reads_percent=pattern.reads or 0,
+            fence_every=pattern.fence_every or 0,
+            fence_kind=pattern.fence,
+            lines=lines,
+            seed=pattern.seed,
+            cpus=list(cpus),
+            value=b"" if value is None else line_holding(value),
+            held=b"" if pattern.held is None else line_holding(pattern.held),
+        )
+        return stream_repetition(data)
+
+    def finish(repetitions: Sequence[Repetition]) -> Point:
+        return point(
+            op,
+            threads,
+            repetitions,
+            access_bytes=access,
+            stride_bytes=stride,
+            area_bytes=pattern.area,
+            value=value,
+        )
+
+    what = f"area: {pattern.area} B for each of {threads} threads"
+    return Setting(what, reach * threads, threads, play, finish)
+
+
+def _contention(pattern: Contention, delay: float | None) -> Setting:
+    threads = 1 + pattern.others()
+
+    def play(memory: HostMemory, cpus: Cpus) -> Repetition:
+        data = memory.contention(
+            other=pattern.other,
+            area=pattern.area,
+            reads=pattern.reads,
+            delay_ns=delay or 0.0,
+            seed=pattern.seed,
+            cpus=list(cpus),
+        )
+        return contention_repetition(data)
+
+    def finish(repetitions: Sequence[Repetition]) -> Point:
+        return point("load", 1, repetitions, area_bytes=pattern.area, delay_ns=delay)
+
+    what = f"area: {pattern.area} B for each of {threads} threads"
+    return Setting(what, pattern.area * threads, threads, play, finish)

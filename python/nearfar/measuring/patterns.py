@@ -1,0 +1,254 @@
+"""The microbenchmarks as values: what to access, in which order, how often.
+
+A pattern knows nothing of where it runs; `nearfar.measure` plays it on a target.
+Constructing one checks it, so a pattern that exists can be run, up to the target's capacity.
+Sizes are bytes; text such as "4KiB" is accepted wherever a size is, and so are lists of
+them, one point each.
+"""
+
+# ruff: noqa: RUF009  (a descriptor as a default is how a dataclass is given one)
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nearfar.errors import InputError
+from nearfar.measuring import fields
+from nearfar.measuring.quantity import LINE, line_multiple
+
+# The others run on models and on real machines alike, HOST_OPS on real machines alone.
+HOST_OPS = ("load+clflushopt", "store+clflushopt")
+MODEL_OPS = ("load+store+clwb",)  # on models alone
+CHASE_OPS = (
+    *("ntload", "load", "ntstore", "store", "store+clwb", "raw", "load+store"),
+    *MODEL_OPS,
+    *HOST_OPS,
+)
+OVERWRITE_OPS = ("ntstore", "store+clwb", "store+clflushopt")
+STREAM_OPS = ("load", "ntload", "store", "ntstore", "store+clwb", "load+store", *HOST_OPS)
+HOST_FENCE = "cpuid"  # serialises the whole core
+FENCES = ("mfence", "sfence", HOST_FENCE)
+AGENTS = ("core", "none")  # none: without a core's limits, straight to the controller
+
+OVERWRITE_ACCESS = 256  # bytes in one timed overwrite: an access of the media
+
+# What a point touches unless told: with so many accesses the mean of a load moves by less
+# than half a per cent between seeds. A bigger region is walked once.
+STEADY_LINES = 65536
+
+
+@dataclass(frozen=True)
+class Chase:
+    """A dependent chain through the blocks of a region in random order.
+
+    One point per region size, number of threads and operation. `regions="fresh"` walks
+    consecutive regions, each touched once (all stores first, then all loads); "repeat" walks
+    one region again and again. "raw" stores a region and then loads it, timed together.
+    `lines` fixes how many lines a thread touches, rounded up to whole regions; None: enough
+    for a steady figure. With `whole=False` a walk may end inside its region, which bounds
+    the cost of a huge one. `outstanding` lowers the core's limit of lines in flight.
+
+    On real machines alone: blocks may begin every `stride` bytes (`region` counts the bytes of
+    blocks), and loads may find their successors in a "table" elsewhere in place of the
+    "lines" they load.
+    """
+
+    region: fields.Sizes = fields.Sizes(4096)
+    block: fields.Size = fields.Size(LINE)
+    op: fields.Names = fields.Names("ntload", CHASE_OPS)
+    regions: fields.Name = fields.Name("fresh", ("fresh", "repeat"))
+    fence: fields.Name = fields.Name("region", ("region", "block", "none"))
+    fence_kind: fields.Name = fields.Name("mfence", FENCES)
+    threads: fields.Counts = fields.Counts(1)
+    outstanding: fields.OptionalCount = fields.OptionalCount(None)
+    agent: fields.Name = fields.Name("core", AGENTS)
+    lines: fields.OptionalCount = fields.OptionalCount(None)
+    seed: fields.Count = fields.Count(1, least=0)
+    whole: bool = True
+    stride: fields.OptionalSize = fields.OptionalSize(None)
+    successors: fields.OptionalName = fields.OptionalName(None, ("lines", "table"))
+
+    kind: ClassVar[str] = "chase"
+
+    def __post_init__(self) -> None:
+        if self.stride is not None and self.stride < self.block:
+            raise InputError(f"stride: {self.stride} B is smaller than block, {self.block} B")
+        for region in self.region:
+            if self.block > region:
+                raise InputError(f"block: {self.block} B is larger than the region of {region} B")
+            if region % self.block:
+                raise InputError(f"region: {region} B is not a multiple of block, {self.block} B")
+
+    def lines_for(self, region: int) -> int:
+        """How many lines a thread touches for the point over `region`."""
+        per_region = region // LINE
+        wanted = STEADY_LINES if self.lines is None else self.lines
+        if not self.whole and wanted < per_region:
+            per_region = self.block // LINE
+        return -(-wanted // per_region) * per_region
+
+    def footprint(self, region: int, threads: int) -> int:
+        """Bytes of memory that the points over `region` reach: each pass is on fresh ones."""
+        if self.regions == "repeat":
+            return region * threads
+        passes = max(1, len([op for op in self.op if op != "raw"]))
+        return max(region, self.lines_for(region) * LINE) * passes * threads
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """Writes of 256 B one after another, each fenced and timed, going round a small region."""
+
+    region: fields.Size = fields.Size(OVERWRITE_ACCESS)
+    writes: fields.Count = fields.Count(262144)
+    op: fields.Name = fields.Name("ntstore", OVERWRITE_OPS)
+    fence_kind: fields.Name = fields.Name("mfence", FENCES)
+    seed: fields.Count = fields.Count(1, least=0)
+
+    kind: ClassVar[str] = "overwrite"
+
+    def __post_init__(self) -> None:
+        line_multiple("region", self.region, OVERWRITE_ACCESS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Independent accesses at full speed: bandwidth by operation, size, stride and threads.
+
+    Each thread walks its own `area` with accesses of `access` bytes every `stride` bytes
+    ("random": each access at a random multiple of `access`). `reads` mixes: that share of
+    the accesses, in per cent, loads and the rest does `op`. `agent="none"` drives the memory
+    controller directly, without the core's limits. `lines` counts those of all threads,
+    rounded up to whole accesses of each.
+
+    On real machines alone, whose memory holds something: stores write each `value` in turn, one
+    point for each, over the value `held` before.
+    """
+
+    op: fields.Names = fields.Names("load", STREAM_OPS)
+    access: fields.Sizes = fields.Sizes(256)
+    stride: fields.Strides = fields.Strides(None)
+    threads: fields.Counts = fields.Counts(1)
+    area: fields.Size = fields.Size(2 << 30)
+    reads: fields.Percent = fields.Percent(None)
+    outstanding: fields.OptionalCount = fields.OptionalCount(None)
+    fence_every: fields.OptionalSize = fields.OptionalSize(None)
+    fence_kind: fields.OptionalName = fields.OptionalName(None, FENCES)  # None: sfence
+    agent: fields.Name = fields.Name("core", AGENTS)
+    lines: fields.OptionalCount = fields.OptionalCount(None)
+    seed: fields.Count = fields.Count(1, least=0)
+    value: fields.OptionalValues = fields.OptionalValues(None)
+    held: fields.OptionalValue = fields.OptionalValue(None)
+
+    kind: ClassVar[str] = "stream"
+
+    def __post_init__(self) -> None:
+        if self.value is not None and set(self.op) <= {"load", "ntload", "load+clflushopt"}:
+            raise InputError(f"value: {', '.join(self.op)} writes nothing")
+        if self.fence_kind is not None and self.fence_every is None:
+            raise InputError("fence-kind: without fence-every there is no fence")
+        for access in self.access:
+            for stride in self.strides_for(access):
+                if isinstance(stride, int) and stride < access:
+                    raise InputError(f"stride: {stride} B is smaller than access, {access} B")
+                if max(access, stride if isinstance(stride, int) else 0) > self.area:
+                    raise InputError(f"area: {self.area} B does not hold one access and stride")
+
+    def strides_for(self, access: int) -> Sequence[int | str]:
+        """The strides that the points of this access size run at."""
+        return (access,) if self.stride is None else self.stride
+
+    def lines_for(self, access: int, threads: int) -> int:
+        """How many lines the point touches over all threads: whole accesses of each."""
+        wanted = max(STEADY_LINES, 4096 * threads) if self.lines is None else self.lines
+        per_round = access // LINE * threads
+        return -(-wanted // per_round) * per_round
+
+    def reads_percent(self, op: str) -> int:
+        """The share of accesses that load: all of a load's and none of a store's, unmixed."""
+        if self.reads is not None:
+            return self.reads
+        return 100 if op in ("load", "ntload", "load+store") else 0
+
+    @property
+    def fence(self) -> str:
+        """Which fence stands every `fence_every` bytes."""
+        return self.fence_kind or "sfence"
+
+    def footprint(self, threads: int) -> int:
+        """Bytes of memory that a point with so many threads reaches."""
+        return self.area * threads
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True)
+class Contention:
+    """Single random reads, one at a time, while other threads load, store or are idle.
+
+    What the others do: "load" the same, one at a time; "ntload" or "ntstore" random lines as
+    fast as they can. Each of these waits `delay` (ns) from one access to the next, one point
+    for each delay: latency under the load that is injected.
+    """
+
+    other: fields.Name = fields.Name("ntstore", ("none", "load", "ntload", "ntstore"))
+    area: fields.Size = fields.Size(1 << 30)
+    reads: fields.Count = fields.Count(20000)
+    seed: fields.Count = fields.Count(1, least=0)
+    threads: fields.OptionalCount = fields.OptionalCount(None)  # the others; None: one
+    delay: fields.OptionalTimes = fields.OptionalTimes(None)
+
+    kind: ClassVar[str] = "contention"
+
+    def __post_init__(self) -> None:
+        if self.other == "none" and (self.threads is not None or self.delay is not None):
+            raise InputError("other: none leaves no thread that threads or delay could be about")
+
+    def others(self) -> int:
+        """How many threads disturb the reader."""
+        return 0 if self.other == "none" else self.threads or 1
+
+    def footprint(self) -> int:
+        """Bytes of memory that all threads reach."""
+        return (1 + self.others()) * self.area
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pattern as a result carries it."""
+        return _to_dict(self)
+
+
+Pattern = Chase | Overwrite | Stream | Contention
+
+_JSON_NAMES = {
+    "region": "region_bytes",
+    "block": "block_bytes",
+    "access": "access_bytes",
+    "stride": "stride_bytes",
+    "area": "area_bytes",
+    "reads": "reads_percent",
+    "fence_every": "fence_every_bytes",
+    "delay": "delay_ns",
+}
+
+
+def _to_dict(pattern: Pattern) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": pattern.kind}
+    for field in dataclasses.fields(pattern):
+        value = getattr(pattern, field.name)
+        if value is not None:
+            name = _JSON_NAMES.get(field.name, field.name)
+            out[name] = list(value) if isinstance(value, tuple) else value
+    return out

@@ -1,0 +1,275 @@
+"""Plays a pattern on a target, point by point, and turns what comes back into a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nearfar.errors import InputError
+from nearfar.measuring.core import Core, load_core
+from nearfar.measuring.effort import DEFAULT_EFFORT, Effort
+from nearfar.measuring.host.core import load_host_core
+from nearfar.measuring.host.run import HostRun, host_result
+from nearfar.measuring.host.target import Host, is_host, parse_host
+from nearfar.measuring.patterns import (
+    HOST_FENCE,
+    HOST_OPS,
+    Chase,
+    Contention,
+    Overwrite,
+    Pattern,
+    Stream,
+)
+from nearfar.measuring.points import chase_point, contention_point, overwrite_point, stream_point
+from nearfar.measuring.target import capacity, describe, environment, resolve, spec
+from nearfar.model import Model
+from nearfar.results import Point, Result
+
+# Told after every finished piece of work: pieces done, pieces in all.
+Progress = Callable[[int, int], None]
+
+
+class MeasurementInterrupted(KeyboardInterrupt):
+    """Ctrl-C: `result` holds the points that were finished, marked as interrupted."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+def measure(
+    target: str | Model | Host,
+    pattern: Pattern,
+    *,
+    progress: Progress | None = None,
+    core: Core | None = None,
+    effort: Effort = DEFAULT_EFFORT,
+    destructive: str | None = None,
+) -> Result:
+    """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", or a model.
+
+    `effort` and `destructive`, a file or device that may lose what it holds, are for a host.
+    Raises InputError when the pattern does not fit the target, before anything runs, and
+    MeasurementInterrupted on Ctrl-C.
+    """
+    if isinstance(target, str) and is_host(target):
+        target = parse_host(target, destructive)
+    if isinstance(target, Host):
+        return _measure_host(HostRun(target, pattern, load_host_core(), effort), progress)
+    if destructive is not None:
+        raise InputError("destructive: a model holds nothing that could be destroyed")
+    return _measure_model(resolve(target), pattern, progress, core or load_core())
+
+
+def _measure_host(run: HostRun, progress: Progress | None) -> Result:
+    run.check()
+    points: list[Point] = []
+    samples: list[float] = []
+    try:
+        run.play(points, samples, progress)
+    except KeyboardInterrupt:
+        stopped = host_result(run, points, samples, interrupted=True)
+        raise MeasurementInterrupted(stopped) from None
+    return host_result(run, points, samples, interrupted=False)
+
+
+def _measure_model(model: Model, pattern: Pattern, progress: Progress | None, core: Core) -> Result:
+    check_fits(model, pattern)
+    points: list[Point] = []
+    samples: list[float] | None = [] if isinstance(pattern, Overwrite) else None
+
+    def result(interrupted: bool) -> Result:
+        return Result(
+            target=describe(model),
+            environment=environment(model, pattern.seed),
+            pattern=pattern.to_dict(),
+            points=tuple(points),
+            samples=None if samples is None else tuple(samples),
+            interrupted=interrupted,
+        )
+
+    work = list(_pieces(model.export(), pattern, core))
+    try:
+        for done, piece in enumerate(work, start=1):
+            new_points, new_samples = piece()
+            points.extend(new_points)
+            if samples is not None:
+                samples.extend(new_samples)
+            if progress is not None:
+                progress(done, len(work))
+    except KeyboardInterrupt:
+        raise MeasurementInterrupted(result(interrupted=True)) from None
+    return result(interrupted=False)
+
+
+def check_fits(model: Model, pattern: Pattern) -> None:
+    """Raise InputError if a model cannot do it, or a point reaches beyond this one's memory."""
+    check_for_model(pattern)
+    limit = capacity(model)
+    for what, reach in _reaches(pattern):
+        if reach > limit:
+            raise InputError(
+                f"{what} reaches {reach} B, beyond the {limit} B of memory of {spec(model)}"
+            )
+
+
+def check_for_model(pattern: Pattern) -> None:
+    """Raise InputError for what only a real machine can do."""
+    ops = () if isinstance(pattern, Contention) else pattern.op
+    for op in (ops,) if isinstance(ops, str) else ops:
+        if op in HOST_OPS:
+            raise InputError(f"op: {op} is for host targets; models write back by store+clwb")
+    if isinstance(pattern, (Chase, Overwrite, Stream)) and pattern.fence_kind == HOST_FENCE:
+        raise InputError(
+            f"fence-kind: {HOST_FENCE} is for host targets; models have mfence, sfence"
+        )
+    if isinstance(pattern, Stream) and (pattern.value or pattern.held) is not None:
+        raise InputError("value: a model's memory holds nothing; values are for host targets")
+    if isinstance(pattern, Chase) and pattern.stride is not None:
+        raise InputError("stride: a chase with a stride is for host targets")
+    if isinstance(pattern, Chase) and pattern.successors is not None:
+        raise InputError("successors: they are chosen on host targets")
+
+
+def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
+    if isinstance(pattern, Chase):
+        for region in pattern.region:
+            for threads in pattern.threads:
+                reach = pattern.footprint(region, threads)
+                yield f"region: a chase over regions of {region} B", reach
+    elif isinstance(pattern, Stream):
+        for threads in pattern.threads:
+            reach = pattern.footprint(threads)
+            yield f"area: {pattern.area} B for each of {threads} threads", reach
+    elif isinstance(pattern, Contention):
+        threads = pattern.footprint() // pattern.area
+        yield f"area: {pattern.area} B for each of {threads} threads", pattern.footprint()
+    else:
+        yield "region: an overwrite", pattern.region
+
+
+Piece = Callable[[], tuple[Sequence[Point], Sequence[float]]]
+
+
+def _pieces(settings: str, pattern: Pattern, core: Core) -> Iterator[Piece]:
+    """The calls that make up the pattern; between two of them a run may be interrupted."""
+    if isinstance(pattern, Chase):
+        return _chase_pieces(settings, pattern, core)
+    if isinstance(pattern, Overwrite):
+        return _overwrite_pieces(settings, pattern, core)
+    if isinstance(pattern, Contention):
+        return _contention_pieces(settings, pattern, core)
+    return _stream_pieces(settings, pattern, core)
+
+
+def _chase_pieces(settings: str, pattern: Chase, core: Core) -> Iterator[Piece]:
+    for region in pattern.region:
+        for threads in pattern.threads:
+            yield _chase_piece(settings, pattern, core, region, threads)
+
+
+def _chase_piece(settings: str, pattern: Chase, core: Core, region: int, threads: int) -> Piece:
+    lines = pattern.lines_for(region)
+
+    def play(ops: list[str]) -> Sequence[Mapping[str, Any]]:
+        return core.chase(
+            settings,
+            region=region,
+            block=pattern.block,
+            ops=ops,
+            regions=pattern.regions,
+            fence=pattern.fence,
+            fence_kind=pattern.fence_kind,
+            threads=threads,
+            lines=lines,
+            walk_lines=0 if pattern.whole else lines,
+            agent=pattern.agent,
+            outstanding=pattern.outstanding or 0,
+            seed=pattern.seed,
+        )
+
+    def piece() -> tuple[list[Point], list[float]]:
+        # Read after write is one pass of its own; the others share a machine, stores first.
+        passes = [
+            [op for op in pattern.op if op != "raw"],
+            [op for op in pattern.op if op == "raw"],
+        ]
+        found = {data["op"]: data for ops in passes if ops for data in play(ops)}
+        return [chase_point(found[op], region, pattern.block) for op in pattern.op], []
+
+    return piece
+
+
+def _overwrite_pieces(settings: str, pattern: Overwrite, core: Core) -> Iterator[Piece]:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.overwrite(
+            settings,
+            region=pattern.region,
+            writes=pattern.writes,
+            op=pattern.op,
+            fence_kind=pattern.fence_kind,
+            seed=pattern.seed,
+        )
+        samples = [sample / 1000 for sample in data["samples_ps"]]
+        return [overwrite_point(data, pattern, samples)], samples
+
+    yield piece
+
+
+def _contention_pieces(settings: str, pattern: Contention, core: Core) -> Iterator[Piece]:
+    for delay in pattern.delay or (None,):
+        yield _contention_piece(settings, pattern, core, delay)
+
+
+def _contention_piece(settings: str, pattern: Contention, core: Core, delay: float | None) -> Piece:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.contention(
+            settings,
+            other=pattern.other,
+            area=pattern.area,
+            reads=pattern.reads,
+            threads=pattern.others(),
+            delay_ps=round((delay or 0.0) * 1000),
+            seed=pattern.seed,
+        )
+        return [contention_point(data, pattern, delay)], []
+
+    return piece
+
+
+def _stream_pieces(settings: str, pattern: Stream, core: Core) -> Iterator[Piece]:
+    for op in pattern.op:
+        for access in pattern.access:
+            for stride in pattern.strides_for(access):
+                for threads in pattern.threads:
+                    yield _stream_piece(settings, pattern, core, op, access, stride, threads)
+
+
+def _stream_piece(
+    settings: str,
+    pattern: Stream,
+    core: Core,
+    op: str,
+    access: int,
+    stride: int | str,
+    threads: int,
+) -> Piece:
+    def piece() -> tuple[list[Point], list[float]]:
+        data = core.stream(
+            settings,
+            op=op,
+            access=access,
+            stride=0 if isinstance(stride, str) else stride,
+            threads=threads,
+            area=pattern.area,
+            reads_percent=pattern.reads_percent(op),
+            outstanding=pattern.outstanding or 0,
+            fence_every=pattern.fence_every or 0,
+            fence_kind=pattern.fence,
+            agent=pattern.agent,
+            lines=pattern.lines_for(access, threads),
+            seed=pattern.seed,
+        )
+        return [stream_point(data, pattern, access, stride)], []
+
+    return piece

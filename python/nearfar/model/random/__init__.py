@@ -1,0 +1,1 @@
+"""Random plausible machines, for testing probes and ideas."""

@@ -1,0 +1,1 @@
+"""Combinations of values that no machine can have."""

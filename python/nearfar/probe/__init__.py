@@ -1,5 +1,0 @@
-"""Probing: play experiments on a device until it is known what is inside."""
-
-from nearfar.probe.run import PROBERS, ProbeInterrupted, Progress, probe, probe_device
-
-__all__ = ["PROBERS", "ProbeInterrupted", "Progress", "probe", "probe_device"]

@@ -1,0 +1,1 @@
+"""Figures of observations, one file for each kind of experiment."""

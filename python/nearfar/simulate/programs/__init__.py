@@ -1,0 +1,1 @@
+"""Real programs on a simulated machine."""

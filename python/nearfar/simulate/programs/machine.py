@@ -1,0 +1,199 @@
+"""From a machine's report, lines of names and numbers, to what results hold of it.
+
+Everything that a reader wants as a rate or a ratio is computed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from nearfar.measuring import energy
+from nearfar.measuring.points import traffic
+from nearfar.measuring.quantity import LINE
+from nearfar.results.machine import (
+    Area,
+    Concentration,
+    CoreTime,
+    LoadLatency,
+    Machine,
+    Memory,
+    OverTime,
+    Page,
+)
+
+Figures = Mapping[str, str]
+T = TypeVar("T")
+
+_STACK = re.compile(r"stack\.(\w+)_ps")
+_MEMORY = "memory."
+# In the order of the columns behind a bucket's traffic.
+_TRAFFIC = ("near_reads", "near_writes", "far_reads", "far_writes", "pages_moved", "instructions")
+
+
+def machine(figures: Figures, period_ps: int) -> Machine:
+    """A machine of cores with a cycle of `period_ps`. `figures` are its report's lines."""
+    counters = {
+        name: int(value)
+        for name, value in figures.items()
+        if name.startswith((_MEMORY, "cache.")) and value.isdecimal()
+    }
+    time_ps = int(figures["time_ps"])
+    return Machine(
+        begin_ns=int(figures["begin_ps"]) / 1000,
+        time_ns=time_ps / 1000,
+        period_ps=period_ps,
+        core=_core(figures, "core."),
+        threads=[_core(figures, f"thread.{n}.") for n in range(int(figures["threads"]))],
+        load_latency=_latency(figures),
+        over_time=_over_time(figures),
+        memory=_memory(figures),
+        hits=hits(counters),
+        **_ratios(counters, time_ps),
+        counters=counters,
+    )
+
+
+def _core(figures: Figures, prefix: str) -> CoreTime:
+    own = dict(_below(figures, prefix))
+    stack = {match[1]: int(own[name]) for name in own if (match := _STACK.fullmatch(name))}
+    counts = {
+        name: int(value)
+        for name, value in own.items()
+        if value.isdecimal() and name not in ("busy_ps",) and not _STACK.fullmatch(name)
+    }
+    return CoreTime(counts, stack, _numbers(own.get("over_time", "")))
+
+
+def _latency(figures: Figures) -> LoadLatency:
+    own = dict(_below(figures, "load_latency."))
+    count = int(own["count"])
+    buckets = [[int(name), int(found)] for name, found in _below(own, "upto.")]
+    return LoadLatency(
+        count=count,
+        mean_ns=int(own["sum_ps"]) / count / 1000 if count else 0.0,
+        p50_ns=int(own["p50_ps"]) / 1000,
+        p90_ns=int(own["p90_ps"]) / 1000,
+        p99_ns=int(own["p99_ps"]) / 1000,
+        p999_ns=int(own["p999_ps"]) / 1000,
+        max_ns=int(own["max_ps"]) / 1000,
+        buckets=buckets,
+    )
+
+
+def _over_time(figures: Figures) -> OverTime:
+    rows = [_numbers(row) for name, row in _below(figures, "over_time.") if name.isdecimal()]
+    causes = [match[1] for name, _ in _below(figures, "core.") if (match := _STACK.fullmatch(name))]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    columns = columns or [[] for _ in range(len(_TRAFFIC) + len(causes))]
+    return OverTime(
+        bucket_ns=int(figures["over_time.bucket_ps"]) / 1000,
+        stack_ps=dict(zip(causes, columns[len(_TRAFFIC) :], strict=True)),
+        **dict(zip(_TRAFFIC, columns, strict=False)),
+    )
+
+
+def _memory(figures: Figures) -> Memory:
+    return Memory(
+        near_bytes=int(figures["near.used_bytes"]),
+        far_bytes=int(figures["far.used_bytes"]),
+        pages_moved=int(figures["moved.pages"]),
+        lines_moved=int(figures["moved.lines"]),
+        gone_lines=int(figures["pages.gone_lines"]),
+        table_lines=int(figures["pages.table_lines"]),
+        pages=[_page(name, row) for name, row in _below(figures, "page.")],
+        areas=[_area(name, row) for name, row in _below(figures, "map.")],
+        hot_pages=_concentration(figures, "hottest_pages."),
+        written_blocks=_concentration(figures, "most_written_blocks."),
+    )
+
+
+def _page(address: str, row: str) -> Page:
+    tier, size, kind, reads, writes = row.split()
+    bytes_ = 2 << 20 if size == "huge" else 4096
+    return Page(int(address), tier, bytes_, kind, int(reads), int(writes))
+
+
+def _area(address: str, row: str) -> Area:
+    cell, kind, *cells = row.split()
+    columns = [[int(item) for item in cells[start::4]] for start in range(4)]
+    return Area(int(address), int(cell), kind, *columns)
+
+
+def _concentration(figures: Figures, prefix: str) -> Concentration:
+    rows = [(int(name), int(value)) for name, value in _below(figures, prefix)]
+    return Concentration([most for most, _ in rows], [total for _, total in rows])
+
+
+def _ratios(counters: Mapping[str, int], time_ps: int) -> dict[str, Any]:
+    """Amplification, which media alone have, and the energy of both tiers."""
+    near, far = (dict(_below(counters, f"{_MEMORY}{tier}.")) for tier in ("near", "far"))
+    found = {name: item for name, item in traffic(far).items() if name != "hits"}
+    parts = energy.by_component({**far, **{f"near.{name}": n for name, n in near.items()}})
+    if not parts:
+        return found
+    total = sum(parts.values())
+    bits = (energy.lines_moved(near) + energy.lines_moved(far)) * LINE * 8
+    return {
+        **found,
+        "energy_pj": total,
+        "energy": parts,
+        "energy_pj_per_bit": total / bits if bits else None,
+        "average_power_w": total / time_ps if time_ps else None,  # pJ over ps is W
+    }
+
+
+# What can hit, by the end of its counters' names: hits, and everything else that was asked.
+_HITS = (
+    ("L1", r"cache\.l1\.hits", r"cache\.(l[23]\.hits|misses|merged)"),
+    ("L2", r"cache\.l2\.hits", r"cache\.(l3\.hits|misses)"),
+    ("L3", r"cache\.l3\.hits", r"cache\.misses"),
+    ("TLB", r"cache\.tlb\.1\.hits", r"cache\.tlb\.(2\.hits|walks)"),
+    ("second TLB", r"cache\.tlb\.2\.hits", r"cache\.tlb\.walks"),
+    ("near memory as a cache", r".*\bnear\.(read|write)_hits", r".*\bnear\.(read|write)_misses"),
+    (
+        "rows of near DRAM",
+        r".*\bnear\.channel.*\.row_hits",
+        r".*\bnear\.channel.*\.row_(misses|conflicts)",
+    ),
+    (
+        "rows of far DRAM",
+        r"memory\.far\.channel\.\d+\.dram\.row_hits",
+        r"memory\.far\.channel\.\d+\.dram\.row_(misses|conflicts)",
+    ),
+    (
+        "rows of the DIMM's DRAM",
+        r".*\.dimm\.dram\.row_hits",
+        r".*\.dimm\.dram\.row_(misses|conflicts)",
+    ),
+    ("read-modify-write buffer", r".*\.rmw\.hits", r".*\.rmw\.misses"),
+    ("middle buffer", r".*\.middle\.hits", r".*\.middle\.misses"),
+    ("address indirection table", r".*\.ait\.hits", r".*\.ait\.misses"),
+)
+
+
+def hits(counters: Mapping[str, int]) -> dict[str, list[int]]:
+    """Hits and accesses of everything that was asked and can hit."""
+    found = {}
+    for name, hit, other in _HITS:
+        served = _sum(counters, hit)
+        asked = served + _sum(counters, other)
+        if asked:
+            found[name] = [served, asked]
+    return found
+
+
+def _sum(counters: Mapping[str, int], pattern: str) -> int:
+    wanted = re.compile(pattern)
+    return sum(count for name, count in counters.items() if wanted.fullmatch(name))
+
+
+def _below(figures: Mapping[str, T], prefix: str) -> Iterator[tuple[str, T]]:
+    """Those whose name begins so, without the prefix."""
+    length = len(prefix)
+    return ((name[length:], value) for name, value in figures.items() if name.startswith(prefix))
+
+
+def _numbers(row: str) -> list[int]:
+    return [int(item) for item in row.split()]

@@ -1,0 +1,330 @@
+"""A real program on a simulated machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shlex
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nearfar import __version__
+from nearfar.errors import InputError, NearfarError, check_one_of
+from nearfar.measuring.target import describe, environment, resolve
+from nearfar.model import Model
+from nearfar.results import check_writable
+from nearfar.results.ran import Ran, RanProcess
+from nearfar.simulate.programs.elf import Command, command
+from nearfar.simulate.programs.keeper import Keeper
+from nearfar.simulate.programs.machine import machine
+from nearfar.simulate.programs.notes import notes
+from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
+from nearfar.simulate.programs.start import Ended, run_to_end
+from nearfar.simulate.replay import check_window
+from nearfar.simulate.traces.recording import RecordedTrace, Recording
+
+CORES = ("window", "simple", "count")
+PLACES = ("near", "far", "interleave")
+_POLICY = "policy:"
+POLICIES = ("static", "fifo", "lru", "hot-cold")
+PAGES = ("small", "huge")
+
+# Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
+# byte at a time, and libraries that do not find them copy with vector instructions instead.
+_PROCESSOR = "max,-erms"
+_MACHINE = "machine."  # what its figures begin with in a process's result
+_QUANTUM_PS = 1_000_000
+_TIMES_BYTES = 2 << 20  # 16 a place: some for each pipe, connection and process
+_COMMAND_CHARACTERS = 2000  # in a trace's header
+
+
+def run(
+    target: str | Model,
+    words: Sequence[str],
+    *,
+    core: str | None = None,
+    place: str = "far",
+    pages: str = "small",
+    near_bytes: int | None = None,
+    persistent: str | None = None,
+    regions_only: bool = False,
+    skip: int = 0,
+    warm: int = 0,
+    measured: int | None = None,
+    qemu: str = QEMU,
+    recording: Recording | None = None,
+) -> Ran:
+    """Run a program, `words` as a shell would, on a model; its streams are this process's.
+
+    `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
+    `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
+    `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
+    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program
+    `skip` instructions are not simulated, `warm` after them simulated and not counted, then
+    `measured` counted (None: all); the rest runs to its end unmeasured. What reaches memory goes
+    to `recording`, whose files are whole when it is finished.
+
+    Raises InputError for a program that cannot be run and for a front end that is not there;
+    NearfarError when the simulation fails.
+    """
+    model = resolve(target)
+    core = str(model["cpu.core.kind"]) if core is None else core
+    check_one_of("core", core, CORES)
+    check_one_of("pages", pages, PAGES)
+    _check_place(place)
+    window = _window(skip, warm, measured, regions_only)
+    memory = {"place": place, "pages": pages}
+    if near_bytes is not None:
+        memory["near"] = str(near_bytes)
+    if core != "count":
+        model = model.override({"cpu.core.kind": core})
+    program = command(words)
+    with_qemu = front_end(qemu)
+    with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
+        _write_model(Path(folder), model, memory)
+        _make_times(Path(folder))
+        with _recorded(recording, folder, model, words) as trace:
+            _write_options(
+                Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
+            )
+            with Keeper(folder) as keeper:
+                ended = run_to_end(*_start(program, with_qemu, folder), keeper)
+        parts = _parts(Path(folder))
+        _check_refused(Path(folder))
+    return _ran(model, program, words, core, with_qemu, ended, parts, window)
+
+
+def record(
+    target: str | Model,
+    words: Sequence[str],
+    output: str | Path,
+    *,
+    gaps: str = "time",
+    core: str | None = None,
+    **options: Any,
+) -> tuple[Ran, list[RecordedTrace]]:
+    """Run a program as `run` does, with its options, and write what reaches memory to `output`.
+
+    The trace is nearfar's own, its `gaps` are the "time" at which memory was asked or the
+    "instructions" that the thread executed since its last record. Programs besides the first,
+    children and what they execute, have traces NAME-2, NAME-3 and so on.
+
+    Raises as `run` does, and NearfarError for a disk that is full; what was recorded is kept.
+    """
+    if core == "count":
+        raise InputError("core: found count, which simulates no memory; expected window or simple")
+    check_writable(output)
+    recording = Recording(output, gaps=gaps)
+    try:
+        ran = run(target, words, core=core, recording=recording, **options)
+    except NearfarError:
+        recording.finish()  # says it if the disk was why
+        raise
+    traces = recording.finish()
+    if not traces:
+        raise NearfarError(f"{words[0]}: nothing of it reached memory, so there is no trace")
+    return ran, traces
+
+
+@contextlib.contextmanager
+def _recorded(
+    recording: Recording | None, folder: str, model: Model, words: Sequence[str]
+) -> Iterator[Mapping[str, str]]:
+    """What tells the plug-in to record."""
+    if recording is None:
+        yield {}
+        return
+    command = shlex.join(words)[:_COMMAND_CHARACTERS]
+    with recording.listening(folder) as name:
+        yield {
+            "trace": name,
+            "trace_gaps": recording.gaps,
+            "trace_target": describe(model).spec,
+            "trace_command": "".join(c if c.isprintable() else "?" for c in command),
+            "trace_creator": f"nearfar {__version__}",
+        }
+
+
+def _check_place(place: str) -> None:
+    if place.startswith(_POLICY):
+        check_one_of("policy", place.removeprefix(_POLICY), POLICIES)
+    elif place not in PLACES:
+        known = ", ".join((*PLACES, *(_POLICY + name for name in POLICIES)))
+        raise InputError(f"place: found {place}, expected one of {known}")
+
+
+def _window(skip: int, warm: int, measured: int | None, regions_only: bool) -> dict[str, int]:
+    """What of each program counts, in instructions; empty if that is everything."""
+    check_window(skip, warm, measured)
+    given = {"skip": skip, "warm": warm, "run": measured or 0}
+    if not any(given.values()):
+        return {}
+    if regions_only:
+        raise InputError("roi: goes with none of skip, warm and run; expected one way to say what")
+    return given
+
+
+def _write_model(folder: Path, model: Model, memory: Mapping[str, str]) -> None:
+    """The machine, with how it is used."""
+    used = "".join(f"run.{name} = {value}\n" for name, value in memory.items())
+    (folder / "model").write_text(model.export() + used, encoding="utf-8")
+
+
+def _make_times(folder: Path) -> None:
+    """The table in which processes tell each other their times; smaller where files have to be.
+
+    Its blocks are there from now on: a disk that is full later would be a fault.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    room = _TIMES_BYTES if limit == resource.RLIM_INFINITY else min(_TIMES_BYTES, limit)
+    with (folder / "times").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(room // 16, 1) * 16)
+
+
+def _check_refused(folder: Path) -> None:
+    """The plug-in says by a file that it does not want to begin."""
+    file = folder / "refused"
+    if file.exists():
+        raise InputError(file.read_text(encoding="utf-8").strip())
+
+
+def _write_options(
+    folder: Path,
+    model: Model,
+    front: FrontEnd,
+    core: str,
+    persistent: str | None,
+    regions_only: bool,
+    further: Mapping[str, str | int],
+) -> None:
+    options = {
+        **further,
+        "plugin": front.plugin,
+        "guest": front.guest,
+        "qemu": front.qemu,
+        "processor": _PROCESSOR,
+        "core": core,
+        "period": int(model["cpu.clock"]),
+        "quantum": _QUANTUM_PS,
+        "reading": int(model["cpu.timer"]),
+        "regions_only": str(regions_only).lower(),
+        "realtime_ns": time.time_ns(),
+        "monotonic_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+    }
+    if persistent is not None:
+        if not Path(persistent).is_dir():
+            raise InputError(
+                f"pmem: {persistent}: found no such folder, expected that of the files"
+            )
+        options["persistent"] = f"{Path(persistent).resolve()}/"
+    text = "".join(f"{name} = {value}\n" for name, value in options.items())
+    (folder / "options").write_text(text, encoding="utf-8")
+
+
+def _start(
+    program: Command, front: FrontEnd, folder: str
+) -> tuple[str, list[str], Mapping[str, str]]:
+    """The command that runs the program in QEMU. The plug-in does the same for its children."""
+    arguments = [front.qemu, "-cpu", _PROCESSOR, "-plugin", f"{front.plugin},run={folder}"]
+    environment = _environment()
+    theirs = {name: text for name, text in environment.items() if name.startswith("LD_")}
+    preloaded = theirs.pop("LD_PRELOAD", "")
+    theirs["LD_PRELOAD"] = ":".join(filter(None, (front.guest, preloaded)))
+    for name, text in theirs.items():
+        arguments += ["-E", f"{name}={text}"]
+    arguments += ["-0", program.arguments[0], program.file, *program.arguments[1:]]
+    ours = {name: text for name, text in environment.items() if not name.startswith("LD_")}
+    return front.qemu, arguments, {**ours, "LD_PRELOAD": front.plugin}
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without the locale that Python gives itself where there is none (PEP 538)."""
+    environment = dict(os.environ)
+    given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    coerced = environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8")
+    if coerced and not any(entry.startswith(b"LC_CTYPE=") for entry in given):
+        del environment["LC_CTYPE"]
+    return environment
+
+
+def _parts(folder: Path) -> list[dict[str, str]]:
+    """What each program in each process left, in order of their beginnings."""
+    parts = []
+    for file in folder.glob("*.result"):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        parts.append(dict(line.split(" = ", 1) for line in lines if " = " in line))
+    return sorted(parts, key=lambda part: (int(part["start"]), int(part["process"])))
+
+
+def _ran(
+    model: Model,
+    program: Command,
+    words: Sequence[str],
+    core: str,
+    front: FrontEnd,
+    ended: Ended,
+    parts: Sequence[Mapping[str, str]],
+    window: Mapping[str, int],
+) -> Ran:
+    for part in parts:
+        if "error" in part:
+            raise NearfarError(f"{words[0]}: the simulation ended: {part['error']}")
+    _check_avx512(words[0], ended, parts)
+    if not parts:
+        how = f"status {ended.exit_code}"
+        raise NearfarError(f"{words[0]}: QEMU ended with {how} before the program began")
+    numbers = {pid: i for i, pid in enumerate(dict.fromkeys(part["process"] for part in parts))}
+    period = int(model["cpu.clock"])
+    processes = [_process(part, numbers[part["process"]], period) for part in parts]
+    names = processes[0].counts
+    return Ran(
+        target=describe(model),
+        environment=environment(model, seed=int(model["seed"])),
+        program={"file": program.file, "arguments": list(words)},
+        core=core,
+        exit_code=ended.exit_code,
+        elapsed_ns=max(process.end_ns for process in processes),
+        counts={name: sum(p.counts[name] for p in processes) for name in names},
+        processes=processes,
+        notes=notes(program, front, ended, parts, window),
+        qemu=front.version,
+        interrupted=ended.interrupted,
+        window=window or None,
+    )
+
+
+def _process(part: Mapping[str, str], number: int, period: int) -> RanProcess:
+    prefix = "count."
+    figures = {
+        name.removeprefix(_MACHINE): value
+        for name, value in part.items()
+        if name.startswith(_MACHINE)
+    }
+    return RanProcess(
+        program=part.get("called", "?"),
+        process=number,
+        threads=int(part["threads"]),
+        start_ns=int(part["start"]) / 1000,
+        end_ns=int(part["end"]) / 1000,
+        counts={
+            name.removeprefix(prefix): int(value)
+            for name, value in part.items()
+            if name.startswith(prefix)
+        },
+        finished=part["final"] == "true",
+        machine=machine(figures, period) if figures else None,
+    )
+
+
+def _check_avx512(name: str, ended: Ended, parts: Sequence[Mapping[str, str]]) -> None:
+    places = [int(part["avx512"]) for part in parts if int(part["avx512"])]
+    if places and ended.signal == signal.SIGILL:
+        raise InputError(
+            f"{name}: uses AVX-512 (at {places[0]:#x}), which QEMU does not have; build it without "
+            "(-mno-avx512f), or let it ask the processor what it can do"
+        )

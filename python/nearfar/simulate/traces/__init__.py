@@ -1,0 +1,1 @@
+"""Trace files: reading, converting and recording them."""

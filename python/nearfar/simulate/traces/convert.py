@@ -1,0 +1,234 @@
+"""Trace files: what they hold, and turning one format into another."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+
+from nearfar.errors import InputError, check_one_of
+from nearfar.measuring.quantity import at_least
+from nearfar.measuring.run import Progress
+from nearfar.results import replacing
+from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.unpack import exact_end
+
+if TYPE_CHECKING:
+    from nearfar._core import TraceSummary
+
+WRITTEN = (
+    "nearfar",
+    "ramulator",
+    "ramulator-cpu",
+    "dramsim3",
+    "vans",
+    "lackey",
+    "gem5",
+    "champsim",
+)
+FORMATS = ("auto", *WRITTEN)
+
+# Bytes of a zstandard frame before packing: what a file that was cut off can lose of its end.
+FRAME = 256 * 1024
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """What a trace holds. Counts are exact; `lines` are of 64 bytes, pages of 4 KiB.
+
+    `read_share` is of reads and writes of every kind, `sequential_share` of accesses: those whose
+    line is the one that the same thread accessed last, or the next. `length` is in what the trace
+    `counts`. `problem` is why nothing after these records could be read, "" when all was.
+    """
+
+    SCHEMA: ClassVar[str] = "nearfar/trace-info/1"
+
+    file: str
+    format: str
+    header: str
+    kind: str
+    counts: str
+    clock_ps: int
+    records: int
+    operations: Mapping[str, int]
+    threads: Mapping[str, int]
+    lowest_address: int
+    highest_address: int
+    lines: int
+    pages: int
+    read_share: float
+    sequential_share: float
+    length: int
+    hottest_pages: Sequence[Mapping[str, int]]
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, as `json.dumps` takes them."""
+        return {"schema": self.SCHEMA, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Converted:
+    """How many records were written, and how many the other format has no words for: fences, and
+    flushes of a program.
+    """
+
+    records: int
+    left_out: int
+
+
+def trace_info(
+    trace: str | Path, *, format: str = "auto", progress: Progress | None = None
+) -> TraceInfo:
+    """Read the whole of a trace and count what is in it.
+
+    A trace that is cut off or damaged is counted as far as it can be read. Raises InputError when
+    nothing of it can be.
+    """
+    from nearfar import _core
+
+    check_one_of("format", format, FORMATS)
+    summary = _core.TraceSummary(name=str(trace), format=format)
+    problem = ""
+    try:
+        with exact_end(summary):
+            for piece in trace_pieces(trace, format, progress):
+                summary.feed(piece)
+        summary.finish()
+    except InputError as error:
+        if not _has_records(summary):
+            raise
+        problem = str(error)
+    data = summary.result()
+    operations = data["operations"]
+    writes = operations["write"] + operations["nt_write"]
+    moved = max(operations["read"] + writes, 1)
+    return TraceInfo(
+        file=str(trace),
+        format=data["format"],
+        header=data["header"],
+        kind=data["kind"],
+        counts=data["counts"],
+        clock_ps=data["clock_ps"],
+        records=data["records"],
+        operations=operations,
+        threads=data["threads"],
+        lowest_address=data["lowest_address"],
+        highest_address=data["highest_address"],
+        lines=data["lines"],
+        pages=data["pages"],
+        read_share=operations["read"] / moved,
+        sequential_share=data["sequential"] / max(data["accesses"], 1),
+        length=data["length"],
+        hottest_pages=data["hottest_pages"],
+        problem=problem,
+    )
+
+
+def _has_records(summary: TraceSummary) -> bool:
+    try:
+        return bool(summary.result()["records"])
+    except UnicodeDecodeError:  # a header that is no text
+        return False
+
+
+def convert(
+    trace: str | Path,
+    output: str | Path,
+    *,
+    source: str = "auto",
+    to: str | None = None,
+    skip: int = 0,
+    run: int | None = None,
+    clock_ps: int | None = None,
+    progress: Progress | None = None,
+) -> Converted:
+    """Write `trace` to the file `output` in the format `to`.
+
+    None: the format that the name of `output` ends in, `.nft` for our own. An ending `.gz` or
+    `.zst` packs; our own format always is. `skip` and `run` are as in `replay`. `clock_ps` is the
+    period of the cycles of whichever of the two does not say itself.
+
+    Raises InputError for a trace that cannot be read, or not be said in the other format; the
+    output appears when it is complete, and until then what was there stays.
+    """
+    from nearfar import _core
+
+    check_one_of("format", source, FORMATS)
+    to, packing = _target(Path(output), to)
+    at_least("skip", skip, 0)
+    if run is not None:
+        at_least("run", run, 1)
+    converter = _core.TraceConverter(
+        name=str(trace),
+        source=source,
+        to=to,
+        skip=skip,
+        run=run or 0,
+        clock_ps=clock_ps or 0,
+        command=f"trace convert {Path(trace).name}",
+    )
+    with replacing(output) as stream, _packed(stream, packing) as write:
+        with exact_end(converter):
+            for piece in trace_pieces(trace, source, progress):
+                write(converter.feed(piece))
+                if converter.done():
+                    break
+        write(converter.finish())
+    return Converted(records=converter.records(), left_out=converter.left_out())
+
+
+def _target(output: Path, to: str | None) -> tuple[str, str]:
+    """The format and the packing of a file to write."""
+    suffixes = [suffix.removeprefix(".") for suffix in output.suffixes]
+    packing = suffixes.pop() if suffixes and suffixes[-1] in ("gz", "zst", "xz") else ""
+    if packing == "xz":
+        raise InputError(f"{output}: found .xz, expected .gz, .zst or no packing")
+    named = suffixes[-1] if suffixes else ""
+    if to is None:
+        to = "nearfar" if named == "nft" else named
+        if to not in WRITTEN:
+            raise InputError(
+                f"{output}: no format follows from the name, expected .nft, .FORMAT or --to "
+                f"FORMAT with one of {', '.join(WRITTEN)}"
+            )
+    check_one_of("to", to, FORMATS[1:])
+    return to, "zst" if to == "nearfar" else packing
+
+
+@contextlib.contextmanager
+def _packed(stream: BinaryIO, packing: str) -> Iterator[Callable[[bytes], object]]:
+    """What writes bytes to `stream`, packed; all of them are there when the block ends."""
+    if packing == "gz":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packer:
+            yield packer.write
+    elif packing == "zst":
+        frames = _Frames(stream)
+        yield frames.write
+        frames.finish()
+    else:
+        yield stream.write
+
+
+class _Frames:
+    """Zstandard frames of a bounded size."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        import zstandard
+
+        self._stream = stream
+        self._packer = zstandard.ZstdCompressor(write_checksum=True)
+        self._waiting = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self._waiting += data
+        while len(self._waiting) >= FRAME:
+            self._stream.write(self._packer.compress(bytes(self._waiting[:FRAME])))
+            del self._waiting[:FRAME]
+
+    def finish(self) -> None:
+        if self._waiting:
+            self._stream.write(self._packer.compress(bytes(self._waiting)))

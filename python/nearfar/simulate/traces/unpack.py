@@ -1,0 +1,127 @@
+"""Trace files as a stream of pieces, whatever they are packed with.
+
+The packing is told by the first bytes, not by the name. Memory does not grow with the
+file, and a file that ends early is an error with its name, never a silently shorter trace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from nearfar.errors import InputError, file_error
+from nearfar.measuring.run import Progress
+
+PIECE = 1 << 20  # bytes
+
+_GZIP = b"\x1f\x8b"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+_XZ = b"\xfd7zXZ\x00"
+
+
+class TruncatedError(InputError):
+    """A packed file that ends before its content does."""
+
+
+class TraceReader(Protocol):
+    """The part of the core's readers of traces that is asked when a file ends early."""
+
+    def format(self) -> str: ...
+    def finish(self) -> Any: ...
+
+
+@contextlib.contextmanager
+def exact_end(reader: TraceReader) -> Iterator[None]:
+    """Around feeding `reader` the pieces of a file: a trace of our own format that was cut off
+    is told with the number of its records that can be read.
+    """
+    try:
+        yield
+    except TruncatedError:
+        if reader.format() == "nearfar":
+            reader.finish()
+        raise
+
+
+class _Unpacker(Protocol):
+    """The common part of the decompression objects of zlib, zstandard and lzma."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes]:
+    """The unpacked content of `path`; `progress` is told how much of the file is used up.
+
+    Raises InputError, in one line that names the file: it cannot be read, it is empty, or
+    it is packed and damaged or truncated.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            for piece in _unpacked(path, file):
+                yield piece
+                if progress is not None and size:  # a pipe has no size
+                    progress(min(file.tell(), size), size)
+    except OSError as error:
+        raise file_error(path, error) from None
+
+
+def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
+    start = file.read(PIECE)
+    if not start:
+        raise InputError(f"{path}: empty file, expected a trace")
+    if start.startswith(_GZIP):
+        yield from _stream(path, file, start, "gzip")
+    elif start.startswith(_ZSTANDARD):
+        yield from _stream(path, file, start, "zstandard")
+    elif start.startswith(_XZ):
+        yield from _stream(path, file, start, "xz")
+    else:
+        yield start
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Iterator[bytes]:
+    """All packings allow several members one after another; each must be whole."""
+    unpacker = _unpacker(packing)
+    piece = start
+    empty = True
+    while piece:
+        try:
+            unpacked = unpacker.decompress(piece)
+        except Exception as error:
+            raise InputError(f"{path}: damaged {packing} file: {error}") from None
+        if unpacked:
+            empty = False
+            yield unpacked
+        if unpacker.eof:
+            piece = unpacker.unused_data or file.read(PIECE)
+            if piece:
+                unpacker = _unpacker(packing)
+        else:
+            piece = file.read(PIECE)
+    if not unpacker.eof:
+        raise TruncatedError(f"{path}: truncated {packing} file")
+    if empty:
+        raise InputError(f"{path}: {packing} file without content, expected a trace")
+
+
+def _unpacker(packing: str) -> _Unpacker:
+    if packing == "gzip":
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    if packing == "xz":
+        import lzma
+
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj()

@@ -1,0 +1,1 @@
+"""Models against published measurements of hardware."""

@@ -1,0 +1,1 @@
+"""Core files of managed programs."""

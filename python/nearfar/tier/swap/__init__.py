@@ -1,0 +1,1 @@
+"""Programs over the kernel's own swap."""
