@@ -94,7 +94,7 @@ def test_latency_under_load_is_a_table_over_the_delays(host: HostStandIn) -> Non
         300,
         500,
     )  # the delay before moves less than nine tenths
-    asked = [one for one in host.asked if one.get("other") == "ntload"]
+    asked = [one for one in host.asked if one["kind"] == "contention" and one.get("op") == "ntload"]
     assert {len(one["cpus"]) for one in asked} == {4}
 
 
