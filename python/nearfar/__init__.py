@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ReplayResult,
         RunResult,
         TierReplayResult,
+        TierRunResult,
         ValidationResult,
     )
     from nearfar.results import load as load_result
@@ -67,6 +68,7 @@ __all__ = [
     "RunResult",
     "Stream",
     "TierReplayResult",
+    "TierRunResult",
     "ValidationResult",
     "__version__",
     "convert_trace",
@@ -101,6 +103,7 @@ _HOMES = {
     "RunResult": ("nearfar.results", "RunResult"),
     "Stream": ("nearfar.measuring", "Stream"),
     "TierReplayResult": ("nearfar.results", "TierReplayResult"),
+    "TierRunResult": ("nearfar.results", "TierRunResult"),
     "ValidationResult": ("nearfar.results", "ValidationResult"),
     "convert_trace": ("nearfar.simulate.traces.convert", "convert"),
     "crash": ("nearfar.simulate", "crash"),

@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING
 
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
-    add_output,
+    add_result,
     complain,
-    emit,
-    output_path,
-    wants_text,
-    write_json,
-    write_output,
+    write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.errors import InputError, Interrupted
-from nearfar.report.documents import page
 from nearfar.report.findings import probe_text
 from nearfar.results import ProbeResult, load, save
 
@@ -46,16 +41,6 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument(
-        "--html", metavar="FILE", type=output_path, help="also write a page with the evidence"
-    )
-    parser.add_argument(
-        "-o",
-        dest="json",
-        metavar="FILE",
-        type=output_path,
-        help="the same as --json FILE",
-    )
-    parser.add_argument(
         "--resume", metavar="RESULT", help="continue an interrupted probe; takes no TARGET"
     )
     parser.add_argument(
@@ -63,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="PATH",
         help="host:file=PATH: what this file or device holds may be lost",
     )
-    add_output(parser)
+    add_result(parser, "the structure and its evidence")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,8 +105,4 @@ def _keep(args: argparse.Namespace, result: ProbeResult) -> None:
 
 
 def _report(args: argparse.Namespace, result: ProbeResult) -> None:
-    if wants_text(args):
-        emit(probe_text(result))
-    write_json(args, result.to_dict())
-    if args.html is not None:
-        write_output(args.html, page([result]))
+    write_result(args, result, probe_text)

@@ -24,7 +24,7 @@ FAST = ("--prober", "buffers,queues", "--quick")
 
 def test_the_text_is_that_of_infer_on_the_saved_file(nearfar: Run, tmp_path: Path) -> None:
     saved = tmp_path / "p.json"
-    status, probed, err = nearfar("probe", MODEL, *FAST, "-o", str(saved))
+    status, probed, err = nearfar("probe", MODEL, *FAST, "--json", str(saved))
     assert (status, err) == (0, "")
     assert probed.startswith("model:optane-100: what is inside (simulated, quick)\n")
     again = tmp_path / "again.json"
