@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -179,9 +180,52 @@ def test_a_struct_of_the_core_takes_its_own_fields_and_no_others() -> None:
         _core.ChasePattern(fence="line")
 
 
-def test_every_public_function_says_what_it_raises() -> None:
-    for function in (nearfar.load_model, nearfar.validate, nearfar.replay, nearfar.load_result):
-        assert "InputError" in (inspect.getdoc(function) or ""), function
+FUNCTIONS = [name for name in nearfar.__all__ if inspect.isfunction(getattr(nearfar, name))]
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "page"])
+def test_every_public_function_that_takes_input_says_what_it_raises(name: str) -> None:
+    assert "InputError" in (inspect.getdoc(getattr(nearfar, name)) or "")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_takes_at_most_seven_arguments(name: str) -> None:
+    assert len(inspect.signature(getattr(nearfar, name)).parameters) <= 7
+
+
+def test_no_public_name_is_that_of_a_module_which_would_take_its_place_when_imported() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(nearfar.__path__)}
+    assert modules & set(nearfar.__all__) == set()
+
+
+def test_whatever_is_imported_before_the_functions_are_functions() -> None:
+    imports = "\n".join(
+        f"import nearfar.{module.name}"
+        for module in pkgutil.iter_modules(nearfar.__path__)
+        if not module.name.startswith("_")
+    )
+    loaded_by(f"{imports}\nassert all(callable(getattr(nearfar, n)) for n in {FUNCTIONS})")
+
+
+@pytest.mark.parametrize("name", [name for name in nearfar.__all__ if name.endswith("Result")])
+def test_every_result_can_be_written_and_names_its_schema(name: str) -> None:
+    kind = getattr(nearfar, name)
+    assert re.fullmatch(r"nearfar/[a-z-]+/1", kind.SCHEMA)
+    assert callable(kind.to_dict)
+
+
+def test_what_type_checkers_see_is_what_is_there() -> None:
+    """The names for type checkers, `__all__` and the table of homes are one list."""
+    source = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = [node for node in source.body if isinstance(node, ast.If)]
+    imported = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert imported == {name: ".".join(home) for name, home in nearfar._HOMES.items()}
+    assert sorted([*imported, "__version__"]) == nearfar.__all__
 
 
 @pytest.mark.skipif(not hasattr(_core, "HostMemory"), reason="the kernels are for x86-64")

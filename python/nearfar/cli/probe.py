@@ -14,6 +14,7 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.errors import InputError, Interrupted
+from nearfar.probing.probers import HOST, MODEL, fitting
 from nearfar.report.findings import probe_text
 from nearfar.results import ProbeResult, load, save
 
@@ -36,8 +37,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--prober",
         metavar="NAME[,NAME...]",
-        help="policy, buffers, queues, migration on a model; tlb, caches on a host; bandwidth, "
-        "aist, ict, memory-mode on both; default all",
+        help=f"on a model {', '.join(one.name for one in fitting(MODEL))}; on a host "
+        f"{', '.join(one.name for one in fitting(HOST))}; default all",
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument(
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _probed(args: argparse.Namespace) -> ProbeResult:
-    from nearfar.probing.conduct import conduct, resume
+    from nearfar.probing.probe import probe, resume
 
     if (args.target is None) == (args.resume is None):
         raise InputError("probe: found no TARGET, expected one, or --resume RESULT without one")
@@ -78,7 +79,7 @@ def _probed(args: argparse.Namespace) -> ProbeResult:
     probers = None if args.prober is None else [name.strip() for name in args.prober.split(",")]
     target = _resolved(args.target, args.destructive)
     with ProgressBar("probing", quiet=args.quiet) as bar:
-        return conduct(target, probers, quick=args.quick, progress=bar)
+        return probe(target, probers, quick=args.quick, progress=bar)
 
 
 def _resolved(target: str, destructive: str | None) -> Model | Host:

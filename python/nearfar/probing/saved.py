@@ -85,7 +85,7 @@ def _name(source: Source) -> str:
 
 
 def _findings_of(observations: Sequence[Observation]) -> list[Finding]:
-    from nearfar.inference.saved import findings_of
+    from nearfar.probing.findings import findings_of
 
     return findings_of(observations)
 

@@ -29,22 +29,23 @@ class TierSamples:
 
 @dataclass(frozen=True, kw_only=True)
 class TierRunResult:
-    """A run: `status` is the exit status as a shell gives it; sizes are the highest there were.
+    """A run: `status` is the exit status as a shell gives it, None in the report of a program that
+    ran without the launcher; sizes are the highest there were.
 
     `counts` are pages and events by the names that the core gives them, times in ns; JSON has
     them beside the other fields. A run over the kernel's swap (`backend` "swap") has other counts
-    than one of the pager.
+    than one of the pager (None).
     """
 
     SCHEMA: ClassVar[str] = "nearfar/tier/1"
 
-    status: int
+    status: int | None
     policy: str
     near_limit_bytes: int
     near_peak_bytes: int
     far_peak_bytes: int
     managed_share: float
-    backend: str = "uffd"
+    backend: str | None = None
     far_stored_peak_bytes: int | None = None
     compression: str | None = None
     eviction: str | None = None

@@ -10,10 +10,10 @@ import pytest
 
 from host_standin import HostStandIn
 from nearfar.inference.bandwidth import loaded_latency
-from nearfar.inference.saved import findings_of
 from nearfar.measuring import machine, run
 from nearfar.measuring.host.target import Host
 from nearfar.probing import aist, bandwidth, ict, points
+from nearfar.probing.findings import findings_of
 from nearfar.results import Observation
 from nearfar.results.decode import decode, encode
 from nearfar.results.findings import IDENTIFIED, Finding

@@ -52,7 +52,8 @@ def _lead(ran: TierRunResult) -> str:
     ]
     if "stall_ns" in counts:
         shown.append((f"{number(counts['stall_ns'] / _SECOND)} s", "threads waited for pages"))
-    about = f"Policy {ran.policy}, backend {ran.backend}, exit status {ran.status}"
+    about = f"Policy {ran.policy}, backend {ran.backend or 'uffd'}"
+    about += f", exit status {ran.status}" if ran.status is not None else ""
     about += f", {100 * ran.managed_share:.1f} % of the peak of anonymous memory managed."
     remarks = notes(
         (
