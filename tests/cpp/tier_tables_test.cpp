@@ -19,10 +19,10 @@
 #include "tier/os/system.h"
 #include "tier/pager/empty_groups.h"
 #include "tier/pager/extents.h"
-#include "tier/pager/write_protection.h"
 #include "tier/pager/limbo.h"
 #include "tier/pager/page_table.h"
 #include "tier/pager/pending_remaps.h"
+#include "tier/pager/write_protection.h"
 #include "tier/tree/tree_bell.h"
 
 namespace nearfar::tier {

@@ -126,7 +126,8 @@ class Uffd {
 
   /// Fills missing pages with a copy. A guard only where pages can be protected.
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
-                           Waking waking = Waking::later, Protect protect = Protect::off) const noexcept;
+                           Waking waking = Waking::later,
+                           Protect protect = Protect::off) const noexcept;
   /// Fills the page; nobody is woken. Whether it has come.
   [[nodiscard]] bool run(Copy& copy) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not

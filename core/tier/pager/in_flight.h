@@ -50,8 +50,7 @@ class InFlight {
   /// Calls `finish` with each that is over, which then is not among them any more.
   template <typename Finish>
   void complete(const Finish& finish) {
-    for (std::uint32_t left = taken_.load(std::memory_order_relaxed); left != 0;
-         left &= left - 1) {
+    for (std::uint32_t left = taken_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
       const std::uint32_t i = first_of(left);
       if (!copies_[i].copy.is_over()) continue;
       remove(i);

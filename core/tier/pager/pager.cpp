@@ -34,15 +34,17 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       wanted_near_(
           os::pointer<Extents::Extent>(os::reserve(most_wanted_near * sizeof(Extents::Extent))),
           most_wanted_near),
-      unmanaged_(os::pointer<Extents::Extent>(os::reserve(most_unmanaged * sizeof(Extents::Extent))),
-               most_unmanaged),
+      unmanaged_(
+          os::pointer<Extents::Extent>(os::reserve(most_unmanaged * sizeof(Extents::Extent))),
+          most_unmanaged),
       arrived_(os::pointer<Extents::Extent>(os::reserve(most_arrived * sizeof(Extents::Extent))),
                most_arrived),
       limit_(control.limit_pages) {
   const std::size_t words = WholeGroups::words(table.size());
   to_collapse_.fill(no_page);
   whole_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
-  unpopulated_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
+  unpopulated_ =
+      WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
 }
 
 void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
@@ -318,7 +320,8 @@ std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count, os::Protec
 }
 
 /// Fills missing pages with these contents, and wakes who waits for them; how many.
-std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count, os::Protect protect) {
+std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count,
+                       os::Protect protect) {
   const os::Moved copied = uffd_.copy(place(page), contents, count * page_bytes, waking_, protect);
   again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
@@ -370,9 +373,9 @@ void Pager::arrived(PageNumber page, bool touched) {
   table_.push(page, touched);
 }
 
-/// A fault on a resident page: it is write_protected, and written to. Or two threads touched it at once,
-/// and it is there. Or the program has given it back by a system call of its own; then it reads as
-/// zeros.
+/// A fault on a resident page: it is write_protected, and written to. Or two threads touched it at
+/// once, and it is there. Or the program has given it back by a system call of its own; then it
+/// reads as zeros.
 bool Pager::settle(PageNumber page, os::Touch touch) {
   if (table_[page].write_protected && touch == os::Touch::write) return unprotect_for_write(page);
   if (put(page, zeros, 1) == 0) return false;
@@ -381,9 +384,9 @@ bool Pager::settle(PageNumber page, os::Touch touch) {
   return true;
 }
 
-/// Who waits touches the page again. What is there may be protected though it is not write_protected: it
-/// was when the program gave it back (MADV_FREE), or when the kernel swapped it out, and moved it
-/// as it is.
+/// Who waits touches the page again. What is there may be protected though it is not
+/// write_protected: it was when the program gave it back (MADV_FREE), or when the kernel swapped it
+/// out, and moved it as it is.
 void Pager::go_on(os::Place at, os::Touch touch) const {
   const bool unprotects = touch == os::Touch::write && uffd_.protects();
   const os::Waking waking = in_region(at) ? waking_ : os::Waking::at_once;

@@ -16,17 +16,17 @@
 #include "tier/pager/empty_groups.h"
 #include "tier/pager/expected_groups.h"
 #include "tier/pager/extents.h"
-#include "tier/pager/write_protection.h"
 #include "tier/pager/in_flight.h"
 #include "tier/pager/leaving_groups.h"
 #include "tier/pager/limbo.h"
 #include "tier/pager/page_table.h"
+#include "tier/pager/pending_remaps.h"
 #include "tier/pager/recycled_groups.h"
 #include "tier/pager/region.h"
-#include "tier/pager/pending_remaps.h"
 #include "tier/pager/streams.h"
 #include "tier/pager/whole_groups.h"
 #include "tier/pager/windows.h"
+#include "tier/pager/write_protection.h"
 #include "tier/service/placement.h"
 #include "tier/tree/budget.h"
 #include "tier/tree/children.h"
@@ -56,8 +56,8 @@ enum class Outcome : std::uint8_t { no, yes, later };
 /// memory ("limbo"); who touches it then gets the same page back. When its turn comes, it is
 /// compared with its copy in the far file, written if it differs, and freed. As nobody can write
 /// to a page in limbo, nothing is lost in between. A page that left without a change the last time
-/// comes in write-protected (write_protection.h), and if it is still that when it leaves, there is nothing to
-/// compare.
+/// comes in write-protected (write_protection.h), and if it is still that when it leaves, there is
+/// nothing to compare.
 class Pager {
  public:
   Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far);
@@ -156,7 +156,6 @@ class Pager {
   bool finish();
   [[nodiscard]] bool is_pending() const { return !pending_remaps_.empty(); }
 
-  
   /// Moves contents to unused pages elsewhere in the region, and leaves what may be left behind to
   /// be discarded. Not if something else covers them; later, to be asked for again as it is, if
   /// messages must be read before. `passed` pages have been moved by then, 0 at first: they are not
@@ -405,7 +404,8 @@ class Pager {
   std::uint64_t came_ahead_ = 0;
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
-  WholeGroups unpopulated_;  // left as one, and no page has come back: the kernel has no table for them
+  WholeGroups
+      unpopulated_;  // left as one, and no page has come back: the kernel has no table for them
   // Groups that have come in order, in small pages: one for each stream.
   std::array<PageNumber, Streams::most> to_collapse_{};
   std::size_t next_to_collapse_ = 0;

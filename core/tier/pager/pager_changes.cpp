@@ -109,7 +109,8 @@ void Pager::on_moved(os::Place begin, os::Place end, os::Place to) {
     track({.begin = arrived, .end = arrived + (part.end - part.begin), .first = part.first});
   }
   const Pages pages = inside(begin, end);
-  if (pages.first == pages.last || unmanaged_.contains(place(pages.first), place(pages.last))) return;
+  if (pages.first == pages.last || unmanaged_.contains(place(pages.first), place(pages.last)))
+    return;
   for (PageNumber page = table_.next_used(pages.first, pages.last); page < pages.last;
        page = table_.next_used(page + 1, pages.last)) {
     if (table_.state(page) == State::near) forget(page);

@@ -312,7 +312,8 @@ void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
 void Pager::came_in_order(PageNumber page, std::size_t count) {
   const std::size_t end = (page + count) / huge_pages * huge_pages;
   if (end <= page || end < huge_pages || !moves_whole()) return;
-  to_collapse_[next_to_collapse_++ % to_collapse_.size()] = static_cast<PageNumber>(end - huge_pages);
+  to_collapse_[next_to_collapse_++ % to_collapse_.size()] =
+      static_cast<PageNumber>(end - huge_pages);
 }
 
 /// Makes a huge page of a group that has come in order, in small ones, so that the next time it
@@ -328,9 +329,11 @@ bool Pager::collapse(PageNumber first) {
   for (PageNumber page = first; page < first + huge_pages; ++page)
     if (table_.state(page) != State::near) return false;
   const os::Place begin = place(first);
-  if (unmanaged_.overlaps(begin, begin + huge_bytes) || !budget_.try_charge(huge_pages)) return false;
+  if (unmanaged_.overlaps(begin, begin + huge_bytes) || !budget_.try_charge(huge_pages))
+    return false;
   if (uffd_.protects() && uffd_.unprotect(begin, huge_bytes, os::Waking::at_once) == 0)
-    for (PageNumber page = first; page < first + huge_pages; ++page) table_[page].write_protected = false;
+    for (PageNumber page = first; page < first + huge_pages; ++page)
+      table_[page].write_protected = false;
   constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
   os::advise(begin, huge_bytes, MADV_HUGEPAGE);
   const bool done = os::advise(begin, huge_bytes, madv_collapse) == 0;

@@ -318,7 +318,8 @@ void Service::listen(bool has_work) {
   constexpr int milliseconds = 20;
   const bool is_rung = pager_.budget().others() == 0 && !pause_waits_.load();
   int patience = is_rung ? -1 : milliseconds;
-  if (pager_.fork().is_paused() && waiting_count_ != 0) patience = 1;  // until one more can be served
+  if (pager_.fork().is_paused() && waiting_count_ != 0)
+    patience = 1;  // until one more can be served
   const int timeout = has_work ? 0 : patience;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {

@@ -192,7 +192,8 @@ Service::Answer Service::serve(Request& request) {
   const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
   switch (request.kind) {
     case Request::Kind::move: {
-      const Answer moved = pager_.remap().move(request.begin, request.end, request.length, request.passed);
+      const Answer moved =
+          pager_.remap().move(request.begin, request.end, request.length, request.passed);
       tell_discards(moved != Answer::later);
       return moved;
     }
