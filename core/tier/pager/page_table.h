@@ -33,7 +33,8 @@ struct Page {
   State state;
   bool borrowed : 1;       ///< the slot belongs to the process that this one was forked from
   bool written : 1;  ///< it has been written to, so that its copy in the far file is old
-  bool guarded : 1;    ///< a write to it would have been told: it is as its copy in the far file
+  bool write_protected
+      : 1;    ///< a write to it would have been told: it is as its copy in the far file
   bool unchanged : 1;  ///< it was so when it last left
 
   [[nodiscard]] Slot slot() const { return slot_plus_one - 1; }

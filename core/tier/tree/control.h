@@ -31,7 +31,7 @@ enum class Count : std::uint8_t {
   stall_ns,  ///< threads waiting for faults: from when the pager learns of one until it wakes
   emulated_ns,  ///< charged for pages read from or written to emulated far memory
   delayed_ns,  ///< what these delays took, as measured
-  guarded_ins,    ///< of copies_in, those that came guarded
+  guarded_ins,    ///< of copies_in, those that came write_protected
   guards_broken,  ///< of those, written to before they left
   guarded_drops,  ///< of clean_drops, those known by their guard to be clean
   filled_drops,  ///< pages that left without a copy, as one word over and over
