@@ -148,12 +148,13 @@ format: $(STAMPS)/lint ## rewrite C++ and Python in the project's format
 .PHONY: docs
 docs: install $(STAMPS)/docs ## the documentation, into site/
 	@$(BIN)/nearfar model schema --markdown >docs/parameters.md
+	@$(BIN)/python scripts/commands-page >docs/commands.md
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "Open $(CURDIR)/site/index.html"
 
 .PHONY: clean
 clean: ## remove everything that was built, and the virtual environment
-	rm -rf build site dist docs/parameters.md $(VENV) $(demo_page)
+	rm -rf build site dist docs/commands.md docs/parameters.md $(VENV) $(demo_page)
 
 $(STAMPS)/venv:
 	@scripts/need compiler venv headers
