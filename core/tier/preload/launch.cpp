@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "policy/replacement/registry.h"
-#include "tier/far/slots.h"
+#include "tier/far/far_stores.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"
 #include "tier/preload/environment.h"
@@ -18,12 +18,6 @@ namespace {
 
 constexpr int shared_access = PROT_READ | PROT_WRITE;
 constexpr std::uint64_t least_near = std::uint64_t{1} << 20U;
-constexpr std::uint64_t far_slots = std::uint64_t{1} << 28U;  // 1 TiB; unused ones cost nothing
-
-/// Of the control memory: what is counted, users of slots, states of chunks.
-constexpr std::size_t shared_bytes(std::uint64_t slots) {
-  return Control::bytes + slots * sizeof(Slots::Users) + Chunks::states_bytes(slots);
-}
 
 /// The number at `at`, which moves behind it and the separator.
 int number(const char*& at) {
@@ -104,9 +98,13 @@ void find_far(char* name, std::size_t size) {
       "other kinds of far memory are for `nearfar tier run`)";
   if (!started_with(far_variable, name, size) || name[0] == '\0')
     os::refuse(far_variable, "", expected);
-  for (const char* kind : {"anonymous", "compressed", "compressed:zstd", "compressed:lz4"})
-    if (std::strcmp(name, kind) == 0) os::refuse(far_variable, name, expected);
-  if (std::strncmp(name, "node:", 5) == 0) os::refuse(far_variable, name, expected);
+  for (const FarStoreEntry& kind : far_stores()) {
+    if (kind.backing == FarBacking::file) continue;
+    const std::size_t length = kind.name.size();
+    const bool named = std::strncmp(name, kind.name.data(), length) == 0 &&
+                       (name[length] == '\0' || name[length] == ':');
+    if (named) os::refuse(far_variable, name, expected);
+  }
 }
 
 /// Whether two tiers are asked for at all; so they are by any of the variables.
@@ -157,7 +155,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   os::call(__NR_unlinkat, AT_FDCWD, os::word(far_name), 0);
   const int control =
       keep(os::call(__NR_memfd_create, os::word("nearfar-tier"), 0), "no memory to share");
-  os::call(__NR_ftruncate, control, os::word(shared_bytes(far_slots)));
+  os::call(__NR_ftruncate, control, os::word(control_memory_bytes(far_slots)));
   int ends[2] = {-1, -1};
   if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
     os::fail("no descriptors left", error);
@@ -177,6 +175,8 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.far_descriptor = far;
   orders.bell_descriptor = bell;
   orders.compression = wanted_compression();
+  const bool plain = orders.compression == Compression::none;
+  orders.far_store = far_store_named(plain ? "file" : "compressed");
   orders.eviction = possible_eviction();
   orders.where = wanted_place();
   os::unmap(static_cast<os::Place>(head), Control::bytes);
@@ -231,7 +231,7 @@ Control& map_control(int descriptor) {
   if (head < 0) os::fail("the launcher's state cannot be mapped", head);
   const auto& first = *os::pointer<Control>(static_cast<os::Place>(head));
   if (first.magic != Control::expected_magic) os::fail("the launcher is of another version");
-  const std::size_t length = shared_bytes(first.far_slots);
+  const std::size_t length = control_memory_bytes(first.far_slots);
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   const long whole = os::map(0, length, shared_access, MAP_SHARED | MAP_NORESERVE, descriptor);
   if (whole < 0) os::fail("the launcher's state cannot be mapped", whole);

@@ -36,7 +36,7 @@ struct Orders {
   Compression compression;  ///< of far pages
   os::Eviction eviction;
   Wanted where;  ///< the pager's thread runs
-  std::uint32_t unused;
+  std::uint32_t far_store;  ///< kind of far memory, by its position among all (far_stores.h)
 
   /// One process's answer, at the place of its Member.
   struct Answer {

@@ -75,7 +75,7 @@ _MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
 _STORED_AT = _MEMBERS_END_AT + 8
 _MEMBERS_AT = (_STORED_AT + 16 + 63) // 64 * 64  # behind what a process waits for
 _ORDERS_AT = 384 << 10
-_ORDERS = struct.Struct("<IIQQ4iIII4x")
+_ORDERS = struct.Struct("<IIQQ4iIIII")
 _COMPRESSION_AT = _ORDERS_AT + 40
 _EVICTION_AT = _COMPRESSION_AT + 4
 _ANSWER = struct.Struct("<I4xQ")
@@ -86,6 +86,7 @@ _GENERATIONS = 1 << 32  # of orders, before they begin again
 
 
 COMPRESSIONS = ("none", "lz4", "zstd")
+FAR_STORES = ("file", "anonymous", "node", "compressed")
 BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
 PLACES = (BEST, "anywhere", "beside", "behind", "each")  # of the pager's thread
 
@@ -173,7 +174,8 @@ def create(
     words = (_MAGIC, near_bytes // PAGE, SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     delays = (delay.latency_ps, delay.transfer_ps)
-    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction), PLACES.index(place))
+    far_store = FAR_STORES.index("file" if compression == "none" else "compressed")
+    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction), PLACES.index(place), far_store)
     orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, *of_pages)
     os.pwrite(memory, orders, _ORDERS_AT)
     return memory
