@@ -5,11 +5,9 @@
 // whose lines are ENTRY(value, "name", "meaning"); the enumeration and the array of names are made
 // from it, so that neither can miss a value or have another order.
 //
-//   #define NEARFAR_COLOURS(ENTRY) \
-//     ENTRY(red, "red", "as blood") \
-//     ENTRY(automatic, "auto", "whichever fits")
+//   #define NEARFAR_COLOURS(ENTRY) ENTRY(red, "red", "as blood") ENTRY(any, "any", "as it fits")
 //   enum class Colour { NEARFAR_COLOURS(NEARFAR_VALUE) };
-//   inline constexpr Named colours[] = {NEARFAR_COLOURS(NEARFAR_NAMED)};
+//   inline constexpr Named all_colours[] = {NEARFAR_COLOURS(NEARFAR_NAMED)};
 //
 // core/bindings/lists writes them into the Python module nearfar._lists.
 
