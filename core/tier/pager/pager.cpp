@@ -21,14 +21,13 @@ constexpr std::uint64_t faults_between_samples = 4096;
 
 }  // namespace
 
-Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far)
+Pager::Pager(Region region, PageTable table, Control& control, FarStore& far)
     : region_(region),
       table_(table),
       control_(control),
-      budget_(control, slots),
-      slots_(slots),
+      budget_(control, far.slots()),
       far_(far),
-      packed_(far, orders_of(control).compression),
+      slots_(far.slots()),
       limbo_(limbo_pages(control.limit_pages)),
       streams_(stream_pages(control.limit_pages)),
       wanted_near_(
@@ -56,8 +55,6 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   watch();
   allow_fork(false);
   status_ = os::open_status();
-  packed_.start(control_.far_slots);
-  if (!packed_.used()) far_.map(control_.far_slots);
   page_map_.open();
   huge_ = os::has_huge_pages();
   if (os::merges_pages()) write_protection_.forbid();
@@ -294,26 +291,23 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, PageNumb
 
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
 std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from, os::Protect protect) {
-  if (from == State::far && far_.mapped()) return copy_in_mapped(page, count, protect);
-  const void* const contents = from == State::far ? view_far(page, count) : zeros;
-  const std::size_t done = put(page, contents, count, protect);
-  control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
+  if (from == State::far) return copy_in_far(page, count, protect);
+  const std::size_t done = put(page, zeros, count, protect);
+  control_.add(Count::first_touches, done);
   return done;
 }
 
-/// The same for far pages, out of the far file itself, those in adjacent slots at once. The kernel
-/// tells if it cannot be read.
-std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count, os::Protect protect) {
+std::size_t Pager::copy_in_far(PageNumber page, std::size_t count, os::Protect protect) {
   std::size_t done = 0;
   for (bool all = true; all && done < count;) {
-    const auto from = static_cast<PageNumber>(page + done);
-    const Slot slot = table_[from].slot();
-    const std::size_t run = adjacent_slots(from, count - done);
-    emulate(run);
-    const std::size_t copied = put(from, far_.at(slot), run, protect);
+    const auto pages = entries(static_cast<PageNumber>(page + done), count - done);
+    const FarStore::Run run = far_.view(pages, far_copies);
+    emulate(run.traffic);
+    const auto first = static_cast<PageNumber>(page + done);
+    const std::size_t copied = put(first, run.contents, run.pages, protect);
     done += copied;
-    all = copied == run;
-    if (!all) far_.expect(slot + static_cast<Slot>(run) - 1);
+    all = copied == run.pages;
+    if (!all) far_.expect(pages.first(run.pages));
   }
   control_.add(Count::copies_in, done);
   return done;
@@ -326,41 +320,6 @@ std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count,
   again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   return copied.bytes / page_bytes;
-}
-
-/// The far copies of `count` pages: in place, or where they have been read to.
-const void* Pager::view_far(PageNumber page, std::size_t count) {
-  const Page& entry = table_[page];
-  if (count == 1 && packed_.used() && !entry.filled()) {
-    const PackedFile::View there = packed_.view(slots_.chunks(), entry.slot(), far_copies);
-    emulate(1, there.bytes);
-    return there.page;
-  }
-  read_far(page, count, far_copies);
-  return far_copies;
-}
-
-/// Reads the far copies of `count` pages, those in adjacent slots at once.
-void Pager::read_far(PageNumber page, std::size_t count, unsigned char* to) {
-  if (packed_.used()) {
-    read_packed(page, count, to);
-    return;
-  }
-  for (std::size_t i = 0; i < count;) {
-    const auto first = static_cast<PageNumber>(page + i);
-    const std::size_t run = adjacent_slots(first, count - i);
-    far_.read(table_[first].slot(), to + i * page_bytes, run);
-    emulate(run);
-    i += run;
-  }
-}
-
-/// How many far pages from `page` on, `most` at most, lie side by side in the far file, too.
-std::size_t Pager::adjacent_slots(PageNumber page, std::size_t most) const {
-  const Slot first = table_[page].slot();
-  std::size_t run = 1;
-  while (run < most && table_[static_cast<PageNumber>(page + run)].slot() == first + run) ++run;
-  return run;
 }
 
 void Pager::arrived(PageNumber page, bool touched) {

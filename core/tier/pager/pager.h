@@ -7,8 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "tier/far/far_file.h"
-#include "tier/far/packed_file.h"
+#include "tier/far/far_store.h"
 #include "tier/far/slots.h"
 #include "tier/os/own_memory.h"
 #include "tier/os/page_map.h"
@@ -60,7 +59,7 @@ enum class Outcome : std::uint8_t { no, yes, later };
 /// nothing to compare.
 class Pager {
  public:
-  Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far);
+  Pager(Region region, PageTable table, Control& control, FarStore& far);
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
@@ -253,13 +252,14 @@ class Pager {
     const State state = page < table_.size() ? table_.state(page) : State::fresh;
     return state == State::near || state == State::limbo;
   }
-  [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count, os::Protect protect);
+  [[nodiscard]] std::size_t copy_in_far(PageNumber page, std::size_t count, os::Protect protect);
   [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count,
                                 os::Protect protect = os::Protect::off);
-  [[nodiscard]] const void* view_far(PageNumber page, std::size_t count);
-  void read_far(PageNumber page, std::size_t count, unsigned char* to);
   void bring_back(os::Place begin, os::Place end, std::uint64_t free);
-  [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
+  /// The entries of far pages side by side.
+  [[nodiscard]] std::span<const Page> entries(PageNumber page, std::size_t count) const {
+    return {&table_[page], count};
+  }
   void arrived(PageNumber page, bool touched = true);
   void complete(const PageCopy& flight);
   [[nodiscard]] bool settle(PageNumber page, os::Touch touch);
@@ -311,12 +311,11 @@ class Pager {
   };
   void save(const Leaving& leaving);
   [[nodiscard]] bool is_compared(PageNumber page) const;
-  void read_far_copies(const Leaving& leaving);
-  [[nodiscard]] const void* far_copy(const Leaving& leaving, std::size_t i) const;
-  void write_out(const Leaving& leaving);
+  using FarCopies = std::array<const void*, most_at_once>;
+  [[nodiscard]] FarCopies find_far_copies(const Leaving& leaving);
+  void write_out(const Leaving& leaving, const FarCopies& copies);
   [[nodiscard]] bool needs_writing(PageNumber page, const void* contents, const void* far_copy);
   void release_staged(std::size_t position, std::size_t count);
-  [[nodiscard]] Slot own_slot(Page& entry);
   void drop_slot(Page& entry);
   void forget(PageNumber page);
   [[nodiscard]] bool forget_contents(PageNumber page);
@@ -357,14 +356,7 @@ class Pager {
   void follow(std::uint32_t generation);
   [[nodiscard]] std::uint64_t count_far() const;
   bool bring_back();
-  void emulate(std::size_t pages) { emulate(pages, pages * os::page_bytes); }
-  void emulate(std::size_t pages, std::size_t bytes);
-
-  // Compressed far memory: pager_packed.cpp.
-  void read_packed(PageNumber page, std::size_t count, unsigned char* to);
-  void read_packed_copies(const Leaving& leaving);
-  void write_out_packed(const Leaving& leaving);
-  void pack_out(Page& entry, const void* contents);
+  void emulate(const FarStore::Traffic& traffic);
 
   // Ranges: pager_range.cpp.
   [[nodiscard]] bool drop_zeros(PageNumber page);
@@ -396,9 +388,8 @@ class Pager {
   PageTable table_;
   Control& control_;
   Budget budget_;
-  Slots slots_;
-  FarFile far_;
-  PackedFile packed_;
+  FarStore& far_;
+  Slots& slots_;  // the store's
   Limbo limbo_;
   Streams streams_;
   std::uint64_t came_ahead_ = 0;

@@ -179,7 +179,7 @@ bool Pager::fill_remapped(PageNumber page, os::Place to) {
     contents = os::pointer(staged(table_[page].position));
   } else {
     control_.add(Count::copies_in);
-    read_far(page, 1, far_copies);
+    emulate(far_.read(entries(page, 1), far_copies));
   }
   const os::Moved copied = uffd_.copy(to, contents, page_bytes, os::Waking::at_once);
   if (copied.error == -EAGAIN) return false;

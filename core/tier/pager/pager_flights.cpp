@@ -13,7 +13,7 @@ namespace nearfar::tier {
 
 PageCopy* Pager::begin_copy(os::Place at, os::Touch touch) {
   at = at / os::page_bytes * os::page_bytes;
-  if (is_paused() || !is_ours(at) || !far_.mapped() || is_sample_due()) return nullptr;
+  if (is_paused() || !is_ours(at) || is_sample_due()) return nullptr;
   const Orders& orders = orders_of(control_);
   if (orders.latency_ps != 0 || orders.transfer_ps != 0) return nullptr;
   const PageNumber page = number(at);
@@ -21,6 +21,8 @@ PageCopy* Pager::begin_copy(os::Place at, os::Touch touch) {
     return nullptr;
   const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
   if (run.stream != Streams::most) return nullptr;  // others come with it
+  const void* const contents = far_.in_place(table_[page]);
+  if (contents == nullptr) return nullptr;
   PageCopy* const flight = in_flight_.add(page);
   if (flight == nullptr) return nullptr;
   if (!budget_.try_charge(1)) {
@@ -30,7 +32,7 @@ PageCopy* Pager::begin_copy(os::Place at, os::Touch touch) {
   table_.prefetch_for_policy(page);
   flight->touch = touch;
   flight->protect = protection_for(page, touch);
-  flight->copy = {place(page), far_.at(table_[page].slot()), flight->protect};
+  flight->copy = {place(page), contents, flight->protect};
   return flight;
 }
 

@@ -289,23 +289,11 @@ std::size_t Pager::bring_group(PageNumber first) {
 
 /// Reads up to `pages` more of a group to where it comes in.
 void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
-  auto* const to = os::pointer<unsigned char>(group.memory);
-  const std::size_t end = std::min(group.read + pages, huge_pages);
-  while (group.read < end) {
-    const auto page = static_cast<PageNumber>(group.first + group.read);
-    unsigned char* const at = to + group.read * page_bytes;
-    std::size_t run = end - group.read;
-    if (far_.mapped()) {
-      run = adjacent_slots(page, run);
-      const Slot slot = table_[page].slot();
-      far_.expect(slot + static_cast<Slot>(run) - 1);
-      std::memcpy(at, far_.at(slot), run * page_bytes);
-      emulate(run);
-    } else {
-      read_far(page, run, at);
-    }
-    group.read += run;
-  }
+  auto* const to = os::pointer<unsigned char>(group.memory) + group.read * page_bytes;
+  const std::size_t count = std::min(pages, huge_pages - group.read);
+  const auto first = static_cast<PageNumber>(group.first + group.read);
+  emulate(far_.read(entries(first, count), to));
+  group.read += count;
 }
 
 /// A stream has brought in so many pages from this one on.
