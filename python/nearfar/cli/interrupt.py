@@ -38,5 +38,5 @@ def leave(*_: object) -> None:
     """End the process with the line and the status of an interrupted one."""
     try:
         os.write(2, b"nearfar: interrupted\n")
-    finally:  # also if nobody listens; the exit status still tells
+    finally:  # also if standard error is closed; the exit status still tells
         os._exit(INTERRUPTED)
