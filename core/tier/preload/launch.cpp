@@ -6,7 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/far/slots.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"
