@@ -137,6 +137,10 @@ class Fitter:
         kept = np.where(off <= _FAR_OFF * max(float(np.median(off)), _NEAR), 1.0, 0.0)
         return self._fit(values, kept)
 
+    def squares(self, values: Floats) -> Floats:
+        """Mean squared relative residuals of every candidate, all points alike."""
+        return self._fit(values, np.ones(len(values))).squares
+
     def _fit(self, values: Floats, kept: Floats) -> Fit:
         weight = kept / values**2
         total = weight.sum()

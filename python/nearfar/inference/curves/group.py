@@ -31,6 +31,7 @@ class Curve:
     region: Floats
     values: Floats
     ids: tuple[tuple[str, ...], ...]  # of each region
+    order: str = "random"  # of the blocks; "ascending" where a prefetcher foresees them
 
     @property
     def noise(self) -> float:
@@ -67,6 +68,7 @@ def curves(observations: Iterable[Observation]) -> list[Curve]:
             tuple(pattern.get("held_bits") or ()),
             pattern.get("regions", "fresh") == "fresh",
             pattern.get("unit", _TIMED),
+            pattern.get("order", "random"),
             pattern.get("threads", 1),
         )
         groups.setdefault(key, []).append(one)
@@ -79,7 +81,7 @@ def _curve(key: tuple[object, ...], members: Sequence[Observation]) -> Curve:
     for one in members:
         by_region.setdefault(one.pattern["region_bytes"], []).append(one)
     ascending = sorted(by_region)
-    op, block, modules, held, fresh, unit, _ = key
+    op, block, modules, held, fresh, unit, order, _ = key
     assert isinstance(op, str)
     assert isinstance(block, int)
     assert modules is None or isinstance(modules, int)
@@ -99,4 +101,5 @@ def _curve(key: tuple[object, ...], members: Sequence[Observation]) -> Curve:
             ]
         ),
         ids=tuple(tuple(one.id for one in by_region[region]) for region in ascending),
+        order=str(order),
     )
