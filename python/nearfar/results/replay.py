@@ -11,7 +11,7 @@ from nearfar.results.schema import Environment, Target
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """Totals, and percentiles of the read latency (0 when nothing was read).
 
     `late` counts accesses that entered after their cycle, `late_max_ns` is the longest such
