@@ -34,6 +34,7 @@ from nearfar.results.wording import number, size
 # depends on them, and the interval covers all.
 _UNKNOWN_ENTRIES = (128, 1024, 4096)
 _OVERFLOWED = 8.0  # times the capacity: from here on nearly every touch misses
+_FEWEST = 3  # points of a curve
 _FITTING = 1 / 8
 _SCATTERED = 0.05  # the relative noise of a point above which a level curve proves nothing
 _VAGUE = 1.15  # an interval whose ends differ by more is no answer
@@ -61,7 +62,7 @@ def buffer_findings(found: Sequence[Curve], rereads: Sequence[Observation]) -> l
     """Every level's findings; from re-reads alone, ways and policy."""
     loads = _load_curves(found)
     if not loads:
-        return _reread_findings(rereads)
+        return [*_too_short(found), *_reread_findings(rereads)]
     curve = loads[0]
     if not curve.fresh:
         return repeated_findings(curve)
@@ -95,6 +96,16 @@ def buffer_findings(found: Sequence[Curve], rereads: Sequence[Observation]) -> l
     for one in levels:
         findings += _level_findings(one, curve, whole)
     return [*findings, _memory_latency(curve, edges, whole)]
+
+
+def _too_short(found: Sequence[Curve]) -> list[Finding]:
+    """What curves of loads say that have too few points for a plateau and a rise."""
+    short = [one for one in found if one.op in LOADS and not one.held]
+    if not short:
+        return []
+    most = max(short, key=lambda one: len(one.region))
+    reason = f"at least 0: {len(most.region)} regions are too few to see a rise"
+    return [not_identifiable("levels", reason, most.evidence(0, np.inf), (0, MOST_LEVELS))]
 
 
 def _among(step: Ascent, edges: Sequence[Rise]) -> bool:
@@ -153,9 +164,9 @@ def _load_curves(found: Sequence[Curve]) -> list[Curve]:
     """Free walks of the fewest modules: the finest block first, the longest curve first."""
     loads = [c for c in found if c.op in LOADS and not c.held]
     fewest = min((c.modules or 1 for c in loads), default=1)
-    chosen = [c for c in loads if (c.modules or 1) == fewest and len(c.region) >= 3]
+    chosen = [c for c in loads if (c.modules or 1) == fewest and len(c.region) >= _FEWEST]
     fresh = [c for c in chosen if c.fresh] or chosen
-    return sorted(fresh, key=lambda c: (c.block, not c.timed, -len(c.region)))
+    return sorted(fresh, key=lambda c: (c.block, not c.timed, c.stride < c.block, -len(c.region)))
 
 
 def _entries(
@@ -427,6 +438,9 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
     if not curve.timed:
         return not_identifiable(name, "the clock is not stated: cycles cannot be turned to ns", ())
     value = whole.latencies[depth]
+    if whole.error > _allowed(curve) or value.low <= 0:
+        why = f"the fitted levels miss the curve by {100 * whole.error:.1f} %"
+        return not_identifiable(name, why, evidence)
     if value.high > _VAGUE * value.low:
         reason = "how often a line hits before it depends on the entry sizes, which are not known"
         return not_identifiable(name, reason, evidence, (value.low, value.high))
