@@ -14,6 +14,8 @@ from nearfar.errors import InputError, file_error
 from nearfar.report.findings import probe_text
 from nearfar.results import MeasureResult, Observation, ProbeResult, load
 
+_FEWEST_COLUMNS = 2  # of a table
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare the inputs."""
@@ -21,7 +23,8 @@ def add_arguments(parser: Parser) -> None:
         "results",
         metavar="RESULT",
         nargs="+",
-        help="what `probe` or `measure` saved, or a CSV table; several of one device together",
+        help="what `probe` or `measure` saved, a CSV table, or output of lat_mem_rd, Intel MLC or "
+        "multichase; several of one device together",
     )
     add_output(parser)
 
@@ -64,8 +67,24 @@ def _probe(path: str) -> ProbeResult | None:
 
 
 def is_table(path: str) -> bool:
-    """Whether a file is taken for a CSV table rather than a saved result."""
-    return Path(path).suffix.lower() == ".csv"
+    """Whether a file is taken for a table or a program's output rather than a saved result."""
+    suffix = Path(path).suffix.lower()
+    if suffix in (".csv", ".json"):
+        return suffix == ".csv"
+    return not _text(path).lstrip().startswith("{")
+
+
+def _text(path: str) -> str:
+    """The file's text, with or without a byte-order mark. Raises InputError."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise file_error(path, error) from None
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: cannot read this table: {error}") from None
 
 
 def _observations(path: str, name: str) -> list[Observation]:
@@ -88,20 +107,34 @@ def _observations(path: str, name: str) -> list[Observation]:
 
 
 def _table(path: str, name: str) -> list[Observation]:
+    from nearfar.inference.curves.raw import raw_observations
     from nearfar.inference.curves.tables import observations
+    from nearfar.inference.tables import COLUMNS
 
+    text = _text(path)
+    raw = raw_observations(name, path, text)
+    if raw is not None:
+        return raw
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            columns = list(reader.fieldnames or ())
-            rows = list(reader)
-    except OSError as error:
-        raise file_error(path, error) from None
-    except (UnicodeDecodeError, csv.Error) as error:
+        reader = csv.DictReader(text.splitlines(), delimiter=_delimiter(text))
+        columns = list(reader.fieldnames or ())
+        rows = list(reader)
+    except csv.Error as error:
         raise InputError(f"{path}: cannot read this table: {error}") from None
+    if Path(path).suffix.lower() != ".csv" and len(columns) < _FEWEST_COLUMNS:
+        raise InputError(
+            f"{path}: found neither a result that `probe` or `measure` saved nor output of "
+            f"lat_mem_rd, Intel MLC or multichase, expected a table with the columns {COLUMNS}"
+        )
     if not rows:
         raise InputError(f"{path}: found no rows, expected a header and measurements")
     for line, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise InputError(f"{path}:{line}: expected {len(columns)} cells")
     return observations(name, columns, rows)
+
+
+def _delimiter(text: str) -> str:
+    """What separates the columns of a header."""
+    header = text.lstrip("\r\n").partition("\n")[0]
+    return max(",;\t", key=header.count)

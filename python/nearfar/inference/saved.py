@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.inference import PROBERS, aist, bandwidth, ict, infer, memory_mode, tlb
+from nearfar.inference import PROBERS, aist, bandwidth, ict, infer, memory_mode, tables, tlb
 from nearfar.inference.caches import prober as caches
 from nearfar.inference.curves.findings import infer_curves
 from nearfar.results.findings import Finding, Observation
 
 # Experiments that have an inference of their own; all others are read as curves.
-_PROBED = ("sequence", "chain", "preconditions", "point", "nodes", "drop")
+_PROBED = ("sequence", "chain", "preconditions", "point", "nodes", "drop", tables.KIND)
 # Each is given all observations: what the page-size control of `tlb` shows, `caches` rests on.
 _MEASURED = (tlb, caches, bandwidth, aist, ict, memory_mode)
 
@@ -22,6 +22,7 @@ def findings_of(observations: Sequence[Observation]) -> list[Finding]:
     for prober in _MEASURED:
         if prober.PROBER in made:
             found += prober.findings(observations)
+    found += tables.findings(observations)
     curves = [one for one in observations if one.pattern.get("kind") not in _PROBED]
     if curves:
         found += infer_curves(curves)
