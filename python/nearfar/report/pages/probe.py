@@ -7,16 +7,18 @@ from dataclasses import fields
 from html import escape
 
 from nearfar.report.diagram import diagram
-from nearfar.report.figures.figure import Figure, draw
+from nearfar.report.figures.figure import COLOURS, Figure, draw
 from nearfar.report.figures.observations import figures, places
 from nearfar.report.findings import brief, interval, value
 from nearfar.report.frame import Target, facts, notes, tiles
 from nearfar.results import (
+    CrashResult,
     Environment,
     Finding,
     MeasureResult,
     Precondition,
     ProbeResult,
+    ReplayResult,
     RunResult,
 )
 from nearfar.results.findings import IDENTIFIED, NAMES
@@ -151,8 +153,9 @@ def _card(figure: Figure, picture: str, chart: int) -> str:
     legend = ""
     if len(figure.lines) > 1:
         items = "".join(
-            f'<li class="s{index % 6}"><i></i>{escape(line.label)}</li>'
+            f'<li class="s{index % COLOURS}"><i></i>{escape(line.label)}</li>'
             for index, line in enumerate(figure.lines)
+            if line.spots
         )
         legend = f'<ul class="legend">{items}</ul>'
     note = f'<p class="keys">{escape(figure.note)}</p>' if figure.note else ""
@@ -183,7 +186,9 @@ def _point_table(figure: Figure) -> str:
     )
 
 
-def environment_section(result: MeasureResult | ProbeResult | RunResult, prefix: str) -> str:
+def environment_section(
+    result: MeasureResult | ProbeResult | RunResult | ReplayResult | CrashResult, prefix: str
+) -> str:
     """What could have influenced the numbers: every fact that the file has."""
     pairs = []
     if result.target is not None:

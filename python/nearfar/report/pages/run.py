@@ -10,8 +10,8 @@ from nearfar.report.figures.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.heat import heat_map
 from nearfar.report.histogram import latency_histogram
+from nearfar.report.pages.probe import environment_section
 from nearfar.report.picture import Picture, card
-from nearfar.report.probe import environment_section
 from nearfar.report.run import count, span
 from nearfar.report.stack import stack_bars
 from nearfar.report.stack_time import stack_over_time
@@ -114,18 +114,19 @@ def _process(
     ]
     cards, targets = [], []
     for at, one in enumerate(one for one in drawn if one is not None):
-        picture = one if isinstance(one, Picture) else _as_picture(one)
+        picture = one if isinstance(one, Picture) else as_picture(one)
         cards.append(card(picture, f"{prefix}picture-{at}", first + at))
         targets.append(list(picture.targets))
     heading = f"<h2>{escape(title)}</h2>" if title else ""
     return (
-        f'<section id="{prefix}pictures" class="curves program">{heading}{"".join(cards)}'
+        f'<section id="{prefix}pictures" class="curves pictures">{heading}{"".join(cards)}'
         f"{_hits(machine)}{_energy(machine)}</section>\n",
         targets,
     )
 
 
-def _as_picture(figure: Figure) -> Picture:
+def as_picture(figure: Figure) -> Picture:
+    """A figure as a picture in a card."""
     picture = draw(figure)
     legend = [(index, line.label) for index, line in enumerate(figure.lines)]
     return Picture(

@@ -7,7 +7,7 @@ from html import escape
 
 from nearfar.report.figures.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
-from nearfar.report.probe import cards, environment_section
+from nearfar.report.pages.probe import cards, environment_section
 from nearfar.results import MeasureResult, Point
 from nearfar.results.wording import energy_shares, number, size
 
