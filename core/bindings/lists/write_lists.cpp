@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "base/named.h"
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/far/chunks.h"
 #include "tier/far/compression.h"
 #include "tier/os/eviction.h"

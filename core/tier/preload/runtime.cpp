@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/far/far_stores.h"
 #include "tier/pager/extents.h"
 #include "tier/preload/sigbus.h"
@@ -101,7 +101,7 @@ Room reserve_room(std::size_t record_bytes) {
 
 /// What the pages of a tree are replaced by.
 policy::Replacement& make_policy(const Control& control) {
-  static policy::ReplacementStorage storage;
+  static policy::PolicyStorage storage;
   const auto all = policy::replacements();
   if (control.policy >= all.size()) os::fail("the launcher is of another version");
   const std::uint64_t near = std::max<std::uint64_t>(1, control.limit_pages);

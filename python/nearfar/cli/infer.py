@@ -15,7 +15,8 @@ def add_arguments(parser: Parser) -> None:
         "results",
         metavar="RESULT",
         nargs="+",
-        help="what `probe` or `measure` saved, or a CSV table; several of one device together",
+        help="what `probe` or `measure` saved, a CSV table, or output of lat_mem_rd, Intel MLC or "
+        "multichase; several of one device together",
     )
     add_result(parser, "the structure and its evidence")
 

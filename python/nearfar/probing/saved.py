@@ -23,6 +23,7 @@ from nearfar.results.compared_runs import run_samples
 from nearfar.results.comparison import Sample, Side, observation_sample, point_sample
 
 Source = str | Path | Document
+_FEWEST_COLUMNS = 2  # of a table
 
 
 def infer(*sources: Source) -> ProbeResult:
@@ -66,8 +67,24 @@ def compare(a: Source, b: Source) -> ComparisonResult:
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether a file is taken for a CSV table rather than a saved result."""
-    return Path(path).suffix.lower() == ".csv"
+    """Whether a file is taken for a table or a program's output rather than a saved result."""
+    suffix = Path(path).suffix.lower()
+    if suffix in (".csv", ".json"):
+        return suffix == ".csv"
+    return not _text(path).lstrip().startswith("{")
+
+
+def _text(path: str | Path) -> str:
+    """The file's text, with or without a byte-order mark. Raises InputError."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise file_error(path, error) from None
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: cannot read this table: {error}") from None
 
 
 def _document(source: Source) -> Document | None:
@@ -113,23 +130,37 @@ def _observations(source: Source, name: str) -> list[Observation]:
 
 
 def _table(path: str | Path, name: str) -> list[Observation]:
+    from nearfar.inference.curves.raw import raw_observations
     from nearfar.inference.curves.tables import observations
+    from nearfar.inference.tables import COLUMNS
 
+    text = _text(path)
+    raw = raw_observations(name, str(path), text)
+    if raw is not None:
+        return raw
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            columns = list(reader.fieldnames or ())
-            rows = list(reader)
-    except OSError as error:
-        raise file_error(path, error) from None
-    except (UnicodeDecodeError, csv.Error) as error:
+        reader = csv.DictReader(text.splitlines(), delimiter=_delimiter(text))
+        columns = list(reader.fieldnames or ())
+        rows = list(reader)
+    except csv.Error as error:
         raise InputError(f"{path}: cannot read this table: {error}") from None
+    if Path(path).suffix.lower() != ".csv" and len(columns) < _FEWEST_COLUMNS:
+        raise InputError(
+            f"{path}: found neither a result that `probe` or `measure` saved nor output of "
+            f"lat_mem_rd, Intel MLC or multichase, expected a table with the columns {COLUMNS}"
+        )
     if not rows:
         raise InputError(f"{path}: found no rows, expected a header and measurements")
     for line, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise InputError(f"{path}:{line}: expected {len(columns)} cells")
     return observations(name, columns, rows)
+
+
+def _delimiter(text: str) -> str:
+    """What separates the columns of a header."""
+    header = text.lstrip("\r\n").partition("\n")[0]
+    return max(",;\t", key=header.count)
 
 
 def _side(source: Source) -> tuple[Side, Sequence[Finding], Sequence[Sample]]:

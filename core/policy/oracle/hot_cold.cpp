@@ -2,33 +2,34 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include "policy/policy.h"
+#include "policy/oracle/oracle.h"
+#include "policy/registry.h"
 
 namespace nearfar::policy {
 namespace {
 
-/// Counts accesses, and once an interval exchanges the hottest pages of far memory with the
-/// coldest of near memory: the i-th hottest with the i-th coldest, while it is the hotter of the
-/// two, and at most so many pairs. Then it begins to count anew.
-class HotCold final : public Policy {
+/// Counts accesses, and once an interval exchanges the hottest pages of far memory with the coldest
+/// of near memory: the i-th hottest with the i-th coldest, while it is the hotter of the two, and
+/// at most `pairs` of them. Then it counts from 0 again.
+class HotColdOracle final : public Oracle {
  public:
-  explicit HotCold(const Limits& limits) : limits_(limits), next_(limits.interval) {}
+  explicit HotColdOracle(const OracleLimits& limits) : limits_(limits), next_(limits.interval) {}
 
-  Tier place(Page page) override {
+  Tier place(PageIndex page) override {
     const bool near = near_ < limits_.near_pages;
     near_ += near ? 1 : 0;
     pages_.insert_or_assign(page, State{.near = near});
     return near ? Tier::near : Tier::far;
   }
 
-  void accessed(Page page, bool, Tick now, std::vector<Move>& moves) override {
+  void accessed(PageIndex page, bool, Tick now, std::vector<Exchange>& exchanges) override {
     if (const auto found = pages_.find(page); found != pages_.end()) ++found->second.count;
     if (now < next_) return;
     next_ = now + limits_.interval;
-    exchange(moves);
+    exchange(exchanges);
   }
 
-  void removed(Page page) override {
+  void released(PageIndex page) override {
     const auto found = pages_.find(page);
     if (found == pages_.end()) return;
     near_ -= found->second.near ? 1 : 0;
@@ -42,10 +43,10 @@ class HotCold final : public Policy {
   };
   struct Ranked {
     std::uint64_t count = 0;
-    Page page = 0;
+    PageIndex page = 0;
   };
 
-  void exchange(std::vector<Move>& moves) {
+  void exchange(std::vector<Exchange>& exchanges) {
     std::vector<Ranked> hot, cold;
     for (const auto& [page, state] : pages_) {
       if (state.near) {
@@ -54,7 +55,7 @@ class HotCold final : public Policy {
         hot.push_back({state.count, page});
       }
     }
-    // The whole order is by count and page, so that the table's own order reaches nobody.
+    // The whole order is by count and page, so that the table's own order does not show.
     const auto first = [&](std::vector<Ranked>& all, auto before) {
       const auto some = std::min<std::size_t>(all.size(), limits_.pairs);
       std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(some), all.end(),
@@ -69,30 +70,30 @@ class HotCold final : public Policy {
     });
     std::size_t colder = 0;
     for (const Ranked& page : hot) {
-      Move move{.in = page.page};
+      Exchange exchange{.promote = page.page};
       if (near_ < limits_.near_pages) {
         ++near_;
       } else {
         if (colder == cold.size() || cold[colder].count >= page.count) break;
-        move.out = cold[colder++].page;
-        pages_[move.out].near = false;
+        exchange.demote = cold[colder++].page;
+        pages_[exchange.demote].near = false;
       }
-      pages_[move.in].near = true;
-      moves.push_back(move);
+      pages_[exchange.promote].near = true;
+      exchanges.push_back(exchange);
     }
     for (auto& [page, state] : pages_) state.count = 0;
   }
 
-  Limits limits_;
+  OracleLimits limits_;
   Tick next_;
   std::uint64_t near_ = 0;
-  std::unordered_map<Page, State> pages_;
+  std::unordered_map<PageIndex, State> pages_;
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> make_hot_cold(const Limits& limits) {
-  return std::make_unique<HotCold>(limits);
+std::unique_ptr<Oracle> make_hot_cold_oracle(const OracleLimits& limits) {
+  return std::make_unique<HotColdOracle>(limits);
 }
 
 }  // namespace nearfar::policy
