@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/format.h"
 #include "trace/header.h"
 #include "trace/reader.h"
 #include "trace/window.h"
@@ -58,7 +59,7 @@ class Converter {
 
   std::unique_ptr<Reader> reader_;
   Options options_;
-  const Format* text_;  // the target, if it is one of text
+  const Format* to_;
   Windowing window_;
   Timing timing_;  // of the trace read
   bool done_ = false;

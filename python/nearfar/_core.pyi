@@ -5,7 +5,7 @@ used, and KeyboardInterrupt when a signal arrives while it runs.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 class PointData(TypedDict):
     """One point. Percentiles are 0 where accesses are not timed singly."""
@@ -50,13 +50,13 @@ class ReplayData(TypedDict):
     writes: int
     fences: int
     elapsed_ps: int
-    gb_per_s: float
-    p50_ps: int
-    p99_ps: int
-    p999_ps: int
-    max_ps: int
-    late: int  # requests that entered after their cycle
-    late_max_ps: int
+    gb_per_s: float | None  # where time has passed
+    p50_ps: NotRequired[int]  # of reads, where there were any
+    p99_ps: NotRequired[int]
+    p999_ps: NotRequired[int]
+    max_ps: NotRequired[int]
+    late: NotRequired[int]  # requests that entered after their cycle, at the trace's pace
+    late_max_ps: NotRequired[int]
     format: str
     counters: dict[str, int]
 
@@ -317,6 +317,7 @@ class Replay:
         *,
         name: str,
         format: str,
+        base: int,  # of addresses without 0x in text; 0: the format's own
         pace: str,
         outstanding: int,
         clock_ps: int,
@@ -324,10 +325,14 @@ class Replay:
         skip: int,
         warm: int,
         run: int,  # 0: all that is left
+        frames: str,  # first-touch, fold or refuse; "": first-touch for virtual addresses
+        drain: bool,  # time ends when no write is queued any more
         command_trace: str,
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def done(self) -> bool: ...  # the rest need not be fed
+    def is_beyond_memory(self) -> bool:
+        """Whether an address was refused that other frames would take."""
     def format(self) -> str: ...
     def finish(self) -> ReplayData: ...
 
@@ -425,10 +430,21 @@ class TraceData(TypedDict):
     length: int
     hottest_pages: list[dict[str, int]]
 
+class TraceFormatData(TypedDict):
+    """A format of traces."""
+
+    name: str
+    text: bool
+    written: bool
+    magic: bytes
+
+def trace_formats() -> list[TraceFormatData]:
+    """All of them, those of text first."""
+
 class TraceSummary:
     """A trace fed piece by piece, and what is in it."""
 
-    def __init__(self, *, name: str, format: str) -> None: ...
+    def __init__(self, *, name: str, format: str, base: int) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def format(self) -> str: ...
@@ -442,7 +458,7 @@ class TraceRecords:
     fence, 5 full fence), address, bytes.
     """
 
-    def __init__(self, *, name: str, format: str) -> None: ...
+    def __init__(self, *, name: str, format: str, base: int) -> None: ...
     def feed(self, data: bytes) -> bytes: ...
     def finish(self) -> bytes: ...
     def format(self) -> str: ...
@@ -457,6 +473,7 @@ class TraceConverter:
         *,
         name: str,
         source: str,
+        base: int,
         to: str,
         skip: int,
         run: int,
@@ -524,7 +541,7 @@ class ReplacementPolicy:
 class PageVisits:
     """A trace fed piece by piece, kept as visits to pages of 4 KiB, and policies tried on them."""
 
-    def __init__(self, *, name: str = "visits", format: str = "auto") -> None: ...
+    def __init__(self, *, name: str = "visits", format: str = "auto", base: int = 0) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def add(self, words: bytes) -> None:

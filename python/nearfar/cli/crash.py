@@ -8,12 +8,12 @@ import shlex
 from nearfar.cli import measure as measure_command
 from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
+from nearfar.cli.trace_options import add_format
 from nearfar.errors import InputError
 from nearfar.measuring import Pattern
 from nearfar.measuring.quantity import parse_size
 from nearfar.report.crash import crash_text
 from nearfar.simulate.crashes.explore import MAX_STATES, RUNS, SEED, crash
-from nearfar.simulate.traces.convert import FORMATS
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--to", dest="to_label", metavar="LABEL|N", help="only crashes before this one"
     )
-    parser.add_argument("--format", choices=FORMATS, help="FILE is a trace; auto: told by it")
+    add_format(parser, default=None, about="FILE is a trace; auto: told by it")
     parser.add_argument("--thread", metavar="N", type=int, help="of a trace: this one's records")
     parser.add_argument(
         "--area",
@@ -89,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
         runs=args.runs,
         seed=args.seed,
         format=args.format,
+        base=args.base,
         thread=args.thread,
         area=args.area,
     )

@@ -153,17 +153,31 @@ def replay_text(replayed: Replayed) -> str:
         ("requests", str(replayed.requests)),
         *([("fences", str(replayed.fences))] if replayed.fences else []),
         ("elapsed", f"{number(replayed.elapsed_ps / 1000)} ns"),
-        ("bandwidth", f"{replayed.gb_per_s:.3f} GB/s"),
-        ("read latency p50", f"{number(replayed.read_p50_ns)} ns"),
-        ("read latency p99", f"{number(replayed.read_p99_ns)} ns"),
-        ("read latency p99.9", f"{number(replayed.read_p999_ns)} ns"),
-        ("read latency max", f"{number(replayed.read_max_ns)} ns"),
+        *_bandwidth(replayed),
+        *(
+            (f"read latency {name}", f"{number(latency)} ns")
+            for name, latency in (
+                ("p50", replayed.read_p50_ns),
+                ("p99", replayed.read_p99_ns),
+                ("p99.9", replayed.read_p999_ns),
+                ("max", replayed.read_max_ns),
+            )
+            if latency is not None
+        ),
         *_energy(replayed),
         *_commands(replayed),
     ]
     width = max(len(name) for name, _ in rows)
     head = f"{replayed.target.spec}: {replayed.trace['file']}\n"
     return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _bandwidth(replayed: Replayed) -> list[tuple[str, str]]:
+    """Nothing where no time has passed; what it counts where writes were not waited for."""
+    if replayed.gb_per_s is None:
+        return []
+    counted = "" if replayed.trace.get("drain") or not replayed.writes else " accepted, not drained"
+    return [("bandwidth", f"{replayed.gb_per_s:.3f} GB/s{counted}")]
 
 
 def _commands(replayed: Replayed) -> list[tuple[str, str]]:

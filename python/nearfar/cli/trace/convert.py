@@ -7,23 +7,23 @@ import argparse
 from nearfar.cli.options import complain, emit, output_path, quantity
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.trace_options import add_format
 from nearfar.model.units import CLOCK
-from nearfar.simulate.traces.convert import FORMATS, WRITTEN, convert
+from nearfar.simulate.traces.convert import convert
+from nearfar.simulate.traces.formats import writable
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare IN, OUT and the options."""
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, bzip2, zstandard, xz or zip")
     parser.add_argument(
         "output",
         metavar="OUT",
         type=output_path,
         help="named .nft or .FORMAT, or any name with --to; .gz and .zst pack",
     )
-    parser.add_argument(
-        "--from", dest="source", choices=FORMATS, default="auto", help="default: told by it"
-    )
-    parser.add_argument("--to", choices=WRITTEN, help="default: told by OUT's name")
+    add_format(parser, "--from")
+    parser.add_argument("--to", choices=writable(), help="default: told by OUT's name")
     parser.add_argument(
         "--skip",
         metavar="N",
@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
             args.trace,
             args.output,
             source=args.source,
+            base=args.base,
             to=args.to,
             skip=args.skip,
             run=args.run,

@@ -40,6 +40,7 @@ def crash(
     runs: int = RUNS,
     seed: int = SEED,
     format: str | None = None,
+    base: int | None = None,
     thread: int | None = None,
     area: Area | None = None,
 ) -> Crashed:
@@ -61,7 +62,7 @@ def crash(
     model = resolve(target)
     domain = _domain(model)
     given = {"from": from_label, "to": to_label}
-    choices = {"format": format, "thread": thread, "area": area}
+    choices = {"format": format, "base": base, "thread": thread, "area": area}
     program, labels = _program(model, program, given, choices)
     _check_capacity(program, model)
     if isinstance(invariant, str):
