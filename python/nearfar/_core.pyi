@@ -12,6 +12,7 @@ class PointData(TypedDict):
 
     op: str
     elapsed_ps: int
+    drain_ps: int  # of a stream: what the writes still queued at its end took
     lines: int  # over all threads
     threads: int
     p50_ps: int

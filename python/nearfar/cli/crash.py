@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from nearfar.cli import measure as measure_command
-from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
+from nearfar.cli.options import add_output, add_target, complain, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.trace_options import add_format
 from nearfar.errors import InputError
@@ -47,6 +47,11 @@ def add_arguments(parser: Parser) -> None:
         "--to", dest="to_label", metavar="LABEL|N", help="only crashes before this one"
     )
     add_format(parser, default=None, about="FILE is a trace; auto: told by it")
+    parser.add_argument(
+        "--frames",
+        choices=("first-touch", "refuse"),
+        help="of a trace: where pages lie, as in nearfar replay",
+    )
     parser.add_argument("--thread", metavar="N", type=int, help="of a trace: this one's records")
     parser.add_argument(
         "--area",
@@ -90,9 +95,15 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         format=args.format,
         base=args.base,
+        frames=args.frames,
         thread=args.thread,
         area=args.area,
     )
+    if "frames" in crashed.program:
+        complain(
+            "note: addresses exceed memory, so pages lie in the order in which they are stored to "
+            "(--frames first-touch; or refuse)"
+        )
     if wants_text(args):
         emit(crash_text(crashed))
     write_json(args, crashed.to_dict())

@@ -33,7 +33,25 @@ def result_text(result: Result) -> str:
     columns = [(name, [cell(point) for point in result.points]) for name, cell in _COLUMNS]
     used = [(name, cells) for name, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in used), strict=True)
-    return head + table([name for name, _ in used], rows, ">" * len(used))
+    return head + table([name for name, _ in used], rows, ">" * len(used)) + _queued(result.points)
+
+
+_UNSTEADY = 0.01  # of the time measured
+
+
+def _queued(points: Sequence[Point]) -> str:
+    """What a rate counts where much of it was still in queues when counting ended."""
+    found = [
+        one.drain_ns / one.elapsed_ns
+        for one in points
+        if one.drain_ns is not None and one.drain_ns > _UNSTEADY * one.elapsed_ns
+    ]
+    if not found:
+        return ""
+    return (
+        "note: rates count lines that memory accepted; those still queued at the end took up to "
+        f"{100 * max(found):.0f} % of the time measured to leave its queues: give more --lines\n"
+    )
 
 
 def validation_text(validation: Validation) -> str:

@@ -16,7 +16,13 @@ from nearfar.measuring.patterns import Chase, Overwrite, Pattern, Stream
 from nearfar.measuring.quantity import LINE
 from nearfar.measuring.run import check_for_model
 from nearfar.model import Model
-from nearfar.simulate.crashes.program import KINDS, STORES, CrashProgram, Operation
+from nearfar.simulate.crashes.program import (
+    KINDS,
+    STORES,
+    WITHOUT_ADDRESS,
+    CrashProgram,
+    Operation,
+)
 from nearfar.simulate.traces.file import trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
@@ -62,6 +68,23 @@ def of_trace(
             break
     reading.close()
     return program
+
+
+def give_frames(program: CrashProgram, frames: str | None, end: int) -> None:
+    """Give the pages of a trace frames in the order in which they are stored to, if `frames` says
+    so, or says nothing and an address is not below `end`, the memory's capacity.
+    """
+    if frames is not None:
+        check_one_of("frames", frames, ("first-touch", "refuse"))
+    stored = [one for one in program.operations if one.kind not in WITHOUT_ADDRESS]
+    if frames == "refuse":
+        program.frames.clear()
+        return
+    beyond = any(one.address >= end for one in stored)
+    if not program.frames and (frames is not None or beyond):
+        program.moved = frames is None
+        for one in stored:
+            program.touch(one.address, _WORD)
 
 
 def of_pattern(model: Model, pattern: Pattern) -> CrashProgram:
