@@ -19,12 +19,22 @@ TYPE_CHECKING = False  # what `typing` has, whose import takes milliseconds
 if TYPE_CHECKING:
     from typing import Any
 
-    from nearfar.errors import InputError, NearfarError
-    from nearfar.measuring import Chase, MeasurementInterrupted, Overwrite, Stream
+    from nearfar.errors import InputError, Interrupted, NearfarError
+    from nearfar.measuring import Chase, Contention, Overwrite, Stream
     from nearfar.measuring.run import measure
     from nearfar.model import Model
     from nearfar.model.load import load as load_model
-    from nearfar.results import Crashed, Point, Replayed, Result, Validation
+    from nearfar.results import (
+        ComparisonResult,
+        CrashResult,
+        MeasureResult,
+        Point,
+        ProbeResult,
+        ReplayResult,
+        RunResult,
+        TierReplayResult,
+        ValidationResult,
+    )
     from nearfar.results import load as load_result
     from nearfar.results import save as save_result
     from nearfar.simulate.crashes.explore import crash
@@ -34,26 +44,30 @@ if TYPE_CHECKING:
     from nearfar.simulate.tier_replay import tier_replay
     from nearfar.simulate.traces.convert import convert as convert_trace
     from nearfar.simulate.traces.convert import trace_info
-    from nearfar.simulate.validation.validate import ValidationInterrupted, validate
+    from nearfar.simulate.validation.validate import validate
 
     __version__: str
 
 __all__ = [
     "Chase",
+    "ComparisonResult",
+    "Contention",
     "CrashImage",
     "CrashProgram",
-    "Crashed",
+    "CrashResult",
     "InputError",
-    "MeasurementInterrupted",
+    "Interrupted",
+    "MeasureResult",
     "Model",
     "NearfarError",
     "Overwrite",
     "Point",
-    "Replayed",
-    "Result",
+    "ProbeResult",
+    "ReplayResult",
+    "RunResult",
     "Stream",
-    "Validation",
-    "ValidationInterrupted",
+    "TierReplayResult",
+    "ValidationResult",
     "__version__",
     "convert_trace",
     "crash",
@@ -70,20 +84,24 @@ __all__ = [
 # Public name to the module that has it, and its name there.
 _HOMES = {
     "Chase": ("nearfar.measuring", "Chase"),
+    "ComparisonResult": ("nearfar.results", "ComparisonResult"),
+    "Contention": ("nearfar.measuring", "Contention"),
     "CrashImage": ("nearfar.simulate", "CrashImage"),
     "CrashProgram": ("nearfar.simulate", "CrashProgram"),
-    "Crashed": ("nearfar.results", "Crashed"),
+    "CrashResult": ("nearfar.results", "CrashResult"),
     "InputError": ("nearfar.errors", "InputError"),
-    "MeasurementInterrupted": ("nearfar.measuring", "MeasurementInterrupted"),
+    "Interrupted": ("nearfar.errors", "Interrupted"),
+    "MeasureResult": ("nearfar.results", "MeasureResult"),
     "Model": ("nearfar.model", "Model"),
     "NearfarError": ("nearfar.errors", "NearfarError"),
     "Overwrite": ("nearfar.measuring", "Overwrite"),
     "Point": ("nearfar.results", "Point"),
-    "Replayed": ("nearfar.results", "Replayed"),
-    "Result": ("nearfar.results", "Result"),
+    "ProbeResult": ("nearfar.results", "ProbeResult"),
+    "ReplayResult": ("nearfar.results", "ReplayResult"),
+    "RunResult": ("nearfar.results", "RunResult"),
     "Stream": ("nearfar.measuring", "Stream"),
-    "Validation": ("nearfar.results", "Validation"),
-    "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
+    "TierReplayResult": ("nearfar.results", "TierReplayResult"),
+    "ValidationResult": ("nearfar.results", "ValidationResult"),
     "convert_trace": ("nearfar.simulate.traces.convert", "convert"),
     "crash": ("nearfar.simulate", "crash"),
     "load_model": ("nearfar.model", "load"),

@@ -61,10 +61,10 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   if (os::merges_pages()) guards_.forbid();
 }
 
-void Pager::runs_in(std::size_t lane, int thread) {
-  if (lane == 0) region_.pagers = {};
-  region_.pagers[lane] = thread;
-  if (lane != 0) return;
+void Pager::runs_in(std::size_t worker, int thread) {
+  if (worker == 0) region_.pagers = {};
+  region_.pagers[worker] = thread;
+  if (worker != 0) return;
   budget_.member().region.store(os::place(&region_));
   budget_.member().pager_thread.store(thread);
 }

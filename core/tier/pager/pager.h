@@ -27,7 +27,7 @@
 #include "tier/pager/streams.h"
 #include "tier/pager/whole_groups.h"
 #include "tier/pager/windows.h"
-#include "tier/service/placement.h"
+#include "tier/service/pager_cpu.h"
 #include "tier/tree/budget.h"
 #include "tier/tree/children.h"
 #include "tier/tree/control.h"
@@ -68,7 +68,7 @@ class Pager {
 
   /// Tells who looks from outside which thread serves faults, the first or another, and where the
   /// region is described.
-  void runs_in(std::size_t lane, int thread);
+  void runs_in(std::size_t worker, int thread);
 
   [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
   [[nodiscard]] const os::Uffd& staging_uffd() const { return staging_uffd_; }
@@ -170,7 +170,7 @@ class Pager {
   void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
   /// Pages that have come so far beside one that was touched.
   [[nodiscard]] std::uint64_t came_ahead() const { return came_ahead_; }
-  [[nodiscard]] Wanted wanted_place() const;
+  [[nodiscard]] PagerCpu wanted_pager_cpu() const;
   void served_followed(std::uint64_t faults) { control_.add(Count::followed, faults); }
 
   /// Counts what the process holds outside the region.

@@ -7,7 +7,7 @@
 
 namespace nearfar::tier {
 
-Wanted Pager::wanted_place() const { return orders_of(control_).where; }
+PagerCpu Pager::wanted_pager_cpu() const { return orders_of(control_).pager_cpu; }
 
 bool Pager::follow_orders() {
   if (paused()) return false;

@@ -51,9 +51,14 @@ std::uint64_t parse_size(const char* text) {
 
 constexpr const char* near_variable = "NEARFAR_TIER_NEAR";
 constexpr const char* far_variable = "NEARFAR_TIER_FAR";
-constexpr const char* variables[] = {
-    near_variable,        far_variable,          "NEARFAR_TIER_COMPRESS", "NEARFAR_TIER_EVICT",
-    "NEARFAR_TIER_PAGER", "NEARFAR_TIER_POLICY", "NEARFAR_TIER_REPORT",   nullptr};
+constexpr const char* variables[] = {near_variable,
+                                     far_variable,
+                                     "NEARFAR_TIER_COMPRESS",
+                                     "NEARFAR_TIER_EVICT",
+                                     "NEARFAR_TIER_PAGER_CPU",
+                                     "NEARFAR_TIER_POLICY",
+                                     "NEARFAR_TIER_REPORT",
+                                     nullptr};
 
 /// Which of these a variable names; the first, if it is not set.
 template <typename Choice>
@@ -75,10 +80,11 @@ os::Eviction wanted_eviction() {
                 "best, move or copy");
 }
 
-Wanted wanted_place() {
-  return wanted("NEARFAR_TIER_PAGER",
-                {Wanted::best, Wanted::anywhere, Wanted::beside, Wanted::behind, Wanted::each},
-                "best, anywhere, beside, behind or each");
+PagerCpu wanted_pager_cpu() {
+  return wanted(
+      "NEARFAR_TIER_PAGER_CPU",
+      {PagerCpu::automatic, PagerCpu::any, PagerCpu::same, PagerCpu::same_idle, PagerCpu::per_cpu},
+      "auto, any, same, same_idle or per_cpu");
 }
 
 /// The position of the policy that is wanted.
@@ -114,7 +120,7 @@ bool is_wanted() {
   char name[64];
   if (started_with_unknown("NEARFAR_TIER_", variables, name, sizeof name))
     os::refuse(name, nullptr,
-               "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER, _POLICY or _REPORT");
+               "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER_CPU, _POLICY or _REPORT");
   char value[4096];
   if (started_with(near_variable, value, sizeof value)) return true;
   constexpr const char* no_others[] = {nullptr};
@@ -178,7 +184,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.bell_descriptor = bell;
   orders.compression = wanted_compression();
   orders.eviction = possible_eviction();
-  orders.where = wanted_place();
+  orders.pager_cpu = wanted_pager_cpu();
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   return {.process = process, .control = control, .far = far, .bell = bell};
 }

@@ -6,7 +6,7 @@
 
 #include "tier/far/codec.h"
 #include "tier/os/uffd.h"
-#include "tier/service/placement.h"
+#include "tier/service/pager_cpu.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {
@@ -35,7 +35,7 @@ struct Orders {
   std::int32_t bell_descriptor;
   Compression compression;  ///< of far pages
   os::Eviction eviction;
-  Wanted where;  ///< the pager's thread runs
+  PagerCpu pager_cpu;  ///< where the pager's threads run
   std::uint32_t unused;
 
   /// One process's answer, at the place of its Member.

@@ -11,7 +11,7 @@ from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.comparison import comparison_text
-from nearfar.results import Finding, ProbeResult, Ran, Result, load
+from nearfar.results import Finding, MeasureResult, ProbeResult, RunResult, load
 from nearfar.results.compared_runs import run_samples
 from nearfar.results.comparison import (
     Sample,
@@ -47,22 +47,23 @@ def _read(path: str) -> tuple[Side, Sequence[Finding], Sequence[Sample]]:
     document = None if is_table(path) else load(path)
     if document is None or _chase(document):
         probe = inferred([path])
-        target = document.target if isinstance(document, Result) else None
+        target = document.target if isinstance(document, MeasureResult) else None
         return Side(name, target), probe.findings, _observed(probe)
     if isinstance(document, ProbeResult):
         return Side(name, document.target), document.findings, _observed(document)
-    if isinstance(document, Result):
+    if isinstance(document, MeasureResult):
         found = [point_sample(point) for point in document.points]
         return Side(name, document.target), (), [one for one in found if one is not None]
-    if isinstance(document, Ran):
+    if isinstance(document, RunResult):
         return Side(name, document.target), (), run_samples(document)
     raise InputError(
-        f"{path}: found schema {document.SCHEMA}, expected {Result.SCHEMA} or {Ran.SCHEMA}"
+        f"{path}: found schema {document.SCHEMA}, "
+        f"expected {MeasureResult.SCHEMA} or {RunResult.SCHEMA}"
     )
 
 
 def _chase(document: object) -> bool:
-    return isinstance(document, Result) and document.pattern.get("kind") == "chase"
+    return isinstance(document, MeasureResult) and document.pattern.get("kind") == "chase"
 
 
 def _observed(result: ProbeResult) -> list[Sample]:

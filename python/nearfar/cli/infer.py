@@ -12,7 +12,7 @@ from nearfar.cli.options import add_output, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError, file_error
 from nearfar.report.findings import probe_text
-from nearfar.results import Observation, ProbeResult, Result, load
+from nearfar.results import MeasureResult, Observation, ProbeResult, load
 
 
 def add_arguments(parser: Parser) -> None:
@@ -74,7 +74,7 @@ def _observations(path: str, name: str) -> list[Observation]:
     document = load(path)
     if isinstance(document, ProbeResult):
         return list(document.observations)
-    if isinstance(document, Result):
+    if isinstance(document, MeasureResult):
         from nearfar.inference.curves.results import observations
 
         found = observations(name, document)
@@ -84,7 +84,7 @@ def _observations(path: str, name: str) -> list[Observation]:
             f"{path}: found a measurement of kind '{document.pattern.get('kind')}' without points "
             "to infer from, expected a chase or an overwrite"
         )
-    raise InputError(f"{path}: found schema {document.SCHEMA}, expected {Result.SCHEMA}")
+    raise InputError(f"{path}: found schema {document.SCHEMA}, expected {MeasureResult.SCHEMA}")
 
 
 def _table(path: str, name: str) -> list[Observation]:

@@ -9,11 +9,11 @@ from typing import Any
 from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.errors import Interrupted
 from nearfar.measuring import (
     Chase,
     Contention,
     Effort,
-    MeasurementInterrupted,
     Overwrite,
     Pattern,
     Stream,
@@ -22,7 +22,7 @@ from nearfar.measuring import (
 from nearfar.measuring.effort import DEFAULT_EFFORT
 from nearfar.measuring.quantity import parse_count
 from nearfar.report.text import result_text
-from nearfar.results import Result
+from nearfar.results import MeasureResult
 
 _SIZES = "SIZE[,SIZE...]"
 
@@ -57,14 +57,14 @@ def run(args: argparse.Namespace) -> int:
                 effort=Effort(seconds=args.seconds),
                 destructive=args.destructive,
             )
-    except MeasurementInterrupted as stopped:
+    except Interrupted as stopped:
         _report(args, stopped.result)
         raise
     _report(args, result)
     return 0
 
 
-def _report(args: argparse.Namespace, result: Result) -> None:
+def _report(args: argparse.Namespace, result: MeasureResult) -> None:
     if wants_text(args):
         emit(result_text(result))
     write_json(args, result.to_dict())

@@ -17,7 +17,7 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.errors import InputError
+from nearfar.errors import InputError, Interrupted
 from nearfar.report.documents import page
 from nearfar.report.findings import probe_text
 from nearfar.results import ProbeResult, load, save
@@ -68,11 +68,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Probe; Ctrl-C keeps what was observed and says how to go on."""
-    from nearfar.probing import ProbeInterrupted
-
     try:
         result = _probed(args)
-    except ProbeInterrupted as stopped:
+    except Interrupted as stopped:
         _keep(args, stopped.result)
         raise
     _report(args, result)

@@ -10,7 +10,15 @@ from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.documents import Shown, page
 from nearfar.report.perfetto import perfetto_text
-from nearfar.results import Crashed, Document, Ran, Replayed, load
+from nearfar.results import (
+    ComparisonResult,
+    CrashResult,
+    Document,
+    ReplayResult,
+    RunResult,
+    TierReplayResult,
+    load,
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -45,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _shown(path: str, document: Document) -> Shown:
-    if isinstance(document, (Replayed, Crashed)):
+    if isinstance(document, (ReplayResult, CrashResult, ComparisonResult, TierReplayResult)):
         raise InputError(
             f"{path}: found schema {document.SCHEMA}: a page shows probes, measurements, "
             "validations and programs"
@@ -53,11 +61,11 @@ def _shown(path: str, document: Document) -> Shown:
     return document
 
 
-def _ran(documents: Sequence[tuple[str, Document]]) -> Ran:
+def _ran(documents: Sequence[tuple[str, Document]]) -> RunResult:
     """The one run; times of several would not be those of one timeline."""
     if len(documents) != 1:
         raise InputError(f"--perfetto: found {len(documents)} results, expected one run")
     path, document = documents[0]
-    if not isinstance(document, Ran):
-        raise InputError(f"{path}: found schema {document.SCHEMA}, expected {Ran.SCHEMA}")
+    if not isinstance(document, RunResult):
+        raise InputError(f"{path}: found schema {document.SCHEMA}, expected {RunResult.SCHEMA}")
     return document

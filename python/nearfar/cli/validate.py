@@ -15,13 +15,13 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.errors import InputError
+from nearfar.errors import InputError, Interrupted
 from nearfar.report.page import validation_page
 from nearfar.report.text import coverage_text, validation_text
-from nearfar.results import Validation
+from nearfar.results import ValidationResult
 from nearfar.simulate.validation.coverage import listed
 from nearfar.simulate.validation.datasets import DATASETS, GROUPS
-from nearfar.simulate.validation.validate import ValidationInterrupted, validate
+from nearfar.simulate.validation.validate import validate
 
 
 def add_arguments(parser: Parser) -> None:
@@ -71,14 +71,14 @@ def run(args: argparse.Namespace) -> int:
                 progress=progress,
                 processes=args.jobs,
             )
-    except ValidationInterrupted as stopped:
-        _report(args, stopped.validation)
+    except Interrupted as stopped:
+        _report(args, stopped.result)
         raise
     _report(args, validation)
     return 0
 
 
-def _report(args: argparse.Namespace, validation: Validation) -> None:
+def _report(args: argparse.Namespace, validation: ValidationResult) -> None:
     if wants_text(args):
         emit(validation_text(validation))
     write_json(args, validation.to_dict())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, Interrupted
 from nearfar.measuring.core import Core, load_core
 from nearfar.measuring.effort import DEFAULT_EFFORT, Effort
 from nearfar.measuring.host.core import load_host_core
@@ -23,18 +23,10 @@ from nearfar.measuring.patterns import (
 from nearfar.measuring.points import chase_point, contention_point, overwrite_point, stream_point
 from nearfar.measuring.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
-from nearfar.results import Point, Result
+from nearfar.results import MeasureResult, Point
 
 # Told after every finished piece of work: pieces done, pieces in all.
 Progress = Callable[[int, int], None]
-
-
-class MeasurementInterrupted(KeyboardInterrupt):
-    """Ctrl-C: `result` holds the points that were finished, marked as interrupted."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__("interrupted")
-        self.result = result
 
 
 def measure(
@@ -45,12 +37,12 @@ def measure(
     core: Core | None = None,
     effort: Effort = DEFAULT_EFFORT,
     destructive: str | None = None,
-) -> Result:
+) -> MeasureResult:
     """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", or a model.
 
     `effort` and `destructive`, a file or device that may lose what it holds, are for a host.
     Raises InputError when the pattern does not fit the target, before anything runs, and
-    MeasurementInterrupted on Ctrl-C.
+    Interrupted on Ctrl-C.
     """
     if isinstance(target, str) and is_host(target):
         target = parse_host(target, destructive)
@@ -61,7 +53,7 @@ def measure(
     return _measure_model(resolve(target), pattern, progress, core or load_core())
 
 
-def _measure_host(run: HostRun, progress: Progress | None) -> Result:
+def _measure_host(run: HostRun, progress: Progress | None) -> MeasureResult:
     run.check()
     points: list[Point] = []
     samples: list[float] = []
@@ -69,17 +61,19 @@ def _measure_host(run: HostRun, progress: Progress | None) -> Result:
         run.play(points, samples, progress)
     except KeyboardInterrupt:
         stopped = host_result(run, points, samples, interrupted=True)
-        raise MeasurementInterrupted(stopped) from None
+        raise Interrupted(stopped) from None
     return host_result(run, points, samples, interrupted=False)
 
 
-def _measure_model(model: Model, pattern: Pattern, progress: Progress | None, core: Core) -> Result:
+def _measure_model(
+    model: Model, pattern: Pattern, progress: Progress | None, core: Core
+) -> MeasureResult:
     check_fits(model, pattern)
     points: list[Point] = []
     samples: list[float] | None = [] if isinstance(pattern, Overwrite) else None
 
-    def result(interrupted: bool) -> Result:
-        return Result(
+    def result(interrupted: bool) -> MeasureResult:
+        return MeasureResult(
             target=describe(model),
             environment=environment(model, pattern.seed),
             pattern=pattern.to_dict(),
@@ -98,7 +92,7 @@ def _measure_model(model: Model, pattern: Pattern, progress: Progress | None, co
             if progress is not None:
                 progress(done, len(work))
     except KeyboardInterrupt:
-        raise MeasurementInterrupted(result(interrupted=True)) from None
+        raise Interrupted(result(interrupted=True)) from None
     return result(interrupted=False)
 
 

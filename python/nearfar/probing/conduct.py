@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nearfar.errors import InputError, check_one_of
+from nearfar.errors import InputError, Interrupted, check_one_of
 from nearfar.inference import aist as aist_inference
 from nearfar.inference import bandwidth as bandwidth_inference
 from nearfar.inference import ict as ict_inference
@@ -27,7 +27,7 @@ from nearfar.probing.caches import observe as observe_caches
 from nearfar.probing.device import ModelDevice
 from nearfar.probing.recorder import Recorder
 from nearfar.probing.resume import answered
-from nearfar.probing.run import PROBERS, ProbeInterrupted
+from nearfar.probing.run import PROBERS
 from nearfar.results import Environment, Observation, ProbeResult, Target
 
 Progress = Callable[[int, int], None]  # hundredths of the expected time: done, in all
@@ -71,7 +71,7 @@ def conduct(
 ) -> ProbeResult:
     """Play the named probers, or all that fit `target`; what `before` has is not played again.
 
-    Raises InputError for a prober that is not known or does not fit, and ProbeInterrupted on
+    Raises InputError for a prober that is not known or does not fit, and Interrupted on
     Ctrl-C, with what was observed until then and what follows from it.
     """
     stages = [stage for stage in _STAGES if isinstance(target, tuple(stage.on))]
@@ -104,7 +104,7 @@ def conduct(
         interrupted=interrupted,
     )
     if interrupted:
-        raise ProbeInterrupted(result)
+        raise Interrupted(result)
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nearfar.errors import check_one_of
+from nearfar.errors import Interrupted, check_one_of
 from nearfar.inference import PROBERS, infer, study
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
@@ -12,18 +12,10 @@ from nearfar.probing.device import Device, ModelDevice
 from nearfar.probing.recorder import Recorder
 from nearfar.results import Observation, ProbeResult
 
-__all__ = ["PROBERS", "ProbeInterrupted", "Progress", "check_probers", "probe", "probe_device"]
+__all__ = ["PROBERS", "Progress", "check_probers", "probe", "probe_device"]
 
 # Told of every experiment that was made.
 Progress = Callable[[Observation], None]
-
-
-class ProbeInterrupted(KeyboardInterrupt):
-    """Ctrl-C: `result` holds the observations made before, and what follows from them."""
-
-    def __init__(self, result: ProbeResult) -> None:
-        super().__init__("interrupted")
-        self.result = result
 
 
 def probe(
@@ -34,7 +26,7 @@ def probe(
 ) -> ProbeResult:
     """Probe "model:optane-100,channels=6", or a model, with the named probers or all.
 
-    Raises InputError for an unknown prober or target, ProbeInterrupted on Ctrl-C.
+    Raises InputError for an unknown prober or target, Interrupted on Ctrl-C.
     """
     check_probers(probers)
     model = resolve(target)
@@ -48,7 +40,7 @@ def probe(
         interrupted=result.interrupted,
     )
     if named.interrupted:
-        raise ProbeInterrupted(named)
+        raise Interrupted(named)
     return named
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from nearfar.report.findings import quantity
 from nearfar.report.text import table
-from nearfar.results.comparison import ComparedParameter, Comparison, PairedPoint, Side
+from nearfar.results.comparison import ComparedParameter, ComparisonResult, PairedPoint, Side
 from nearfar.results.wording import number
 
 _SHOWN = 20  # points; all are in the JSON
 
 
-def comparison_text(comparison: Comparison, every: bool = False) -> str:
+def comparison_text(comparison: ComparisonResult, every: bool = False) -> str:
     """The whole text; with `every`, points within noise too."""
     text = f"a: {_side(comparison.a)}\nb: {_side(comparison.b)}\n"
     if comparison.parameters:
@@ -57,7 +57,7 @@ def _value(value: int | float | str | None, bounds: Sequence[float] | None, unit
     return f"{shown} ±{100 * off:.1f} %"
 
 
-def _points(comparison: Comparison, every: bool) -> str:
+def _points(comparison: ComparisonResult, every: bool) -> str:
     points = comparison.points
     apart = [one for one in points if one.differs]
     text = f"{len(points)} points in both, {len(apart)} differ by more than noise"

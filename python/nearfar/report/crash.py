@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.results.crash import CrashResult, Explored, Violation
 
 _SHOWN = 5  # violations
 
 
-def crash_text(crashed: Crashed) -> str:
+def crash_text(crashed: CrashResult) -> str:
     """How many states there are, how many break the invariant, and an example for each reason."""
     program = crashed.program
     head = (
@@ -31,7 +31,7 @@ def _allowed(explored: Explored) -> str:
     return "".join(lines)
 
 
-def _met(crashed: Crashed) -> str:
+def _met(crashed: CrashResult) -> str:
     """The machine's states are among those allowed, so their number says enough."""
     states, runs = _count(crashed.machine.states, "state"), _count(crashed.runs, "run")
     after = "\n" if crashed.architecture.violations else ""

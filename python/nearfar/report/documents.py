@@ -10,14 +10,14 @@ from nearfar.report.measurement import measurement_body, measurement_title
 from nearfar.report.page import validation_body, validation_page, validation_title
 from nearfar.report.probe import probe_body, probe_title
 from nearfar.report.program import program_body, program_title
-from nearfar.results import ProbeResult, Ran, Result, Validation
+from nearfar.results import MeasureResult, ProbeResult, RunResult, ValidationResult
 
-Shown = Validation | ProbeResult | Result | Ran
+Shown = ValidationResult | ProbeResult | MeasureResult | RunResult
 
 
 def page(documents: Sequence[Shown]) -> str:
     """The page's HTML: one document below the other, with links to each at the top."""
-    if len(documents) == 1 and isinstance(documents[0], Validation):
+    if len(documents) == 1 and isinstance(documents[0], ValidationResult):
         return validation_page(documents[0])
     sections: list[str] = []
     targets: list[list[Target]] = []
@@ -42,20 +42,20 @@ def _contents(titles: Sequence[str]) -> str:
 
 
 def _title(document: Shown) -> str:
-    if isinstance(document, Validation):
+    if isinstance(document, ValidationResult):
         return validation_title(document)
     if isinstance(document, ProbeResult):
         return probe_title(document)
-    if isinstance(document, Ran):
+    if isinstance(document, RunResult):
         return program_title(document)
     return measurement_title(document)
 
 
 def _body(document: Shown, prefix: str, first: int) -> tuple[str, list[list[Target]]]:
-    if isinstance(document, Validation):
+    if isinstance(document, ValidationResult):
         return validation_body(document, prefix, first)
     if isinstance(document, ProbeResult):
         return probe_body(document, prefix, first)
-    if isinstance(document, Ran):
+    if isinstance(document, RunResult):
         return program_body(document, prefix, first)
     return measurement_body(document, prefix, first)

@@ -24,7 +24,9 @@ def latency_histogram(latency: LoadLatency) -> Picture | None:
     ranges = [
         ((highest + 1) / _STEP / 1000, (highest + 1) / 1000, n) for highest, n in latency.buckets
     ]
-    x = LogScale(ranges[0][0] / 1.1, max(latency.max_ns or 0.0, ranges[-1][1]) * 1.1, LEFT, WIDTH - RIGHT)
+    x = LogScale(
+        ranges[0][0] / 1.1, max(latency.max_ns or 0.0, ranges[-1][1]) * 1.1, LEFT, WIDTH - RIGHT
+    )
     y = LogScale(0.6, max(n for *_, n in ranges) * 2, BOTTOM, TOP)
     bars, targets = [], []
     seen = 0

@@ -8,20 +8,20 @@ from html import escape
 from nearfar.report.figures.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.probe import cards, environment_section
-from nearfar.results import Point, Result
+from nearfar.results import MeasureResult, Point
 from nearfar.results.wording import energy_shares, number, size
 
 _SLOW = 20.0  # times the median: a sample worth a dot
 _MOST_LINES = 6
 
 
-def measurement_title(result: Result) -> str:
+def measurement_title(result: MeasureResult) -> str:
     """What stands above it."""
     return f"{str(result.pattern.get('kind', 'measurement')).capitalize()} on {result.target.name}"
 
 
 def measurement_body(
-    result: Result, prefix: str = "", first_chart: int = 0
+    result: MeasureResult, prefix: str = "", first_chart: int = 0
 ) -> tuple[str, list[list[Target]]]:
     """Everything below the title, and what the pointer finds on its figures."""
     drawn = [figure for figure in _figures(result) if figure.points]
@@ -68,7 +68,7 @@ def _energy_rows(point: Point) -> list[tuple[str, str]]:
     return [("energy", text)]
 
 
-def _about(result: Result) -> str:
+def _about(result: MeasureResult) -> str:
     skipped = ("kind", "lines", "seed", "whole")
     facts = [
         f"{name.removesuffix('_bytes').replace('_', ' ')} {_listed(found)}"
@@ -82,7 +82,7 @@ def _listed(found: object) -> str:
     return " ".join(map(str, found)) if isinstance(found, (list, tuple)) else str(found)
 
 
-def _figures(result: Result) -> list[Figure]:
+def _figures(result: MeasureResult) -> list[Figure]:
     kind = result.pattern.get("kind")
     if kind == "chase":
         return [_curves(result.points, "Latency", "region", lambda p: p.region_bytes)]

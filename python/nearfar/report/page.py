@@ -8,10 +8,10 @@ from itertools import groupby
 
 from nearfar.report.chart import Chart, draw, units
 from nearfar.report.frame import BAR, Target, facts, frame, notes, sentence, tiles
-from nearfar.results import ComparedSeries, Parameter, Validation
+from nearfar.results import ComparedSeries, Parameter, ValidationResult
 
 
-def validation_page(validation: Validation) -> str:
+def validation_page(validation: ValidationResult) -> str:
     """The page's HTML."""
     body, targets = validation_body(validation)
     head = f"{BAR}<h1>{escape(validation_title(validation))}</h1>"
@@ -19,13 +19,13 @@ def validation_page(validation: Validation) -> str:
     return frame(f"{validation.target.spec} against hardware", page, targets)
 
 
-def validation_title(validation: Validation) -> str:
+def validation_title(validation: ValidationResult) -> str:
     """What stands above it."""
     return f"{validation.target.name} against the real thing"
 
 
 def validation_body(
-    validation: Validation, prefix: str = "", first_chart: int = 0
+    validation: ValidationResult, prefix: str = "", first_chart: int = 0
 ) -> tuple[str, list[list[Target]]]:
     """Everything below the title, and what the pointer finds on its charts.
 
@@ -52,7 +52,7 @@ def _pointed(target: tuple[float, float, float, int, str, str, str, str]) -> Tar
     return (x, model, hardware, series, label, rows)
 
 
-def _charts(validation: Validation, prefix: str) -> list[Chart]:
+def _charts(validation: ValidationResult, prefix: str) -> list[Chart]:
     """One chart a dataset and, where there is no axis, a unit."""
     grouped = groupby(
         validation.series,
@@ -74,7 +74,7 @@ def _common_title(series: Sequence[ComparedSeries]) -> str:
     return ", ".join(shared)
 
 
-def _lead(validation: Validation) -> str:
+def _lead(validation: ValidationResult) -> str:
     points = sum(one.n for one in validation.series)
     mean = sum(one.mean * one.n for one in validation.series) / max(points, 1)
     worst = min(validation.series, key=lambda one: one.worst, default=None)
@@ -97,7 +97,7 @@ def _lead(validation: Validation) -> str:
     )
 
 
-def _summary(validation: Validation, charts: Sequence[Chart], prefix: str) -> str:
+def _summary(validation: ValidationResult, charts: Sequence[Chart], prefix: str) -> str:
     place = {one.name: chart.name for chart in charts for one in chart.series}
     rows = "".join(_summary_row(one, place[one.name]) for one in validation.series)
     return (
@@ -170,7 +170,7 @@ def _point_table(chart: Chart) -> str:
     )
 
 
-def _model(validation: Validation, prefix: str) -> str:
+def _model(validation: ValidationResult, prefix: str) -> str:
     card = validation.model
     groups = groupby(card.parameters, key=_component)
     tables = "".join(_parameter_table(name, list(found)) for name, found in groups)
@@ -213,7 +213,7 @@ _ACCURACY = (
 )
 
 
-def _sources(validation: Validation, prefix: str) -> str:
+def _sources(validation: ValidationResult, prefix: str) -> str:
     by_source: dict[str, list[str]] = {}
     for one in validation.series:
         by_source.setdefault(one.source, []).append(one.name)
@@ -229,7 +229,7 @@ def _sources(validation: Validation, prefix: str) -> str:
     )
 
 
-def _footer(validation: Validation) -> str:
+def _footer(validation: ValidationResult) -> str:
     shown = facts(
         (
             ("target", validation.target.spec),

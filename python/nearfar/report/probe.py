@@ -11,7 +11,14 @@ from nearfar.report.figures.figure import Figure, draw
 from nearfar.report.figures.observations import figures, places
 from nearfar.report.findings import brief, interval, value
 from nearfar.report.frame import Target, facts, notes, tiles
-from nearfar.results import Environment, Finding, Precondition, ProbeResult, Ran, Result
+from nearfar.results import (
+    Environment,
+    Finding,
+    MeasureResult,
+    Precondition,
+    ProbeResult,
+    RunResult,
+)
 from nearfar.results.findings import IDENTIFIED, NAMES
 from nearfar.results.wording import number
 
@@ -176,7 +183,7 @@ def _point_table(figure: Figure) -> str:
     )
 
 
-def environment_section(result: Result | ProbeResult | Ran, prefix: str) -> str:
+def environment_section(result: MeasureResult | ProbeResult | RunResult, prefix: str) -> str:
     """What could have influenced the numbers: every fact that the file has."""
     pairs = []
     if result.target is not None:

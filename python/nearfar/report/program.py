@@ -16,21 +16,21 @@ from nearfar.report.run import count, span
 from nearfar.report.stack import stack_bars
 from nearfar.report.stack_time import stack_over_time
 from nearfar.report.time_axis import unit_of
-from nearfar.results import Ran, totals
+from nearfar.results import RunResult, totals
 from nearfar.results.machine import Concentration, Machine
-from nearfar.results.ran import RanProcess
+from nearfar.results.run import RunProcess
 from nearfar.results.wording import energy_shares, joules, number, size
 
 _MOST = 4  # processes that are drawn
 
 
-def program_title(ran: Ran) -> str:
+def program_title(ran: RunResult) -> str:
     """What stands above it."""
     return f"{PurePath(str(ran.program['file'])).name} on {ran.target.name}"
 
 
 def program_body(
-    ran: Ran, prefix: str = "", first_chart: int = 0
+    ran: RunResult, prefix: str = "", first_chart: int = 0
 ) -> tuple[str, list[list[Target]]]:
     """Everything below the title, and what the pointer finds on its pictures."""
     machines = totals.simulated(ran)
@@ -48,7 +48,7 @@ def program_body(
     return "".join(parts), targets
 
 
-def _lead(ran: Ran, machines: Sequence[Machine]) -> str:
+def _lead(ran: RunResult, machines: Sequence[Machine]) -> str:
     command = " ".join(map(str, ran.program.get("arguments", ())))
     threads = sum(one.threads for one in ran.processes)
     about = (
@@ -69,7 +69,7 @@ def _lead(ran: Ran, machines: Sequence[Machine]) -> str:
     )
 
 
-def _figures(ran: Ran, machines: Sequence[Machine]) -> list[tuple[str, str]]:
+def _figures(ran: RunResult, machines: Sequence[Machine]) -> list[tuple[str, str]]:
     """The few numbers to begin with."""
     instructions = totals.instructions(machines)
     if not instructions:
@@ -257,7 +257,7 @@ def _short(program: str) -> str:
     return PurePath(program).name or program
 
 
-def _processes(ran: Ran, prefix: str) -> str:
+def _processes(ran: RunResult, prefix: str) -> str:
     """All of them in a table, if there are several."""
     if len(ran.processes) < 2:
         return ""
@@ -271,7 +271,7 @@ def _processes(ran: Ran, prefix: str) -> str:
     )
 
 
-def _process_row(one: RanProcess) -> str:
+def _process_row(one: RunProcess) -> str:
     each = ""
     if one.machine is not None and one.machine.core.counts.get("instructions"):
         machines = [one.machine]
@@ -283,7 +283,7 @@ def _process_row(one: RanProcess) -> str:
     )
 
 
-def _executed(ran: Ran, prefix: str) -> str:
+def _executed(ran: RunResult, prefix: str) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(name.replace('_', ' '))}<td>{n:,}</tr>"
         for name, n in ran.counts.items()

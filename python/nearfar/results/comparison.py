@@ -57,7 +57,7 @@ class PairedPoint:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonResult:
     """Parameters and points that both results have, and how many only one has."""
 
     SCHEMA: ClassVar[str] = "nearfar/comparison/1"
@@ -92,12 +92,12 @@ def compare(
     b: Side,
     findings: tuple[Sequence[Finding], Sequence[Finding]],
     samples: tuple[Sequence[Sample], Sequence[Sample]],
-) -> Comparison:
+) -> ComparisonResult:
     """Everything that both sides have, in the order of `a`."""
     of_a, of_b = ({one.key: one for one in side} for side in samples)
     noises = tuple(_noises(side) for side in samples)
     common = [key for key in of_a if key in of_b]
-    return Comparison(
+    return ComparisonResult(
         a=a,
         b=b,
         parameters=tuple(_parameters(*findings)),

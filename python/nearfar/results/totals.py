@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.results.machine import NO_LOADS, Concentration, LoadLatency, Machine
-from nearfar.results.ran import Ran, RanProcess
+from nearfar.results.run import RunProcess, RunResult
 
 LINE = 64
 CAUSES = {
@@ -31,7 +31,7 @@ class Moved:
     written: int
 
 
-def simulated(ran: Ran) -> list[tuple[RanProcess, Machine]]:
+def simulated(ran: RunResult) -> list[tuple[RunProcess, Machine]]:
     """The processes that have a machine, the busiest first."""
     found = [(one, one.machine) for one in ran.processes if one.machine is not None]
     return sorted(found, key=lambda pair: -busy_ps(pair[1]))

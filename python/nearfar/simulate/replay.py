@@ -12,7 +12,7 @@ from nearfar.measuring.quantity import at_least
 from nearfar.measuring.run import Progress
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
-from nearfar.results import Replayed, check_writable
+from nearfar.results import ReplayResult, check_writable
 from nearfar.simulate.traces.file import trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
@@ -54,7 +54,7 @@ def replay(
     command_trace: str | Path | None = None,
     progress: Progress | None = None,
     player: PlayerFactory | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """Play the trace file `trace` on a model; plain, or packed with gzip, bzip2, zstandard, xz or
     zip.
 
@@ -114,7 +114,7 @@ def replay(
         del running  # and its command trace, before there is another
         data = _finished(play(frames), trace, format, progress)
     latency = {name: _ns(data.get(name)) for name in ("p50_ps", "p99_ps", "p999_ps", "max_ps")}
-    return Replayed(
+    return ReplayResult(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
         trace=_played(

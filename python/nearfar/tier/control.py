@@ -87,7 +87,7 @@ _GENERATIONS = 1 << 32  # of orders, before they begin again
 
 COMPRESSIONS = ("none", "lz4", "zstd")
 BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
-PLACES = (BEST, "anywhere", "beside", "behind", "each")  # of the pager's thread
+AUTO, *_ = PAGER_CPUS = ("auto", "any", "same", "same_idle", "per_cpu")  # serve faults
 
 
 class Residence(enum.IntEnum):
@@ -146,15 +146,15 @@ def create(
     delay: Delay,
     compression: str = "none",
     eviction: str = BEST,
-    place: str = BEST,
+    pager_cpu: str = AUTO,
 ) -> int:
     """Make the shared memory for a tree with so much near memory: its descriptor.
 
     `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
     recorded in, or 0; `delay` is charged for what moves from or to far memory; `compression`, of
     COMPRESSIONS, is what lies there compressed with; `eviction`, of EVICTIONS, how pages leave;
-    `place`, of PLACES, where the pager's thread runs. Raises NearfarError where no file may be so
-    large.
+    `pager_cpu`, of PAGER_CPUS, where the pager's threads run. Raises NearfarError where no file may
+    be so large.
     """
     memory = os.memfd_create(NAME)
     chunks = SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
@@ -173,7 +173,11 @@ def create(
     words = (_MAGIC, near_bytes // PAGE, SLOTS, POLICIES.index(policy), fault_log)
     os.pwrite(memory, struct.pack("<3QIi", *words), 0)
     delays = (delay.latency_ps, delay.transfer_ps)
-    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction), PLACES.index(place))
+    of_pages = (
+        COMPRESSIONS.index(compression),
+        EVICTIONS.index(eviction),
+        PAGER_CPUS.index(pager_cpu),
+    )
     orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, *of_pages)
     os.pwrite(memory, orders, _ORDERS_AT)
     return memory

@@ -20,7 +20,7 @@ from nearfar.tier.faults import recorded_faults
 from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
-from nearfar.tier.place import check_place
+from nearfar.tier.pager_cpu import check_pager_cpu
 from nearfar.tier.program import check_manageable
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
@@ -42,7 +42,7 @@ def run(
     record_faults: str | None = None,
     delay: control.Delay = NO_DELAY,
     sigbus: bool = False,
-    pager: str = control.BEST,
+    pager_cpu: str = control.AUTO,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
@@ -51,15 +51,15 @@ def run(
     with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
     POLICIES, says which page leaves; what it is told and answers goes into a new file
     `record_faults`. `delay` is charged for what moves from or to far memory. With `sigbus`,
-    threads bring their pages in themselves; `pager`, of control.PLACES, is where the pager's thread
-    runs. Raises InputError for a program that cannot be
+    threads bring their pages in themselves; `pager_cpu`, of control.PAGER_CPUS, is where the
+    pager's threads run. Raises InputError for a program that cannot be
     managed, a near memory that is too small, far memory that cannot be, an unknown policy, or a
     file that is there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
     eviction = possible_eviction(evict, sigbus=sigbus)
-    check_place(pager)
+    check_pager_cpu(pager_cpu)
     check_one_of("--policy", policy, POLICIES)
     place, compression = compressed(far, compress)
     with (
@@ -67,7 +67,9 @@ def run(
         recorded_faults(record_faults, policy, near_bytes // control.PAGE) as log,
         far_memory(place) as far_file,
         _shared(
-            control.create(near_bytes, policy, log.descriptor, delay, compression, eviction, pager)
+            control.create(
+                near_bytes, policy, log.descriptor, delay, compression, eviction, pager_cpu
+            )
         ) as (memory, bell),
         held_open(memory, far_file, bell, log) as holder,
     ):

@@ -13,7 +13,7 @@ from conftest import Run
 from host_standin import HostStandIn
 from nearfar.measuring import conditions, environment, machine, run
 from nearfar.probing import conduct
-from nearfar.results import ProbeResult, Result, load
+from nearfar.results import MeasureResult, ProbeResult, load
 
 CHASE = ("chase", "--region", "64KiB", "--op", "ntstore", "--lines", "1", "--seconds", "0")
 PROBE = ("--prober", "aist", "--quick")
@@ -121,7 +121,7 @@ def test_an_interrupted_measurement_keeps_its_points(
     assert status == 130
     assert "interrupted: only the finished points are shown" in out
     kept = load(str(file))
-    assert isinstance(kept, Result)
+    assert isinstance(kept, MeasureResult)
     assert kept.interrupted
     assert sum(point.repetitions or 0 for point in kept.points) == 4
 

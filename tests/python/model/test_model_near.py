@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfar import measuring as measure
+from nearfar import measure
 from nearfar.errors import InputError
 from nearfar.measuring.core import load_core
 from nearfar.measuring.patterns import Stream

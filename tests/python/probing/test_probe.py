@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, Interrupted
 from nearfar.inference import PROBERS, infer
 from nearfar.inference.orders import Spread, Steps, build, spread_of
 from nearfar.measuring.target import resolve
-from nearfar.probing import ProbeInterrupted, probe, probe_device
+from nearfar.probing import probe, probe_device
 from nearfar.probing.device import ModelDevice
 from nearfar.results import Observation, ProbeResult, load
 from nearfar.results.files import parse, to_json
@@ -154,7 +154,7 @@ def test_an_interrupted_probe_of_a_target_hands_over_its_result(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ModelDevice, "play", interrupt)
-    with pytest.raises(ProbeInterrupted) as stopped:
+    with pytest.raises(Interrupted) as stopped:
         probe(OPTANE, quick=True)
     assert stopped.value.result.interrupted
     assert stopped.value.result.target is not None

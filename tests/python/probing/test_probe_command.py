@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
+from nearfar.errors import Interrupted
 from nearfar.inference import PROBERS
 from nearfar.measuring.host.target import Host
 from nearfar.model import load_target
@@ -215,7 +216,7 @@ def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -
     played = Played(monkeypatch)
     played.stop_at = MODEL_PROBERS[-1]
     target = load_target(MODEL)
-    with pytest.raises(whole.ProbeInterrupted) as stopped:
+    with pytest.raises(Interrupted) as stopped:
         conduct(target)
     before = stopped.value.result
     assert before.interrupted

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from conftest import Run
 from nearfar.report.comparison import comparison_text
-from nearfar.results.comparison import Comparison, Sample, Side, compare
+from nearfar.results.comparison import ComparisonResult, Sample, Side, compare
 from nearfar.results.findings import Finding, identified, not_identifiable
 
 A, B = Side("a.json"), Side("b.json")
@@ -34,7 +34,7 @@ def samples(values: Sequence[float], interval: float | None = None) -> list[Samp
     ]
 
 
-def of(a: Sequence[Finding], b: Sequence[Finding]) -> Comparison:
+def of(a: Sequence[Finding], b: Sequence[Finding]) -> ComparisonResult:
     return compare(A, B, (a, b), ((), ()))
 
 

@@ -11,7 +11,7 @@ from nearfar.cli.progress import ProgressBar
 from nearfar.cli.trace_options import add_trace
 from nearfar.report.tiered import tier_replay_text
 from nearfar.results.faults import POLICIES
-from nearfar.results.tiered import TierReplay
+from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import tier_replay
 
 _ALL = 100  # per cent
@@ -82,7 +82,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(","))
 
 
-def _warn(replay: TierReplay) -> None:
+def _warn(replay: TierReplayResult) -> None:
     for one in replay.sizes:
         if one.near_pages >= replay.pages:
             complain(

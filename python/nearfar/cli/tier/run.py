@@ -19,7 +19,7 @@ from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import Command, command
-from nearfar.tier.control import BEST, COPY, PAGE, Delay
+from nearfar.tier.control import AUTO, BEST, COPY, PAGE, Delay
 from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
@@ -76,12 +76,12 @@ def add_arguments(parser: Parser) -> None:
         help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
     )
     parser.add_argument(
-        "--pager",
+        "--pager-cpu",
         metavar="WHERE",
-        default=BEST,
-        help="where its thread runs: best, the default, finds out; anywhere, as the scheduler "
-        "likes; beside whoever faults, on that processor; behind them, there by SCHED_IDLE "
-        "if this user may; or behind them on each of several, by a thread for each",
+        default=AUTO,
+        help="where pages are brought in: auto, the default, finds the fastest processor; any, as "
+        "the scheduler chooses; same, that of the thread which waits; same_idle, the same, by "
+        "SCHED_IDLE if this user may; per_cpu, as same_idle on several, by a thread for each",
     )
     parser.add_argument(
         "--sigbus",
@@ -166,7 +166,7 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         policy=args.policy or DEFAULT_POLICY,
         record_faults=args.record_faults,
         sigbus=args.sigbus,
-        pager=args.pager,
+        pager_cpu=args.pager_cpu,
     )
 
 
@@ -184,8 +184,8 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
     if args.record_faults is not None:
         raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
-    if args.pager != BEST:
-        raise InputError("--pager: is for --backend uffd; swap has none")
+    if args.pager_cpu != AUTO:
+        raise InputError("--pager-cpu: is for --backend uffd; swap has none")
     if args.sigbus:
         raise InputError("--sigbus: is for --backend uffd; swap has the kernel serve faults")
     from nearfar.tier.swap.run import run_swapped

@@ -18,7 +18,7 @@ from nearfar.measuring.host.plan import Setting, check_for_host, settings
 from nearfar.measuring.host.points import overwrite_point
 from nearfar.measuring.host.target import Host
 from nearfar.measuring.patterns import Overwrite, Pattern
-from nearfar.results import Point, Result
+from nearfar.results import MeasureResult, Point
 
 if TYPE_CHECKING:
     from nearfar.measuring.host.core import HostMemory
@@ -141,9 +141,9 @@ class HostRun:
 
 def host_result(
     run: HostRun, points: Sequence[Point], samples: Sequence[float], interrupted: bool
-) -> Result:
+) -> MeasureResult:
     """What was measured, with the machine it was measured on."""
-    return Result(
+    return MeasureResult(
         target=run.host.describe(),
         environment=host_environment(run.host, run.pattern.seed, run.core, run.synchronous),
         pattern=run.pattern.to_dict(),

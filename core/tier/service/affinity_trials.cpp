@@ -1,4 +1,4 @@
-#include "tier/service/placement.h"
+#include "tier/service/affinity_trials.h"
 
 #include <algorithm>
 #include <limits>
@@ -10,18 +10,16 @@ namespace {
 
 constexpr unsigned most_doublings = 10;
 
-std::size_t index(Where where) { return static_cast<std::size_t>(where); }
-
 }  // namespace
 
-Placement::Placement(Wanted wanted) : tries_any_(wanted == Wanted::best) {
-  if (wanted == Wanted::beside) where_ = Where::beside;
-  if (wanted == Wanted::behind) where_ = Where::behind;
-  if (wanted == Wanted::each) where_ = Where::each;
+AffinityTrials::AffinityTrials(PagerCpu wanted) : tries_any_(wanted == PagerCpu::automatic) {
+  if (wanted == PagerCpu::same) where_ = PagerCpu::same;
+  if (wanted == PagerCpu::same_idle) where_ = PagerCpu::same_idle;
+  if (wanted == PagerCpu::per_cpu) where_ = PagerCpu::per_cpu;
 }
 
-Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults,
-                        std::size_t ahead) {
+PagerCpu AffinityTrials::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults,
+                                std::size_t ahead) {
   // From one time to the next, those are served that were learnt of at the first.
   if (last_faults_ != 0 && so_far_ >= left_out_in(now_at())) {
     served_.faults += last_faults_;
@@ -40,7 +38,7 @@ Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults
   last_faults_ = faults;
   if (!tries_any_) {
     const bool is_out = now < out_[index(where_)].until;
-    return so_far_ >= faults_before && !is_out ? where_ : Where::anywhere;
+    return so_far_ >= faults_before && !is_out ? where_ : PagerCpu::any;
   }
   if (part_ != no_part) {
     try_out(now);
@@ -54,42 +52,43 @@ Where Placement::learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults
 
 /// The program does little but wait, and has waited for long. One that fills memory is not waited
 /// for: what it does next is to be tried.
-bool Placement::waits_early() const {
+bool AffinityTrials::waits_early() const {
   return served_.waited_ns >= ns_before && !served_.runs_long();
 }
 
-void Placement::several(bool fault, std::uint64_t now) {
+void AffinityTrials::several(bool fault, std::uint64_t now) {
   if (fault == several_) return;
   several_ = fault;
   joined(now);
 }
 
-void Placement::joined(std::uint64_t now) {
+void AffinityTrials::joined(std::uint64_t now) {
   confidence_ = 1;
   if (next_trial_ != 0) next_trial_ = std::min(next_trial_, now + soonest_ns);
 }
 
-void Placement::starved(std::uint64_t now) {
-  if (now_at() == Where::anywhere) return;  // nothing better is known
+void AffinityTrials::starved(std::uint64_t now) {
+  if (now_at() == PagerCpu::any) return;  // nothing better is known
   Out& out = out_[index(now_at())];
   const bool again = tries_any_ && out.ns != 0 && now < out.until + out.ns;
   out.ns = again ? std::min(2 * out.ns, latest_ns) : first_out_ns;
   out.until = now + out.ns;
   // Whoever wants the processor all the time would be sent to another one if that were idle, so
   // none is, to serve faults while the program goes on.
-  if (now_at() == Where::behind) out_[index(Where::anywhere)].until = out.until;
+  if (now_at() == PagerCpu::same_idle) out_[index(PagerCpu::any)].until = out.until;
   if (tries_any_) begin_trial(now);
 }
 
 /// The first way, then the others, and all of them once more in reverse order.
-Where Placement::tried_in(std::size_t part) const {
+PagerCpu AffinityTrials::tried_in(std::size_t part) const {
   const std::size_t turn = std::min(part, parts - 1 - part);
   const auto first = index(first_);
   if (turn == 0) return first_;
-  return static_cast<Where>(turn <= first ? turn - 1 : turn);
+  return static_cast<PagerCpu>((turn <= first ? turn - 1 : turn) +
+                               static_cast<std::size_t>(PagerCpu::any));
 }
 
-void Placement::try_out(std::uint64_t now) {
+void AffinityTrials::try_out(std::uint64_t now) {
   if (served_.faults < compared_in(now_at()) && !takes_too_long() && !waits_hopelessly()) return;
   Served& took = took_[index(now_at())];
   const bool by_run = took.runs_long() && served_.runs_long();
@@ -100,17 +99,17 @@ void Placement::try_out(std::uint64_t now) {
 
 /// Whether this part has taken several times what all of it would in the best way so far; or, where
 /// it is a long one, a quarter of it has.
-bool Placement::takes_too_long() const {
+bool AffinityTrials::takes_too_long() const {
   if (served_.faults == 0 || served_.runs_long()) return false;
   const std::size_t all = compared_in(now_at());
-  const std::size_t some = now_at() == Where::each ? std::max(served_.faults, all / 4) : all;
+  const std::size_t some = now_at() == PagerCpu::per_cpu ? std::max(served_.faults, all / 4) : all;
   // With as many pages for each of the faults to come.
   return served_.ns > hopeless_if * (some * served_.pages / served_.faults * best_ns_) &&
          best_ns_ != 0;
 }
 
 /// Where who faults runs for long: it waits many times as long as in the best way so far.
-bool Placement::waits_hopelessly() const {
+bool AffinityTrials::waits_hopelessly() const {
   if (!served_.runs_long() || served_.waited_ns < hopeless_wait_ns) return false;
   const double cost = served_.costs(true);
   return std::any_of(took_.begin(), took_.end(), [&](const Served& took) {
@@ -119,7 +118,7 @@ bool Placement::waits_hopelessly() const {
 }
 
 /// Whether it is time for another trial.
-void Placement::watch(std::uint64_t now) {
+void AffinityTrials::watch(std::uint64_t now) {
   if (served_.faults >= compared) {
     slow_ = is_suspicious(now) ? slow_ + 1 : 0;
     served_ = {};
@@ -133,14 +132,14 @@ void Placement::watch(std::uint64_t now) {
 }
 
 /// Whether pages take many times what was expected, and have had the time to.
-bool Placement::is_suspicious(std::uint64_t now) const {
+bool AffinityTrials::is_suspicious(std::uint64_t now) const {
   const bool confirmed = confidence_ > 1;
   const std::uint64_t most = expected_ns_ * (confirmed ? suspicious : suspicious_if_unconfirmed);
   return most != 0 && served_.page_ns() > most &&
          now > settled_ + (confirmed ? soonest_ns : unconfirmed_ns_);
 }
 
-void Placement::begin_trial(std::uint64_t now) {
+void AffinityTrials::begin_trial(std::uint64_t now) {
   took_ = {};
   slow_ = 0;
   best_ns_ = expected_ns_;
@@ -148,9 +147,9 @@ void Placement::begin_trial(std::uint64_t now) {
   begin_part(0, now);
 }
 
-void Placement::begin_part(std::size_t part, std::uint64_t now) {
-  const auto is_out = [&](Where where) {
-    return now < out_[index(where)].until || (where == Where::each && !several_);
+void AffinityTrials::begin_part(std::size_t part, std::uint64_t now) {
+  const auto is_out = [&](PagerCpu where) {
+    return now < out_[index(where)].until || (where == PagerCpu::per_cpu && !several_);
   };
   so_far_ = 0;
   last_faults_ = 0;
@@ -161,7 +160,7 @@ void Placement::begin_part(std::size_t part, std::uint64_t now) {
 }
 
 /// The program did one thing while one way was tried, and another while another was.
-void Placement::settle_later(std::uint64_t now) {
+void AffinityTrials::settle_later(std::uint64_t now) {
   confidence_ = 1;
   expected_ns_ = 0;
   settled_ = now;
@@ -171,12 +170,12 @@ void Placement::settle_later(std::uint64_t now) {
 }
 
 /// Who is out is tried when it is not any more.
-void Placement::try_when_back(std::uint64_t now) {
+void AffinityTrials::try_when_back(std::uint64_t now) {
   for (const Out& out : out_)
     if (now < out.until) next_trial_ = std::min(next_trial_, out.until);
 }
 
-void Placement::settle(std::uint64_t now) {
+void AffinityTrials::settle(std::uint64_t now) {
   bool any_long = false;
   bool any_little = false;
   for (const Served& took : took_) {
@@ -191,14 +190,14 @@ void Placement::settle(std::uint64_t now) {
   const bool by_run = std::all_of(took_.begin(), took_.end(), [](const Served& took) {
     return took.pages == 0 || took.runs_long();
   });
-  const auto costs = [&](Where way) {
+  const auto costs = [&](PagerCpu way) {
     const Served& took = took_[index(way)];
     if (took.pages == 0) return std::numeric_limits<double>::max();
     const double cost = took.costs(by_run);
-    return way == Where::anywhere ? cost + cost / another_costs : cost;
+    return way == PagerCpu::any ? cost + cost / another_costs : cost;
   };
-  auto found = Where::anywhere;
-  for (const Where way : {Where::beside, Where::behind, Where::each})
+  auto found = PagerCpu::any;
+  for (const PagerCpu way : {PagerCpu::same, PagerCpu::same_idle, PagerCpu::per_cpu})
     if (costs(way) < costs(found)) found = way;
   const Served& best = took_[index(found)];
   const double least = best.pages == 0 ? 0 : best.costs(by_run);

@@ -45,7 +45,7 @@ class Explored:
 
 
 @dataclass(frozen=True)
-class Crashed:
+class CrashResult:
     """Crashes of a program between two points.
 
     `architecture` are the states that x86 allows, `machine` those that an instant of one of

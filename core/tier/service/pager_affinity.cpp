@@ -1,4 +1,4 @@
-#include "tier/service/follower.h"
+#include "tier/service/pager_affinity.h"
 
 #include <poll.h>
 
@@ -12,9 +12,9 @@ namespace nearfar::tier {
 
 using News = FaultingThreads::News;
 
-void Follower::start(int faults, Wanted wanted) {
-  placement_ = Placement(wanted);
-  wanted_ = Where::anywhere;
+void PagerAffinity::start(int faults, PagerCpu wanted) {
+  placement_ = AffinityTrials(wanted);
+  wanted_ = PagerCpu::any;
   since_look_ = 0;
   so_far_ = 0;
   alone_ = 0;
@@ -27,13 +27,13 @@ void Follower::start(int faults, Wanted wanted) {
   news_ = News::none;
   faulting_.start();
   rung_.store(0);
-  where_.store(Where::anywhere);
+  where_.store(PagerCpu::any);
   thread_.store(0);
   stop_.store(false);
-  for (Lane& lane : lanes_) {
-    lane.thread.store(0);
-    lane.serves.store(0);
-    lane.served.store(0);
+  for (Worker& worker : workers_) {
+    worker.thread.store(0);
+    worker.serves.store(0);
+    worker.served.store(0);
   }
   there_.store(1);
   unanswered_.store(0);
@@ -44,12 +44,12 @@ void Follower::start(int faults, Wanted wanted) {
   starved_.store(false);
   rests_.store(false);
   watched_ = 0;
-  stat_ = -1;  // the parent's usher's, in a table that was not copied
+  stat_ = -1;  // the parent's affinity thread's, in a table that was not copied
   faults_ = faults;
 }
 
-std::size_t Follower::faulted(int thread, std::size_t reader) {
-  std::size_t lane = reader;
+std::size_t PagerAffinity::faulted(int thread, std::size_t reader) {
+  std::size_t worker = reader;
   const bool another = thread != last_thread_;
   last_thread_ = thread;
   if (state_.load(std::memory_order_relaxed) == able) {
@@ -60,13 +60,13 @@ std::size_t Follower::faulted(int thread, std::size_t reader) {
     }
     news_ = std::max(news_, faulting_.faulted(thread));
     const std::size_t kept = faulting_.last_kept();
-    if (kept < lanes()) lane = kept;
+    if (kept < workers()) worker = kept;
   }
-  lanes_[lane].serves.store(thread, std::memory_order_relaxed);
-  return lane;
+  workers_[worker].serves.store(thread, std::memory_order_relaxed);
+  return worker;
 }
 
-bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
+bool PagerAffinity::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) {
   last_learnt_ = now;
   if (state_.load(std::memory_order_acquire) != able) {
     const std::uint64_t before = so_far_;
@@ -92,10 +92,10 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) 
   const bool tries = placement_.tries();
   const bool knows_run = tries ? alone_ >= alone_for : placement_.is_new() && alone_ > 0;
   const std::uint64_t ran = knows_run ? os::run_ns(last_thread_) : 0;
-  const Where where = placement_.learnt(now, ran, faults, ahead);
-  const bool looks = where != Where::anywhere && ++since_look_ >= faults_between_looks;
+  const PagerCpu where = placement_.learnt(now, ran, faults, ahead);
+  const bool looks = where != PagerCpu::any && ++since_look_ >= faults_between_looks;
   const bool rested = rests_.load(std::memory_order_relaxed);
-  const bool keeps = where == Where::behind || where == Where::each;
+  const bool keeps = where == PagerCpu::same_idle || where == PagerCpu::per_cpu;
   const bool more = news_ != News::none && keeps;
   if (where != wanted_ || looks || rested || more) {
     since_look_ = 0;
@@ -110,30 +110,30 @@ bool Follower::learnt(std::uint64_t now, std::size_t faults, std::size_t ahead) 
   return kept_on_.load(std::memory_order_relaxed) != 0;
 }
 
-void Follower::nothing_to_do() {
-  if (kept_on_.load(std::memory_order_relaxed) == 0 || lanes() > 1 || !is_heard()) return;
+void PagerAffinity::nothing_to_do() {
+  if (kept_on_.load(std::memory_order_relaxed) == 0 || workers() > 1 || !is_heard()) return;
   if (faulting_.kept().load() != 0 || last_learnt_ < trusted_until_) return;
   trusted_until_ = last_learnt_ + trusted_ns;
   ring();
 }
 
-void Follower::stop() {
+void PagerAffinity::stop() {
   stop_.store(true);
   ring();
   while (state_.load() != stopped) os::wait(state_, state_.load());
 }
 
-void Follower::let_go() { wait_for_nobody_kept(false); }
+void PagerAffinity::let_go() { wait_for_nobody_kept(false); }
 
-void Follower::let_go_until_then() {
+void PagerAffinity::let_go_until_then() {
   faulting_.hold_until_release();
   wait_for_nobody_kept(true);
 }
 
-/// A child that was made past libc has no usher. One that shares this process's memory until it
-/// becomes another program (vfork) has; from here the two look the same, so that it waits only for
-/// so long. The usher may be late, so each time anew nobody is to be kept.
-void Follower::wait_for_nobody_kept(bool until_release) {
+/// A child that was made past libc has no affinity thread. One that shares this process's memory
+/// until it becomes another program (vfork) has; from here the two look the same, so that it waits
+/// only for so long. The affinity thread may be late, so each time anew nobody is to be kept.
+void PagerAffinity::wait_for_nobody_kept(bool until_release) {
   constexpr std::uint64_t soon_ns = 1'000'000;
   constexpr int most_waits_in_child = 20;
   for (int waits = 0;; ++waits) {
@@ -146,16 +146,16 @@ void Follower::wait_for_nobody_kept(bool until_release) {
   }
 }
 
-void Follower::wait_for_usher() {
+void PagerAffinity::wait_for_affinity_thread() {
   while (state_.load() == absent) os::wait(state_, absent);
 }
 
-void Follower::ring() {
+void PagerAffinity::ring() {
   rung_.fetch_add(1);
   os::wake_all(rung_);
 }
 
-void Follower::place_for_ever() {
+void PagerAffinity::place_for_ever() {
   status_ = os::open_status();
   filters_ = os::filters_of(status_);
   state_.store(unknown);
@@ -175,14 +175,14 @@ void Follower::place_for_ever() {
   }
 }
 
-void Follower::obey() {
+void PagerAffinity::obey() {
   if (state_.load() == stopped) return;
   // Once: to be told while it places is to be rung again. The first thread's filters tell nothing
   // when it has ended.
   const bool stops = stop_.load() || os::has_first_thread_ended(status_);
   if (faulting_.is_held() && may_call()) faulting_.let_all_go();
   if (state_.load() == unknown && !stops) state_.store(find_out(), std::memory_order_release);
-  if (state_.load() == able && may_call() && !stops && where_.load() != Where::anywhere) {
+  if (state_.load() == able && may_call() && !stops && where_.load() != PagerCpu::any) {
     place();
   } else if (may_call()) {
     give_place_back();
@@ -193,8 +193,8 @@ void Follower::obey() {
 }
 
 /// Whether the pager's thread can be put anywhere, and what it takes for it to come back.
-Follower::State Follower::find_out() {
-  const int pager = lanes_[0].thread.load();
+PagerAffinity::State PagerAffinity::find_out() {
+  const int pager = workers_[0].thread.load();
   if (!may_call() || !os::runs_as_others(pager)) return unable;
   processors_ = os::cpus_of(pager).count();
   if (processors_ < 2) return unable;
@@ -205,7 +205,7 @@ Follower::State Follower::find_out() {
   return able;
 }
 
-bool Follower::may_call() {
+bool PagerAffinity::may_call() {
   if (state_.load() == stopped) return false;
   if (filters_ >= 0 && os::filters_of(status_) == filters_) return true;
   state_.store(stopped);
@@ -214,14 +214,14 @@ bool Follower::may_call() {
 }
 
 /// The pager's thread to the processor that the thread which faults is on now.
-void Follower::place() {
-  const Where where = where_.load();
-  if (where == Where::each) {
-    place_on_each();
+void PagerAffinity::place() {
+  const PagerCpu where = where_.load();
+  if (where == PagerCpu::per_cpu) {
+    place_per_cpu();
     return;
   }
-  if (is_ == Where::each && !give_place_back()) return;
-  const int cpu = where == Where::behind ? cpu_for_all() : cpu_of(thread_.load());
+  if (is_ == PagerCpu::per_cpu && !give_place_back()) return;
+  const int cpu = where == PagerCpu::same_idle ? cpu_for_all() : cpu_of(thread_.load());
   if (cpu < 0) {
     give_place_back();
     return;
@@ -229,44 +229,45 @@ void Follower::place() {
   const std::uint32_t there = static_cast<std::uint32_t>(cpu) + 1;
   const bool begins = kept_on_.load() == 0;
   if (there != kept_on_.load() || where != is_) {
-    const int pager = lanes_[0].thread.load();
+    const int pager = workers_[0].thread.load();
     if (begins) allowed_ = os::cpus_of(pager);
-    if (where != Where::behind) faulting_.let_all_go();
+    if (where != PagerCpu::same_idle) faulting_.let_all_go();
     // Behind before it comes: who it woke there before that would be sent away.
-    if (where == Where::behind && may_idle_) os::run_when_idle(pager);
+    if (where == PagerCpu::same_idle && may_idle_) os::run_when_idle(pager);
     const bool kept = os::run_on(pager, os::Cpus::only(cpu));
-    const bool was_behind = !begins && is_ == Where::behind;
-    if (kept ? where != Where::behind : !was_behind) static_cast<void>(os::run_as_others(pager));
+    const bool was_behind = !begins && is_ == PagerCpu::same_idle;
+    if (kept ? where != PagerCpu::same_idle : !was_behind)
+      static_cast<void>(os::run_as_others(pager));
     if (!kept) return;
-    // Nor is the usher there. A thread that sleeps may be kept in the queue of its processor for a
-    // while (from Linux 6.12 on), which then does not count as idle.
+    // Nor is the affinity thread there. A thread that sleeps may be kept in the queue of its
+    // processor for a while (from Linux 6.12 on), which then does not count as idle.
     static_cast<void>(os::run_on(0, own_.without(cpu)));
     is_ = where;
     kept_on_.store(there);
-    look_later(where == Where::behind ? first_look_ns : tick_ns);
+    look_later(where == PagerCpu::same_idle ? first_look_ns : tick_ns);
   }
-  if (where == Where::behind) faulting_.keep_on({&cpu, 1});
+  if (where == PagerCpu::same_idle) faulting_.keep_on({&cpu, 1});
   if (begins) quiet_ = 0;
 }
 
 /// A thread of the pager's behind those that fault on each of the first processors that it may run
 /// on, and those that fault each on one of these.
-void Follower::place_on_each() {
-  if (kept_on_.load() == 0 || is_ != Where::each) {
+void PagerAffinity::place_per_cpu() {
+  if (kept_on_.load() == 0 || is_ != PagerCpu::per_cpu) {
     if (!give_place_back() || there_.load() < 2) return;
     faulting_.forget_all();
-    allowed_ = os::cpus_of(lanes_[0].thread.load());
+    allowed_ = os::cpus_of(workers_[0].thread.load());
     std::size_t count = 0;
     for (int cpu = 0; count < there_.load(); ++cpu) {
       if (cpu == os::Cpus::most) break;
       if (allowed_.has(cpu)) cpus_[count++] = cpu;
     }
     if (count < 2) return;
-    is_ = Where::each;
+    is_ = PagerCpu::per_cpu;
     kept_on_.store(static_cast<std::uint32_t>(cpus_[0]) + 1);
     in_use_.store(static_cast<std::uint32_t>(count));
     for (std::size_t i = 0; i < count; ++i) {
-      const int thread = lanes_[i].thread.load();
+      const int thread = workers_[i].thread.load();
       if (may_idle_) os::run_when_idle(thread);
       if (os::run_on(thread, os::Cpus::only(cpus_[i]))) continue;
       static_cast<void>(give_place_back());
@@ -279,29 +280,29 @@ void Follower::place_on_each() {
 }
 
 /// What is served until then says nothing.
-void Follower::look_later(std::uint64_t ns) {
-  for (Lane& lane : lanes_) lane.seen = lane.served.load();
+void PagerAffinity::look_later(std::uint64_t ns) {
+  for (Worker& worker : workers_) worker.seen = worker.served.load();
   looked_ = os::monotonic_ns();
   next_look_ = looked_ + ns;
 }
 
 /// Where the pager's thread is behind those that are kept there; else where the last is that
 /// faults.
-int Follower::cpu_for_all() {
+int PagerAffinity::cpu_for_all() {
   const std::uint32_t kept_on = kept_on_.load();
-  if (kept_on != 0 && is_ == Where::behind && faulting_.kept().load() != 0)
+  if (kept_on != 0 && is_ == PagerCpu::same_idle && faulting_.kept().load() != 0)
     return static_cast<int>(kept_on) - 1;
   if (kept_on == 0) faulting_.forget_all();
   return cpu_of(thread_.load());
 }
 
-int Follower::cpu_of(int thread) {
+int PagerAffinity::cpu_of(int thread) {
   const int stat = stat_of(thread);
   return stat < 0 ? -1 : os::cpu_of(stat);
 }
 
 /// Opens what the kernel tells of a thread; below 0 if it has ended.
-int Follower::stat_of(int thread) {
+int PagerAffinity::stat_of(int thread) {
   if (thread != watched_) {
     if (stat_ >= 0) os::call(__NR_close, stat_);
     stat_ = os::open_stat(thread);
@@ -311,7 +312,7 @@ int Follower::stat_of(int thread) {
 }
 
 /// To where the thread was before, unless somebody has moved it meanwhile; whether that succeeds.
-bool Follower::give_place_back() {
+bool PagerAffinity::give_place_back() {
   const std::uint32_t kept_on = kept_on_.load();
   if (kept_on == 0) return true;
   faulting_.forget_all();
@@ -320,7 +321,7 @@ bool Follower::give_place_back() {
   const std::size_t count = in_use_.exchange(1);
   bool back = true;
   for (std::size_t i = 0; i < count; ++i) {
-    const int thread = lanes_[i].thread.load();
+    const int thread = workers_[i].thread.load();
     back = os::run_as_others(thread) && back;
     if (os::cpus_of(thread) == os::Cpus::only(cpus_[i]))
       back = (os::run_on(thread, allowed_) || os::run_on(thread, os::Cpus::all())) && back;
@@ -331,16 +332,16 @@ bool Follower::give_place_back() {
 
 /// Whether the pager's threads get to run where they are, and who is kept there still faults. One
 /// that is alone there is in nobody's way.
-void Follower::look_after() {
+void PagerAffinity::look_after() {
   const std::uint64_t now = os::monotonic_ns();
   const std::uint64_t passed = now - looked_;
-  const std::size_t lanes = in_use_.load();
-  const auto lately = [](const Lane& lane) { return lane.served.load() - lane.seen; };
+  const std::size_t workers = in_use_.load();
+  const auto lately = [](const Worker& worker) { return worker.served.load() - worker.seen; };
   std::uint64_t served = 0;
-  for (std::size_t i = 0; i < lanes; ++i) served += lately(lanes_[i]);
+  for (std::size_t i = 0; i < workers; ++i) served += lately(workers_[i]);
   bool starves = false;
-  for (std::size_t i = 0; i < lanes && !starves; ++i) {
-    const bool slow = lately(lanes_[i]) * slowest_ns < passed;
+  for (std::size_t i = 0; i < workers && !starves; ++i) {
+    const bool slow = lately(workers_[i]) * slowest_ns < passed;
     starves = slow && may_call() && does_starve(i, served == 0);
   }
   quiet_ = served == 0 ? quiet_ + 1 : 0;
@@ -356,15 +357,15 @@ void Follower::look_after() {
 
 /// Whether somebody waits, and goes on to, while the pager's thread hardly runs: what it does for
 /// one fault may take long. Those whose faults it has read are served in that order, and who has
-/// been woken may be in its way before it could say so. What is unread may be any lane's, whoever
+/// been woken may be in its way before it could say so. What is unread may be any worker's, whoever
 /// reads it: that one waits for it only if none has served any.
-bool Follower::does_starve(std::size_t lane, bool none_serves) {
-  const Lane& pager = lanes_[lane];
+bool PagerAffinity::does_starve(std::size_t worker, bool none_serves) {
+  const Worker& pager = workers_[worker];
   const auto waits = [&] {
     pollfd unread{.fd = faults_, .events = POLLIN, .revents = 0};
     const int last = pager.serves.load();
     if (last != 0 && may_call() && os::is_asleep(stat_of(last))) return true;
-    if (lane == 0 && unanswered_.load() != 0) return true;
+    if (worker == 0 && unanswered_.load() != 0) return true;
     return none_serves && os::call(__NR_poll, os::word(&unread), 1, 0) == 1;
   };
   const std::uint64_t served = pager.served.load();

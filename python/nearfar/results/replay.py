@@ -11,7 +11,7 @@ from nearfar.results.schema import Environment, Target
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """Totals, and percentiles of the read latency. What was not measured is None: the latencies
     where nothing was read, the bandwidth where no time has passed, lateness where accesses have no
     cycle to be late for.

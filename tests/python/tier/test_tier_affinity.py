@@ -34,7 +34,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("case", CASES)
 def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
     # Each comes there in its first trial, but "kept" wants it to go on.
-    options = ("--pager", "behind") if case == "kept" else ()
+    options = ("--pager-cpu", "same_idle") if case == "kept" else ()
     run = run_tiered(tmp_path, "4MiB", program, case, options=options)
     assert run.out == "ok\n", run.out + run.err
     counts = run.covered().counts
@@ -43,7 +43,7 @@ def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
 
 
 def test_what_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Path) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, "starts", options=("--pager", "behind"))
+    run = run_tiered(tmp_path, "4MiB", program, "starts", options=("--pager-cpu", "same_idle"))
     # Of vfork, posix_spawn, syscall and exec.
     assert run.out == 4 * "ok\n", run.out + run.err
     assert run.counts["followed"] > 0
@@ -52,7 +52,7 @@ def test_what_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Pat
 def test_on_each_of_two_processors_one_serves_those_who_are_kept_there(
     tmp_path: Path, program: Path
 ) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, "each", options=("--pager", "each"))
+    run = run_tiered(tmp_path, "4MiB", program, "each", options=("--pager-cpu", "per_cpu"))
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] > 0
 
@@ -71,7 +71,7 @@ def test_who_may_not_use_its_policy_is_followed_by_an_equal(
     tmp_path: Path, program: Path, case: str
 ) -> None:
     run = run_tiered(
-        tmp_path, "4MiB", *WITHOUT_RIGHT, program, case, options=("--pager", "behind"),
+        tmp_path, "4MiB", *WITHOUT_RIGHT, program, case, options=("--pager-cpu", "same_idle"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NICE, (0, 0)),
     )  # fmt: skip
     assert run.out == "ok\n", run.out + run.err
@@ -79,20 +79,22 @@ def test_who_may_not_use_its_policy_is_followed_by_an_equal(
 
 
 def test_when_the_first_thread_has_ended_it_goes(tmp_path: Path, program: Path) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, "first-thread-ended", options=("--pager", "behind"))
+    run = run_tiered(
+        tmp_path, "4MiB", program, "first-thread-ended", options=("--pager-cpu", "same_idle")
+    )
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] > 0
 
 
-@pytest.mark.parametrize("where", ["beside", "behind", "each"])
+@pytest.mark.parametrize("where", ["same", "same_idle", "per_cpu"])
 def test_it_goes_where_it_is_told_to(tmp_path: Path, program: Path, where: str) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, "served-there", options=("--pager", where))
+    run = run_tiered(tmp_path, "4MiB", program, "served-there", options=("--pager-cpu", where))
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] > 0
 
 
 def test_told_to_be_anywhere_it_follows_nobody(tmp_path: Path, program: Path) -> None:
-    run = run_tiered(tmp_path, "4MiB", program, "much", options=("--pager", "anywhere"))
+    run = run_tiered(tmp_path, "4MiB", program, "much", options=("--pager-cpu", "any"))
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] == 0
 
@@ -101,11 +103,11 @@ def test_told_to_be_anywhere_it_follows_nobody(tmp_path: Path, program: Path) ->
     ("options", "complaint"),
     [
         (
-            ("--pager", "behnid"),
-            "--pager: found 'behnid', expected one of best, anywhere, beside, behind, each; did "
-            "you mean behind?",
+            ("--pager-cpu", "same_idel"),
+            "--pager-cpu: found 'same_idel', expected one of auto, any, same, same_idle, per_cpu; "
+            "did you mean same_idle?",
         ),
-        (("--backend", "swap", "--pager", "beside"), "--pager: is for --backend uffd"),
+        (("--backend", "swap", "--pager-cpu", "same"), "--pager-cpu: is for --backend uffd"),
     ],
 )
 def test_a_place_that_is_none_is_refused(
@@ -117,7 +119,11 @@ def test_a_place_that_is_none_is_refused(
 
 def test_where_it_could_not_stay_it_is_not_started(tmp_path: Path) -> None:
     words = command(
-        "4MiB", tmp_path / "far", "true", result=tmp_path / "r", options=("--pager", "behind")
+        "4MiB",
+        tmp_path / "far",
+        "true",
+        result=tmp_path / "r",
+        options=("--pager-cpu", "same_idle"),
     )
     one = {min(os.sched_getaffinity(0))}
     ran = subprocess.run(
@@ -126,5 +132,5 @@ def test_where_it_could_not_stay_it_is_not_started(tmp_path: Path) -> None:
     )  # fmt: skip
     assert ran.returncode == 1
     assert ran.stderr.endswith(
-        "nearfar: --pager behind: found one processor, expected at least two\n"
+        "nearfar: --pager-cpu same_idle: found one processor, expected at least two\n"
     )

@@ -5,23 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tier/service/pager_cpu.h"
+
 namespace nearfar::tier {
-
-/// Where the pager's thread serves faults.
-enum class Where : std::uint8_t {
-  anywhere,  ///< on the processor that the scheduler chooses
-  beside,    ///< on the processor of the thread that faults
-  behind,    ///< there, while nobody else wants that processor, if it may
-  each,      ///< so on several processors, on each by a thread of the pager's own
-};
-
-/// Where it is to: the launcher names these by position (python/nearfar/tier/control.py).
-enum class Wanted : std::uint32_t { best, anywhere, beside, behind, each };
-
-[[nodiscard]] constexpr const char* name_of(Wanted wanted) {
-  constexpr const char* names[] = {"best", "anywhere", "beside", "behind", "each"};
-  return names[static_cast<std::size_t>(wanted)];
-}
 
 /// Finds out where faults are served fastest. Another processor that is idle takes them while the
 /// program goes on; but it must be woken for each, which takes 2 us on some machines and 100 us on
@@ -46,14 +32,14 @@ enum class Wanted : std::uint32_t { best, anywhere, beside, behind, each };
 /// all ways are tried for longer then. A trial in which the program began or ceased to run for long
 /// between faults tells nothing; soon there is another. Where it is told where to serve them,
 /// nothing is tried, and it is back there soon after it has starved.
-class Placement {
+class AffinityTrials {
  public:
-  explicit Placement(Wanted wanted = Wanted::best);
+  explicit AffinityTrials(PagerCpu wanted = PagerCpu::automatic);
 
   /// Some faults were learnt of, at `now` in nanoseconds. `ran` is how long the only thread that
   /// faults has run in all; 0 if that is not known, or there are several. `ahead` is how many pages
   /// have come since the last time beside those that were touched. Where to serve those after them.
-  Where learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults, std::size_t ahead);
+  PagerCpu learnt(std::uint64_t now, std::uint64_t ran, std::size_t faults, std::size_t ahead);
   /// It does not know yet where faults are served fastest, and how long threads have run says when
   /// it is worth a trial.
   [[nodiscard]] bool is_new() const { return tries_any_ && next_trial_ == 0 && !tries(); }
@@ -64,8 +50,8 @@ class Placement {
   /// Whether several threads fault. If that has changed, what was found says little.
   void several(bool fault, std::uint64_t now);
   /// Whether it may say that they are to be served on each of their processors.
-  [[nodiscard]] bool considers_each() const {
-    return tries_any_ ? several_ : where_ == Where::each;
+  [[nodiscard]] bool considers_per_cpu() const {
+    return tries_any_ ? several_ : where_ == PagerCpu::per_cpu;
   }
   /// More threads fault than before: what was found for them says little.
   void joined(std::uint64_t now);
@@ -73,17 +59,21 @@ class Placement {
   void starved(std::uint64_t now);
 
   static constexpr std::size_t ways = 4;
+  /// Of a way to serve faults, from 0 on.
+  [[nodiscard]] static constexpr std::size_t index(PagerCpu cpu) {
+    return static_cast<std::size_t>(cpu) - static_cast<std::size_t>(PagerCpu::any);
+  }
   static constexpr std::size_t parts = 2 * ways;
-  static constexpr Where first_tried = Where::behind;  ///< in the first trial
+  static constexpr PagerCpu first_tried = PagerCpu::same_idle;  ///< in the first trial
   static constexpr std::size_t faults_before = 256;  ///< the first trial: a short program has none
   static constexpr std::uint64_t ns_before = 3'000'000;  ///< or that the program waits before it
   static constexpr std::size_t left_out = 8;  ///< faults of a part, until the thread has moved
   static constexpr std::size_t compared = 56;
-  static constexpr std::size_t left_out_on_each = 64;  ///< until the program's threads have, too
+  static constexpr std::size_t left_out_per_cpu = 64;  ///< until the program's threads have, too
   /// Of several threads, as pages leave 64 at a time at most, on each of their processors 512: so
   /// many that it tells little whether one time more is among them or not.
   static constexpr std::size_t compared_of_several = 256;
-  static constexpr std::size_t compared_on_each = 2048;
+  static constexpr std::size_t compared_per_cpu = 2048;
   static constexpr std::uint64_t long_ns = 100'000;  ///< from a fault to the next
   static constexpr std::uint64_t little = 4;  ///< so many times less than that is not long
   static constexpr std::uint64_t longest_ns =
@@ -141,13 +131,13 @@ class Placement {
     [[nodiscard]] std::uint64_t units(bool by_run) const { return by_run ? ran_ns : pages; }
   };
 
-  [[nodiscard]] Where now_at() const { return part_ == no_part ? where_ : tried_in(part_); }
-  [[nodiscard]] Where tried_in(std::size_t part) const;
-  [[nodiscard]] static std::size_t left_out_in(Where where) {
-    return where == Where::each ? left_out_on_each : left_out;
+  [[nodiscard]] PagerCpu now_at() const { return part_ == no_part ? where_ : tried_in(part_); }
+  [[nodiscard]] PagerCpu tried_in(std::size_t part) const;
+  [[nodiscard]] static std::size_t left_out_in(PagerCpu where) {
+    return where == PagerCpu::per_cpu ? left_out_per_cpu : left_out;
   }
-  [[nodiscard]] std::size_t compared_in(Where where) const {
-    if (where == Where::each) return compared_on_each;
+  [[nodiscard]] std::size_t compared_in(PagerCpu where) const {
+    if (where == PagerCpu::per_cpu) return compared_per_cpu;
     return several_ ? compared_of_several : compared;
   }
   void try_out(std::uint64_t now);
@@ -164,8 +154,8 @@ class Placement {
 
   bool tries_any_ = true;
   bool several_ = false;  // threads fault
-  Where where_ = Where::anywhere;
-  Where first_ = first_tried;  // of a trial
+  PagerCpu where_ = PagerCpu::any;
+  PagerCpu first_ = first_tried;  // of a trial
   std::size_t part_ = no_part;  // of it
   std::uint64_t last_ = 0;  // that faults were learnt of
   std::uint64_t last_ran_ = 0;

@@ -12,7 +12,7 @@ from nearfar.results.schema import Environment, Target
 
 
 @dataclass(frozen=True)
-class RanProcess:
+class RunProcess:
     """One program in one process, from its execution to its end or the next one's.
 
     `program` is how it was called.
@@ -31,7 +31,7 @@ class RanProcess:
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """A program and all that it started.
 
     `counts` sums over processes, in what of them was measured; each runs on a machine of its own.
@@ -48,7 +48,7 @@ class Ran:
     exit_code: int
     elapsed_ns: float
     counts: Mapping[str, int]
-    processes: Sequence[RanProcess]
+    processes: Sequence[RunProcess]
     notes: Sequence[str] = ()
     qemu: str = ""
     interrupted: bool = False

@@ -10,7 +10,7 @@ from nearfar.results.decode import encode
 
 
 @dataclass(frozen=True)
-class Paged:
+class PolicyMisses:
     """One policy. `misses` are first touches and copies in; `faults` second chances too.
 
     `scan_ns` is what reading the access bits is charged, over all `scans`.
@@ -42,11 +42,11 @@ class NearSize:
     limbo_pages: int
     belady_misses: int
     static_misses: int
-    policies: Sequence[Paged]
+    policies: Sequence[PolicyMisses]
 
 
 @dataclass(frozen=True)
-class TierReplay:
+class TierReplayResult:
     """A trace on two tiers. A visit is all accesses to one page before those to another.
 
     `ahead`: of the visits, those of a record of faults to pages that came in beside one that was
