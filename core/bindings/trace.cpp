@@ -177,6 +177,7 @@ class BoundConverter {
     return to_bytes(out);
   }
 
+  [[nodiscard]] bool has_more() const { return converter_.has_more(); }
   [[nodiscard]] bool done() const { return converter_.done(); }
   [[nodiscard]] std::uint64_t records() const { return converter_.records(); }
   [[nodiscard]] std::uint64_t left_out() const { return converter_.left_out(); }
@@ -222,6 +223,7 @@ void bind_trace(nb::module_& module) {
            "command"_a)
       .def("feed", &BoundConverter::feed, "data"_a)
       .def("finish", &BoundConverter::finish)
+      .def("has_more", &BoundConverter::has_more)
       .def("done", &BoundConverter::done)
       .def("records", &BoundConverter::records)
       .def("left_out", &BoundConverter::left_out)

@@ -7,6 +7,12 @@
 
 namespace nearfar::trace {
 
+namespace {
+
+constexpr std::size_t enough_bytes = 4 * 1024 * 1024;  // to hand out at once
+
+}  // namespace
+
 Converter::Converter(std::unique_ptr<Reader> reader, Options options)
     : reader_(std::move(reader)),
       options_(std::move(options)),
@@ -20,17 +26,23 @@ Converter::Converter(std::unique_ptr<Reader> reader, Options options)
 
 void Converter::feed(std::string_view chunk, std::string& out) {
   constexpr std::size_t piece_bytes = 64 * 1024;  // bounds the memory that its records take
-  while (!chunk.empty() && !done_) {
-    reader_->feed(chunk.substr(0, piece_bytes), read_);
-    chunk.remove_prefix(std::min(piece_bytes, chunk.size()));
-    write_all(out);
+  unread_ += chunk;
+  while (has_more() && out.size() < enough_bytes) {
+    if (next_ == read_.size()) {
+      const std::size_t bytes = std::min(piece_bytes, unread_.size());
+      reader_->feed(std::string_view(unread_).substr(0, bytes), read_);
+      unread_.erase(0, bytes);
+    }
+    write_some(out);
   }
 }
 
 void Converter::finish(std::string& out) {
   if (!done_) {
     reader_->finish(read_);
-    write_all(out);
+    while (has_more()) {
+      write_some(out);
+    }
   }
   if (records_ == 0) {
     throw InputError(reader_->name() +
@@ -40,12 +52,15 @@ void Converter::finish(std::string& out) {
   writer_->finish(out);
 }
 
-void Converter::write_all(std::string& out) {
-  for (Record& record : read_) {
+/// Writes records until all are written, or `out` is long.
+void Converter::write_some(std::string& out) {
+  const std::size_t limit = out.size() + enough_bytes;
+  while (next_ < read_.size() && out.size() < limit) {
+    Record& record = read_[next_++];
     const Part part = window_.place(record, reader_->timing().counts);
     if (part == Part::beyond) {
       done_ = true;
-      break;
+      return;
     }
     if (part != Part::counted) continue;
     if (writer_ == nullptr) begin();
@@ -55,7 +70,9 @@ void Converter::write_all(std::string& out) {
       write_simply(record, out);
     }
   }
+  if (next_ < read_.size()) return;
   read_.clear();
+  next_ = 0;
 }
 
 /// With the first record the times of the trace are known, and whether they can be written.

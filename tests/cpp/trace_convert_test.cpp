@@ -26,6 +26,7 @@ Converted convert(std::string_view bytes, Converter::Options options,
   try {
     Converter converter(make_reader("t", from), std::move(options));
     converter.feed(bytes, result.text);
+    while (converter.has_more()) converter.feed("", result.text);
     converter.finish(result.text);
     result.records = converter.records();
     result.left_out = converter.left_out();
@@ -83,6 +84,22 @@ TEST(Convert, DramsysKeepsItsSizesAndTimesThroughOurFormat) {
             absolute);
   EXPECT_EQ(convert(absolute, {.to = "dramsys-relative"}, "dramsys").text,
             "31: read 0x40\n9: (128) write 0x80\n");
+}
+
+TEST(Convert, LongGapsAreHandedOutInParts) {
+  Converter converter(make_reader("t", "auto"), {.to = "lackey"});
+  std::string text;
+  for (int i = 0; i < 8; ++i) text += "900000 64\n";
+  std::uint64_t parts = 0;
+  std::string out;
+  for (converter.feed(text, out); converter.has_more(); converter.feed("", out)) {
+    ++parts;
+    EXPECT_LT(out.size(), 32u << 20U);
+    out.clear();
+  }
+  converter.finish(out);
+  EXPECT_GE(parts, 7u);
+  EXPECT_EQ(converter.records(), 8u);
 }
 
 TEST(Convert, WhatIsOnlyReadIsRefusedAsATarget) {

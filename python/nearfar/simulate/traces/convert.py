@@ -176,6 +176,8 @@ def convert(
         with exact_end(converter):
             for piece in trace_pieces(trace, source, progress):
                 write(converter.feed(piece))
+                while converter.has_more():
+                    write(converter.feed(b""))
                 if converter.done():
                     break
         write(converter.finish())
