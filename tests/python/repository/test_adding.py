@@ -7,15 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import nearfar
-from nearfar import Overwrite
+from nearfar import Overwrite, _core
 from nearfar.measuring import fields
 from nearfar.measuring.core import filled
 from nearfar.measuring.fields import Option
@@ -45,13 +43,8 @@ class Tree:
             ROOT / "python", root / "python", ignore=shutil.ignore_patterns("__pycache__")
         )
         shutil.copytree(ROOT / "models", root / "models")
-        core = nearfar._core.__file__ if hasattr(nearfar, "_core") else None
-        if core is None:
-            from nearfar import _core
-
-            core = _core.__file__
-        assert core is not None
-        (self.package / Path(core).name).symlink_to(core)
+        compiled = Path(str(_core.__file__))
+        (self.package / compiled.name).symlink_to(compiled)
         self.touched: set[Path] = set()
 
     def write(self, name: str, text: str) -> None:
@@ -73,8 +66,11 @@ class Tree:
         """What the command prints."""
         ran = subprocess.run(
             [sys.executable, "-c", START, str(self.root / "python"), *words],
-            capture_output=True, text=True, check=False, env={**os.environ, "NEARFAR_TRACEBACK": "1"},
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "NEARFAR_TRACEBACK": "1"},
+        )
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
@@ -190,11 +186,15 @@ def test_an_option_of_measure_is_declared_by_its_pattern_and_by_the_core_and_now
     assert files_of("an option of `measure`") == 2
 
 
+def named(cell: str) -> list[str]:
+    """The files that a cell names."""
+    return re.findall(r"`([\w./-]+\.(?:py|h|cpp|toml))`", cell)
+
+
 def test_what_the_page_says_is_written_and_named_is_there() -> None:
     section = PAGE.partition("## Adding something")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (\d+) \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
     assert len(rows) >= 8
-    named: Callable[[str], list[str]] = lambda cell: re.findall(r"`([\w./-]+\.(?:py|h|cpp|toml))`", cell)  # noqa: E731
     for thing, _, write, name in rows:
         for file in named(name):
             assert (ROOT / file).is_file(), f"{thing}: {file}"

@@ -29,42 +29,58 @@ RUNS = 16
 SEED = 1
 
 
+@dataclass(frozen=True)
+class CrashOptions:
+    """Which crashes are looked at, and how a trace is read.
+
+    Only those after `from_label` and before `to_label`; of a trace and of a pattern, records and
+    lines are numbers that take the place of labels. Where there are more than `max_states`, so many
+    are drawn at random instead. Then the program runs `runs` times on the simulated machine, and
+    what each instant would leave is looked at. `seed` is of draws and runs.
+
+    A file of a `format` ("auto": told by what is in it), or whose name ends in .nft, is a trace; of
+    it only `thread` and what lies in `area` (first byte and bytes) count. `base` is that of
+    addresses without 0x; `frames` says where its pages lie as in `ReplayOptions`, of which "fold"
+    has no meaning here.
+    """
+
+    from_label: str | None = None
+    to_label: str | None = None
+    max_states: int = MAX_STATES
+    runs: int = RUNS
+    seed: int = SEED
+    format: str | None = None
+    base: int | None = None
+    frames: str | None = None
+    thread: int | None = None
+    area: Area | None = None
+
+
+_DEFAULTS = CrashOptions()
+
+
 def crash(
     target: str | Model,
     program: str | Path | CrashProgram | Pattern,
-    *,
     invariant: str | Predicate | None = None,
-    from_label: str | None = None,
-    to_label: str | None = None,
-    max_states: int = MAX_STATES,
-    runs: int = RUNS,
-    seed: int = SEED,
-    format: str | None = None,
-    base: int | None = None,
-    frames: str | None = None,
-    thread: int | None = None,
-    area: Area | None = None,
+    options: CrashOptions = _DEFAULTS,
 ) -> CrashResult:
     """Look at every state that a crash between two labels can leave.
 
-    `program` is a file, a `CrashProgram` or a pattern of stores. A file of a `format` ("auto": told
-    by what is in it), or whose name ends in .nft, is a trace; of it only `thread` and what lies
-    in `area` (first byte and bytes) count, `frames` says where its pages lie as in `replay`, of
-    which "fold" has no meaning here, and like a pattern's lines its records are numbers that
-    take the place of labels. `invariant` is "FILE.py[:FUNCTION]" or a function
-    of an image that answers True, False or a reason. Without one the states are counted.
-    Where there are more than `max_states`, so many are drawn at random instead. Then the program
-    runs `runs` times on the simulated machine, and what each instant would leave is looked at.
+    `program` is a file, a `CrashProgram` or a pattern of stores. `invariant` is
+    "FILE.py[:FUNCTION]" or a function of a `CrashImage` that answers True, False or a reason.
+    Without one the states are counted.
 
     Raises InputError for a program, label or predicate that cannot be used, and for a target
     whose memory is volatile.
     """
-    at_least("max_states", max_states, 1)
-    at_least("runs", runs, 0)
+    at_least("max_states", options.max_states, 1)
+    at_least("runs", options.runs, 0)
     model = resolve(target)
     domain = _domain(model)
-    given = {"from": from_label, "to": to_label}
-    choices = {"format": format, "base": base, "frames": frames, "thread": thread, "area": area}
+    given = {"from": options.from_label, "to": options.to_label}
+    names = ("format", "base", "frames", "thread", "area")
+    choices = {name: getattr(options, name) for name in names}
     program, labels = _program(model, program, given, choices)
     _check_capacity(program, model)
     if isinstance(invariant, str):
@@ -80,8 +96,8 @@ def crash(
             eadr=eadr,
             from_label=first,
             to_label=last,
-            max_states=max_states,
-            seed=seed,
+            max_states=options.max_states,
+            seed=options.seed,
         )
     if answer["states"] == 0:
         raise InputError(f"{program.name}: no crash is possible between {_window(given)}")
@@ -91,12 +107,12 @@ def crash(
         eadr=eadr,
         from_label=first,
         to_label=last,
-        runs=runs,
-        seed=seed,
+        runs=options.runs,
+        seed=options.seed,
     )
     return CrashResult(
         target=describe(model),
-        environment=environment(model, seed=seed),
+        environment=environment(model, seed=options.seed),
         program={
             "file": program.name,
             "operations": len(program.operations),
@@ -107,7 +123,7 @@ def crash(
         domain=domain,
         architecture=tally.explored(answer["states"], answer["exhaustive"], answer),
         machine=machine.explored(run_states, exhaustive=False),
-        runs=runs,
+        runs=options.runs,
     )
 
 
