@@ -87,29 +87,10 @@ def crash(
         judge: Invariant | None = load_invariant(invariant)
     else:
         judge = None if invariant is None else Invariant(invariant)
-    tally, machine = _Tally(program, judge), _Tally(program, judge)
-    core = _core_program(program)
-    eadr, first, last = domain == "eadr", labels["from"], labels["to"]
-    with _lines_of(program):
-        answer = core.states(
-            tally.visit,
-            eadr=eadr,
-            from_label=first,
-            to_label=last,
-            max_states=options.max_states,
-            seed=options.seed,
-        )
-    if answer["states"] == 0:
-        raise InputError(f"{program.name}: no crash is possible between {_window(given)}")
-    run_states = core.runs(
-        model.export(),
-        machine.visit,
-        eadr=eadr,
-        from_label=first,
-        to_label=last,
-        runs=options.runs,
-        seed=options.seed,
+    between = _Between(
+        program, judge, _core_program(program), domain == "eadr", labels["from"], labels["to"]
     )
+    architecture = between.allowed(options, _window(given))
     return CrashResult(
         target=describe(model),
         environment=environment(model, seed=options.seed),
@@ -121,10 +102,52 @@ def crash(
             **{f"{side}_label": name for side, name in given.items() if name is not None},
         },
         domain=domain,
-        architecture=tally.explored(answer["states"], answer["exhaustive"], answer),
-        machine=machine.explored(run_states, exhaustive=False),
+        architecture=architecture,
+        machine=between.met(model, options),
         runs=options.runs,
     )
+
+
+@dataclass
+class _Between:
+    """The crashes between two labels of a program, and what judges them."""
+
+    program: CrashProgram
+    judge: Invariant | None
+    core: _core.CrashProgram
+    eadr: bool
+    first: int | None
+    last: int | None
+
+    def allowed(self, options: CrashOptions, window: str) -> Explored:
+        """The states that x86 allows. Raises InputError where there are none in the `window`."""
+        tally = _Tally(self.program, self.judge)
+        with _lines_of(self.program):
+            answer = self.core.states(
+                tally.visit,
+                eadr=self.eadr,
+                from_label=self.first,
+                to_label=self.last,
+                max_states=options.max_states,
+                seed=options.seed,
+            )
+        if answer["states"] == 0:
+            raise InputError(f"{self.program.name}: no crash is possible between {window}")
+        return tally.explored(answer["states"], answer["exhaustive"], answer)
+
+    def met(self, model: Model, options: CrashOptions) -> Explored:
+        """Those of simulated runs, which are among the others."""
+        tally = _Tally(self.program, self.judge)
+        states = self.core.runs(
+            model.export(),
+            tally.visit,
+            eadr=self.eadr,
+            from_label=self.first,
+            to_label=self.last,
+            runs=options.runs,
+            seed=options.seed,
+        )
+        return tally.explored(states, exhaustive=False)
 
 
 def _program(
