@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
+#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,25 +37,25 @@ namespace {
 using namespace nearfar;
 using namespace nearfar::tier;
 
+std::ofstream out;  // the module
+
 std::string quoted(std::string_view text) {
-  std::string out = "\"";
+  std::string text_in_quotes = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    if (c == '"' || c == '\\') text_in_quotes += '\\';
+    text_in_quotes += c;
   }
-  return out + '"';
+  return text_in_quotes + '"';
 }
 
 void write(std::string_view name, std::span<const Named> list) {
-  std::cout << name << " = {\n";
+  out << name << " = {\n";
   for (const Named& entry : list)
-    std::cout << "    " << quoted(entry.name) << ": " << quoted(entry.meaning) << ",\n";
-  std::cout << "}\n";
+    out << "    " << quoted(entry.name) << ": " << quoted(entry.meaning) << ",\n";
+  out << "}\n";
 }
 
-void write(std::string_view name, std::uint64_t value) {
-  std::cout << name << " = " << value << "\n";
-}
+void write(std::string_view name, std::uint64_t value) { out << name << " = " << value << "\n"; }
 
 /// The code by which Python's module `struct` knows an integer, an enumeration, or an atomic one.
 template <typename T>
@@ -81,18 +81,17 @@ struct Code<T[count]> : Code<T> {};
 /// Where the fields of a struct lie, from the beginning of what contains it.
 class Layout {
  public:
-  explicit Layout(std::string_view name, std::size_t at = 0) : at_(at) {
-    std::cout << name << " = {\n";
-  }
+  explicit Layout(std::string_view name, std::size_t at = 0) : at_(at) { out << name << " = {\n"; }
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
-  ~Layout() { std::cout << "}\n"; }
+  ~Layout() { out << "}\n"; }
 
   template <typename T>
   void field(std::string_view name, std::size_t offset) const {
-    std::cout << "    " << quoted(name) << ": (" << at_ + offset << ", \"" << Code<T>::of()
-              << "\"),\n";
+    out << "    " << quoted(name) << ": (" << at_ + offset << ", \"" << Code<T>::of() << "\"),\n";
   }
+  /// Where others begin that have a layout of their own.
+  void array(std::string_view name, std::size_t offset) const { field<char>(name, offset); }
 
  private:
   std::size_t at_;
@@ -102,11 +101,18 @@ class Layout {
   (layout).field<std::remove_cvref_t<decltype(type::name)>>(#name, offsetof(type, name))
 
 void write_policies() {
-  std::cout << "POLICIES = (\n";
+  out << "POLICIES = (\n";
   for (const policy::ReplacementEntry& entry : policy::replacements())
-    std::cout << "    " << quoted(entry.name) << ",\n";
+    out << "    " << quoted(entry.name) << ",\n";
   const std::uint32_t usual = policy::default_replacement();
-  std::cout << ")\nDEFAULT_POLICY = " << quoted(policy::replacements()[usual].name) << "\n";
+  out << ")\nDEFAULT_POLICY = " << quoted(policy::replacements()[usual].name) << "\n";
+}
+
+void write_peaks() {
+  out << "PEAKS = (\n";
+  for (std::size_t i = 0; i < number_of_counts; ++i)
+    if (is_peak(static_cast<Count>(i))) out << "    " << quoted(all_counts[i].name) << ",\n";
+  out << ")\n";
 }
 
 void write_control() {
@@ -124,9 +130,10 @@ void write_control() {
     FIELD(control, Control, counts);
     FIELD(control, Control, members_end);
     FIELD(control, Control, stored_bytes);
+    control.array("members", offsetof(Control, members));
   }
   {
-    const Layout member("MEMBER", offsetof(Control, members));
+    const Layout member("MEMBER");
     FIELD(member, Member, process);
     FIELD(member, Member, near_pages);
     FIELD(member, Member, managed_pages);
@@ -148,9 +155,10 @@ void write_control() {
     FIELD(orders, Orders, eviction);
     FIELD(orders, Orders, pager_cpu);
     FIELD(orders, Orders, far_store);
+    orders.array("answers", offsetof(Orders, answers));
   }
   {
-    const Layout answer("ANSWER", Orders::offset + offsetof(Orders, answers));
+    const Layout answer("ANSWER");
     FIELD(answer, Orders::Answer, generation);
     FIELD(answer, Orders::Answer, far_pages);
   }
@@ -159,7 +167,7 @@ void write_control() {
 
 void write_faults() {
   write("FAULT_EVENTS", all_fault_events);
-  std::cout << "FAULT_MAGIC = b" << quoted(FaultRecordHead::expected_magic) << "\n";
+  out << "FAULT_MAGIC = b" << quoted(FaultRecordHead::expected_magic) << "\n";
   {
     const Layout head("FAULT_HEAD");
     FIELD(head, FaultRecordHead, magic);
@@ -171,13 +179,13 @@ void write_faults() {
 }
 
 void write_far_stores() {
-  std::cout << "FAR_STORES = {\n";
+  out << "FAR_STORES = {\n";
 #if NEARFAR_HAS_PAGER
   for (const FarStoreEntry& entry : far_stores())
-    std::cout << "    " << quoted(entry.name) << ": (" << quoted(entry.usage) << ", "
-              << quoted(name_of(entry.backing)) << ", " << quoted(entry.meaning) << "),\n";
+    out << "    " << quoted(entry.name) << ": (" << quoted(entry.usage) << ", "
+        << quoted(name_of(entry.backing)) << ", " << quoted(entry.meaning) << "),\n";
 #endif
-  std::cout << "}\n";
+  out << "}\n";
   write("FAR_SLOTS", far_slots);
   write("CONTROL_BYTES", control_memory_bytes(far_slots));
 }
@@ -206,9 +214,12 @@ void write_region() {
 
 }  // namespace
 
-int main() {
-  std::cout << "\"\"\"Made by core/bindings/lists when the core is built.\"\"\"\n\n";
+int main(int count, char** words) {
+  if (count != 2) return 2;
+  out.open(words[1]);
+  out << "\"\"\"Made by core/bindings/lists when the core is built.\"\"\"\n\n";
   write("COUNTS", all_counts);
+  write_peaks();
   write("COMPRESSIONS", all_compressions);
   write("EVICTIONS", os::all_evictions);
   write("PAGER_CPUS", all_pager_cpus);
@@ -218,5 +229,6 @@ int main() {
   write_control();
   write_faults();
   write_region();
-  return std::cout.good() ? 0 : 1;
+  out.close();
+  return out.good() ? 0 : 1;
 }

@@ -74,7 +74,9 @@ def study(found: Findings) -> Study[None]:
     try:
         scale = yield from _scale()
     except MissingError:
-        return found.lack(NAMES, "the experiments that show what is quick and what is slow were not made")
+        return found.lack(
+            NAMES, "the experiments that show what is quick and what is slow were not made"
+        )
     if isinstance(scale, str):
         return found.lack(NAMES, f"{UNSEEN}: {scale}")
     claimed = Findings()
