@@ -491,7 +491,7 @@ class SwapMonitor:
     """Keeps a tree of processes near a limit by the kernel's swap, in a thread of its own.
 
     `group`: the folder of the tree's control group, of version 2 if `unified`; empty without one.
-    `launcher`: whose descendants the tree is; `program`: the child that is waited for elsewhere.
+    `launcher`: the process that started the tree; `program`: its child, waited for elsewhere.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ struct Moved {
 enum class Waking : bool { later, at_once };
 
 /// Whether the next write to pages that are filled waits, too, until they are unprotected.
-enum class Guard : bool { off, on };
+enum class Protect : bool { off, on };
 
 /// Whether who changes registered memory waits until that has been read, too.
 enum class Changes : bool { unseen, followed };
@@ -58,7 +58,7 @@ class Copy {
  public:
   Copy() = default;
   /// A guard only where pages can be protected.
-  Copy(Place to, const void* from, Guard guard) noexcept;
+  Copy(Place to, const void* from, Protect protect) noexcept;
   [[nodiscard]] bool is_over() const noexcept { return result() != 0; }
   /// The page is there.
   [[nodiscard]] bool has_come() const noexcept { return result() > 0; }
@@ -102,7 +102,7 @@ class Uffd {
   [[nodiscard]] bool protects() const noexcept { return protects_; }
 
   /// From now on touches of missing pages wait, and writes to protected ones.
-  [[nodiscard]] long watch(Place at, std::size_t length) const noexcept;
+  [[nodiscard]] long register_range(Place at, std::size_t length) const noexcept;
   /// Touches of missing pages are the kernel's matter again; who waits for one is woken.
   long unregister(Place at, std::size_t length) const noexcept;
 
@@ -114,7 +114,8 @@ class Uffd {
 
   /// Fills missing pages with a copy. A guard only where pages can be protected.
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
-                           Waking waking = Waking::later, Guard guard = Guard::off) const noexcept;
+                           Waking waking = Waking::later,
+                           Protect protect = Protect::off) const noexcept;
   /// Fills the page; nobody is woken. Whether it has come.
   [[nodiscard]] bool run(Copy& copy) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not

@@ -52,7 +52,7 @@ bool Pager::evict_in_background() {
   const std::uint64_t recycled = recycled_.has_spare() ? huge_pages : 0;
   const std::uint64_t wanted = budget_.wanted();
   const std::uint64_t least = std::max(low_watermark(), wanted);
-  if (paused() || kept_ || budget_.free() + recycled >= least) return false;
+  if (is_paused() || kept_ || budget_.free() + recycled >= least) return false;
   if (granted_beyond_ != 0 && os::monotonic_ns() < evicts_again_) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
@@ -89,7 +89,7 @@ bool Pager::more_room(int& naps) {
   constexpr int most_naps = 1000;  // others give way within a few
   constexpr int naps_between_rings = 16;
   if (drop_recycled() || evict() != 0) return true;
-  if (!paused() && reap_children()) return true;
+  if (!is_paused() && reap()) return true;
   if (budget_.others() == 0 || ++naps > most_naps) return false;
   if (waking_ == os::Waking::later) wake_all();  // whose pages are there is not to wait for others
   // Who sleeps alone in the budget does not look by itself whether somebody has come.
@@ -206,7 +206,7 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
 bool Pager::own_copy(PageNumber page) {
   constexpr auto at_once = os::Waking::at_once;
   if (uffd_.protects() && uffd_.unprotect(place(page), page_bytes, at_once) != 0) return false;
-  table_[page].guarded = false;
+  table_[page].write_protected = false;
   return os::advise(place(page), page_bytes, MADV_POPULATE_WRITE) == 0;
 }
 
@@ -253,8 +253,8 @@ void Pager::write_staged(std::size_t position) {
 /// Leaves the contents of pages where they can be found again.
 void Pager::save(const Leaving& leaving) {
   write_out(leaving, find_far_copies(leaving));
-  control_.add(Count::clean_drops, dropped_.guarded + dropped_.compared);
-  control_.add(Count::guarded_drops, dropped_.guarded);
+  control_.add(Count::clean_drops, dropped_.write_protected + dropped_.compared);
+  control_.add(Count::guarded_drops, dropped_.write_protected);
   control_.add(Count::zero_drops, dropped_.zeros);
   dropped_ = {};
 }
@@ -262,7 +262,7 @@ void Pager::save(const Leaving& leaving) {
 /// Whether a page must be compared with its copy in the far file to know if that is as it is. Who
 /// wrote to a page at once has written something else, most likely; writing it again does no harm.
 bool Pager::is_compared(PageNumber page) const {
-  return table_[page].stored() && !table_[page].written && !table_[page].guarded;
+  return table_[page].stored() && !table_[page].written && !table_[page].write_protected;
 }
 
 /// The far copies of those that are compared.
@@ -297,10 +297,10 @@ void Pager::write_out(const Leaving& leaving, const FarCopies& copies) {
 /// has one, or else to another.
 bool Pager::needs_writing(PageNumber page, const void* contents, const void* far_copy) {
   Page& entry = table_[page];
-  if (entry.guarded) {
-    ++dropped_.guarded;
-    guards_.held();
-    entry.guarded = false;
+  if (entry.write_protected) {
+    ++dropped_.write_protected;
+    write_protection_.held();
+    entry.write_protected = false;
     entry.state = State::far;
     return false;
   }
@@ -314,11 +314,11 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
   entry.state = State::far;
   if (is_compared(page) && std::memcmp(far_copy, contents, page_bytes) == 0) {
     ++dropped_.compared;
-    if (entry.unchanged) guards_.held();
+    if (entry.unchanged) write_protection_.held();
     entry.unchanged = true;
     return false;
   }
-  if (entry.unchanged && !entry.written) guards_.broken();
+  if (entry.unchanged && !entry.written) write_protection_.broken();
   entry.unchanged = false;
   if (entry.stored() && (entry.borrowed || slots_.shared(entry.slot()))) drop_slot(entry);
   return true;

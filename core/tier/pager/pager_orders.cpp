@@ -7,10 +7,10 @@
 
 namespace nearfar::tier {
 
-PagerCpu Pager::wanted_pager_cpu() const { return orders_of(control_).pager_cpu; }
+PagerCpu Pager::wanted_cpu() const { return orders_of(control_).pager_cpu; }
 
-bool Pager::follow_orders() {
-  if (paused()) return false;
+bool Pager::obey_orders() {
+  if (is_paused()) return false;
   const Orders& orders = orders_of(control_);
   const std::uint32_t generation = orders.generation.load(std::memory_order_acquire);
   if (generation != followed_) follow(generation);

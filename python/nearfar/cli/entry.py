@@ -47,5 +47,5 @@ class Interruptible:
 def _leave(*_: object) -> None:
     try:
         os.write(2, b"nearfar: interrupted\n")
-    finally:  # also if nobody listens; the exit status still tells
+    finally:  # also if standard error is closed; the exit status still tells
         os._exit(INTERRUPTED)

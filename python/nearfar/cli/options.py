@@ -86,7 +86,7 @@ def complain(message: str) -> None:
     try:
         sys.stderr.write(f"nearfar: {line}\n")
         sys.stderr.flush()
-    except OSError:  # nobody listens; the exit status still tells
+    except OSError:  # standard error is closed; the exit status still tells
         abandon(sys.stderr)
 
 

@@ -122,7 +122,7 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
 
 
 def _try(host: Host) -> None:
-    """Map a little of it: what cannot be had is told before anything is played. InputError."""
+    """Map a little of it: raises InputError before anything is played, if that fails."""
     load_host_core().HostMemory(
         _LITTLE,
         pages=host.pages,

@@ -1,6 +1,6 @@
 """Walks chains of dependent loads through a memory, a batch of experiments at a time.
 
-Whose memory is a `Walker`'s business: this machine's (`host_walk`), a simulated machine's
+A `Walker` chooses the memory: this machine's (`host_walk`), a simulated machine's
 caches, or a simulated device without any (`model_walk`).
 """
 
@@ -43,7 +43,7 @@ class Walker(Protocol):
 
     def walk(self, chain: Offsets, asked: Experiment) -> Walked:
         """Goes along `chain`, one repetition of `asked`, round and round until it is warm, and
-        times it. Raises InputError where such pages or such accesses are not to be had."""
+        times it. Raises InputError where such pages or such accesses do not exist."""
         ...
 
 

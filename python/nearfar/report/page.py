@@ -156,7 +156,7 @@ def _own_title(one: ComparedSeries, common: str) -> str:
 
 
 def _point_table(chart: Chart) -> str:
-    """Every number of the picture, for those who read rather than look."""
+    """Every number of the picture, as a table."""
     rows = "".join(
         f"<tr><td>{escape(chart.series[index].name)}<td>{escape(label)}<td>{escape(real)}"
         f"<td>{escape(model)}<td>{escape(accuracy)}</tr>"

@@ -166,7 +166,7 @@ _ROWS = 400  # of a table of points; a longer one is in the file
 
 
 def _point_table(figure: Figure) -> str:
-    """The numbers of the picture, for those who read rather than look."""
+    """The numbers of the picture, as a table."""
     spots = [(line.label, spot) for line in figure.lines for spot in line.spots]
     rows = "".join(
         f"<tr><td>{escape(label)}<td>{escape(spot.label)}"

@@ -3,7 +3,7 @@
 A parameter differs when the intervals of the two findings share no value, or when its words
 differ. A point differs when the two times are farther apart than three times their noise: half
 the point's interval where repetitions gave one, else how far neighbouring points of the same
-curve scatter about the line through their neighbours; a hundredth where neither can be had.
+curve scatter about the line through their neighbours; a hundredth where neither is known.
 """
 
 from __future__ import annotations

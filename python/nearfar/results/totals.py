@@ -57,7 +57,7 @@ def instructions(machines: Sequence[Machine]) -> int:
 
 
 def moved(machines: Sequence[Machine]) -> list[Moved]:
-    """By tier; one that nobody asked is left out."""
+    """By tier; one without accesses is left out."""
     found = []
     for tier in ("near", "far"):
         read = sum(sum(getattr(one.over_time, f"{tier}_reads")) for one in machines) * LINE

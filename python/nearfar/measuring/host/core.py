@@ -40,7 +40,7 @@ def load_host_core() -> HostCore:
 
 
 def map_memory(core: HostCore, host: Host, size: int) -> HostMemory:
-    """`size` bytes of what the target names. Raises InputError where it cannot be had."""
+    """`size` bytes of what the target names. Raises InputError if the machine cannot give it."""
     return core.HostMemory(
         size,
         pages=host.pages,

@@ -1,4 +1,4 @@
-"""Programs of persistent operations that nobody wrote: of a recorded trace, of a pattern.
+"""Programs of persistent operations made from a recorded trace or from a pattern.
 
 Neither holds data. Each store writes its number, a trace's record or a pattern's line, so that an
 invariant can tell which stores a state has.

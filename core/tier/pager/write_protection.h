@@ -4,14 +4,14 @@
 
 namespace nearfar::tier {
 
-/// Whether it pays that pages come in guarded: protected, so that the first write to one is told
-/// (a fault). A page that leaves with its guard is as its copy in the far file, which then need not
-/// be read to know that. Each guard that holds saves a comparison, and each that a write breaks
-/// costs a fault, which takes as long as several of those. Whether it would have held is known of a
-/// page without one, too, when it leaves.
-class Guards {
+/// Whether it pays that pages come in write_protected: protected, so that the first write to one is
+/// told (a fault). A page that leaves with its protect is as its copy in the far file, which then
+/// need not be read to know that. Each protect that holds saves a comparison, and each that a write
+/// breaks costs a fault, which takes as long as several of those. Whether it would have held is
+/// known of a page without one, too, when it leaves.
+class WriteProtection {
  public:
-  /// A page that could have been guarded has left as it came, or has been written to.
+  /// A page that could have been write_protected has left as it came, or has been written to.
   void held() { learn(held_); }
   void broken() { learn(broken_); }
   void forbid() { forbidden_ = true; }

@@ -1,4 +1,4 @@
-// Several threads that serve their faults at once: whose pages are in flight, and the lock.
+// Several threads that serve their faults at once: whose pages are in copy, and the lock.
 
 #include <gtest/gtest.h>
 
@@ -13,73 +13,73 @@ namespace nearfar::tier {
 namespace {
 
 /// Where there is no userfaultfd, no page comes.
-void be_over(Flight& flight) {
-  EXPECT_FALSE(flight.copy.is_over());
-  EXPECT_FALSE(os::Uffd().run(flight.copy));
-  EXPECT_TRUE(flight.copy.is_over());
-  EXPECT_FALSE(flight.copy.has_come());
+void be_over(PageCopy& copying) {
+  EXPECT_FALSE(copying.copy.is_over());
+  EXPECT_FALSE(os::Uffd().run(copying.copy));
+  EXPECT_TRUE(copying.copy.is_over());
+  EXPECT_FALSE(copying.copy.has_come());
 }
 
 TEST(InFlight, HasEachPageOnce) {
-  InFlight flights;
-  Flight* const seventh = flights.add(7);
+  InFlight copies;
+  PageCopy* const seventh = copies.add(7);
   ASSERT_NE(seventh, nullptr);
-  ASSERT_NE(flights.add(0), nullptr);
-  EXPECT_EQ(flights.add(7), nullptr);
-  flights.give_up(*seventh);
-  EXPECT_EQ(flights.add(0), nullptr);
-  EXPECT_NE(flights.add(7), nullptr);
+  ASSERT_NE(copies.add(0), nullptr);
+  EXPECT_EQ(copies.add(7), nullptr);
+  copies.give_up(*seventh);
+  EXPECT_EQ(copies.add(0), nullptr);
+  EXPECT_NE(copies.add(7), nullptr);
 }
 
-TEST(InFlight, LandsThoseThatAreOver) {
-  InFlight flights;
-  std::array<Flight*, 3> all{};
+TEST(InFlight, CompletesThoseThatAreOver) {
+  InFlight copies;
+  std::array<PageCopy*, 3> all{};
   for (PageNumber page = 0; page < all.size(); ++page) {
-    all[page] = flights.add(page);
+    all[page] = copies.add(page);
     ASSERT_NE(all[page], nullptr);
   }
-  std::vector<PageNumber> landed;
-  const auto land = [&] {
-    flights.land([&](const Flight& flight) { landed.push_back(flight.page); });
+  std::vector<PageNumber> completed;
+  const auto complete = [&] {
+    copies.complete([&](const PageCopy& copying) { completed.push_back(copying.page); });
   };
-  land();
-  EXPECT_TRUE(landed.empty());
+  complete();
+  EXPECT_TRUE(completed.empty());
   be_over(*all[2]);
   be_over(*all[0]);
-  land();
-  land();
-  EXPECT_EQ(landed, (std::vector<PageNumber>{0, 2}));
-  EXPECT_TRUE(flights.any_aloft());
+  complete();
+  complete();
+  EXPECT_EQ(completed, (std::vector<PageNumber>{0, 2}));
+  EXPECT_TRUE(copies.any_unfinished());
   be_over(*all[1]);
-  EXPECT_FALSE(flights.any_aloft());
-  EXPECT_TRUE(flights.any());
-  land();
-  EXPECT_FALSE(flights.any());
+  EXPECT_FALSE(copies.any_unfinished());
+  EXPECT_TRUE(copies.any());
+  complete();
+  EXPECT_FALSE(copies.any());
 }
 
 TEST(InFlight, KeepsThePlaceOfOneThatHasNotBeenLeft) {
-  InFlight flights;
-  std::array<Flight*, InFlight::most> all{};
+  InFlight copies;
+  std::array<PageCopy*, InFlight::most> all{};
   for (PageNumber page = 0; page < InFlight::most; ++page) {
-    all[page] = flights.add(page);
+    all[page] = copies.add(page);
     ASSERT_NE(all[page], nullptr);
   }
-  EXPECT_EQ(flights.add(InFlight::most), nullptr);
-  Flight& one = *all[InFlight::most / 2];
+  EXPECT_EQ(copies.add(InFlight::most), nullptr);
+  PageCopy& one = *all[InFlight::most / 2];
   be_over(one);
-  flights.land([](const Flight&) {});
-  EXPECT_EQ(flights.add(InFlight::most), nullptr);
+  copies.complete([](const PageCopy&) {});
+  EXPECT_EQ(copies.add(InFlight::most), nullptr);
   one.left.store(true);
-  EXPECT_EQ(flights.add(InFlight::most), &one);
-  EXPECT_EQ(flights.add(InFlight::most - 1), nullptr);
+  EXPECT_EQ(copies.add(InFlight::most), &one);
+  EXPECT_EQ(copies.add(InFlight::most - 1), nullptr);
 }
 
 TEST(InFlight, HasNoneInAChild) {
-  InFlight flights;
-  for (PageNumber page = 0; page < InFlight::most; ++page) ASSERT_NE(flights.add(page), nullptr);
-  flights.clear();
-  EXPECT_FALSE(flights.any());
-  for (PageNumber page = 0; page < InFlight::most; ++page) EXPECT_NE(flights.add(page), nullptr);
+  InFlight copies;
+  for (PageNumber page = 0; page < InFlight::most; ++page) ASSERT_NE(copies.add(page), nullptr);
+  copies.clear();
+  EXPECT_FALSE(copies.any());
+  for (PageNumber page = 0; page < InFlight::most; ++page) EXPECT_NE(copies.add(page), nullptr);
 }
 
 TEST(Lock, LetsOneInAtATime) {
