@@ -43,8 +43,10 @@ class Tree:
             ROOT / "python", root / "python", ignore=shutil.ignore_patterns("__pycache__")
         )
         shutil.copytree(ROOT / "models", root / "models")
-        compiled = Path(str(_core.__file__))
-        (self.package / compiled.name).symlink_to(compiled)
+        # What the build makes of the core lies beside it where the package is installed.
+        for made in Path(str(_core.__file__)).parent.iterdir():
+            if not (self.package / made.name).exists():
+                (self.package / made.name).symlink_to(made)
         self.touched: set[Path] = set()
 
     def write(self, name: str, text: str) -> None:
