@@ -120,6 +120,7 @@ def _point(op: str, nanoseconds: int, *, lines: int, threads: int, reads: bool) 
         "p99_ps": 2000 * nanoseconds if reads else 0,
         "p999_ps": 3000 * nanoseconds if reads else 0,
         "max_ps": 4000 * nanoseconds if reads else 0,
+        "drain_ps": 0,
         "counters": {
             "channel.0.reads": lines if reads else 0,
             "channel.0.writes": 0 if reads else lines,

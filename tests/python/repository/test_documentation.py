@@ -58,7 +58,12 @@ def test_commands_are_found_in_shell_blocks() -> None:
     assert len(SHOWN) > 5
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=str)
+# The blocks of this one follow each other: test_python_page.py runs them.
+NOTEBOOK = "python.md"
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python") and page.name != NOTEBOOK]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=str)
 def test_the_python_of_a_page_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks(page, "python"):
         exec(compile(block, f"<python of {page.name}>", "exec"), {})

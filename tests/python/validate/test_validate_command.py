@@ -89,13 +89,12 @@ def test_bad_input_is_one_line(
     assert complaint in refused(*arguments)
 
 
-def test_a_page_of_something_else_is_refused(
+def test_a_page_of_something_that_is_no_result_is_refused(
     nearfar: Run, refused: Callable[..., str], tmp_path: Path
 ) -> None:
-    (tmp_path / "t.trace").write_text("LD 0x0\n")
-    nearfar("replay", MODEL, tmp_path / "t.trace", "--json", tmp_path / "r.json", "--quiet")
+    nearfar("model", "list", "--json", tmp_path / "r.json")
     complaint = refused("report", tmp_path / "r.json", "-o", tmp_path / "p.html")
-    assert "found schema nearfar/replay/1: a page shows probes, measurements, " in complaint
+    assert "found schema 'nearfar/models/1', expected nearfar/result/1 or " in complaint
     assert not (tmp_path / "p.html").exists()
 
 
