@@ -50,7 +50,7 @@ std::uint64_t number(const std::map<std::string, std::string>& values, const std
   return std::stoull(values.at(name));
 }
 
-TEST(Program, ShowsAPointerChaseTheLatenciesOfTheModel) {
+TEST(Program, AProgramShowsAPointerChaseTheLatenciesOfTheModel) {
   const Settings settings = sim::testing::quiet_optane();
   const struct {
     std::uint64_t bytes;
@@ -80,7 +80,7 @@ TEST(Program, ShowsAPointerChaseTheLatenciesOfTheModel) {
   }
 }
 
-TEST(Program, ReportsWhatItDid) {
+TEST(Program, AProgramReportsItsCountsAndTimes) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();
   program.mapped(Address(base), 1 << 20, Mapping::memory);
@@ -106,7 +106,7 @@ TEST(Program, ReportsWhatItDid) {
   EXPECT_NEAR(static_cast<double>(stack), static_cast<double>(number(values, "core.busy_ps")), 10);
 }
 
-TEST(Program, ReportsARegionOfInterestAlone) {
+TEST(Program, AProgramReportsARegionOfInterestAlone) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();
   program.mapped(Address(base), 1 << 20, Mapping::memory);
@@ -128,7 +128,7 @@ TEST(Program, ReportsARegionOfInterestAlone) {
   EXPECT_EQ(number(values, "memory.far.channel.0.reads"), 200u);
 }
 
-TEST(Program, ChargesARegionOfInterestTheEnergyOfItsOwnTime) {
+TEST(Program, AProgramChargesARegionOfInterestTheEnergyOfItsOwnTime) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();
   program.mapped(Address(base), 1 << 20, Mapping::memory);
@@ -140,7 +140,7 @@ TEST(Program, ChargesARegionOfInterestTheEnergyOfItsOwnTime) {
     }
   };
   touch(10);
-  // A long time in which nobody asks memory for anything.
+  // A long time in which no thread accesses memory.
   program.wait(thread, Tick(20'000'000'000));
   program.roi_begin();
   touch(200);
@@ -175,7 +175,7 @@ std::map<std::string, std::string> skewed(const std::string& place) {
   program.mapped(Address(base), 1 << 20, Mapping::memory);
   const Block load = block_of(InstructionKind::load, true);
   Rng rng(3);
-  // Cold pages first, so that who comes first is not who is hot.
+  // Cold pages first, so that the first pages are not the hot ones.
   for (std::uint64_t page = 0; page < 256; ++page) {
     const Access access{.address = base + page * 4096, .size = 8};
     program.run(thread, load, {&access, 1});
@@ -188,7 +188,7 @@ std::map<std::string, std::string> skewed(const std::string& place) {
   return report_of(program);
 }
 
-TEST(Program, IsFasterWithAPolicyThatKeepsHotPagesNear) {
+TEST(Program, AProgramIsFasterWithAPolicyThatKeepsHotPagesNear) {
   const auto still = skewed("policy:static");
   const auto exchanged = skewed("policy:hot-cold");
   const auto far = skewed("far");
@@ -202,7 +202,7 @@ TEST(Program, IsFasterWithAPolicyThatKeepsHotPagesNear) {
   EXPECT_LT(number(still, "time_ps"), number(far, "time_ps"));
 }
 
-TEST(Program, RefusesAPlacementTheModelHasNoMemoryFor) {
+TEST(Program, AProgramRefusesAPlacementThatTheModelHasNoMemoryFor) {
   Settings settings = sim::testing::optane();
   for (const char* place : {"near", "interleave", "policy:lru", "policy:lruu", "somewhere"}) {
     settings.set("run.place", place);

@@ -138,7 +138,7 @@ TEST(ReplayPaced, IdleTimeCostsNothing) {
   EXPECT_LE(device.advances(), 4u);
 }
 
-TEST(ReplayAsap, KeepsAsManyInFlightAsAllowed) {
+TEST(ReplayAsap, AReplayKeepsAsManyInFlightAsAllowed) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play(device, random_reads(640, 1), {.pace = Pace::asap, .outstanding = 64});
   EXPECT_EQ(device.most_in_use(), 64u);
@@ -146,7 +146,7 @@ TEST(ReplayAsap, KeepsAsManyInFlightAsAllowed) {
   EXPECT_EQ(result.late, 0u);
 }
 
-TEST(ReplayAsap, OneOutstandingIsADependentChain) {
+TEST(ReplayAsap, AReplayWithOneOutstandingRequestIsADependentChain) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play(device, random_reads(50, 1), {.pace = Pace::asap, .outstanding = 1});
   EXPECT_EQ(device.most_in_use(), 1u);
@@ -268,7 +268,7 @@ TEST(Replay, AClockOfNoLengthIsAnInputError) {
   EXPECT_THROW(Replay(device, trace::make_reader("t", "auto"), {}), InputError);
 }
 
-TEST(Replay, MeasuresTheSameHoweverTheTraceIsCut) {
+TEST(Replay, AReplayMeasuresTheSameHoweverTheTraceIsCut) {
   const std::string text = random_reads(500, 3);
   const auto outcome = [&](std::size_t piece) {
     MockDevice device({.latency = 90 * cycle, .slots = 5});
@@ -331,7 +331,7 @@ TEST(Replay, CountersAreTheDevices) {
   EXPECT_EQ(result.counters[0].value, 2u);
 }
 
-TEST(Replay, FollowsWritesToTheMediaWhenAsked) {
+TEST(Replay, AReplayFollowsWritesToTheMediaWhenAsked) {
   MockDevice device;
   const auto result =
       play(device, "ST 0\nLD 64\nST 128\n", {.pace = Pace::trace, .tell_media = true});
@@ -360,7 +360,7 @@ TEST(Replay, TheLastCompletionHasItsOwnTimeHoweverLateItIsCollected) {
   EXPECT_EQ(requester.now(), 1000 * cycle);
 }
 
-TEST(Replay, FinishLeavesNothingInFlight) {
+TEST(Replay, FinishingLeavesNothingInFlight) {
   MockDevice device({.slots = 9});
   const auto result = play(device, random_reads(333, 6), {.pace = Pace::asap});
   EXPECT_TRUE(device.idle());
@@ -376,7 +376,7 @@ struct Broken {
 
 class ReplayAccounting : public testing::TestWithParam<Broken> {};
 
-TEST_P(ReplayAccounting, ABrokenDeviceIsFoundOut) {
+TEST_P(ReplayAccounting, ABrokenDeviceIsReported) {
   for (const std::uint64_t healthy : {0, 1, 50, 99}) {
     MockDevice device({.slots = 8});
     device.misbehave(GetParam().fault, healthy);

@@ -48,7 +48,7 @@ AddressSpace::Page page_at(const AddressSpace& space, std::uint64_t address) {
   return pages_of(space).at(address);
 }
 
-TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
+TEST(AddressSpace, AnAddressSpacePlacesAPageOnceAndNoTwoInOneFrame) {
   AddressSpace space = make(Placement::far);
   space.mapped(Address(mib), mib, Mapping::memory);
   std::set<Address> frames;
@@ -63,7 +63,7 @@ TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
   EXPECT_EQ(space.in_use(Tier::near), 0u);
 }
 
-TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
+TEST(AddressSpace, AnAddressSpacePutsPersistentPagesIntoFarMemoryInEveryPlacement) {
   for (const Placement placement : {Placement::near, Placement::interleave}) {
     AddressSpace space = make(placement);
     space.mapped(Address(0x10000), 0x10000, Mapping::persistent);
@@ -73,7 +73,7 @@ TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
   }
 }
 
-TEST(AddressSpace, InterleavesPageByPage) {
+TEST(AddressSpace, AnAddressSpaceInterleavesPageByPage) {
   AddressSpace space = make(Placement::interleave);
   space.mapped(Address(0), mib, Mapping::memory);
   for (Bytes at = 0; at < mib; at += Frames::small) space.frame_of(Address(at));
@@ -81,7 +81,7 @@ TEST(AddressSpace, InterleavesPageByPage) {
   EXPECT_EQ(space.in_use(Tier::far), mib / 2);
 }
 
-TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
+TEST(AddressSpace, AnAddressSpaceGoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
   AddressSpace space = make(Placement::near);
   space.mapped(Address(0), 64 * mib, Mapping::memory);
   for (Bytes at = 0; at < near_bytes + far_bytes; at += Frames::small) space.frame_of(Address(at));
@@ -90,7 +90,7 @@ TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
   EXPECT_THROW(space.frame_of(Address(near_bytes + far_bytes)), InputError);
 }
 
-TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
+TEST(AddressSpace, AnAddressSpaceUsesHugePagesWhereAMappingHoldsThem) {
   AddressSpace space = make(Placement::far, true);
   space.mapped(Address(mib), 4 * mib, Mapping::memory);  // 1 to 5 MiB: 2 to 4 is whole
   EXPECT_FALSE(space.frame_of(Address(mib)).huge);
@@ -100,7 +100,7 @@ TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
   EXPECT_EQ(space.frame_of(Address(2 * mib)).frame.value() % Frames::huge, 0u);
 }
 
-TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
+TEST(AddressSpace, AnAddressSpaceReturnsFramesAndUsesThemAgain) {
   AddressSpace space = make(Placement::far);
   const std::uint64_t before = space.generation();
   for (int times = 0; times < 20; ++times) {
@@ -114,7 +114,7 @@ TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
   EXPECT_EQ(space.unknown_pages(), 1u);
 }
 
-TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
+TEST(AddressSpace, AnAddressSpaceUnmapsTheMiddleOfAMapping) {
   AddressSpace space = make(Placement::far);
   space.mapped(Address(0), 3 * Frames::small, Mapping::persistent);
   space.unmapped(Address(Frames::small), Frames::small);
@@ -122,7 +122,7 @@ TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
   EXPECT_EQ(space.unknown_pages(), 1u);
 }
 
-TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
+TEST(AddressSpace, AnAddressSpaceTakesPagesAlongWhenAMappingMoves) {
   AddressSpace space = make(Placement::far);
   space.mapped(Address(mib), 2 * Frames::small, Mapping::memory);
   const Address first = space.frame_of(Address(mib)).frame;
@@ -135,7 +135,7 @@ TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
   EXPECT_EQ(space.in_use(Tier::far), 3 * Frames::small);
 }
 
-TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
+TEST(AddressSpace, AnAddressSpaceExchangesThePagesThatThePolicyNames) {
   AddressSpace space = make("lru", 2);
   space.mapped(Address(0), mib, Mapping::memory);
   const Address near0 = space.frame_of(Address(0)).frame;
@@ -158,7 +158,7 @@ TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
   EXPECT_EQ(page_at(space, 2 * Frames::small).writes, 1u);
 }
 
-TEST(AddressSpace, MovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
+TEST(AddressSpace, AnAddressSpaceMovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
   AddressSpace space = make("lru", 1, true);
   space.mapped(Address(mib), 5 * mib, Mapping::memory);  // 1 to 6 MiB: from 0 on three pages
   space.mapped(Address(8 * mib), Frames::small, Mapping::persistent);
@@ -207,7 +207,7 @@ void expect_conserved(const AddressSpace& space, const Frames& near, const std::
   ASSERT_LE(used[0], near.capacity()) << what;
 }
 
-TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
+TEST(AddressSpace, AnAddressSpaceConservesPagesWhateverAProgramDoes) {
   for (const char* policy : {"static", "fifo", "lru", "hot-cold"}) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const bool huge = seed % 2 == 0;
