@@ -1,4 +1,4 @@
-"""All processes of a run share one simulated time: a process that hears of another is not before it."""
+"""All processes of a run share one simulated time: hearing of another brings its time along."""
 
 from __future__ import annotations
 
