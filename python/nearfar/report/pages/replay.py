@@ -73,8 +73,10 @@ def _lead(replayed: ReplayResult) -> str:
     if replayed.energy_pj:
         shown.append((joules(replayed.energy_pj), f"of energy: {energy_shares(replayed.energy)}"))
     behind = "" if replayed.late_max_ns is None else f", up to {number(replayed.late_max_ns)} ns"
-    entered = f"{replayed.late or 0:,} accesses entered after their cycle{behind}"
-    late = f"{entered}: the trace asks for more than the memory gives."
+    late = (
+        f"{replayed.late:,} accesses entered after their cycle{behind}: the trace asks for "
+        "more than the memory gives."
+    )
     return (
         f'<p class="lead">{escape(about)}.</p>{notes([(bool(replayed.late), late)])}'
         f'<div class="lead-figures">{tiles(shown)}</div>\n'
