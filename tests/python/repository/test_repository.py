@@ -47,9 +47,9 @@ def too_long(text: str) -> bool:
 def test_files_name_nothing_outside_the_product() -> None:
     found = {}
     for file in repository_files():
-        if file == Path(__file__) or file.suffix in (".png", ".zst", ".gz"):
+        if file == Path(__file__):
             continue
-        words = private_words(file.read_text(encoding="utf-8"))
+        words = private_words(file.read_text(encoding="utf-8", errors="replace"))
         if words:
             found[file.relative_to(ROOT).as_posix()] = words
     assert found == {}
@@ -97,12 +97,16 @@ def links(markdown: str) -> list[str]:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
+    """A page that `make docs` makes from the program need not be there before."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    made = {ROOT / page for page in re.findall(r">(docs/\S+\.md)$", makefile, re.MULTILINE)}
+    assert len(made) == 2
     broken = [
         f"{file.relative_to(ROOT)}: {target}"
         for file in repository_files()
         if file.suffix == ".md"
         for target in links(file.read_text(encoding="utf-8"))
-        if not (file.parent / target).exists()
+        if not (file.parent / target).exists() and file.parent / target not in made
     ]
     assert broken == []
 
