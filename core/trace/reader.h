@@ -49,8 +49,8 @@ class Reader {
 
 /// A reader of the format of that name, "auto" for one that tells it by the first bytes.
 /// `name` is what messages call the trace. `base` is that of a text's addresses without 0x: 10, 16,
-/// or 0 for the format's own. Throws InputError for a name that is no format's, and for a base where
-/// the trace is not text.
+/// or 0 for the format's own. Throws InputError for a name that is no format's, and for a base
+/// where the trace is not text.
 [[nodiscard]] std::unique_ptr<Reader> make_reader(std::string name, std::string_view format,
                                                   unsigned base = 0);
 

@@ -1,11 +1,11 @@
-"""Fuzz the readers that are Python's, or are reached through it: on the files of corpus/TARGET, and on
-inputs made of them, the same ones for the same seed.
+"""Fuzz the readers that are Python's, or are reached through it: on the files of corpus/TARGET, and
+on inputs made of them, the same ones for the same seed.
 
     readers.py [--runs N] [--seconds S] [--seed N] [--only N] [TARGET...]
 
-Each target runs in a process of its own. Whatever a reader does that it must not ends it with a line
-and status 1: an exception that is no NearfarError, more than 5 s for an input, more than a gibibyte.
-The input is in the file crash-TARGET-NUMBER then, and --only NUMBER runs it again.
+Each target runs in a process of its own. Whatever a reader does that it must not ends it with a
+line and status 1: an exception that is no NearfarError, more than 5 s for an input, more than a
+gibibyte. The input is in the file crash-TARGET-NUMBER then, and --only NUMBER runs it again.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ SHOW_EVERY = 256
 Reader = Callable[[bytes], None]
 
 WORDS = (
-    b"0x", b"\n", b"\r\n", b" ", b",", b":", b"=", b"[", b"]", b"{", b"}", b'"', b"\\", b"\0",
-    b"null", b"true", b"NaN", b"1e999", b"-1", b"0", b"18446744073709551616", b"9" * 400,
-    b"\xef\xbb\xbf", b"\xff\xfe", b"READ", b"WRITE", b"LD ", b"NVMV1\n", b"gem5", b"nearfar-trace 1 {",
-    b"\x1f\x8b", b"BZh9", b"PK\x03\x04", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"GiB", b"ns", b"MT/s",
-    b"schema", b"label", b"store", b"mfence", b"thread", b"NEARFAR_TIER_NEAR=", b"NEARFAR_TIER_",
-)  # fmt: skip
+    *(b"0x", b"\n", b"\r\n", b" ", b",", b":", b"=", b"[", b"]", b"{", b"}", b'"', b"\\", b"\0"),
+    *(b"null", b"true", b"NaN", b"1e999", b"-1", b"0", b"18446744073709551616", b"9" * 400),
+    *(b"\xef\xbb\xbf", b"\xff\xfe", b"READ", b"WRITE", b"LD ", b"NVMV1\n", b"gem5"),
+    *(b"nearfar-trace 1 {", b"\x1f\x8b", b"BZh9", b"PK\x03\x04", b"\xfd7zXZ\x00"),
+    *(b"\x28\xb5\x2f\xfd", b"GiB", b"ns", b"MT/s", b"schema", b"label", b"store", b"mfence"),
+    *(b"thread", b"NEARFAR_TIER_NEAR=", b"NEARFAR_TIER_"),
+)
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """A reader did what it must not."""
 
 
@@ -121,9 +122,9 @@ def by_command(words: list[str]) -> None:
         status = cli.main(words)
     lines = err.getvalue().splitlines()
     if status not in (0, 1, 2):
-        raise Broken(f"{' '.join(words)}: status {status}")
+        raise BrokenError(f"{' '.join(words)}: status {status}")
     if status == 2 and (len(lines) != 1 or not lines[0].startswith("nearfar: ")):
-        raise Broken(f"{' '.join(words)}: status 2 and {lines[:3]}, expected one line")
+        raise BrokenError(f"{' '.join(words)}: status 2 and {lines[:3]}, expected one line")
 
 
 def trace(folder: Path) -> Reader:
@@ -224,7 +225,7 @@ def control(_: Path) -> Reader:
         line = data.split(b"\n")[0][: server.LONGEST] + b"\n"
         reply = server._reply(line, tree)
         if "internal error" in str(reply.get("error")):
-            raise Broken(str(reply["error"]))
+            raise BrokenError(str(reply["error"]))
         json.dumps(reply)
         with refusals(), contextlib.suppress(ConnectionError):
             client.parse_reply(line)
@@ -252,9 +253,9 @@ def environment(folder: Path) -> Reader:
         status, said = spawned(program, given, far, errors, folder_now)
         lines = said.splitlines()
         if status not in (0, 2):
-            raise Broken(f"status {status}: {said[:200]!r}")
+            raise BrokenError(f"status {status}: {said[:200]!r}")
         if status == 2 and len(lines) != 1:
-            raise Broken(f"status 2 and {lines[:3]}, expected one line")
+            raise BrokenError(f"status 2 and {lines[:3]}, expected one line")
 
     return run
 
@@ -298,7 +299,7 @@ SLOW = {"environment": 20}
 # Running them
 
 
-def _run(name: str, reader: Reader, data: bytes, number: int) -> str | None:
+def _run(reader: Reader, data: bytes, number: int) -> str | None:
     """Why the input broke the reader, if it did."""
     signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
     try:
@@ -317,6 +318,11 @@ def _run(name: str, reader: Reader, data: bytes, number: int) -> str | None:
     return None
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def fuzz(name: str, args: argparse.Namespace) -> int:
     """Run one target; 1 if an input broke it."""
 
@@ -329,7 +335,9 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
     seeds = [file.read_bytes() for file in files]
     end = time.monotonic() + args.seconds
     runs = -(-args.runs // SLOW.get(name, 1))
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:
+    with tempfile.TemporaryDirectory(
+        dir="/dev/shm" if Path("/dev/shm").is_dir() else None
+    ) as place:
         reader = TARGETS[name](Path(place))
         number = 0
         while number - len(seeds) < runs and time.monotonic() < end:
@@ -340,13 +348,13 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
             if args.only is None or number == args.only:
                 if number % SHOW_EVERY == 0:  # what Python cannot interrupt ends the process
                     faulthandler.dump_traceback_later(SHOW_EVERY * MOST_SECONDS, exit=True)
-                if why := _run(name, reader, data, number):
+                if why := _run(reader, data, number):
                     kept = Path(f"crash-{name}-{number}")
                     kept.write_bytes(data)
-                    print(f"{name}: input {number} of seed {args.seed}, in {kept}: {why}")
+                    say(f"{name}: input {number} of seed {args.seed}, in {kept}: {why}")
                     return 1
             number += 1
-    print(f"{name}: {len(seeds)} files and {max(number - len(seeds), 0)} inputs made of them")
+    say(f"{name}: {len(seeds)} files and {max(number - len(seeds), 0)} inputs made of them")
     return 0
 
 
@@ -374,7 +382,7 @@ def main() -> int:
         if code := os.waitstatus_to_exitcode(how):
             failed = True
             if code < 0:
-                print(f"{name}: ended by signal {-code}")
+                say(f"{name}: ended by signal {-code}")
     return int(failed)
 
 
