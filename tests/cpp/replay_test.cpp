@@ -456,8 +456,8 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, ReplayAccounting,
     testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
                     Broken{Fault::never_wake, "the memory has nothing left to do"},
-                    Broken{Fault::twice, "a completion nobody waits for"},
-                    Broken{Fault::other_id, "a completion nobody waits for"},
+                    Broken{Fault::twice, "a completion that no request waits for"},
+                    Broken{Fault::other_id, "a completion that no request waits for"},
                     Broken{Fault::other_address, "a completion with another request's address"},
                     Broken{Fault::early, "a completion from the future"}),
     fault_name);

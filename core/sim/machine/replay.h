@@ -102,7 +102,7 @@ class Replay {
   [[nodiscard]] bool is_beyond_memory() const { return beyond_memory_; }
 
  private:
-  /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
+  /// The times that gaps count from: one of each thread for instructions, one of all for cycles.
   struct Timeline {
     bool begun = false;
     Tick last_entry;
