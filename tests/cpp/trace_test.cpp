@@ -73,7 +73,7 @@ const Sample samples[] = {
     {&lackey, "==7== Lackey\nI  0400,3\n L 1ffe,8\nI  0403,5\n S 2000,16\nI  0408,2\n M 2040,4\n"},
     {&nvmain, "NVMV1\n4 R 0x40 00ff 0 0\n5 W 80 0 0x1 3\n9 W 0xC0 FF 7\n"},
     {&dramsys,
-     "# cycle\n31:\tread\t0x400140\n33: read 400160\n56: write 0x7fff8000 0x12345678\n"
+     "31:\tread\t0x400140\n33: read 400160\n56: write 0x7fff8000 0x12345678\n"
      "81: (128) read 0x400180\n"},
     {&dramsys_relative, "31: read 0x400140\n2: (512) read 0x400160\n23: write 0x7fff8000 0xab\n"},
 };
