@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +13,22 @@
 #include "sim/cpu/socket.h"
 
 namespace nearfar::sim::cpu {
+
+/// Has cores wait before they play a block, when pages have to be brought in for it.
+class BlockGate {
+ public:
+  BlockGate() = default;
+  BlockGate(const BlockGate&) = delete;
+  BlockGate& operator=(const BlockGate&) = delete;
+  virtual ~BlockGate() = default;
+
+  /// Asked before a core plays a block. Nothing: not yet; the core asks again after an event.
+  /// Otherwise when the block may begin, at the earliest: Tick{} if the core did not have to wait.
+  /// `now` is where the core has got, which has finished everything before the block if it is
+  /// `drained`: then it can take a fault.
+  virtual std::optional<Tick> pass(Socket::Core core, const Block& block,
+                                   std::span<const Access> accesses, Tick now, bool drained) = 0;
+};
 
 /// The threads of a program, each on a core of its own, before a shared L3 and memory. A thread
 /// that begins takes the core of one that has ended, with what its caches hold; of several the one
@@ -32,6 +49,8 @@ class Cores {
 
   /// A thread that begins at `at`, or now if that is past, and runs.
   Thread add(Tick at = Tick{});
+  /// `gate`, which must outlive the last block, is asked before each.
+  void hold_at(BlockGate& gate) { gate_ = &gate; }
   /// Is called after every instant at which something happened.
   void after_each(std::function<void()> then) { after_ = std::move(then); }
 
@@ -111,6 +130,7 @@ class Cores {
     std::uint64_t paced = 0;  ///< instructions since
     bool runs = true;
     bool blocked = false;
+    bool passed = false;  ///< the gate lets the next block go
   };
   /// A thread, and when it is over what it came to.
   struct Known {
@@ -139,6 +159,8 @@ class Cores {
   void begin(Running& running, Thread thread);
   [[nodiscard]] Running* behind();
   bool play_one(Running& running);
+  bool play_block(Running& running, const Block& block, std::span<const Access> accesses);
+  bool pass_gate(Running& running, const Block& block, std::span<const Access> accesses);
   static bool play_flush(Running& running, Input& flush);
   static void follow_pace(Running& running, std::uint64_t instructions);
   void forget_played(Running& running);
@@ -152,6 +174,7 @@ class Cores {
   std::vector<Known> threads_;
   std::deque<std::size_t> free_;  ///< cores, in the order of their threads' ends
   std::function<void()> after_;
+  BlockGate* gate_ = nullptr;
 };
 
 }  // namespace nearfar::sim::cpu

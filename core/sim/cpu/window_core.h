@@ -35,7 +35,7 @@ class WindowCore final : public Core {
   [[nodiscard]] bool drained() const override { return head_ == tail_ && stores_.empty(); }
   [[nodiscard]] Tick clock() const override { return Tick(dispatch_ >> fine_bits); }
   [[nodiscard]] Tick retired() const override { return coarse(retired_); }
-  void skip_to(Tick time) override { put_off(fine(time), Cause::away); }
+  void skip_to(Tick time, Cause cause) override { put_off(fine(time), cause); }
   bool flush_line(Address line, bool keep) override;
 
   void arrived(Socket::Waiter waiter, Tick now) override;

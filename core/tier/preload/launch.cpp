@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/far/far_stores.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"

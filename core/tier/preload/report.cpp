@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/os/system.h"
 #include "tier/preload/environment.h"
 #include "tier/tree/orders.h"

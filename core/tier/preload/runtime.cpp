@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/far/far_stores.h"
 #include "tier/pager/extents.h"
 #include "tier/preload/sigbus.h"
@@ -101,7 +101,7 @@ Room reserve_room(std::size_t record_bytes) {
 
 /// What the pages of a tree are replaced by.
 policy::Replacement& make_policy(const Control& control) {
-  static policy::ReplacementStorage storage;
+  static policy::PolicyStorage storage;
   const auto all = policy::replacements();
   if (control.policy >= all.size()) os::fail("the launcher is of another version");
   const std::uint64_t near = std::max<std::uint64_t>(1, control.limit_pages);
@@ -160,11 +160,11 @@ Runtime* start() {
                       .pages = os::place(room.entries),
                       .groups = os::place(room.groups.rank_plus_one)};
   std::construct_at(&pager.value, region, table, control, far);
-  std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
+  std::construct_at(&service.value, pager.value, WakePipe(launch.bell),
                     first ? launch.control : -1);
   std::construct_at(&space.value, room.base, room.length, room.free, service.value);
   if (launch.sigbus != 0) serve_faults_by_signal(service.value);
-  pager.value.start(os::number_in_proc(), TreeBell(launch.bell),
+  pager.value.start(os::number_in_proc(), WakePipe(launch.bell),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
   service.value.start();
   return std::construct_at(&started.value, pager.value, service.value, space.value, control,

@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from nearfar.cli import measure as measure_command
-from nearfar.cli.options import add_output, add_target, complain, emit, wants_text, write_json
+from nearfar.cli.options import add_result, add_target, complain, write_result
 from nearfar.cli.parser import Parser
 from nearfar.cli.trace_options import add_format
 from nearfar.errors import InputError
@@ -76,7 +76,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=SEED, help=f"of draws and runs (default {SEED})"
     )
-    add_output(parser)
+    add_result(parser, "the states, and what is lost and kept in those that break")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,9 +104,7 @@ def run(args: argparse.Namespace) -> int:
             "note: addresses exceed memory, so pages lie in the order in which they are stored to "
             "(--frames first-touch; or refuse)"
         )
-    if wants_text(args):
-        emit(crash_text(crashed))
-    write_json(args, crashed.to_dict())
+    write_result(args, crashed, crash_text)
     return 0 if crashed.holds else 1
 
 

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
-from nearfar.cli.entry import INTERRUPTED, Interruptible
+from nearfar.cli.interrupt import INTERRUPTED, Interruptible
 from nearfar.cli.options import abandon, complain, reason
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError

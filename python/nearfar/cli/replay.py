@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 
 from nearfar.cli.options import (
-    add_output,
+    add_result,
     add_target,
     complain,
-    emit,
     output_path,
     quantity,
-    wants_text,
-    write_json,
+    write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
@@ -66,7 +64,7 @@ def add_arguments(parser: Parser) -> None:
         type=output_path,
         help="write every DRAM command as CSV",
     )
-    add_output(parser)
+    add_result(parser, "latency, bandwidth and commands")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -93,7 +91,5 @@ def run(args: argparse.Namespace) -> int:
             "note: addresses exceed memory, so pages lie in the order of their first touch "
             "(--frames first-touch; or fold, refuse)"
         )
-    if wants_text(args):
-        emit(replay_text(replayed))
-    write_json(args, replayed.to_dict())
+    write_result(args, replayed, replay_text)
     return 0

@@ -17,15 +17,13 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
 
 def add_format(
     parser: argparse.ArgumentParser,
-    option: str = "--format",
     *,
     default: str | None = "auto",
     about: str = "default: told by it",
 ) -> None:
     """What the trace is, and in which base its addresses are written."""
     parser.add_argument(
-        option,
-        dest="source" if option == "--from" else "format",
+        "--format",
         choices=readable(),
         default=default,
         help=about,

@@ -25,6 +25,19 @@ _DECIMALS = 4  # of a ns that are kept
 Progress = Callable[[int, int], None]
 
 
+def shares(progress: Callable[[float], None], usual: int) -> Progress:
+    """Told of one batch after the other, of which there are `usual`ly so many, tells shares."""
+    begun, last = 0, 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal begun, last
+        begun += done <= last  # a new batch begins to count anew
+        last = done
+        progress((begun + done / total) / usual)
+
+    return told
+
+
 @dataclass(frozen=True)
 class Walked:
     """One repetition: ns a load, and what happened meanwhile."""

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from nearfar.results.decode import encode
+from nearfar.results.machine import LoadLatency
 from nearfar.results.schema import Environment, Target
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Lines of 64 B by the time at which their requests completed, in buckets of equal length."""
+
+    bucket_ns: float
+    reads: Sequence[int]
+    writes: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,8 @@ class ReplayResult:
     energy: Mapping[str, int] = field(default_factory=dict)
     fences: int = 0
     commands_by_device: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    read_latency: LoadLatency | None = None
+    over_time: Traffic | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
+from nearfar.cli.options import add_result, complain, write_result
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.cli.trace_options import add_trace
@@ -42,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_false",
         help="read no access bits: policies are told what the pager of a live program sees",
     )
-    add_output(parser)
+    add_result(parser, "misses by policy and size beside Belady's")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,9 +57,7 @@ def run(args: argparse.Namespace) -> int:
             base=args.base,
             progress=progress,
         )
-    if wants_text(args):
-        emit(tier_replay_text(replay))
-    write_json(args, replay.to_dict())
+    write_result(args, replay, tier_replay_text)
     _warn(replay)
     return 0
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 
 from nearfar.errors import NearfarError
+from nearfar.measuring.core import Struct
 from nearfar.measuring.host.target import Host
 
 if TYPE_CHECKING:
@@ -24,6 +25,18 @@ class HostCore(Protocol):
     def HostMemory(  # noqa: N802 (a class of the core)
         self, bytes: int, *, pages: str, node: int, path: str, destructive: bool
     ) -> HostMemory: ...
+    @property
+    def ChaseRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def OverwriteRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def StreamRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def ContentionRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def WalkRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def DropRequest(self) -> Struct: ...  # noqa: N802
     def host_capacity(self, path: str, *, destructive: bool) -> int: ...
     def host_isa(self) -> Mapping[str, bool]: ...
     def host_clock(self) -> Mapping[str, float]: ...

@@ -197,10 +197,10 @@ def _target(output: Path, to: str | None) -> tuple[str, str]:
         to = _BY_ENDING.get(named, named)
         if to not in writable():
             raise InputError(
-                f"{output}: no format follows from the name, expected .nft, .FORMAT or --to "
-                f"FORMAT with one of {', '.join(writable())}"
+                f"{output}: no format follows from the name, expected .nft, .FORMAT or "
+                f"--output-format FORMAT with one of {', '.join(writable())}"
             )
-    check_one_of("to", to, writable())
+    check_one_of("output-format", to, writable())
     return to, "zst" if to == "nearfar" else packing
 
 
