@@ -131,6 +131,15 @@ stress: install $(STAMPS)/test ## stress two tiers for 30 minutes, then run real
 	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest --timeout 3600 \
 	  tests/python/tier/test_tier_stress.py tests/python/tier/test_tier_hazards.py tests/python/tier/test_tier_programs.py
 
+fuzzed = text bytes convert settings
+corpus = $(if $(filter convert,$(1)),tests/fuzz/corpus/text tests/fuzz/corpus/bytes,tests/fuzz/corpus/$(1))
+
+.PHONY: fuzz
+fuzz: install ## an hour: a million inputs for each reader in C++, 100,000 for each in Python, that may not break it
+	@$(call build,fuzz,nearfar_fuzz)
+	@$(foreach name,$(fuzzed),build/fuzz/tests/fuzz/fuzz_$(name) -runs=1000000 $(call corpus,$(name)) && ) \
+	  $(BIN)/python tests/fuzz/readers.py --runs 100000
+
 .PHONY: kernels
 kernels: install $(STAMPS)/test ## test two tiers on four processors under older and newer kernels
 	@scripts/kernels

@@ -158,11 +158,12 @@ class BoundConverter {
   BoundConverter(const std::string& name, const std::string& from, std::uint32_t base,
                  const std::string& to, std::uint64_t skip, std::uint64_t run,
                  std::uint64_t clock_ps, const std::string& command)
-      : converter_(trace::make_reader(name, from, base), {.to = to,
-                                                    .window = {.skip = skip, .warm = 0, .run = run},
-                                                    .clock_ps = clock_ps,
-                                                    .command = command,
-                                                    .creator = "nearfar " NEARFAR_VERSION}) {}
+      : converter_(trace::make_reader(name, from, base),
+                   {.to = to,
+                    .window = {.skip = skip, .warm = 0, .run = run},
+                    .clock_ps = clock_ps,
+                    .command = command,
+                    .creator = "nearfar " NEARFAR_VERSION}) {}
 
   nb::bytes feed(const nb::bytes& data) {
     std::string out;

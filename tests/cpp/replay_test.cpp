@@ -97,7 +97,8 @@ TEST(ReplayPaced, IdleCyclesAreHonouredAndACriticalReadIsAwaited) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play_paced(device, "0x0 R:4\n0x40 C\n0x80 C:200\n0xc0 R\n");
   EXPECT_EQ(entry_cycles(device), (std::vector<std::uint64_t>{0, 5, 105, 306}));
-  EXPECT_EQ(result.late.value().requests, 0u) << "what waits for a critical read is not due before it";
+  EXPECT_EQ(result.late.value().requests, 0u)
+      << "what waits for a critical read is not due before it";
 }
 
 TEST(ReplayPaced, LateAccessesWaitInOrderAndAreCounted) {
@@ -108,7 +109,8 @@ TEST(ReplayPaced, LateAccessesWaitInOrderAndAreCounted) {
   EXPECT_EQ(device.entries()[1].address, Address(0x40));
   EXPECT_EQ(result.late.value().requests, 2u);
   EXPECT_EQ(result.late->longest, 180 * cycle);
-  EXPECT_EQ(result.read_latency.value().max, 100 * cycle) << "waiting at the door is not memory latency";
+  EXPECT_EQ(result.read_latency.value().max, 100 * cycle)
+      << "waiting at the door is not memory latency";
 }
 
 TEST(ReplayPaced, AnEarlierCycleThanTheLineBeforeMeansLate) {
@@ -235,7 +237,7 @@ TEST(Replay, AnAddressBeyondMemoryIsToldWithItsLine) {
   EXPECT_EQ(
       complaint("LD 0xffe 2\nLD 0xffe 3\n"),
       "t:2: found 3 bytes at address 0xffe, expected one below 0x1000, the memory's capacity, "
-            "or --frames first-touch or fold");
+      "or --frames first-touch or fold");
   EXPECT_EQ(complaint("LD 0xffffffffffffffff\n"),
             "t:1: found address 0xffffffffffffffff, expected one below 0x1000, the memory's "
             "capacity, or --frames first-touch or fold");
@@ -379,8 +381,7 @@ TEST(ReplayFrames, FirstTouchTakesPagesBeyondMemoryAsTheyCome) {
 
 TEST(ReplayFrames, FoldDropsWholeMemorySizesFromAnAddress) {
   MockDevice device({.capacity = 8192});
-  play(device, "LD 0xffff00003040\nLD 0x1fc0 65\n",
-       {.pace = Pace::trace, .frames = Frames::fold});
+  play(device, "LD 0xffff00003040\nLD 0x1fc0 65\n", {.pace = Pace::trace, .frames = Frames::fold});
   ASSERT_EQ(device.entries().size(), 3u);
   EXPECT_EQ(device.entries()[0].address, Address(0x1040));
   EXPECT_EQ(device.entries()[2].address, Address(0)) << "the line behind the last is the first";
@@ -455,8 +456,8 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, ReplayAccounting,
     testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
                     Broken{Fault::never_wake, "the memory has nothing left to do"},
-                    Broken{Fault::twice, "a completion nobody waits for"},
-                    Broken{Fault::other_id, "a completion nobody waits for"},
+                    Broken{Fault::twice, "a completion that no request waits for"},
+                    Broken{Fault::other_id, "a completion that no request waits for"},
                     Broken{Fault::other_address, "a completion with another request's address"},
                     Broken{Fault::early, "a completion from the future"}),
     fault_name);

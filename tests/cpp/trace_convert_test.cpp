@@ -53,14 +53,14 @@ TEST(Convert, GoesThroughOurFormatAndBackUnchanged) {
   const struct {
     std::string text;
     std::string format;
-  } traces[] = {{"0x40 R\n0x80 W:7\n0xc0 C\n0x1000 R\n", "vans"},
-                {"0x40 READ 9\n0x80 WRITE 5\n", "dramsim3"},
-                {"LD 0x40\nST 0x1080 256\n", "ramulator"},
-                {"7 64 128\n0 192\n", "ramulator-cpu"},
-                {"NVMV1\n3 W 0x40 " + zeros + " " + zeros + " 2\n9 R 0x80 " + zeros + " " + zeros +
-                     " 0\n",
-                 "nvmain"},
-                {"I  00000000,1\n L ff0,16\n S ff0,16\n", "lackey"}};
+  } traces[] = {
+      {"0x40 R\n0x80 W:7\n0xc0 C\n0x1000 R\n", "vans"},
+      {"0x40 READ 9\n0x80 WRITE 5\n", "dramsim3"},
+      {"LD 0x40\nST 0x1080 256\n", "ramulator"},
+      {"7 64 128\n0 192\n", "ramulator-cpu"},
+      {"NVMV1\n3 W 0x40 " + zeros + " " + zeros + " 2\n9 R 0x80 " + zeros + " " + zeros + " 0\n",
+       "nvmain"},
+      {"I  00000000,1\n L ff0,16\n S ff0,16\n", "lackey"}};
   for (const auto& [text, format] : traces) {
     EXPECT_EQ(converted(converted(text, {.to = "nearfar"}), {.to = format}), text) << format;
   }

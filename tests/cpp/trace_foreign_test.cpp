@@ -213,13 +213,15 @@ TEST(Memtrace, AFlushMayBeOneRecordOrTwo) {
 }
 
 TEST(Memtrace, WhatIsNoWholeTraceIsToldWithItsRecord) {
-  EXPECT_EQ(read_all(memtrace({begin, {0, 8, 64}}), "memtrace").error,
-            "t: found the end of the file after 2 records, expected a footer: the trace was cut off");
+  EXPECT_EQ(
+      read_all(memtrace({begin, {0, 8, 64}}), "memtrace").error,
+      "t: found the end of the file after 2 records, expected a footer: the trace was cut off");
   EXPECT_EQ(read_all(memtrace({begin, {50, 8, 64}}), "memtrace").error,
             "t: record 2: found type 50, expected one up to 49, the last that is known");
-  EXPECT_EQ(read_all(memtrace({{0, 8, 64}}), "memtrace").error,
-            "t: record 1: found type 0 with value 64, expected a header (25) of version 2 or later, "
-            "as drraw2trace writes");
+  EXPECT_EQ(
+      read_all(memtrace({{0, 8, 64}}), "memtrace").error,
+      "t: record 1: found type 0 with value 64, expected a header (25) of version 2 or later, "
+      "as drraw2trace writes");
   EXPECT_EQ(read_all(memtrace({begin, {0, 4097, 64}}), "memtrace").error,
             "t: record 2: found a size of 4097, expected at most 4096 bytes");
   EXPECT_EQ(read_all(memtrace({begin, {0, 8, 64}, end, end}), "memtrace").error,

@@ -1,11 +1,11 @@
-"""Fuzz the readers that are Python's, or are reached through it: on the files of corpus/TARGET, and on
-inputs made of them, the same ones for the same seed.
+"""Fuzz the readers that are Python's, or are reached through it: on the files of corpus/TARGET, and
+on inputs made of them, the same ones for the same seed.
 
     readers.py [--runs N] [--seconds S] [--seed N] [--only N] [TARGET...]
 
-Each target runs in a process of its own. Whatever a reader does that it must not ends it with a line
-and status 1: an exception that is no NearfarError, more than 5 s for an input, more than a gibibyte.
-The input is in the file crash-TARGET-NUMBER then, and --only NUMBER runs it again.
+Each target runs in a process of its own. Whatever a reader does that it must not ends it with a
+line and status 1: an exception that is no NearfarError, more than 5 s for an input, more than a
+gibibyte. The input is in the file crash-TARGET-NUMBER then, and --only NUMBER runs it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from pathlib import Path
 from nearfar.errors import NearfarError
 
 CORPUS = Path(__file__).parent / "corpus"
-MOST_SECONDS = 5.0  # for an input
+MOST_SECONDS = 5.0  # of the processor for an input, as the machine may be busy
+MOST_WAIT = 60.0  # for what waits for another process
 MOST_KIB = 1 << 20
 MOST_BYTES = 8192
 THROUGH_THE_COMMAND = 200  # every so-manieth input, where there is a command
@@ -39,15 +40,16 @@ SHOW_EVERY = 256
 Reader = Callable[[bytes], None]
 
 WORDS = (
-    b"0x", b"\n", b"\r\n", b" ", b",", b":", b"=", b"[", b"]", b"{", b"}", b'"', b"\\", b"\0",
-    b"null", b"true", b"NaN", b"1e999", b"-1", b"0", b"18446744073709551616", b"9" * 400,
-    b"\xef\xbb\xbf", b"\xff\xfe", b"READ", b"WRITE", b"LD ", b"NVMV1\n", b"gem5", b"nearfar-trace 1 {",
-    b"\x1f\x8b", b"BZh9", b"PK\x03\x04", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"GiB", b"ns", b"MT/s",
-    b"schema", b"label", b"store", b"mfence", b"thread", b"NEARFAR_TIER_NEAR=", b"NEARFAR_TIER_",
-)  # fmt: skip
+    *(b"0x", b"\n", b"\r\n", b" ", b",", b":", b"=", b"[", b"]", b"{", b"}", b'"', b"\\", b"\0"),
+    *(b"null", b"true", b"NaN", b"1e999", b"-1", b"0", b"18446744073709551616", b"9" * 400),
+    *(b"\xef\xbb\xbf", b"\xff\xfe", b"READ", b"WRITE", b"LD ", b"NVMV1\n", b"gem5"),
+    *(b"nearfar-trace 1 {", b"\x1f\x8b", b"BZh9", b"PK\x03\x04", b"\xfd7zXZ\x00"),
+    *(b"\x28\xb5\x2f\xfd", b"GiB", b"ns", b"MT/s", b"schema", b"label", b"store", b"mfence"),
+    *(b"thread", b"NEARFAR_TIER_NEAR=", b"NEARFAR_TIER_"),
+)
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """A reader did what it must not."""
 
 
@@ -121,9 +123,9 @@ def by_command(words: list[str]) -> None:
         status = cli.main(words)
     lines = err.getvalue().splitlines()
     if status not in (0, 1, 2):
-        raise Broken(f"{' '.join(words)}: status {status}")
+        raise BrokenError(f"{' '.join(words)}: status {status}")
     if status == 2 and (len(lines) != 1 or not lines[0].startswith("nearfar: ")):
-        raise Broken(f"{' '.join(words)}: status 2 and {lines[:3]}, expected one line")
+        raise BrokenError(f"{' '.join(words)}: status 2 and {lines[:3]}, expected one line")
 
 
 def trace(folder: Path) -> Reader:
@@ -224,7 +226,7 @@ def control(_: Path) -> Reader:
         line = data.split(b"\n")[0][: server.LONGEST] + b"\n"
         reply = server._reply(line, tree)
         if "internal error" in str(reply.get("error")):
-            raise Broken(str(reply["error"]))
+            raise BrokenError(str(reply["error"]))
         json.dumps(reply)
         with refusals(), contextlib.suppress(ConnectionError):
             client.parse_reply(line)
@@ -252,9 +254,9 @@ def environment(folder: Path) -> Reader:
         status, said = spawned(program, given, far, errors, folder_now)
         lines = said.splitlines()
         if status not in (0, 2):
-            raise Broken(f"status {status}: {said[:200]!r}")
+            raise BrokenError(f"status {status}: {said[:200]!r}")
         if status == 2 and len(lines) != 1:
-            raise Broken(f"status 2 and {lines[:3]}, expected one line")
+            raise BrokenError(f"status 2 and {lines[:3]}, expected one line")
 
     return run
 
@@ -298,9 +300,10 @@ SLOW = {"environment": 20}
 # Running them
 
 
-def _run(name: str, reader: Reader, data: bytes, number: int) -> str | None:
+def _run(reader: Reader, data: bytes, number: int) -> str | None:
     """Why the input broke the reader, if it did."""
-    signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, MOST_WAIT)
     try:
         reader(data)
     except _TooLong:
@@ -309,12 +312,18 @@ def _run(name: str, reader: Reader, data: bytes, number: int) -> str | None:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
     if number % SHOW_EVERY == 0:
         kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         if kib > MOST_KIB:
             return f"{kib >> 10} MiB resident, more than {MOST_KIB >> 10}"
     return None
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def fuzz(name: str, args: argparse.Namespace) -> int:
@@ -325,6 +334,7 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
 
     os.environ["NEARFAR_TRACEBACK"] = "1"
     signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGPROF, on_alarm)
     files = sorted((CORPUS / name).iterdir())
     seeds = [file.read_bytes() for file in files]
     end = time.monotonic() + args.seconds
@@ -341,14 +351,14 @@ def fuzz(name: str, args: argparse.Namespace) -> int:
                 data = mutated(seeds, random.Random(f"{args.seed} {name} {number}"))
             if args.only is None or number == args.only:
                 if number % SHOW_EVERY == 0:  # what Python cannot interrupt ends the process
-                    faulthandler.dump_traceback_later(SHOW_EVERY * MOST_SECONDS, exit=True)
-                if why := _run(name, reader, data, number):
+                    faulthandler.dump_traceback_later(SHOW_EVERY * MOST_WAIT, exit=True)
+                if why := _run(reader, data, number):
                     kept = Path(f"crash-{name}-{number}")
                     kept.write_bytes(data)
-                    print(f"{name}: input {number} of seed {args.seed}, in {kept}: {why}")
+                    say(f"{name}: input {number} of seed {args.seed}, in {kept}: {why}")
                     return 1
             number += 1
-    print(f"{name}: {len(seeds)} files and {max(number - len(seeds), 0)} inputs made of them")
+    say(f"{name}: {len(seeds)} files and {max(number - len(seeds), 0)} inputs made of them")
     return 0
 
 
@@ -376,7 +386,7 @@ def main() -> int:
         if code := os.waitstatus_to_exitcode(how):
             failed = True
             if code < 0:
-                print(f"{name}: ended by signal {-code}")
+                say(f"{name}: ended by signal {-code}")
     return int(failed)
 
 

@@ -27,7 +27,7 @@ struct Point {
   /// Of a stream: how long the writes that were still queued at its end took to leave the memory's
   /// queues. They count as accessed.
   Tick drain{};
-  Histogram latency;          ///< of single loads, in ps; empty for stores
+  Histogram latency;  ///< of single loads, in ps; empty for stores
   std::vector<Tick> samples;  ///< of overwrites
   std::vector<Counters::Reading> counters;  ///< over the whole run, warm-up included
 };

@@ -71,12 +71,12 @@ class Replay {
   struct Options {
     Pace pace = Pace::trace;
     std::uint32_t outstanding = 0;  ///< requests in flight at most; 0: what the device takes
-    Tick clock{};                   ///< period of the trace's cycles or instructions, > 0
-    bool trace_clock = false;       ///< a trace that says its clock itself is right
+    Tick clock{};  ///< period of the trace's cycles or instructions, > 0
+    bool trace_clock = false;  ///< a trace that says its clock itself is right
     trace::Window window{};
     /// Empty: first_touch for a program's trace, whose addresses are virtual, as_is for others.
     std::optional<Frames> frames{};
-    bool drain = false;       ///< time ends when no write is queued any more
+    bool drain = false;  ///< time ends when no write is queued any more
     bool tell_media = false;  ///< follow every write to the media
   };
 
@@ -102,7 +102,7 @@ class Replay {
   [[nodiscard]] bool is_beyond_memory() const { return beyond_memory_; }
 
  private:
-  /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
+  /// The times that gaps count from: one of each thread for instructions, one of all for cycles.
   struct Timeline {
     bool begun = false;
     Tick last_entry;

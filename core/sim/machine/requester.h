@@ -106,7 +106,7 @@ class Requester {
   std::uint64_t limit_;
   std::array<std::uint8_t, 2> awaits_ = {await_done, await_done};  // by operation
   Request request_;                                                // the last one sent
-  std::uint16_t thread_ = 0;                                       // and for whom
+  std::uint16_t thread_ = 0;                                       // and its thread
   Tick now_;
   bool woken_ = false;
   std::uint64_t serial_ = 0;

@@ -67,6 +67,44 @@ def test_text_says_what_a_rate_of_accepted_writes_counts(nearfar: Run, tmp_path:
     assert "accepted, not drained" in nearfar("replay", DRAM, trace, "--no-drain")[1]
 
 
+def test_a_trace_without_accesses_has_no_shares_and_no_range(nearfar: Run, tmp_path: Path) -> None:
+    header = json.dumps(
+        {"schema": "nearfar/trace/1", "kind": "memory", "counts": "cycles", "time": "relative"}
+    )
+    trace = written(tmp_path, f"nearfar-trace 1 {header}\n".encode() + b"\x04\x16\x01", "t.nft")
+    text = nearfar("trace", "info", trace)[1]
+    assert "store_fence" in text
+    assert "address range" not in text
+    assert "%" not in text
+    assert "read_share" not in json.loads(nearfar("trace", "info", trace, "--json", "-")[1])
+
+
+def test_a_short_stream_says_that_its_rate_counts_queued_lines(nearfar: Run) -> None:
+    stream = ("measure", DRAM, "stream", "--op", "ntstore", "--agent", "none", "--lines")
+    short = nearfar(*stream, "300")[1]
+    assert "note: rates count lines that memory accepted" in short
+    assert "note" not in nearfar(*stream, "40000")[1]
+
+
+def test_a_stream_that_took_no_time_is_refused(refused: Callable[..., str]) -> None:
+    message = refused(
+        "measure", DRAM, "stream", "--op", "ntstore", "--agent", "none", "--lines", "16"
+    )
+    assert "give more --lines" in message
+
+
+def test_a_crash_places_pages_beyond_memory(
+    nearfar: Run, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    trace = written(tmp_path, "ST 0x7fff00001000\nST 0x7fff00001040\n")
+    crash = ("crash", "model:optane-100", trace, "--format", "ramulator", "--runs", "0")
+    status, text, note = nearfar(*crash)
+    assert (status, note.count("\n")) == (0, 1)
+    assert "--frames first-touch" in note
+    assert nearfar(*crash, "--frames", "first-touch") == (0, text, "")
+    assert "found address 0x7fff00001000" in refused(*crash, "--frames", "refuse")
+
+
 @pytest.fixture
 def run_replay(nearfar: Run, tmp_path: Path) -> Callable[..., dict]:
     def run(text: str, *options: str) -> dict:

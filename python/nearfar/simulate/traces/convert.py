@@ -32,7 +32,8 @@ class TraceInfo:
     """What a trace holds. Counts are exact; `lines` are of 64 bytes, pages of 4 KiB.
 
     `read_share` is of reads and writes of every kind, `sequential_share` of accesses: those whose
-    line is the one that the same thread accessed last, or the next. `length` is in what the trace
+    line is the one that the same thread accessed last, or the next; both are None where there are
+    none of these. `length` is in what the trace
     `counts`. `problem` is why nothing after these records could be read, "" when all was.
     """
 
@@ -51,15 +52,16 @@ class TraceInfo:
     highest_address: int
     lines: int
     pages: int
-    read_share: float
-    sequential_share: float
+    read_share: float | None
+    sequential_share: float | None
     length: int
     hottest_pages: Sequence[Mapping[str, int]]
     problem: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""
-        return {"schema": self.SCHEMA, **asdict(self)}
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return {"schema": self.SCHEMA, **known}
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def trace_info(
     data = summary.result()
     operations = data["operations"]
     writes = operations["write"] + operations["nt_write"]
-    moved = max(operations["read"] + writes, 1)
+    moved = operations["read"] + writes
     return TraceInfo(
         file=str(trace),
         format=data["format"],
@@ -118,8 +120,8 @@ def trace_info(
         highest_address=data["highest_address"],
         lines=data["lines"],
         pages=data["pages"],
-        read_share=operations["read"] / moved,
-        sequential_share=data["sequential"] / max(data["accesses"], 1),
+        read_share=operations["read"] / moved if moved else None,
+        sequential_share=data["sequential"] / data["accesses"] if data["accesses"] else None,
         length=data["length"],
         hottest_pages=data["hottest_pages"],
         problem=problem,
