@@ -1,4 +1,4 @@
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 
 #include <gtest/gtest.h>
 

@@ -133,7 +133,10 @@ void Requester::collect() {
 
     if (done) {
       --waiting_;
-      if (flight.op == Op::read) read_latency_.add((completion.time - flight.sent).ps());
+      if (flight.op == Op::read) {
+        seen_.read_latency.add((completion.time - flight.sent).ps());
+      }
+      seen_.traffic.add(flight.op, now_);
       totals_.last_done = max(totals_.last_done, completion.time);
     } else {
       ++totals_.media_writes;

@@ -53,7 +53,7 @@ def words_of(program: CrashProgram) -> list[int]:
 
 
 def states_of(program: CrashProgram) -> int:
-    crashed = package.crash(OPTANE, program, runs=0)
+    crashed = package.crash(OPTANE, program, options=package.CrashOptions(runs=0))
     assert crashed.architecture.exhaustive
     return crashed.architecture.states
 
@@ -104,7 +104,9 @@ def test_the_traffic_of_a_recording_is_flushes_and_writes_of_whole_lines(tmp_pat
         seen.add(tuple(image.u64(word) for word in words))
         return True
 
-    crashed = package.crash(OPTANE, tmp_path / "t.nft", invariant=note, runs=2)
+    crashed = package.crash(
+        OPTANE, tmp_path / "t.nft", invariant=note, options=package.CrashOptions(runs=2)
+    )
     assert seen == {image for image, _ in expected}
     assert crashed.architecture.states == len(seen)
 
@@ -130,7 +132,9 @@ def test_crashes_lie_between_two_records(tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "t.nft", records)
 
     def states(first: str | None, last: str | None) -> int:
-        crashed = package.crash(OPTANE, trace, from_label=first, to_label=last, runs=1)
+        crashed = package.crash(
+            OPTANE, trace, options=package.CrashOptions(from_label=first, to_label=last, runs=1)
+        )
         return crashed.architecture.states
 
     assert states(None, None) == 4
@@ -164,8 +168,12 @@ def test_a_program_keeps_its_virtual_addresses_and_its_words(tmp_path: Path) -> 
 def test_only_a_thread_or_an_area_can_be_asked_about(tmp_path: Path) -> None:
     records = [(NT_WRITE, 0x1000, 64), (NT_WRITE, 0x2000, 64), (NT_WRITE, 0x3000, 64)]
     trace = write_trace(tmp_path / "t.nft", records)
-    assert package.crash(OPTANE, trace, runs=0).architecture.states == 8
-    crashed = package.crash(OPTANE, trace, runs=0, area=(0x1FF0, 0x20), thread=0)
+    assert (
+        package.crash(OPTANE, trace, options=package.CrashOptions(runs=0)).architecture.states == 8
+    )
+    crashed = package.crash(
+        OPTANE, trace, options=package.CrashOptions(runs=0, area=(0x1FF0, 0x20), thread=0)
+    )
     assert crashed.architecture.states == 2
 
 

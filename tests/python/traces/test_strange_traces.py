@@ -141,14 +141,14 @@ def test_a_result_says_that_frames_were_given(tmp_path: Path) -> None:
 
 def test_a_command_trace_is_of_the_frames_that_were_used(tmp_path: Path) -> None:
     commands = tmp_path / "c.csv"
-    nearfar.replay(DRAM, written(tmp_path, VIRTUAL), command_trace=commands)
+    nearfar.replay(DRAM, written(tmp_path, VIRTUAL), nearfar.ReplayOptions(command_trace=commands))
     rows = [line.split(",") for line in commands.read_text().splitlines()[1:]]
     assert [row[6] for row in rows].count("ACT") == 1, "both pages lie in one row"
     assert list(tmp_path.glob("c.csv*")) == [commands]
 
 
 def test_folded_addresses_lie_in_memory(tmp_path: Path) -> None:
-    result = nearfar.replay(DRAM, written(tmp_path, VIRTUAL), frames="fold")
+    result = nearfar.replay(DRAM, written(tmp_path, VIRTUAL), nearfar.ReplayOptions(frames="fold"))
     assert result.requests == 3
     assert result.trace["frames"] == "fold"
 
@@ -162,9 +162,9 @@ def test_refusing_names_the_other_frames(refused: Callable[..., str], tmp_path: 
 
 def test_a_programs_pages_may_be_folded_too(tmp_path: Path) -> None:
     trace = written(tmp_path, "I  04000000,3\n L 1ffefffe70,8\n", "t.lackey")
-    assert nearfar.replay(DRAM, trace, frames="fold").requests == 1
+    assert nearfar.replay(DRAM, trace, nearfar.ReplayOptions(frames="fold")).requests == 1
     with pytest.raises(InputError, match="found 8 bytes at address 0x1ffefffe70"):
-        nearfar.replay(DRAM, trace, frames="refuse")
+        nearfar.replay(DRAM, trace, nearfar.ReplayOptions(frames="refuse"))
 
 
 # Lines that can be read in more than one way
@@ -238,5 +238,7 @@ def test_a_trace_of_dynamorio_plays_as_a_program(tmp_path: Path) -> None:
     info = nearfar.trace_info(trace)
     assert (info.format, info.kind, info.counts) == ("memtrace", "program", "instructions")
     assert nearfar.replay(DRAM, trace).reads == 1
-    with pytest.raises(InputError, match="to: found 'memtrace'"):
-        nearfar.convert_trace(trace, tmp_path / "out", to="memtrace")
+    with pytest.raises(InputError, match="output-format: found 'memtrace'"):
+        nearfar.convert_trace(
+            trace, tmp_path / "out", nearfar.ConvertOptions(output_format="memtrace")
+        )

@@ -92,8 +92,10 @@ def test_a_packed_trace_plays_as_the_text_did(trace: Path, packed: Path) -> None
 def test_reads_and_writes_survive_every_format(format: str, tmp_path: Path, trace: Path) -> None:
     there, back = tmp_path / "there", tmp_path / "back.ramulator"
     clock = 750 if format == "gem5" else None
-    nearfar.convert_trace(trace, there, to=format, clock_ps=clock)
-    nearfar.convert_trace(there, back, source=format)
+    nearfar.convert_trace(
+        trace, there, nearfar.ConvertOptions(output_format=format, clock_ps=clock)
+    )
+    nearfar.convert_trace(there, back, nearfar.ConvertOptions(format=format))
     straight = tmp_path / "straight.ramulator"
     nearfar.convert_trace(trace, straight)
     # ChampSim's address of 0 is none: another byte of that line stands for it.
@@ -119,10 +121,10 @@ def test_a_trace_in_xz_is_read(trace: Path) -> None:
 
 def test_parts_of_a_trace_add_up_to_it(trace: Path) -> None:
     whole = nearfar.replay(DRAM, trace)
-    first = nearfar.replay(DRAM, trace, run=200)
-    rest = nearfar.replay(DRAM, trace, skip=200)
+    first = nearfar.replay(DRAM, trace, nearfar.ReplayOptions(run=200))
+    rest = nearfar.replay(DRAM, trace, nearfar.ReplayOptions(skip=200))
     assert (first.requests, first.requests + rest.requests) == (200, whole.requests)
-    warmed = nearfar.replay(DRAM, trace, skip=100, warm=100, run=50)
+    warmed = nearfar.replay(DRAM, trace, nearfar.ReplayOptions(skip=100, warm=100, run=50))
     assert warmed.requests == 50
     assert warmed.commands["RD"] + warmed.commands.get("WR", 0) <= 50
 
