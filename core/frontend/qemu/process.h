@@ -57,7 +57,7 @@ class Process {
   void drain(Thread& thread);
 
   /// The thread enters a system call, and comes back at `until` or later; one that was `blocked`
-  /// not before whoever woke it.
+  /// not before the thread that woke it.
   void leave(Thread& thread);
   void come(Thread& thread, Tick until, bool blocked);
   void end_thread(Thread& thread);

@@ -9,8 +9,8 @@
 
 namespace nearfar::sim {
 
-/// Sends lines to a device in order, and accounts for every one. What one port is refused holds
-/// up what the others would send.
+/// Sends lines to a device in order, and accounts for every one. A line that one port
+/// refuses holds up those for the others.
 ///
 /// Time passes only in here: in advance_to(), and wherever the sender has to wait, for a
 /// place among the outstanding requests, for a device that refused, for one request.

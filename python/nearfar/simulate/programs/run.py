@@ -23,15 +23,13 @@ from nearfar.simulate.programs.elf import Command, command
 from nearfar.simulate.programs.keeper import Keeper
 from nearfar.simulate.programs.machine import machine
 from nearfar.simulate.programs.notes import notes
+from nearfar.simulate.programs.places import check_place
 from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.programs.start import Ended, run_to_end
 from nearfar.simulate.replay import check_window
 from nearfar.simulate.traces.recording import RecordedTrace, Recording
 
 CORES = ("window", "simple", "count")
-PLACES = ("near", "far", "interleave")
-_POLICY = "policy:"
-POLICIES = ("static", "fifo", "lru", "hot-cold")
 PAGES = ("small", "huge")
 
 # Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
@@ -62,7 +60,8 @@ def run(
     """Run a program, `words` as a shell would, on a model; its streams are this process's.
 
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
-    `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
+    `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
+    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.policies` has the names); at most
     `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
     says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program
     `skip` instructions are not simulated, `warm` after them simulated and not counted, then
@@ -76,7 +75,7 @@ def run(
     core = str(model["cpu.core.kind"]) if core is None else core
     check_one_of("core", core, CORES)
     check_one_of("pages", pages, PAGES)
-    _check_place(place)
+    check_place(place)
     window = _window(skip, warm, measured, regions_only)
     memory = {"place": place, "pages": pages}
     if near_bytes is not None:
@@ -148,14 +147,6 @@ def _recorded(
             "trace_command": "".join(c if c.isprintable() else "?" for c in command),
             "trace_creator": f"nearfar {__version__}",
         }
-
-
-def _check_place(place: str) -> None:
-    if place.startswith(_POLICY):
-        check_one_of("policy", place.removeprefix(_POLICY), POLICIES)
-    elif place not in PLACES:
-        known = ", ".join((*PLACES, *(_POLICY + name for name in POLICIES)))
-        raise InputError(f"place: found {place}, expected one of {known}")
 
 
 def _window(skip: int, warm: int, measured: int | None, regions_only: bool) -> dict[str, int]:
