@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from nearfar.inference.near import FEWEST_LINES
-from nearfar.inference.saved import findings_of
 from nearfar.model import Model, load
 from nearfar.model.random.near import random_near_model
 from nearfar.probing import memory_mode
+from nearfar.probing.findings import findings_of
 from nearfar.results import ProbeResult, files
 
 NAMES = ("capacity", "line", "ways", "prefetch", "write")
@@ -29,7 +29,10 @@ def truth(model: Model) -> dict[str, object]:
     """What a probe should find."""
     found: dict[str, object] = {name: model[f"near.{name}"] for name in NAMES}
     found["prefetch"] = "yes" if model["near.prefetch"] == "next_line" else "no"
-    if int(model["near.capacity"]) // int(model["near.line"]) < FEWEST_LINES:  # type: ignore[arg-type]
+    capacity, line = model["near.capacity"], model["near.line"]
+    assert isinstance(capacity, int)
+    assert isinstance(line, int)
+    if capacity // line < FEWEST_LINES[str(model["near.write"])]:
         return dict.fromkeys(NAMES)
     return found
 

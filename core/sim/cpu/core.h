@@ -13,7 +13,7 @@
 
 namespace nearfar::sim::cpu {
 
-/// Where a program's pages lie in memory: whoever places them says so.
+/// Where a program's pages lie in memory, as the code that places them says.
 class PageMap {
  public:
   struct Frame {

@@ -128,8 +128,8 @@ void Cores::play() {
   }
 }
 
-/// Events that nobody waits for happen, too, when their time has long come. The quantum has no say
-/// in it: it is how much waits for other threads, and changes no time.
+/// Events that no thread waits for happen, too, when their time has long come. The quantum does not
+/// matter here: it bounds how much waits for other threads, and changes no time.
 void Cores::keep_up(const Running& running) {
   constexpr Tick long_ago(1'000'000);
   while (socket_.now() + long_ago < running.core->clock() && socket_.busy()) {
@@ -137,7 +137,7 @@ void Cores::keep_up(const Running& running) {
   }
 }
 
-/// Whatever happens may be what somebody waits for.
+/// A thread may wait for what happens here.
 bool Cores::step(Tick until) {
   if (!socket_.step(until)) return false;
   for (Running& running : running_) running.blocked = false;

@@ -32,14 +32,14 @@ class BlockGate {
 
 /// The threads of a program, each on a core of its own, before a shared L3 and memory. A thread
 /// that begins takes the core of one that has ended, with what its caches hold; of several the one
-/// whose thread ended first, so that who gets which follows from the order of ends and beginnings
-/// alone.
+/// whose thread ended first. So the order of ends and beginnings alone decides which core a thread
+/// gets.
 ///
 /// What a thread does is fed in blocks, and waits here until its time has come: of the threads
-/// that run, the one whose clock is behind plays its next block, and nobody plays before it when
+/// that run, the one whose clock is behind plays its next block, and no other plays before it when
 /// there is none yet. So the times of all threads depend on what each of them does and on nothing
-/// else: neither on who feeds first nor in how many pieces. What waits here is how far a thread is
-/// ahead of the others; its feeder should hold when ahead() says so.
+/// else: neither on which is fed first nor in how many pieces. What waits here is how far a thread
+/// is ahead of the others; its feeder should hold when ahead() says so.
 class Cores {
  public:
   using Thread = std::uint32_t;
@@ -59,7 +59,8 @@ class Cores {
   /// Writes back the lines of so many bytes, as clwb would.
   void flush(Thread thread, Address address, Bytes bytes, bool keep);
 
-  /// The thread is elsewhere (in the kernel): nobody waits for it. What was fed is still played.
+  /// The thread is elsewhere (in the kernel): the others do not wait for it. What was fed is still
+  /// played.
   void leave(Thread thread);
   /// And back, no earlier than `at`.
   void come_back(Thread thread, Tick at = Tick{});
@@ -84,8 +85,8 @@ class Cores {
   /// Plays until caught_up(): false if another thread's input is missing for that.
   bool catch_up(Thread thread);
 
-  /// Plays memory up to where the running thread that is furthest behind has come, although nobody
-  /// waits for it.
+  /// Plays memory up to where the running thread that is furthest behind has come, although no
+  /// thread waits for it.
   void bring_memory_up();
 
   /// How far the thread has got; what waits here is taken to need no more than the core's width.
@@ -94,7 +95,7 @@ class Cores {
   /// threads at a time.
   [[nodiscard]] std::size_t size() const { return threads_.size(); }
   [[nodiscard]] std::size_t cores() const { return running_.size(); }
-  /// Whose instructions a core plays.
+  /// The thread that a core plays.
   [[nodiscard]] Thread thread_on(Socket::Core core) const { return running_[core].thread; }
   /// What the thread's core has counted for it.
   [[nodiscard]] const CoreCounts& counts(Thread thread) const {

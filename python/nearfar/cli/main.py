@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
-from nearfar.cli.entry import INTERRUPTED, TERMINATED, Interruptible
+from nearfar.cli.interrupt import INTERRUPTED, TERMINATED, Interruptible
 from nearfar.cli.options import abandon, complain, reason
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError
@@ -77,12 +77,11 @@ def _run(argv: list[str]) -> int:
     command = chosen[0].load()
     with Interruptible() as interruptible:
         try:
-            status = command.run(args)
+            return command.run(args)
         except KeyboardInterrupt:
             if not interruptible.terminated:
                 raise
-            status = _fail("terminated", TERMINATED)
-    return TERMINATED if interruptible.terminated and status == INTERRUPTED else status
+            return _fail("terminated", TERMINATED)
 
 
 def _version() -> str:
@@ -93,7 +92,7 @@ def _version() -> str:
 
 
 def _explanation(error: Exception) -> str:
-    """One line about an error that nobody foresaw, or of an installation without its core."""
+    """One line about an unforeseen error, or of an installation without its core."""
     if isinstance(error, ImportError) and "_core" in str(error):
         return f"the simulator does not load ({error}); `nearfar doctor` says what to do"
     what = f"{type(error).__name__}: {error}"
@@ -110,7 +109,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Whoever starts us with standard output or error closed (`>&-`) wants nothing written."""
+    """Started with standard output or error closed (`>&-`), write nothing there."""
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (for the life of the process)
     if sys.stderr is None:

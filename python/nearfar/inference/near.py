@@ -40,7 +40,9 @@ NAMES = (
 
 # Why nothing of a near memory is claimed. A device's own buffers conflict just as its lines do.
 UNSEEN = "no cache of memory behind the last cache was seen"
-FEWEST_LINES = 16384  # a buffer of a device has fewer entries than a near memory has lines
+# A buffer of a device has fewer entries than a near memory has lines; those of several modules
+# conflict together. Stores that stay before the device are none of its buffers' doing.
+FEWEST_LINES = {"back": 16384, "through": 8 * 16384}
 
 _SMALLEST, _LARGEST = 15, 40  # powers of two: distances
 _MOST = 256  # places
@@ -74,7 +76,9 @@ def study(found: Findings) -> Study[None]:
     try:
         scale = yield from _scale()
     except MissingError:
-        return found.lack(NAMES, "the experiments that show what is quick and what is slow were not made")
+        return found.lack(
+            NAMES, "the experiments that show what is quick and what is slow were not made"
+        )
     if isinstance(scale, str):
         return found.lack(NAMES, f"{UNSEEN}: {scale}")
     claimed = Findings()
@@ -103,11 +107,13 @@ def _judged(found: Findings, claimed: Findings) -> None:
         return found.lack(
             NAMES, f"{UNSEEN}: {what} in lines of unknown length: a buffer does too", evidence
         )
-    if capacity // line < FEWEST_LINES:
+    write = claimed.value("near.write")
+    fewest = FEWEST_LINES[str(write)]
+    if capacity // line < fewest:
         return found.lack(
             NAMES,
-            f"{UNSEEN}: {what} in {capacity // line} lines of {line} B, and a buffer of the device "
-            f"may have up to {FEWEST_LINES} entries",
+            f"{UNSEEN}: {what} in {capacity // line} lines of {line} B, written {write}, and "
+            f"buffers of a device may have {fewest} entries",
             evidence,
         )
     return found.add(*claimed.all())

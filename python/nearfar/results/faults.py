@@ -39,6 +39,7 @@ class Event(enum.IntEnum):
     MOVED_TO = 8  # and is this now: the event after that
 
 
+_EVENTS = frozenset(Event)
 _COME = frozenset((Event.FAULT, Event.AHEAD, Event.SECOND_CHANCE))
 
 
@@ -49,6 +50,7 @@ class Faults:
     policy: str
     near_pages: int
     words: Sequence[int]
+    file: str = "record"
 
     def processes(self) -> list[int]:
         """Those that appear, in the order in which they do."""
@@ -63,6 +65,7 @@ class Faults:
     def visits(self) -> Iterator[tuple[Event, int]]:
         """FAULT, AHEAD, SECOND_CHANCE and RELEASED in all processes, each page by a number of its
         own, from 0 on, which it keeps where it moves; a page that has been released may come again.
+        Raises InputError where a page arrives that did not leave.
         """
         numbers: dict[int, int] = {}  # by page and process
         moving: dict[int, int] = {}  # the page that moves, by process
@@ -76,7 +79,12 @@ class Faults:
                 moving[process] = page
             elif event == Event.MOVED_TO:
                 # What is left behind, as what was there before, is a page that never came.
-                source = moving.pop(process)
+                source = moving.pop(process, None)
+                if source is None:
+                    raise InputError(
+                        f"{self.file}: found a page of process {process} that moved from nowhere; "
+                        "the record is damaged"
+                    )
                 here = numbers.setdefault(source, len(numbers))
                 numbers[source] = numbers.setdefault(page, len(numbers))
                 numbers[page] = here
@@ -105,4 +113,10 @@ def parse_faults(data: bytes, path: str | Path) -> Faults:
     words = array.array("Q", data[HEAD.size :])
     if sys.byteorder == "big":
         words.byteswap()
-    return Faults(POLICIES[policy], near_pages, words)
+    for word in (min(words), max(words)) if words else ():
+        if word >> 60 not in _EVENTS:
+            raise InputError(
+                f"{path}: found an event of kind {word >> 60}, expected 1 to {len(_EVENTS)}; the "
+                "record is damaged"
+            )
+    return Faults(POLICIES[policy], near_pages, words, str(path))

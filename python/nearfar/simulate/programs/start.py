@@ -36,7 +36,7 @@ class Ended:
 
     status: int
     signal: int | None
-    interrupted: bool  # somebody asked for it
+    interrupted: bool  # by Ctrl-C or a signal
 
     @property
     def exit_code(self) -> int:
@@ -93,7 +93,7 @@ class _Watch:
             self._terminated = None
 
     def _alive(self) -> bool:
-        """Collects who has ended; whether anybody is left."""
+        """Collects ended processes; whether any process is left."""
         while True:
             try:
                 pid, how = os.waitpid(-1, os.WNOHANG)
@@ -158,7 +158,7 @@ def _signals_held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
-    """Whoever loses its parent below this process becomes its child."""
+    """A process that loses its parent below this one becomes its child."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     try:
