@@ -23,7 +23,8 @@
 
 namespace nearfar::frontend::qemu {
 
-/// One thread of the guest. Only its own host thread touches it, but for what the lock guards.
+/// One thread of the guest. Only its own host thread touches it, except the members that the lock
+/// guards.
 struct Thread {
   Recorder recorder;
   Counts fresh;  ///< counted since the last drain

@@ -67,7 +67,7 @@ class Replacement {
   virtual void resize(PageIndex capacity) = 0;
 
   /// How many scans are worth their cost while as many pages fault as near memory holds, by what
-  /// the last one has found; 0: the policy makes nothing of them, whatever they find.
+  /// the last one has found; 0: the policy ignores them.
   [[nodiscard]] virtual unsigned scans_per_turnover() const = 0;
 
  protected:

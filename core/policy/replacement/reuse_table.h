@@ -50,7 +50,7 @@ class ReuseTable {
     cells_[kind][age].promised += time * rate;
   }
 
-  /// Works out anew what pages of one kind are worth, and lets what it comes from fade.
+  /// Computes the worth of pages of one kind again, and lets the sums that it comes from fade.
   void refresh(std::size_t kind);
 
   /// The hazard of a cell over the guess.

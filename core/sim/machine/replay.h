@@ -30,7 +30,7 @@ enum class Frames : std::uint8_t {
   fold,         ///< at the remainder of the address by the size of memory
 };
 
-/// What a replay measured. What it could not measure is empty.
+/// The measurements of a replay. What it could not measure is empty.
 struct ReplayResult {
   std::uint64_t requests = 0;  ///< lines of 64 bytes, which is what memory is asked for
   std::uint64_t reads = 0;
@@ -71,12 +71,12 @@ class Replay {
   struct Options {
     Pace pace = Pace::trace;
     std::uint32_t outstanding = 0;  ///< requests in flight at most; 0: what the device takes
-    Tick clock{};                   ///< period of the trace's cycles or instructions, > 0
-    bool trace_clock = false;       ///< a trace that says its clock itself is right
+    Tick clock{};  ///< period of the trace's cycles or instructions, > 0
+    bool trace_clock = false;  ///< a trace that says its clock itself is right
     trace::Window window{};
     /// Empty: first_touch for a program's trace, whose addresses are virtual, as_is for others.
     std::optional<Frames> frames{};
-    bool drain = false;       ///< time ends when no write is queued any more
+    bool drain = false;  ///< time ends when no write is queued any more
     bool tell_media = false;  ///< follow every write to the media
   };
 

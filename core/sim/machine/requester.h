@@ -24,7 +24,7 @@ class Requester {
     std::uint16_t port = 0;
   };
 
-  /// What was sent, and what became of it.
+  /// Counts of requests sent, and of how they ended.
   struct Totals {
     std::array<std::uint64_t, 2> sent{};  ///< by operation
     std::uint64_t media_writes = 0;       ///< writes that reached the media (tell_media)
@@ -69,7 +69,7 @@ class Requester {
   void settle() { settle_at(device_, now_); }
 
   [[nodiscard]] const Totals& totals() const { return totals_; }
-  /// Starts counting anew. Nothing may be in flight.
+  /// Resets the counts. Nothing may be in flight.
   void forget() {
     totals_ = {};
     read_latency_ = {};
