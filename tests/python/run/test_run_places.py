@@ -32,6 +32,21 @@ int main(int count, char** words) {
 }
 """
 
+# Lines at random, of far more pages than near memory holds: memory is asked for each of them.
+RANDOM = r"""
+#include <stdlib.h>
+static volatile char area[1024 * 4096] __attribute__((aligned(4096)));
+int main(int count, char** words) {
+  (void)count;
+  unsigned long at = 1;
+  for (long rounds = atol(words[1]); rounds > 0; --rounds) {
+    at = at * 6364136223846793005UL + 1442695040888963407UL;
+    ++area[(at >> 33) % sizeof area];
+  }
+  return 0;
+}
+"""
+
 
 def test_every_policy_of_the_core_is_a_place() -> None:
     assert set(policies()) == {"cached", "flat", "oracle"}
@@ -67,8 +82,10 @@ def test_the_help_names_every_policy(nearfar: Run) -> None:
         assert f"{family}:NAME with {', '.join(names)}" in shown
 
 
-def ran(compiled: Compile, folder: Path, rounds: int, *options: str) -> RunResult:
-    program = compiled("rounds", ROUNDS)
+def ran(
+    compiled: Compile, folder: Path, rounds: int, *options: str, source: str = ROUNDS
+) -> RunResult:
+    program = compiled("rounds", source)
     out = folder / "ran.json"
     process = subprocess.run(
         [
@@ -124,7 +141,8 @@ def test_near_memory_as_a_cache_counts_faults_copies_and_hits(
 def test_a_policy_that_thrashes_ends_soon_after_its_program(
     compiled: Compile, tmp_path: Path, place: str
 ) -> None:
-    result = ran(compiled, tmp_path, 2, "--place", place, "--near", "84KiB", "--core", "simple")
+    options = ("--place", place, "--near", "84KiB", "--core", "simple")
+    result = ran(compiled, tmp_path, 3000, *options, source=RANDOM)
     machine = result.processes[0].machine
     assert machine is not None
     assert machine.memory.lines_moved == 64 * machine.memory.pages_moved
