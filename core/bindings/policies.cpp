@@ -1,9 +1,13 @@
+// The lists that Python reads from the core: names of policies by family, and kinds of machines.
+
 #include <nanobind/nanobind.h>
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "policy/registry.h"
+#include "sim/machine/machine.h"
 
 namespace nb = nanobind;
 using namespace nearfar;
@@ -22,5 +26,10 @@ nb::tuple names(std::span<const Entry> family) {
 void bind_policies(nb::module_& module) {
   module.def("replacement_policies", [] { return names(policy::replacements()); });
   module.def("placement_policies", [] { return names(policy::placements()); });
+  module.def("machine_kinds", [] {
+    nb::list kinds;
+    for (const std::string_view kind : sim::Machine::kinds()) kinds.append(std::string(kind));
+    return nb::tuple(kinds);
+  });
   module.def("oracles", [] { return names(policy::oracles()); });
 }

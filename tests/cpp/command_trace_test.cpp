@@ -24,7 +24,7 @@ using dram::Command;
 const std::string header = "time_ps,device,channel,rank,bank_group,bank,command,row,column\n";
 
 /// A folder of its own for each test, removed afterwards.
-class CommandTraceTest : public testing::Test {
+class CommandTraceTest : public ::testing::Test {
  protected:
   CommandTraceTest()
       : folder_(fs::temp_directory_path() /

@@ -235,10 +235,15 @@ TEST(Program, AProgramQueuesNoMoreMovesThanADecisionMakesHoweverLongAPolicyThras
   const auto many = scattered("oracle:fifo", 8000);
   EXPECT_GT(number(many, "moved.pages"), 3 * number(some, "moved.pages"));
   EXPECT_EQ(number(many, "moved.lines"), 64 * number(many, "moved.pages"));
-  // Twice as many pages as near memory holds; and what was on its way to memory when that was
-  // reached: a line of the program's, lines that a prefetcher asked for, lines written back.
+  // Twice as many pages as near memory holds; and a pair for each line that was on its way to
+  // memory when that was reached: of stores that have retired, misses of L1 and L2, write-backs.
+  const Settings settings = tiers();
+  std::uint64_t lines = 0;
+  for (const char* key : {"cpu.store_queue", "cpu.l1.mshrs", "cpu.l2.mshrs", "cpu.writebacks"}) {
+    lines += settings.count(key);
+  }
   const std::uint64_t room = std::uint64_t{2 * 4} * 4096;
-  const std::uint64_t on_their_way = std::uint64_t{2 * 4096} * 48;
+  const std::uint64_t on_their_way = std::uint64_t{2 * 4096} * lines;
   EXPECT_GT(number(many, "moved.most_waiting_bytes"), room);
   EXPECT_LE(number(many, "moved.most_waiting_bytes"), room + on_their_way);
   // The program waits, and that is its time.

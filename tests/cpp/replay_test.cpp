@@ -430,7 +430,7 @@ struct Broken {
   std::string complaint;
 };
 
-class ReplayAccounting : public testing::TestWithParam<Broken> {};
+class ReplayAccounting : public ::testing::TestWithParam<Broken> {};
 
 TEST_P(ReplayAccounting, ABrokenDeviceIsReported) {
   for (const std::uint64_t healthy : {0, 1, 50, 99}) {
@@ -446,7 +446,7 @@ TEST_P(ReplayAccounting, ABrokenDeviceIsReported) {
   }
 }
 
-std::string fault_name(const testing::TestParamInfo<Broken>& info) {
+std::string fault_name(const ::testing::TestParamInfo<Broken>& info) {
   constexpr const char* names[] = {"None",    "Lost",  "Twice",     "OtherAddress",
                                    "OtherId", "Early", "NeverWoken"};
   return names[static_cast<std::size_t>(info.param.fault)];
@@ -454,12 +454,12 @@ std::string fault_name(const testing::TestParamInfo<Broken>& info) {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, ReplayAccounting,
-    testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
-                    Broken{Fault::never_wake, "the memory has nothing left to do"},
-                    Broken{Fault::twice, "a completion that no request waits for"},
-                    Broken{Fault::other_id, "a completion that no request waits for"},
-                    Broken{Fault::other_address, "a completion with another request's address"},
-                    Broken{Fault::early, "a completion from the future"}),
+    ::testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
+                      Broken{Fault::never_wake, "the memory has nothing left to do"},
+                      Broken{Fault::twice, "a completion that no request waits for"},
+                      Broken{Fault::other_id, "a completion that no request waits for"},
+                      Broken{Fault::other_address, "a completion with another request's address"},
+                      Broken{Fault::early, "a completion from the future"}),
     fault_name);
 
 }  // namespace test_file

@@ -31,7 +31,7 @@ enum class Frames : std::uint8_t {
   fold,         ///< at the remainder of the address by the size of memory
 };
 
-/// What a replay measured. What it could not measure is empty.
+/// The measurements of a replay. What it could not measure is empty.
 struct ReplayResult {
   std::uint64_t requests = 0;  ///< lines of 64 bytes, which is what memory is asked for
   std::uint64_t reads = 0;

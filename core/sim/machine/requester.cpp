@@ -90,7 +90,7 @@ std::uint64_t Requester::media_waiting() const {
   return asked ? totals_.writes() - totals_.media_writes : 0;
 }
 
-/// Lets the device play until it has something to tell.
+/// Advances the device to its next completion.
 void Requester::step() {
   const Tick reached = device_.advance_to_completion(end_of_time, sink_);
   if (sink_.empty()) {

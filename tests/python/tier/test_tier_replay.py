@@ -113,7 +113,7 @@ def test_the_table_says_that_nothing_was_scanned(nearfar: Run, trace: Path) -> N
 
 
 def test_the_known_policies_are_the_core_s() -> None:
-    assert list(POLICIES) == _core.replacement_policies()
+    assert tuple(POLICIES) == _core.replacement_policies()
 
 
 @pytest.mark.parametrize(
