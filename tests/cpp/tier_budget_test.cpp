@@ -167,5 +167,129 @@ TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
   EXPECT_EQ(budget.prepare_child(), &shared.control->members[7]);
 }
 
+TEST(Budget, AChildIsChargedBeyondTheLimitWhereItIsForced) {
+  Shared shared(10);
+  Budget parent(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(parent.join(1));
+  ASSERT_TRUE(parent.try_charge(8));
+  Member* const child = parent.prepare_child();
+  ASSERT_NE(child, nullptr);
+  EXPECT_TRUE(parent.charge_child(*child, true));
+  EXPECT_EQ(parent.others(), 8U);
+  EXPECT_EQ(parent.free(), 0U);
+}
+
+TEST(Budget, PagesBeyondTheLimitAreChargedWhereTheyMustBeGranted) {
+  Shared shared(10);
+  Budget budget(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(budget.join(1));
+  budget.charge(12);
+  EXPECT_EQ(budget.own(), 12U);
+  EXPECT_EQ(budget.free(), 0U);
+  EXPECT_FALSE(budget.try_charge(1));
+  budget.release(0);
+  budget.release(5);
+  EXPECT_EQ(budget.free(), 3U);
+  EXPECT_EQ(shared.control->counts[static_cast<std::size_t>(Count::near_peak)].load(), 12U);
+}
+
+TEST(Budget, AProcessThatExecutesAnotherProgramGivesUpWhatItHad) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget before(*shared.control, slots);
+  ASSERT_TRUE(before.join(getpid()));
+  before.charge(4);
+  before.managed(6);
+  Budget after(*shared.control, slots);
+  ASSERT_TRUE(after.join(getpid()));
+  EXPECT_EQ(after.own(), 0U);
+  EXPECT_EQ(after.free(), 10U);
+  EXPECT_EQ(after.processes(), 1U);
+  EXPECT_EQ(shared.control->managed_total.load(), 0U);
+}
+
+TEST(Budget, AForkedProcessThatExecutesAnotherProgramLeavesItsPlaceToItsParent) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget parent(*shared.control, slots);
+  ASSERT_TRUE(parent.join(getppid()));
+  Member* const place = parent.prepare_child();
+  ASSERT_NE(place, nullptr);
+  Budget child = parent;
+  child.become(*place, getpid());
+  child.charge(3);
+  Budget other_program(*shared.control, slots);
+  ASSERT_TRUE(other_program.join(getpid()));
+  EXPECT_EQ(other_program.others(), 3U) << "the parent still reads the old place's slots";
+  parent.end(*place);
+  EXPECT_EQ(other_program.others(), 0U);
+}
+
+TEST(Budget, TheEndOfAProcessIsSeenByAnother) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget one(*shared.control, slots);
+  ASSERT_TRUE(one.join(getpid()));
+  Budget ended(*shared.control, slots);
+  ASSERT_TRUE(ended.join(ended_process()));
+  ended.charge(5);
+  ended.want(2);
+  EXPECT_EQ(one.wanted(), 2U);
+  EXPECT_TRUE(one.reap());
+  EXPECT_EQ(one.others(), 0U);
+  EXPECT_EQ(one.wanted(), 0U) << "it waits no more";
+  EXPECT_FALSE(one.reap());
+}
+
+TEST(Budget, AProcessInANamespaceOfItsOwnGivesUpNobodysPlace) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget ended(*shared.control, slots);
+  ASSERT_TRUE(ended.join(ended_process()));
+  Budget inside(*shared.control, slots);
+  ASSERT_TRUE(inside.join(getpid() + 1)) << "the number in /proc is not its own";
+  EXPECT_FALSE(inside.reap());
+  EXPECT_EQ(inside.processes(), 2U);
+}
+
+TEST(Budget, AFullTreeHasRoomAgainWhenAProcessHasEnded) {
+  Shared shared;
+  const Slots slots(*shared.control, shared.users.data());
+  Budget budget(*shared.control, slots);
+  ASSERT_TRUE(budget.join(getpid()));
+  while (budget.prepare_child() != nullptr) {
+  }
+  shared.control->members[9].process = ended_process();
+  shared.control->members[9].forked_by = 0;
+  EXPECT_EQ(budget.prepare_child(), &shared.control->members[9]);
+  EXPECT_EQ(budget.prepare_child(), nullptr);
+}
+
+TEST(Budget, AChildWithoutAPlaceEndsWithAMessage) {
+  Shared shared;
+  Budget parent(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(parent.join(1));
+  Member* const place = parent.prepare_child();
+  ASSERT_NE(place, nullptr);
+  place->process = 2;  // another process has it by now
+  while (parent.prepare_child() != nullptr) {
+  }
+  Budget child = parent;
+  EXPECT_EXIT(child.become(*place, 3), ::testing::ExitedWithCode(1),
+              "more than 4096 processes in one tree");
+}
+
+TEST(Budget, UnmanagedPagesAreThePeaksOfAllProcessesTogether) {
+  Shared shared;
+  const Slots slots(*shared.control, shared.users.data());
+  Budget one(*shared.control, slots);
+  Budget other(*shared.control, slots);
+  ASSERT_TRUE(one.join(1) && other.join(2));
+  one.unmanaged(7);
+  other.unmanaged(5);
+  one.unmanaged(3);
+  EXPECT_EQ(shared.control->counts[static_cast<std::size_t>(Count::unmanaged_peak)].load(), 12U);
+}
+
 }  // namespace test_file
 }  // namespace nearfar::tier
