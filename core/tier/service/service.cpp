@@ -36,7 +36,7 @@ void Service::start() {
   others_ = static_cast<int>(std::max<std::size_t>(processors, 2)) - 1;
   const std::size_t most = may_be_several ? std::min(processors, workers_.size()) : 1;
   for (std::size_t i = 1; i < most; ++i) workers_[i].bell = make_bell();
-  tree_bell_.listen();
+  wake_pipe_.listen();
   for (Letter& letter : letters_) {
     letter.phase.store(empty);
     letter.charged = 0;
@@ -86,8 +86,8 @@ int Service::first_owned(int from) {
   };
   for (const Worker& worker : workers_) consider(worker.bell);
   consider(kept_);
-  consider(tree_bell_.pipe());
-  consider(tree_bell_.descriptor());
+  consider(wake_pipe_.pipe());
+  consider(wake_pipe_.descriptor());
   consider(pager_.uffd().descriptor());
   consider(pager_.uffd().device());
   consider(pager_.staging_uffd().descriptor());
@@ -312,7 +312,7 @@ void Service::listen(bool has_work) {
   std::array<pollfd, 4> polled{{
       {.fd = workers_[0].bell, .events = POLLIN, .revents = 0},
       {.fd = messages, .events = POLLIN, .revents = 0},
-      {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0},
+      {.fd = wake_pipe_.descriptor(), .events = POLLIN, .revents = 0},
       {.fd = children, .events = POLLIN, .revents = 0},
   }};
   // Others of the tree cannot ring the bell when they need room, nor who is killed in a discard.
@@ -328,7 +328,7 @@ void Service::listen(bool has_work) {
     os::call(__NR_read, workers_[0].bell, os::word(&rung), sizeof rung);
   }
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
-  if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
+  if ((polled[2].revents & POLLIN) != 0) wake_pipe_.acknowledge();
   if ((polled[3].revents & POLLIN) != 0) {
     const Alone alone(*this);
     pager_.fork().reap();

@@ -7,7 +7,7 @@
 #include "tier/pager/pager.h"
 #include "tier/service/lock.h"
 #include "tier/service/pager_affinity.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 
@@ -59,8 +59,8 @@ struct Unmanaged {
 class Service {
  public:
   /// `kept`: a descriptor that is the service's to protect, too; -1: none.
-  Service(Pager& pager, TreeBell tree_bell, int kept)
-      : pager_(pager), tree_bell_(tree_bell), kept_(kept) {}
+  Service(Pager& pager, WakePipe wake_pipe, int kept)
+      : pager_(pager), wake_pipe_(wake_pipe), kept_(kept) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -223,7 +223,7 @@ class Service {
   std::atomic<std::uint32_t> refusals_{0};  // times in a row that a page could not come
   std::atomic<std::uint32_t> faults_first_{0};  // discards wait for one
   std::atomic<bool> pause_waits_;  // for discards that are not over
-  TreeBell tree_bell_;
+  WakePipe wake_pipe_;
   int kept_;
   long process_ = 0;
 };
