@@ -61,7 +61,7 @@ def run(
 
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
     `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
-    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.policies` has the names); at most
+    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.POLICIES` has the names); at most
     `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
     says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program
     `skip` instructions are not simulated, `warm` after them simulated and not counted, then
