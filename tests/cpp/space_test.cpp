@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "placement_fixture.h"
 #include "policy/registry.h"
 
 namespace nearfar::frontend {
@@ -249,6 +250,53 @@ TEST(AddressSpace, AnAddressSpaceConservesPagesWhateverAProgramDoes) {
   }
 }
 
+std::map<std::string, std::uint64_t> placer_report(const AddressSpace& space) {
+  std::stringstream text;
+  space.report_placer(text);
+  std::map<std::string, std::uint64_t> values;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t at = line.find(" = ");
+    values[line.substr(0, at)] = std::stoull(line.substr(at + 3));
+  }
+  return values;
+}
+
+TEST(AddressSpace, AnAddressSpaceExchangesPagesAfterAScanAsAPlacementPolicySays) {
+  policy::PromotesUsed policy;
+  AddressSpace space =
+      make(2 * Frames::small,
+           {.place = Place::policy,
+            .placer = make_flat(policy, {.near_pages = 2, .interval = Tick(1000), .pairs = 1})});
+  space.mapped(Address(0), mib, Mapping::memory);
+  std::vector<AddressSpace::Copy> copies;
+  const auto touch = [&](std::uint64_t page, bool write, Tick now) {
+    space.touch(Address(page * Frames::small), write, now, copies);
+  };
+  for (std::uint64_t page = 0; page < 4; ++page) touch(page, false, Tick(1));
+  EXPECT_EQ(space.in_use(Tier::near), 2 * Frames::small);
+  // At the first scan all have been used: nothing is to be exchanged.
+  touch(0, true, Tick(1000));
+  EXPECT_TRUE(copies.empty());
+  EXPECT_TRUE(policy.used(1) && policy.used(3));
+  EXPECT_TRUE(policy.written(0));
+  EXPECT_FALSE(policy.written(1));
+  // Before the next one only far pages are; of their two pairs one may be exchanged.
+  const Address near = space.frame_of(Address(0)).frame;
+  const Address far = space.frame_of(Address(2 * Frames::small)).frame;
+  touch(2, false, Tick(1500));
+  touch(3, false, Tick(1999));
+  EXPECT_TRUE(copies.empty());
+  touch(3, false, Tick(2000));
+  EXPECT_FALSE(policy.written(0));
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(space.frame_of(Address(2 * Frames::small)).frame, near);
+  EXPECT_EQ(space.frame_of(Address(0)).frame, far);
+  const auto values = placer_report(space);
+  EXPECT_EQ(values.at("flat.scans"), 2u);
+  EXPECT_EQ(values.at("flat.pages_scanned"), 8u);
+  EXPECT_EQ(values.at("flat.exchanges"), 1u);
+}
+
 /// The near copy of a page that is cached, and the far frame that it keeps.
 TEST(AddressSpace, AnAddressSpaceCachesAPageInNearMemoryAndKeepsItsFrameInFarMemory) {
   AddressSpace space = make("fifo", 1);
@@ -319,17 +367,6 @@ struct PlainCache {
     known.erase(page);
   }
 };
-
-std::map<std::string, std::uint64_t> placer_report(const AddressSpace& space) {
-  std::stringstream text;
-  space.report_placer(text);
-  std::map<std::string, std::uint64_t> values;
-  for (std::string line; std::getline(text, line);) {
-    const std::size_t at = line.find(" = ");
-    values[line.substr(0, at)] = std::stoull(line.substr(at + 3));
-  }
-  return values;
-}
 
 TEST(AddressSpace, AnAddressSpaceCountsWhatAPlainCacheOfPagesCounts) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -20,7 +20,7 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES, COUNT
 from nearfar.report.run import run_text
-from nearfar.simulate.programs.places import policies
+from nearfar.simulate.programs.places import POLICIES
 from nearfar.simulate.programs.qemu import QEMU, include_folder
 from nearfar.simulate.programs.run import CORES, PAGES, RunOptions
 from nearfar.simulate.programs.run import run as run_program
@@ -51,9 +51,7 @@ def add_program(parser: Parser) -> None:
         metavar="WHERE",
         default="far",
         help="where pages lie: near, far (default), interleave, or as a policy says; "
-        + "; ".join(
-            f"{family}:NAME with {', '.join(names)}" for family, names in policies().items()
-        ),
+        + "; ".join(f"{family}:NAME with {', '.join(names)}" for family, names in POLICIES.items()),
     )
     parser.add_argument(
         "--near", metavar="SIZE", type=quantity(BYTES), help="of near memory at most so much"

@@ -15,7 +15,7 @@ from nearfar.errors import InputError
 from nearfar.report.documents import page as page_of
 from nearfar.report.run import run_text
 from nearfar.results import RunResult, parse
-from nearfar.simulate.programs.places import PLACES, check_place, policies
+from nearfar.simulate.programs.places import PLACES, POLICIES, check_place
 
 TIERED = "model:optane-tiered"
 
@@ -49,8 +49,8 @@ int main(int count, char** words) {
 
 
 def test_every_policy_of_the_core_is_a_place() -> None:
-    assert set(policies()) == {"cached", "flat", "oracle"}
-    for family, names in policies().items():
+    assert set(POLICIES) == {"cached", "flat", "oracle"}
+    for family, names in POLICIES.items():
         assert names
         for name in names:
             check_place(f"{family}:{name}")
@@ -78,7 +78,7 @@ def test_the_help_names_every_policy(nearfar: Run) -> None:
     status, out, _ = nearfar("run", "--help")
     assert status == 0
     shown = " ".join(out.split())
-    for family, names in policies().items():
+    for family, names in POLICIES.items():
         assert f"{family}:NAME with {', '.join(names)}" in shown
 
 

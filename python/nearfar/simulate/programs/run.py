@@ -47,7 +47,7 @@ class RunOptions:
 
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
     `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
-    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.policies` has the names); at most
+    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.POLICIES` has the names); at most
     `near_bytes` are near. `pages` are "small" (4 KiB) or "huge" (2 MiB). Files below the folder
     `persistent` lie in far memory, whatever `place` says. `regions_only` counts only between
     NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program `skip` instructions are not simulated,
