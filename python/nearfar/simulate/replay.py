@@ -103,71 +103,63 @@ def replay(
             command_trace="" if command_trace is None else str(command_trace),
         )
 
-    data = _finished(play(frames), trace, format, progress, may_restart=frames is None)
-    if data is None:
+    running = play(frames)
+    try:
+        data = _finished(running, trace, format, progress)
+    except InputError:
+        again = frames is None and running.is_beyond_memory() and Path(trace).is_file()
+        if not again:
+            raise
         frames = "first-touch"
+        del running  # and its command trace, before there is another
         data = _finished(play(frames), trace, format, progress)
-    options = {
-        "outstanding": outstanding,
-        "clock_ps": clock_ps,
-        "skip": skip or None,
-        "warm": warm or None,
-        "run": run,
-        "base": base,
-        "frames": frames,
-        "drain": drain or None,
-    }
-    assert data is not None
-    return _result(model, _played(trace, data["format"], pace, options), data)
-
-
-def _result(model: Model, played: Mapping[str, Any], data: Mapping[str, Any]) -> ReplayResult:
-    counters = data["counters"]
+    latency = {name: _ns(data.get(name)) for name in ("p50_ps", "p99_ps", "p999_ps", "max_ps")}
     return ReplayResult(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
-        trace=played,
+        trace=_played(
+            trace,
+            data["format"],
+            pace,
+            {
+                "outstanding": outstanding,
+                "clock_ps": clock_ps,
+                "skip": skip or None,
+                "warm": warm or None,
+                "run": run,
+                "base": base,
+                "frames": frames,
+                "drain": drain or None,
+            },
+        ),
         requests=data["requests"],
         reads=data["reads"],
         writes=data["writes"],
         fences=data["fences"],
         elapsed_ps=data["elapsed_ps"],
         gb_per_s=data["gb_per_s"],
-        read_p50_ns=_ns(data.get("p50_ps")),
-        read_p99_ns=_ns(data.get("p99_ps")),
-        read_p999_ns=_ns(data.get("p999_ps")),
-        read_max_ns=_ns(data.get("max_ps")),
+        read_p50_ns=latency["p50_ps"],
+        read_p99_ns=latency["p99_ps"],
+        read_p999_ns=latency["p999_ps"],
+        read_max_ns=latency["max_ps"],
         late=data.get("late"),
         late_max_ns=_ns(data.get("late_max_ps")),
-        **energy.summary(counters),
-        commands=commands(counters),
-        commands_by_device=commands_by_device(counters),
-        counters=dict(sorted(counters.items())),
+        **energy.summary(data["counters"]),
+        commands=commands(data["counters"]),
+        commands_by_device=commands_by_device(data["counters"]),
+        counters=dict(sorted(data["counters"].items())),
     )
 
 
 def _finished(
-    running: Player,
-    trace: str | Path,
-    format: str,
-    progress: Progress | None,
-    *,
-    may_restart: bool = False,
-) -> Mapping[str, Any] | None:
-    """What the player counted; None for a file with an address beyond memory, if it may be read
-    again from its beginning.
-    """
-    try:
-        with exact_end(running):
-            for piece in trace_pieces(trace, format, progress):
-                running.feed(piece)
-                if running.done():
-                    break
-        return running.finish()
-    except InputError:
-        if may_restart and running.is_beyond_memory() and Path(trace).is_file():
-            return None
-        raise
+    running: Player, trace: str | Path, format: str, progress: Progress | None
+) -> Mapping[str, Any]:
+    with exact_end(running):
+        for piece in trace_pieces(trace, format, progress):
+            running.feed(piece)
+            if running.done():
+                break
+    return running.finish()
 
 
 def _ns(picoseconds: int | None) -> float | None:
