@@ -13,7 +13,7 @@ from nearfar.measuring.run import Progress
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import ReplayResult, check_writable
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
 
@@ -88,7 +88,7 @@ def replay(
     def play(frames: str | None) -> Player:
         return make(
             model.export(),
-            name=str(trace),
+            name=shown(trace),
             format=format,
             base=base or 0,
             pace=pace,
