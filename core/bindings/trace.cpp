@@ -20,6 +20,12 @@ namespace {
 
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
+/// Bytes that are no UTF-8 as \xNN: a trace may hold any.
+nb::object text_of(const std::string& bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                                        "backslashreplace"));
+}
+
 class BoundSummary {
  public:
   BoundSummary(const std::string& name, const std::string& format, std::uint32_t base)
@@ -53,7 +59,7 @@ class BoundSummary {
     const trace::Timing timing = reader_->timing();
     nb::dict dict;
     dict["format"] = format();
-    dict["header"] = reader_->header();
+    dict["header"] = text_of(reader_->header());
     dict["kind"] = timing.kind == trace::Kind::memory ? "memory" : "program";
     dict["counts"] = timing.counts == trace::Counts::cycles ? "cycles" : "instructions";
     dict["clock_ps"] = timing.clock_ps;

@@ -16,7 +16,7 @@ from nearfar.model import Model
 from nearfar.results import ReplayResult, check_writable
 from nearfar.results.machine import LoadLatency
 from nearfar.results.replay import Traffic
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
 
@@ -110,7 +110,7 @@ def replay(
         given = options.clock_ps
         return make(
             model.export(),
-            name=str(trace),
+            name=shown(trace),
             format=options.format,
             base=options.base or 0,
             pace=options.pace,
@@ -126,11 +126,16 @@ def replay(
         )
 
     frames = options.frames
-    data = _finished(play(frames), trace, options.format, progress, may_restart=frames is None)
-    if data is None:
+    running = play(frames)
+    try:
+        data = _finished(running, trace, options.format, progress)
+    except InputError:
+        again = frames is None and running.is_beyond_memory() and Path(trace).is_file()
+        if not again:
+            raise
         frames = "first-touch"
+        del running  # and its command trace, before there is another
         data = _finished(play(frames), trace, options.format, progress)
-    assert data is not None
     return _result(model, _played(trace, data["format"], options, frames), data)
 
 
@@ -186,27 +191,14 @@ def _traffic(data: Mapping[str, Any]) -> Traffic | None:
 
 
 def _finished(
-    running: Player,
-    trace: str | Path,
-    format: str,
-    progress: Progress | None,
-    *,
-    may_restart: bool = False,
-) -> Mapping[str, Any] | None:
-    """What the player counted; None for a file with an address beyond memory, if it may be read
-    again from its beginning.
-    """
-    try:
-        with exact_end(running):
-            for piece in trace_pieces(trace, format, progress):
-                running.feed(piece)
-                if running.done():
-                    break
-        return running.finish()
-    except InputError:
-        if may_restart and running.is_beyond_memory() and Path(trace).is_file():
-            return None
-        raise
+    running: Player, trace: str | Path, format: str, progress: Progress | None
+) -> Mapping[str, Any]:
+    with exact_end(running):
+        for piece in trace_pieces(trace, format, progress):
+            running.feed(piece)
+            if running.done():
+                break
+    return running.finish()
 
 
 def _ns(picoseconds: int | None) -> float | None:

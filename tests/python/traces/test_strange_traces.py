@@ -5,6 +5,7 @@ that a trace does not let anyone measure.
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -242,3 +243,27 @@ def test_a_trace_of_dynamorio_plays_as_a_program(tmp_path: Path) -> None:
         nearfar.convert_trace(
             trace, tmp_path / "out", nearfar.ConvertOptions(output_format="memtrace")
         )
+
+
+# Names and headers that are no text
+
+
+def test_a_file_may_be_called_by_bytes_that_are_no_text(nearfar: Run, tmp_path: Path) -> None:
+    trace = tmp_path / os.fsdecode(b"\xff.trace")
+    trace.write_text("LD 0x40\nST 0x80\n")
+    for command in (("trace", "info"), ("replay", DRAM), ("tier", "replay")):
+        status, _, err = nearfar(*command, str(trace))
+        assert (status, err) == (0, ""), command
+    trace.write_text("LD 0x40\nLOAD 0x80\n")
+    status, _, err = nearfar("replay", DRAM, str(trace))
+    assert status == 2
+    assert r"\xff.trace:2: found 'LOAD 0x80'" in err
+
+
+def test_a_header_that_is_no_text_is_shown_in_escapes(nearfar: Run, tmp_path: Path) -> None:
+    header = b'nearfar-trace 1 {"schema": "nearfar/trace/1", "kind": "memory", "counts": "cycles", '
+    header += b'"time": "relative", "command": "a\xdcb"}\n'
+    trace = written(tmp_path, header + b"\x08\x02\x16\x01", "t.nft")
+    status, text, _ = nearfar("trace", "info", trace)
+    assert status == 0
+    assert r"a\xdcb" in text

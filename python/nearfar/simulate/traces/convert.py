@@ -7,18 +7,15 @@ import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from nearfar.errors import InputError, check_one_of
 from nearfar.measuring.quantity import at_least
 from nearfar.measuring.run import Progress
 from nearfar.results import replacing
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable, writable
 from nearfar.simulate.traces.unpack import exact_end
-
-if TYPE_CHECKING:
-    from nearfar._core import TraceSummary
 
 # Endings of names that are not a format's own name.
 _BY_ENDING = {"nft": "nearfar", "stl": "dramsys", "rstl": "dramsys-relative", "nvt": "nvmain"}
@@ -91,7 +88,7 @@ def trace_info(
     from nearfar import _core
 
     check_one_of("format", format, readable())
-    summary = _core.TraceSummary(name=str(trace), format=format, base=base or 0)
+    summary = _core.TraceSummary(name=shown(trace), format=format, base=base or 0)
     problem = ""
     try:
         with exact_end(summary):
@@ -99,7 +96,7 @@ def trace_info(
                 summary.feed(piece)
         summary.finish()
     except InputError as error:
-        if not _has_records(summary):
+        if not summary.result()["records"]:
             raise
         problem = str(error)
     data = summary.result()
@@ -126,13 +123,6 @@ def trace_info(
         hottest_pages=data["hottest_pages"],
         problem=problem,
     )
-
-
-def _has_records(summary: TraceSummary) -> bool:
-    try:
-        return bool(summary.result()["records"])
-    except UnicodeDecodeError:  # a header that is no text
-        return False
 
 
 @dataclass(frozen=True)
@@ -178,14 +168,14 @@ def convert(
     if options.run is not None:
         at_least("run", options.run, 1)
     converter = _core.TraceConverter(
-        name=str(trace),
+        name=shown(trace),
         source=options.format,
         base=options.base or 0,
         to=to,
         skip=options.skip,
         run=options.run or 0,
         clock_ps=options.clock_ps or 0,
-        command=f"trace convert {Path(trace).name}",
+        command=f"trace convert {shown(Path(trace).name)}",
     )
     with replacing(output) as stream, _packed(stream, packing) as write:
         with exact_end(converter):
