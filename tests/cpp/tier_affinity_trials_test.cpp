@@ -118,7 +118,7 @@ TEST(TierAffinityTrials, WhatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
 }
 
 TEST(TierAffinityTrials, WhatNoOtherTrialHasConfirmedIsDoubtedSoon) {
-  // Who faults beside the pager's thread is sent away only after the trial.
+  // A thread that faults beside the pager's is sent away only after the trial.
   Program program({60'000, 15'000, 20'000});
   program.faults(AffinityTrials::faults_before + trial);
   ASSERT_EQ(program.where(), PagerCpu::same);

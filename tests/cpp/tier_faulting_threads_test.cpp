@@ -1,4 +1,4 @@
-// The program's threads that fault: who of them is kept on one processor, and where they may run
+// The program's threads that fault: which of them is kept on one processor, and where they may run
 // when they are let go.
 
 #include "tier/service/faulting_threads.h"

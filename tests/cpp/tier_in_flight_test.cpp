@@ -1,4 +1,4 @@
-// Several threads that serve their faults at once: whose pages are in copy, and the lock.
+// Several threads that serve their faults at once: the pages in copy, and the lock.
 
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ using sim::cpu::InstructionKind;
 using trace::Access;
 using trace::Record;
 
-/// The pieces of a recording, as whoever takes them makes a trace of them.
+/// The pieces of a recording, made into a trace as their taker does it.
 struct Taken {
   std::string bytes;
   std::uint64_t records = 0;

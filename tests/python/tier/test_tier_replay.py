@@ -112,7 +112,7 @@ def test_the_table_says_that_nothing_was_scanned(nearfar: Run, trace: Path) -> N
     assert without.splitlines()[0] == with_scans.splitlines()[0] + ", without scans"
 
 
-def test_the_known_policies_are_the_core_s() -> None:
+def test_python_knows_the_policies_of_the_core() -> None:
     assert list(POLICIES) == _core.replacement_policies()
 
 
