@@ -31,7 +31,7 @@ def written(folder: Path, text: str | bytes, name: str = "t.trace") -> Path:
 # Figures that were not measured
 
 
-def test_nothing_is_said_of_reads_where_nothing_was_read(nearfar: Run, tmp_path: Path) -> None:
+def test_a_trace_without_reads_has_no_read_latency(nearfar: Run, tmp_path: Path) -> None:
     trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 1\n")
     text = nearfar("replay", DRAM, trace)[1]
     assert "bandwidth" in text
@@ -50,7 +50,7 @@ def test_writes_are_waited_for_unless_told_otherwise(run_replay: Callable[..., d
     assert accepted["trace"].get("drain") is None
 
 
-def test_what_took_no_time_has_no_bandwidth(nearfar: Run, tmp_path: Path) -> None:
+def test_a_trace_that_takes_no_time_has_no_bandwidth(nearfar: Run, tmp_path: Path) -> None:
     trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 0\n")
     options = ("--no-drain", "--pace", "asap")
     assert "bandwidth" not in nearfar("replay", DRAM, trace, *options)[1]
@@ -180,7 +180,7 @@ def test_digits_without_a_base_are_refused(refused: Callable[..., str], tmp_path
         assert "--format" in message
 
 
-def test_a_base_settles_it(nearfar: Run, tmp_path: Path) -> None:
+def test_a_base_settles_what_digits_mean(nearfar: Run, tmp_path: Path) -> None:
     ids = written(tmp_path, "42932745\n42932746\n10\n", "ids.txt")
     for options, highest in (
         (("--base", "10"), "0x28f1a0a"),
@@ -191,7 +191,7 @@ def test_a_base_settles_it(nearfar: Run, tmp_path: Path) -> None:
         assert highest in text, options
 
 
-def test_a_base_is_of_text(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_base_is_refused_for_a_binary_trace(refused: Callable[..., str], tmp_path: Path) -> None:
     trace = written(tmp_path, bytes(64) + b"\0" * 64)
     message = refused("trace", "info", trace, "--format", "champsim", "--base", "10")
     assert "leave --base out" in message
