@@ -71,7 +71,8 @@ def test_a_walk_over_fresh_regions_is_no_surer(seed: int) -> None:
 @pytest.mark.parametrize("steps", [1, 2])
 def test_three_levels_are_seen_at_octaves_and_half_octaves(steps: int) -> None:
     region = octaves(steps)
-    seen = found(region, measured(IDEAL, region, np.random.default_rng(7)))
+    noise = 0.008 * np.random.default_rng(7).standard_normal(len(region))
+    seen = found(region, IDEAL.curve(region) * np.exp(noise))
     assert seen["levels"].status != IDENTIFIED
     assert seen["levels"].interval == (3, 8)
     for at, truth in enumerate(IDEAL.capacities, start=1):
@@ -134,6 +135,26 @@ def test_a_curve_that_starts_above_a_first_cache_may_have_missed_it() -> None:
     assert "no region below 64 KiB" in seen["levels"].reason
     low, _ = seen["buffer.1.capacity"].interval or (1 << 30, 0)
     assert low <= 32 * KIB
+
+
+@pytest.mark.parametrize("op", ["load", "ntload"])
+@pytest.mark.parametrize("regions", ["repeat", "fresh"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_memory_without_caches_has_none_whatever_its_curve_looks_like(
+    seed: int, op: str, regions: str
+) -> None:
+    """Behind a TLB, in rows that get slower, or behind a fence that small regions pay for."""
+    rng = np.random.default_rng(seed)
+    region = random_regions(rng)
+    cost = [
+        rng.uniform(5, 50) * np.maximum(0, 1 - 64 * KIB * rng.integers(1, 40) / region),
+        rng.uniform(0.5, 3) * np.log2(region / region[0]),
+        rng.uniform(0, 20) * 40 * 64 / region,
+    ][seed % 3]
+    noise = rng.choice([0, 0.002, 0.01, 0.05]) * rng.standard_normal(len(region))
+    seen = found(region, (90.0 + cost) * np.exp(noise), op, regions)
+    assert (seen["levels"].interval or (1, 0))[0] == 0
+    assert [one.name for one in seen.values() if one.status == IDENTIFIED] in ([], ["levels"])
 
 
 @pytest.mark.parametrize("points", [0, 1, 2, 3])
