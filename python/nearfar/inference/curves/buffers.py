@@ -372,6 +372,9 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
 
 def _memory_latency(curve: Curve, edges: Sequence[Rise], whole: Fit) -> Finding:
     evidence = curve.evidence(edges[-1].first, float("inf"))
+    if slopes(curve) or translated(curve, edges[-1]) is not None:
+        why = "no buffer is certain to end before"
+        return not_identifiable("memory.latency", why, evidence)
     return _latency("memory.latency", curve, whole, len(edges), evidence)
 
 

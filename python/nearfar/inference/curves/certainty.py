@@ -97,7 +97,7 @@ def nothing(curve: Curve, seen: Ascents) -> Finding:
     everything = curve.evidence(0, float("inf"))
     if curve.noise > _SCATTERED:
         reason = f"neighbouring points differ by {100 * curve.noise:.0f} %: no plateau to leave"
-        return not_identifiable("levels", reason, everything)
+        return not_identifiable("levels", reason, everything, (0, MOST_LEVELS))
     reason = "no rise above the noise that shuffled points would not show as well"
     why = [one for one in _unseen(curve, seen) if one]
     if why:
