@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from nearfar.inference.near import FEWEST_LINES
-from nearfar.inference.saved import findings_of
 from nearfar.model import Model, load
 from nearfar.model.random.near import random_near_model
 from nearfar.probing import memory_mode
+from nearfar.probing.findings import findings_of
 from nearfar.results import ProbeResult, files
 
 NAMES = ("capacity", "line", "ways", "prefetch", "write")

@@ -30,18 +30,18 @@ struct Pager::ForkLog {
   PageNumber pages[most];
 };
 
-bool Pager::agree_to_fork() {
+bool Pager::prepare() {
   Children::Child* const child = children_.prepare();
   if (child == nullptr) return false;
   child->member = budget_.prepare_child();
   child->waits = child->member != nullptr;
-  if (!child->waits) children_.forget(*child);
+  if (!child->waits) children_.remove(*child);
   return child->waits;
 }
 
 bool Pager::pause() {
   forking_ = children_.waiting();
-  if (forking_ == nullptr && agree_to_fork()) forking_ = children_.waiting();
+  if (forking_ == nullptr && prepare()) forking_ = children_.waiting();
   if (forking_ == nullptr) return false;
   forking_->waits = false;
   streams_.stop();
@@ -111,7 +111,7 @@ void Pager::share_slots(Children::Child& child) {
 /// aside for them gone, a page comes now and then only: who waits may have a lock that the fork
 /// needs.
 bool Pager::can_serve() const {
-  if (!paused()) return true;
+  if (!is_paused()) return true;
   if (fork_log_->count.load() == ForkLog::most) return false;
   return spare_ > 0 || os::monotonic_ns() >= next_beyond_;
 }
@@ -163,7 +163,7 @@ void Pager::become_child(os::Place stack, std::int32_t process) {
   Member& member = *forking_->member;
   std::uint64_t lists = 0;  // which the parent has, of all its children
   for (const Children::Child& child : children_.all()) lists += child.charged;
-  children_.inherited(forking_);  // first: it may take the last descriptors to fork
+  children_.keep_only(forking_);  // first: it may take the last descriptors to fork
   forking_ = nullptr;
   uffd_.close();
   staging_uffd_.close();
@@ -200,11 +200,11 @@ void Pager::become_child(os::Place stack, std::int32_t process) {
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end)) {
     table_[page].borrowed = table_[page].stored();
-    table_[page].guarded = false;  // a child's memory is not protected
+    table_[page].write_protected = false;  // a child's memory is not protected
   }
 }
 
-void Pager::watch_as_child() {
+void Pager::register_in_child() {
   discard_unwatched();
   watch();
   allow_fork(false);
@@ -232,7 +232,7 @@ void Pager::discard_unwatched() {
   }
 }
 
-bool Pager::reap_children() {
+bool Pager::reap() {
   bool any = false;
   while (Children::Child* const child = children_.ended()) {
     end_child(*child);
@@ -245,15 +245,15 @@ void Pager::end_child(Children::Child& child) {
   for (std::size_t i = 0; i < child.count; ++i) slots_.unshare(child.shared[i]);
   budget_.release(child.charged);
   budget_.end(*child.member);
-  children_.forget(child);
+  children_.remove(child);
 }
 
 /// A child that is made by a system call, past `pause`, must not take zeros for its memory: it
 /// does not get this memory at all, and dies when it touches it.
 void Pager::allow_fork(bool allowed) {
   const os::Place end = region_.base + region_.length;
-  for (auto own = foreign_.gap(region_.base, end); own.begin < end;
-       own = foreign_.gap(own.end, end))
+  for (auto own = unmanaged_.gap(region_.base, end); own.begin < end;
+       own = unmanaged_.gap(own.end, end))
     os::advise(own.begin, own.end - own.begin, allowed ? MADV_DOFORK : MADV_DONTFORK);
 }
 

@@ -7,7 +7,7 @@
 #include "tier/pager/pager.h"
 #include "tier/service/lock.h"
 #include "tier/service/pager_affinity.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 
@@ -59,8 +59,8 @@ struct Unmanaged {
 class Service {
  public:
   /// `kept`: a descriptor that is the service's to protect, too; -1: none.
-  Service(Pager& pager, TreeBell tree_bell, int kept)
-      : pager_(pager), tree_bell_(tree_bell), kept_(kept) {}
+  Service(Pager& pager, WakePipe wake_pipe, int kept)
+      : pager_(pager), wake_pipe_(wake_pipe), kept_(kept) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -130,7 +130,7 @@ class Service {
    public:
     explicit Alone(Service& service) : service_(service) {
       service_.one_thread_.lock();
-      service_.wait_for_flights();
+      service_.wait_for_copies();
     }
     Alone(const Alone&) = delete;
     Alone& operator=(const Alone&) = delete;
@@ -151,10 +151,10 @@ class Service {
   void report_faults(std::size_t worker, std::size_t faults, std::uint64_t came_ahead);
   [[nodiscard]] static int make_bell();
   static void ring(Worker& worker);
-  void wait_for_flights();
+  void wait_for_copies();
   void make_room();
   void lock_for_fault();
-  [[nodiscard]] bool fly(os::Place at, os::Touch touch);
+  [[nodiscard]] bool copy_page(os::Place at, os::Touch touch);
   [[nodiscard]] bool work();
   [[nodiscard]] bool is_asked();
   [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
@@ -179,7 +179,7 @@ class Service {
   [[nodiscard]] bool is_held(os::Place at) const;
   bool serve_faults();
   bool serve_requests();
-  using Answer = Pager::Done;
+  using Answer = Outcome;
   [[nodiscard]] Answer serve(Request& request);
   [[nodiscard]] Answer pause();
   [[nodiscard]] static bool has_our_descriptors(int thread);
@@ -223,7 +223,7 @@ class Service {
   std::atomic<std::uint32_t> refusals_{0};  // times in a row that a page could not come
   std::atomic<std::uint32_t> faults_first_{0};  // discards wait for one
   std::atomic<bool> pause_waits_;  // for discards that are not over
-  TreeBell tree_bell_;
+  WakePipe wake_pipe_;
   int kept_;
   long process_ = 0;
 };

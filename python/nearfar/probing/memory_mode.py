@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nearfar.inference import memory_mode, near, write_back
 from nearfar.inference.noise import median_interval
 from nearfar.inference.study import Findings
@@ -9,9 +11,10 @@ from nearfar.measuring.host.target import Host
 from nearfar.model import Model
 from nearfar.probing.device import Device, ModelDevice
 from nearfar.probing.host_walk import HostWalker
+from nearfar.probing.probers import SEED, Asked
 from nearfar.probing.recorder import Recorder
-from nearfar.probing.walk import Progress, Session, Walked, Walker
-from nearfar.results import Observation
+from nearfar.probing.walk import Progress, Session, Walked, Walker, shares
+from nearfar.results import Finding, Observation
 
 PROBER = memory_mode.PROBER
 
@@ -19,6 +22,18 @@ _QUICK, _FULL = (4, 8.0), (9, 40.0)  # repetitions on a real machine, and second
 _USUAL = 45  # experiments that finding a near memory takes, about
 _CHANGING = (15, 3.0)
 _DROPPED = 64  # lines
+_USUAL_BATCHES = 3
+
+
+def play(asked: Asked) -> tuple[list[Observation], bool]:
+    """Conflict tests, batch after batch."""
+    told = shares(asked.progress, _USUAL_BATCHES)
+    return observe(asked.target, quick=asked.quick, seed=SEED, progress=told)
+
+
+def findings(observations: Sequence[Observation]) -> list[Finding]:
+    """Of a near memory in front of the far one, or why none was seen."""
+    return memory_mode.findings(observations)
 
 
 def observe(

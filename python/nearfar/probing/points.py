@@ -17,6 +17,7 @@ from nearfar.measuring.effort import Effort
 from nearfar.measuring.host.target import Host
 from nearfar.measuring.target import capacity, resolve
 from nearfar.model import Model
+from nearfar.probing.probers import Asked
 from nearfar.results import MeasureResult, Observation, Point
 
 # Told of every finished pattern: patterns done, patterns in all.
@@ -106,6 +107,18 @@ def observe(
         if progress is not None:
             progress(done, len(patterns))
     return observations, False
+
+
+def playing(prober: str, plan: Plan) -> Callable[[Asked], tuple[list[Observation], bool]]:
+    """How a prober is played that is a plan of patterns."""
+
+    def play(asked: Asked) -> tuple[list[Observation], bool]:
+        def told(done: int, total: int) -> None:
+            asked.progress(done / total)
+
+        return observe(asked.target, prober, plan, quick=asked.quick, progress=told)
+
+    return play
 
 
 def _observation(prober: str, pattern: Pattern, result: MeasureResult, point: Point) -> Observation:

@@ -18,9 +18,7 @@ def crash_text(crashed: CrashResult) -> str:
 
 
 def _allowed(explored: Explored) -> str:
-    how = "" if explored.exhaustive else " drawn at random: not exhaustive"
-    if explored.combinations is not None and not explored.exhaustive:
-        how += f", of {explored.combinations:.3g} combinations"
+    how = "" if explored.exhaustive else f" {states_text(explored)}"
     lines = [f"allowed by x86: {explored.states} states{how}; {_broken(explored)}\n"]
     if explored.stuck is not None:
         lines.append(f"nothing gets past {explored.stuck}\n")
@@ -29,6 +27,14 @@ def _allowed(explored: Explored) -> str:
     if left_out > 0:
         lines.append(f"\nand {left_out} more reasons; --json has them all\n")
     return "".join(lines)
+
+
+def states_text(explored: Explored) -> str:
+    """Whether these are all the states that there are."""
+    if explored.exhaustive:
+        return "every state that there is was looked at"
+    of = f", of {explored.combinations:.3g} combinations" if explored.combinations else ""
+    return f"drawn at random: not exhaustive{of}"
 
 
 def _met(crashed: CrashResult) -> str:

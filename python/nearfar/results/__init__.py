@@ -17,6 +17,7 @@ from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
 from nearfar.results.tier_replay import TierReplayResult
+from nearfar.results.tier_run import TierRunResult, TierSamples
 from nearfar.results.validation import (
     ComparedPoint,
     ComparedSeries,
@@ -53,6 +54,8 @@ __all__ = [
     "RunResult",
     "Target",
     "TierReplayResult",
+    "TierRunResult",
+    "TierSamples",
     "ValidationResult",
     "Violation",
     "check_writable",

@@ -19,6 +19,7 @@ from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
 from nearfar.results.schema import MeasureResult
 from nearfar.results.tier_replay import TierReplayResult
+from nearfar.results.tier_run import TierRunResult
 from nearfar.results.validation import ValidationResult
 
 Document = (
@@ -30,6 +31,7 @@ Document = (
     | RunResult
     | ComparisonResult
     | TierReplayResult
+    | TierRunResult
 )
 
 _DOCUMENTS: dict[str, type[Document]] = {
@@ -42,6 +44,7 @@ _DOCUMENTS: dict[str, type[Document]] = {
         RunResult,
         ComparisonResult,
         TierReplayResult,
+        TierRunResult,
     )
 }
 
@@ -71,6 +74,8 @@ def parse(data: object, origin: str = "document") -> Document:
         raise InputError(f"{origin}: found {found}, expected {' or '.join(_DOCUMENTS)}")
     if kind is MeasureResult and "observations" in data:
         kind = ProbeResult  # points or observations: both are results
+    if kind is TierRunResult:
+        return TierRunResult.from_dict(data, origin)
     return decode(kind, {key: data[key] for key in data if key != "schema"}, origin)
 
 

@@ -15,13 +15,14 @@ from pathlib import Path
 from nearfar.errors import check_one_of
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
-from nearfar.tier.far import compressed, far_memory
+from nearfar.tier.far import compressed, far_memory, store_of
 from nearfar.tier.faults import recorded_faults
 from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.pager_cpu import check_pager_cpu
 from nearfar.tier.program import check_manageable
+from nearfar.tier.samples import sampled
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import held_back, start, wait_for
@@ -68,7 +69,16 @@ def run(
         far_memory(place) as far_file,
         _shared(
             control.create(
-                near_bytes, policy, log.descriptor, delay, compression, eviction, pager_cpu
+                near_bytes,
+                control.Settings(
+                    policy=policy,
+                    fault_log=log.descriptor,
+                    delay=delay,
+                    far_store=store_of(place, compression),
+                    compression=compression,
+                    eviction=eviction,
+                    pager_cpu=pager_cpu,
+                ),
             )
         ) as (memory, bell),
         held_open(memory, far_file, bell, log) as holder,
@@ -76,13 +86,21 @@ def run(
         environment = _environment(holder, memory, far_file, bell, sigbus)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
-        with serving(Tree(memory, bell, os.getpid(), name)):
+        with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
             status = wait_for(start(arguments, file, let_through, environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         counts = control.counts(memory)
     return Outcome(
-        status, limit, policy, counts, lacked, compression, eviction, unrecorded=log.problem
+        status,
+        limit,
+        policy,
+        counts,
+        lacked,
+        compression,
+        eviction,
+        unrecorded=log.problem,
+        over_time=samples.result(),
     )
 
 

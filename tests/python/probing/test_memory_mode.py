@@ -11,10 +11,10 @@ from host_standin import HostStandIn
 from nearfar import load_model
 from nearfar.inference import memory_mode as inference
 from nearfar.inference import near, write_back
-from nearfar.inference.saved import findings_of
 from nearfar.model.random.dimm import random_model
 from nearfar.model.random.near import random_near_model
 from nearfar.probing import memory_mode
+from nearfar.probing.findings import findings_of
 from nearfar.probing.host_walk import HostWalker
 from nearfar.results import Observation, ProbeResult
 from nearfar.results.decode import decode, encode

@@ -126,7 +126,7 @@ def test_two_probes_are_compared_parameter_by_parameter(nearfar: Run, tmp_path: 
     for entries in (64, 128):
         files.append(str(tmp_path / f"{entries}.json"))
         target = f"model:optane-100,nvdimm.rmw.entries={entries},nvdimm.rmw.ways={entries}"
-        nearfar("probe", target, "--prober", "buffers", "--quick", "--quiet", "-o", files[-1])
+        nearfar("probe", target, "--prober", "buffers", "--quick", "--quiet", "--json", files[-1])
     status, out, _ = nearfar("compare", *files)
     assert status == 0
     lines = {line.split()[0]: line for line in out.splitlines() if line}

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import nearfar
-from nearfar.report.page import validation_page
+from nearfar.report.pages.validation import validation_page
 from nearfar.results import ValidationResult
 from opened_page import NEEDED, EveryPage, Opened
 from standin import StandIn

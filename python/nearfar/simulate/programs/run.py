@@ -93,7 +93,7 @@ def run(
                 Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
             )
             with Keeper(folder) as keeper:
-                ended = run_to_end(*_start(program, with_qemu, folder), keeper)
+                ended = run_to_end(*_start(program, with_qemu, folder), keeper, folder)
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
     return _ran(model, program, words, core, with_qemu, ended, parts, window)
