@@ -167,7 +167,7 @@ TEST_P(PlainStores, FarMemoryThatIsFullEndsTheProgram) {
 }
 
 TEST(MemoryStore, AFileThatWasCutShortEndsTheProgramThatWouldReadIt) {
-  FarTree tree;
+  const FarTree tree;
   FarStoreStorage storage;
   FarStore& store = make_memory_store(storage, tree.memory());
   Page page{};
@@ -182,7 +182,7 @@ TEST(MemoryStore, AFileThatWasCutShortEndsTheProgramThatWouldReadIt) {
 }
 
 TEST(MemoryStore, AFileThatDoesNotLieInMemoryIsReadBySystemCalls) {
-  FarTree tree;
+  const FarTree tree;
   const DiskFile disk;
   FarMemory memory = tree.memory();
   memory.descriptor = disk.descriptor();
