@@ -80,8 +80,8 @@ TEST(Children, AChildThatExecutesAnotherProgramIsReported) {
 
 TEST(Children, AChildKeepsOnlyItsOwnEnd) {
   Children children;
-  Children::Child* const sibling = children.prepare();
-  Children::Child* const self = children.prepare();
+  const Children::Child* const sibling = children.prepare();
+  const Children::Child* const self = children.prepare();
   ASSERT_TRUE(sibling != nullptr && self != nullptr);
   const std::vector<int> others{sibling->alive, sibling->held, self->alive, children.descriptor()};
   const int own = self->held;

@@ -167,7 +167,7 @@ TEST_P(PlainStores, FarMemoryThatIsFullEndsTheProgram) {
 }
 
 TEST(MemoryStore, AFileThatWasCutShortEndsTheProgramThatWouldReadIt) {
-  FarTree tree;
+  const FarTree tree;
   FarStoreStorage storage;
   FarStore& store = make_memory_store(storage, tree.memory());
   Page page{};
@@ -181,8 +181,8 @@ TEST(MemoryStore, AFileThatWasCutShortEndsTheProgramThatWouldReadIt) {
   EXPECT_EXIT(store.expect({&page, 1}), ::testing::ExitedWithCode(1), "the far file was cut short");
 }
 
-TEST(MemoryStore, AFileThatIsNotInMemoryIsReadBySystemCalls) {
-  FarTree tree;
+TEST(MemoryStore, AFileThatDoesNotLieInMemoryIsReadBySystemCalls) {
+  const FarTree tree;
   const DiskFile disk;
   FarMemory memory = tree.memory();
   memory.descriptor = disk.descriptor();

@@ -74,6 +74,8 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   if (!aligned(at) || !tier->space.touches(at, length)) return plain();
   if (!tier->space.holds(at, length)) return -ENOMEM;
   if (manageable(protection, flags)) return tier->space.map_fixed(at, length, protection);
+  if ((flags & MAP_GROWSDOWN) != 0 && manageable(protection, flags & ~MAP_GROWSDOWN))
+    return tier->space.map_growing(at, length, protection);
   return tier->space.map_foreign(at, asked, protection, flags, descriptor, offset);
 }
 

@@ -5,6 +5,9 @@ Each is a small C program of tests/tier/calls, which says what was answered othe
 
 from __future__ import annotations
 
+import re
+import resource
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +47,36 @@ def test_memory_for_code_is_mapped_where_other_code_reaches_it(answered: Answere
 
 def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered) -> None:
     answered("fixed")
+
+
+def test_memory_that_grows_downwards_grows(answered: Answered) -> None:
+    answered("grows_down")
+
+
+def test_a_program_has_the_data_that_it_allows_itself(answered: Answered) -> None:
+    answered("limits_data")
+
+
+@pytest.mark.parametrize("limit_kib", [150_000, 320_000])
+def test_a_program_has_the_data_that_a_limit_around_it_allows(
+    tmp_path: Path, limit_kib: int
+) -> None:
+    code = "held = bytearray(20 << 20); held[::4096] = b'x' * (5 << 10); print(sum(held))"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_kib << 10, limit_kib << 10))
+
+    ran = run_tiered(tmp_path, "4MiB", sys.executable, "-c", code, preexec_fn=limited)
+    assert (ran.out, ran.status) == (f"{ord('x') * (5 << 10)}\n", 0), ran.err
+    assert ran.counts["evictions"] > 0
+
+
+def test_a_limit_too_small_for_the_pager_is_said_in_a_line(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "calls" / "fixed.c", tmp_path / "fixed")
+    words = ("/bin/sh", "-c", f"ulimit -d 1500; exec {program}")
+    ran = run_tiered(tmp_path, "2MiB", *words)
+    assert (ran.status, ran.out) == (1, "")
+    assert re.fullmatch(r"nearfar tier: no memory [^\n]*\n", ran.err), ran.err
 
 
 def test_core_dumps_hold_what_the_program_has_mapped(answered: Answered) -> None:
