@@ -1,8 +1,8 @@
 """The access orders that probes play, rebuilt from their descriptions.
 
 An order is plain values in a result file: `{"kind": ..., "params": {...}, "seed": n}`. Both
-the prober that plays it and the inference that judges it build it here, so that an inference knows the
-very accesses behind every number. Addresses are those within one module; `spread` gives the
+the prober that plays it and the inference that judges it build it here, so that an inference knows
+the very accesses behind every number. Addresses are those within one module; `spread` gives the
 machine's, once it is known how they are interleaved.
 """
 

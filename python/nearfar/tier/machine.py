@@ -135,7 +135,7 @@ def _of_files(error: OSError) -> Obstacle | None:
 
 
 def evictions(*, sigbus: bool = False) -> tuple[str, ...]:
-    """How pages can leave in this kernel, of control.EVICTIONS. Raises OSError without permission."""
+    """How pages can leave in this kernel, of control.EVICTIONS. OSError without permission."""
     return tuple(
         eviction
         for eviction, feature in ((MOVE, _FEATURE_MOVE), (COPY, _FEATURE_PROTECT))
