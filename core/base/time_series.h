@@ -9,8 +9,8 @@
 
 namespace nearfar {
 
-/// Counts over time, in at most so many buckets: when time outgrows them, neighbours are added up
-/// and each is twice as long. What happened before time begins is in the first.
+/// Counts over time, in a limited number of buckets: when time outgrows them, neighbours are added
+/// up and each is twice as long. What happened before time begins is in the first.
 template <std::size_t kinds>
 class TimeSeries {
  public:

@@ -465,9 +465,6 @@ class PagingData(TypedDict):
     scans: int
     pages_scanned: int
 
-def replacement_policies() -> tuple[str, ...]: ...
-def placement_policies() -> tuple[str, ...]: ...
-def oracles() -> tuple[str, ...]: ...
 def swap_can_look() -> int:
     """0 if this kernel tells of other processes' pages, else minus the error's number."""
 

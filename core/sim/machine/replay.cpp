@@ -199,7 +199,7 @@ std::uint16_t Replay::port_of(Address line, Op op) const {
   return sim::port_of(device_.queue_of(line), op);
 }
 
-/// Warming up is over: what it asked for is let finish, so that nothing of it is counted.
+/// Warming up is over: its requests finish first, so that none of them is counted.
 void Replay::count_from_here() {
   counting_ = true;
   if (options_.window.warm == 0) return;

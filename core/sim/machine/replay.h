@@ -31,7 +31,7 @@ enum class Frames : std::uint8_t {
   fold,         ///< at the remainder of the address by the size of memory
 };
 
-/// What a replay measured. What it could not measure is empty.
+/// The measurements of a replay. What it could not measure is empty.
 struct ReplayResult {
   std::uint64_t requests = 0;  ///< lines of 64 bytes, which is what memory is asked for
   std::uint64_t reads = 0;
@@ -110,7 +110,7 @@ class Replay {
   [[nodiscard]] bool is_beyond_memory() const { return beyond_memory_; }
 
  private:
-  /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
+  /// The times that gaps count from: one of each thread for instructions, one of all for cycles.
   struct Timeline {
     bool begun = false;
     Tick last_entry;

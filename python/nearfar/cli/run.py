@@ -20,8 +20,9 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES, COUNT
 from nearfar.report.run import run_text
+from nearfar.simulate.programs.places import POLICIES
 from nearfar.simulate.programs.qemu import QEMU, include_folder
-from nearfar.simulate.programs.run import CORES, PAGES, POLICIES, RunOptions
+from nearfar.simulate.programs.run import CORES, PAGES, RunOptions
 from nearfar.simulate.programs.run import run as run_program
 
 
@@ -49,8 +50,8 @@ def add_program(parser: Parser) -> None:
         "--place",
         metavar="WHERE",
         default="far",
-        help="where pages lie: near, far (default), interleave or policy:NAME, NAME one of "
-        + ", ".join(POLICIES),
+        help="where pages lie: near, far (default), interleave, or as a policy says; "
+        + "; ".join(f"{family}:NAME with {', '.join(names)}" for family, names in POLICIES.items()),
     )
     parser.add_argument(
         "--near", metavar="SIZE", type=quantity(BYTES), help="of near memory at most so much"

@@ -16,7 +16,7 @@ from nearfar.model import Model
 from nearfar.results import ReplayResult, check_writable
 from nearfar.results.machine import LoadLatency
 from nearfar.results.replay import Traffic
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
 
@@ -110,7 +110,7 @@ def replay(
         given = options.clock_ps
         return make(
             model.export(),
-            name=str(trace),
+            name=shown(trace),
             format=options.format,
             base=options.base or 0,
             pace=options.pace,

@@ -75,7 +75,7 @@ def test_a_pattern_has_the_states_of_a_machine_played_step_by_step(
     assert states_of(program) == len(reachable(program, words_of(program)))
 
 
-def test_fenced_overwrites_add_what_their_lines_can_leave() -> None:
+def test_fenced_overwrites_add_the_states_of_their_lines() -> None:
     # The first state, and after each write any of its four lines but none.
     assert states_of(of_pattern(load("optane-100"), Overwrite(writes=50))) == 1 + 50 * 15
 
@@ -177,7 +177,7 @@ def test_only_a_thread_or_an_area_can_be_asked_about(tmp_path: Path) -> None:
     assert crashed.architecture.states == 2
 
 
-def test_of_too_many_states_some_are_drawn_and_how_many_is_said(nearfar: Run) -> None:
+def test_some_of_too_many_states_are_drawn_and_their_number_is_reported(nearfar: Run) -> None:
     command = ["crash", OPTANE, "--pattern", "overwrite --writes 1000", "--max-states", "100"]
     status, out, _ = nearfar(*command, "--runs", "0")
     assert status == 0
@@ -209,13 +209,13 @@ def test_of_too_many_states_some_are_drawn_and_how_many_is_said(nearfar: Run) ->
         (["--pattern", "overwrite --writes 4", "--thread", "0"], "thread: is of a trace, which"),
     ],
 )
-def test_what_has_no_crash_is_refused_in_one_line(
+def test_input_without_a_crash_to_examine_is_refused_in_one_line(
     refused: Refused, arguments: list[str], complaint: str
 ) -> None:
     assert complaint in refused("crash", OPTANE, *arguments)
 
 
-def test_a_trace_that_says_too_little_is_refused(refused: Refused, tmp_path: Path) -> None:
+def test_a_trace_with_too_little_information_is_refused(refused: Refused, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "t.nft", [(READ, 0x1000, 64)])
     assert "t.nft: found no store in it" in refused("crash", OPTANE, trace)
     trace = write_trace(tmp_path / "t.nft", [(NT_WRITE, 0x1000, 64)])

@@ -11,7 +11,6 @@ import pytest
 
 import nearfar
 from conftest import Run
-from nearfar import _core
 from nearfar.results.faults import POLICIES
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import SCAN_NS_PER_PAGE
@@ -110,10 +109,6 @@ def test_the_table_says_that_nothing_was_scanned(nearfar: Run, trace: Path) -> N
     words = ("tier", "replay", trace, "--policy", "clock", "--near", "25%")
     with_scans, without = (nearfar(*words, *more)[1] for more in ((), ("--no-scans",)))
     assert without.splitlines()[0] == with_scans.splitlines()[0] + ", without scans"
-
-
-def test_the_known_policies_are_the_core_s() -> None:
-    assert list(POLICIES) == _core.replacement_policies()
 
 
 @pytest.mark.parametrize(

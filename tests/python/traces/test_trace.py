@@ -63,7 +63,7 @@ def example() -> tuple[str, bytes]:
     )
 
 
-def test_the_worked_example_is_what_is_written(tmp_path: Path) -> None:
+def test_the_worked_example_is_written_as_shown(tmp_path: Path) -> None:
     text, expected = example()
     (tmp_path / "t.dramsim3").write_text(text)
     converted = nearfar.convert_trace(tmp_path / "t.dramsim3", tmp_path / "t.nft")
@@ -166,7 +166,7 @@ def test_near_memory_lies_before_far_memory(tmp_path: Path) -> None:
 # What a trace holds
 
 
-def test_info_counts_what_is_there(nearfar: Run, packed: Path) -> None:
+def test_info_counts_the_records(nearfar: Run, packed: Path) -> None:
     status, out, err = nearfar("trace", "info", packed, "--json", "-")
     assert (status, err) == (0, "")
     info = json.loads(out)
@@ -183,7 +183,7 @@ def test_info_counts_what_is_there(nearfar: Run, packed: Path) -> None:
     assert re.search(r"^complete +yes$", out, re.MULTILINE)
 
 
-def test_a_trace_that_was_cut_off_is_told_with_what_can_be_read(
+def test_a_truncated_trace_is_reported_with_its_readable_part(
     nearfar: Run, refused: Callable[..., str], packed: Path
 ) -> None:
     content = unpacked(packed)
@@ -198,7 +198,9 @@ def test_a_trace_that_was_cut_off_is_told_with_what_can_be_read(
     assert f"after {records} records" in problem
 
 
-def test_so_is_one_that_ends_within_a_frame(refused: Callable[..., str], packed: Path) -> None:
+def test_a_trace_that_ends_within_a_frame_is_reported_with_its_readable_part(
+    refused: Callable[..., str], packed: Path
+) -> None:
     whole = packed.read_bytes()
     packed.write_bytes(whole[:-10])
     assert "t.nft: truncated zstandard file" in refused("replay", DRAM, packed)
@@ -226,7 +228,9 @@ def test_foreign_files_are_one_line(
 
 
 @pytest.mark.parametrize("format", ["auto", "nearfar", "lackey"])
-def test_noise_is_told_as_such(refused: Callable[..., str], tmp_path: Path, format: str) -> None:
+def test_noise_is_reported_as_binary(
+    refused: Callable[..., str], tmp_path: Path, format: str
+) -> None:
     path = tmp_path / "noise"
     path.write_bytes(random.Random(1).randbytes(5000))
     hint = "; a trace of ChampSim needs --format champsim" if format == "auto" else ""
@@ -245,7 +249,7 @@ def test_a_header_that_is_no_text_is_one_line(refused: Callable[..., str], tmp_p
 # Converting
 
 
-def test_a_conversion_that_fails_leaves_what_was_there(
+def test_a_failed_conversion_leaves_the_old_file(
     refused: Callable[..., str], trace: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out.vans"
@@ -265,7 +269,9 @@ def test_names_that_tell_no_format_are_refused(refused: Callable[..., str], trac
     )
 
 
-def test_the_command_says_what_it_wrote(nearfar: Run, trace: Path, tmp_path: Path) -> None:
+def test_the_command_names_the_file_that_it_wrote(
+    nearfar: Run, trace: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "out.vans.gz"
     assert nearfar("trace", "convert", trace, "-o", output) == (0, f"{output}: 500 records\n", "")
 

@@ -154,7 +154,9 @@ def test_a_full_disk_ends_the_program_in_one_line_and_what_was_recorded_stays(
     assert replayed.requests + replayed.fences == 1000
 
 
-def test_what_cannot_be_recorded_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_recorded_is_refused(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
     record, trace = ("trace", "record", "model:ddr4-2666"), tmp_path / "t.nft"
     assert "core: found count" in refused(*record, "-o", trace, "--core", "count", "--", "true")
     assert "--output" in refused(*record, "--", "true")

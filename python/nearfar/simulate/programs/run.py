@@ -23,15 +23,13 @@ from nearfar.simulate.programs.elf import Command, command
 from nearfar.simulate.programs.keeper import Keeper
 from nearfar.simulate.programs.machine import machine
 from nearfar.simulate.programs.notes import notes
+from nearfar.simulate.programs.places import check_place
 from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.programs.start import Ended, run_to_end
 from nearfar.simulate.replay import check_window
 from nearfar.simulate.traces.recording import RecordedTrace, Recording
 
 CORES = ("window", "simple", "count")
-PLACES = ("near", "far", "interleave")
-_POLICY = "policy:"
-POLICIES = ("static", "fifo", "lru", "hot-cold")
 PAGES = ("small", "huge")
 
 # Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
@@ -48,7 +46,8 @@ class RunOptions:
     """How a program is run.
 
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
-    `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
+    `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
+    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.POLICIES` has the names); at most
     `near_bytes` are near. `pages` are "small" (4 KiB) or "huge" (2 MiB). Files below the folder
     `persistent` lie in far memory, whatever `place` says. `regions_only` counts only between
     NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program `skip` instructions are not simulated,
@@ -90,7 +89,7 @@ def run(
     core = str(model["cpu.core.kind"]) if options.core is None else options.core
     check_one_of("core", core, CORES)
     check_one_of("pages", options.pages, PAGES)
-    _check_place(options.place)
+    check_place(options.place)
     window = _window(options)
     memory = {"place": options.place, "pages": options.pages}
     if options.near_bytes is not None:
@@ -159,14 +158,6 @@ def _recorded(
             "trace_command": "".join(c if c.isprintable() else "?" for c in command),
             "trace_creator": f"nearfar {__version__}",
         }
-
-
-def _check_place(place: str) -> None:
-    if place.startswith(_POLICY):
-        check_one_of("policy", place.removeprefix(_POLICY), POLICIES)
-    elif place not in PLACES:
-        known = ", ".join((*PLACES, *(_POLICY + name for name in POLICIES)))
-        raise InputError(f"place: found {place}, expected one of {known}")
 
 
 def _window(options: RunOptions) -> dict[str, int]:
