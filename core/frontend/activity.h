@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 #include "sim/cpu/core.h"
 
 namespace nearfar::frontend {

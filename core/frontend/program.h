@@ -14,7 +14,7 @@
 #include "frontend/mover.h"
 #include "frontend/page_gate.h"
 #include "frontend/space.h"
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 #include "frontend/trace_recorder.h"
 #include "sim/cpu/cores.h"
 #include "sim/machine/tiers.h"

@@ -56,6 +56,11 @@ class ReplayData(TypedDict):
     p99_ps: NotRequired[int]
     p999_ps: NotRequired[int]
     max_ps: NotRequired[int]
+    p90_ps: NotRequired[int]
+    mean_ps: NotRequired[float]
+    ranges_ps: NotRequired[list[tuple[int, int]]]  # highest latency and reads, eight an octave
+    bucket_ps: int
+    moved: list[tuple[int, int]]  # lines read and written in each bucket, by their completion
     late: NotRequired[int]  # requests that entered after their cycle, at the trace's pace
     late_max_ps: NotRequired[int]
     format: str

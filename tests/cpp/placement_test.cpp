@@ -61,7 +61,7 @@ class Machine {
   std::vector<Tier> tiers_;
 };
 
-TEST(Placement, StaticFillsNearMemoryFirstAndExchangesNothing) {
+TEST(Placement, StaticPlacementFillsNearMemoryFirstAndExchangesNothing) {
   OwnedPlacement policy("static", 3);
   Machine machine(*policy, 3, 8);
   EXPECT_EQ(machine.near(), 3u);
@@ -87,7 +87,7 @@ TEST(Placement, AnExchangeThatCouldNotBeMadeIsNamedAgain) {
   EXPECT_EQ(machine.scan({4, 5}, 4), (std::vector<Exchange>{{.promote = 4, .demote = 0}}));
 }
 
-TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorOneOfTheWrongTier) {
+TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorAPageOfTheWrongTier) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
     PromotesUsed policy;
@@ -107,12 +107,12 @@ TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorOneOfTheWrongTier) {
   }
 }
 
-TEST(Placement, IsRefusedByAnUnknownNameAndANearMemoryOfNoPages) {
+TEST(Placement, AnUnknownPlacementAndANearMemoryOfNoPagesAreRefused) {
   EXPECT_THROW(OwnedPlacement("statics", 3), InputError);
   EXPECT_THROW(OwnedPlacement("static", 0), InputError);
 }
 
-TEST(Policies, AreFoundByNamesThatMeanOnePolicyInAllFamilies) {
+TEST(Policies, ANameMeansOnePolicyInAllFamilies) {
   std::set<std::string_view> names;
   for (const ReplacementEntry& entry : replacements()) names.insert(entry.name);
   for (const PlacementEntry& entry : placements()) names.insert(entry.name);

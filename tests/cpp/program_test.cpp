@@ -52,7 +52,7 @@ std::uint64_t number(const std::map<std::string, std::string>& values, const std
   return std::stoull(values.at(name));
 }
 
-TEST(Program, ShowsAPointerChaseTheLatenciesOfTheModel) {
+TEST(Program, AProgramShowsAPointerChaseTheLatenciesOfTheModel) {
   const Settings settings = sim::testing::quiet_optane();
   const struct {
     std::uint64_t bytes;
@@ -82,7 +82,7 @@ TEST(Program, ShowsAPointerChaseTheLatenciesOfTheModel) {
   }
 }
 
-TEST(Program, ReportsWhatItDid) {
+TEST(Program, AProgramReportsItsCountsAndTimes) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();
   program.mapped(Address(base), 1 << 20, Mapping::memory);
@@ -108,7 +108,7 @@ TEST(Program, ReportsWhatItDid) {
   EXPECT_NEAR(static_cast<double>(stack), static_cast<double>(number(values, "core.busy_ps")), 10);
 }
 
-TEST(Program, ReportsARegionOfInterestAlone) {
+TEST(Program, AProgramReportsARegionOfInterestAlone) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();
   program.mapped(Address(base), 1 << 20, Mapping::memory);
@@ -130,7 +130,7 @@ TEST(Program, ReportsARegionOfInterestAlone) {
   EXPECT_EQ(number(values, "memory.far.channel.0.reads"), 200u);
 }
 
-TEST(Program, ChargesARegionOfInterestTheEnergyOfItsOwnTime) {
+TEST(Program, AProgramChargesARegionOfInterestTheEnergyOfItsOwnTime) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();
   program.mapped(Address(base), 1 << 20, Mapping::memory);
@@ -142,7 +142,7 @@ TEST(Program, ChargesARegionOfInterestTheEnergyOfItsOwnTime) {
     }
   };
   touch(10);
-  // A long time in which nobody asks memory for anything.
+  // A long time in which no thread accesses memory.
   program.wait(thread, Tick(20'000'000'000));
   program.roi_begin();
   touch(200);
@@ -177,7 +177,7 @@ std::map<std::string, std::string> skewed(const std::string& place) {
   program.mapped(Address(base), 1 << 20, Mapping::memory);
   const Block load = block_of(InstructionKind::load, true);
   Rng rng(3);
-  // Cold pages first, so that who comes first is not who is hot.
+  // Cold pages first, so that the first pages are not the hot ones.
   for (std::uint64_t page = 0; page < 256; ++page) {
     const Access access{.address = base + page * 4096, .size = 8};
     program.run(thread, load, {&access, 1});
@@ -190,7 +190,7 @@ std::map<std::string, std::string> skewed(const std::string& place) {
   return report_of(program);
 }
 
-TEST(Program, IsFasterWithAPolicyThatKeepsHotPagesNear) {
+TEST(Program, AProgramIsFasterWithAPolicyThatKeepsHotPagesNear) {
   const auto still = skewed("flat:static");
   const auto exchanged = skewed("oracle:hot-cold");
   const auto far = skewed("far");
@@ -230,7 +230,7 @@ std::map<std::string, std::string> scattered(const std::string& place, int acces
   return report_of(program);
 }
 
-TEST(Program, QueuesNoMoreMovesThanADecisionMakesHoweverLongAPolicyThrashes) {
+TEST(Program, AProgramQueuesNoMoreMovesThanADecisionMakesHoweverLongAPolicyThrashes) {
   const auto some = scattered("oracle:fifo", 2000);
   const auto many = scattered("oracle:fifo", 8000);
   EXPECT_GT(number(many, "moved.pages"), 3 * number(some, "moved.pages"));
@@ -274,7 +274,7 @@ struct PlainCache {
   }
 };
 
-TEST(Program, CachesFarPagesInNearMemoryAsAPlainReferenceDoes) {
+TEST(Program, AProgramCachesFarPagesInNearMemoryAsAPlainReferenceDoes) {
   for (const std::uint64_t near_pages : {1, 4, 40, 100}) {
     PlainCache cache{.frames = near_pages};
     Rng rng(5);
@@ -308,7 +308,7 @@ TEST(Program, CachesFarPagesInNearMemoryAsAPlainReferenceDoes) {
   }
 }
 
-TEST(Program, PlaysEveryReplacementPolicyAndIsFasterTheMoreNearMemoryThereIs) {
+TEST(Program, AProgramPlaysEveryReplacementPolicyAndIsFasterTheMoreNearMemoryThereIs) {
   for (const policy::ReplacementEntry& entry : policy::replacements()) {
     const std::string place = "cached:" + std::string(entry.name);
     const auto few = scattered(place, 2000, 4);
@@ -321,7 +321,7 @@ TEST(Program, PlaysEveryReplacementPolicyAndIsFasterTheMoreNearMemoryThereIs) {
   }
 }
 
-TEST(Program, ReportsTheFaultsOfARegionOfInterestAlone) {
+TEST(Program, AProgramReportsTheFaultsOfARegionOfInterestAlone) {
   Settings settings = tiers();
   settings.set("run.place", "cached:fifo");
   settings.set("run.near", std::to_string(4 * 4096));
@@ -346,7 +346,7 @@ TEST(Program, ReportsTheFaultsOfARegionOfInterestAlone) {
   EXPECT_EQ(number(values, "moved.pages"), 1u);
 }
 
-TEST(Program, RefusesAPlacementTheModelHasNoMemoryFor) {
+TEST(Program, AProgramRefusesAPlacementThatTheModelHasNoMemoryFor) {
   Settings settings = sim::testing::optane();
   for (const char* place : {"near", "interleave", "oracle:lru", "oracle:lruu", "cached:fifo",
                             "flat:static", "somewhere", "policy:lru"}) {

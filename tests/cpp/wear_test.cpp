@@ -20,7 +20,7 @@ WearConfig config_of(std::uint64_t writes, double spread, std::uint64_t spares) 
   return config;
 }
 
-TEST(Wear, LeavesEveryBlockInItsPlaceAtFirst) {
+TEST(Wear, WearLevellingLeavesEveryBlockInItsPlaceAtFirst) {
   const WearLeveler wear(config_of(100, 0.1, 4), 1 << 20, 1);
   for (std::uint64_t address = 0; address < 1 << 20; address += 1000) {
     EXPECT_EQ(wear.translate(Address(address)), Address(address));
@@ -93,12 +93,12 @@ TEST(Wear, AccessesToABlockThatMovesWaitInTheirOrderAndOthersDoNot) {
   EXPECT_FALSE(wear.waits(Address(4096), 11));
 }
 
-TEST(Wear, NeverMovesAnythingWhenOff) {
+TEST(Wear, WearLevellingNeverMovesAnythingWhenOff) {
   WearLeveler wear(config_of(0, 0, 4), 10 * 4096, 1);
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(wear.count_write(Address(0)));
 }
 
-TEST(Wear, MovesAfterItsShareOfWritesWithinTheSpread) {
+TEST(Wear, WearLevellingMovesAfterItsShareOfWritesWithinTheSpread) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     WearLeveler wear(config_of(1000, 0.2, 3), 10 * 4096, seed);
     std::set<std::uint64_t> distinct;
@@ -122,7 +122,7 @@ TEST(Wear, MovesAfterItsShareOfWritesWithinTheSpread) {
   }
 }
 
-TEST(Wear, CountsEachBlockForItself) {
+TEST(Wear, WearLevellingCountsEachBlockForItself) {
   WearLeveler wear(config_of(100, 0, 3), 10 * 4096, 1);
   std::uint64_t writes = 1;
   while (!wear.count_write(Address(0))) ++writes;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/counters.h"
@@ -43,7 +44,12 @@ struct ReplayResult {
   /// Read latency, from acceptance by the memory to the data. Quantiles are less than
   /// 0.79 % above the exact ones and never below; the maximum is exact.
   struct ReadLatency {
-    Tick p50, p99, p999, max;
+    Tick p50, p90, p99, p999, max;
+    double mean_ps = 0;
+    std::uint64_t count = 0;
+    /// The highest latency of each range that holds any, in ps, and the reads in it, from the
+    /// lowest up; eight ranges share a power of two.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
   };
   std::optional<ReadLatency> read_latency;  ///< empty when nothing was read
   /// Requests that entered after their cycle, and the longest such wait, which is not part of the
@@ -53,6 +59,8 @@ struct ReplayResult {
     Tick longest;
   };
   std::optional<Lateness> late;
+  /// Lines by the time at which they completed, from when the first request was due.
+  Traffic::Series traffic;
   std::vector<Counters::Reading> counters;  ///< the device's
 
   /// 10^9 bytes a second; empty when no time has passed.
@@ -102,7 +110,7 @@ class Replay {
   [[nodiscard]] bool is_beyond_memory() const { return beyond_memory_; }
 
  private:
-  /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
+  /// The times that gaps count from: one of each thread for instructions, one of all for cycles.
   struct Timeline {
     bool begun = false;
     Tick last_entry;

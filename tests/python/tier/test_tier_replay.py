@@ -119,7 +119,7 @@ def test_every_format_gives_the_same_pages(
     trace: Path, tmp_path: Path, to: str, clock_ps: int | None
 ) -> None:
     other = tmp_path / f"t.{to}"
-    nearfar.convert_trace(trace, other, clock_ps=clock_ps)
+    nearfar.convert_trace(trace, other, nearfar.ConvertOptions(clock_ps=clock_ps))
     # A trace of ChampSim has nothing that tells it.
     formats = {trace: "dramsim3", other: "nearfar" if to == "nft" else to}
     ours, theirs = (
