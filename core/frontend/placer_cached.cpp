@@ -22,7 +22,10 @@ class CachedPlacer final : public Placer {
 
   /// Pages come into near memory by touched().
   policy::Tier place(PageIndex, PageIndex) override { return policy::Tier::far; }
-  void released(PageIndex page) override { paging_.release(page); }
+  void released(PageIndex page) override {
+    if (paging_.is_mapped(page)) ++unmapped_;
+    paging_.release(page);
+  }
 
   void touched(PageIndex page, bool write, Tick, std::vector<Move>& moves) override {
     ++touches_;
@@ -50,11 +53,12 @@ class CachedPlacer final : public Placer {
         << "cached.copies_in = " << now.copies_in - before_.copies_in << '\n'
         << "cached.copies_out = " << now.copies_out - before_.copies_out << '\n'
         << "cached.clean_drops = " << now.clean_drops - before_.clean_drops << '\n'
+        << "cached.unmapped = " << unmapped_ << '\n'
         << "cached.scans = " << now.scans - before_.scans << '\n'
         << "cached.pages_scanned = " << now.pages_scanned - before_.pages_scanned << '\n';
   }
   void forget_counts() override {
-    touches_ = 0;
+    touches_ = unmapped_ = 0;
     before_ = paging_.counts();
   }
 
@@ -63,6 +67,7 @@ class CachedPlacer final : public Placer {
   Paging paging_;
   Paging::Counts before_;  ///< of which nothing is reported
   std::uint64_t touches_ = 0;
+  std::uint64_t unmapped_ = 0;  ///< pages, while they were near
   std::vector<Paging::Change> changes_;
 };
 

@@ -345,7 +345,7 @@ struct PlainCache {
   std::uint64_t frames;
   std::vector<std::uint64_t> resident{};
   std::set<std::uint64_t> dirty{}, known{};
-  std::uint64_t hits = 0, zeroed = 0, copied_in = 0, copied_out = 0, dropped = 0;
+  std::uint64_t hits = 0, zeroed = 0, copied_in = 0, copied_out = 0, dropped = 0, unmapped = 0;
 
   void access(std::uint64_t page, bool write) {
     if (std::ranges::find(resident, page) != resident.end()) {
@@ -362,7 +362,7 @@ struct PlainCache {
     if (write) dirty.insert(page);
   }
   void unmap(std::uint64_t page) {
-    std::erase(resident, page);
+    unmapped += std::erase(resident, page);
     dirty.erase(page);
     known.erase(page);
   }
@@ -402,7 +402,10 @@ TEST(AddressSpace, AnAddressSpaceCountsWhatAPlainCacheOfPagesCounts) {
     EXPECT_EQ(values.at("cached.copies_in"), cache.copied_in) << seed;
     EXPECT_EQ(values.at("cached.copies_out"), cache.copied_out) << seed;
     EXPECT_EQ(values.at("cached.clean_drops"), cache.dropped) << seed;
+    EXPECT_EQ(values.at("cached.unmapped"), cache.unmapped) << seed;
     EXPECT_EQ(values.at("cached.resident_pages"), cache.resident.size()) << seed;
+    EXPECT_EQ(cache.zeroed + cache.copied_in,
+              cache.copied_out + cache.dropped + cache.unmapped + cache.resident.size());
     EXPECT_EQ(values.at("cached.near_pages"), frames) << seed;
     EXPECT_EQ(copies.size(), cache.copied_in + cache.copied_out) << seed;
     EXPECT_EQ(space.moves(), copies.size()) << seed;

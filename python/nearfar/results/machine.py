@@ -107,8 +107,9 @@ class Cached:
 
     `hits` are accesses of the program, in its caches or not, to pages that were near; `faults`
     those to others: `first_touches`, which copy nothing, and `copies_in`. Of the pages that left,
-    `copies_out` had been written, and `clean_drops` had not. `scans` of the accessed bits saw
-    `pages_scanned`. `resident_pages` were near in the end, of at most `near_pages`.
+    `copies_out` had been written, and `clean_drops` had not; `unmapped` were unmapped while they
+    were near. `scans` of the accessed bits saw `pages_scanned`. `resident_pages` were near in the
+    end, of at most `near_pages`.
     """
 
     near_pages: int
@@ -121,6 +122,7 @@ class Cached:
     clean_drops: int
     scans: int
     pages_scanned: int
+    unmapped: int = 0
 
 
 @dataclass(frozen=True)
