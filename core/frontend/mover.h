@@ -26,7 +26,7 @@ class Mover {
  public:
   /// A core that waits for copies to be complete, as the caller numbers it.
   using Waiter = std::uint32_t;
-  static constexpr Waiter nobody = ~Waiter{0};
+  static constexpr Waiter no_waiter = ~Waiter{0};
 
   /// It is full when more than `room` bytes wait to be copied.
   Mover(sim::cpu::Socket& socket, Bytes room) : socket_(socket), room_(room) {
@@ -40,12 +40,12 @@ class Mover {
   void when_copied(std::function<void(Waiter, Tick)> then) { then_ = std::move(then); }
 
   /// Copies a page, from `at` on.
-  void copy(const AddressSpace::Copy& copy, Tick at, Waiter waiter = nobody) {
+  void copy(const AddressSpace::Copy& copy, Tick at, Waiter waiter = no_waiter) {
     for (Bytes line = 0; line < copy.bytes; line += line_bytes) {
       // A line that was newer in the caches is what gets written: no access more or less.
       socket_.caches().flush(copy.from + line, false);
     }
-    if (waiter != nobody) {
+    if (waiter != no_waiter) {
       if (waiter >= awaited_.size()) awaited_.resize(waiter + std::size_t{1});
       awaited_[waiter] += copy.bytes / line_bytes;
     }
@@ -78,7 +78,7 @@ class Mover {
   struct Flight {
     Address to;
     bool written = false;  ///< it is on its way there; else from where it was
-    Waiter waiter = nobody;
+    Waiter waiter = no_waiter;
   };
   /// Two pages of lines on their way keep any channel busy.
   static constexpr std::size_t at_once = 32;
@@ -108,7 +108,7 @@ class Mover {
     flights_.give_back(index);
     ++lines_;
     send(now);
-    if (waiter != nobody && --awaited_[waiter] == 0) then_(waiter, now);
+    if (waiter != no_waiter && --awaited_[waiter] == 0) then_(waiter, now);
   }
 
   sim::cpu::Socket& socket_;

@@ -56,7 +56,7 @@ bool PageGate::touch(Waiting& waiting, sim::cpu::Socket::Core core, const Access
     space_.touch(address, access.store, now, copies_);
     waiting.touched += in_page;
     for (const AddressSpace::Copy& copy : copies_) {
-      mover_.copy(copy, now, faults ? core : Mover::nobody);
+      mover_.copy(copy, now, faults ? core : Mover::no_waiter);
     }
     if (!faults || copies_.empty()) continue;
     waiting.faults = true;

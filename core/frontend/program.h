@@ -9,12 +9,12 @@
 
 #include "base/counters.h"
 #include "base/settings.h"
+#include "base/time_series.h"
 #include "frontend/activity.h"
 #include "frontend/block_writes.h"
 #include "frontend/mover.h"
 #include "frontend/page_gate.h"
 #include "frontend/space.h"
-#include "base/time_series.h"
 #include "frontend/trace_recorder.h"
 #include "sim/cpu/cores.h"
 #include "sim/machine/tiers.h"

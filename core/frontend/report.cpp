@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "base/time_series.h"
 #include "frontend/activity.h"
 #include "frontend/program.h"
-#include "base/time_series.h"
 
 /// What a program's run came to, as text.
 namespace nearfar::frontend {

@@ -27,7 +27,7 @@ struct Moving {
       : machine(), socket((machine.cores(), *machine.socket)), mover(socket, room) {
     mover.when_copied([this](Mover::Waiter waiter, Tick at) { done.emplace_back(waiter, at); });
   }
-  void copy(std::uint64_t number, Mover::Waiter waiter = Mover::nobody, Tick at = Tick{}) {
+  void copy(std::uint64_t number, Mover::Waiter waiter = Mover::no_waiter, Tick at = Tick{}) {
     mover.copy({.from = far + number * page, .to = Address(number * page), .bytes = page}, at,
                waiter);
   }

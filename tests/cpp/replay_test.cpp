@@ -1,12 +1,10 @@
-// When the accesses of a trace enter the memory, what is measured, and that the device is
-// held to account for every request. The device is a mock with one latency and a number
-// of slots, so every expected time is arithmetic.
+// When the accesses of a trace enter the memory, and what is measured. The device is a mock with
+// one latency and a number of slots, so every expected time is arithmetic.
 
 #include "sim/machine/replay.h"
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,8 +16,6 @@
 
 namespace nearfar::sim {
 namespace test_file {
-
-using Fault = MockDevice::Fault;
 
 constexpr Tick cycle{1'000};
 
@@ -423,44 +419,6 @@ TEST(Replay, FinishingLeavesNothingInFlight) {
   EXPECT_EQ(result.requests, 333u);
   EXPECT_EQ(device.entries().size(), 333u);
 }
-
-/// A way a device can lose track of a request, and what it is then told.
-struct Broken {
-  Fault fault;
-  std::string complaint;
-};
-
-class ReplayAccounting : public ::testing::TestWithParam<Broken> {};
-
-TEST_P(ReplayAccounting, ABrokenDeviceIsReported) {
-  for (const std::uint64_t healthy : {0, 1, 50, 99}) {
-    MockDevice device({.slots = 8});
-    device.misbehave(GetParam().fault, healthy);
-    try {
-      play(device, random_reads(100, 7), {.pace = Pace::asap});
-      FAIL() << "after " << healthy << " healthy requests";
-    } catch (const std::logic_error& error) {
-      EXPECT_EQ(std::string_view(error.what()).substr(0, GetParam().complaint.size()),
-                GetParam().complaint);
-    }
-  }
-}
-
-std::string fault_name(const ::testing::TestParamInfo<Broken>& info) {
-  constexpr const char* names[] = {"None",    "Lost",  "Twice",     "OtherAddress",
-                                   "OtherId", "Early", "NeverWoken"};
-  return names[static_cast<std::size_t>(info.param.fault)];
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Faults, ReplayAccounting,
-    ::testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
-                      Broken{Fault::never_wake, "the memory has nothing left to do"},
-                      Broken{Fault::twice, "a completion that no request waits for"},
-                      Broken{Fault::other_id, "a completion that no request waits for"},
-                      Broken{Fault::other_address, "a completion with another request's address"},
-                      Broken{Fault::early, "a completion from the future"}),
-    fault_name);
 
 }  // namespace test_file
 }  // namespace nearfar::sim

@@ -20,7 +20,7 @@ struct Counts {
   std::uint64_t store_bytes = 0;
   std::uint64_t flushes_unresolved = 0;  ///< flushes whose line is not known
   std::uint64_t prefetches_unresolved = 0;  ///< likewise
-  std::uint64_t flushes_told = 0;        ///< whose line the guest library told
+  std::uint64_t flushes_told = 0;        ///< flushes of lines that the guest library told
   std::uint64_t counters_read = 0;       ///< rdtsc
   std::uint64_t system_calls = 0;
 

@@ -144,7 +144,7 @@ void Messages::tell_signal(const SystemCall& call, Tick now) {
     table_.increment(Key(signals_to, number_of(process)));
     return;
   }
-  // The group 1 stands for everybody.
+  // The group 1 stands for all processes.
   const std::int64_t group = process == 0 ? getpgrp() : -process;
   table_.raise(Key(signal_to_group, number_of(group)), now.ps());
   table_.increment(Key(signals_to_group, number_of(group)));

@@ -50,7 +50,7 @@ class Connection {
   }
 
  private:
-  [[noreturn]] static void fail() { throw std::runtime_error("nobody stores the trace"); }
+  [[noreturn]] static void fail() { throw std::runtime_error("no process stores the trace"); }
 
   int descriptor_;
 };

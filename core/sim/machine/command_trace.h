@@ -31,7 +31,7 @@ class CommandTrace {
   CommandTrace(const CommandTrace&) = delete;
   CommandTrace& operator=(const CommandTrace&) = delete;
 
-  /// A log for one device's DRAM; `device` says whose it is ("dram", "nvdimm") and fills
+  /// A log for one device's DRAM; `device` names that device ("dram", "nvdimm") and fills
   /// that column. It lives as long as the trace. Logging throws std::system_error when
   /// the file cannot be written any further.
   [[nodiscard]] dram::CommandLog& log_for(std::string device);

@@ -61,7 +61,7 @@ bool CrashCores::issue(std::uint32_t number) {
     if (!core.buffer.empty() || !fenced(core)) return false;
     if (kind == Kind::compare_exchange && load(core, op) != program_[op].expected) return false;
     if (persistence::is_locked(kind)) {
-      if (lines_[program_.line_of(op)].combined != nobody) return false;
+      if (lines_[program_.line_of(op)].combined != no_store) return false;
       make_visible(op);
     }
     core.owed.clear();
@@ -82,7 +82,7 @@ bool CrashCores::leave(std::uint32_t number) {
   if (persistence::has_address(kind) && kind != Kind::nt_store) {
     const std::uint32_t line = program_.line_of(op);
     const auto same_line = [&](std::uint32_t other) { return program_.line_of(other) == line; };
-    if (lines_[line].combined != nobody) return false;
+    if (lines_[line].combined != no_store) return false;
     if (std::any_of(core.combining.begin(), core.combining.end(), same_line)) return false;
     if (kind == Kind::store) {
       make_visible(op);
@@ -112,7 +112,8 @@ bool CrashCores::combine(std::uint32_t number) {
   for (std::size_t i = 0; i < core.combining.size(); ++i) {
     const std::uint32_t op = core.combining[(first + i) % core.combining.size()];
     const std::uint32_t line = program_.line_of(op);
-    if (lines_[line].combined != nobody || lines_[line].queued || !may_combine(core, op)) continue;
+    if (lines_[line].combined != no_store || lines_[line].queued || !may_combine(core, op))
+      continue;
     lines_[line].combined = op;
     lines_[line].order.push_back(op);
     want(line);
@@ -206,11 +207,11 @@ void CrashCores::collect() {
     Line& line = lines_[completion.id];
     line.accepted = line.sent;
     line.queued = false;
-    if (line.combined == nobody) continue;
+    if (line.combined == no_store) continue;
     line.visible = static_cast<std::uint32_t>(line.order.size());
     left_[line.combined] = true;
     std::erase(cores_[program_[line.combined].thread].combining, line.combined);
-    line.combined = nobody;
+    line.combined = no_store;
   }
   sink_.clear();
 }

@@ -33,7 +33,7 @@ class CrashCores {
   }
 
  private:
-  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::uint32_t no_store = ~std::uint32_t{0};
 
   struct Core {
     std::uint32_t next = 0;              ///< of its operations
@@ -47,7 +47,7 @@ class CrashCores {
     std::uint32_t accepted = 0;   ///< the memory has said so
     std::uint32_t sent = 0;
     bool queued = false;          ///< a write of it waits to be sent, or is under way
-    std::uint32_t combined = nobody;  ///< the non-temporal store under way
+    std::uint32_t combined = no_store;  ///< the non-temporal store under way
   };
   /// What a write carries; its handle is its number, from 1 on.
   struct Snapshot {

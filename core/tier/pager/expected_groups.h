@@ -10,8 +10,8 @@
 
 namespace nearfar::tier {
 
-/// The groups that streams of read-ahead will run into next, the last of them, and what of each has
-/// been read so far to where it waits for whoever touches it.
+/// The groups that streams of read-ahead will run into next, the last of them, and the part of each
+/// that has been read so far to where it waits for its first touch.
 class ExpectedGroups {
  public:
   struct Group {

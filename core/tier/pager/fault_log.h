@@ -24,7 +24,7 @@ class FaultLog {
   FaultLog(Head* head, std::size_t bytes)
       : head_(head), most_((bytes - sizeof(Head)) / sizeof(std::uint64_t)) {}
 
-  /// Whose events these are from now on.
+  /// From now on these are the events of `process`.
   void become(std::int32_t process) { process_ = static_cast<std::uint32_t>(process); }
 
   void add(Event event, policy::PageIndex page) {

@@ -20,8 +20,8 @@ struct PageCopy {
   std::atomic<bool> left{true};  ///< the thread has, and looks at this no more
 };
 
-/// Those at this moment, with nothing held. They are changed and asked by whoever is the pager's
-/// one thread, but for `any_unfinished`.
+/// Those at this moment, with nothing held. They are changed and read by the pager's one thread,
+/// except `any_unfinished`.
 class InFlight {
  public:
   static constexpr std::size_t most = 16;
@@ -64,7 +64,7 @@ class InFlight {
   }
 
   [[nodiscard]] bool any() const { return taken_.load(std::memory_order_relaxed) != 0; }
-  /// Whether some are not over, for anybody who asks.
+  /// Whether some are not over, for any thread.
   [[nodiscard]] bool any_unfinished() const {
     for (std::uint32_t left = taken_.load(); left != 0; left &= left - 1)
       if (!copies_[first_of(left)].copy.is_over()) return true;

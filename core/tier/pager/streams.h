@@ -18,7 +18,7 @@ namespace nearfar::tier {
 /// read but for the highest bits of the address, as between two large blocks. The second fault says
 /// which way it goes. What is brought in then comes with the page that was touched, all at once.
 ///
-/// Who waits does so for the first of these pages only: the others follow while it goes on. Where
+/// A thread waits for the first of these pages only: the others follow while it goes on. Where
 /// it is faster, or the pager does not run beside it, it faults at the first that has not come.
 /// Then it waits for more at once from the next time on, as each fault costs more than a few pages.
 class Streams {
@@ -31,11 +31,11 @@ class Streams {
   struct Run {
     std::size_t stream = most;  ///< that it continues; `most`: none
     std::size_t pages = 1;
-    std::size_t at_once = 1;  ///< of these, before who waits goes on
+    std::size_t at_once = 1;  ///< of these, before the waiting thread goes on
     std::size_t pace = 1;  ///< all that was to come since the last fault that waited for nothing
     bool down = false;  ///< they end with the page that was touched, and do not begin with it
   };
-  /// Pages to bring in that nobody waits for.
+  /// Pages to bring in that no thread waits for.
   struct Part {
     PageNumber first = no_page;
     std::size_t count = 0;
@@ -113,9 +113,9 @@ class Streams {
     PageNumber first = no_page;  ///< of what came last, if it may go down from there
     std::size_t left = 0;  ///< to follow, from `next` on
     std::size_t pace = 0;
-    std::size_t ahead = 0;  ///< of the last read-ahead, pages that nobody had asked for
+    std::size_t ahead = 0;  ///< of the last read-ahead, pages that no thread had asked for
     std::uint64_t used = 0;
-    bool caught = false;  ///< somebody has faulted at what was to follow, since that began
+    bool caught = false;  ///< a thread has faulted at what was to follow, since that began
     bool outrun = false;  ///< the same, or the time before
 
     [[nodiscard]] std::size_t step() const { return outrun ? longest_run : longest_run / 2; }

@@ -83,8 +83,9 @@ def test_a_long_file_is_noticed() -> None:
 
 
 def test_text_files_end_with_a_newline_and_use_no_tabs_in_code() -> None:
+    inputs = ROOT / "tests" / "fuzz" / "corpus"  # of readers, as bad as they come
     for file in repository_files():
-        if file.suffix in CODE | {".md", ".toml", ".yml"}:
+        if file.suffix in CODE | {".md", ".toml", ".yml"} and inputs not in file.parents:
             text = file.read_text(encoding="utf-8")
             assert text == "" or text.endswith("\n"), file
             assert file.suffix not in CODE or "\t" not in text, file
