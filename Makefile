@@ -33,7 +33,7 @@ as_installed = CMAKE_GENERATOR='Unix Makefiles' CMAKE_BUILD_PARALLEL_LEVEL=$(JOB
 .PHONY: help
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
-	  awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
+	  awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: install ## probe the Optane model and this machine, validate the model; writes nearfar-demo.html

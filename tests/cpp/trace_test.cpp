@@ -128,14 +128,14 @@ TEST(Trace, VansIdleCyclesDelayTheNextAccessAndCriticalReadsBlock) {
             }));
 }
 
-TEST(Trace, SkipsBlankLinesAndCommentsAndCountsThem) {
+TEST(Trace, BlankLinesAndCommentsAreSkippedAndCounted) {
   const auto records = parse("# made by hand\r\n\r\n \t\n  LD 0x40  \r\n# end\nST\t0x80");
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].line, 4u);
   EXPECT_EQ(records[1].line, 6u);
 }
 
-TEST(Trace, TellsEveryFormatFromItsFirstLine) {
+TEST(Trace, EveryFormatIsKnownByItsFirstLine) {
   ASSERT_EQ(std::size(samples), text_formats().size()) << "every format needs a sample above";
   for (const Sample& sample : samples) {
     Parser parser(name_for(sample.format));
@@ -181,7 +181,7 @@ TEST(Trace, FormatsAreFoundByName) {
   EXPECT_EQ(find_format("ramulator3"), nullptr);
 }
 
-TEST(Trace, ReadsTheSameHoweverItIsCutInTwo) {
+TEST(Trace, ATraceReadsTheSameHoweverItIsCutInTwo) {
   for (const Sample& sample : samples) {
     const auto whole = parse(sample.text, sample.format);
     for (std::size_t cut = 0; cut <= sample.text.size(); ++cut) {
@@ -195,7 +195,7 @@ TEST(Trace, ReadsTheSameHoweverItIsCutInTwo) {
   }
 }
 
-TEST(Trace, ReadsTheSameByteByByte) {
+TEST(Trace, ATraceReadsTheSameByteByByte) {
   for (const Sample& sample : samples) {
     Parser parser(name_for(sample.format));
     std::vector<Record> records;
@@ -256,7 +256,7 @@ std::vector<Record> random_records(const Format& format, Rng& rng) {
   return records;
 }
 
-TEST(Trace, WhatIsWrittenReadsBackTheSame) {
+TEST(Trace, AWrittenTraceReadsBackTheSame) {
   for (const Format* format : text_formats()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       Rng rng(seed);
@@ -289,7 +289,7 @@ TEST(Trace, TimesAreKeptFromOneFormatToAnother) {
       << "a cycle that goes back is no wait";
 }
 
-TEST(Trace, WhatAFormatCannotSayIsRefusedByName) {
+TEST(Trace, ARecordThatAFormatCannotSayIsRefusedByName) {
   const auto message = [](const Format& format, std::string_view text) -> std::string {
     try {
       static_cast<void>(write_all(format, parse(text)));
@@ -310,7 +310,7 @@ TEST(Trace, WhatAFormatCannotSayIsRefusedByName) {
   EXPECT_NE(message(vans, "LD 0x40 64\n"), "");
 }
 
-TEST(Trace, ABadLineIsToldByNumberTextAndWhatWasExpected) {
+TEST(Trace, ABadLineIsReportedByNumberTextAndExpectedForm) {
   EXPECT_EQ(complaint("LD 0x40\nLD 0xZZ\n"),
             "t:2: found 'LD 0xZZ', expected 'LD|ST|R|W ADDRESS [SIZE]'");
   EXPECT_EQ(complaint("3 64\n-1 64\n"),
@@ -458,7 +458,7 @@ TEST(Trace, MessagesStayOneReadableLine) {
             "t:2: found '" + std::string(60, 'z') + "'..., expected 'ADDRESS [R|W|C][:IDLE]'");
 }
 
-TEST(Trace, CompressedDataAreCalledSo) {
+TEST(Trace, CompressedDataAreReportedAsCompressed) {
   EXPECT_EQ(complaint("\x28\xb5\x2f\xfd$A\n"),
             "t:1: found '(\\xb5/\\xfd$A', expected text, not compressed data");
 }

@@ -144,9 +144,9 @@ def trace(folder: Path) -> Reader:
         format = "auto" if turn % 2 else formats[turn // 2 % len(formats)]
         nearfar.trace_info(path, format=format)
         if turn % 3 == 0:
-            nearfar.convert_trace(path, output, source=format)
+            nearfar.convert_trace(path, output, nearfar.ConvertOptions(format=format))
         if turn % 50 == 0:
-            nearfar.replay("model:ddr4-2666", path, format=format)
+            nearfar.replay("model:ddr4-2666", path, nearfar.ReplayOptions(format=format))
         if turn % 10 == 0:
             nearfar.tier_replay(path, policies=["fifo"], near=["50%"], format=format)
 

@@ -51,8 +51,8 @@ struct ChasePattern {
   cpu::FencePlace fence = cpu::FencePlace::region;
   cpu::FenceKind fence_kind = cpu::FenceKind::mfence;
   std::uint32_t threads = 1;
-  std::uint64_t lines = 0;  ///< at least so many a thread, in whole regions; 0: enough
-  std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after so many
+  std::uint64_t lines = 0;  ///< a thread, at least, in whole regions; 0: enough
+  std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after this many
   AgentChoice agent;
 
   template <typename Self, typename Visit>

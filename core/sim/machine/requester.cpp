@@ -90,7 +90,7 @@ std::uint64_t Requester::media_waiting() const {
   return asked ? totals_.writes() - totals_.media_writes : 0;
 }
 
-/// Lets the device play until it has something to tell.
+/// Advances the device to its next completion.
 void Requester::step() {
   const Tick reached = device_.advance_to_completion(end_of_time, sink_);
   if (sink_.empty()) {
@@ -133,7 +133,10 @@ void Requester::collect() {
 
     if (done) {
       --waiting_;
-      if (flight.op == Op::read) read_latency_.add((completion.time - flight.sent).ps());
+      if (flight.op == Op::read) {
+        seen_.read_latency.add((completion.time - flight.sent).ps());
+      }
+      seen_.traffic.add(flight.op, now_);
       totals_.last_done = max(totals_.last_done, completion.time);
     } else {
       ++totals_.media_writes;

@@ -152,7 +152,7 @@ class _Reading:
         if thread == _MOVED:
             raise InputError(
                 f"{self._program.name}: record {place} moves a page, expected a recording "
-                "whose pages stay where they are (without --place policy:NAME)"
+                "whose pages stay where they are (with --place near, far or interleave)"
             )
         if self._thread in (None, thread):
             self._operations(record, of_program)

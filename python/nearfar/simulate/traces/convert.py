@@ -125,48 +125,61 @@ def trace_info(
     )
 
 
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How a trace is converted: from `format` to `output_format`.
+
+    None: the format that the name of the output ends in, `.nft` for our own. `base` is as in
+    `trace_info`, `skip` and `run` as in `ReplayOptions`. `clock_ps` is the period of the cycles of
+    whichever of the two traces does not say itself.
+    """
+
+    format: str = "auto"
+    base: int | None = None
+    output_format: str | None = None
+    skip: int = 0
+    run: int | None = None
+    clock_ps: int | None = None
+
+
+_DEFAULTS = ConvertOptions()
+
+
 def convert(
     trace: str | Path,
     output: str | Path,
+    options: ConvertOptions = _DEFAULTS,
     *,
-    source: str = "auto",
-    base: int | None = None,
-    to: str | None = None,
-    skip: int = 0,
-    run: int | None = None,
-    clock_ps: int | None = None,
     progress: Progress | None = None,
 ) -> Converted:
-    """Write `trace` to the file `output` in the format `to`.
+    """Write `trace` to the file `output` in another format.
 
-    None: the format that the name of `output` ends in, `.nft` for our own. An ending `.gz` or
-    `.zst` packs; our own format always is. `base` is as in `trace_info`.
-    `skip` and `run` are as in `replay`. `clock_ps` is the period of the cycles of whichever of the
-    two does not say itself.
+    An ending `.gz` or `.zst` packs; our own format always is. `progress` is told bytes of the
+    trace, done and in all.
 
     Raises InputError for a trace that cannot be read, or not be said in the other format; the
     output appears when it is complete, and until then what was there stays.
     """
     from nearfar import _core
 
-    check_one_of("format", source, readable())
-    to, packing = _target(Path(output), to)
-    at_least("skip", skip, 0)
-    if run is not None:
-        at_least("run", run, 1)
+    check_one_of("format", options.format, readable())
+    to, packing = _target(Path(output), options.output_format)
+    at_least("skip", options.skip, 0)
+    if options.run is not None:
+        at_least("run", options.run, 1)
     converter = _core.TraceConverter(
         name=shown(trace),
-        source=source,
-        base=base or 0,
+        source=options.format,
+        base=options.base or 0,
         to=to,
-        skip=skip,
-        run=run or 0,
-        clock_ps=clock_ps or 0,
+        skip=options.skip,
+        run=options.run or 0,
+        clock_ps=options.clock_ps or 0,
         command=f"trace convert {shown(Path(trace).name)}",
     )
     with replacing(output) as stream, _packed(stream, packing) as write:
         with exact_end(converter):
-            for piece in trace_pieces(trace, source, progress):
+            for piece in trace_pieces(trace, options.format, progress):
                 write(converter.feed(piece))
                 while converter.has_more():
                     write(converter.feed(b""))
