@@ -44,6 +44,16 @@ bool read_start(const char* path, char* buffer, std::size_t size) noexcept {
   for (;;) call(__NR_exit_group, status);
 }
 
+/// At most 256 characters of a text of the user's; control characters as '?'.
+char* put_on_one_line(char* to, const char* text) noexcept {
+  constexpr std::size_t most = 256;
+  for (std::size_t i = 0; i < most && text[i] != '\0'; ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    *to++ = c < ' ' || c == 0x7f ? '?' : text[i];
+  }
+  return to;
+}
+
 }  // namespace
 
 void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept {
@@ -120,13 +130,9 @@ void fail(const char* what, long error) noexcept {
 
 void refuse(const char* what, const char* found, const char* expected) noexcept {
   char line[1024];
-  char* end = put(put(line, "nearfar tier: "), what);
+  char* end = put_on_one_line(put(line, "nearfar tier: "), what);
   end = put(end, found == nullptr ? ": expected " : ": found '");
-  if (found != nullptr) {
-    constexpr std::size_t most = 256;
-    for (std::size_t i = 0; i < most && found[i] != '\0'; ++i) *end++ = found[i];
-    end = put(end, "', expected ");
-  }
+  if (found != nullptr) end = put(put_on_one_line(end, found), "', expected ");
   end = put(end, expected);
   constexpr int wrong_input = 2;
   say_and_exit(line, end, wrong_input);

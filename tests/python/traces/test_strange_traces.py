@@ -251,9 +251,9 @@ def test_a_trace_of_dynamorio_plays_as_a_program(tmp_path: Path) -> None:
 def test_a_file_may_be_called_by_bytes_that_are_no_text(nearfar: Run, tmp_path: Path) -> None:
     trace = tmp_path / os.fsdecode(b"\xff.trace")
     trace.write_text("LD 0x40\nST 0x80\n")
-    for command in (("trace", "info"), ("replay", DRAM), ("tier", "replay")):
-        status, _, err = nearfar(*command, str(trace))
-        assert (status, err) == (0, ""), command
+    for command in (("trace", "info"), ("replay", DRAM), ("tier", "replay", "--near", "1MiB")):
+        status, _, err = nearfar(*command, "--quiet", str(trace))
+        assert status == 0, err
     trace.write_text("LD 0x40\nLOAD 0x80\n")
     status, _, err = nearfar("replay", DRAM, str(trace))
     assert status == 2
