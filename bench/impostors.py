@@ -23,10 +23,11 @@ import numpy as np
 
 from nearfar.inference.curves.findings import infer_curves
 from nearfar.inference.curves.tables import observations
-from nearfar.inference.saved import findings_of
 from nearfar.model import Model, load
 from nearfar.model.random.dimm import random_model
-from nearfar.probing import memory_mode, probe
+from nearfar.probing import memory_mode
+from nearfar.probing.findings import findings_of
+from nearfar.probing.probe import probe
 from nearfar.results.findings import IDENTIFIED, Finding
 
 KIB, MIB = 1 << 10, 1 << 20

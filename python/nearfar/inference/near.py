@@ -327,7 +327,7 @@ def _prefetch(
 def _write(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[None]:
     """Stores to one line: each goes on to far memory, or none while the line stays.
 
-    Nobody waits for a store that stays: one after another takes less than a read that is served,
+    No access waits for a store that stays: one after another takes less than a read that is served,
     however many ways are looked up for it. Stores that conflict tell what sending a line to far
     memory takes. By themselves they do not tell which it is: long lines are fetched besides.
     """
