@@ -147,7 +147,7 @@ def _near(found: Sequence[Observation], marks: Marks) -> list[Figure]:
         marks,
     )
     shifts.columns = marks.lines("near.line")
-    return [counts, shifts]
+    return [counts, shifts] if moved else [counts]
 
 
 _SHIFTS = ("moved", "shift", "beside")
