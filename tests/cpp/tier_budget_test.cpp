@@ -23,7 +23,7 @@ struct Shared {
   }
 };
 
-TEST(Slots, AreTakenSideBySideAndNeverTwice) {
+TEST(Slots, SlotsAreTakenSideBySideAndNeverTwice) {
   Shared shared;
   Slots one(*shared.control, shared.users.data());
   Slots other(*shared.control, shared.users.data());
@@ -38,7 +38,7 @@ TEST(Slots, AreTakenSideBySideAndNeverTwice) {
   EXPECT_EQ(other.take(), 42U);
 }
 
-TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
+TEST(Slots, SlotsAreFreeWhenTheLastUserReleasesThem) {
   Shared shared;
   Slots slots(*shared.control, shared.users.data());
   const Slot slot = slots.take();
@@ -51,7 +51,7 @@ TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
   EXPECT_EQ(shared.control->slots_used.load(), 0U);
 }
 
-TEST(Slots, AreUsedAgainWhateverLiesBeforeThem) {
+TEST(Slots, SlotsAreUsedAgainWhateverLiesBeforeThem) {
   Shared shared;
   shared.users = std::vector<Slots::Users>(4096);
   shared.control->far_slots = shared.users.size();
@@ -66,7 +66,7 @@ TEST(Slots, AreUsedAgainWhateverLiesBeforeThem) {
   EXPECT_LE(shared.control->slots_end.load(), 430U);
 }
 
-TEST(Slots, WithMoreUsersThanCanBeCountedAreKept) {
+TEST(Slots, SlotsWithMoreUsersThanCanBeCountedAreKept) {
   Shared shared;
   Slots slots(*shared.control, shared.users.data());
   const Slot slot = slots.take();
@@ -76,7 +76,7 @@ TEST(Slots, WithMoreUsersThanCanBeCountedAreKept) {
   EXPECT_NE(slots.take(), slot);
 }
 
-TEST(Slots, OfAProcessThatHasEndedAreFreeButForThoseOfItsChildren) {
+TEST(Slots, SlotsOfAnEndedProcessAreFreeExceptThoseOfItsChildren) {
   Shared shared;
   Slots ended(*shared.control, shared.users.data());
   Slots other(*shared.control, shared.users.data());
@@ -97,7 +97,7 @@ TEST(Slots, OfAProcessThatHasEndedAreFreeButForThoseOfItsChildren) {
   EXPECT_EQ(shared.control->slots_used.load(), 2U) << "nothing is given back twice";
 }
 
-TEST(Budget, IsOneForATree) {
+TEST(Budget, OneBudgetServesATree) {
   Shared shared(10);
   const Slots slots(*shared.control, shared.users.data());
   Budget parent(*shared.control, slots);
@@ -129,7 +129,7 @@ std::int32_t ended_process() {
   return child;
 }
 
-TEST(Budget, OfAChildWhoseParentEndsBeforeItRunsIsGivenUpOrTakenAnew) {
+TEST(Budget, TheBudgetOfAChildWhoseParentEndsEarlyIsGivenUpOrTakenAnew) {
   Shared shared(10);
   const Slots slots(*shared.control, shared.users.data());
   Budget other(*shared.control, slots);
@@ -155,7 +155,7 @@ TEST(Budget, OfAChildWhoseParentEndsBeforeItRunsIsGivenUpOrTakenAnew) {
   EXPECT_EQ(shared.control->managed_total.load(), 0U);
 }
 
-TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
+TEST(Budget, ABudgetHasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
   Shared shared;
   Budget budget(*shared.control, Slots(*shared.control, shared.users.data()));
   ASSERT_TRUE(budget.join(1));

@@ -107,7 +107,7 @@ TEST(Children, AnEmptyPlaceIsTakenAgain) {
   EXPECT_EQ(children.prepare(), first);
 }
 
-TEST(Children, OneThatWaitsForItsForkIsFound) {
+TEST(Children, AChildThatWaitsForItsForkIsFound) {
   Children children;
   (void)children.prepare();
   Children::Child* const second = children.prepare();
@@ -131,7 +131,7 @@ TEST(Children, TheListOfSharedSlotsIsFreedWithTheChild) {
   EXPECT_EQ(child->shared, nullptr);
 }
 
-TEST(Children, WithoutDescriptorsThereIsNoPlace) {
+TEST(Children, WithoutDescriptorsThereIsNoPlaceForAChild) {
   const auto prepared = [](rlim_t more) {
     const int next = ::dup(0);
     ::close(next);

@@ -218,7 +218,7 @@ TEST(MemoryStore, AFileThatDoesNotLieInMemoryIsReadBySystemCalls) {
   EXPECT_EQ(store.descriptor(), disk.descriptor());
 }
 
-TEST(FarStores, EachKindHasANameOfItsOwnAndSaysWhatItIs) {
+TEST(FarStores, EachKindHasANameAndAMeaningOfItsOwn) {
   std::set<std::string_view> names;
   for (const FarStoreEntry& entry : far_stores()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
@@ -228,7 +228,7 @@ TEST(FarStores, EachKindHasANameOfItsOwnAndSaysWhatItIs) {
   }
 }
 
-TEST(FarStores, AKindThatIsNotThereEndsTheProgram) {
+TEST(FarStores, AnUnknownKindEndsTheProgram) {
   EXPECT_EXIT((void)far_store_named("tape"), ::testing::ExitedWithCode(1),
               "no such kind of far memory");
 }
@@ -239,7 +239,7 @@ TEST(FarStores, EveryKindOfBackingHasAName) {
   EXPECT_STREQ(name_of(FarBacking::node), "node");
 }
 
-TEST(FarStores, WhatAllProcessesKnowOfSlotsLiesBehindTheControlMemory) {
+TEST(FarStores, TheSharedSlotTablesLieBehindTheControlMemory) {
   constexpr std::uint64_t slots = 2 * Chunks::slots_a_chunk;
   const std::size_t length = control_memory_bytes(slots);
   const os::Place begin = os::reserve(length);

@@ -37,11 +37,11 @@ def test_advice_that_cannot_be_followed_is_refused(answered: Answered) -> None:
     answered("advice")
 
 
-def test_addresses_are_had_where_nothing_is_mapped(answered: Answered) -> None:
+def test_a_wished_address_is_given_where_nothing_is_mapped(answered: Answered) -> None:
     answered("chosen")
 
 
-def test_memory_for_code_is_had_where_other_code_reaches_it(answered: Answered) -> None:
+def test_memory_for_code_is_mapped_where_other_code_reaches_it(answered: Answered) -> None:
     answered("beside")
 
 
@@ -83,7 +83,7 @@ def test_core_dumps_hold_what_the_program_has_mapped(answered: Answered) -> None
     answered("dumped")
 
 
-def test_what_is_kept_of_pages_takes_no_huge_pages_where_all_may_have_them(
+def test_the_page_table_takes_no_huge_pages_where_all_memory_may(
     answered: Answered,
 ) -> None:
     answered("small_pages")
@@ -101,15 +101,15 @@ def test_memory_is_put_to_use_among_terabytes_of_reserved_addresses(answered: An
     assert answered("reserves").counts["managed_share"] > 0.9
 
 
-def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
+def test_moved_or_grown_memory_keeps_its_kind(answered: Answered) -> None:
     answered("moves")
 
 
-def test_what_is_not_mapped_is_found_not_to_be(answered: Answered) -> None:
+def test_unmapped_memory_is_reported_as_unmapped(answered: Answered) -> None:
     answered("mapped")
 
 
-def test_what_is_not_mapped_cannot_be_protected(answered: Answered) -> None:
+def test_unmapped_memory_cannot_be_protected(answered: Answered) -> None:
     answered("protects")
 
 
