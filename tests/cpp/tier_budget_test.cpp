@@ -252,6 +252,24 @@ TEST(Budget, AProcessInANamespaceOfItsOwnGivesUpNobodysPlace) {
   EXPECT_EQ(inside.processes(), 2U);
 }
 
+TEST(Budget, AChildSeesTheEndOfOthersAsItsParentDoes) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget ended(*shared.control, slots);
+  ASSERT_TRUE(ended.join(ended_process()));
+  Budget parent(*shared.control, slots);
+  ASSERT_TRUE(parent.join(getpid()));
+  Member* const place = parent.prepare_child();
+  ASSERT_NE(place, nullptr);
+  ended.charge(3);
+  Budget child = parent;
+  child.become(*place, getpid());
+  EXPECT_EQ(child.index(), parent.index() + 1);
+  ended.member().process = ended_process();
+  EXPECT_TRUE(child.reap());
+  EXPECT_EQ(child.others(), 0U);
+}
+
 TEST(Budget, AFullTreeHasRoomAgainWhenAProcessHasEnded) {
   Shared shared;
   const Slots slots(*shared.control, shared.users.data());

@@ -200,6 +200,17 @@ TEST(CompressedStore, SeveralPagesAreViewedInTheBuffer) {
   EXPECT_EQ(buffer, contents);
 }
 
+TEST(CompressedStore, APageThatIsOneRepeatedWordIsMadeInTheBuffer) {
+  FarTree tree;
+  Compressed store(tree, Compression::lz4);
+  Page page{};
+  (void)store.write(page, page_of(3));
+  PageContents buffer{};
+  const FarStore::Run run = store->view({&page, 1}, buffer.data());
+  EXPECT_EQ(run.contents, buffer.data());
+  EXPECT_EQ(buffer, page_of(3));
+}
+
 TEST(CompressedStore, OnlyPagesThatAreComparedAreRead) {
   FarTree tree;
   Compressed store(tree, Compression::lz4);

@@ -128,6 +128,15 @@ TEST(FarFile, AFileOnTmpfsThatWasCutShortEndsTheProgram) {
   EXPECT_EXIT(file.expect_written(), ::testing::ExitedWithCode(1), "the far file was cut short");
 }
 
+TEST(FarFile, ASealedFileIsNeverFoundCutShort) {
+  const MemoryFile memory(slots, F_SEAL_SHRINK);
+  FarFile file(memory.descriptor());
+  file.expect_written();  // not mapped yet: nothing is read in place
+  file.map(slots);
+  file.expect(slots + 1);
+  EXPECT_TRUE(file.sealed());
+}
+
 TEST(FarFile, AFileThatIsTooSmallOrMayNotBeWrittenIsNotMapped) {
   for (const auto& [size, seals] : {std::pair<std::size_t, int>{slots - 1, F_SEAL_SHRINK},
                                     {slots, F_SEAL_GROW},

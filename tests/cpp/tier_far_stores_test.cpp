@@ -141,6 +141,28 @@ TEST_P(PlainStores, CopiesAreFoundOfThePagesThatAreAskedFor) {
   }
 }
 
+TEST_P(PlainStores, CopiesOfPagesInSlotsApartAreFound) {
+  write_pages();
+  std::swap(pages_[1].slot_plus_one, pages_[3].slot_plus_one);
+  const std::array<const Page*, count> asked{&pages_[0], &pages_[1], &pages_[2], &pages_[3]};
+  std::array<const void*, count> copies{};
+  (void)store().find_copies(asked, buffer_[0].data(), copies);
+  EXPECT_EQ(std::memcmp(copies[1], contents_[3].data(), os::page_bytes), 0);
+  EXPECT_EQ(std::memcmp(copies[3], contents_[1].data(), os::page_bytes), 0);
+}
+
+TEST_P(PlainStores, PagesThatLieApartInMemoryAreWrittenToSlotsSideBySide) {
+  contents_[0] = page_of(1);
+  contents_[2] = page_of(3);
+  const std::array outgoing{FarStore::Outgoing{&pages_[0], contents_[0].data()},
+                            FarStore::Outgoing{&pages_[1], contents_[2].data()}};
+  (void)store().write(outgoing);
+  EXPECT_EQ(pages_[1].slot(), pages_[0].slot() + 1);
+  (void)store().read(std::span<const Page>(pages_).first(2), buffer_[0].data());
+  EXPECT_EQ(buffer_[0], contents_[0]);
+  EXPECT_EQ(buffer_[1], contents_[2]);
+}
+
 TEST_P(PlainStores, ADiscardedPageReleasesItsSlotUnlessItIsBorrowed) {
   write_pages();
   pages_[0].unchanged = true;
