@@ -135,12 +135,12 @@ void in_child() {
 /// What this process starts belongs to its tree: in the environment the wish for one gives way to
 /// the one that was made. libc has its environment from the same words, and only later.
 void hand_on(const Launch& launch, char** environment) {
-  static char entry[64];
+  static char entry[128];
   for (; *environment != nullptr; ++environment) {
     constexpr const char* wish = "NEARFAR_TIER_NEAR=";
     if (std::strncmp(*environment, wish, std::strlen(wish)) != 0) continue;
-    std::snprintf(entry, sizeof entry, "NEARFAR_TIER=%d:%d:%d:%d", launch.process, launch.control,
-                  launch.far, launch.bell);
+    std::snprintf(entry, sizeof entry, "NEARFAR_TIER=%d:%d:%d:%d:0:%lu:%d", launch.process,
+                  launch.control, launch.far, launch.bell, launch.pid_namespace, launch.filters);
     *environment = entry;
   }
 }

@@ -8,9 +8,11 @@
 
 #include "policy/replacement/registry.h"
 #include "tier/far/slots.h"
+#include "tier/os/status.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"
 #include "tier/preload/environment.h"
+#include "tier/preload/instrumentation.h"
 #include "tier/tree/orders.h"
 
 namespace nearfar::tier::preload {
@@ -26,12 +28,13 @@ constexpr std::size_t shared_bytes(std::uint64_t slots) {
 }
 
 /// The number at `at`, which moves behind it and the separator.
-int number(const char*& at) {
-  int value = 0;
-  for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + (*at - '0');
+std::uint64_t long_number(const char*& at) {
+  std::uint64_t value = 0;
+  for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<std::uint64_t>(*at - '0');
   if (*at == ':') ++at;
   return value;
 }
+int number(const char*& at) { return static_cast<int>(long_number(at)); }
 
 /// A size such as 512MiB; 0 if it is none.
 std::uint64_t parse_size(const char* text) {
@@ -186,8 +189,29 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.eviction = possible_eviction();
   orders.pager_cpu = wanted_pager_cpu();
   os::unmap(static_cast<os::Place>(head), Control::bytes);
-  return {.process = process, .control = control, .far = far, .bell = bell};
+  const auto status = os::read_thread_status();
+  return {.process = process,
+          .control = control,
+          .far = far,
+          .bell = bell,
+          .pid_namespace = os::pid_namespace(),
+          .filters = status ? status->filters : 0};
 }
+
+bool has_other_pid_namespace(const Launch& launch) {
+  return launch.pid_namespace != 0 && os::pid_namespace() != launch.pid_namespace;
+}
+
+/// Whether nothing that this process can look at says that it cannot be a part of the tree.
+bool may_join(const Launch& launch) {
+  const auto status = os::read_thread_status();
+  if (!status || status->filters > launch.filters) return false;
+  // Its /proc has no number of the launcher's.
+  return status->pid_namespaces != 1 || !has_other_pid_namespace(launch);
+}
+
+bool is_gone(long error) { return error == -ENOENT || error == -ESRCH; }
+bool is_forbidden(long error) { return error == -EACCES || error == -EPERM; }
 
 }  // namespace
 
@@ -200,6 +224,9 @@ bool find_launch(Launch& launch) {
     launch.far = number(at);
     launch.bell = number(at);
     launch.sigbus = number(at);
+    launch.pid_namespace = long_number(at);
+    launch.filters = number(at);
+    launch.tracer = number(at);
     return true;
   }
   if (!is_wanted()) return false;
@@ -208,21 +235,31 @@ bool find_launch(Launch& launch) {
   if (near_bytes < least_near)
     os::refuse(near_variable, value,
                "a whole number of KiB, MiB, GiB or TiB, 1 MiB at least, such as 512MiB");
+  refuse_instrumentation();  // before anything is made
   static char far_name[4096];
   find_far(far_name, sizeof far_name);
   launch = make_launch(near_bytes, far_name);
   return true;
 }
 
-Launch open_launch(const Launch& launch) {
+bool can_join(const Launch& launch) {
+  if (!may_join(launch)) return false;
+  const int control = os::open_of(launch.process, launch.control);
+  if (control >= 0) os::call(__NR_close, control);
+  return !is_forbidden(control) && !(is_gone(control) && has_other_pid_namespace(launch));
+}
+
+std::optional<Launch> open_launch(const Launch& launch) {
   if (launch.process == os::call(__NR_getpid)) return launch;  // the first process of its tree
-  Launch own{.process = launch.process, .sigbus = launch.sigbus};
+  if (!may_join(launch)) return std::nullopt;
+  Launch own = launch;
   own.control = os::open_of(launch.process, launch.control);
-  if (own.control == -EACCES || own.control == -EPERM)
-    os::fail(
-        "this program runs as another user than its launcher, whose far memory it cannot have");
-  if (own.control < 0)
+  if (is_forbidden(own.control)) return std::nullopt;
+  if (is_gone(own.control)) {
+    if (has_other_pid_namespace(launch)) return std::nullopt;
     os::fail("the launcher of this program is gone, and with it its far memory", own.control);
+  }
+  if (own.control < 0) os::fail("what the launcher shares cannot be opened", own.control);
   own.far = os::open_of(launch.process, launch.far);
   if (own.far < 0) os::fail("the far file cannot be opened", own.far);
   own.far = os::hide(own.far);

@@ -8,6 +8,7 @@
 
 #include "tier/os/clock.h"
 #include "tier/os/keep.h"
+#include "tier/os/status.h"
 #include "tier/os/thread.h"
 #include "tier/pager/sizes.h"
 
@@ -60,9 +61,10 @@ void Service::start() {
   refusals_.store(0);
   faults_first_.store(0);
   process_ = os::call(__NR_getpid);
+  own_tracer_.start(os::filters_of(pager_.status_descriptor()));
   affinity_.start(pager_.uffd().descriptor(), wanted);
   const auto place = [](void* self) { static_cast<PagerAffinity*>(self)->place_for_ever(); };
-  if (!os::keep_open(pager_.uffd().descriptor(), place, &affinity_))
+  if (os::keep_open(pager_.uffd().descriptor(), place, &affinity_) == 0)
     os::fail("no memory for a thread that keeps far memory");
   affinity_.wait_for_affinity_thread();
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
@@ -109,7 +111,15 @@ void Service::ring(Worker& worker) {
   os::call(__NR_write, worker.bell, os::word(&one), sizeof one);
 }
 
+bool Service::may_have_far_pages() const {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  const Member& own = pager_.budget().member();
+  return own.far_slots.load(relaxed) != 0 ||
+         own.managed_pages.load(relaxed) > own.near_pages.load(relaxed);
+}
+
 void Service::run() {
+  own_tracer_.add_this_thread(0);
   constexpr std::uint32_t most_rounds = 64;  // without hearing of anything but faults and requests
   for (std::uint32_t round = 0;; ++round) {
     const bool busy = work();
@@ -135,6 +145,7 @@ bool Service::work() {
     if (!again) {
       const bool requests = serve_requests();
       const bool ordered = pager_.follow_orders();
+      own_tracer_.trace_all(may_have_far_pages() && !pager_.is_to_stay_near());
       // Who was served may fault again before this thread could sleep, so it looks first.
       const bool more = !served && (pager_.evict_in_background() || pager_.follow_up());
       const bool busy = served || more || faults || requests || ordered;

@@ -6,6 +6,7 @@
 
 #include "tier/pager/pager.h"
 #include "tier/service/lock.h"
+#include "tier/service/own_tracer.h"
 #include "tier/service/pager_affinity.h"
 #include "tier/tree/tree_bell.h"
 
@@ -59,8 +60,8 @@ struct Unmanaged {
 class Service {
  public:
   /// `kept`: a descriptor that is the service's to protect, too; -1: none.
-  Service(Pager& pager, TreeBell tree_bell, int kept)
-      : pager_(pager), tree_bell_(tree_bell), kept_(kept) {}
+  Service(Pager& pager, TreeBell tree_bell, int kept, TracerPlace tracer = {})
+      : pager_(pager), tree_bell_(tree_bell), kept_(kept), own_tracer_(tracer) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -141,6 +142,7 @@ class Service {
   };
 
   [[noreturn]] void run();
+  [[nodiscard]] bool may_have_far_pages() const;
   void let_pager_go_on();
   void start_workers();
   [[noreturn]] void run_worker(Worker& worker);
@@ -225,6 +227,7 @@ class Service {
   std::atomic<bool> pause_waits_;  // for discards that are not over
   TreeBell tree_bell_;
   int kept_;
+  OwnTracer own_tracer_;
   long process_ = 0;
 };
 

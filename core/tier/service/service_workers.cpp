@@ -19,6 +19,7 @@ void Service::start_workers() {
   has_tried_workers_ = true;
   if (affinity_.is_sandboxed(pager_.status_descriptor())) return;
   const std::size_t wanted = std::min(affinity_.processors(), workers_.size());
+  const os::Tracer tracer = own_tracer_.for_new_threads();
   for (; started_ < wanted; ++started_) {
     Worker& worker = workers_[started_];
     if (worker.bell < 0) break;
@@ -28,7 +29,7 @@ void Service::start_workers() {
       auto& own = *static_cast<Worker*>(self);
       own.service->run_worker(own);
     };
-    const int thread = os::start_thread(run, &worker);
+    const int thread = os::start_thread(run, &worker, tracer);
     if (thread == 0) break;
     pager_.runs_in(started_, thread);
     affinity_.follows(started_, thread);
@@ -37,6 +38,7 @@ void Service::start_workers() {
 }
 
 void Service::run_worker(Worker& worker) {
+  own_tracer_.add_this_thread(worker.number);
   for (;;) {
     if (work_in(worker)) continue;
     std::array<pollfd, 2> polled{{
