@@ -134,18 +134,9 @@ class BoundPolicy {
   policy::PageIndex pages_;
 };
 
-nb::list policy_names() {
-  nb::list names;
-  for (const policy::ReplacementEntry& entry : policy::replacements()) {
-    names.append(std::string(entry.name));
-  }
-  return names;
-}
-
 }  // namespace
 
 void bind_tier(nb::module_& module) {
-  module.def("replacement_policies", &policy_names);
   nb::class_<BoundPolicy>(module, "ReplacementPolicy")
       .def(nb::init<const std::string&, policy::PageIndex, policy::PageIndex>(), "name"_a,
            nb::kw_only(), "near"_a, "pages"_a)

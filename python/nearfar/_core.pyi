@@ -4,8 +4,8 @@ Every function raises nearfar.errors.InputError for settings or arguments that c
 used, and KeyboardInterrupt when a signal arrives while it runs.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypedDict
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 class PointData(TypedDict):
     """One point. Percentiles are 0 where accesses are not timed singly."""
@@ -61,76 +61,58 @@ class ReplayData(TypedDict):
     counters: dict[str, int]
 
 def version() -> str: ...
-def chase(
-    settings: str,
-    *,
-    region: int,
-    block: int,
-    ops: Sequence[str],
-    regions: str,
-    fence: str,
-    fence_kind: str,
-    threads: int,
-    lines: int,
-    seed: int,
-    walk_lines: int = 0,
-    agent: str = "core",
-    outstanding: int = 0,
-) -> list[PointData]:
-    """One point for each of `ops`, stores first; "raw" stands alone.
 
-    `lines` is rounded up to whole regions; the walk is cut after `walk_lines`, if not 0.
+class ChasePattern:
+    """A struct of core/sim/machine/measure.h, whose `visit_fields` says what fields it has.
+
+    Patterns and requests are made from their fields by keyword; what is not given has the struct's
+    default. TypeError for a name that is no field, or a value of another type.
     """
 
-def contention(
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class OverwritePattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class StreamPattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class ContentionPattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+def measure(
     settings: str,
+    pattern: ChasePattern | OverwritePattern | StreamPattern | ContentionPattern,
     *,
-    other: str,
-    area: int,
-    reads: int,
     seed: int,
-    threads: int = 1,
-    delay_ps: int = 0,
-) -> ContentionData: ...
-def overwrite(
-    settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
-) -> OverwriteData: ...
-def chase_stores(
-    settings: str,
-    *,
-    region: int,
-    block: int,
-    op: str,
-    regions: str,
-    fence: str,
-    fence_kind: str,
-    threads: int,
-    lines: int,
-    seed: int,
+) -> list[PointData]:
+    """One point for each of a chase's `ops`, stores first, or for its `raw`; one of any other
+    pattern: an overwrite's is OverwriteData, a contention's ContentionData.
+
+    A chase's `lines` are rounded up to whole regions; the walk is cut after `walk_lines`, if not 0.
+    """
+
+def persistent_steps(
+    settings: str, pattern: ChasePattern | OverwritePattern | StreamPattern, *, seed: int
 ) -> bytes:
-    """What a chase of one operation stores, flushes and fences, as CrashProgram takes it.
+    """What a pattern of one operation stores, flushes and fences, as CrashProgram takes it.
 
     A line is the store of one word, whose value counts such lines from 1 on.
     """
-
-def overwrite_stores(*, region: int, writes: int, op: str, fence_kind: str) -> bytes:
-    """As chase_stores."""
-
-def stream_stores(
-    settings: str,
-    *,
-    op: str,
-    access: int,
-    stride: int,
-    threads: int,
-    area: int,
-    reads_percent: int,
-    fence_every: int,
-    fence_kind: str,
-    lines: int,
-    seed: int,
-) -> bytes:
-    """As chase_stores."""
 
 def sequence(
     settings: str, *, steps: bytes, outstanding: int, agent: str, seed: int, untimed: int = 0
@@ -149,23 +131,6 @@ def sequence(
     write-combining buffers. `outstanding` bounds its loads; with 1, each depends on the one
     before. 0 with either: as many as there is room for.
     """
-
-def stream(
-    settings: str,
-    *,
-    op: str,
-    access: int,
-    stride: int,
-    threads: int,
-    area: int,
-    reads_percent: int,
-    outstanding: int,
-    fence_every: int,
-    fence_kind: str,
-    agent: str,
-    lines: int,
-    seed: int,
-) -> PointData: ...
 
 class Isa(TypedDict):
     """What this processor offers."""
@@ -239,74 +204,66 @@ class HostMemory:
     ) -> None: ...
     def size(self) -> int: ...
     def synchronous(self) -> bool: ...
-    def chase(
-        self,
-        *,
-        region: int,
-        block: int,
-        stride: int,
-        op: str,
-        repeat: bool,
-        fence: str,
-        fence_kind: str,
-        table: bool,
-        lines: int,
-        least_chunks: int,
-        seed: int,
-        cpus: Sequence[int],
-    ) -> Timings:
-        """`lines` a thread, rounded up to whole regions; `table`: successors lie elsewhere."""
+    def chase(self, request: ChaseRequest) -> Timings:
+        """`lines` a thread, rounded up to whole regions; successors may lie in a "table"."""
 
-    def overwrite(
-        self, *, region: int, writes: int, op: str, fence_kind: str, cpu: int
-    ) -> OverwriteTimes: ...
-    def stream(
-        self,
-        *,
-        op: str,
-        access: int,
-        stride: int,
-        area: int,
-        reads_percent: int,
-        fence_every: int,
-        fence_kind: str,
-        lines: int,
-        seed: int,
-        cpus: Sequence[int],
-        value: bytes = b"",
-        held: bytes = b"",
-    ) -> Timings:
+    def overwrite(self, request: OverwriteRequest) -> OverwriteTimes: ...
+    def stream(self, request: StreamRequest) -> Timings:
         """`lines` a thread; a `stride` of 0 is random; stores write the line `value` (64 B) over
         the line `held`, or count over whatever is there."""
 
-    def contention(
-        self,
-        *,
-        other: str,
-        area: int,
-        reads: int,
-        delay_ns: float,
-        seed: int,
-        cpus: Sequence[int],
-    ) -> ContentionTimings:
-        """The first of `cpus` reads singly; `other` is what all others do, once every `delay_ns`
-        at most."""
+    def contention(self, request: ContentionRequest) -> ContentionTimings:
+        """The first of `cpus` reads singly; all others do `op`, or the same if one `chases`, once
+        every `delay_ns` at most."""
 
-    def drop(self, *, lines: int, changes: bool, chunks: int, cpu: int) -> WalkTimings:
+    def drop(self, request: DropRequest) -> WalkTimings:
         """Throws `lines` lines out of the caches, loaded before or also changed; that is timed."""
 
-    def walk(
-        self,
-        offsets: Sequence[int],
-        *,
-        changes: bool = False,
-        chunks: int = 32,
-        chunk_ns: float = 50_000.0,
-        warm_passes: int = 2,
-        cpu: int = 0,
-    ) -> WalkTimings:
-        """Dependent loads at chosen offsets, in the order given, round and round; `changes`: each
+    def walk(self, request: WalkRequest) -> WalkTimings:
+        """Dependent loads at chosen `offsets`, in the order given, round and round; `changes`: each
         line is changed before the next load, and offsets are those of lines."""
+
+class ChaseRequest:
+    """A struct of core/probe/chase.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class OverwriteRequest:
+    """A struct of core/probe/overwrite.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class StreamRequest:
+    """A struct of core/probe/stream.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class ContentionRequest:
+    """A struct of core/probe/stream.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class WalkRequest:
+    """A struct of core/probe/chase.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class DropRequest:
+    """A struct of core/probe/drop.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
 
 class Replay:
     """A trace fed piece by piece, so that its size does not matter."""
@@ -491,7 +448,7 @@ class SwapMonitor:
     """Keeps a tree of processes near a limit by the kernel's swap, in a thread of its own.
 
     `group`: the folder of the tree's control group, of version 2 if `unified`; empty without one.
-    `launcher`: whose descendants the tree is; `program`: the child that is waited for elsewhere.
+    `launcher`: the process that started the tree; `program`: its child, waited for elsewhere.
     """
 
     def __init__(

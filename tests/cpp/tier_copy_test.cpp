@@ -25,7 +25,7 @@ class Watched : public testing::Test {
     if (opened != 0) GTEST_SKIP() << "no userfaultfd for this user: " << opened;
     base_ = reserve(pages * page_bytes);
     ASSERT_NE(base_, 0U);
-    ASSERT_EQ(uffd_.watch(base_, pages * page_bytes), 0);
+    ASSERT_EQ(uffd_.register_range(base_, pages * page_bytes), 0);
   }
   void TearDown() override {
     unmap(base_, pages * page_bytes);

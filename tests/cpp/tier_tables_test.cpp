@@ -19,10 +19,10 @@
 #include "tier/os/system.h"
 #include "tier/pager/empty_groups.h"
 #include "tier/pager/extents.h"
-#include "tier/pager/guards.h"
 #include "tier/pager/limbo.h"
 #include "tier/pager/page_table.h"
-#include "tier/pager/strays.h"
+#include "tier/pager/pending_remaps.h"
+#include "tier/pager/write_protection.h"
 #include "tier/tree/tree_bell.h"
 
 namespace nearfar::tier {
@@ -200,37 +200,37 @@ TEST(Limbo, GivesPagesBackInOrderAndReusesWhatWasTakenOut) {
 }
 
 /// What a test knows of a mapping that has moved: pages by where they are now, each by its number.
-std::map<os::Place, PageNumber> cut_all(Strays& strays, os::Place begin, os::Place end) {
+std::map<os::Place, PageNumber> cut_all(PendingRemaps& remaps, os::Place begin, os::Place end) {
   std::map<os::Place, PageNumber> pages;
-  for (Strays::Stray part; strays.cut(begin, end, part);)
+  for (PendingRemaps::Remap part; remaps.cut(begin, end, part);)
     for (os::Place at = part.begin; at < part.end; at += os::page_bytes)
       EXPECT_TRUE(pages.emplace(at, part.page(at)).second);
   return pages;
 }
 
-TEST(Strays, KeepPagesBesideWhatIsCutOutOfThem) {
+TEST(PendingRemaps, KeepPagesBesideWhatIsCutOutOfThem) {
   constexpr os::Place page = os::page_bytes;
-  Strays strays;
-  ASSERT_TRUE(strays.add({.begin = 100 * page, .end = 110 * page, .first = 7}));
-  ASSERT_TRUE(strays.add({.begin = 200 * page, .end = 202 * page, .first = 50}));
-  EXPECT_TRUE(strays.hold(7) && strays.hold(16) && strays.hold(51));
-  EXPECT_FALSE(strays.hold(6) || strays.hold(17) || strays.hold(52));
-  EXPECT_EQ(cut_all(strays, 103 * page, 105 * page),
+  PendingRemaps remaps;
+  ASSERT_TRUE(remaps.add({.begin = 100 * page, .end = 110 * page, .first = 7}));
+  ASSERT_TRUE(remaps.add({.begin = 200 * page, .end = 202 * page, .first = 50}));
+  EXPECT_TRUE(remaps.hold(7) && remaps.hold(16) && remaps.hold(51));
+  EXPECT_FALSE(remaps.hold(6) || remaps.hold(17) || remaps.hold(52));
+  EXPECT_EQ(cut_all(remaps, 103 * page, 105 * page),
             (std::map<os::Place, PageNumber>{{103 * page, 10}, {104 * page, 11}}));
-  EXPECT_FALSE(strays.hold(10) || strays.hold(11));
-  const auto rest = cut_all(strays, 0, 1000 * page);
+  EXPECT_FALSE(remaps.hold(10) || remaps.hold(11));
+  const auto rest = cut_all(remaps, 0, 1000 * page);
   EXPECT_EQ(rest.size(), 10U);
   EXPECT_EQ(rest.at(102 * page), 9U);
   EXPECT_EQ(rest.at(105 * page), 12U);
   EXPECT_EQ(rest.at(201 * page), 51U);
-  EXPECT_TRUE(strays.empty());
+  EXPECT_TRUE(remaps.empty());
 }
 
-TEST(Strays, AreNoMoreThanTheyHaveRoomFor) {
-  Strays strays;
-  for (std::size_t i = 0; i < Strays::most; ++i)
-    EXPECT_TRUE(strays.add({.begin = i * os::page_bytes, .end = (i + 1) * os::page_bytes}));
-  EXPECT_FALSE(strays.add({.begin = 0, .end = os::page_bytes}));
+TEST(PendingRemaps, AreNoMoreThanTheyHaveRoomFor) {
+  PendingRemaps remaps;
+  for (std::size_t i = 0; i < PendingRemaps::most; ++i)
+    EXPECT_TRUE(remaps.add({.begin = i * os::page_bytes, .end = (i + 1) * os::page_bytes}));
+  EXPECT_FALSE(remaps.add({.begin = 0, .end = os::page_bytes}));
 }
 
 /// The same operations on extents and on a set of addresses leave the same behind.
@@ -274,37 +274,37 @@ TEST(Extents, TakeTheLowestAlignedRange) {
   EXPECT_EQ(extents.size(), 1U);
 }
 
-void learn(Guards& guards, std::size_t held, std::size_t broken) {
+void learn(WriteProtection& history, std::size_t held, std::size_t broken) {
   for (std::size_t i = 0; i < held + broken; ++i) {
     if (i * broken / (held + broken) != (i + 1) * broken / (held + broken)) {
-      guards.broken();
+      history.broken();
     } else {
-      guards.held();
+      history.held();
     }
   }
 }
 
-TEST(Guards, PayWhereFewAreBroken) {
-  Guards guards;
-  EXPECT_TRUE(guards.pay());
-  learn(guards, 93'000, 7'000);
-  EXPECT_TRUE(guards.pay());
-  learn(guards, 80'000, 20'000);
-  EXPECT_FALSE(guards.pay());
+TEST(WriteProtection, PayWhereFewAreBroken) {
+  WriteProtection history;
+  EXPECT_TRUE(history.pay());
+  learn(history, 93'000, 7'000);
+  EXPECT_TRUE(history.pay());
+  learn(history, 80'000, 20'000);
+  EXPECT_FALSE(history.pay());
 }
 
-TEST(Guards, PayAgainSoonAfterWritingEnds) {
-  Guards guards;
-  learn(guards, 0, 1'000'000);
-  EXPECT_FALSE(guards.pay());
-  learn(guards, 4 * Guards::remembered, 0);
-  EXPECT_TRUE(guards.pay());
+TEST(WriteProtection, PayAgainSoonAfterWritingEnds) {
+  WriteProtection history;
+  learn(history, 0, 1'000'000);
+  EXPECT_FALSE(history.pay());
+  learn(history, 4 * WriteProtection::remembered, 0);
+  EXPECT_TRUE(history.pay());
 }
 
-TEST(Guards, AreForbidden) {
-  Guards guards;
-  guards.forbid();
-  EXPECT_FALSE(guards.pay());
+TEST(WriteProtection, AreForbidden) {
+  WriteProtection history;
+  history.forbid();
+  EXPECT_FALSE(history.pay());
 }
 
 TEST(TreeBell, RingsHoweverFullItsPipeIs) {

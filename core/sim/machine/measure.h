@@ -29,6 +29,9 @@ struct Point {
   std::vector<Counters::Reading> counters;  ///< over the whole run, warm-up included
 };
 
+/// The patterns. `visit_fields` calls `visit(name, field)` for each field that may be set, by the
+/// name that a pattern's option has on the command line; front ends fill patterns in through it.
+
 /// Whether a core's limits shape the accesses.
 struct AgentChoice {
   bool core = true;
@@ -48,6 +51,22 @@ struct ChasePattern {
   std::uint64_t lines = 0;  ///< at least so many a thread, in whole regions; 0: enough
   std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after so many
   AgentChoice agent;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("region", self.region);
+    visit("block", self.block);
+    visit("ops", self.ops);
+    visit("repeat", self.repeat);
+    visit("raw", self.raw);
+    visit("fence", self.fence);
+    visit("fence_kind", self.fence_kind);
+    visit("threads", self.threads);
+    visit("lines", self.lines);
+    visit("walk_lines", self.walk_lines);
+    visit("agent", self.agent);
+    visit("outstanding", self.agent.outstanding);
+  }
 };
 [[nodiscard]] std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern,
                                          const std::function<void()>& poll = {},
@@ -58,6 +77,14 @@ struct OverwritePattern {
   std::uint64_t writes = 0;
   std::string op = "ntstore";
   cpu::FenceKind fence_kind = cpu::FenceKind::mfence;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("region", self.region);
+    visit("writes", self.writes);
+    visit("op", self.op);
+    visit("fence_kind", self.fence_kind);
+  }
 };
 [[nodiscard]] Point measure(const Settings& settings, const OverwritePattern& pattern,
                             const std::function<void()>& poll = {},
@@ -74,6 +101,21 @@ struct StreamPattern {
   cpu::FenceKind fence_kind = cpu::FenceKind::sfence;
   std::uint64_t lines = 0;  ///< of all threads; 0: enough for a steady figure
   AgentChoice agent;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("op", self.op);
+    visit("access", self.access);
+    visit("stride", self.stride);
+    visit("threads", self.threads);
+    visit("area", self.area);
+    visit("reads_percent", self.reads_percent);
+    visit("fence_every", self.fence_every);
+    visit("fence_kind", self.fence_kind);
+    visit("lines", self.lines);
+    visit("agent", self.agent);
+    visit("outstanding", self.agent.outstanding);
+  }
 };
 [[nodiscard]] Point measure(const Settings& settings, const StreamPattern& pattern,
                             const std::function<void()>& poll = {},
@@ -88,6 +130,15 @@ struct ContentionPattern {
   std::uint64_t reads = 0;
   std::uint32_t threads = 1;  ///< the others
   Tick delay{};  ///< after each access of an "ntload" or a store
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("other", self.other);
+    visit("area", self.area);
+    visit("reads", self.reads);
+    visit("threads", self.threads);
+    visit("delay_ps", self.delay);
+  }
 };
 [[nodiscard]] Point measure(const Settings& settings, const ContentionPattern& pattern,
                             const std::function<void()>& poll = {},

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tier/pager/page_table.h"
+#include "tier/pager/page.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "tier/pager/page_table.h"
+#include "tier/pager/page.h"
 
 namespace nearfar::tier {
 

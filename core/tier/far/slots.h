@@ -5,7 +5,7 @@
 
 #include "tier/far/chunks.h"
 #include "tier/os/system.h"
-#include "tier/pager/page_table.h"
+#include "tier/pager/page.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {

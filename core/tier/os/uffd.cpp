@@ -102,7 +102,7 @@ void Uffd::close() noexcept {
   descriptor_ = -1;
 }
 
-long Uffd::watch(Place at, std::size_t length) const noexcept {
+long Uffd::register_range(Place at, std::size_t length) const noexcept {
   uffdio_register request{};
   request.range = {.start = at, .len = length};
   request.mode = UFFDIO_REGISTER_MODE_MISSING | (protects_ ? UFFDIO_REGISTER_MODE_WP : 0);
@@ -135,24 +135,24 @@ long Uffd::unless_changing(long error) const noexcept {
 }
 
 Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking,
-                 Guard guard) const noexcept {
+                 Protect protect) const noexcept {
   uffdio_copy request{};
   request.dst = to;
   request.src = place(from);
   request.len = length;
   request.mode = (waking == Waking::later ? UFFDIO_COPY_MODE_DONTWAKE : 0) |
-                 (guard == Guard::on ? UFFDIO_COPY_MODE_WP : 0);
+                 (protect == Protect::on ? UFFDIO_COPY_MODE_WP : 0);
   const long result = control(descriptor_, UFFDIO_COPY, &request);
   if (result == 0) return {length, 0};
   if (request.copy > 0) return {static_cast<std::size_t>(request.copy), result};
   return {0, unless_changing(request.copy < 0 ? request.copy : result)};
 }
 
-Copy::Copy(Place to, const void* from, Guard guard) noexcept {
+Copy::Copy(Place to, const void* from, Protect protect) noexcept {
   request_.dst = to;
   request_.src = place(from);
   request_.len = page_bytes;
-  request_.mode = UFFDIO_COPY_MODE_DONTWAKE | (guard == Guard::on ? UFFDIO_COPY_MODE_WP : 0);
+  request_.mode = UFFDIO_COPY_MODE_DONTWAKE | (protect == Protect::on ? UFFDIO_COPY_MODE_WP : 0);
 }
 
 bool Uffd::run(Copy& copy) const noexcept {

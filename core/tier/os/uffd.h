@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "tier/os/eviction.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier::os {
@@ -18,7 +19,7 @@ struct Moved {
 enum class Waking : bool { later, at_once };
 
 /// Whether the next write to pages that are filled waits, too, until they are unprotected.
-enum class Guard : bool { off, on };
+enum class Protect : bool { off, on };
 
 /// Whether who changes registered memory waits until that has been read, too.
 enum class Changes : bool { unseen, followed };
@@ -46,19 +47,6 @@ struct Message {
   Touch touch = Touch::read;  ///< and for what
 };
 
-/// How pages leave their place. The launcher names them by position
-/// (python/nearfar/tier/control.py).
-enum class Eviction : std::uint32_t {
-  best,  ///< by moving where the kernel can, else by copying
-  move,  ///< UFFDIO_MOVE, since Linux 6.8, which refuses pages that a device may write to
-  copy,  ///< write-protected, copied, and dropped; since Linux 5.7
-};
-
-[[nodiscard]] constexpr const char* name_of(Eviction eviction) {
-  constexpr const char* names[] = {"best", "move", "copy"};
-  return names[static_cast<std::size_t>(eviction)];
-}
-
 /// What who lets pages leave by being copied is told once.
 inline constexpr const char* copying_risks =
     "nearfar tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
@@ -70,7 +58,7 @@ class Copy {
  public:
   Copy() = default;
   /// A guard only where pages can be protected.
-  Copy(Place to, const void* from, Guard guard) noexcept;
+  Copy(Place to, const void* from, Protect protect) noexcept;
   [[nodiscard]] bool is_over() const noexcept { return result() != 0; }
   /// The page is there.
   [[nodiscard]] bool has_come() const noexcept { return result() > 0; }
@@ -114,7 +102,7 @@ class Uffd {
   [[nodiscard]] bool protects() const noexcept { return protects_; }
 
   /// From now on touches of missing pages wait, and writes to protected ones.
-  [[nodiscard]] long watch(Place at, std::size_t length) const noexcept;
+  [[nodiscard]] long register_range(Place at, std::size_t length) const noexcept;
   /// Touches of missing pages are the kernel's matter again; who waits for one is woken.
   long unregister(Place at, std::size_t length) const noexcept;
 
@@ -126,7 +114,8 @@ class Uffd {
 
   /// Fills missing pages with a copy. A guard only where pages can be protected.
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
-                           Waking waking = Waking::later, Guard guard = Guard::off) const noexcept;
+                           Waking waking = Waking::later,
+                           Protect protect = Protect::off) const noexcept;
   /// Fills the page; nobody is woken. Whether it has come.
   [[nodiscard]] bool run(Copy& copy) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not

@@ -14,35 +14,36 @@ static_assert(longest_run <= most_at_once);
 
 alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
 
-constexpr std::size_t most_foreign = 4096;
+constexpr std::size_t most_unmanaged = 4096;
 constexpr std::size_t most_wanted_near = 4096;
 constexpr std::size_t most_arrived = 4096;
 constexpr std::uint64_t faults_between_samples = 4096;
 
 }  // namespace
 
-Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far)
+Pager::Pager(Region region, PageTable table, Control& control, FarStore& far)
     : region_(region),
       table_(table),
       control_(control),
-      budget_(control, slots),
-      slots_(slots),
+      budget_(control, far.slots()),
       far_(far),
-      packed_(far, orders_of(control).compression),
+      slots_(far.slots()),
       limbo_(limbo_pages(control.limit_pages)),
       streams_(stream_pages(control.limit_pages)),
       wanted_near_(
           os::pointer<Extents::Extent>(os::reserve(most_wanted_near * sizeof(Extents::Extent))),
           most_wanted_near),
-      foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
-               most_foreign),
+      unmanaged_(
+          os::pointer<Extents::Extent>(os::reserve(most_unmanaged * sizeof(Extents::Extent))),
+          most_unmanaged),
       arrived_(os::pointer<Extents::Extent>(os::reserve(most_arrived * sizeof(Extents::Extent))),
                most_arrived),
       limit_(control.limit_pages) {
   const std::size_t words = WholeGroups::words(table.size());
-  to_gather_.fill(no_page);
+  to_collapse_.fill(no_page);
   whole_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
-  bare_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
+  unpopulated_ =
+      WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
 }
 
 void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
@@ -54,14 +55,12 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   watch();
   allow_fork(false);
   status_ = os::open_status();
-  packed_.start(control_.far_slots);
-  if (!packed_.used()) far_.map(control_.far_slots);
   page_map_.open();
   huge_ = os::has_huge_pages();
-  if (os::merges_pages()) guards_.forbid();
+  if (os::merges_pages()) write_protection_.forbid();
 }
 
-void Pager::runs_in(std::size_t worker, int thread) {
+void Pager::set_thread(std::size_t worker, int thread) {
   if (worker == 0) region_.pagers = {};
   region_.pagers[worker] = thread;
   if (worker != 0) return;
@@ -110,11 +109,11 @@ void Pager::watch() {
   os::advise(incoming_, incoming, MADV_HUGEPAGE);
   os::advise(region_.staging, length + incoming, MADV_DONTFORK);
   // What is moved, and only that, comes from watched memory.
-  long error = uffd_.moves() ? staging_uffd_.watch(region_.staging, length) : 0;
+  long error = uffd_.moves() ? staging_uffd_.register_range(region_.staging, length) : 0;
   const os::Place end = region_.base + region_.length;
-  for (auto own = foreign_.gap(region_.base, end); own.begin < end && error == 0;
-       own = foreign_.gap(own.end, end))
-    error = uffd_.watch(own.begin, own.end - own.begin);
+  for (auto own = unmanaged_.gap(region_.base, end); own.begin < end && error == 0;
+       own = unmanaged_.gap(own.end, end))
+    error = uffd_.register_range(own.begin, own.end - own.begin);
   if (error != 0) os::fail("the memory cannot be watched", error);
 }
 
@@ -124,13 +123,13 @@ bool Pager::fault(os::Place at, os::Touch touch) {
   if (!ours) let_go(at);
   again_ = false;
   const bool woken =
-      ours && (paused() ? fault_while_forking(number(at), touch) : serve(number(at), touch));
+      ours && (is_paused() ? fault_while_forking(number(at), touch) : serve(number(at), touch));
   if (!woken && again_) return false;
   if (!woken) go_on(at, touch);
   if (ours && touch == os::Touch::write && table_.state(number(at)) == State::near)
     table_[number(at)].written = true;
   control_.add(Count::faults);
-  if (paused()) return true;
+  if (is_paused()) return true;
   if (is_sample_due()) {
     sample();
     next_sample_ = faults_ + faults_between_samples;
@@ -181,8 +180,8 @@ bool Pager::bring_in(PageNumber page, os::Touch touch) {
   if (runs_on) expect_group(static_cast<PageNumber>(page + count), 0);
   if (from == State::fresh && run.pages >= longest_run)
     expect_fresh(static_cast<PageNumber>((page / huge_pages + 1) * huge_pages));
-  const os::Guard guard = count == 1 ? guard_for(page, touch) : os::Guard::off;
-  std::size_t done = fill(page, count, from, page, guard);
+  const os::Protect protect = count == 1 ? protection_for(page, touch) : os::Protect::off;
+  std::size_t done = fill(page, count, from, page, protect);
   if (done == 0 && count > 1 && !again_) done = fill(page, 1, from, page);  // it left the mapping
   if (done == 0) return false;
   if (runs_on) came_in_order(page, done);
@@ -202,8 +201,8 @@ bool Pager::bring_in_down(PageNumber page, const Streams::Run& run, os::Touch to
   std::size_t count = 1;
   while (count < most && table_.state(static_cast<PageNumber>(page - count)) == from) ++count;
   const auto first = static_cast<PageNumber>(page + 1 - count);
-  const os::Guard guard = count == 1 ? guard_for(page, touch) : os::Guard::off;
-  const std::size_t done = fill(first, count, from, page, guard);
+  const os::Protect protect = count == 1 ? protection_for(page, touch) : os::Protect::off;
+  const std::size_t done = fill(first, count, from, page, protect);
   if (done == count) {
     count_ahead(run, first, count, 0, run.pace);
     return true;
@@ -215,10 +214,10 @@ bool Pager::bring_in_down(PageNumber page, const Streams::Run& run, os::Touch to
   return true;
 }
 
-bool Pager::follow_up() {
-  if (paused() || kept_) return false;
+bool Pager::continue_read_ahead() {
+  if (is_paused() || kept_) return false;
   const Streams::Part part = streams_.next_part();
-  if (part.count == 0) return gather() || read_expected();
+  if (part.count == 0) return collapse() || read_expected();
   std::size_t passed = 0;
   while (passed < part.count && is_in(static_cast<PageNumber>(part.first + passed))) ++passed;
   const auto page = static_cast<PageNumber>(part.first + passed);
@@ -267,7 +266,7 @@ void Pager::count_ahead(const Streams::Run& run, PageNumber page, std::size_t do
 /// first on. None if the program no longer has them mapped, or none was touched and there is no
 /// room.
 std::size_t Pager::fill(PageNumber page, std::size_t count, State from, PageNumber touched,
-                        os::Guard guard) {
+                        os::Protect protect) {
   const std::size_t table_pages = table_.most_use(page, count);
   const bool awaited = touched != no_page;
   constexpr std::size_t most_groups = 2;  // of a run
@@ -279,111 +278,74 @@ std::size_t Pager::fill(PageNumber page, std::size_t count, State from, PageNumb
   }
   std::size_t used = 0;
   for (std::size_t i = 0; i < count; ++i) used += table_.use(static_cast<PageNumber>(page + i));
-  const std::size_t done = copy_in(page, count, from, guard);
+  const std::size_t done = copy_in(page, count, from, protect);
   for (std::size_t i = 0; i < done; ++i) {
     const auto came = static_cast<PageNumber>(page + i);
     arrived(came, came == touched);
-    if (guard == os::Guard::on) table_[came].guarded = true;
+    if (protect == os::Protect::on) table_[came].write_protected = true;
   }
-  if (guard == os::Guard::on) control_.add(Count::guarded_ins, done);
+  if (protect == os::Protect::on) control_.add(Count::guarded_ins, done);
   budget_.release(count + table_pages - done - used);
   return done;
 }
 
 /// Copies far pages, or zeros for fresh ones, to their place; how many.
-std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from, os::Guard guard) {
-  if (from == State::far && far_.mapped()) return copy_in_mapped(page, count, guard);
-  const void* const contents = from == State::far ? view_far(page, count) : zeros;
-  const std::size_t done = put(page, contents, count, guard);
-  control_.add(from == State::far ? Count::copies_in : Count::first_touches, done);
+std::size_t Pager::copy_in(PageNumber page, std::size_t count, State from, os::Protect protect) {
+  if (from == State::far) return copy_in_far(page, count, protect);
+  const std::size_t done = put(page, zeros, count, protect);
+  control_.add(Count::first_touches, done);
   return done;
 }
 
-/// The same for far pages, out of the far file itself, those in adjacent slots at once. The kernel
-/// tells if it cannot be read.
-std::size_t Pager::copy_in_mapped(PageNumber page, std::size_t count, os::Guard guard) {
+std::size_t Pager::copy_in_far(PageNumber page, std::size_t count, os::Protect protect) {
   std::size_t done = 0;
   for (bool all = true; all && done < count;) {
-    const auto from = static_cast<PageNumber>(page + done);
-    const Slot slot = table_[from].slot();
-    const std::size_t run = adjacent_slots(from, count - done);
-    emulate(run);
-    const std::size_t copied = put(from, far_.at(slot), run, guard);
+    const auto pages = entries(static_cast<PageNumber>(page + done), count - done);
+    const FarStore::Run run = far_.view(pages, far_copies);
+    emulate(run.traffic);
+    const auto first = static_cast<PageNumber>(page + done);
+    const std::size_t copied = put(first, run.contents, run.pages, protect);
     done += copied;
-    all = copied == run;
-    if (!all) far_.expect(slot + static_cast<Slot>(run) - 1);
+    all = copied == run.pages;
+    if (!all) far_.expect(pages.first(run.pages));
   }
   control_.add(Count::copies_in, done);
   return done;
 }
 
 /// Fills missing pages with these contents, and wakes who waits for them; how many.
-std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count, os::Guard guard) {
-  const os::Moved copied = uffd_.copy(place(page), contents, count * page_bytes, waking_, guard);
+std::size_t Pager::put(PageNumber page, const void* contents, std::size_t count,
+                       os::Protect protect) {
+  const os::Moved copied = uffd_.copy(place(page), contents, count * page_bytes, waking_, protect);
   again_ = again_ || copied.error == -EAGAIN;
   if (copied.error == -ENOMEM) os::fail("the system has no memory left for a near page");
   return copied.bytes / page_bytes;
-}
-
-/// The far copies of `count` pages: in place, or where they have been read to.
-const void* Pager::view_far(PageNumber page, std::size_t count) {
-  const Page& entry = table_[page];
-  if (count == 1 && packed_.used() && !entry.filled()) {
-    const PackedFile::View there = packed_.view(slots_.chunks(), entry.slot(), far_copies);
-    emulate(1, there.bytes);
-    return there.page;
-  }
-  read_far(page, count, far_copies);
-  return far_copies;
-}
-
-/// Reads the far copies of `count` pages, those in adjacent slots at once.
-void Pager::read_far(PageNumber page, std::size_t count, unsigned char* to) {
-  if (packed_.used()) {
-    read_packed(page, count, to);
-    return;
-  }
-  for (std::size_t i = 0; i < count;) {
-    const auto first = static_cast<PageNumber>(page + i);
-    const std::size_t run = adjacent_slots(first, count - i);
-    far_.read(table_[first].slot(), to + i * page_bytes, run);
-    emulate(run);
-    i += run;
-  }
-}
-
-/// How many far pages from `page` on, `most` at most, lie side by side in the far file, too.
-std::size_t Pager::adjacent_slots(PageNumber page, std::size_t most) const {
-  const Slot first = table_[page].slot();
-  std::size_t run = 1;
-  while (run < most && table_[static_cast<PageNumber>(page + run)].slot() == first + run) ++run;
-  return run;
 }
 
 void Pager::arrived(PageNumber page, bool touched) {
   if (table_[page].state == State::fresh) budget_.managed(1);
   if (table_[page].filled()) drop_slot(table_[page]);
   table_[page].written = false;
-  table_[page].guarded = false;
-  no_longer_bare(page);
+  table_[page].write_protected = false;
+  mark_populated(page);
   leaving_.came_back(page);
   table_.push(page, touched);
 }
 
-/// A fault on a resident page: it is guarded, and written to. Or two threads touched it at once,
-/// and it is there. Or the program has given it back by a system call of its own; then it reads as
-/// zeros.
+/// A fault on a resident page: it is write_protected, and written to. Or two threads touched it at
+/// once, and it is there. Or the program has given it back by a system call of its own; then it
+/// reads as zeros.
 bool Pager::settle(PageNumber page, os::Touch touch) {
-  if (table_[page].guarded && touch == os::Touch::write) return break_guard(page);
+  if (table_[page].write_protected && touch == os::Touch::write) return unprotect_for_write(page);
   if (put(page, zeros, 1) == 0) return false;
-  table_[page].guarded = false;
+  table_[page].write_protected = false;
   drop_slot(table_[page]);
   return true;
 }
 
-/// Who waits touches the page again. What is there may be protected though it is not guarded: it
-/// was when the program gave it back (MADV_FREE), or when the kernel swapped it out, and moved it
-/// as it is.
+/// Who waits touches the page again. What is there may be protected though it is not
+/// write_protected: it was when the program gave it back (MADV_FREE), or when the kernel swapped it
+/// out, and moved it as it is.
 void Pager::go_on(os::Place at, os::Touch touch) const {
   const bool unprotects = touch == os::Touch::write && uffd_.protects();
   const os::Waking waking = in_region(at) ? waking_ : os::Waking::at_once;
@@ -391,24 +353,24 @@ void Pager::go_on(os::Place at, os::Touch touch) const {
   if (!done && waking == os::Waking::at_once) uffd_.wake(at, page_bytes);
 }
 
-/// Whether a page that comes in for a touch is guarded: if it last left as it had come.
-os::Guard Pager::guard_for(PageNumber page, os::Touch touch) const {
+/// Whether a page that comes in for a touch is write_protected: if it last left as it had come.
+os::Protect Pager::protection_for(PageNumber page, os::Touch touch) const {
   const Page& entry = table_[page];
-  // A system call that writes to a guarded page would fail where faults are signals.
+  // A system call that writes to a write_protected page would fail where faults are signals.
   const bool can = uffd_.moves() && uffd_.protects() && faults_as_ == os::Faults::wait;
   const bool may =
       touch == os::Touch::read && entry.state == State::far && entry.unchanged && entry.stored();
-  return can && may && guards_.pay() ? os::Guard::on : os::Guard::off;
+  return can && may && write_protection_.pay() ? os::Protect::on : os::Protect::off;
 }
 
-/// Lets writes to a guarded page go on; whether who waits has been woken.
-bool Pager::break_guard(PageNumber page) {
+/// Lets writes to a write_protected page go on; whether who waits has been woken.
+bool Pager::unprotect_for_write(PageNumber page) {
   const long error = uffd_.unprotect(place(page), page_bytes, waking_);
   again_ = again_ || error == -EAGAIN;
   if (error == -EAGAIN) return false;
-  table_[page].guarded = false;
+  table_[page].write_protected = false;
   table_[page].unchanged = false;
-  guards_.broken();
+  write_protection_.broken();
   control_.add(Count::guards_broken);
   return error == 0;
 }
@@ -421,9 +383,9 @@ bool Pager::take_back(PageNumber page) {
   if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);
   control_.add(Count::second_chances);
   limbo_.remove(position);
-  no_longer_bare(page);
+  mark_populated(page);
   leaving_.came_back(page);
-  table_[page].guarded = false;  // the kernel has moved it without protection
+  table_[page].write_protected = false;  // the kernel has moved it without protection
   table_.take_back(page);
   return true;
 }

@@ -7,8 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "tier/far/far_file.h"
-#include "tier/far/packed_file.h"
+#include "tier/far/far_store.h"
 #include "tier/far/slots.h"
 #include "tier/os/own_memory.h"
 #include "tier/os/page_map.h"
@@ -16,17 +15,17 @@
 #include "tier/pager/empty_groups.h"
 #include "tier/pager/expected_groups.h"
 #include "tier/pager/extents.h"
-#include "tier/pager/guards.h"
 #include "tier/pager/in_flight.h"
 #include "tier/pager/leaving_groups.h"
 #include "tier/pager/limbo.h"
 #include "tier/pager/page_table.h"
+#include "tier/pager/pending_remaps.h"
 #include "tier/pager/recycled_groups.h"
 #include "tier/pager/region.h"
-#include "tier/pager/strays.h"
 #include "tier/pager/streams.h"
 #include "tier/pager/whole_groups.h"
 #include "tier/pager/windows.h"
+#include "tier/pager/write_protection.h"
 #include "tier/service/pager_cpu.h"
 #include "tier/tree/budget.h"
 #include "tier/tree/children.h"
@@ -46,6 +45,9 @@ inline constexpr std::size_t most_at_once = 64;
 alignas(
     os::page_bytes) inline constinit unsigned char far_copies[most_at_once * os::page_bytes] = {};
 
+/// What became of a request: refused, done, or to be asked for again once messages have been read.
+enum class Outcome : std::uint8_t { no, yes, later };
+
 /// Keeps a region's pages near or far. One thread at a time calls it (service.h), so it needs no
 /// lock: whoever wants something of it sends the pager's thread a message. It allocates nothing.
 ///
@@ -53,11 +55,11 @@ alignas(
 /// memory ("limbo"); who touches it then gets the same page back. When its turn comes, it is
 /// compared with its copy in the far file, written if it differs, and freed. As nobody can write
 /// to a page in limbo, nothing is lost in between. A page that left without a change the last time
-/// comes in guarded (guards.h), and if it is still that when it leaves, there is nothing to
-/// compare.
+/// comes in write-protected (write_protection.h), and if it is still that when it leaves, there is
+/// nothing to compare.
 class Pager {
  public:
-  Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far);
+  Pager(Region region, PageTable table, Control& control, FarStore& far);
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
@@ -68,7 +70,14 @@ class Pager {
 
   /// Tells who looks from outside which thread serves faults, the first or another, and where the
   /// region is described.
-  void runs_in(std::size_t worker, int thread);
+  void set_thread(std::size_t worker, int thread);
+
+  // What changes where pages are, what the program asks for, and forks; each is a part of its own.
+  [[nodiscard]] Pager& remap() { return *this; }
+  [[nodiscard]] const Pager& remap() const { return *this; }
+  [[nodiscard]] Pager& advice() { return *this; }
+  [[nodiscard]] Pager& fork() { return *this; }
+  [[nodiscard]] const Pager& fork() const { return *this; }
 
   [[nodiscard]] const os::Uffd& uffd() const { return uffd_; }
   [[nodiscard]] const os::Uffd& staging_uffd() const { return staging_uffd_; }
@@ -90,16 +99,16 @@ class Pager {
   /// If all that a fault needs is a copy of a far page, and there is room: the caller is to make
   /// that, by `fly`, and then has left. Until all are over and have landed, nothing else is called
   /// but these three, and `fly` alone while others are at it. Null otherwise.
-  [[nodiscard]] Flight* take_off(os::Place at, os::Touch touch);
+  [[nodiscard]] PageCopy* begin_copy(os::Place at, os::Touch touch);
   /// Whether the page came. Nobody is woken. If not, it is as before when it has landed, and is
   /// left to `fault`.
-  [[nodiscard]] bool fly(Flight& flight) const { return uffd_.run(flight.copy); }
+  [[nodiscard]] bool copy(PageCopy& copy) const { return uffd_.run(copy.copy); }
   /// Takes down what has become of those that are over, whosever they are.
-  void land_all();
+  void complete_copies();
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
   [[nodiscard]] os::Place base() const { return region_.base; }
   /// For any thread: whether something may be covered.
-  [[nodiscard]] bool has_foreign() const { return has_foreign_.load(); }
+  [[nodiscard]] bool has_unmanaged() const { return has_unmanaged_.load(); }
 
   /// From now on who waits is not woken by each page as it comes, but all at once by `wake_all`.
   void wake_later() { waking_ = os::Waking::later; }
@@ -118,43 +127,42 @@ class Pager {
     return is_ours(at / os::page_bytes * os::page_bytes);
   }
   /// Whether a fault at `at` is the pager's matter.
-  [[nodiscard]] bool has(os::Place at) const { return manages(at) || has_elsewhere(at); }
+  [[nodiscard]] bool claim(os::Place at) const { return manages(at) || has_elsewhere(at); }
   /// Whether a fault could be served now; while forking, only so many can.
   [[nodiscard]] bool can_serve() const;
 
   /// Follows what the tree was told since: a limit, or to keep all resident. True while there is
   /// more to be done; a call does little, so that faults need not wait.
-  bool follow_orders();
+  bool obey_orders();
 
   /// Whether all pages are ordered to be near, and to stay there.
   [[nodiscard]] bool is_to_stay_near() const;
 
   /// Brings in some pages that are to follow one that was touched; they leave if there is no room
   /// for them. False if there are none.
-  bool follow_up();
+  bool continue_read_ahead();
 
   /// Evicts some pages if less than the low watermark is free. False if nothing was to be done.
   bool evict_in_background();
 
   // What the program does to its memory by system calls, as the kernel tells: pager_changes.cpp.
-  void given_back(os::Place begin, os::Place end);
-  [[nodiscard]] std::uint64_t discarded(os::Place begin, os::Place end);
+  void on_removed(os::Place begin, os::Place end);
+  [[nodiscard]] std::uint64_t discard(os::Place begin, os::Place end);
   /// The whole of it, where pages leave by being copied. False if the kernel refuses.
-  [[nodiscard]] bool discard(os::Place begin, os::Place end);
-  void gone(std::uint64_t pages) { budget_.release(pages); }
-  void unmapped(os::Place begin, os::Place end);
-  void moved(os::Place begin, os::Place end, os::Place to);
+  [[nodiscard]] bool drop(os::Place begin, os::Place end);
+  void uncharge(std::uint64_t pages) { budget_.release(pages); }
+  void on_unmapped(os::Place begin, os::Place end);
+  void on_moved(os::Place begin, os::Place end, os::Place to);
   /// Lets the contents of what has moved follow. True while that cannot be done, before messages
   /// have been read; nothing else may be done meanwhile but that.
-  bool bring_strays();
-  [[nodiscard]] bool has_strays() const { return !strays_.empty(); }
+  bool finish();
+  [[nodiscard]] bool is_pending() const { return !pending_remaps_.empty(); }
 
-  enum class Done : std::uint8_t { no, yes, later };
   /// Moves contents to unused pages elsewhere in the region, and leaves what may be left behind to
   /// be discarded. Not if something else covers them; later, to be asked for again as it is, if
   /// messages must be read before. `passed` pages have been moved by then, 0 at first: they are not
   /// looked at again, as a neighbour's read-ahead may have put zeros where they were.
-  [[nodiscard]] Done move(os::Place from, os::Place to, std::size_t length, PageNumber& passed);
+  [[nodiscard]] Outcome move(os::Place from, os::Place to, std::size_t length, PageNumber& passed);
 
   /// The program will use these pages soon, or not for a while. Not to be called while forking.
   void will_need(os::Place begin, os::Place end);
@@ -162,7 +170,7 @@ class Pager {
   /// The program wants these pages near: they come in, and do not leave until `may_leave` or until
   /// their contents are gone. False, and nothing is kept, beyond half of near memory.
   [[nodiscard]] bool keep_near(os::Place begin, os::Place end);
-  void may_leave(os::Place begin, os::Place end) { (void)wanted_near_.remove(begin, end); }
+  void release_near(os::Place begin, os::Place end) { (void)wanted_near_.remove(begin, end); }
 
   /// The program puts a mapping of another kind over these pages, or takes it away again. False
   /// if there are too many of them.
@@ -170,11 +178,11 @@ class Pager {
   void uncover(os::Place begin, os::Place end);
 
   /// Threads have waited so long for their faults.
-  void stalled(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
+  void add_stall(std::uint64_t ns) { control_.add(Count::stall_ns, ns); }
   /// Pages that have come so far beside one that was touched.
   [[nodiscard]] std::uint64_t came_ahead() const { return came_ahead_; }
-  [[nodiscard]] PagerCpu wanted_pager_cpu() const;
-  void served_followed(std::uint64_t faults) { control_.add(Count::followed, faults); }
+  [[nodiscard]] PagerCpu wanted_cpu() const;
+  void add_affinity_faults(std::uint64_t faults) { control_.add(Count::followed, faults); }
 
   /// Counts what the process holds outside the region.
   void sample();
@@ -182,16 +190,16 @@ class Pager {
 
   // Forking, in this order; pager_fork.cpp says how.
   /// Takes what a child needs. False if a tree, or this process, can have no more of them.
-  [[nodiscard]] bool agree_to_fork();
+  [[nodiscard]] bool prepare();
   /// False, and nothing is paused, if `agree_to_fork` did not come before and would be false now.
   [[nodiscard]] bool pause();
   void resume();
   void become_child(os::Place stack, std::int32_t process);
-  void removed_in_parent(os::Place begin, os::Place end);
-  void watch_as_child();
-  [[nodiscard]] bool paused() const { return fork_log_ != nullptr; }
+  void on_removed_in_parent(os::Place begin, os::Place end);
+  void register_in_child();
+  [[nodiscard]] bool is_paused() const { return fork_log_ != nullptr; }
   /// Children have ended or become other programs: what they shared is ours again. False: none.
-  bool reap_children();
+  bool reap();
 
  private:
   struct ForkLog;
@@ -220,7 +228,7 @@ class Pager {
     return at >= region_.base && at < region_.base + region_.length;
   }
   [[nodiscard]] bool is_ours(os::Place at) const {
-    return in_region(at) && !foreign_.contains(at, at + os::page_bytes);
+    return in_region(at) && !unmanaged_.contains(at, at + os::page_bytes);
   }
 
   // Bringing in: pager.cpp.
@@ -232,9 +240,9 @@ class Pager {
   [[nodiscard]] std::size_t follow(PageNumber page, std::size_t wanted);
   [[nodiscard]] bool bring_in_down(PageNumber page, const Streams::Run& run, os::Touch touch);
   [[nodiscard]] std::size_t fill(PageNumber page, std::size_t count, State from, PageNumber touched,
-                                 os::Guard guard = os::Guard::off);
+                                 os::Protect protect = os::Protect::off);
   [[nodiscard]] std::size_t copy_in(PageNumber page, std::size_t count, State from,
-                                    os::Guard guard = os::Guard::off);
+                                    os::Protect protect = os::Protect::off);
   [[nodiscard]] std::size_t read_ahead(PageNumber page, std::size_t wanted, State from,
                                        bool runs_on) const;
   void count_ahead(const Streams::Run& run, PageNumber page, std::size_t done, std::size_t left,
@@ -247,21 +255,22 @@ class Pager {
     const State state = page < table_.size() ? table_.state(page) : State::fresh;
     return state == State::near || state == State::limbo;
   }
-  [[nodiscard]] std::size_t copy_in_mapped(PageNumber page, std::size_t count, os::Guard guard);
+  [[nodiscard]] std::size_t copy_in_far(PageNumber page, std::size_t count, os::Protect protect);
   [[nodiscard]] std::size_t put(PageNumber page, const void* contents, std::size_t count,
-                                os::Guard guard = os::Guard::off);
-  [[nodiscard]] const void* view_far(PageNumber page, std::size_t count);
-  void read_far(PageNumber page, std::size_t count, unsigned char* to);
+                                os::Protect protect = os::Protect::off);
   void bring_back(os::Place begin, os::Place end, std::uint64_t free);
-  [[nodiscard]] std::size_t adjacent_slots(PageNumber page, std::size_t most) const;
+  /// The entries of far pages side by side.
+  [[nodiscard]] std::span<const Page> entries(PageNumber page, std::size_t count) const {
+    return {&table_[page], count};
+  }
   void arrived(PageNumber page, bool touched = true);
-  void land(const Flight& flight);
+  void complete(const PageCopy& flight);
   [[nodiscard]] bool settle(PageNumber page, os::Touch touch);
   void go_on(os::Place at, os::Touch touch) const;
   bool take_back(PageNumber page);
-  [[nodiscard]] os::Guard guard_for(PageNumber page, os::Touch touch) const;
-  [[nodiscard]] bool break_guard(PageNumber page);
-  [[nodiscard]] bool add_foreign(os::Place begin, os::Place end);
+  [[nodiscard]] os::Protect protection_for(PageNumber page, os::Touch touch) const;
+  [[nodiscard]] bool unprotect_for_write(PageNumber page);
+  [[nodiscard]] bool add_unmanaged(os::Place begin, os::Place end);
   // Windows: pager_windows.cpp.
   void open_window(PageNumber touched);
   void expect_fresh(PageNumber first);
@@ -299,18 +308,17 @@ class Pager {
   };
   /// Pages that have left without being written, and why.
   struct Dropped {
-    std::uint64_t guarded = 0;
+    std::uint64_t write_protected = 0;
     std::uint64_t compared = 0;
     std::uint64_t zeros = 0;
   };
   void save(const Leaving& leaving);
   [[nodiscard]] bool is_compared(PageNumber page) const;
-  void read_far_copies(const Leaving& leaving);
-  [[nodiscard]] const void* far_copy(const Leaving& leaving, std::size_t i) const;
-  void write_out(const Leaving& leaving);
+  using FarCopies = std::array<const void*, most_at_once>;
+  [[nodiscard]] FarCopies find_far_copies(const Leaving& leaving);
+  void write_out(const Leaving& leaving, const FarCopies& copies);
   [[nodiscard]] bool needs_writing(PageNumber page, const void* contents, const void* far_copy);
   void release_staged(std::size_t position, std::size_t count);
-  [[nodiscard]] Slot own_slot(Page& entry);
   void drop_slot(Page& entry);
   void forget(PageNumber page);
   [[nodiscard]] bool forget_contents(PageNumber page);
@@ -341,37 +349,30 @@ class Pager {
   bool drop_all_read();
   bool expect_old_no_more();
   void read_group(ExpectedGroups::Group& group, std::size_t pages);
-  void no_longer_bare(PageNumber page);
+  void mark_populated(PageNumber page);
   void came_in_order(PageNumber page, std::size_t count);
-  bool gather();
-  bool gather(PageNumber first);
+  bool collapse();
+  bool collapse(PageNumber first);
   [[nodiscard]] bool is_huge(os::Place at) const;
 
   // Orders: pager_orders.cpp.
   void follow(std::uint32_t generation);
   [[nodiscard]] std::uint64_t count_far() const;
   bool bring_back();
-  void emulate(std::size_t pages) { emulate(pages, pages * os::page_bytes); }
-  void emulate(std::size_t pages, std::size_t bytes);
-
-  // Compressed far memory: pager_packed.cpp.
-  void read_packed(PageNumber page, std::size_t count, unsigned char* to);
-  void read_packed_copies(const Leaving& leaving);
-  void write_out_packed(const Leaving& leaving);
-  void pack_out(Page& entry, const void* contents);
+  void emulate(const FarStore::Traffic& traffic);
 
   // Ranges: pager_range.cpp.
   [[nodiscard]] bool drop_zeros(PageNumber page);
-  [[nodiscard]] Done move_page(PageNumber from, PageNumber to);
-  [[nodiscard]] Done move_resident(PageNumber from, PageNumber to);
+  [[nodiscard]] Outcome move_page(PageNumber from, PageNumber to);
+  [[nodiscard]] Outcome move_resident(PageNumber from, PageNumber to);
 
   // Changes past libc: pager_changes.cpp.
   void may_be_empty(Pages pages);
   void give_back(PageNumber group);
-  void track(const Strays::Stray& stray);
-  void forget_stray(const Strays::Stray& stray);
-  void drop_strays(os::Place begin, os::Place end);
-  [[nodiscard]] bool bring_stray(PageNumber page, os::Place to);
+  void track(const PendingRemaps::Remap& remap);
+  void discard_remap(const PendingRemaps::Remap& remap);
+  void discard_remapped(os::Place begin, os::Place end);
+  [[nodiscard]] bool fill_remapped(PageNumber page, os::Place to);
   void let_go(os::Place at);
   [[nodiscard]] bool has_elsewhere(os::Place at) const;
 
@@ -390,21 +391,21 @@ class Pager {
   PageTable table_;
   Control& control_;
   Budget budget_;
-  Slots slots_;
-  FarFile far_;
-  PackedFile packed_;
+  FarStore& far_;
+  Slots& slots_;  // the store's
   Limbo limbo_;
   Streams streams_;
   std::uint64_t came_ahead_ = 0;
   Windows windows_;
   WholeGroups whole_;  // were filled by one huge page, and may still be one
-  WholeGroups bare_;  // left as one, and no page has come back: the kernel has no table for them
+  WholeGroups
+      unpopulated_;  // left as one, and no page has come back: the kernel has no table for them
   // Groups that have come in order, in small pages: one for each stream.
-  std::array<PageNumber, Streams::most> to_gather_{};
-  std::size_t next_to_gather_ = 0;
+  std::array<PageNumber, Streams::most> to_collapse_{};
+  std::size_t next_to_collapse_ = 0;
   LeavingGroups leaving_;
   EmptyGroups empty_;
-  Guards guards_;
+  WriteProtection write_protection_;
   Dropped dropped_;  // since it was last counted
   ExpectedGroups expected_;
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come
@@ -414,14 +415,14 @@ class Pager {
   os::Uffd uffd_;  // of the region
   os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
   os::Faults faults_as_ = os::Faults::wait;
-  Strays strays_;
+  PendingRemaps pending_remaps_;
   os::Waking waking_ = os::Waking::at_once;
   InFlight in_flight_;
   os::PageMap page_map_;
   os::OwnMemory own_memory_;  // where pages leave by being copied
   int status_ = -1;  // what the kernel tells of this process
   Extents wanted_near_;  // what the program has asked to be kept near
-  Extents foreign_;  // what the program has covered with mappings that are not managed
+  Extents unmanaged_;  // what the program has covered with mappings that are not managed
   Extents arrived_;  // what has left the region and all of its pages have followed
   ForkLog* fork_log_ = nullptr;
   Children::Child* forking_ = nullptr;
@@ -430,7 +431,7 @@ class Pager {
   std::uint64_t evicts_again_ = 0;  // in the background, though some may
   std::uint64_t in_vain_until_ = 0;  // no page could leave: few are asked until then
   std::uint64_t next_beyond_ = 0;  // when another may be, without such a page
-  std::atomic<bool> has_foreign_{false};
+  std::atomic<bool> has_unmanaged_{false};
   bool has_forked_ = false;  // pages may be shared, and the kernel does not move those
   bool huge_ = false;  // the kernel has huge pages for those who ask
   bool again_ = false;  // something could not be done, as messages are to be read first

@@ -27,27 +27,27 @@ Pager::Pages Pager::inside(os::Place begin, os::Place end) const {
 /// madvise gives these pages back. Those that are near may still be there for a moment, or longer
 /// (MADV_FREE). They must not be taken into limbo: what is there now may not be found again. Which
 /// of them stay is not told, so they are not managed until they are touched when they are gone.
-void Pager::given_back(os::Place begin, os::Place end) {
-  drop_strays(begin, end);
-  gone(discarded(begin, end));
+void Pager::on_removed(os::Place begin, os::Place end) {
+  discard_remapped(begin, end);
+  uncharge(discard(begin, end));
 }
 
 /// In a forked child: its parent has given these pages back, though perhaps not yet when the child
 /// was made.
-void Pager::removed_in_parent(os::Place begin, os::Place end) {
-  gone(discarded(begin, end));
+void Pager::on_removed_in_parent(os::Place begin, os::Place end) {
+  uncharge(discard(begin, end));
   const Pages pages = inside(begin, end);
   if (pages.first == pages.last) return;
   const os::Place last = place(pages.last);
-  for (auto own = foreign_.gap(place(pages.first), last); own.begin < last;
-       own = foreign_.gap(own.end, last))
+  for (auto own = unmanaged_.gap(place(pages.first), last); own.begin < last;
+       own = unmanaged_.gap(own.end, last))
     os::advise(own.begin, own.end - own.begin, MADV_DONTNEED);
 }
 
 /// The library gives these pages back: how many of them are near, and stay charged until they are
 /// `gone`.
-std::uint64_t Pager::discarded(os::Place begin, os::Place end) {
-  may_leave(begin, end);
+std::uint64_t Pager::discard(os::Place begin, os::Place end) {
+  release_near(begin, end);
   const Pages pages = inside(begin, end);
   std::uint64_t near = 0;
   for (PageNumber page = table_.next_used(pages.first, pages.last); page < pages.last;
@@ -80,36 +80,37 @@ void Pager::give_back(PageNumber group) {
 }
 
 /// Nothing is mapped there any more, or something else.
-void Pager::unmapped(os::Place begin, os::Place end) {
-  may_leave(begin, end);
-  Strays::Stray part;
-  while (strays_.cut(begin, end, part)) forget_stray(part);
+void Pager::on_unmapped(os::Place begin, os::Place end) {
+  release_near(begin, end);
+  PendingRemaps::Remap part;
+  while (pending_remaps_.cut(begin, end, part)) discard_remap(part);
   const Pages pages = inside(begin, end);
   if (pages.first == pages.last) return;
   // What has moved away from here is forgotten when it has arrived.
   for (PageNumber page = table_.next_used(pages.first, pages.last); page < pages.last;
        page = table_.next_used(page + 1, pages.last)) {
-    if (!strays_.hold(page)) forget(page);
+    if (!pending_remaps_.hold(page)) forget(page);
   }
   may_be_empty(pages);
-  if (!add_foreign(place(pages.first), place(pages.last)))
+  if (!add_unmanaged(place(pages.first), place(pages.last)))
     os::fail("the program has unmapped too many parts of its memory past libc");
 }
 
 /// A mapping has moved, and what was near with it. What was not follows, and then the mapping is
 /// the program's own matter: its addresses are the kernel's choice, not those of the region.
-void Pager::moved(os::Place begin, os::Place end, os::Place to) {
+void Pager::on_moved(os::Place begin, os::Place end, os::Place to) {
   // Threads that serve their own faults have been seen to find zeros while contents follow.
   if (faults_as_ == os::Faults::signal)
     os::fail("the program has moved memory past libc, which --sigbus does not follow");
-  may_leave(begin, end);
-  Strays::Stray part;
-  while (strays_.cut(begin, end, part)) {
+  release_near(begin, end);
+  PendingRemaps::Remap part;
+  while (pending_remaps_.cut(begin, end, part)) {
     const os::Place arrived = to + (part.begin - begin);
     track({.begin = arrived, .end = arrived + (part.end - part.begin), .first = part.first});
   }
   const Pages pages = inside(begin, end);
-  if (pages.first == pages.last || foreign_.contains(place(pages.first), place(pages.last))) return;
+  if (pages.first == pages.last || unmanaged_.contains(place(pages.first), place(pages.last)))
+    return;
   for (PageNumber page = table_.next_used(pages.first, pages.last); page < pages.last;
        page = table_.next_used(page + 1, pages.last)) {
     if (table_.state(page) == State::near) forget(page);
@@ -120,37 +121,37 @@ void Pager::moved(os::Place begin, os::Place end, os::Place to) {
          .first = pages.first});
 }
 
-void Pager::track(const Strays::Stray& stray) {
-  if (!strays_.add(stray)) os::fail("too many mappings that were moved past libc");
+void Pager::track(const PendingRemaps::Remap& remap) {
+  if (!pending_remaps_.add(remap)) os::fail("too many mappings that were moved past libc");
 }
 
-void Pager::forget_stray(const Strays::Stray& stray) {
-  const PageNumber last = stray.last();
-  for (PageNumber page = table_.next_used(stray.first, last); page < last;
+void Pager::discard_remap(const PendingRemaps::Remap& remap) {
+  const PageNumber last = remap.last();
+  for (PageNumber page = table_.next_used(remap.first, last); page < last;
        page = table_.next_used(page + 1, last))
     forget(page);
 }
 
 /// Mappings that have moved stay where they are, but without contents.
-void Pager::drop_strays(os::Place begin, os::Place end) {
-  std::array<Strays::Stray, Strays::most + 1> dropped;
+void Pager::discard_remapped(os::Place begin, os::Place end) {
+  std::array<PendingRemaps::Remap, PendingRemaps::most + 1> dropped;
   std::size_t count = 0;
-  while (strays_.cut(begin, end, dropped[count])) forget_stray(dropped[count++]);
+  while (pending_remaps_.cut(begin, end, dropped[count])) discard_remap(dropped[count++]);
   while (count > 0) track(dropped[--count]);
 }
 
-bool Pager::bring_strays() {
-  for (; !strays_.empty(); strays_.pop_back()) {
-    const Strays::Stray& stray = strays_.back();
-    const PageNumber last = stray.last();
-    for (PageNumber page = table_.next_used(stray.first, last); page < last;
+bool Pager::finish() {
+  for (; !pending_remaps_.empty(); pending_remaps_.pop_back()) {
+    const PendingRemaps::Remap& remap = pending_remaps_.back();
+    const PageNumber last = remap.last();
+    for (PageNumber page = table_.next_used(remap.first, last); page < last;
          page = table_.next_used(page + 1, last)) {
-      if (!bring_stray(page, stray.begin + std::size_t{page - stray.first} * page_bytes))
+      if (!fill_remapped(page, remap.begin + std::size_t{page - remap.first} * page_bytes))
         return true;
     }
-    uffd_.unregister(stray.begin, stray.end - stray.begin);
-    os::advise(stray.begin, stray.end - stray.begin, MADV_DOFORK);
-    (void)arrived_.add(stray.begin, stray.end);
+    uffd_.unregister(remap.begin, remap.end - remap.begin);
+    os::advise(remap.begin, remap.end - remap.begin, MADV_DOFORK);
+    (void)arrived_.add(remap.begin, remap.end);
   }
   return false;
 }
@@ -172,13 +173,13 @@ bool Pager::has_elsewhere(os::Place at) const {
 }
 
 /// Fills a page of a mapping that has moved, whose contents are not near. False while it cannot be.
-bool Pager::bring_stray(PageNumber page, os::Place to) {
+bool Pager::fill_remapped(PageNumber page, os::Place to) {
   const void* contents = far_copies;
   if (table_.state(page) == State::limbo) {
     contents = os::pointer(staged(table_[page].position));
   } else {
     control_.add(Count::copies_in);
-    read_far(page, 1, far_copies);
+    emulate(far_.read(entries(page, 1), far_copies));
   }
   const os::Moved copied = uffd_.copy(to, contents, page_bytes, os::Waking::at_once);
   if (copied.error == -EAGAIN) return false;

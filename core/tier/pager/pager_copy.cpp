@@ -47,10 +47,10 @@ bool Pager::is_nowhere(os::Place at) const {
 }
 
 /// Gives memory back. Nothing tells of that here, so that no thread but the pager's may do it.
-bool Pager::discard(os::Place begin, os::Place end) {
+bool Pager::drop(os::Place begin, os::Place end) {
   // The kernel first: a page must not be counted as gone before it is.
   if (os::advise(begin, end - begin, MADV_DONTNEED) == -EINVAL) return false;
-  gone(discarded(begin, end));
+  uncharge(discard(begin, end));
   return true;
 }
 

@@ -52,7 +52,7 @@ bool Pager::evict_in_background() {
   const std::uint64_t recycled = recycled_.has_spare() ? huge_pages : 0;
   const std::uint64_t wanted = budget_.wanted();
   const std::uint64_t least = std::max(low_watermark(), wanted);
-  if (paused() || kept_ || budget_.free() + recycled >= least) return false;
+  if (is_paused() || kept_ || budget_.free() + recycled >= least) return false;
   if (granted_beyond_ != 0 && os::monotonic_ns() < evicts_again_) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
@@ -89,7 +89,7 @@ bool Pager::more_room(int& naps) {
   constexpr int most_naps = 1000;  // others give way within a few
   constexpr int naps_between_rings = 16;
   if (drop_recycled() || evict() != 0) return true;
-  if (!paused() && reap_children()) return true;
+  if (!is_paused() && reap()) return true;
   if (budget_.others() == 0 || ++naps > most_naps) return false;
   if (waking_ == os::Waking::later) wake_all();  // whose pages are there is not to wait for others
   // Who sleeps alone in the budget does not look by itself whether somebody has come.
@@ -206,7 +206,7 @@ std::size_t Pager::displace_run(PageNumber first, std::size_t count) {
 bool Pager::own_copy(PageNumber page) {
   constexpr auto at_once = os::Waking::at_once;
   if (uffd_.protects() && uffd_.unprotect(place(page), page_bytes, at_once) != 0) return false;
-  table_[page].guarded = false;
+  table_[page].write_protected = false;
   return os::advise(place(page), page_bytes, MADV_POPULATE_WRITE) == 0;
 }
 
@@ -252,10 +252,9 @@ void Pager::write_staged(std::size_t position) {
 
 /// Leaves the contents of pages where they can be found again.
 void Pager::save(const Leaving& leaving) {
-  read_far_copies(leaving);
-  write_out(leaving);
-  control_.add(Count::clean_drops, dropped_.guarded + dropped_.compared);
-  control_.add(Count::guarded_drops, dropped_.guarded);
+  write_out(leaving, find_far_copies(leaving));
+  control_.add(Count::clean_drops, dropped_.write_protected + dropped_.compared);
+  control_.add(Count::guarded_drops, dropped_.write_protected);
   control_.add(Count::zero_drops, dropped_.zeros);
   dropped_ = {};
 }
@@ -263,82 +262,45 @@ void Pager::save(const Leaving& leaving) {
 /// Whether a page must be compared with its copy in the far file to know if that is as it is. Who
 /// wrote to a page at once has written something else, most likely; writing it again does no harm.
 bool Pager::is_compared(PageNumber page) const {
-  return table_[page].stored() && !table_[page].written && !table_[page].guarded;
+  return table_[page].stored() && !table_[page].written && !table_[page].write_protected;
 }
 
-/// Reads what the far file has of those that are compared, what lies side by side there at once.
-void Pager::read_far_copies(const Leaving& leaving) {
-  if (packed_.used()) {
-    read_packed_copies(leaving);
-    return;
-  }
-  const auto page = [&](std::size_t i) { return limbo_.at(leaving.positions[i]); };
-  const auto slot = [&](std::size_t i) { return table_[page(i)].slot(); };
-  if (far_.mapped()) {
-    far_.expect_written();  // all is there that is compared now, and written in place next
-    for (std::size_t i = 0; i < leaving.count; ++i)
-      if (is_compared(page(i))) emulate(1);
-    return;
-  }
-  for (std::size_t i = 0; i < leaving.count;) {
-    std::size_t run = 1;
-    if (is_compared(page(i))) {
-      while (i + run < leaving.count && is_compared(page(i + run)) &&
-             slot(i + run) == slot(i) + run)
-        ++run;
-      far_.read(slot(i), far_copies + i * page_bytes, run);
-      emulate(run);
-    }
-    i += run;
-  }
-}
-
-/// What `read_far_copies` has of one of these pages; anything if it is not compared.
-const void* Pager::far_copy(const Leaving& leaving, std::size_t i) const {
-  if (!far_.mapped()) return far_copies + i * page_bytes;
-  const Slot slot = table_[limbo_.at(leaving.positions[i])].slot();
-  return slot == no_slot ? nullptr : far_.at(slot);
-}
-
-/// Writes no more than needed, and what lies side by side at both ends at once.
-void Pager::write_out(const Leaving& leaving) {
-  if (packed_.used()) {
-    write_out_packed(leaving);
-    return;
-  }
-  std::size_t first = 0;  // of the pages that are to be written and have not been
-  std::size_t run = 0;
-  Slot slot = no_slot;
-  const auto write = [&] {
-    if (run == 0) return;
-    far_.write(slot, os::pointer(staged(leaving.positions[first])), run);
-    emulate(run);
-    control_.add(Count::copies_out, run);
-    run = 0;
-  };
+/// The far copies of those that are compared.
+Pager::FarCopies Pager::find_far_copies(const Leaving& leaving) {
+  std::array<const Page*, most_at_once> compared{};
   for (std::size_t i = 0; i < leaving.count; ++i) {
-    const std::size_t position = leaving.positions[i];
-    const PageNumber page = limbo_.at(position);
-    if (!needs_writing(page, os::pointer(staged(position)), far_copy(leaving, i))) continue;
-    const Slot to = own_slot(table_[page]);
-    if (run > 0 && (to != slot + run || position != leaving.positions[first] + run)) write();
-    if (run == 0) {
-      first = i;
-      slot = to;
-    }
-    ++run;
+    const PageNumber page = limbo_.at(leaving.positions[i]);
+    if (is_compared(page)) compared[i] = &table_[page];
   }
-  write();
+  FarCopies copies;
+  emulate(far_.find_copies({compared.data(), leaving.count}, far_copies, copies));
+  return copies;
+}
+
+/// Writes no more than needed.
+void Pager::write_out(const Leaving& leaving, const FarCopies& copies) {
+  std::array<FarStore::Outgoing, most_at_once> outgoing;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < leaving.count; ++i) {
+    const void* const contents = os::pointer(staged(leaving.positions[i]));
+    const PageNumber page = limbo_.at(leaving.positions[i]);
+    if (needs_writing(page, contents, copies[i])) outgoing[count++] = {&table_[page], contents};
+  }
+  if (count == 0) return;
+  const FarStore::Written written = far_.write({outgoing.data(), count});
+  emulate(written.traffic);
+  control_.add(Count::copies_out, written.traffic.pages);
+  control_.add(Count::filled_drops, written.filled);
 }
 
 /// Says where a page's contents will be; true if they must be written first: to its slot, if it
 /// has one, or else to another.
 bool Pager::needs_writing(PageNumber page, const void* contents, const void* far_copy) {
   Page& entry = table_[page];
-  if (entry.guarded) {
-    ++dropped_.guarded;
-    guards_.held();
-    entry.guarded = false;
+  if (entry.write_protected) {
+    ++dropped_.write_protected;
+    write_protection_.held();
+    entry.write_protected = false;
     entry.state = State::far;
     return false;
   }
@@ -352,23 +314,14 @@ bool Pager::needs_writing(PageNumber page, const void* contents, const void* far
   entry.state = State::far;
   if (is_compared(page) && std::memcmp(far_copy, contents, page_bytes) == 0) {
     ++dropped_.compared;
-    if (entry.unchanged) guards_.held();
+    if (entry.unchanged) write_protection_.held();
     entry.unchanged = true;
     return false;
   }
-  if (entry.unchanged && !entry.written) guards_.broken();
+  if (entry.unchanged && !entry.written) write_protection_.broken();
   entry.unchanged = false;
   if (entry.stored() && (entry.borrowed || slots_.shared(entry.slot()))) drop_slot(entry);
   return true;
-}
-
-Slot Pager::own_slot(Page& entry) {
-  if (entry.slot() == no_slot) {
-    const Slot slot = slots_.take();
-    if (slot == no_slot) os::fail("the far file is full: all its slots are in use");
-    entry.set_slot(slot);
-  }
-  return entry.slot();
 }
 
 /// Frees staging memory side by side, whose pages have left it.
@@ -378,12 +331,7 @@ void Pager::release_staged(std::size_t position, std::size_t count) {
   budget_.release(count);
 }
 
-void Pager::drop_slot(Page& entry) {
-  if (entry.stored() && !entry.borrowed) slots_.release(entry.slot());
-  entry.set_slot(no_slot);
-  entry.borrowed = false;
-  entry.unchanged = false;
-}
+void Pager::drop_slot(Page& entry) { far_.discard(entry); }
 
 /// A page's contents are gone, wherever they were; what lies in its place is the caller's matter.
 void Pager::forget(PageNumber page) {

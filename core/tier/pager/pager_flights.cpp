@@ -11,9 +11,9 @@
 
 namespace nearfar::tier {
 
-Flight* Pager::take_off(os::Place at, os::Touch touch) {
+PageCopy* Pager::begin_copy(os::Place at, os::Touch touch) {
   at = at / os::page_bytes * os::page_bytes;
-  if (paused() || !is_ours(at) || !far_.mapped() || is_sample_due()) return nullptr;
+  if (is_paused() || !is_ours(at) || is_sample_due()) return nullptr;
   const Orders& orders = orders_of(control_);
   if (orders.latency_ps != 0 || orders.transfer_ps != 0) return nullptr;
   const PageNumber page = number(at);
@@ -21,7 +21,9 @@ Flight* Pager::take_off(os::Place at, os::Touch touch) {
     return nullptr;
   const Streams::Run run = streams_.wanted(page, [this](PageNumber other) { return is_in(other); });
   if (run.stream != Streams::most) return nullptr;  // others come with it
-  Flight* const flight = in_flight_.add(page);
+  const void* const contents = far_.in_place(table_[page]);
+  if (contents == nullptr) return nullptr;
+  PageCopy* const flight = in_flight_.add(page);
   if (flight == nullptr) return nullptr;
   if (!budget_.try_charge(1)) {
     in_flight_.give_up(*flight);
@@ -29,24 +31,24 @@ Flight* Pager::take_off(os::Place at, os::Touch touch) {
   }
   table_.prefetch_for_policy(page);
   flight->touch = touch;
-  flight->guard = guard_for(page, touch);
-  flight->copy = {place(page), far_.at(table_[page].slot()), flight->guard};
+  flight->protect = protection_for(page, touch);
+  flight->copy = {place(page), contents, flight->protect};
   return flight;
 }
 
-void Pager::land_all() {
-  in_flight_.land([this](const Flight& flight) { land(flight); });
+void Pager::complete_copies() {
+  in_flight_.complete([this](const PageCopy& flight) { complete(flight); });
 }
 
-void Pager::land(const Flight& flight) {
+void Pager::complete(const PageCopy& flight) {
   if (!flight.copy.has_come()) {
     budget_.release(1);
     return;
   }
   arrived(flight.page);
   if (flight.touch == os::Touch::write) table_[flight.page].written = true;
-  if (flight.guard == os::Guard::on) {
-    table_[flight.page].guarded = true;
+  if (flight.protect == os::Protect::on) {
+    table_[flight.page].write_protected = true;
     control_.add(Count::guarded_ins);
   }
   count_ahead({}, flight.page, 1, 0, 1);

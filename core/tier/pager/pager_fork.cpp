@@ -30,7 +30,7 @@ struct Pager::ForkLog {
   PageNumber pages[most];
 };
 
-bool Pager::agree_to_fork() {
+bool Pager::prepare() {
   Children::Child* const child = children_.prepare();
   if (child == nullptr) return false;
   child->member = budget_.prepare_child();
@@ -41,7 +41,7 @@ bool Pager::agree_to_fork() {
 
 bool Pager::pause() {
   forking_ = children_.waiting();
-  if (forking_ == nullptr && agree_to_fork()) forking_ = children_.waiting();
+  if (forking_ == nullptr && prepare()) forking_ = children_.waiting();
   if (forking_ == nullptr) return false;
   forking_->waits = false;
   streams_.stop();
@@ -111,7 +111,7 @@ void Pager::share_slots(Children::Child& child) {
 /// aside for them gone, a page comes now and then only: who waits may have a lock that the fork
 /// needs.
 bool Pager::can_serve() const {
-  if (!paused()) return true;
+  if (!is_paused()) return true;
   if (fork_log_->count.load() == ForkLog::most) return false;
   return spare_ > 0 || os::monotonic_ns() >= next_beyond_;
 }
@@ -200,11 +200,11 @@ void Pager::become_child(os::Place stack, std::int32_t process) {
   for (PageNumber page = table_.next_used(0, end); page < end;
        page = table_.next_used(page + 1, end)) {
     table_[page].borrowed = table_[page].stored();
-    table_[page].guarded = false;  // a child's memory is not protected
+    table_[page].write_protected = false;  // a child's memory is not protected
   }
 }
 
-void Pager::watch_as_child() {
+void Pager::register_in_child() {
   discard_unwatched();
   watch();
   allow_fork(false);
@@ -232,7 +232,7 @@ void Pager::discard_unwatched() {
   }
 }
 
-bool Pager::reap_children() {
+bool Pager::reap() {
   bool any = false;
   while (Children::Child* const child = children_.ended()) {
     end_child(*child);
@@ -252,8 +252,8 @@ void Pager::end_child(Children::Child& child) {
 /// does not get this memory at all, and dies when it touches it.
 void Pager::allow_fork(bool allowed) {
   const os::Place end = region_.base + region_.length;
-  for (auto own = foreign_.gap(region_.base, end); own.begin < end;
-       own = foreign_.gap(own.end, end))
+  for (auto own = unmanaged_.gap(region_.base, end); own.begin < end;
+       own = unmanaged_.gap(own.end, end))
     os::advise(own.begin, own.end - own.begin, allowed ? MADV_DOFORK : MADV_DONTFORK);
 }
 

@@ -7,14 +7,14 @@
 
 namespace nearfar::tier {
 
-PagerCpu Pager::wanted_pager_cpu() const { return orders_of(control_).pager_cpu; }
+PagerCpu Pager::wanted_cpu() const { return orders_of(control_).pager_cpu; }
 
 bool Pager::is_to_stay_near() const {
   return orders_of(control_).residence.load(std::memory_order_relaxed) == Residence::kept;
 }
 
-bool Pager::follow_orders() {
-  if (paused()) return false;
+bool Pager::obey_orders() {
+  if (is_paused()) return false;
   const Orders& orders = orders_of(control_);
   const std::uint32_t generation = orders.generation.load(std::memory_order_acquire);
   if (generation != followed_) follow(generation);
@@ -83,10 +83,12 @@ bool Pager::bring_back() {
 
 /// Far memory that does not exist takes time all the same: so much for each page moved, and for
 /// the bytes that move.
-void Pager::emulate(std::size_t pages, std::size_t bytes) {
+void Pager::emulate(const FarStore::Traffic& traffic) {
+  if (traffic.pages == 0) return;
   const Orders& orders = orders_of(control_);
   const std::uint64_t delay_ns =
-      (orders.latency_ps * pages + orders.transfer_ps * bytes / os::page_bytes) / 1000;
+      (orders.latency_ps * traffic.pages + orders.transfer_ps * traffic.bytes / os::page_bytes) /
+      1000;
   if (delay_ns == 0) return;
   const std::uint64_t begun = os::monotonic_ns();
   os::wait_until(begun + delay_ns);

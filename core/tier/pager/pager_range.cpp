@@ -11,38 +11,38 @@ using os::page_bytes;
 /// The program has given back what was there, and maps something in its place next.
 bool Pager::cover(os::Place begin, os::Place end) {
   close_windows(number(begin), number(end));
-  if (!add_foreign(begin, end)) return false;
-  gone(discarded(begin, end));
+  if (!add_unmanaged(begin, end)) return false;
+  uncharge(discard(begin, end));
   uffd_.unregister(begin, end - begin);  // else the kernel would tell of the new mapping
   return true;
 }
 
 /// Notes that something else is mapped there. False if there are too many such places.
-bool Pager::add_foreign(os::Place begin, os::Place end) {
-  has_foreign_.store(true);
-  return foreign_.add(begin, end);
+bool Pager::add_unmanaged(os::Place begin, os::Place end) {
+  has_unmanaged_.store(true);
+  return unmanaged_.add(begin, end);
 }
 
 void Pager::uncover(os::Place begin, os::Place end) {
-  for (std::size_t i = foreign_.find(begin); i < foreign_.size() && foreign_[i].begin < end;
-       i = foreign_.find(begin)) {
-    const os::Place from = std::max(begin, foreign_[i].begin);
-    const std::size_t length = std::min(end, foreign_[i].end) - from;
+  for (std::size_t i = unmanaged_.find(begin); i < unmanaged_.size() && unmanaged_[i].begin < end;
+       i = unmanaged_.find(begin)) {
+    const os::Place from = std::max(begin, unmanaged_[i].begin);
+    const std::size_t length = std::min(end, unmanaged_[i].end) - from;
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
     const long mapped = os::map(from, length, PROT_NONE, flags);
     if (mapped < 0) os::fail("munmap cannot take its memory back", mapped);
     os::advise(from, length, MADV_NOHUGEPAGE);
     os::advise(from, length, MADV_DONTFORK);
     os::advise(from, length, MADV_DONTDUMP);
-    if (const long error = uffd_.watch(from, length); error != 0)
+    if (const long error = uffd_.register_range(from, length); error != 0)
       os::fail("the memory cannot be watched", error);
-    (void)foreign_.remove(from, from + length);
+    (void)unmanaged_.remove(from, from + length);
   }
-  has_foreign_.store(foreign_.size() != 0);
+  has_unmanaged_.store(unmanaged_.size() != 0);
 }
 
-Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length, PageNumber& passed) {
-  if (foreign_.overlaps(from, from + length)) return Done::no;
+Outcome Pager::move(os::Place from, os::Place to, std::size_t length, PageNumber& passed) {
+  if (unmanaged_.overlaps(from, from + length)) return Outcome::no;
   const PageNumber first = number(from);
   const PageNumber last = number(from + length);
   close_windows(first, last);
@@ -54,10 +54,10 @@ Pager::Done Pager::move(os::Place from, os::Place to, std::size_t length, PageNu
     const PageNumber target = number(to) + (page - first);
     use(target);
     // Read-ahead for a neighbour's fault may have put zeros there since it was mapped.
-    if (table_.state(target) != State::fresh && !drop_zeros(target)) return Done::later;
-    if (move_page(page, target) == Done::later) return Done::later;
+    if (table_.state(target) != State::fresh && !drop_zeros(target)) return Outcome::later;
+    if (move_page(page, target) == Outcome::later) return Outcome::later;
   }
-  return Done::yes;
+  return Outcome::yes;
 }
 
 /// Takes a page of zeros out of its place, by way of the staging memory. False if it cannot be now.
@@ -74,39 +74,39 @@ bool Pager::drop_zeros(PageNumber page) {
 
 /// Makes another page of one. `no`, and there is nothing left of it, if the program gave it back by
 /// a system call of its own.
-Pager::Done Pager::move_page(PageNumber from, PageNumber to) {
+Outcome Pager::move_page(PageNumber from, PageNumber to) {
   Page& old = table_[from];
   Page& moved = table_[to];
   if (old.state == State::near) {
-    const Done done = move_resident(from, to);
-    if (done != Done::yes) return done;
+    const Outcome done = move_resident(from, to);
+    if (done != Outcome::yes) return done;
   }
   moved.set_slot(old.slot());
   moved.borrowed = old.borrowed;
   moved.written = old.written;
-  moved.guarded = false;
+  moved.write_protected = false;
   moved.unchanged = old.unchanged;
   if (old.state == State::limbo) limbo_.rename(old.position, to);
   moved.position = old.position;
   moved.state = old.state;
-  no_longer_bare(to);
+  mark_populated(to);
   table_.rename(from, to);
   old.set_slot(no_slot);
   old.borrowed = false;
-  old.guarded = false;
+  old.write_protected = false;
   old.unchanged = false;
   old.state = State::fresh;
-  return Done::yes;
+  return Outcome::yes;
 }
 
 /// Moves what lies in a page's place to another.
-Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
+Outcome Pager::move_resident(PageNumber from, PageNumber to) {
   const os::Moved moved = uffd_.move(place(to), place(from), page_bytes);
-  if (moved.bytes != 0) return Done::yes;
-  if (moved.error == -EAGAIN) return Done::later;
+  if (moved.bytes != 0) return Outcome::yes;
+  if (moved.error == -EAGAIN) return Outcome::later;
   if (moved.error == -ENOENT) {
     forget(from);
-    return Done::no;
+    return Outcome::no;
   }
   // Shared with a child, pinned or protected: a copy, as the kernel moves none of them. What is
   // left in its place the program's thread gives back next. Where all are copied, that would be as
@@ -115,15 +115,15 @@ Pager::Done Pager::move_resident(PageNumber from, PageNumber to) {
   if (!uffd_.moves()) {  // which would have told that there is nothing
     if (is_nowhere(place(from))) {
       forget(from);
-      return Done::no;
+      return Outcome::no;
     }
     if (own_memory_.read(place(from), far_copies, page_bytes) != 0) contents = far_copies;
   }
   const os::Moved copied = uffd_.copy(place(to), contents, page_bytes);
-  if (copied.error == -EAGAIN) return Done::later;
+  if (copied.error == -EAGAIN) return Outcome::later;
   if (copied.bytes == 0 && copied.error != -EEXIST) os::fail("mremap lost a page", copied.error);
   if (!uffd_.moves()) os::advise(place(from), page_bytes, MADV_DONTNEED);
-  return Done::yes;
+  return Outcome::yes;
 }
 
 }  // namespace nearfar::tier

@@ -41,7 +41,7 @@ std::size_t Pager::displace_group(const LeavingGroups::Group& group) {
   }
   whole_.remove(group.first);
   const std::size_t moved = displace_all({chosen.data(), count});
-  if (whole && moved == huge_pages) bare_.add(group.first);
+  if (whole && moved == huge_pages) unpopulated_.add(group.first);
   return moved;
 }
 
@@ -105,17 +105,17 @@ void Pager::drop_group_memory(os::Place memory) {
 
 /// Whether the group that begins with this page, if one does, could come back as one.
 bool Pager::comes_whole(PageNumber page) const {
-  if (page % huge_pages != 0 || page >= table_.size() || !moves_whole() || !bare_.has(page))
+  if (page % huge_pages != 0 || page >= table_.size() || !moves_whole() || !unpopulated_.has(page))
     return false;
   for (PageNumber i = page; i < page + huge_pages; ++i)
     if (table_.state(i) != State::far) return false;
-  return !foreign_.overlaps(place(page), place(page + huge_pages));
+  return !unmanaged_.overlaps(place(page), place(page + huge_pages));
 }
 
 /// A page of the group has come back, or has other contents: it is not to come as it was.
-void Pager::no_longer_bare(PageNumber page) {
-  if (!bare_.has(page)) return;
-  bare_.remove(page);
+void Pager::mark_populated(PageNumber page) {
+  if (!unpopulated_.has(page)) return;
+  unpopulated_.remove(page);
   const auto first = static_cast<PageNumber>(page - page % huge_pages);
   if (ExpectedGroups::Group* const group = expected_.find(first)) drop_read(*group);
 }
@@ -172,7 +172,7 @@ void Pager::expect_no_more(ExpectedGroups::Group& group) {
   drop_read(group);
   const os::Place begin = place(std::exchange(group, {}).first);
   const os::Place end = begin + huge_bytes;
-  if (!foreign_.overlaps(begin, end)) os::advise(begin, end - begin, MADV_NOHUGEPAGE);
+  if (!unmanaged_.overlaps(begin, end)) os::advise(begin, end - begin, MADV_NOHUGEPAGE);
 }
 
 /// Reads some of a group that is expected, so that who touches it does not wait for that. False if
@@ -276,7 +276,7 @@ std::size_t Pager::bring_group(PageNumber first) {
   // What is left, or the table for small pages that what is gone has left.
   if (!as_one) os::advise(group.memory, huge_bytes, MADV_DONTNEED);
   recycled_.empty(std::exchange(group.memory, 0));
-  bare_.remove(first);
+  unpopulated_.remove(first);
   expect_no_more(group);
   for (std::size_t i = 0; i < done; ++i) arrived(static_cast<PageNumber>(first + i), i == 0);
   if (as_one) whole_.add(first);
@@ -289,48 +289,39 @@ std::size_t Pager::bring_group(PageNumber first) {
 
 /// Reads up to `pages` more of a group to where it comes in.
 void Pager::read_group(ExpectedGroups::Group& group, std::size_t pages) {
-  auto* const to = os::pointer<unsigned char>(group.memory);
-  const std::size_t end = std::min(group.read + pages, huge_pages);
-  while (group.read < end) {
-    const auto page = static_cast<PageNumber>(group.first + group.read);
-    unsigned char* const at = to + group.read * page_bytes;
-    std::size_t run = end - group.read;
-    if (far_.mapped()) {
-      run = adjacent_slots(page, run);
-      const Slot slot = table_[page].slot();
-      far_.expect(slot + static_cast<Slot>(run) - 1);
-      std::memcpy(at, far_.at(slot), run * page_bytes);
-      emulate(run);
-    } else {
-      read_far(page, run, at);
-    }
-    group.read += run;
-  }
+  auto* const to = os::pointer<unsigned char>(group.memory) + group.read * page_bytes;
+  const std::size_t count = std::min(pages, huge_pages - group.read);
+  const auto first = static_cast<PageNumber>(group.first + group.read);
+  emulate(far_.read(entries(first, count), to));
+  group.read += count;
 }
 
 /// A stream has brought in so many pages from this one on.
 void Pager::came_in_order(PageNumber page, std::size_t count) {
   const std::size_t end = (page + count) / huge_pages * huge_pages;
   if (end <= page || end < huge_pages || !moves_whole()) return;
-  to_gather_[next_to_gather_++ % to_gather_.size()] = static_cast<PageNumber>(end - huge_pages);
+  to_collapse_[next_to_collapse_++ % to_collapse_.size()] =
+      static_cast<PageNumber>(end - huge_pages);
 }
 
 /// Makes a huge page of a group that has come in order, in small ones, so that the next time it
 /// leaves and comes as one. False if there is none, or it cannot be.
-bool Pager::gather() {
-  for (PageNumber& group : to_gather_)
-    if (group != no_page) return gather(std::exchange(group, no_page));
+bool Pager::collapse() {
+  for (PageNumber& group : to_collapse_)
+    if (group != no_page) return collapse(std::exchange(group, no_page));
   return false;
 }
 
-bool Pager::gather(PageNumber first) {
+bool Pager::collapse(PageNumber first) {
   if (!huge_ || has_forked_ || whole_.has(first)) return false;
   for (PageNumber page = first; page < first + huge_pages; ++page)
     if (table_.state(page) != State::near) return false;
   const os::Place begin = place(first);
-  if (foreign_.overlaps(begin, begin + huge_bytes) || !budget_.try_charge(huge_pages)) return false;
+  if (unmanaged_.overlaps(begin, begin + huge_bytes) || !budget_.try_charge(huge_pages))
+    return false;
   if (uffd_.protects() && uffd_.unprotect(begin, huge_bytes, os::Waking::at_once) == 0)
-    for (PageNumber page = first; page < first + huge_pages; ++page) table_[page].guarded = false;
+    for (PageNumber page = first; page < first + huge_pages; ++page)
+      table_[page].write_protected = false;
   constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
   os::advise(begin, huge_bytes, MADV_HUGEPAGE);
   const bool done = os::advise(begin, huge_bytes, madv_collapse) == 0;

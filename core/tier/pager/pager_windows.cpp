@@ -41,7 +41,7 @@ void Pager::open_window(PageNumber touched) {
   count = (used - page) / huge_pages * huge_pages;
   const os::Place begin = place(page);
   const os::Place end = begin + count * page_bytes;
-  if (count == 0 || foreign_.overlaps(begin, end) ||
+  if (count == 0 || unmanaged_.overlaps(begin, end) ||
       windows_.find(page, number(end)) != windows_.size())
     return;
   expect_fresh(number(end));  // who waits may be there as soon as this is granted
@@ -57,7 +57,7 @@ void Pager::expect_fresh(PageNumber first) {
   if (!huge_ || window_pages(0, budget_.limit(), budget_.free(), low_watermark()) == 0) return;
   const auto end = static_cast<PageNumber>(first + huge_pages);
   if (end > table_.size() || table_.next_used(first, end) != end) return;
-  if (foreign_.overlaps(place(first), place(end)) || windows_.find(first, end) != windows_.size())
+  if (unmanaged_.overlaps(place(first), place(end)) || windows_.find(first, end) != windows_.size())
     return;
   expect(first, 0);
 }
@@ -90,9 +90,9 @@ void Pager::close_window(std::size_t i) {
   const Windows::Window window = windows_.take(i);
   const os::Place end = place(window.end);
   const std::size_t length = window.pages() * page_bytes;
-  if (uffd_.watch(place(window.begin), length) != 0) {
+  if (uffd_.register_range(place(window.begin), length) != 0) {
     // The program has mapped something else there by a system call of its own.
-    (void)add_foreign(place(window.begin), end);
+    (void)add_unmanaged(place(window.begin), end);
     budget_.release(window.pages());
     may_be_empty({window.begin, window.end});
     return;

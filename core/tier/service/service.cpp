@@ -31,7 +31,7 @@ void Service::start() {
   if (bell < 0) os::fail("no descriptors left", bell);
   workers_[0].bell = bell;
   // Of workers to come, too: the program may be giving up what is not known to be ours just then.
-  const PagerCpu wanted = pager_.wanted_pager_cpu();
+  const PagerCpu wanted = pager_.wanted_cpu();
   const bool may_be_several = wanted == PagerCpu::automatic || wanted == PagerCpu::per_cpu;
   const std::size_t processors = os::cpus_of(0).count();
   others_ = static_cast<int>(std::max<std::size_t>(processors, 2)) - 1;
@@ -70,14 +70,14 @@ void Service::start() {
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   const int thread = os::start_thread(run, this);
   if (thread == 0) os::fail("no memory for the pager's thread");
-  pager_.runs_in(0, thread);
+  pager_.set_thread(0, thread);
   affinity_.follows(0, thread);
 }
 
 void Service::start_in_child(os::Place stack, std::int32_t process) {
-  pager_.become_child(stack, process);
+  pager_.fork().become_child(stack, process);
   follow_in_child();
-  pager_.watch_as_child();
+  pager_.fork().register_in_child();
   start();
 }
 
@@ -97,9 +97,9 @@ int Service::first_owned(int from) {
   consider(pager_.status_descriptor());
   consider(pager_.map_descriptor());
   consider(pager_.memory_descriptor());
-  consider(pager_.children().own_end());
-  consider(pager_.children().descriptor());
-  for (const Children::Child& child : pager_.children().all()) {
+  consider(pager_.fork().children().own_end());
+  consider(pager_.fork().children().descriptor());
+  for (const Children::Child& child : pager_.fork().children().all()) {
     consider(child.alive);
     consider(child.held);
   }
@@ -130,7 +130,7 @@ void Service::run() {
 /// Does some of what is to be done; false if there was nothing.
 bool Service::work() {
   if (!has_tried_workers_ && affinity_.wants_workers()) start_workers();
-  const bool several = affinity_.workers() > 1 && !pager_.paused();
+  const bool several = affinity_.workers() > 1 && !pager_.fork().is_paused();
   const bool served = several && work_in(workers_[0]);
   if (served && !is_asked()) return true;
   bool again = false;
@@ -139,15 +139,15 @@ bool Service::work() {
     workers_[0].rests = false;
     const bool faults = !several && read_messages(0);
     finish_discards();  // before faults: who touches what it has discarded is charged anew
-    again = pager_.bring_strays();
+    again = pager_.remap().finish();
     if (again) tell_discards(false);
     again = again || (!several && serve_faults());
     if (!again) {
       const bool requests = serve_requests();
-      const bool ordered = pager_.follow_orders();
+      const bool ordered = pager_.obey_orders();
       own_tracer_.trace_all(may_have_far_pages() && !pager_.is_to_stay_near());
       // Who was served may fault again before this thread could sleep, so it looks first.
-      const bool more = !served && (pager_.evict_in_background() || pager_.follow_up());
+      const bool more = !served && (pager_.evict_in_background() || pager_.continue_read_ahead());
       const bool busy = served || more || faults || requests || ordered;
       workers_[0].rests = !busy;
       workers_[0].reads = can_read();
@@ -194,7 +194,7 @@ bool Service::read_all_messages(std::size_t reader) {
         workers_[worker].rests = false;
         ++new_faults_;
         faults = true;
-      } else if (pager_.paused()) {
+      } else if (pager_.fork().is_paused()) {
         if (message.kind != os::Message::Kind::removed) holds_unmaps_.store(true);
         held_[held_count_] = message;
         held_count_.fetch_add(1);  // after it: a child finds no more than there is
@@ -210,18 +210,18 @@ void Service::follow(const os::Message& change) {
   switch (change.kind) {
     case os::Message::Kind::removed:
       if (Letter* const letter = discard_of(change)) {
-        letter->charged += pager_.discarded(change.begin, change.end);
+        letter->charged += pager_.remap().discard(change.begin, change.end);
       } else {
-        pager_.given_back(change.begin, change.end);
+        pager_.remap().on_removed(change.begin, change.end);
       }
       break;
     case os::Message::Kind::unmapped:
       ++changes_;
-      pager_.unmapped(change.begin, change.end);
+      pager_.remap().on_unmapped(change.begin, change.end);
       break;
     case os::Message::Kind::moved:
       ++changes_;
-      pager_.moved(change.begin, change.end, change.to);
+      pager_.remap().on_moved(change.begin, change.end, change.to);
       break;
     case os::Message::Kind::fault:
       break;
@@ -240,10 +240,10 @@ void Service::follow_in_child() {
   for (const os::Message& change : std::span(held_, held_count_.load())) {
     switch (change.kind) {
       case os::Message::Kind::removed:
-        pager_.removed_in_parent(change.begin, change.end);
+        pager_.fork().on_removed_in_parent(change.begin, change.end);
         break;
       case os::Message::Kind::unmapped:
-        pager_.unmapped(change.begin, change.end);
+        pager_.remap().on_unmapped(change.begin, change.end);
         break;
       case os::Message::Kind::moved:
         os::fail("memory was moved past libc while another thread forked; this child ends here");
@@ -274,11 +274,11 @@ bool Service::serve_faults() {
   // threads for each. Woken together they run one after the other. Not while forking: a child would
   // inherit a pager that wakes later; nor while some cannot be served, who would be woken in vain.
   const bool together =
-      waiting_count_ > 1 && affinity_.is_behind() && !pager_.paused() && !unserved_;
+      waiting_count_ > 1 && affinity_.is_behind() && !pager_.fork().is_paused() && !unserved_;
   if (together) pager_.wake_later();
   for (std::size_t i = 0; i < waiting_count_; ++i) {
     const Waiting waiting = waiting_[i];
-    const bool can_be = pager_.can_serve() && !is_held(waiting.at);
+    const bool can_be = pager_.fork().can_serve() && !is_held(waiting.at);
     if (can_be && pager_.fault(waiting.at, waiting.touch)) {
       stalled += os::monotonic_ns() - waiting.since;
     } else {
@@ -292,7 +292,7 @@ bool Service::serve_faults() {
   }
   waiting_count_ = still;
   unserved_ = again;
-  pager_.stalled(stalled);
+  pager_.add_stall(stalled);
   if (new_faults_ != 0) report_faults(0, new_faults_, came_ahead);
   if (still == 0) affinity_.knows_of_none();
   tell_discards(!again);
@@ -310,7 +310,7 @@ void Service::report_faults(std::size_t worker, std::size_t faults, std::uint64_
   // Many pages behind one fault are work that would have been several faults'.
   affinity_.served(worker, faults + ahead / longest_run);
   const bool kept = affinity_.learnt(learnt_, new_faults_, ahead);
-  pager_.served_followed(kept ? new_faults_ : 0);
+  pager_.add_affinity_faults(kept ? new_faults_ : 0);
   new_faults_ = 0;
   came_ahead_ = came_ahead;
 }
@@ -319,7 +319,7 @@ void Service::report_faults(std::size_t worker, std::size_t faults, std::uint64_
 void Service::listen(bool has_work) {
   if (!has_work) affinity_.nothing_to_do();
   const int messages = workers_[0].reads ? pager_.uffd().descriptor() : -1;
-  const int children = pager_.paused() ? -1 : pager_.children().descriptor();
+  const int children = pager_.fork().is_paused() ? -1 : pager_.fork().children().descriptor();
   std::array<pollfd, 4> polled{{
       {.fd = workers_[0].bell, .events = POLLIN, .revents = 0},
       {.fd = messages, .events = POLLIN, .revents = 0},
@@ -330,7 +330,8 @@ void Service::listen(bool has_work) {
   constexpr int milliseconds = 20;
   const bool is_rung = pager_.budget().others() == 0 && !pause_waits_.load();
   int patience = is_rung ? -1 : milliseconds;
-  if (pager_.paused() && waiting_count_ != 0) patience = 1;  // until one more can be served
+  if (pager_.fork().is_paused() && waiting_count_ != 0)
+    patience = 1;  // until one more can be served
   const int timeout = has_work ? 0 : patience;
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
@@ -341,7 +342,7 @@ void Service::listen(bool has_work) {
   if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
   if ((polled[3].revents & POLLIN) != 0) {
     const Alone alone(*this);
-    pager_.reap_children();
+    pager_.fork().reap();
   }
 }
 

@@ -131,7 +131,7 @@ class Service {
    public:
     explicit Alone(Service& service) : service_(service) {
       service_.one_thread_.lock();
-      service_.wait_for_flights();
+      service_.wait_for_copies();
     }
     Alone(const Alone&) = delete;
     Alone& operator=(const Alone&) = delete;
@@ -153,10 +153,10 @@ class Service {
   void report_faults(std::size_t worker, std::size_t faults, std::uint64_t came_ahead);
   [[nodiscard]] static int make_bell();
   static void ring(Worker& worker);
-  void wait_for_flights();
+  void wait_for_copies();
   void make_room();
   void lock_for_fault();
-  [[nodiscard]] bool fly(os::Place at, os::Touch touch);
+  [[nodiscard]] bool copy_page(os::Place at, os::Touch touch);
   [[nodiscard]] bool work();
   [[nodiscard]] bool is_asked();
   [[nodiscard]] bool is_unmanaged(os::Place at, Unmanaged& last) const;
@@ -181,7 +181,7 @@ class Service {
   [[nodiscard]] bool is_held(os::Place at) const;
   bool serve_faults();
   bool serve_requests();
-  using Answer = Pager::Done;
+  using Answer = Outcome;
   [[nodiscard]] Answer serve(Request& request);
   [[nodiscard]] Answer pause();
   [[nodiscard]] static bool has_our_descriptors(int thread);

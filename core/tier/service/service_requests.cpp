@@ -35,7 +35,7 @@ bool Service::is_without_pager() const {
 
 /// Whether anything of the region may have become another mapping, as far as the caller can know.
 bool Service::may_be_covered() const {
-  return reads_messages_.load() || holds_unmaps_.load() || pager_.has_foreign();
+  return reads_messages_.load() || holds_unmaps_.load() || pager_.remap().has_unmanaged();
 }
 
 bool Service::ask(const Request& request) {
@@ -119,7 +119,7 @@ bool Service::is_over(const Letter& letter) const {
 void Service::finish_discards() {
   for (Letter& letter : letters_) {
     if (!is_over(letter)) continue;
-    pager_.gone(letter.charged);
+    pager_.remap().uncharge(letter.charged);
     letter.charged = 0;
     letter.phase.store(empty);
   }
@@ -148,7 +148,7 @@ bool Service::serve_requests() {
   for (Letter& letter : letters_) {
     if (letter.phase.load() != posted) continue;
     // While the state of pages must not change, only the fork itself goes on.
-    if (pager_.paused() && letter.request.kind != Request::Kind::resume) continue;
+    if (pager_.fork().is_paused() && letter.request.kind != Request::Kind::resume) continue;
     const Answer answer = serve(letter.request);
     if (answer == Answer::later) {
       any = any || letter.request.kind != Request::Kind::pause;  // who that waits for rings
@@ -170,7 +170,7 @@ Service::Answer Service::pause() {
   finish_discards();
   if (discards_go_on()) return Answer::later;
   pause_waits_.store(false);
-  if (pager_.pause()) return Answer::yes;
+  if (pager_.fork().pause()) return Answer::yes;
   let_discard();
   return Answer::no;
 }
@@ -192,25 +192,26 @@ Service::Answer Service::serve(Request& request) {
   const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
   switch (request.kind) {
     case Request::Kind::move: {
-      const Answer moved = pager_.move(request.begin, request.end, request.length, request.passed);
+      const Answer moved =
+          pager_.remap().move(request.begin, request.end, request.length, request.passed);
       tell_discards(moved != Answer::later);
       return moved;
     }
     case Request::Kind::cover:
       ++changes_;
-      return said(pager_.cover(request.begin, request.end));
+      return said(pager_.remap().cover(request.begin, request.end));
     case Request::Kind::uncover:
       ++changes_;
-      pager_.uncover(request.begin, request.end);
+      pager_.remap().uncover(request.begin, request.end);
       break;
     case Request::Kind::discard:
-      return said(pager_.discard(request.begin, request.end));
+      return said(pager_.remap().drop(request.begin, request.end));
     case Request::Kind::agree_to_fork:
-      return said(has_our_descriptors(request.thread) && pager_.agree_to_fork());
+      return said(has_our_descriptors(request.thread) && pager_.fork().prepare());
     case Request::Kind::pause:
       return has_our_descriptors(request.thread) ? pause() : Answer::no;
     case Request::Kind::resume:
-      pager_.resume();
+      pager_.fork().resume();
       follow_held();
       let_discard();
       for (Worker& worker : workers_)
@@ -220,15 +221,15 @@ Service::Answer Service::serve(Request& request) {
       pager_.sample();
       break;
     case Request::Kind::will_need:
-      pager_.will_need(request.begin, request.end);
+      pager_.advice().will_need(request.begin, request.end);
       break;
     case Request::Kind::cold:
-      pager_.cold(request.begin, request.end);
+      pager_.advice().cold(request.begin, request.end);
       break;
     case Request::Kind::keep_near:
-      return said(pager_.keep_near(request.begin, request.end));
+      return said(pager_.advice().keep_near(request.begin, request.end));
     case Request::Kind::may_leave:
-      pager_.may_leave(request.begin, request.end);
+      pager_.advice().release_near(request.begin, request.end);
       break;
     case Request::Kind::be_sandboxed:
       affinity_.stop();

@@ -6,33 +6,33 @@
 namespace nearfar::tier {
 
 /// Lets those land that have the lock to get for it. The caller has it, before and after.
-void Service::wait_for_flights() {
-  const InFlight& flights = pager_.in_flight();
-  pager_.land_all();
-  if (!flights.any()) return;
+void Service::wait_for_copies() {
+  const InFlight& copies = pager_.in_flight();
+  pager_.complete_copies();
+  if (!copies.any()) return;
   constexpr std::uint64_t longest_ns = 1'000'000;  // who is over may not get to run to say so
   grounding_.fetch_add(1);
-  while (flights.any()) {
+  while (copies.any()) {
     one_thread_.unlock();
-    for (int i = 0; i < Lock::looks && flights.any_aloft(); ++i) __builtin_ia32_pause();
+    for (int i = 0; i < Lock::looks && copies.any_unfinished(); ++i) __builtin_ia32_pause();
     const std::uint32_t seen = left_.load();
     sleepers_.store(1);
-    if (flights.any_aloft()) os::wait_for(left_, seen, longest_ns);
+    if (copies.any_unfinished()) os::wait_for(left_, seen, longest_ns);
     one_thread_.lock_soon();
-    pager_.land_all();
+    pager_.complete_copies();
   }
   grounding_.fetch_sub(1);
 }
 
 /// Serves a fault beside others. The caller has the lock before, and not any more if that has been
 /// done. False if the fault is not of that kind, or something has changed meanwhile.
-bool Service::fly(os::Place at, os::Touch touch) {
-  if (grounding_.load() != 0 || pager_.has_strays() || is_held(at)) return false;
-  Flight* const flight = pager_.take_off(at, touch);
-  if (flight == nullptr) return false;
+bool Service::copy_page(os::Place at, os::Touch touch) {
+  if (grounding_.load() != 0 || pager_.remap().is_pending() || is_held(at)) return false;
+  PageCopy* const copying = pager_.begin_copy(at, touch);
+  if (copying == nullptr) return false;
   one_thread_.unlock();
-  const bool came = pager_.fly(*flight);
-  flight->left.store(true);
+  const bool came = pager_.copy(*copying);
+  copying->left.store(true);
   if (sleepers_.load() != 0) {
     sleepers_.store(0);
     left_.fetch_add(1);
@@ -68,32 +68,32 @@ bool Service::fault(os::Place at, os::Touch touch, Unmanaged& last) {
   constexpr std::uint32_t remembered = 1024;
   const std::uint64_t begun = os::monotonic_ns();
   lock_for_fault();
-  pager_.land_all();
+  pager_.complete_copies();
   if (pager_.in_flight().any()) {
     crowd_ = remembered;
   } else if (crowd_ != 0) {
     --crowd_;
   }
   finish_discards();
-  if (fly(at, touch)) {
+  if (copy_page(at, touch)) {
     tell_discards(true);
-    pager_.stalled(os::monotonic_ns() - begun);
+    pager_.add_stall(os::monotonic_ns() - begun);
     return true;
   }
-  wait_for_flights();
-  const bool can_be = !pager_.has_strays() && !is_held(at) && pager_.can_serve();
-  const bool ours = !can_be || pager_.has(at);
+  wait_for_copies();
+  const bool can_be = !pager_.remap().is_pending() && !is_held(at) && pager_.fork().can_serve();
+  const bool ours = !can_be || pager_.remap().claim(at);
   const bool lacks_room = can_be && ours && crowd_ != 0 && pager_.budget().free() == 0;
   if (lacks_room) make_room();
   const bool served = can_be && ours && pager_.fault(at, touch);
-  if (served && !pager_.manages(at)) ++changes_;  // it is the kernel's matter from now on
+  if (served && !pager_.remap().manages(at)) ++changes_;  // it is the kernel's matter from now on
   const bool unmanaged = !ours && is_unmanaged(at, last);
   one_thread_.unlock();
   if (lacks_room) {
     rooms_.fetch_add(1);
     os::wake(rooms_, others_);
   }
-  if (ours) pager_.stalled(os::monotonic_ns() - begun);
+  if (ours) pager_.add_stall(os::monotonic_ns() - begun);
   if (can_be && ours) tell_discards(served);
   if (ours && !served) os::call(__NR_sched_yield);
   return !unmanaged;

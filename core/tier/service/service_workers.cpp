@@ -31,7 +31,7 @@ void Service::start_workers() {
     };
     const int thread = os::start_thread(run, &worker, tracer);
     if (thread == 0) break;
-    pager_.runs_in(started_, thread);
+    pager_.set_thread(started_, thread);
     affinity_.follows(started_, thread);
   }
   affinity_.set_workers(started_);
@@ -59,7 +59,7 @@ void Service::run_worker(Worker& worker) {
 bool Service::work_in(Worker& worker) {
   one_thread_.lock_soon();
   worker.rests = false;
-  pager_.land_all();
+  pager_.complete_copies();
   Waiting waiting{};
   if (!find_waiting(worker, waiting)) {
     const bool again = !worker.rests;
@@ -70,7 +70,7 @@ bool Service::work_in(Worker& worker) {
   const auto same = [&](const Waiting& other) { return other.worker == worker.number; };
   const bool last = std::none_of(waiting_, waiting_ + waiting_count_, same);
   report_faults(worker.number, 1, pager_.came_ahead());
-  if (!fly(waiting.at, waiting.touch)) {
+  if (!copy_page(waiting.at, waiting.touch)) {
     const bool served = serve_in_worker(waiting);
     if (!served) {
       tell_discards(false);
@@ -84,7 +84,7 @@ bool Service::work_in(Worker& worker) {
     }
   }
   tell_discards(true);
-  pager_.stalled(os::monotonic_ns() - waiting.since);
+  pager_.add_stall(os::monotonic_ns() - waiting.since);
   pager_.wake(waiting.at);
   if (last) affinity_.knows_of_no_other(worker.number, waiting.thread);
   return true;
@@ -95,12 +95,12 @@ bool Service::work_in(Worker& worker) {
 /// kernel is asked, and before anything else, what others copy is to be there.
 bool Service::find_waiting(Worker& worker, Waiting& found) {
   const bool asks = std::exchange(worker.asks, false) || grounding_.load() != 0;
-  if (!asks && !pager_.has_strays() && take_waiting(worker.number, found)) return true;
-  wait_for_flights();
-  const bool several = worker.number < affinity_.workers() && !pager_.paused();
+  if (!asks && !pager_.remap().is_pending() && take_waiting(worker.number, found)) return true;
+  wait_for_copies();
+  const bool several = worker.number < affinity_.workers() && !pager_.fork().is_paused();
   if (several) static_cast<void>(read_messages(worker.number));
   finish_discards();
-  const bool early = several && pager_.has_strays() && pager_.bring_strays();
+  const bool early = several && pager_.remap().is_pending() && pager_.remap().finish();
   if (!early && take_waiting(worker.number, found)) return true;
   worker.rests = !early;
   // Others that are awake hand on what is this one's.
@@ -112,7 +112,7 @@ bool Service::find_waiting(Worker& worker, Waiting& found) {
 /// The first fault that this worker is to serve, and can; it is known no more. Nothing while a fork
 /// goes on, when one thread serves all.
 bool Service::take_waiting(std::size_t worker, Waiting& taken) {
-  if (pager_.paused() || !pager_.can_serve()) return false;
+  if (pager_.fork().is_paused() || !pager_.fork().can_serve()) return false;
   Waiting* const end = waiting_ + waiting_count_;
   Waiting* const found = std::find_if(waiting_, end, [&](const Waiting& waiting) {
     return waiting.worker == worker && !is_held(waiting.at);
@@ -128,8 +128,8 @@ bool Service::take_waiting(std::size_t worker, Waiting& taken) {
 /// who waits for it is to be woken when the lock has been given back. The caller has it, before and
 /// after.
 bool Service::serve_in_worker(const Waiting& waiting) {
-  wait_for_flights();
-  if (pager_.paused() || pager_.has_strays()) return false;
+  wait_for_copies();
+  if (pager_.fork().is_paused() || pager_.remap().is_pending()) return false;
   if (pager_.budget().free() == 0) make_room();
   pager_.wake_later();
   const bool served = pager_.fault(waiting.at, waiting.touch);

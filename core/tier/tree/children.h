@@ -4,7 +4,7 @@
 #include <span>
 
 #include "tier/os/system.h"
-#include "tier/pager/page_table.h"
+#include "tier/pager/page.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {

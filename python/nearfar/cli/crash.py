@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from nearfar.cli import measure as measure_command
-from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
+from nearfar.cli.options import add_result, add_target, write_result
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.measuring import Pattern
@@ -71,7 +71,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=SEED, help=f"of draws and runs (default {SEED})"
     )
-    add_output(parser)
+    add_result(parser, "the states, and what is lost and kept in those that break")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,9 +92,7 @@ def run(args: argparse.Namespace) -> int:
         thread=args.thread,
         area=args.area,
     )
-    if wants_text(args):
-        emit(crash_text(crashed))
-    write_json(args, crashed.to_dict())
+    write_result(args, crashed, crash_text)
     return 0 if crashed.holds else 1
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 
 from nearfar.cli.options import (
-    add_output,
+    add_result,
     add_target,
-    emit,
     output_path,
     quantity,
-    wants_text,
-    write_json,
+    write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
@@ -52,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
         type=output_path,
         help="write every DRAM command as CSV",
     )
-    add_output(parser)
+    add_result(parser, "latency, bandwidth and commands")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,7 +69,5 @@ def run(args: argparse.Namespace) -> int:
             command_trace=args.command_trace,
             progress=progress,
         )
-    if wants_text(args):
-        emit(replay_text(replayed))
-    write_json(args, replayed.to_dict())
+    write_result(args, replayed, replay_text)
     return 0

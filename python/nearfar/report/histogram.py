@@ -6,7 +6,6 @@ import math
 
 from nearfar.report import svg
 from nearfar.report.chart import BOTTOM, LEFT, RIGHT, TOP, WIDTH
-from nearfar.report.frame import Target
 from nearfar.report.picture import Picture, frame
 from nearfar.report.scale import LogScale, decimal_ticks
 from nearfar.results.machine import LoadLatency
@@ -16,8 +15,10 @@ _HEIGHT = 350
 _STEP = 2 ** (1 / 8)  # from a range's highest value to the next one's
 
 
-def latency_histogram(latency: LoadLatency) -> Picture | None:
-    """None when no load went beyond L1."""
+def latency_histogram(
+    latency: LoadLatency, title: str = "Loads that L1 did not have", what: str = "loads"
+) -> Picture | None:
+    """Of accesses called `what`; None when there were none."""
     if not latency.buckets:
         return None
     # Ranges of several values end where the next begins; the last ends at the longest.
@@ -41,15 +42,18 @@ def latency_histogram(latency: LoadLatency) -> Picture | None:
                 class_="fill s0",
             )
         )
-        targets.append(_target((left + right) / 2, y(n), low, high, n, seen, latency.count))
-    content = "".join((_axes(x, y), *bars, _marks(latency, x)))
+        shown = ((what, f"{n:,}"), ("not longer", f"{100 * seen / latency.count:.3f} %"))
+        label = f"{number(low)} to {number(high)} ns"
+        middle, top = round((left + right) / 2, 1), round(y(n), 1)
+        targets.append((middle, top, top, 0, label, shown))
+    content = "".join((_axes(x, y, what), *bars, _marks(latency, x)))
     quantiles = ", ".join(f"{name} {number(ns)} ns" for name, ns in _quantiles(latency))
     return Picture(
-        title="Loads that L1 did not have",
-        svg=frame(content, WIDTH, _HEIGHT, f"Load latency. {quantiles}"),
+        title=title,
+        svg=frame(content, WIDTH, _HEIGHT, f"{title}. {quantiles}"),
         targets=targets,
         note=f"{quantiles}; mean {number(latency.mean_ns)} ns",
-        head=("from ns", "to ns", "loads", "not longer"),
+        head=("from ns", "to ns", what, "not longer"),
         rows=[
             (number(low), number(high), f"{n:,}", f"{100 * part:.3f} %")
             for (low, high, n), part in zip(ranges, _shares(latency), strict=True)
@@ -63,14 +67,6 @@ def _shares(latency: LoadLatency) -> list[float]:
         seen += n
         found.append(seen / latency.count)
     return found
-
-
-def _target(
-    at: float, height: float, low: float, high: float, n: int, seen: int, count: int
-) -> Target:
-    rows = (("loads", f"{n:,}"), ("not longer", f"{100 * seen / count:.3f} %"))
-    label = f"{number(low)} to {number(high)} ns"
-    return (round(at, 1), round(height, 1), round(height, 1), 0, label, rows)
 
 
 def _quantiles(latency: LoadLatency) -> list[tuple[str, float]]:
@@ -103,7 +99,7 @@ def _marks(latency: LoadLatency, x: LogScale) -> str:
     return "".join(drawn)
 
 
-def _axes(x: LogScale, y: LogScale) -> str:
+def _axes(x: LogScale, y: LogScale, what: str) -> str:
     columns = "".join(
         svg.line(x(tick.at), TOP, x(tick.at), BOTTOM, "grid")
         + svg.text(tick.label, x(tick.at), BOTTOM + 18, class_="tick x")
@@ -123,7 +119,7 @@ def _axes(x: LogScale, y: LogScale) -> str:
         columns
         + levels
         + edge
-        + svg.text("loads", LEFT, TOP - 8, class_="unit")
+        + svg.text(what, LEFT, TOP - 8, class_="unit")
         + svg.text("latency, ns", middle, BOTTOM + 42, class_="axis-name")
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from nearfar.results import Point, Replayed, Result, Validation
+from nearfar.results import MeasureResult, Point, ReplayResult, ValidationResult
 from nearfar.results.coverage import Coverage
 from nearfar.results.wording import energy_shares, joules, number, size
 
@@ -22,7 +22,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> s
     )
 
 
-def result_text(result: Result) -> str:
+def result_text(result: MeasureResult) -> str:
     """The points of a measurement, one a line."""
     kind = result.pattern["kind"]
     head = f"{result.target.spec}: {kind} ({result.target.mode})\n"
@@ -36,7 +36,7 @@ def result_text(result: Result) -> str:
     return head + table([name for name, _ in used], rows, ">" * len(used))
 
 
-def validation_text(validation: Validation) -> str:
+def validation_text(validation: ValidationResult) -> str:
     """One line a series: how many points, mean and worst accuracy, and what is possible."""
     rows: list[tuple[str, ...]] = [
         (
@@ -60,7 +60,7 @@ def validation_text(validation: Validation) -> str:
     return text + table(header, rows, "<>>>>><") + _shapes(validation) + _orderings(validation)
 
 
-def _shapes(validation: Validation) -> str:
+def _shapes(validation: ValidationResult) -> str:
     """How many features of the curves the model shows like the hardware, and which it does not."""
     found = [(series, one) for series in validation.series for one in series.shape]
     if not found:
@@ -82,7 +82,7 @@ def _shapes(validation: Validation) -> str:
 _SHOWN_SHAPES = 20
 
 
-def _orderings(validation: Validation) -> str:
+def _orderings(validation: ValidationResult) -> str:
     """How many pairs of figures the model orders like the hardware, and which it does not."""
     found = [(series, one) for series in validation.series for one in series.orderings]
     if not found:
@@ -104,7 +104,7 @@ def _orderings(validation: Validation) -> str:
     return head + "\n" + table(header, rows, "<<<>>")
 
 
-def _total(validation: Validation) -> tuple[str, ...]:
+def _total(validation: ValidationResult) -> tuple[str, ...]:
     """All points of all series, each counting once."""
     series = validation.series
     points = sum(one.n for one in series)
@@ -147,7 +147,7 @@ def coverage_text(coverage: Coverage) -> str:
     return text
 
 
-def replay_text(replayed: Replayed) -> str:
+def replay_text(replayed: ReplayResult) -> str:
     """What a trace did, one figure a line."""
     rows = [
         ("requests", str(replayed.requests)),
@@ -166,7 +166,7 @@ def replay_text(replayed: Replayed) -> str:
     return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
 
 
-def _commands(replayed: Replayed) -> list[tuple[str, str]]:
+def _commands(replayed: ReplayResult) -> list[tuple[str, str]]:
     """DRAM commands by kind; where several devices take them, by device."""
     devices = replayed.commands_by_device
     if len(devices) < 2:
@@ -180,7 +180,7 @@ def _commands(replayed: Replayed) -> list[tuple[str, str]]:
     ]
 
 
-def _energy(replayed: Replayed) -> list[tuple[str, str]]:
+def _energy(replayed: ReplayResult) -> list[tuple[str, str]]:
     """What it took and what for, the largest first; nothing of a model without currents."""
     if replayed.energy_pj is None:
         return []

@@ -118,7 +118,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Result:
+class MeasureResult:
     """A measurement: target, environment, pattern, points and, for tails, every sample."""
 
     SCHEMA: ClassVar[str] = "nearfar/result/1"

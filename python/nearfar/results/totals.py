@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.results.machine import Concentration, LoadLatency, Machine
-from nearfar.results.ran import Ran, RanProcess
+from nearfar.results.run import RunProcess, RunResult
 
 LINE = 64
 CAUSES = {
@@ -31,7 +31,7 @@ class Moved:
     written: int
 
 
-def simulated(ran: Ran) -> list[tuple[RanProcess, Machine]]:
+def simulated(ran: RunResult) -> list[tuple[RunProcess, Machine]]:
     """The processes that have a machine, the busiest first."""
     found = [(one, one.machine) for one in ran.processes if one.machine is not None]
     return sorted(found, key=lambda pair: -busy_ps(pair[1]))
@@ -57,7 +57,7 @@ def instructions(machines: Sequence[Machine]) -> int:
 
 
 def moved(machines: Sequence[Machine]) -> list[Moved]:
-    """By tier; one that nobody asked is left out."""
+    """By tier; one without accesses is left out."""
     found = []
     for tier in ("near", "far"):
         read = sum(sum(getattr(one.over_time, f"{tier}_reads")) for one in machines) * LINE

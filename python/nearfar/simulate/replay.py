@@ -12,7 +12,7 @@ from nearfar.measuring.quantity import at_least
 from nearfar.measuring.run import Progress
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
-from nearfar.results import Replayed, check_writable
+from nearfar.results import ReplayResult, check_writable
 from nearfar.simulate.traces.convert import FORMATS
 from nearfar.simulate.traces.file import trace_pieces
 from nearfar.simulate.traces.unpack import exact_end
@@ -47,7 +47,7 @@ def replay(
     command_trace: str | Path | None = None,
     progress: Progress | None = None,
     player: PlayerFactory | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """Play the trace file `trace` on a model; plain, or packed with gzip, zstandard or xz.
 
     `pace="trace"` sends each access at its cycle, "asap" as fast as `outstanding` requests
@@ -87,7 +87,7 @@ def replay(
             if running.done():
                 break
     data = running.finish()
-    return Replayed(
+    return ReplayResult(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
         trace=_played(

@@ -13,7 +13,7 @@ from nearfar.errors import InputError, check_one_of
 from nearfar.measuring.quantity import parse_size
 from nearfar.measuring.run import Progress
 from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
-from nearfar.results.tiered import NearSize, Paged, TierReplay
+from nearfar.results.tier_replay import NearSize, PolicyMisses, TierReplayResult
 from nearfar.simulate.traces.convert import FORMATS
 from nearfar.simulate.traces.file import peeked, refuse_others
 from nearfar.simulate.traces.unpack import exact_end, pieces
@@ -44,7 +44,7 @@ def tier_replay(
     scans: bool = True,
     format: str = "auto",
     progress: Progress | None = None,
-) -> TierReplay:
+) -> TierReplayResult:
     """Play the pages of a trace through each of `policies`, for each size of near memory.
 
     The trace may be a record of faults by `tier run --record-faults`, whose visits are the touches
@@ -75,7 +75,7 @@ def tier_replay(
         format_name = visits.format()
     if visits.pages() == 0:
         raise InputError(f"{trace}: found no memory access, expected at least one")
-    return TierReplay(
+    return TierReplayResult(
         version=__version__,
         file=Path(trace).name,
         format=format_name,
@@ -139,6 +139,6 @@ def try_size(
     )
 
 
-def _paged(visits: PageVisits, policy: str, near: int, limbo: int, scans: bool) -> Paged:
+def _paged(visits: PageVisits, policy: str, near: int, limbo: int, scans: bool) -> PolicyMisses:
     counts = visits.replay(policy=policy, near=near, limbo=limbo, scans=scans)
-    return Paged(policy=policy, scan_ns=counts["pages_scanned"] * SCAN_NS_PER_PAGE, **counts)
+    return PolicyMisses(policy=policy, scan_ns=counts["pages_scanned"] * SCAN_NS_PER_PAGE, **counts)

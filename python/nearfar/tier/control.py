@@ -75,7 +75,7 @@ _MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
 _STORED_AT = _MEMBERS_END_AT + 8
 _MEMBERS_AT = (_STORED_AT + 16 + 63) // 64 * 64  # behind what a process waits for
 _ORDERS_AT = 384 << 10
-_ORDERS = struct.Struct("<IIQQ4iIII4x")
+_ORDERS = struct.Struct("<IIQQ4iIIII")
 _COMPRESSION_AT = _ORDERS_AT + 40
 _EVICTION_AT = _COMPRESSION_AT + 4
 _ANSWER = struct.Struct("<I4xQ")
@@ -86,6 +86,7 @@ _GENERATIONS = 1 << 32  # of orders, before they begin again
 
 
 COMPRESSIONS = ("none", "lz4", "zstd")
+FAR_STORES = ("file", "anonymous", "node", "compressed")
 BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
 AUTO, *_ = PAGER_CPUS = ("auto", "any", "same", "same_idle", "per_cpu")  # serve faults
 
@@ -177,6 +178,7 @@ def create(
         COMPRESSIONS.index(compression),
         EVICTIONS.index(eviction),
         PAGER_CPUS.index(pager_cpu),
+        FAR_STORES.index("file" if compression == "none" else "compressed"),
     )
     orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, *of_pages)
     os.pwrite(memory, orders, _ORDERS_AT)

@@ -24,6 +24,7 @@ from nearfar.tier.outcome import Outcome
 from nearfar.tier.own_tracer import tracer_requests
 from nearfar.tier.pager_cpu import check_pager_cpu
 from nearfar.tier.program import check_manageable
+from nearfar.tier.samples import sampled
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import held_back, start, wait_for
@@ -79,13 +80,21 @@ def run(
         environment = _environment(holder, memory, far_file, bell, sigbus, requests)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
-        with serving(Tree(memory, bell, os.getpid(), name)):
+        with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
             status = wait_for(start(arguments, file, let_through, environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         counts = control.counts(memory)
     return Outcome(
-        status, limit, policy, counts, lacked, compression, eviction, unrecorded=log.problem
+        status,
+        limit,
+        policy,
+        counts,
+        lacked,
+        compression,
+        eviction,
+        unrecorded=log.problem,
+        over_time=samples.result(),
     )
 
 

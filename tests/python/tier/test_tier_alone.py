@@ -70,7 +70,10 @@ def test_a_program_runs_on_two_tiers_by_its_environment(alone: Environment, tmp_
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == run(*RUN_HOLDS).stdout
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report.keys() == Outcome(0, 0, DEFAULT_POLICY, dict.fromkeys(COUNTS, 0)).to_dict().keys()
+    assert (
+        report.keys()
+        == Outcome(0, 0, DEFAULT_POLICY, dict.fromkeys(COUNTS, 0)).result().to_dict().keys()
+    )
     assert report["near_peak_bytes"] <= report["near_limit_bytes"] == 8 * MIB
     assert report["policy"] == DEFAULT_POLICY
     assert report["evictions"] > 0

@@ -227,7 +227,7 @@ def test_what_reads_traces_says_which_command_reads_a_record(
     reads = f"`nearfar tier replay {file}` reads it"
     said = f"{file}: found a record of faults, expected a trace; {reads}"
     assert refused("trace", "info", file) == said
-    assert refused("trace", "convert", file, tmp_path / "t.nft") == said
+    assert refused("trace", "convert", file, "-o", tmp_path / "t.nft") == said
     assert refused("replay", "model:ddr4-2666", file) == said
     assert refused("tier", "replay", file, "--format", "lackey") == said
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 import nearfar
 from conftest import Run
 from nearfar import InputError
-from nearfar.results import Replayed, parse
+from nearfar.results import ReplayResult, parse
 from nearfar.simulate.traces import unpack
 
 DRAM = "model:ddr4-2666"
@@ -43,7 +43,7 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def played(path: Path, **options: object) -> Replayed:
+def played(path: Path, **options: object) -> ReplayResult:
     return nearfar.replay(DRAM, path, **{"format": "ramulator", "pace": "asap", **options})  # type: ignore[arg-type]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 
-from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
+from nearfar.cli.options import add_result, complain, write_result
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.report.tiered import tier_replay_text
 from nearfar.results.faults import POLICIES
-from nearfar.results.tiered import TierReplay
+from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import tier_replay
 from nearfar.simulate.traces.convert import FORMATS
 
@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_false",
         help="read no access bits: policies are told what the pager of a live program sees",
     )
-    add_output(parser)
+    add_result(parser, "misses by policy and size beside Belady's")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,9 +57,7 @@ def run(args: argparse.Namespace) -> int:
             format=args.format,
             progress=progress,
         )
-    if wants_text(args):
-        emit(tier_replay_text(replay))
-    write_json(args, replay.to_dict())
+    write_result(args, replay, tier_replay_text)
     _warn(replay)
     return 0
 
@@ -82,7 +80,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(","))
 
 
-def _warn(replay: TierReplay) -> None:
+def _warn(replay: TierReplayResult) -> None:
     for one in replay.sizes:
         if one.near_pages >= replay.pages:
             complain(

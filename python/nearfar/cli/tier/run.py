@@ -8,10 +8,11 @@ The program's streams are the command's, so the report goes to standard error.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
-from nearfar.cli.options import add_output, complain, reporting, write_json
+from nearfar.cli.options import add_result, complain, reporting, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.tier.near import add_near, warn_of_much
 from nearfar.errors import InputError, suggestion
@@ -94,7 +95,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="a file to be made of what the policy is told and answers, for tier replay",
     )
-    add_output(parser)
+    add_result(parser, "what was near and far over time")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         with reporting(sys.stderr):
             sys.stderr.write(outcome.text())
     with reporting(sys.stdout):
-        write_json(args, outcome.to_dict())
+        write_files(args, dataclasses.replace(outcome.result(), program=tuple(args.program)))
     if outcome.unrecorded:
         complain(outcome.unrecorded)
     if outcome.lacked_memory:

@@ -15,7 +15,7 @@ from nearfar.measuring.patterns import Pattern
 from nearfar.measuring.quantity import at_least
 from nearfar.measuring.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
-from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.results.crash import CrashResult, Explored, Violation
 from nearfar.simulate.crashes import recorded as crash_recorded
 from nearfar.simulate.crashes.invariant import Invariant, Predicate, load_invariant
 from nearfar.simulate.crashes.program import KINDS, CrashProgram
@@ -42,7 +42,7 @@ def crash(
     format: str | None = None,
     thread: int | None = None,
     area: Area | None = None,
-) -> Crashed:
+) -> CrashResult:
     """Look at every state that a crash between two labels can leave.
 
     `program` is a file, a `CrashProgram` or a pattern of stores. A file of a `format` ("auto": told
@@ -91,7 +91,7 @@ def crash(
         runs=runs,
         seed=seed,
     )
-    return Crashed(
+    return CrashResult(
         target=describe(model),
         environment=environment(model, seed=seed),
         program={

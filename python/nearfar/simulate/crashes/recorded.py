@@ -1,4 +1,4 @@
-"""Programs of persistent operations that nobody wrote: of a recorded trace, of a pattern.
+"""Programs of persistent operations made from a recorded trace or from a pattern.
 
 Neither holds data. Each store writes its number, a trace's record or a pattern's line, so that an
 invariant can tell which stores a state has.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nearfar.errors import InputError, check_one_of
+from nearfar.measuring.core import filled, load_core
 from nearfar.measuring.patterns import Chase, Overwrite, Pattern, Stream
 from nearfar.measuring.quantity import LINE
-from nearfar.measuring.run import check_for_model
+from nearfar.measuring.run import chase_struct, check_for_model, stream_struct
 from nearfar.model import Model
 from nearfar.simulate.crashes.program import KINDS, STORES, CrashProgram, Operation
 from nearfar.simulate.traces.convert import FORMATS
@@ -209,44 +210,20 @@ def _pattern_lines(pattern: Pattern) -> int:
 def _pattern_words(model: Model, pattern: Pattern) -> bytes:
     from nearfar import _core
 
+    core = load_core()
+    struct: Any
     if isinstance(pattern, Overwrite):
-        return _core.overwrite_stores(
-            region=pattern.region,
-            writes=pattern.writes,
-            op=pattern.op,
-            fence_kind=pattern.fence_kind,
-        )
-    if isinstance(pattern, Chase):
-        region = _one(pattern.region, "region")
-        return _core.chase_stores(
-            model.export(),
-            region=region,
-            block=pattern.block,
-            op=_one(pattern.op, "op"),
-            regions=pattern.regions,
-            fence=pattern.fence,
-            fence_kind=pattern.fence_kind,
-            threads=_one(pattern.threads, "threads"),
-            lines=pattern.lines_for(region),
-            seed=pattern.seed,
-        )
-    assert isinstance(pattern, Stream)
-    access, op = _one(pattern.access, "access"), _one(pattern.op, "op")
-    threads = _one(pattern.threads, "threads")
-    stride = _one(pattern.strides_for(access), "stride")
-    return _core.stream_stores(
-        model.export(),
-        op=op,
-        access=access,
-        stride=0 if isinstance(stride, str) else stride,
-        threads=threads,
-        area=pattern.area,
-        reads_percent=pattern.reads_percent(op),
-        fence_every=pattern.fence_every or 0,
-        fence_kind=pattern.fence,
-        lines=pattern.lines_for(access, threads),
-        seed=pattern.seed,
-    )
+        struct = filled(core.OverwritePattern, pattern)
+    elif isinstance(pattern, Chase):
+        region, threads = _one(pattern.region, "region"), _one(pattern.threads, "threads")
+        struct = chase_struct(core, pattern, region, threads, [_one(pattern.op, "op")])
+    else:
+        assert isinstance(pattern, Stream)
+        for name in ("op", "access", "threads"):
+            _one(getattr(pattern, name), name)
+        _one(pattern.strides_for(pattern.access[0]), "stride")
+        struct = stream_struct(core, pattern, next(pattern.points()))
+    return _core.persistent_steps(model.export(), struct, seed=pattern.seed)
 
 
 def _one(values: Sequence[T], name: str) -> T:

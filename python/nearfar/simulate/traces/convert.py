@@ -192,10 +192,10 @@ def _target(output: Path, to: str | None) -> tuple[str, str]:
         to = "nearfar" if named == "nft" else named
         if to not in WRITTEN:
             raise InputError(
-                f"{output}: no format follows from the name, expected .nft, .FORMAT or --to "
-                f"FORMAT with one of {', '.join(WRITTEN)}"
+                f"{output}: no format follows from the name, expected .nft, .FORMAT or "
+                f"--output-format FORMAT with one of {', '.join(WRITTEN)}"
             )
-    check_one_of("to", to, FORMATS[1:])
+    check_one_of("output-format", to, WRITTEN)
     return to, "zst" if to == "nearfar" else packing
 
 

@@ -1,0 +1,62 @@
+"""What a replayed trace did to a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nearfar.results.decode import encode
+from nearfar.results.machine import LoadLatency
+from nearfar.results.schema import Environment, Target
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Lines of 64 B by the time at which their requests completed, in buckets of equal length."""
+
+    bucket_ns: float
+    reads: Sequence[int]
+    writes: Sequence[int]
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """Totals, and percentiles of the read latency (0 when nothing was read).
+
+    `late` counts accesses that entered after their cycle, `late_max_ns` is the longest such
+    wait: a sign that the trace asks for more than the memory gives. `commands` counts DRAM
+    commands by kind over all channels, `commands_by_device` those of host DRAM ("dram"), near DRAM
+    and the DRAM on DIMMs ("nvdimm"); energy is a point's; `trace` says what was played and how.
+    """
+
+    SCHEMA: ClassVar[str] = "nearfar/replay/1"
+
+    target: Target
+    environment: Environment
+    trace: Mapping[str, Any]
+    requests: int
+    reads: int
+    writes: int
+    elapsed_ps: int
+    gb_per_s: float
+    read_p50_ns: float
+    read_p99_ns: float
+    read_p999_ns: float
+    read_max_ns: float
+    late: int
+    late_max_ns: float
+    commands: Mapping[str, int] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+    energy_pj: int | None = None
+    energy_pj_per_bit: float | None = None
+    average_power_w: float | None = None
+    energy: Mapping[str, int] = field(default_factory=dict)
+    fences: int = 0
+    commands_by_device: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    read_latency: LoadLatency | None = None
+    over_time: Traffic | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, as `json.dumps` takes them."""
+        return {"schema": self.SCHEMA, **encode(self)}
