@@ -64,7 +64,7 @@ void prepare() {
   _IO_list_lock();
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
-  tier->service.let_threads_go_until_then();  // the child may run where they may
+  tier->service.begin_release();  // the child may run where they may
   signals_before = before;
   agreed = tier->service.ask(
       {.kind = Request::Kind::pause, .thread = static_cast<int>(os::call(__NR_gettid))});
@@ -86,7 +86,7 @@ void in_parent() {
   if (tier == nullptr) return;
   tier->space.lock().unlock();
   if (agreed) tier->service.ask({.kind = Request::Kind::resume});
-  tier->service.keep_threads_again();
+  tier->service.end_release();
   _IO_list_unlock();
   finish();
 }

@@ -81,12 +81,12 @@ def run(
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
         with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
-            status = wait_for(start(arguments, file, let_through, environment))
-        lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
+            waited = wait_for(start(arguments, file, let_through, environment))
+        lacked = waited.status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         counts = control.counts(memory)
     return Outcome(
-        status,
+        waited.status,
         limit,
         policy,
         counts,
@@ -95,6 +95,7 @@ def run(
         eviction,
         unrecorded=log.problem,
         over_time=samples.result(),
+        runs_on=waited.runs_on,
     )
 
 

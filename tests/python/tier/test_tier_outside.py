@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tiered import needs_root, needs_tier, run_tiered
+from tiered import PROGRAMS, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
 
@@ -84,6 +84,39 @@ def test_a_program_of_another_user(programs: Path, tmp_path: Path) -> None:
     program.chmod(0o4755)
     ran = run_tiered(tmp_path, "16MiB", "sh", "-c", f"{program}; true")
     assert (ran.out, ran.counts["outside"]) == ("hello\n", 1)
+
+
+def test_a_program_that_inherits_a_filter_of_system_calls(programs: Path, tmp_path: Path) -> None:
+    filters = compiled(PROGRAMS / "hazards" / "filters.c", tmp_path / "filters")
+    ran = run_tiered(tmp_path, "16MiB", filters, programs / "linked")
+    assert (ran.out, ran.err) == ("hello\nstatus 0\n", "")
+    assert ran.counts["outside"] == 1
+
+
+def test_a_program_that_inherits_the_launcher_s_filters_is_managed(
+    programs: Path, tmp_path: Path
+) -> None:
+    code = "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)"  # PR_SET_NO_NEW_PRIVS
+    ran = run_tiered(tmp_path, "64MiB", sys.executable, "-c", f"{code}; import os; os.execv("
+                     f"{str(programs / 'linked')!r}, ['linked'])")  # fmt: skip
+    assert (ran.out, ran.counts["outside"]) == ("hello\n", 0)
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare")
+def test_a_program_with_a_proc_of_its_own(programs: Path, tmp_path: Path) -> None:
+    contained = f"unshare --fork --pid --mount-proc {programs}/linked; true"
+    ran = run_tiered(tmp_path, "16MiB", "sh", "-c", contained)
+    assert (ran.out, ran.err, ran.counts["outside"]) == ("hello\n", "", 1)
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_program_that_is_executed_as_another_user(programs: Path, tmp_path: Path) -> None:
+    other = ("setpriv", "--reuid=65534", "--clear-groups")
+    ran = run_tiered(tmp_path, "16MiB", *other, "/bin/echo", "hello")
+    assert (ran.out, ran.err, ran.status) == ("hello\n", "", 0)
+    assert ran.counts["outside"] == 1
 
 
 def report(words: Sequence[str | Path], folder: Path) -> str:
