@@ -1,6 +1,7 @@
 #include "tier/preload/launch.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -201,6 +202,18 @@ bool may_join(const Launch& launch) {
   return status->pid_namespaces != 1 || !has_other_pid_namespace(launch);
 }
 
+/// Whether this process is another user's than the launcher, and not the system's administrator:
+/// what it executes then has no right to look into the launcher, whatever rights it has itself.
+bool is_other_user(const Launch& launch) {
+  char path[32];
+  *os::put(os::put(path, "/proc/"), static_cast<unsigned long>(launch.process)) = '\0';
+  struct stat found{};
+  if (os::call(__NR_newfstatat, AT_FDCWD, os::word(path), os::word(&found), 0) != 0) return false;
+  const auto user = static_cast<uid_t>(os::call(__NR_geteuid));
+  const auto group = static_cast<gid_t>(os::call(__NR_getegid));
+  return user != 0 && (user != found.st_uid || group != found.st_gid);
+}
+
 bool is_gone(long error) { return error == -ENOENT || error == -ESRCH; }
 bool is_forbidden(long error) { return error == -EACCES || error == -EPERM; }
 
@@ -234,7 +247,7 @@ bool find_launch(Launch& launch) {
 }
 
 bool can_join(const Launch& launch) {
-  if (!may_join(launch)) return false;
+  if (!may_join(launch) || is_other_user(launch)) return false;
   const int control = os::open_of(launch.process, launch.control);
   if (control >= 0) os::call(__NR_close, control);
   return !is_forbidden(control) && !(is_gone(control) && has_other_pid_namespace(launch));

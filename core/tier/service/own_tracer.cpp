@@ -8,8 +8,12 @@
 
 namespace nearfar::tier {
 
-void OwnTracer::start(int filters) {
-  may_open_ = filters <= place_.filters;
+bool OwnTracer::is_usable() const {
+  return place_.pipe != 0 && os::filters_of(status_) <= place_.filters;
+}
+
+void OwnTracer::start(int status) {
+  status_ = status;
   traces_ = false;
   process_ = os::number_in_proc();
   for (std::atomic<int>& thread : threads_) thread.store(0);
@@ -33,8 +37,9 @@ os::Tracer OwnTracer::for_new_threads() const {
 }
 
 void OwnTracer::trace_all(bool wanted) {
-  if (wanted == traces_ || !is_usable()) return;
+  if (wanted == traces_) return;
   traces_ = wanted;
+  if (!is_usable()) return;
   if (!wanted) {
     send({.process = process_, .thread = 0});
     return;

@@ -37,8 +37,9 @@ class OwnTracer {
 
   explicit OwnTracer(TracerPlace place = {}) : place_(place) {}
 
-  /// Before there are threads, also in a forked child; `filters` as the process has them now.
-  void start(int filters);
+  /// Before there are threads, also in a forked child; `status`: an open file that tells of the
+  /// process.
+  void start(int status);
   /// The calling thread is the pager's, at this position.
   void add_this_thread(std::size_t position);
   /// How a pager thread is to start another one.
@@ -48,12 +49,13 @@ class OwnTracer {
   void trace_all(bool wanted);
 
  private:
-  [[nodiscard]] bool is_usable() const { return place_.pipe != 0 && may_open_; }
+  /// The process may have got more filters since the last time.
+  [[nodiscard]] bool is_usable() const;
   void ask_for(int thread) const;
   void send(Request request) const;
 
   TracerPlace place_;
-  bool may_open_ = false;
+  int status_ = -1;
   bool traces_ = false;
   int process_ = 0;
   std::array<std::atomic<int>, most_threads> threads_{};  // by position; 0: none

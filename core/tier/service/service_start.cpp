@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tier/os/keep.h"
-#include "tier/os/status.h"
 #include "tier/os/thread.h"
 #include "tier/service/service.h"
 
@@ -17,7 +16,7 @@ void Service::start() {
     os::fail("no address space for the pager");
   forget_all();
   process_ = os::call(__NR_getpid);
-  own_tracer_.start(os::filters_of(pager_.status_descriptor()));
+  own_tracer_.start(pager_.status_descriptor());
   start_threads(wanted);
 }
 
