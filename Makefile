@@ -80,6 +80,12 @@ test-tsan: $(STAMPS)/build
 	@$(call build,tsan,probe_tests gate_tests tier_tests)
 	@$(call run-tests,tsan,--tests-regex '^(probe|gate|tier)_')
 
+.PHONY: coverage
+coverage: $(STAMPS)/build $(STAMPS)/coverage ## branches of the tier's parts that its C++ tests have taken
+	@scripts/need gtest
+	@$(call build,coverage,tier_tests)
+	@$(BIN)/python scripts/coverage core/tier/pager core/tier/far core/tier/service core/tier/tree
+
 .PHONY: test-package
 test-package: install ## check that the wheel works without the checkout
 	@rm -rf build/installed build/wheel && $(PYTHON) -m venv build/installed
@@ -165,7 +171,7 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 # One stamp a group of tools in pyproject.toml.
-$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/coverage: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
 	@echo "Installing the pinned $* tools"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --group $*
 	@touch $@

@@ -58,6 +58,7 @@ nb::dict to_dict(const sim::Point& point) {
   nb::dict dict;
   dict["op"] = point.op;
   dict["elapsed_ps"] = point.elapsed.ps();
+  dict["drain_ps"] = point.drain.ps();
   dict["lines"] = point.lines;
   dict["threads"] = point.threads;
   dict["p50_ps"] = point.latency.quantile(1, 2);

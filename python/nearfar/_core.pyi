@@ -5,13 +5,14 @@ used, and KeyboardInterrupt when a signal arrives while it runs.
 """
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 class PointData(TypedDict):
     """One point. Percentiles are 0 where accesses are not timed singly."""
 
     op: str
     elapsed_ps: int
+    drain_ps: int  # of a stream: what the writes still queued at its end took
     lines: int  # over all threads
     threads: int
     p50_ps: int
@@ -50,13 +51,13 @@ class ReplayData(TypedDict):
     writes: int
     fences: int
     elapsed_ps: int
-    gb_per_s: float
-    p50_ps: int
-    p99_ps: int
-    p999_ps: int
-    max_ps: int
-    late: int  # requests that entered after their cycle
-    late_max_ps: int
+    gb_per_s: float | None  # where time has passed
+    p50_ps: NotRequired[int]  # of reads, where there were any
+    p99_ps: NotRequired[int]
+    p999_ps: NotRequired[int]
+    max_ps: NotRequired[int]
+    late: NotRequired[int]  # requests that entered after their cycle, at the trace's pace
+    late_max_ps: NotRequired[int]
     format: str
     counters: dict[str, int]
 
@@ -274,6 +275,7 @@ class Replay:
         *,
         name: str,
         format: str,
+        base: int,  # of addresses without 0x in text; 0: the format's own
         pace: str,
         outstanding: int,
         clock_ps: int,
@@ -281,10 +283,14 @@ class Replay:
         skip: int,
         warm: int,
         run: int,  # 0: all that is left
+        frames: str,  # first-touch, fold or refuse; "": first-touch for virtual addresses
+        drain: bool,  # time ends when no write is queued any more
         command_trace: str,
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def done(self) -> bool: ...  # the rest need not be fed
+    def is_beyond_memory(self) -> bool:
+        """Whether an address was refused that other frames would take."""
     def format(self) -> str: ...
     def finish(self) -> ReplayData: ...
 
@@ -382,10 +388,21 @@ class TraceData(TypedDict):
     length: int
     hottest_pages: list[dict[str, int]]
 
+class TraceFormatData(TypedDict):
+    """A format of traces."""
+
+    name: str
+    text: bool
+    written: bool
+    magic: bytes
+
+def trace_formats() -> list[TraceFormatData]:
+    """All of them, those of text first."""
+
 class TraceSummary:
     """A trace fed piece by piece, and what is in it."""
 
-    def __init__(self, *, name: str, format: str) -> None: ...
+    def __init__(self, *, name: str, format: str, base: int) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def format(self) -> str: ...
@@ -399,7 +416,7 @@ class TraceRecords:
     fence, 5 full fence), address, bytes.
     """
 
-    def __init__(self, *, name: str, format: str) -> None: ...
+    def __init__(self, *, name: str, format: str, base: int) -> None: ...
     def feed(self, data: bytes) -> bytes: ...
     def finish(self) -> bytes: ...
     def format(self) -> str: ...
@@ -414,6 +431,7 @@ class TraceConverter:
         *,
         name: str,
         source: str,
+        base: int,
         to: str,
         skip: int,
         run: int,
@@ -421,6 +439,8 @@ class TraceConverter:
         command: str,
     ) -> None: ...
     def feed(self, data: bytes) -> bytes: ...
+    def has_more(self) -> bool:
+        """Whether feeding nothing gives more of what was fed."""
     def finish(self) -> bytes: ...
     def done(self) -> bool: ...
     def format(self) -> str: ...
@@ -481,7 +501,7 @@ class ReplacementPolicy:
 class PageVisits:
     """A trace fed piece by piece, kept as visits to pages of 4 KiB, and policies tried on them."""
 
-    def __init__(self, *, name: str = "visits", format: str = "auto") -> None: ...
+    def __init__(self, *, name: str = "visits", format: str = "auto", base: int = 0) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def add(self, words: bytes) -> None:

@@ -16,6 +16,8 @@
 
 #include "far_fixture.h"
 #include "tier/far/far_stores.h"
+#include "tier/far/file_store.h"
+#include "tier/far/memory_store.h"
 #include "tier/tree/orders.h"
 
 namespace nearfar::tier {

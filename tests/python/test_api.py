@@ -146,19 +146,23 @@ def test_the_stub_has_the_keys_that_the_core_returns() -> None:
         model,
         name="t",
         format="ramulator",
-        pace="asap",
+        base=0,
+        pace="trace",
         outstanding=1,
         clock_ps=750,
         trace_clock=False,
         skip=0,
         warm=0,
         run=0,
+        frames="",
+        drain=True,
         command_trace="",
     )
     replay.feed(b"LD 0x0\n")
     assert set(replay.finish()) == stub_keys("ReplayData")
-    summary = _core.TraceSummary(name="t", format="ramulator")
+    summary = _core.TraceSummary(name="t", format="ramulator", base=0)
     assert set(summary.result()) == stub_keys("TraceData")
+    assert set(_core.trace_formats()[0]) == stub_keys("TraceFormatData")
 
 
 def test_the_versions_of_the_two_halves_agree() -> None:

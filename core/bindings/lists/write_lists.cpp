@@ -8,11 +8,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
+#include <fstream>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "base/named.h"
 #include "policy/registry.h"
@@ -38,23 +41,12 @@ using namespace nearfar;
 using namespace nearfar::tier;
 
 std::string quoted(std::string_view text) {
-  std::string out = "\"";
+  std::string result = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
   }
-  return out + '"';
-}
-
-void write(std::string_view name, std::span<const Named> list) {
-  std::cout << name << " = {\n";
-  for (const Named& entry : list)
-    std::cout << "    " << quoted(entry.name) << ": " << quoted(entry.meaning) << ",\n";
-  std::cout << "}\n";
-}
-
-void write(std::string_view name, std::uint64_t value) {
-  std::cout << name << " = " << value << "\n";
+  return result + '"';
 }
 
 /// The code by which Python's module `struct` knows an integer, an enumeration, or an atomic one.
@@ -78,145 +70,152 @@ struct Code<std::atomic<T>> : Code<T> {};
 template <typename T, std::size_t count>
 struct Code<T[count]> : Code<T> {};
 
-/// Where the fields of a struct lie, from the beginning of what contains it.
-class Layout {
- public:
-  explicit Layout(std::string_view name, std::size_t at = 0) : at_(at) {
-    std::cout << name << " = {\n";
-  }
-  Layout(const Layout&) = delete;
-  Layout& operator=(const Layout&) = delete;
-  ~Layout() { std::cout << "}\n"; }
+/// One field of a struct: its name, its offset, and its code.
+struct Field {
+  std::string_view name;
+  std::size_t offset;
+  char code;
+};
+#define FIELD(type, name) \
+  Field { #name, offsetof(type, name), Code<decltype(type::name)>::of() }
+// Where others begin that have a layout of their own.
+#define ARRAY(type, name) Field{#name, offsetof(type, name), 'B'}
 
-  template <typename T>
-  void field(std::string_view name, std::size_t offset) const {
-    std::cout << "    " << quoted(name) << ": (" << at_ + offset << ", \"" << Code<T>::of()
-              << "\"),\n";
+/// The module, as it is written.
+class Module {
+ public:
+  explicit Module(const char* file) : out_(file) {
+    out_ << "\"\"\"Made by core/bindings/lists when the core is built.\"\"\"\n\n";
+  }
+
+  void value(std::string_view name, std::uint64_t value) { out_ << name << " = " << value << "\n"; }
+  void text(std::string_view name, std::string_view value) {
+    out_ << name << " = " << quoted(value) << "\n";
+  }
+  void bytes(std::string_view name, std::string_view value) {
+    out_ << name << " = b" << quoted(value) << "\n";
+  }
+  void names(std::string_view name, std::span<const std::string_view> list) {
+    out_ << name << " = (\n";
+    for (const std::string_view entry : list) out_ << "    " << quoted(entry) << ",\n";
+    out_ << ")\n";
+  }
+  void list(std::string_view name, std::span<const Named> list) {
+    out_ << name << " = {\n";
+    for (const Named& entry : list)
+      out_ << "    " << quoted(entry.name) << ": " << quoted(entry.meaning) << ",\n";
+    out_ << "}\n";
+  }
+  /// `at`: where the struct lies in what is shared.
+  void layout(std::string_view name, std::initializer_list<Field> fields, std::size_t at = 0) {
+    out_ << name << " = {\n";
+    for (const Field& field : fields)
+      out_ << "    " << quoted(field.name) << ": (" << at + field.offset << ", \"" << field.code
+           << "\"),\n";
+    out_ << "}\n";
+  }
+  void far_stores();
+
+  /// False if not all of it could be written.
+  [[nodiscard]] bool close() {
+    out_.close();
+    return out_.good();
   }
 
  private:
-  std::size_t at_;
+  std::ofstream out_;
 };
 
-#define FIELD(layout, type, name) \
-  (layout).field<std::remove_cvref_t<decltype(type::name)>>(#name, offsetof(type, name))
-
-void write_policies() {
-  std::cout << "POLICIES = (\n";
-  for (const policy::ReplacementEntry& entry : policy::replacements())
-    std::cout << "    " << quoted(entry.name) << ",\n";
-  const std::uint32_t usual = policy::default_replacement();
-  std::cout << ")\nDEFAULT_POLICY = " << quoted(policy::replacements()[usual].name) << "\n";
-}
-
-void write_control() {
-  write("CONTROL_MAGIC", Control::expected_magic);
-  {
-    const Layout control("CONTROL");
-    FIELD(control, Control, magic);
-    FIELD(control, Control, limit_pages);
-    FIELD(control, Control, far_slots);
-    FIELD(control, Control, policy);
-    FIELD(control, Control, fault_log);
-    FIELD(control, Control, near_total);
-    FIELD(control, Control, managed_total);
-    FIELD(control, Control, slots_used);
-    FIELD(control, Control, counts);
-    FIELD(control, Control, members_end);
-    FIELD(control, Control, stored_bytes);
-  }
-  {
-    const Layout member("MEMBER", offsetof(Control, members));
-    FIELD(member, Member, process);
-    FIELD(member, Member, near_pages);
-    FIELD(member, Member, managed_pages);
-    FIELD(member, Member, pager_thread);
-    FIELD(member, Member, region);
-  }
-  write("MEMBER_BYTES", sizeof(Member));
-  {
-    const Layout orders("ORDERS", Orders::offset);
-    FIELD(orders, Orders, generation);
-    FIELD(orders, Orders, residence);
-    FIELD(orders, Orders, latency_ps);
-    FIELD(orders, Orders, transfer_ps);
-    FIELD(orders, Orders, owner);
-    FIELD(orders, Orders, control_descriptor);
-    FIELD(orders, Orders, far_descriptor);
-    FIELD(orders, Orders, bell_descriptor);
-    FIELD(orders, Orders, compression);
-    FIELD(orders, Orders, eviction);
-    FIELD(orders, Orders, pager_cpu);
-    FIELD(orders, Orders, far_store);
-  }
-  {
-    const Layout answer("ANSWER", Orders::offset + offsetof(Orders, answers));
-    FIELD(answer, Orders::Answer, generation);
-    FIELD(answer, Orders::Answer, far_pages);
-  }
-  write("ANSWER_BYTES", sizeof(Orders::Answer));
-}
-
-void write_faults() {
-  write("FAULT_EVENTS", all_fault_events);
-  std::cout << "FAULT_MAGIC = b" << quoted(FaultRecordHead::expected_magic) << "\n";
-  {
-    const Layout head("FAULT_HEAD");
-    FIELD(head, FaultRecordHead, magic);
-    FIELD(head, FaultRecordHead, events);
-    FIELD(head, FaultRecordHead, near_pages);
-    FIELD(head, FaultRecordHead, policy);
-  }
-  write("FAULT_HEAD_BYTES", sizeof(FaultRecordHead));
-}
-
-void write_far_stores() {
-  std::cout << "FAR_STORES = {\n";
+void Module::far_stores() {
+  out_ << "FAR_STORES = {\n";
 #if NEARFAR_HAS_PAGER
-  for (const FarStoreEntry& entry : far_stores())
-    std::cout << "    " << quoted(entry.name) << ": (" << quoted(entry.usage) << ", "
-              << quoted(name_of(entry.backing)) << ", " << quoted(entry.meaning) << "),\n";
+  for (const FarStoreEntry& entry : tier::far_stores())
+    out_ << "    " << quoted(entry.name) << ": (" << quoted(entry.usage) << ", "
+         << quoted(name_of(entry.backing)) << ", " << quoted(entry.meaning) << "),\n";
 #endif
-  std::cout << "}\n";
-  write("FAR_SLOTS", far_slots);
-  write("CONTROL_BYTES", control_memory_bytes(far_slots));
+  out_ << "}\n";
 }
 
-void write_region() {
-  {
-    const Layout region("REGION");
+void write_policies(Module& module) {
+  std::vector<std::string_view> names;
+  for (const policy::ReplacementEntry& entry : policy::replacements()) names.push_back(entry.name);
+  module.names("POLICIES", names);
+  module.text("DEFAULT_POLICY", names[policy::default_replacement()]);
+}
+
+void write_counts(Module& module) {
+  module.list("COUNTS", all_counts);
+  std::vector<std::string_view> peaks;
+  for (std::size_t i = 0; i < number_of_counts; ++i)
+    if (is_peak(static_cast<Count>(i))) peaks.emplace_back(all_counts[i].name);
+  module.names("PEAKS", peaks);
+}
+
+void write_control(Module& module) {
+  module.value("CONTROL_MAGIC", Control::expected_magic);
+  module.layout(
+      "CONTROL",
+      {FIELD(Control, magic), FIELD(Control, limit_pages), FIELD(Control, far_slots),
+       FIELD(Control, policy), FIELD(Control, fault_log), FIELD(Control, near_total),
+       FIELD(Control, managed_total), FIELD(Control, slots_used), FIELD(Control, counts),
+       FIELD(Control, members_end), FIELD(Control, stored_bytes), ARRAY(Control, members)});
+  module.layout("MEMBER",
+                {FIELD(Member, process), FIELD(Member, near_pages), FIELD(Member, managed_pages),
+                 FIELD(Member, pager_thread), FIELD(Member, region)});
+  module.value("MEMBER_BYTES", sizeof(Member));
+  module.layout(
+      "ORDERS",
+      {FIELD(Orders, generation), FIELD(Orders, residence), FIELD(Orders, latency_ps),
+       FIELD(Orders, transfer_ps), FIELD(Orders, owner), FIELD(Orders, control_descriptor),
+       FIELD(Orders, far_descriptor), FIELD(Orders, bell_descriptor), FIELD(Orders, compression),
+       FIELD(Orders, eviction), FIELD(Orders, pager_cpu), FIELD(Orders, far_store),
+       ARRAY(Orders, answers)},
+      Orders::offset);
+  module.layout("ANSWER", {FIELD(Orders::Answer, generation), FIELD(Orders::Answer, far_pages)});
+  module.value("ANSWER_BYTES", sizeof(Orders::Answer));
+}
+
+void write_faults(Module& module) {
+  module.list("FAULT_EVENTS", all_fault_events);
+  module.bytes("FAULT_MAGIC", FaultRecordHead::expected_magic);
+  module.layout("FAULT_HEAD", {FIELD(FaultRecordHead, magic), FIELD(FaultRecordHead, events),
+                               FIELD(FaultRecordHead, near_pages), FIELD(FaultRecordHead, policy)});
+  module.value("FAULT_HEAD_BYTES", sizeof(FaultRecordHead));
+}
+
+/// What lies in a managed process's own memory, and how much a tree shares.
+void write_memory(Module& module) {
 #if NEARFAR_HAS_PAGER
-    FIELD(region, Region, base);
-    FIELD(region, Region, length);
-    FIELD(region, Region, pages);
-    FIELD(region, Region, groups);
-    region.field<std::int32_t>("pagers", offsetof(Region, pagers));
-#endif
-  }
-#if NEARFAR_HAS_PAGER
-  write("REGION_PAGERS", std::tuple_size_v<decltype(Region::pagers)>);
-  write("PAGE_GROUP", PageTable::group);
+  module.layout("REGION", {FIELD(Region, base), FIELD(Region, length), FIELD(Region, pages),
+                           FIELD(Region, groups),
+                           Field{"pagers", offsetof(Region, pagers), Code<std::int32_t>::of()}});
+  module.value("REGION_PAGERS", std::tuple_size_v<decltype(Region::pagers)>);
+  module.value("PAGE_GROUP", PageTable::group);
+  module.value("FAR_SLOTS", tier::far_slots);
+  module.value("CONTROL_BYTES", control_memory_bytes(tier::far_slots));
 #else
-  write("REGION_PAGERS", 0);
-  write("PAGE_GROUP", 1);
+  module.layout("REGION", {});
+  for (const char* name : {"REGION_PAGERS", "PAGE_GROUP", "FAR_SLOTS", "CONTROL_BYTES"})
+    module.value(name, 0);
 #endif
-  write("PAGE_ENTRY_BYTES", sizeof(Page));
-  write("PAGE_STATE_AT", page_state_offset);
+  module.value("PAGE_ENTRY_BYTES", sizeof(Page));
+  module.value("PAGE_STATE_AT", page_state_offset);
 }
 
 }  // namespace
 
-int main() {
-  std::cout << "\"\"\"Made by core/bindings/lists when the core is built.\"\"\"\n\n";
-  write("COUNTS", all_counts);
-  write("COMPRESSIONS", all_compressions);
-  write("EVICTIONS", os::all_evictions);
-  write("PAGER_CPUS", all_pager_cpus);
-  write("RESIDENCES", all_residences);
-  write_policies();
-  write_far_stores();
-  write_control();
-  write_faults();
-  write_region();
-  return std::cout.good() ? 0 : 1;
+int main(int count, char** words) {
+  if (count != 2) return 2;
+  Module module(words[1]);
+  write_counts(module);
+  module.list("COMPRESSIONS", all_compressions);
+  module.list("EVICTIONS", os::all_evictions);
+  module.list("PAGER_CPUS", all_pager_cpus);
+  module.list("RESIDENCES", all_residences);
+  write_policies(module);
+  module.far_stores();
+  write_control(module);
+  write_faults(module);
+  write_memory(module);
+  return module.close() ? 0 : 1;
 }

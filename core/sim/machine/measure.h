@@ -24,6 +24,9 @@ struct Point {
   std::uint64_t lines = 0;  ///< 64 B lines accessed while it was measured, all threads
   std::uint64_t other_lines = 0;  ///< of a contention: those of the threads beside the reader
   Tick elapsed{};
+  /// Of a stream: how long the writes that were still queued at its end took to leave the memory's
+  /// queues. They count as accessed.
+  Tick drain{};
   Histogram latency;          ///< of single loads, in ps; empty for stores
   std::vector<Tick> samples;  ///< of overwrites
   std::vector<Counters::Reading> counters;  ///< over the whole run, warm-up included

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tier/far/far_stores.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier {

@@ -8,6 +8,7 @@
 #include "tier/far/codec.h"
 #include "tier/far/far_file.h"
 #include "tier/far/far_store.h"
+#include "tier/far/far_stores.h"
 
 namespace nearfar::tier {
 
@@ -48,5 +49,7 @@ class CompressedStore final : public FarStore {
   Codec codec_;
   Packed packed_{};  // on its way in or out
 };
+
+[[nodiscard]] FarStore& make_compressed_store(FarStoreStorage& at, const FarMemory& memory);
 
 }  // namespace nearfar::tier

@@ -1,5 +1,7 @@
 #include "tier/far/far_stores.h"
 
+#include "tier/far/compressed_store.h"
+#include "tier/far/memory_store.h"
 #include "tier/os/system.h"
 #include "tier/tree/orders.h"
 
@@ -7,8 +9,9 @@ namespace nearfar::tier {
 namespace {
 
 constexpr std::array entries = {
-    FarStoreEntry{"file", "FILE", "a file to be made, gone when the program ends", FarBacking::file,
-                  make_memory_store},
+    FarStoreEntry{"file", "FILE",
+                  "a file to be made, on the far memory, gone when the program ends",
+                  FarBacking::file, make_memory_store},
     FarStoreEntry{"anonymous", "anonymous", "memory of any NUMA node", FarBacking::memory,
                   make_memory_store},
     FarStoreEntry{"node", "node:N", "memory of NUMA node N", FarBacking::node, make_memory_store},

@@ -74,9 +74,4 @@ template <typename Store, typename... Arguments>
   return *std::construct_at(reinterpret_cast<Store*>(at.bytes.data()), arguments...);
 }
 
-// One file each; the list with their names is in far_stores.cpp.
-[[nodiscard]] FarStore& make_file_store(FarStoreStorage& at, const FarMemory& memory);
-[[nodiscard]] FarStore& make_memory_store(FarStoreStorage& at, const FarMemory& memory);
-[[nodiscard]] FarStore& make_compressed_store(FarStoreStorage& at, const FarMemory& memory);
-
 }  // namespace nearfar::tier

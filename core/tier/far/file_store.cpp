@@ -1,6 +1,5 @@
 #include "tier/far/file_store.h"
 
-#include "tier/far/far_stores.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier {

@@ -2,6 +2,7 @@
 
 #include "tier/far/far_file.h"
 #include "tier/far/far_store.h"
+#include "tier/far/far_stores.h"
 
 namespace nearfar::tier {
 
@@ -30,5 +31,7 @@ class FileStore : public FarStore {
  private:
   FarFile file_;
 };
+
+[[nodiscard]] FarStore& make_file_store(FarStoreStorage& at, const FarMemory& memory);
 
 }  // namespace nearfar::tier

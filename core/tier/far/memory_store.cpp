@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "tier/far/far_stores.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier {

@@ -17,4 +17,6 @@ class MemoryStore final : public FileStore {
                                     std::span<const void*> copies) override;
 };
 
+[[nodiscard]] FarStore& make_memory_store(FarStoreStorage& at, const FarMemory& memory);
+
 }  // namespace nearfar::tier

@@ -28,7 +28,7 @@ struct Page {
   State state;
   bool borrowed : 1;   ///< the slot belongs to the process that this one was forked from
   bool written : 1;    ///< written to since it came in, so that its far copy is out of date
-  bool write_protected : 1;    ///< write-protected: it still equals its far copy
+  bool write_protected : 1;  ///< it still equals its far copy
   bool unchanged : 1;  ///< it equalled its far copy when it last left
 
   [[nodiscard]] Slot slot() const { return slot_plus_one - 1; }

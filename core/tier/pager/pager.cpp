@@ -46,7 +46,7 @@ Pager::Pager(Region region, PageTable table, Control& control, FarStore& far)
       WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
 }
 
-void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
+void Pager::start(std::int32_t process, WakePipe bell, os::Faults faults) {
   bell_ = bell;
   faults_as_ = faults;
   if (!budget_.join(process)) os::fail("more than 4096 processes in one tree");

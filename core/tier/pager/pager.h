@@ -30,7 +30,7 @@
 #include "tier/tree/budget.h"
 #include "tier/tree/children.h"
 #include "tier/tree/control.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 
@@ -66,7 +66,7 @@ class Pager {
   /// Opens the userfaultfd, reserves the staging memory and watches the region. Ends the process
   /// with a message if that is not possible.
   /// `bell` is rung when other processes of the tree should give way.
-  void start(std::int32_t process, TreeBell bell, os::Faults faults);
+  void start(std::int32_t process, WakePipe bell, os::Faults faults);
 
   /// Tells who looks from outside which thread serves faults, the first or another, and where the
   /// region is described.
@@ -411,7 +411,7 @@ class Pager {
   os::Place incoming_ = 0;  // huge pages of staging memory, in which groups come
   RecycledGroups recycled_;  // others, which groups have left
   Children children_;
-  TreeBell bell_;
+  WakePipe bell_;
   os::Uffd uffd_;  // of the region
   os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
   os::Faults faults_as_ = os::Faults::wait;

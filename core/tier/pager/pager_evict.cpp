@@ -93,7 +93,7 @@ bool Pager::more_room(int& naps) {
   if (budget_.others() == 0 || ++naps > most_naps) return false;
   if (waking_ == os::Waking::later) wake_all();  // whose pages are there is not to wait for others
   // Who sleeps alone in the budget does not look by itself whether somebody has come.
-  if (naps % naps_between_rings == 1) bell_.ring();
+  if (naps % naps_between_rings == 1) bell_.wake_all();
   if (!budget_.reap()) nap();
   return true;
 }

@@ -35,7 +35,7 @@ bool Pager::prepare() {
   if (child == nullptr) return false;
   child->member = budget_.prepare_child();
   child->waits = child->member != nullptr;
-  if (!child->waits) children_.forget(*child);
+  if (!child->waits) children_.remove(*child);
   return child->waits;
 }
 
@@ -163,7 +163,7 @@ void Pager::become_child(os::Place stack, std::int32_t process) {
   Member& member = *forking_->member;
   std::uint64_t lists = 0;  // which the parent has, of all its children
   for (const Children::Child& child : children_.all()) lists += child.charged;
-  children_.inherited(forking_);  // first: it may take the last descriptors to fork
+  children_.keep_only(forking_);  // first: it may take the last descriptors to fork
   forking_ = nullptr;
   uffd_.close();
   staging_uffd_.close();
@@ -245,7 +245,7 @@ void Pager::end_child(Children::Child& child) {
   for (std::size_t i = 0; i < child.count; ++i) slots_.unshare(child.shared[i]);
   budget_.release(child.charged);
   budget_.end(*child.member);
-  children_.forget(child);
+  children_.remove(child);
 }
 
 /// A child that is made by a system call, past `pause`, must not take zeros for its memory: it

@@ -70,7 +70,7 @@ void Service::listen(bool has_work) {
   const EventSources sources{
       .wake_up = pager_wake_up().descriptor(),
       .messages = workers_.all[0].reads ? pager_.uffd().descriptor() : -1,
-      .tree = tree_bell_.descriptor(),
+      .tree = wake_pipe_.descriptor(),
       .children = forks ? -1 : pager_.fork().children().descriptor(),
   };
   const Wait wait{.has_work = has_work,
@@ -80,7 +80,7 @@ void Service::listen(bool has_work) {
   const Events events = wait_for_events(sources, milliseconds_of(wait));
   if (events.wake_up) pager_wake_up().clear();
   if (events.closed) os::fail(closed_descriptor);
-  if (events.tree) tree_bell_.heard();
+  if (events.tree) wake_pipe_.acknowledge();
   if (events.children) {
     const Alone alone(*this);
     pager_.fork().reap();

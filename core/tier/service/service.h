@@ -14,7 +14,7 @@
 #include "tier/service/request_queue.h"
 #include "tier/service/waiting_faults.h"
 #include "tier/service/wake_up.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 
@@ -38,8 +38,8 @@ struct UnmanagedFault {
 class Service {
  public:
   /// `kept`: a descriptor that the program must not close either; -1: none.
-  Service(Pager& pager, TreeBell tree_bell, int kept, TracerPlace tracer = {})
-      : pager_(pager), tree_bell_(tree_bell), kept_(kept), own_tracer_(tracer) {}
+  Service(Pager& pager, WakePipe wake_pipe, int kept, TracerPlace tracer = {})
+      : pager_(pager), wake_pipe_(wake_pipe), kept_(kept), own_tracer_(tracer) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -190,7 +190,7 @@ class Service {
   // A thread that has unmapped memory past libc goes on once that is read, before it is applied.
   std::atomic<bool> reads_messages_{false};
   std::uint64_t changes_ = 1;  // of what is managed
-  TreeBell tree_bell_;
+  WakePipe wake_pipe_;
   int kept_;
   OwnTracer own_tracer_;
   long process_ = 0;

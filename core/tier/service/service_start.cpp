@@ -11,7 +11,7 @@ namespace nearfar::tier {
 void Service::start() {
   const PagerCpu wanted = pager_.wanted_cpu();
   open_wake_ups(wanted);
-  tree_bell_.listen();
+  wake_pipe_.listen();
   if (!waiting_.reserve(most_waiting, workers_.all.size()) || !held_.reserve(most_held))
     os::fail("no address space for the pager");
   forget_all();
@@ -73,7 +73,7 @@ int Service::first_owned(int from) {
   };
   for (const Worker& worker : workers_.all) consider(worker.wake_up.descriptor());
   for (const int own :
-       {kept_, tree_bell_.pipe(), tree_bell_.descriptor(), pager_.uffd().descriptor(),
+       {kept_, wake_pipe_.pipe(), wake_pipe_.descriptor(), pager_.uffd().descriptor(),
         pager_.uffd().device(), pager_.staging_uffd().descriptor(), pager_.far_descriptor(),
         pager_.status_descriptor(), pager_.map_descriptor(), pager_.memory_descriptor(),
         pager_.fork().children().own_end(), pager_.fork().children().descriptor()})

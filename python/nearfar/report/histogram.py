@@ -19,13 +19,15 @@ def latency_histogram(
     latency: LoadLatency, title: str = "Loads that L1 did not have", what: str = "loads"
 ) -> Picture | None:
     """Of accesses called `what`; None when there were none."""
-    if not latency.buckets:
+    if not latency.buckets or latency.mean_ns is None:
         return None
     # Ranges of several values end where the next begins; the last ends at the longest.
     ranges = [
         ((highest + 1) / _STEP / 1000, (highest + 1) / 1000, n) for highest, n in latency.buckets
     ]
-    x = LogScale(ranges[0][0] / 1.1, max(latency.max_ns, ranges[-1][1]) * 1.1, LEFT, WIDTH - RIGHT)
+    x = LogScale(
+        ranges[0][0] / 1.1, max(latency.max_ns or 0.0, ranges[-1][1]) * 1.1, LEFT, WIDTH - RIGHT
+    )
     y = LogScale(0.6, max(n for *_, n in ranges) * 2, BOTTOM, TOP)
     bars, targets = [], []
     seen = 0
@@ -70,13 +72,14 @@ def _shares(latency: LoadLatency) -> list[float]:
 
 
 def _quantiles(latency: LoadLatency) -> list[tuple[str, float]]:
-    return [
+    found = (
         ("p50", latency.p50_ns),
         ("p90", latency.p90_ns),
         ("p99", latency.p99_ns),
         ("p99.9", latency.p999_ns),
         ("max", latency.max_ns),
-    ]
+    )
+    return [(name, ns) for name, ns in found if ns is not None]
 
 
 def _marks(latency: LoadLatency, x: LogScale) -> str:

@@ -156,7 +156,7 @@ def _latency(machines: Sequence[Machine]) -> list[tuple[str, str]]:
         ("p99.9", found.p999_ns),
         ("max", found.max_ns),
     )
-    text = ", ".join(f"{name} {span(ns)}" for name, ns in parts)
+    text = ", ".join(f"{name} {span(ns)}" for name, ns in parts if ns is not None)
     return [("loads beyond L1", text)]
 
 

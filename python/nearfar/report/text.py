@@ -33,7 +33,25 @@ def result_text(result: MeasureResult) -> str:
     columns = [(name, [cell(point) for point in result.points]) for name, cell in _COLUMNS]
     used = [(name, cells) for name, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in used), strict=True)
-    return head + table([name for name, _ in used], rows, ">" * len(used))
+    return head + table([name for name, _ in used], rows, ">" * len(used)) + _queued(result.points)
+
+
+_UNSTEADY = 0.01  # of the time measured
+
+
+def _queued(points: Sequence[Point]) -> str:
+    """What a rate counts where much of it was still in queues when counting ended."""
+    found = [
+        one.drain_ns / one.elapsed_ns
+        for one in points
+        if one.drain_ns is not None and one.drain_ns > _UNSTEADY * one.elapsed_ns
+    ]
+    if not found:
+        return ""
+    return (
+        "note: rates count lines that memory accepted; those still queued at the end took up to "
+        f"{100 * max(found):.0f} % of the time measured to leave its queues: give more --lines\n"
+    )
 
 
 def validation_text(validation: ValidationResult) -> str:
@@ -153,17 +171,31 @@ def replay_text(replayed: ReplayResult) -> str:
         ("requests", str(replayed.requests)),
         *([("fences", str(replayed.fences))] if replayed.fences else []),
         ("elapsed", f"{number(replayed.elapsed_ps / 1000)} ns"),
-        ("bandwidth", f"{replayed.gb_per_s:.3f} GB/s"),
-        ("read latency p50", f"{number(replayed.read_p50_ns)} ns"),
-        ("read latency p99", f"{number(replayed.read_p99_ns)} ns"),
-        ("read latency p99.9", f"{number(replayed.read_p999_ns)} ns"),
-        ("read latency max", f"{number(replayed.read_max_ns)} ns"),
+        *_bandwidth(replayed),
+        *(
+            (f"read latency {name}", f"{number(latency)} ns")
+            for name, latency in (
+                ("p50", replayed.read_p50_ns),
+                ("p99", replayed.read_p99_ns),
+                ("p99.9", replayed.read_p999_ns),
+                ("max", replayed.read_max_ns),
+            )
+            if latency is not None
+        ),
         *_energy(replayed),
         *_commands(replayed),
     ]
     width = max(len(name) for name, _ in rows)
     head = f"{replayed.target.spec}: {replayed.trace['file']}\n"
     return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _bandwidth(replayed: ReplayResult) -> list[tuple[str, str]]:
+    """Nothing where no time has passed; what it counts where writes were not waited for."""
+    if replayed.gb_per_s is None:
+        return []
+    counted = "" if replayed.trace.get("drain") or not replayed.writes else " accepted, not drained"
+    return [("bandwidth", f"{replayed.gb_per_s:.3f} GB/s{counted}")]
 
 
 def _commands(replayed: ReplayResult) -> list[tuple[str, str]]:

@@ -22,9 +22,13 @@ class Traffic:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """Totals, and percentiles of the read latency (0 when nothing was read).
+    """Totals, and percentiles of the read latency. What was not measured is None: the latencies
+    where nothing was read, the bandwidth where no time has passed, lateness where accesses have no
+    cycle to be late for.
 
-    `late` counts accesses that entered after their cycle, `late_max_ns` is the longest such
+    `elapsed_ps` is from when the first request was due to the last completion, and to the moment
+    at which the last write left the memory's queues if `trace` says `drain`. `late` counts accesses
+    that entered after their cycle, `late_max_ns` is the longest such
     wait: a sign that the trace asks for more than the memory gives. `commands` counts DRAM
     commands by kind over all channels, `commands_by_device` those of host DRAM ("dram"), near DRAM
     and the DRAM on DIMMs ("nvdimm"); energy is a point's; `trace` says what was played and how.
@@ -39,13 +43,13 @@ class ReplayResult:
     reads: int
     writes: int
     elapsed_ps: int
-    gb_per_s: float
-    read_p50_ns: float
-    read_p99_ns: float
-    read_p999_ns: float
-    read_max_ns: float
-    late: int
-    late_max_ns: float
+    gb_per_s: float | None
+    read_p50_ns: float | None
+    read_p99_ns: float | None
+    read_p999_ns: float | None
+    read_max_ns: float | None
+    late: int | None
+    late_max_ns: float | None
     commands: Mapping[str, int] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
     energy_pj: int | None = None

@@ -14,8 +14,8 @@ from nearfar.measuring.quantity import parse_size
 from nearfar.measuring.run import Progress
 from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
 from nearfar.results.tier_replay import NearSize, PolicyMisses, TierReplayResult
-from nearfar.simulate.traces.convert import FORMATS
 from nearfar.simulate.traces.file import peeked, refuse_others
+from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end, pieces
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def tier_replay(
     near: Sequence[str] = ("5%", "10%", "25%", "50%"),
     scans: bool = True,
     format: str = "auto",
+    base: int | None = None,
     progress: Progress | None = None,
 ) -> TierReplayResult:
     """Play the pages of a trace through each of `policies`, for each size of near memory.
@@ -55,7 +56,7 @@ def tier_replay(
     """
     from nearfar import __version__, _core
 
-    check_one_of("format", format, FORMATS)
+    check_one_of("format", format, readable())
     for policy in policies:
         check_one_of("--policy", policy, POLICIES)
     for size in near:
@@ -67,7 +68,7 @@ def tier_replay(
     else:
         ahead = 0
         refuse_others(trace, start, format)
-        visits = _core.PageVisits(name=str(trace), format=format)
+        visits = _core.PageVisits(name=str(trace), format=format, base=base or 0)
         with exact_end(visits):
             for piece in stream:
                 visits.feed(piece)

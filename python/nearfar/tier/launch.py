@@ -16,7 +16,7 @@ from pathlib import Path
 from nearfar.errors import check_one_of
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
-from nearfar.tier.far import compressed, far_memory
+from nearfar.tier.far import compressed, far_memory, store_of
 from nearfar.tier.faults import recorded_faults
 from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
@@ -71,7 +71,16 @@ def run(
         far_memory(place) as far_file,
         _shared(
             control.create(
-                near_bytes, policy, log.descriptor, delay, compression, eviction, pager_cpu
+                near_bytes,
+                control.Settings(
+                    policy=policy,
+                    fault_log=log.descriptor,
+                    delay=delay,
+                    far_store=store_of(place, compression),
+                    compression=compression,
+                    eviction=eviction,
+                    pager_cpu=pager_cpu,
+                ),
             )
         ) as (memory, bell),
         tracer_requests() as requests,

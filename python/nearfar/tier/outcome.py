@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nearfar._lists import PEAKS
 from nearfar.results.tier_run import TierRunResult, TierSamples
 from nearfar.tier.control import PAGE
 
 _MIB = 1 << 20
-_SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak", "stored_peak")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def figures(
         "managed_peak_bytes": managed * PAGE,
         "unmanaged_peak_bytes": unmanaged * PAGE,
         "managed_share": managed / (managed + unmanaged) if managed + unmanaged else 0.0,
-        **{name: n for name, n in counts.items() if name not in _SIZES},
+        **{name: n for name, n in counts.items() if name not in PEAKS},
     }
 
 

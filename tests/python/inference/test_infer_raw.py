@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Run
 from nearfar.inference.curves.raw import raw_observations
-from nearfar.inference.saved import findings_of
+from nearfar.probing.findings import findings_of
 from nearfar.results.findings import IDENTIFIED, Finding
 
 LAT_MEM_RD = '"stride=128\n' + "".join(

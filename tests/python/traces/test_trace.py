@@ -19,7 +19,8 @@ import zstandard
 import nearfar
 from conftest import Run
 from nearfar import InputError
-from nearfar.simulate.traces.convert import FRAME, WRITTEN
+from nearfar.simulate.traces.convert import FRAME
+from nearfar.simulate.traces.formats import writable
 
 DRAM = "model:ddr4-2666"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "traces.md"
@@ -87,7 +88,7 @@ def test_a_packed_trace_plays_as_the_text_did(trace: Path, packed: Path) -> None
     assert own.to_dict() | {"trace": None} == text.to_dict() | {"trace": None}
 
 
-@pytest.mark.parametrize("format", sorted(set(WRITTEN) - {"ramulator-cpu"}))
+@pytest.mark.parametrize("format", sorted(set(writable()) - {"ramulator-cpu"}))
 def test_reads_and_writes_survive_every_format(format: str, tmp_path: Path, trace: Path) -> None:
     there, back = tmp_path / "there", tmp_path / "back.ramulator"
     clock = 750 if format == "gem5" else None

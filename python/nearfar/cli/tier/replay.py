@@ -8,11 +8,11 @@ import re
 from nearfar.cli.options import add_result, complain, write_result
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.trace_options import add_trace
 from nearfar.report.tiered import tier_replay_text
 from nearfar.results.faults import POLICIES
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import tier_replay
-from nearfar.simulate.traces.convert import FORMATS
 
 _ALL = 100  # per cent
 _SHARE = re.compile(r"([+-]?\d*\.?\d+) ?%", re.ASCII)
@@ -20,8 +20,7 @@ _SHARE = re.compile(r"([+-]?\d*\.?\d+) ?%", re.ASCII)
 
 def add_arguments(parser: Parser) -> None:
     """Declare TRACE and the options."""
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
-    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
+    add_trace(parser)
     parser.add_argument(
         "--policy",
         metavar="NAME[,NAME...]",
@@ -55,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
             near=args.near,
             scans=args.scans,
             format=args.format,
+            base=args.base,
             progress=progress,
         )
     write_result(args, replay, tier_replay_text)

@@ -12,6 +12,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
+from nearfar._lists import FAR_STORES
 from nearfar.cli.options import add_result, complain, reporting, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.tier.near import add_near, warn_of_much
@@ -40,9 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--far",
         metavar="FILE",
-        help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
-        "node:N, for memory of any NUMA node or of node N; or compressed, or compressed:zstd, for "
-        "memory that is compressed",
+        help="; ".join(f"{usage}: {meaning}" for usage, _, meaning in FAR_STORES.values()),
     )
     parser.add_argument(
         "--compress",

@@ -7,20 +7,24 @@ import argparse
 from nearfar.cli.options import add_made, complain, emit, quantity
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.trace_options import add_format
 from nearfar.model.units import CLOCK
-from nearfar.simulate.traces.convert import FORMATS, WRITTEN, convert
+from nearfar.simulate.traces.convert import convert
+from nearfar.simulate.traces.formats import writable
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare TRACE, the file that is made, and the options."""
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, bzip2, zstandard, xz or zip")
     add_made(
         parser,
         "the trace that is made, named .nft or .FORMAT, or any name with --output-format; .gz and "
         ".zst pack",
     )
-    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by TRACE")
-    parser.add_argument("--output-format", choices=WRITTEN, help="default: told by the file's name")
+    add_format(parser)
+    parser.add_argument(
+        "--output-format", choices=writable(), help="default: told by the file's name"
+    )
     parser.add_argument(
         "--skip",
         metavar="N",
@@ -45,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
             args.trace,
             args.output,
             source=args.format,
+            base=args.base,
             to=args.output_format,
             skip=args.skip,
             run=args.run,

@@ -67,14 +67,15 @@ def _lead(replayed: ReplayResult) -> str:
     ]
     if replayed.gb_per_s is not None:
         shown.append((f"{number(replayed.gb_per_s)} GB/s", "over all of it"))
-    if replayed.reads:
-        shown.append((f"{number(replayed.read_p50_ns)} ns", "half of the reads took no longer"))
-        shown.append((f"{number(replayed.read_p99_ns)} ns", "99 % of the reads took no longer"))
+    for latency, share in ((replayed.read_p50_ns, "half"), (replayed.read_p99_ns, "99 %")):
+        if latency is not None:
+            shown.append((f"{number(latency)} ns", f"{share} of the reads took no longer"))
     if replayed.energy_pj:
         shown.append((joules(replayed.energy_pj), f"of energy: {energy_shares(replayed.energy)}"))
+    behind = "" if replayed.late_max_ns is None else f", up to {number(replayed.late_max_ns)} ns"
     late = (
-        f"{replayed.late:,} accesses entered after their cycle, up to "
-        f"{number(replayed.late_max_ns)} ns: the trace asks for more than the memory gives."
+        f"{replayed.late:,} accesses entered after their cycle{behind}: the trace asks for "
+        "more than the memory gives."
     )
     return (
         f'<p class="lead">{escape(about)}.</p>{notes([(bool(replayed.late), late)])}'

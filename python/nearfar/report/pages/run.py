@@ -82,7 +82,7 @@ def _figures(ran: RunResult, machines: Sequence[Machine]) -> list[tuple[str, str
         (f"{100 * cycles[first] / sum_:.0f} %", f"of the cycles went to {totals.CAUSES[first]}"),
     ]
     latency = totals.latency(machines)
-    if latency.count:
+    if latency.p99_ns is not None:
         found.append((span(latency.p99_ns), "99 % of the loads beyond L1 took no longer"))
     moved = totals.moved(machines)
     if moved:

@@ -1,8 +1,7 @@
-// Entry point for libFuzzer and whatever speaks its interface:
+// Traces of text, of every format and of one told by its lines. driver.cpp runs it, or libFuzzer:
 //
 //     clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Icore
-//         tests/fuzz/trace_fuzzer.cpp core/trace/*.cpp -o trace_fuzzer
-//     ./trace_fuzzer -max_len=4096
+//         tests/fuzz/text.cpp core/trace/*.cpp -o text && ./text tests/fuzz/corpus/text
 //
 // tests/cpp/trace_fuzz_test.cpp checks the same laws on a fixed set of mutations.
 
