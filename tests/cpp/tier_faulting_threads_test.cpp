@@ -8,45 +8,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "sleeper.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier {
 namespace test_file {
-
-/// A thread that sleeps, and ends with the test.
-class Sleeper {
- public:
-  Sleeper()
-      : thread_([this] {
-          number_.store(gettid());
-          number_.notify_one();
-          over_.wait(false);
-        }) {
-    number_.wait(0);
-  }
-  ~Sleeper() {
-    over_.store(true);
-    over_.notify_one();
-    thread_.join();
-  }
-  Sleeper(const Sleeper&) = delete;
-  Sleeper& operator=(const Sleeper&) = delete;
-
-  [[nodiscard]] int number() const { return number_.load(); }
-  [[nodiscard]] os::Cpus cpus() const { return os::cpus_of(number()); }
-
- private:
-  std::atomic<int> number_{0};
-  std::atomic<bool> over_{false};
-  std::thread thread_;
-};
 
 using News = tier::FaultingThreads::News;
 

@@ -56,7 +56,7 @@ std::optional<ThreadStatus> read_thread_status() noexcept {
 }
 
 int thread_number_in_proc() noexcept {
-  char path[64];  // PID/task/TID
+  char path[64] = {};  // PID/task/TID
   const long length =
       call(__NR_readlinkat, AT_FDCWD, word("/proc/thread-self"), word(path), sizeof path - 1);
   if (length <= 0) return 0;
