@@ -35,8 +35,11 @@ class TierAffinityThread : public testing::Test {
     link_.workers[0].thread.store(pager_.number());
     thread_.start(faults_[0]);
     thread_.open();
-    ASSERT_TRUE(os::run_on(program_.number(), os::Cpus::only(second_)));
-    ASSERT_TRUE(os::run_on(program_.number(), allowed_));
+    const int stat = os::open_stat(program_.number());
+    while (!os::is_asleep(stat)) std::this_thread::yield();
+    there_ = os::cpu_of(stat);
+    close(stat);
+    elsewhere_ = there_ == first_ ? second_ : first_;
     link_.faulting_thread.store(program_.number());
   }
   void TearDown() override {
@@ -68,8 +71,10 @@ class TierAffinityThread : public testing::Test {
   Sleeper program_;
   os::Cpus allowed_;
   std::array<int, 2> faults_{-1, -1};
-  int first_ = 0;
+  int first_ = 0;  // of those that this process may run on
   int second_ = 0;
+  int there_ = 0;  // where the program's thread sleeps
+  int elsewhere_ = 0;
 };
 
 TEST_F(TierAffinityThread, FindsOutWhatItMayDo) {
@@ -95,12 +100,12 @@ TEST_F(TierAffinityThread, DoesNothingOnOneProcessor) {
 
 TEST_F(TierAffinityThread, MovesThePagerBesideTheThreadThatFaultsAndBack) {
   want(PagerCpu::same);
-  EXPECT_TRUE(is_on(pager_, second_));
+  EXPECT_TRUE(is_on(pager_, there_));
   EXPECT_EQ(policy(pager_), SCHED_OTHER);
-  EXPECT_EQ(link_.kept_on.load(), static_cast<std::uint32_t>(second_) + 1);
-  EXPECT_FALSE(os::cpus_of(0).has(second_)) << "the affinity thread is elsewhere";
+  EXPECT_EQ(link_.kept_on.load(), static_cast<std::uint32_t>(there_) + 1);
+  EXPECT_FALSE(os::cpus_of(0).has(there_)) << "the affinity thread is elsewhere";
   want(PagerCpu::same);
-  EXPECT_TRUE(is_on(pager_, second_)) << "as before";
+  EXPECT_TRUE(is_on(pager_, there_)) << "as before";
   want(PagerCpu::any);
   EXPECT_EQ(pager_.cpus(), allowed_);
   EXPECT_EQ(os::cpus_of(0), allowed_);
@@ -109,12 +114,12 @@ TEST_F(TierAffinityThread, MovesThePagerBesideTheThreadThatFaultsAndBack) {
 
 TEST_F(TierAffinityThread, MovesThePagerThereWithThePolicyForIdleProcessors) {
   want(PagerCpu::same_idle);
-  EXPECT_TRUE(is_on(pager_, second_));
+  EXPECT_TRUE(is_on(pager_, there_));
   EXPECT_EQ(policy(pager_), SCHED_IDLE);
-  EXPECT_EQ(link_.kept_on.load(), static_cast<std::uint32_t>(second_) + 1);
+  EXPECT_EQ(link_.kept_on.load(), static_cast<std::uint32_t>(there_) + 1);
   fault(program_);
   want(PagerCpu::same_idle);
-  EXPECT_TRUE(is_on(program_, second_)) << "it is kept there, too";
+  EXPECT_TRUE(is_on(program_, there_)) << "it is kept there, too";
   want(PagerCpu::same);
   EXPECT_EQ(policy(pager_), SCHED_OTHER);
   EXPECT_EQ(program_.cpus(), allowed_) << "it is released";
@@ -124,9 +129,9 @@ TEST_F(TierAffinityThread, MovesThePagerThereWithThePolicyForIdleProcessors) {
 
 TEST_F(TierAffinityThread, LeavesAPagerThatWasPutElsewhereMeanwhile) {
   want(PagerCpu::same);
-  ASSERT_TRUE(os::run_on(pager_.number(), os::Cpus::only(first_)));
+  ASSERT_TRUE(os::run_on(pager_.number(), os::Cpus::only(elsewhere_)));
   want(PagerCpu::any);
-  EXPECT_TRUE(is_on(pager_, first_));
+  EXPECT_TRUE(is_on(pager_, elsewhere_));
   EXPECT_EQ(link_.kept_on.load(), 0U);
 }
 
@@ -189,9 +194,6 @@ TEST_F(TierAffinityThread, ReleasesAPagerThatStarvesWhileARequestWaits) {
 }
 
 TEST_F(TierAffinityThread, ReleasesAPagerThatStarvesWhileAThreadItServesSleeps) {
-  const int stat = os::open_stat(program_.number());
-  while (!os::is_asleep(stat)) std::this_thread::yield();
-  close(stat);
   want(PagerCpu::same_idle);
   link_.workers[0].serves.store(program_.number());
   look();
@@ -238,7 +240,7 @@ TEST_F(TierAffinityThread, ReleasesThreadsThatFaultRarelyBesideOthers) {
     for (int i = 0; i < 10'000; ++i) static_cast<void>(threads_.add_fault(program_.number()));
     thread_.step();  // waits until it is time for a look
   }
-  EXPECT_TRUE(is_on(program_, second_));
+  EXPECT_TRUE(is_on(program_, there_));
   EXPECT_EQ(other.cpus(), allowed_);
   want(PagerCpu::any);
 }
@@ -271,7 +273,7 @@ TEST_F(TierAffinityThread, DoesOneStepForEachSignal) {
   EXPECT_FALSE(link_.has_seen_signals());
   thread_.step();
   EXPECT_TRUE(link_.has_seen_signals());
-  EXPECT_TRUE(is_on(pager_, second_));
+  EXPECT_TRUE(is_on(pager_, there_));
   for (std::uint64_t i = 0; i < AffinityThread::longest_quiet; ++i) thread_.step();  // until a look
   EXPECT_TRUE(link_.rests.load());
 }
@@ -291,7 +293,7 @@ TEST_F(TierAffinityThread, MakesNoMoreCallsAfterTheProgramHasAFilterOfThem) {
         want(PagerCpu::same);
         forbid_nothing();
         want(PagerCpu::any);
-        _exit(link_.state.load() == AffinityLink::stopped && is_on(pager_, second_) ? 0 : 1);
+        _exit(link_.state.load() == AffinityLink::stopped && is_on(pager_, there_) ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }

@@ -168,6 +168,69 @@ TEST_F(TierService, HandsAForkedChildItsOwnPager) {
   });
 }
 
+TEST_F(TierService, AppliesChangesOfOtherThreadsAfterAForkInBothProcesses) {
+  EXPECT_RIGHT({
+    ServiceRig& rig = started({.limit = 2048});
+    Service& service = rig.service();
+    const auto thread = static_cast<int>(os::call(__NR_gettid));
+    rig.fill(0, 1024);
+    bool right = service.ask({.kind = Kind::agree_to_fork, .thread = thread}) &&
+                 service.ask({.kind = Kind::pause, .thread = thread});
+    std::thread other([&] {
+      os::advise(rig.place(0), 100 * os::page_bytes, MADV_DONTNEED);
+      os::unmap(rig.place(200), 100 * os::page_bytes);
+    });
+    std::thread discarding([&] { service.discard(rig.place(400), rig.place(500)); });
+    std::thread touching([&] { rig.word(150) = 151; });
+    other.join();  // both calls have returned, and their messages wait for the end of the fork
+    const pid_t child = ::fork();
+    if (child == 0) {
+      service.start_in_child(os::place(__builtin_frame_address(0)), os::number_in_proc());
+      std::exit(rig.word(50) == 0 && rig.is_filled(100, 100) && rig.is_filled(300, 100) ? 0 : 1);
+    }
+    right = service.ask({.kind = Kind::resume}) && right;
+    discarding.join();
+    touching.join();
+    int status = -1;
+    right = waitpid(child, &status, 0) == child && status == 0 && right;
+    right = right && rig.word(50) == 0 && rig.word(450) == 0 && rig.is_filled(100, 100);
+    end_with(right && rig.is_filled(300, 100) && rig.is_filled(500, 524));
+  });
+}
+
+TEST_F(TierService, ServesFaultsBesideDiscardsAndForksOnProcessorsOfTheirOwn) {
+  for (const PagerCpu cpu : {PagerCpu::per_cpu, PagerCpu::automatic}) {
+    EXPECT_RIGHT({
+      ServiceRig& rig = started({.limit = 1024, .cpu = cpu});
+      Service& service = rig.service();
+      std::atomic<bool> right{true};
+      std::atomic<int> left{2};
+      std::vector<std::thread> threads;
+      for (std::size_t i = 0; i < 2; ++i)
+        threads.emplace_back([&, i] {
+          rig.fill(1024 * i, 1024);
+          for (int times = 0; times < 10; ++times)
+            if (!rig.is_filled(1024 * i, 1024)) right.store(false);
+          left.fetch_sub(1);
+        });
+      while (left.load() != 0) {
+        rig.fill(3000, 64);
+        if (service.discard(rig.place(3000), rig.place(3064)) != 0) right.store(false);
+        os::advise(rig.place(3100), 16 * os::page_bytes, MADV_DONTNEED);
+        const auto thread = static_cast<int>(os::call(__NR_gettid));
+        if (!service.ask({.kind = Kind::agree_to_fork, .thread = thread})) continue;
+        if (!service.ask({.kind = Kind::pause, .thread = thread})) continue;
+        const pid_t child = ::fork();
+        if (child == 0) _exit(0);
+        if (!service.ask({.kind = Kind::resume})) right.store(false);
+        waitpid(child, nullptr, 0);
+      }
+      for (std::thread& thread : threads) thread.join();
+      end_with(right.load());
+    });
+  }
+}
+
 TEST_F(TierService, RefusesAForkOfAThreadWithDescriptorsOfItsOwn) {
   EXPECT_RIGHT({
     ServiceRig& rig = started();
@@ -263,6 +326,29 @@ TEST_F(TierService, ServesFaultsInTheHandlersOfTheirSignals) {
       });
     for (std::thread& thread : threads) thread.join();
     end_with(right.load() && unmanaged.load() == 0);
+  });
+}
+
+TEST_F(TierService, ServesFaultsInHandlersBesideDiscardsOfOtherThreads) {
+  EXPECT_RIGHT({
+    ServiceRig& rig = started_with_signals();
+    std::atomic<bool> right{true};
+    std::atomic<int> left{2};
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] {
+        rig.fill(1024 * i, 400);
+        for (int times = 0; times < 20; ++times)
+          if (!rig.is_filled(1024 * i, 400)) right.store(false);
+        left.fetch_sub(1);
+      });
+    while (left.load() != 0) {
+      rig.fill(3000, 64);
+      if (rig.service().discard(rig.place(3000), rig.place(3064)) != 0) right.store(false);
+      os::advise(rig.place(3100), 16 * os::page_bytes, MADV_DONTNEED);
+    }
+    for (std::thread& thread : threads) thread.join();
+    end_with(right.load());
   });
 }
 
