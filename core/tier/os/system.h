@@ -90,7 +90,7 @@ void wake(std::atomic<std::uint32_t>& at, int most) noexcept;
 /// Whether the process is gone, or left only for its parent to look at.
 [[nodiscard]] bool has_ended(int process) noexcept;
 
-/// Whether the kernel has transparent huge pages for those who ask for them.
+/// Whether the kernel has transparent huge pages for memory that asks for them.
 [[nodiscard]] bool has_huge_pages() noexcept;
 /// Whether it merges this process's equal pages, unasked. It then unprotects them.
 [[nodiscard]] bool merges_pages() noexcept;

@@ -160,7 +160,8 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   int ends[2] = {-1, -1};
   if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
     os::fail("no descriptors left", error);
-  const int bell = keep(os::open_of(process, ends[1], O_NONBLOCK), "the bell cannot be made");
+  const int wake_pipe = keep(os::open_of(process, ends[1], O_NONBLOCK),
+                             "the pipe that wakes the tree cannot be made");
   for (const int end : ends) os::call(__NR_close, end);
   const long head = os::map(0, Control::bytes, shared_access, MAP_SHARED, control);
   if (head < 0) os::fail("no memory to share", head);
@@ -174,7 +175,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.owner = process;
   orders.control_descriptor = control;
   orders.far_descriptor = far;
-  orders.bell_descriptor = bell;
+  orders.bell_descriptor = wake_pipe;
   orders.compression = wanted<Compression>("NEARFAR_TIER_COMPRESS", all_compressions);
   const bool plain = orders.compression == Compression::none;
   orders.far_store = far_store_named(plain ? "file" : "compressed");
@@ -185,7 +186,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   return {.process = process,
           .control = control,
           .far = far,
-          .bell = bell,
+          .wake_pipe = wake_pipe,
           .pid_namespace = os::pid_namespace(),
           .filters = status ? status->filters : 0};
 }
@@ -226,7 +227,7 @@ bool find_launch(Launch& launch) {
     launch.process = number(at);
     launch.control = number(at);
     launch.far = number(at);
-    launch.bell = number(at);
+    launch.wake_pipe = number(at);
     launch.sigbus = number(at);
     launch.pid_namespace = long_number(at);
     launch.filters = number(at);
@@ -267,9 +268,9 @@ std::optional<Launch> open_launch(const Launch& launch) {
   own.far = os::open_of(launch.process, launch.far);
   if (own.far < 0) os::fail("the far file cannot be opened", own.far);
   own.far = os::hide(own.far);
-  own.bell = os::open_of(launch.process, launch.bell, O_NONBLOCK);
-  if (own.bell < 0) os::fail("the launcher's bell cannot be opened", own.bell);
-  own.bell = os::hide(own.bell);
+  own.wake_pipe = os::open_of(launch.process, launch.wake_pipe, O_NONBLOCK);
+  if (own.wake_pipe < 0) os::fail("the pipe that wakes the tree cannot be opened", own.wake_pipe);
+  own.wake_pipe = os::hide(own.wake_pipe);
   return own;
 }
 

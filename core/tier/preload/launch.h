@@ -13,7 +13,7 @@ struct Launch {
   int process = 0;
   int control = 0;
   int far = 0;
-  int bell = 0;
+  int wake_pipe = 0;
   int sigbus = 0;  ///< 1: threads serve their faults themselves, in a handler of SIGBUS
   std::uint64_t pid_namespace = 0;  ///< the launcher's; 0: not known
   int filters = 0;                  ///< of system calls that the launcher has (seccomp)
@@ -25,9 +25,10 @@ struct Launch {
 /// asked for. Ends the process with a message if what was asked for cannot be done.
 [[nodiscard]] bool find_launch(Launch& launch);
 
-/// Opens this process's own descriptors of it: control memory, far file, bell. Nothing if this
-/// process cannot be a part of the tree, as it is confined more than its launcher or is another
-/// user's: it then runs outside the limit. Ends the process with a message if the launcher is gone.
+/// Opens this process's own descriptors of it: control memory, far file, wake-up pipe. Nothing if
+/// this process cannot be a part of the tree, as it is confined more than its launcher or is
+/// another user's: it then runs outside the limit. Ends the process with a message if the launcher
+/// is gone.
 [[nodiscard]] std::optional<Launch> open_launch(const Launch& launch);
 
 /// Whether a program that this thread executes now will find what its tree shares: whether it may

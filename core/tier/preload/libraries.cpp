@@ -16,8 +16,8 @@ static_assert(RTLD_DEEPBIND == 8);
 }  // namespace
 }  // namespace nearfar::tier::preload
 
-/// libc looks for the library along the path of whoever calls, which it tells by where it is to
-/// return to: so it is not called from here, but gone on to.
+/// libc looks for the library along the path of the calling library, which it tells by where it is
+/// to return to: so it is not called from here, but gone on to.
 NEARFAR_EXPORT __attribute__((naked)) void* dlopen(const char* /*file*/, int /*mode*/) {
   asm("and $~8, %%esi\n\t"
       "jmp *%P0(%%rip)"

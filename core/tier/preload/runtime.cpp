@@ -165,11 +165,11 @@ Runtime* start() {
                       .groups = os::place(room.groups.rank_plus_one)};
   std::construct_at(&pager.value, region, table, control, far);
   std::construct_at(
-      &service.value, pager.value, WakePipe(launch.bell), first ? launch.control : -1,
+      &service.value, pager.value, WakePipe(launch.wake_pipe), first ? launch.control : -1,
       TracerPlace{.process = launch.process, .pipe = launch.tracer, .filters = launch.filters});
   std::construct_at(&space.value, room.base, room.length, room.free, service.value);
   if (launch.sigbus != 0) serve_faults_by_signal(service.value);
-  pager.value.start(os::number_in_proc(), WakePipe(launch.bell),
+  pager.value.start(os::number_in_proc(), WakePipe(launch.wake_pipe),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
   service.value.start();
   return std::construct_at(&started.value, pager.value, service.value, space.value, control, found);

@@ -86,7 +86,7 @@ class Monitor final : private Listener {
   void came(PageIndex page) override { policy_->fault(page); }
   void gone(PageIndex page) override { policy_->released(page); }
 
-  /// `waiting`: somebody waits for memory.
+  /// `waiting`: a process waits for memory.
   void evict(std::uint64_t pages, bool waiting);
   void take_out(Watched& watched, std::span<const Victim> victims);
   void check(Watched& watched, std::span<const Victim> victims);
