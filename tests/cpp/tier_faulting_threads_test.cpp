@@ -1,5 +1,5 @@
-// The program's threads that fault: which of them are kept on one processor, and where they may
-// run when they are released.
+// The program's threads that fault: which of them is kept on one processor, and where they may run
+// when they are released.
 
 #include "tier/service/faulting_threads.h"
 
@@ -46,7 +46,7 @@ class FaultingThreads : public testing::Test {
   int second_ = 0;
 };
 
-TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
+TEST_F(FaultingThreads, FaultingThreadsAreKeptFromTheirSecondFaultOn) {
   const Sleeper often;
   const Sleeper once;
   const Sleeper never;
@@ -64,7 +64,7 @@ TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
   EXPECT_EQ(threads_.kept().load(), 0U);
 }
 
-TEST_F(FaultingThreads, GoToAnotherProcessorWithThePager) {
+TEST_F(FaultingThreads, FaultingThreadsGoToAnotherProcessorWithThePager) {
   const Sleeper sleeper;
   fault(sleeper);
   threads_.keep_on({&first_, 1});
@@ -75,7 +75,7 @@ TEST_F(FaultingThreads, GoToAnotherProcessorWithThePager) {
   EXPECT_TRUE(is_free(sleeper)) << "as before the first processor, not as before the second";
 }
 
-TEST_F(FaultingThreads, AreAsManyOnOneProcessorAsOnAnother) {
+TEST_F(FaultingThreads, FaultingThreadsAreAsManyOnOneProcessorAsOnAnother) {
   const std::array<Sleeper, 4> sleepers;
   for (const Sleeper& sleeper : sleepers) fault(sleeper);
   const std::array<int, 2> both{first_, second_};
@@ -99,7 +99,7 @@ TEST_F(FaultingThreads, AreAsManyOnOneProcessorAsOnAnother) {
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, AreSpreadAgainWhenThoseOnOneProcessorHaveEnded) {
+TEST_F(FaultingThreads, FaultingThreadsAreSpreadAgainWhenAllOnOneProcessorHaveEnded) {
   std::array<std::unique_ptr<Sleeper>, 4> sleepers;
   for (auto& sleeper : sleepers) {
     sleeper = std::make_unique<Sleeper>();
@@ -127,7 +127,7 @@ TEST_F(FaultingThreads, AreSpreadAgainWhenThoseOnOneProcessorHaveEnded) {
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
+TEST_F(FaultingThreads, FaultingThreadsStayThereIfTheProgramMovesOneOfThem) {
   const Sleeper own;
   const Sleeper later;
   ASSERT_TRUE(os::run_on(own.number(), os::Cpus::only(second_)));
@@ -141,7 +141,7 @@ TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
   EXPECT_EQ(later.cpus(), os::Cpus::only(second_));
 }
 
-TEST_F(FaultingThreads, AreReleasedWhenTheyFaultLittleBesideOthers) {
+TEST_F(FaultingThreads, FaultingThreadsAreReleasedWhenTheyFaultLittleBesideOthers) {
   const Sleeper busy;
   const Sleeper idle;
   fault(busy);
@@ -161,7 +161,7 @@ TEST_F(FaultingThreads, AreReleasedWhenTheyFaultLittleBesideOthers) {
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHasThemReleased) {
+TEST_F(FaultingThreads, FaultingThreadsAreNotKeptWhileTheProgramHasThemReleased) {
   const Sleeper sleeper;
   fault(sleeper);
   threads_.begin_release();
@@ -177,7 +177,7 @@ TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHasThemReleased) {
   EXPECT_TRUE(is_free(sleeper));
 }
 
-TEST_F(FaultingThreads, ThatWereKeptBeforeHaveNotJoined) {
+TEST_F(FaultingThreads, FaultingThreadsThatWereKeptBeforeHaveNotJoined) {
   const Sleeper sleeper;
   const Sleeper other;
   fault(sleeper);
@@ -194,7 +194,7 @@ TEST_F(FaultingThreads, ThatWereKeptBeforeHaveNotJoined) {
   EXPECT_EQ(threads_.add_fault(sleeper.number()), News::joined) << "of another process";
 }
 
-TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
+TEST_F(FaultingThreads, FaultingThreadsThatHaveEndedAreForgotten) {
   auto sleeper = std::make_unique<Sleeper>();
   fault(*sleeper);
   const int number = sleeper->number();
@@ -206,7 +206,7 @@ TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
   EXPECT_EQ(threads_.add_fault(number), News::none) << "as another's first fault";
 }
 
-TEST_F(FaultingThreads, BeyondThoseThatThereIsRoomForRunWhereTheyDid) {
+TEST_F(FaultingThreads, FaultingThreadsBeyondTheRoomForThemRunWhereTheyDid) {
   for (std::size_t i = 0; i < tier::FaultingThreads::most; ++i)
     EXPECT_EQ(threads_.add_fault(1'000'000'000 + static_cast<int>(i)), News::none);
   const Sleeper sleeper;

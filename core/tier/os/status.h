@@ -32,7 +32,7 @@ struct ThreadStatus {
 [[nodiscard]] std::uint64_t pid_namespace() noexcept;
 
 /// How many filters of system calls (seccomp) the process's first thread has; -1 if the kernel does
-/// not tell. A thread that gives them to all threads gives them to it, unless it has ended.
+/// not tell. A filter for all threads is one of the first thread's, unless that has ended.
 [[nodiscard]] int filters_of(int status) noexcept;
 [[nodiscard]] bool has_first_thread_ended(int status) noexcept;
 

@@ -15,13 +15,13 @@ struct Moved {
   long error = 0;
 };
 
-/// Whether filling pages wakes who waits for them, or leaves that to `Uffd::wake`.
+/// Whether filling pages wakes the threads that wait for them, or leaves that to `Uffd::wake`.
 enum class Waking : bool { later, at_once };
 
 /// Whether the next write to pages that are filled waits, too, until they are unprotected.
 enum class Protect : bool { off, on };
 
-/// Whether who changes registered memory waits until that has been read, too.
+/// Whether a thread that changes registered memory waits until that has been read, too.
 enum class Changes : bool { unseen, followed };
 
 /// What becomes of a thread that touches a missing page: it waits until the page is filled, also
@@ -43,11 +43,11 @@ struct Message {
   Place begin = 0;
   Place end = 0;
   Place to = 0;
-  int thread = 0;  ///< of a fault: who waits, by its number,
-  Touch touch = Touch::read;  ///< and for what
+  int thread = 0;  ///< of a fault: the number of the waiting thread,
+  Touch touch = Touch::read;  ///< and its access
 };
 
-/// What who lets pages leave by being copied is told once.
+/// The warning, given once, where pages leave by being copied.
 inline constexpr const char* copying_risks =
     "nearfar tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
     "(O_DIRECT, buffers registered with io_uring)\n";
@@ -71,7 +71,7 @@ class Copy {
   uffdio_copy request_{};  // of which `copy` is 0, then bytes or -errno
 };
 
-/// A userfaultfd: touches of pages that are missing in registered memory wait until whoever reads
+/// A userfaultfd: touches of pages that are missing in registered memory wait until the reader of
 /// the messages has filled them.
 ///
 /// Where changes are followed, pages cannot be filled (-EAGAIN) from before a change is made until
@@ -103,7 +103,7 @@ class Uffd {
 
   /// From now on touches of missing pages wait, and writes to protected ones.
   [[nodiscard]] long register_range(Place at, std::size_t length) const noexcept;
-  /// Touches of missing pages are the kernel's matter again; who waits for one is woken.
+  /// Touches of missing pages are the kernel's matter again; threads that wait for one are woken.
   long unregister(Place at, std::size_t length) const noexcept;
 
   static constexpr std::size_t most_read = 16;
@@ -116,7 +116,7 @@ class Uffd {
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later,
                            Protect protect = Protect::off) const noexcept;
-  /// Fills the page; nobody is woken. Whether it has come.
+  /// Fills the page and wakes no thread. Whether it has come.
   [[nodiscard]] bool run(Copy& copy) const noexcept;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy, and not
   /// protected any more, but for what is swapped out. If there is a page at `to`, it counts as
@@ -127,8 +127,8 @@ class Uffd {
 
   /// Writes to these pages wait from now on, where pages can be protected. -errno on failure.
   [[nodiscard]] long protect(Place at, std::size_t length) const noexcept;
-  /// They do not any more, and who waits for them goes on. -EAGAIN while a change has not been
-  /// read.
+  /// They do not any more, and threads that wait for them go on. -EAGAIN while a change has not
+  /// been read.
   long unprotect(Place at, std::size_t length, Waking waking) const noexcept;
 
  private:

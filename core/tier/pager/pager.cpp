@@ -14,6 +14,7 @@ static_assert(longest_run <= most_at_once);
 
 alignas(page_bytes) const unsigned char zeros[longest_run * page_bytes] = {};
 
+constexpr const char* no_memory = "no memory for the pager's tables (ulimit -v, ulimit -d)";
 constexpr std::size_t most_unmanaged = 4096;
 constexpr std::size_t most_wanted_near = 4096;
 constexpr std::size_t most_arrived = 4096;
@@ -30,20 +31,15 @@ Pager::Pager(Region region, PageTable table, Control& control, FarStore& far)
       slots_(far.slots()),
       limbo_(limbo_pages(control.limit_pages)),
       streams_(stream_pages(control.limit_pages)),
-      wanted_near_(
-          os::pointer<Extents::Extent>(os::reserve(most_wanted_near * sizeof(Extents::Extent))),
-          most_wanted_near),
-      unmanaged_(
-          os::pointer<Extents::Extent>(os::reserve(most_unmanaged * sizeof(Extents::Extent))),
-          most_unmanaged),
-      arrived_(os::pointer<Extents::Extent>(os::reserve(most_arrived * sizeof(Extents::Extent))),
-               most_arrived),
+      wanted_near_(os::reserve_array<Extents::Extent>(most_wanted_near, no_memory),
+                   most_wanted_near),
+      unmanaged_(os::reserve_array<Extents::Extent>(most_unmanaged, no_memory), most_unmanaged),
+      arrived_(os::reserve_array<Extents::Extent>(most_arrived, no_memory), most_arrived),
       limit_(control.limit_pages) {
   const std::size_t words = WholeGroups::words(table.size());
   to_collapse_.fill(no_page);
-  whole_ = WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
-  unpopulated_ =
-      WholeGroups(os::pointer<std::uint64_t>(os::reserve(words * sizeof(std::uint64_t))));
+  whole_ = WholeGroups(os::reserve_array<std::uint64_t>(words, no_memory));
+  unpopulated_ = WholeGroups(os::reserve_array<std::uint64_t>(words, no_memory));
 }
 
 void Pager::start(std::int32_t process, WakePipe bell, os::Faults faults) {
@@ -95,15 +91,13 @@ void Pager::watch() {
   constexpr std::size_t limbo = Limbo::most * page_bytes;
   constexpr std::size_t length = limbo + RecycledGroups::bytes;
   constexpr std::size_t incoming = ExpectedGroups::most * huge_bytes;
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  if (region_.staging == 0)
-    region_.staging =
-        (os::reserve(length + incoming + huge_bytes) + huge_bytes - 1) / huge_bytes * huge_bytes;
-  const long staging =
-      os::map(region_.staging, length + incoming, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
-  if (region_.staging == 0 || staging < 0)
-    os::fail("no address space for the staging memory", staging);
-  os::advise(region_.staging, length, MADV_NOHUGEPAGE);
+  if (region_.staging == 0) {
+    const os::Place reserved = os::reserve(length + incoming + 2 * huge_bytes, PROT_NONE);
+    if (reserved == 0) os::fail("no address space for the staging memory");
+    region_.staging = (reserved / huge_bytes + 1) * huge_bytes;
+  }
+  if (!os::make_uncounted(region_.staging, length + incoming))
+    os::fail("no memory for the staging memory");
   recycled_ = RecycledGroups(region_.staging + limbo);
   incoming_ = region_.staging + length;
   os::advise(incoming_, incoming, MADV_HUGEPAGE);

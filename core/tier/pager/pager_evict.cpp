@@ -272,7 +272,7 @@ Pager::FarCopies Pager::find_far_copies(const Leaving& leaving) {
     const PageNumber page = limbo_.at(leaving.positions[i]);
     if (is_compared(page)) compared[i] = &table_[page];
   }
-  FarCopies copies;
+  FarCopies copies{};
   emulate(far_.find_copies({compared.data(), leaving.count}, far_copies, copies));
   return copies;
 }

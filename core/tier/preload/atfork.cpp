@@ -92,7 +92,7 @@ class Handlers {
 };
 
 constinit Handlers handlers;
-// Never held while a handler runs, which may register others. The thread that forks holds it while
+// Never held while a handler runs, which may register others. Held, by the forking thread, while
 // libc makes the child, which so finds the list whole.
 Lock handlers_lock;
 bool known_to_libc;

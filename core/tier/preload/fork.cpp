@@ -60,7 +60,7 @@ void touch_stack(Space& space) {
 void prepare() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
-  // libc takes it, too, later: a thread that has it then could wait for the end of this.
+  // libc takes it, too, later: its holder could then wait for the end of this fork.
   _IO_list_lock();
   const std::uint64_t before = os::block_signals();
   one_fork.lock();

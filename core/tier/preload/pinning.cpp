@@ -1,7 +1,6 @@
 // Memory that must stay near. When a thread ends, the kernel marks the robust mutexes that it
-// holds and wakes a thread that joins it, both by writing to memory that the pager cannot bring in
-// for it any more: were it far, others would wait for ever. These pages are locked, which the pager
-// respects.
+// holds and tells the joining thread, both by writing to memory that no pager brings in any more:
+// were it far, others would wait for ever. These pages are locked, which the pager respects.
 //
 // All of a program's memory cannot be locked: it would take in the library's own tables, of which
 // hardly anything exists, and the limit of near memory would mean nothing.

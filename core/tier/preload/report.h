@@ -12,7 +12,7 @@ void report(Control& control);
 /// Keeps standard error as it is at the start for that line: programs close theirs before the
 /// library ends.
 void keep_standard_error();
-/// A child says nothing, and must not keep open a pipe that another process reads to its end.
+/// A child says nothing, and must not keep open a pipe that is read to the end.
 void drop_standard_error();
 /// The library's descriptor for it; -1: none.
 [[nodiscard]] int kept_standard_error();

@@ -19,7 +19,7 @@ class Groups {
   static constexpr std::size_t pages = 64;
   static constexpr std::size_t bytes = pages * os::page_bytes;
 
-  /// Where a group lies, and which process it belongs to, as the caller that took it said.
+  /// Where a group lies, and its owner, in the words of the launcher that took it.
   struct Group {
     std::uint32_t owner = 0;
     os::Place base = 0;

@@ -92,7 +92,7 @@ Pace::Duration Monitor::step() {
   }
   const std::uint64_t watched = os::cpu_time_ns();
   counts_.watching_ns += watched - began;
-  const bool waiting = gauge_.somebody_waits();
+  const bool waiting = gauge_.process_waits();
   const std::uint64_t excess =
       std::max(pace_.excess(reading.near, limit), waiting ? least_for_waiting : 0);
   if (fruitless_ > 0) {
