@@ -1,5 +1,5 @@
 // The program's threads that fault: which of them is kept on one processor, and where they may run
-// when they are let go.
+// when they are released.
 
 #include "tier/service/faulting_threads.h"
 
@@ -8,45 +8,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "sleeper.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier {
 namespace test_file {
-
-/// A thread that sleeps, and ends with the test.
-class Sleeper {
- public:
-  Sleeper()
-      : thread_([this] {
-          number_.store(gettid());
-          number_.notify_one();
-          over_.wait(false);
-        }) {
-    number_.wait(0);
-  }
-  ~Sleeper() {
-    over_.store(true);
-    over_.notify_one();
-    thread_.join();
-  }
-  Sleeper(const Sleeper&) = delete;
-  Sleeper& operator=(const Sleeper&) = delete;
-
-  [[nodiscard]] int number() const { return number_.load(); }
-  [[nodiscard]] os::Cpus cpus() const { return os::cpus_of(number()); }
-
- private:
-  std::atomic<int> number_{0};
-  std::atomic<bool> over_{false};
-  std::thread thread_;
-};
 
 using News = tier::FaultingThreads::News;
 
@@ -61,7 +33,7 @@ class FaultingThreads : public testing::Test {
     threads_.start();
   }
   void fault(const Sleeper& thread, unsigned times = tier::FaultingThreads::often) {
-    for (; times > 0; --times) static_cast<void>(threads_.faulted(thread.number()));
+    for (; times > 0; --times) static_cast<void>(threads_.add_fault(thread.number()));
   }
   [[nodiscard]] bool is_kept(const Sleeper& thread) const {
     return thread.cpus() == os::Cpus::only(first_);
@@ -78,16 +50,16 @@ TEST_F(FaultingThreads, FaultingThreadsAreKeptFromTheirSecondFaultOn) {
   const Sleeper often;
   const Sleeper once;
   const Sleeper never;
-  EXPECT_EQ(threads_.faulted(often.number()), News::none);
-  EXPECT_EQ(threads_.faulted(once.number()), News::none);
-  EXPECT_EQ(threads_.faulted(often.number()), News::joined);
-  EXPECT_EQ(threads_.faulted(often.number()), News::none) << "it is told once";
+  EXPECT_EQ(threads_.add_fault(often.number()), News::none);
+  EXPECT_EQ(threads_.add_fault(once.number()), News::none);
+  EXPECT_EQ(threads_.add_fault(often.number()), News::joined);
+  EXPECT_EQ(threads_.add_fault(often.number()), News::none) << "it is told once";
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(often));
   EXPECT_TRUE(is_free(once));
   EXPECT_TRUE(is_free(never));
   EXPECT_EQ(threads_.kept().load(), 1U);
-  threads_.let_all_go();
+  threads_.release_all();
   EXPECT_TRUE(is_free(often));
   EXPECT_EQ(threads_.kept().load(), 0U);
 }
@@ -99,7 +71,7 @@ TEST_F(FaultingThreads, FaultingThreadsGoToAnotherProcessorWithThePager) {
   threads_.keep_on({&second_, 1});
   EXPECT_EQ(sleeper.cpus(), os::Cpus::only(second_));
   EXPECT_EQ(threads_.kept().load(), 1U);
-  threads_.let_all_go();
+  threads_.release_all();
   EXPECT_TRUE(is_free(sleeper)) << "as before the first processor, not as before the second";
 }
 
@@ -135,7 +107,7 @@ TEST_F(FaultingThreads, FaultingThreadsAreSpreadAgainWhenAllOnOneProcessorHaveEn
   }
   const std::array<int, 2> both{first_, second_};
   threads_.keep_on(both);
-  threads_.let_idle_go(0);  // from here on they are counted
+  threads_.release_idle(0);  // from here on they are counted
   std::vector<const Sleeper*> left;
   for (auto& sleeper : sleepers) {
     if (!is_kept(*sleeper)) {
@@ -146,7 +118,7 @@ TEST_F(FaultingThreads, FaultingThreadsAreSpreadAgainWhenAllOnOneProcessorHaveEn
     }
   }
   ASSERT_EQ(left.size(), 2U);
-  threads_.let_idle_go(1);
+  threads_.release_idle(1);
   EXPECT_EQ(threads_.kept().load(), 2U);
   threads_.keep_on(both);
   EXPECT_EQ(threads_.kept().load(), 2U);
@@ -165,20 +137,20 @@ TEST_F(FaultingThreads, FaultingThreadsStayThereIfTheProgramMovesOneOfThem) {
   EXPECT_EQ(own.cpus(), os::Cpus::only(second_));
   EXPECT_EQ(threads_.kept().load(), 1U);
   ASSERT_TRUE(os::run_on(later.number(), os::Cpus::only(second_)));
-  threads_.let_all_go();
+  threads_.release_all();
   EXPECT_EQ(later.cpus(), os::Cpus::only(second_));
 }
 
-TEST_F(FaultingThreads, FaultingThreadsAreLetGoWhenTheyFaultLittleBesideOthers) {
+TEST_F(FaultingThreads, FaultingThreadsAreReleasedWhenTheyFaultLittleBesideOthers) {
   const Sleeper busy;
   const Sleeper idle;
   fault(busy);
   fault(idle);
   threads_.keep_on({&first_, 1});
-  threads_.let_idle_go(0);  // from here on they are counted
+  threads_.release_idle(0);  // from here on they are counted
   fault(busy, 10);
   fault(idle, 1);
-  threads_.let_idle_go(5);
+  threads_.release_idle(5);
   EXPECT_TRUE(is_kept(busy));
   EXPECT_TRUE(is_free(idle));
   threads_.keep_on({&first_, 1});
@@ -189,18 +161,18 @@ TEST_F(FaultingThreads, FaultingThreadsAreLetGoWhenTheyFaultLittleBesideOthers) 
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, FaultingThreadsAreNotKeptWhileTheProgramHoldsThem) {
+TEST_F(FaultingThreads, FaultingThreadsAreNotKeptWhileTheProgramHasThemReleased) {
   const Sleeper sleeper;
   fault(sleeper);
-  threads_.hold_until_release();
+  threads_.begin_release();
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(sleeper));
-  threads_.release();
+  threads_.end_release();
   std::this_thread::sleep_for(std::chrono::nanoseconds(threads_.first_rest_ns));
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(sleeper));
-  threads_.let_all_go();
-  threads_.hold();
+  threads_.release_all();
+  threads_.release_for_a_while();
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_free(sleeper));
 }
@@ -210,16 +182,16 @@ TEST_F(FaultingThreads, FaultingThreadsThatWereKeptBeforeHaveNotJoined) {
   const Sleeper other;
   fault(sleeper);
   threads_.forget_all();
-  EXPECT_EQ(threads_.faulted(sleeper.number()), News::none);
-  EXPECT_EQ(threads_.faulted(sleeper.number()), News::again);
+  EXPECT_EQ(threads_.add_fault(sleeper.number()), News::none);
+  EXPECT_EQ(threads_.add_fault(sleeper.number()), News::again);
   threads_.keep_on({&first_, 1});
   EXPECT_TRUE(is_kept(sleeper));
   fault(other, tier::FaultingThreads::often - 1);
-  EXPECT_EQ(threads_.faulted(other.number()), News::joined);
-  threads_.let_all_go();
+  EXPECT_EQ(threads_.add_fault(other.number()), News::joined);
+  threads_.release_all();
   threads_.start();
-  EXPECT_EQ(threads_.faulted(sleeper.number()), News::none);
-  EXPECT_EQ(threads_.faulted(sleeper.number()), News::joined) << "of another process";
+  EXPECT_EQ(threads_.add_fault(sleeper.number()), News::none);
+  EXPECT_EQ(threads_.add_fault(sleeper.number()), News::joined) << "of another process";
 }
 
 TEST_F(FaultingThreads, FaultingThreadsThatHaveEndedAreForgotten) {
@@ -231,12 +203,12 @@ TEST_F(FaultingThreads, FaultingThreadsThatHaveEndedAreForgotten) {
   while (os::call(__NR_tgkill, getpid(), number, 0) != -ESRCH) usleep(100);
   threads_.keep_on({&first_, 1});
   EXPECT_EQ(threads_.kept().load(), 0U);
-  EXPECT_EQ(threads_.faulted(number), News::none) << "as another's first fault";
+  EXPECT_EQ(threads_.add_fault(number), News::none) << "as another's first fault";
 }
 
 TEST_F(FaultingThreads, FaultingThreadsBeyondTheRoomForThemRunWhereTheyDid) {
   for (std::size_t i = 0; i < tier::FaultingThreads::most; ++i)
-    EXPECT_EQ(threads_.faulted(1'000'000'000 + static_cast<int>(i)), News::none);
+    EXPECT_EQ(threads_.add_fault(1'000'000'000 + static_cast<int>(i)), News::none);
   const Sleeper sleeper;
   fault(sleeper);
   threads_.keep_on({&first_, 1});

@@ -28,13 +28,14 @@ void keep(void* argument) {
 
 }  // namespace
 
-bool keep_open(int descriptor, void (*then)(void*), void* argument) noexcept {
+int keep_open(int descriptor, void (*then)(void*), void* argument) noexcept {
   outcome.store(unknown);
   to_keep = descriptor;
   to_run = then;
-  if (start_thread(keep, argument) == 0) return false;
+  const int thread = start_thread(keep, argument);
+  if (thread == 0) return 0;
   while (outcome.load() == unknown) wait(outcome, unknown);
-  return outcome.load() == kept;
+  return outcome.load() == kept ? thread : 0;
 }
 
 }  // namespace nearfar::tier::os

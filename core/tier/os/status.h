@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace nearfar::tier::os {
 
@@ -13,6 +14,22 @@ namespace nearfar::tier::os {
 /// Anonymous memory of the process that lies in RAM, in pages, as the kernel counts it; 0 if it
 /// does not tell.
 [[nodiscard]] std::uint64_t anonymous_pages(int status) noexcept;
+
+/// What the kernel tells of the calling thread.
+struct ThreadStatus {
+  int filters = 0;  ///< of system calls (seccomp)
+  int pid_namespaces = 0;  ///< from that of /proc to its own: 1 if these are the same
+  int tracer = 0;  ///< the process that traces it (ptrace); 0: none
+};
+/// Opens a file for it, and closes that; nothing if there is no such file.
+[[nodiscard]] std::optional<ThreadStatus> read_thread_status() noexcept;
+
+/// The calling thread's number as /proc has it, as `number_in_proc` (system.h) has the process's; 0
+/// if the kernel does not tell.
+[[nodiscard]] int thread_number_in_proc() noexcept;
+
+/// Names the calling process's namespace of process numbers; 0 if the kernel does not tell.
+[[nodiscard]] std::uint64_t pid_namespace() noexcept;
 
 /// How many filters of system calls (seccomp) the process's first thread has; -1 if the kernel does
 /// not tell. A filter for all threads is one of the first thread's, unless that has ended.

@@ -42,14 +42,15 @@ long clone_onto(long flags, long stack, long local, void (*run)(void*), void* ar
 
 }  // namespace
 
-int start_thread(void (*run)(void*), void* argument) noexcept {
+int start_thread(void (*run)(void*), void* argument, Tracer tracer) noexcept {
   const Place memory = reserve(stack_bytes);
   if (memory == 0) return 0;
   const Place local = memory + stack_bytes - local_bytes;
   *pointer<Place>(local) = local;  // the ABI: %fs:0 holds its own address
   *pointer<Place>(local + 2 * sizeof(Place)) = local;
-  constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                         CLONE_SYSVSEM | CLONE_SETTLS;
+  const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                     CLONE_SYSVSEM | CLONE_SETTLS | CLONE_UNTRACED |
+                     (tracer == Tracer::inherit ? CLONE_PTRACE : 0);
   const std::uint64_t all = ~std::uint64_t{0};  // those of faults, too: it has none
   std::uint64_t before = 0;
   change_signals(SIG_SETMASK, &all, &before);

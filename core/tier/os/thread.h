@@ -4,11 +4,16 @@
 
 namespace nearfar::tier::os {
 
+/// Which process traces a new thread.
+enum class Tracer : bool { none, inherit };
+
 /// Starts a thread that libc does not know: creating one calls no allocator, because the
 /// allocator's memory may have to be brought in by the thread, it has no part in a program's last
 /// pthread_exit, and a forked child may start it before anything else runs. All signals stay
-/// blocked in it. It must never return, nor call what needs libc's thread state. Its number; 0 if
-/// there is no memory or no right.
-[[nodiscard]] int start_thread(void (*run)(void*), void* argument) noexcept;
+/// blocked in it. A tracer that follows the program's new threads does not follow it; with
+/// `Tracer::inherit`, the calling thread's tracer does. It must never return, nor call what needs
+/// libc's thread state. Its number; 0 if there is no memory or no right.
+[[nodiscard]] int start_thread(void (*run)(void*), void* argument,
+                               Tracer tracer = Tracer::none) noexcept;
 
 }  // namespace nearfar::tier::os

@@ -116,7 +116,7 @@ long Uffd::unregister(Place at, std::size_t length) const noexcept {
 }
 
 std::size_t Uffd::read(std::span<Message, most_read> messages) const noexcept {
-  uffd_msg told[most_read];
+  uffd_msg told[most_read] = {};
   const long got = call(__NR_read, descriptor_, word(told), sizeof told);
   const std::size_t count = got < 0 ? 0 : static_cast<std::size_t>(got) / sizeof(uffd_msg);
   for (std::size_t i = 0; i < count; ++i) messages[i] = message(told[i]);

@@ -135,6 +135,9 @@ class Pager {
   /// more to be done; a call does little, so that faults need not wait.
   bool obey_orders();
 
+  /// Whether all pages are ordered to be near, and to stay there.
+  [[nodiscard]] bool is_to_stay_near() const;
+
   /// Brings in some pages that are to follow one that was touched; they leave if there is no room
   /// for them. False if there are none.
   bool continue_read_ahead();

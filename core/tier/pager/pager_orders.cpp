@@ -9,6 +9,10 @@ namespace nearfar::tier {
 
 PagerCpu Pager::wanted_cpu() const { return orders_of(control_).pager_cpu; }
 
+bool Pager::is_to_stay_near() const {
+  return orders_of(control_).residence.load(std::memory_order_relaxed) == Residence::kept;
+}
+
 bool Pager::obey_orders() {
   if (is_paused()) return false;
   const Orders& orders = orders_of(control_);

@@ -22,40 +22,40 @@ void find(const char* name, void** real) noexcept {
 
 extern "C" {
 
-__attribute__((used, visibility("hidden"))) void nearfar_let_threads_go() noexcept {
+__attribute__((used, visibility("hidden"))) void nearfar_release_threads() noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
-  if (tier != nullptr) tier->service.let_threads_go();
+  if (tier != nullptr) tier->service.release_threads();
 }
 
 /// The same before that function, which is found if it is called before the constructor.
-__attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_before(
+__attribute__((used, visibility("hidden"))) void nearfar_release_threads_before(
     const char* name, void** real) noexcept {
-  nearfar_let_threads_go();
+  nearfar_release_threads();
   find(name, real);
 }
 
 /// The same of a function that executes a program, with its arguments.
 __attribute__((used, visibility("hidden"))) void nearfar_before_program(
     const char* name, void** real, const long* saved) noexcept {
-  nearfar_let_threads_go_before(name, real);
+  nearfar_release_threads_before(name, real);
   nearfar::tier::preload::note_program(name, saved);
 }
 
 /// The same until that function has returned, when the other of these is called.
-__attribute__((used, visibility("hidden"))) void nearfar_let_threads_go_while(
+__attribute__((used, visibility("hidden"))) void nearfar_release_threads_while(
     const char* name, void** real) noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
-  if (tier != nullptr) tier->service.let_threads_go_until_then();
+  if (tier != nullptr) tier->service.begin_release();
   find(name, real);
 }
 __attribute__((used, visibility("hidden"))) void nearfar_while_program_starts(
     const char* name, void** real, const long* saved) noexcept {
-  nearfar_let_threads_go_while(name, real);
+  nearfar_release_threads_while(name, real);
   nearfar::tier::preload::note_program(name, saved);
 }
-__attribute__((used, visibility("hidden"))) void nearfar_keep_threads_again() noexcept {
+__attribute__((used, visibility("hidden"))) void nearfar_end_release() noexcept {
   nearfar::tier::preload::Runtime* const tier = nearfar::tier::preload::runtime();
-  if (tier != nullptr) tier->service.keep_threads_again();
+  if (tier != nullptr) tier->service.end_release();
 }
 
 /// What the functions below are called, and where they find libc's own.
@@ -113,7 +113,7 @@ __attribute__((constructor(101))) void find_all() {
 #define NEARFAR_JUMP(name, before)                       \
   NEARFAR_BEFORE(name, before,                           \
     "jmp *nearfar_real_" #name "(%rip)\n\t")
-#define NEARFAR_LETS_GO(name) NEARFAR_JUMP(name, nearfar_let_threads_go_before)
+#define NEARFAR_RELEASES(name) NEARFAR_JUMP(name, nearfar_release_threads_before)
 #define NEARFAR_EXECUTES(name) NEARFAR_JUMP(name, nearfar_before_program)
 
 // Called with what registers hold: six arguments at most, and one result.
@@ -123,39 +123,39 @@ __attribute__((constructor(101))) void find_all() {
     ".cfi_adjust_cfa_offset 8\n\t"                       \
     "call *nearfar_real_" #name "(%rip)\n\t"             \
     "mov %rax, (%rsp)\n\t"                               \
-    "call nearfar_keep_threads_again\n\t"                \
+    "call nearfar_end_release\n\t"                \
     "pop %rax\n\t"                                       \
     ".cfi_adjust_cfa_offset -8\n\t"                      \
     "ret\n\t")
-#define NEARFAR_LETS_GO_MEANWHILE(name) NEARFAR_CALL(name, nearfar_let_threads_go_while)
+#define NEARFAR_RELEASES_MEANWHILE(name) NEARFAR_CALL(name, nearfar_release_threads_while)
 #define NEARFAR_STARTS(name) NEARFAR_CALL(name, nearfar_while_program_starts)
 
 asm(".text\n\t"
-    NEARFAR_LETS_GO_MEANWHILE(sched_getaffinity)
-    NEARFAR_LETS_GO_MEANWHILE(sched_setaffinity)
-    NEARFAR_LETS_GO_MEANWHILE(pthread_getaffinity_np)
-    NEARFAR_LETS_GO_MEANWHILE(pthread_setaffinity_np)
-    NEARFAR_LETS_GO_MEANWHILE(pthread_create)
-    NEARFAR_LETS_GO_MEANWHILE(thrd_create)
+    NEARFAR_RELEASES_MEANWHILE(sched_getaffinity)
+    NEARFAR_RELEASES_MEANWHILE(sched_setaffinity)
+    NEARFAR_RELEASES_MEANWHILE(pthread_getaffinity_np)
+    NEARFAR_RELEASES_MEANWHILE(pthread_setaffinity_np)
+    NEARFAR_RELEASES_MEANWHILE(pthread_create)
+    NEARFAR_RELEASES_MEANWHILE(thrd_create)
     NEARFAR_STARTS(posix_spawn)
     NEARFAR_STARTS(posix_spawnp)
-    NEARFAR_LETS_GO(clone)
-    NEARFAR_LETS_GO(__clone)
-    NEARFAR_LETS_GO(vfork)
-    NEARFAR_LETS_GO(__vfork)
-    NEARFAR_LETS_GO(_Fork)
-    NEARFAR_LETS_GO(system)
-    NEARFAR_LETS_GO(popen)
-    NEARFAR_LETS_GO(wordexp)
-    NEARFAR_LETS_GO(timer_create)
-    NEARFAR_LETS_GO(mq_notify)
+    NEARFAR_RELEASES(clone)
+    NEARFAR_RELEASES(__clone)
+    NEARFAR_RELEASES(vfork)
+    NEARFAR_RELEASES(__vfork)
+    NEARFAR_RELEASES(_Fork)
+    NEARFAR_RELEASES(system)
+    NEARFAR_RELEASES(popen)
+    NEARFAR_RELEASES(wordexp)
+    NEARFAR_RELEASES(timer_create)
+    NEARFAR_RELEASES(mq_notify)
     NEARFAR_EXECUTES(execv)
     NEARFAR_EXECUTES(execve)
     NEARFAR_EXECUTES(execvp)
     NEARFAR_EXECUTES(execvpe)
     NEARFAR_EXECUTES(execl)
-    NEARFAR_LETS_GO(execle)
+    NEARFAR_RELEASES(execle)
     NEARFAR_EXECUTES(execlp)
     NEARFAR_EXECUTES(execveat)
-    NEARFAR_LETS_GO(fexecve));
+    NEARFAR_RELEASES(fexecve));
 // clang-format on

@@ -64,7 +64,7 @@ void prepare() {
   _IO_list_lock();
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
-  tier->service.let_threads_go_until_then();  // the child may run where they may
+  tier->service.begin_release();  // the child may run where they may
   signals_before = before;
   agreed = tier->service.ask(
       {.kind = Request::Kind::pause, .thread = static_cast<int>(os::call(__NR_gettid))});
@@ -86,7 +86,7 @@ void in_parent() {
   if (tier == nullptr) return;
   tier->space.lock().unlock();
   if (agreed) tier->service.ask({.kind = Request::Kind::resume});
-  tier->service.keep_threads_again();
+  tier->service.end_release();
   _IO_list_unlock();
   finish();
 }
@@ -135,12 +135,13 @@ void in_child() {
 /// What this process starts belongs to its tree: in the environment the wish for one gives way to
 /// the one that was made. libc has its environment from the same words, and only later.
 void hand_on(const Launch& launch, char** environment) {
-  static char entry[64];
+  static char entry[128];
   for (; *environment != nullptr; ++environment) {
     constexpr const char* wish = "NEARFAR_TIER_NEAR=";
     if (std::strncmp(*environment, wish, std::strlen(wish)) != 0) continue;
-    std::snprintf(entry, sizeof entry, "NEARFAR_TIER=%d:%d:%d:%d", launch.process, launch.control,
-                  launch.far, launch.bell);
+    std::snprintf(entry, sizeof entry, "NEARFAR_TIER=%d:%d:%d:%d:0:%lu:%d", launch.process,
+                  launch.control, launch.far, launch.wake_pipe, launch.pid_namespace,
+                  launch.filters);
     *environment = entry;
   }
 }

@@ -1,6 +1,7 @@
 #include "tier/preload/launch.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -8,10 +9,12 @@
 
 #include "policy/registry.h"
 #include "tier/far/far_stores.h"
+#include "tier/os/status.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"
 #include "tier/os/uffd.h"
 #include "tier/preload/environment.h"
+#include "tier/preload/instrumentation.h"
 #include "tier/tree/orders.h"
 
 namespace nearfar::tier::preload {
@@ -21,12 +24,13 @@ constexpr int shared_access = PROT_READ | PROT_WRITE;
 constexpr std::uint64_t least_near = std::uint64_t{1} << 20U;
 
 /// The number at `at`, which moves behind it and the separator.
-int number(const char*& at) {
-  int value = 0;
-  for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + (*at - '0');
+std::uint64_t long_number(const char*& at) {
+  std::uint64_t value = 0;
+  for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<std::uint64_t>(*at - '0');
   if (*at == ':') ++at;
   return value;
 }
+int number(const char*& at) { return static_cast<int>(long_number(at)); }
 
 /// A size such as 512MiB; 0 if it is none.
 std::uint64_t parse_size(const char* text) {
@@ -156,7 +160,8 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   int ends[2] = {-1, -1};
   if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
     os::fail("no descriptors left", error);
-  const int bell = keep(os::open_of(process, ends[1], O_NONBLOCK), "the bell cannot be made");
+  const int wake_pipe = keep(os::open_of(process, ends[1], O_NONBLOCK),
+                             "the pipe that wakes the tree cannot be made");
   for (const int end : ends) os::call(__NR_close, end);
   const long head = os::map(0, Control::bytes, shared_access, MAP_SHARED, control);
   if (head < 0) os::fail("no memory to share", head);
@@ -170,15 +175,48 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.owner = process;
   orders.control_descriptor = control;
   orders.far_descriptor = far;
-  orders.bell_descriptor = bell;
+  orders.bell_descriptor = wake_pipe;
   orders.compression = wanted<Compression>("NEARFAR_TIER_COMPRESS", all_compressions);
   const bool plain = orders.compression == Compression::none;
   orders.far_store = far_store_named(plain ? "file" : "compressed");
   orders.eviction = possible_eviction();
   orders.pager_cpu = wanted<PagerCpu>("NEARFAR_TIER_PAGER_CPU", all_pager_cpus);
   os::unmap(static_cast<os::Place>(head), Control::bytes);
-  return {.process = process, .control = control, .far = far, .bell = bell};
+  const auto status = os::read_thread_status();
+  return {.process = process,
+          .control = control,
+          .far = far,
+          .wake_pipe = wake_pipe,
+          .pid_namespace = os::pid_namespace(),
+          .filters = status ? status->filters : 0};
 }
+
+bool has_other_pid_namespace(const Launch& launch) {
+  return launch.pid_namespace != 0 && os::pid_namespace() != launch.pid_namespace;
+}
+
+/// Whether nothing that this process can look at says that it cannot be a part of the tree.
+bool may_join(const Launch& launch) {
+  const auto status = os::read_thread_status();
+  if (!status || status->filters > launch.filters) return false;
+  // Its /proc has no number of the launcher's.
+  return status->pid_namespaces != 1 || !has_other_pid_namespace(launch);
+}
+
+/// Whether this process is another user's than the launcher, and not the system's administrator:
+/// what it executes then has no right to look into the launcher, whatever rights it has itself.
+bool is_other_user(const Launch& launch) {
+  char path[32];
+  *os::put(os::put(path, "/proc/"), static_cast<unsigned long>(launch.process)) = '\0';
+  struct stat found{};
+  if (os::call(__NR_newfstatat, AT_FDCWD, os::word(path), os::word(&found), 0) != 0) return false;
+  const auto user = static_cast<uid_t>(os::call(__NR_geteuid));
+  const auto group = static_cast<gid_t>(os::call(__NR_getegid));
+  return user != 0 && (user != found.st_uid || group != found.st_gid);
+}
+
+bool is_gone(long error) { return error == -ENOENT || error == -ESRCH; }
+bool is_forbidden(long error) { return error == -EACCES || error == -EPERM; }
 
 }  // namespace
 
@@ -189,8 +227,11 @@ bool find_launch(Launch& launch) {
     launch.process = number(at);
     launch.control = number(at);
     launch.far = number(at);
-    launch.bell = number(at);
+    launch.wake_pipe = number(at);
     launch.sigbus = number(at);
+    launch.pid_namespace = long_number(at);
+    launch.filters = number(at);
+    launch.tracer = number(at);
     return true;
   }
   if (!is_wanted()) return false;
@@ -199,27 +240,37 @@ bool find_launch(Launch& launch) {
   if (near_bytes < least_near)
     os::refuse(near_variable, value,
                "a whole number of KiB, MiB, GiB or TiB, 1 MiB at least, such as 512MiB");
+  refuse_instrumentation();  // before anything is made
   static char far_name[4096];
   find_far(far_name, sizeof far_name);
   launch = make_launch(near_bytes, far_name);
   return true;
 }
 
-Launch open_launch(const Launch& launch) {
+bool can_join(const Launch& launch) {
+  if (!may_join(launch) || is_other_user(launch)) return false;
+  const int control = os::open_of(launch.process, launch.control);
+  if (control >= 0) os::call(__NR_close, control);
+  return !is_forbidden(control) && !(is_gone(control) && has_other_pid_namespace(launch));
+}
+
+std::optional<Launch> open_launch(const Launch& launch) {
   if (launch.process == os::call(__NR_getpid)) return launch;  // the first process of its tree
-  Launch own{.process = launch.process, .sigbus = launch.sigbus};
+  if (!may_join(launch)) return std::nullopt;
+  Launch own = launch;
   own.control = os::open_of(launch.process, launch.control);
-  if (own.control == -EACCES || own.control == -EPERM)
-    os::fail(
-        "this program runs as another user than its launcher, whose far memory it cannot have");
-  if (own.control < 0)
+  if (is_forbidden(own.control)) return std::nullopt;
+  if (is_gone(own.control)) {
+    if (has_other_pid_namespace(launch)) return std::nullopt;
     os::fail("the launcher of this program is gone, and with it its far memory", own.control);
+  }
+  if (own.control < 0) os::fail("what the launcher shares cannot be opened", own.control);
   own.far = os::open_of(launch.process, launch.far);
   if (own.far < 0) os::fail("the far file cannot be opened", own.far);
   own.far = os::hide(own.far);
-  own.bell = os::open_of(launch.process, launch.bell, O_NONBLOCK);
-  if (own.bell < 0) os::fail("the launcher's bell cannot be opened", own.bell);
-  own.bell = os::hide(own.bell);
+  own.wake_pipe = os::open_of(launch.process, launch.wake_pipe, O_NONBLOCK);
+  if (own.wake_pipe < 0) os::fail("the pipe that wakes the tree cannot be opened", own.wake_pipe);
+  own.wake_pipe = os::hide(own.wake_pipe);
   return own;
 }
 

@@ -160,7 +160,7 @@ void note_program(const char* function, const long* saved) {
     if (!find(path, found, sizeof found)) return;
     path = found;
   }
-  if (is_loaded(given) && is_reached(folder, path)) return;
+  if (is_loaded(given) && is_reached(folder, path) && can_join(tier->launch)) return;
   tier->control.add(Count::outside);
 }
 

@@ -10,6 +10,7 @@
 #include "policy/registry.h"
 #include "tier/far/far_stores.h"
 #include "tier/pager/extents.h"
+#include "tier/preload/instrumentation.h"
 #include "tier/preload/sigbus.h"
 #include "tier/service/lock.h"
 #include "tier/tree/orders.h"
@@ -161,7 +162,10 @@ Storage<Runtime> started;
 Runtime* start() {
   Launch found;
   if (!find_launch(found)) return nullptr;
-  const Launch launch = open_launch(found);
+  const std::optional<Launch> opened = open_launch(found);
+  if (!opened) return nullptr;
+  refuse_instrumentation();
+  const Launch& launch = *opened;
   const bool first = launch.process == os::call(__NR_getpid);
   Control& control = map_control(launch.control);
   if (!first) os::call(__NR_close, launch.control);
@@ -176,15 +180,15 @@ Runtime* start() {
                       .pages = os::place(room.entries),
                       .groups = os::place(room.groups.rank_plus_one)};
   std::construct_at(&pager.value, region, table, control, far);
-  std::construct_at(&service.value, pager.value, WakePipe(launch.bell),
-                    first ? launch.control : -1);
+  std::construct_at(
+      &service.value, pager.value, WakePipe(launch.wake_pipe), first ? launch.control : -1,
+      TracerPlace{.process = launch.process, .pipe = launch.tracer, .filters = launch.filters});
   std::construct_at(&space.value, room.base, room.length, room.free, service.value);
   if (launch.sigbus != 0) serve_faults_by_signal(service.value);
-  pager.value.start(os::number_in_proc(), WakePipe(launch.bell),
+  pager.value.start(os::number_in_proc(), WakePipe(launch.wake_pipe),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
   service.value.start();
-  return std::construct_at(&started.value, pager.value, service.value, space.value, control,
-                           launch);
+  return std::construct_at(&started.value, pager.value, service.value, space.value, control, found);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct Runtime {
   Service& service;
   Space& space;
   Control& control;
-  Launch launch;
+  Launch launch;  ///< where a program that this process executes will look
 };
 
 /// The runtime, started if need be; null in a process that was not launched to be managed.

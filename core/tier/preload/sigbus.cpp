@@ -48,7 +48,7 @@ struct KernelAction {
 Service* pager_service = nullptr;
 
 // Where no library has to be asked for it, which would allocate.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Unmanaged last_unmanaged;
+[[gnu::tls_model("initial-exec")]] constinit thread_local UnmanagedFault last_unmanaged;
 
 Lock of_program;
 struct sigaction program_action;  // what the program wants done about SIGBUS

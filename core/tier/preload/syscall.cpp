@@ -175,7 +175,7 @@ asm(".text\n\t"
     "mov %rax, %rdi\n\t"
     "jmp nearfar_failed_call\n"
     "2:\n\t"
-    NEARFAR_KEEPING_ARGUMENTS("call nearfar_let_threads_go\n\t")
+    NEARFAR_KEEPING_ARGUMENTS("call nearfar_release_threads\n\t")
     "jmp 3b\n\t"
     ".cfi_endproc\n\t"
     ".size syscall, .-syscall\n\t"

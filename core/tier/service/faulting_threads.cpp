@@ -15,13 +15,13 @@ void FaultingThreads::start() {
   for (Kept& kept : threads_) kept.thread = 0;
   joined_ = {};
   kept_.store(0);
-  held_until_.store(0);
-  released_.store(0);
-  holders_.store(0);
+  released_until_.store(0);
+  last_release_.store(0);
+  releases_.store(0);
   process_.store(static_cast<int>(os::call(__NR_getpid)));
 }
 
-FaultingThreads::News FaultingThreads::faulted(int thread) {
+FaultingThreads::News FaultingThreads::add_fault(int thread) {
   constexpr auto relaxed = std::memory_order_relaxed;
   std::size_t at = last_;
   last_is_known_ = true;
@@ -55,14 +55,14 @@ FaultingThreads::News FaultingThreads::news_of(int thread) {
 }
 
 void FaultingThreads::keep_on(std::span<const int> cpus) {
-  if (is_held()) return;
+  if (is_released()) return;
   std::array<std::size_t, most> kept_there{};  // by position among the processors
   for (std::size_t i = 0; i < most; ++i) {
     const Kept& kept = threads_[i];
     if (kept.thread == 0) continue;
     const auto at = static_cast<std::size_t>(std::ranges::find(cpus, kept.cpu) - cpus.begin());
     if (at == cpus.size() || kept.thread != known_[i].thread.load()) {
-      let_go(i);
+      release(i);
     } else {
       ++kept_there[at];
     }
@@ -77,21 +77,22 @@ void FaultingThreads::keep_on(std::span<const int> cpus) {
   }
 }
 
-/// Others may have ended. Lets some go from where most are kept, for where fewest are.
+/// Others may have ended. Releases some from where most are kept, for where fewest are.
 void FaultingThreads::even_out(std::span<const int> cpus, std::span<std::size_t> counts) {
   const auto [fewest, fullest] = std::ranges::minmax_element(counts);
   const int cpu = cpus[static_cast<std::size_t>(fullest - counts.begin())];
   std::size_t too_many = (*fullest - *fewest) / 2;
   for (std::size_t i = 0; i < most && too_many != 0; ++i) {
     if (threads_[i].thread == 0 || threads_[i].cpu != cpu) continue;
-    let_go(i);
+    release(i);
     --*fullest;
     --too_many;
   }
 }
 
-/// Keeps it where fewest are of those that it may run on. Who asks to be let go looks whether
-/// anybody is kept only then, and here it is the other way round: one of the two sees the other.
+/// Keeps it where fewest are, of those that it may run on. A thread that asks for a release checks
+/// after that whether any thread is kept, and here it is the other way round: one of the two sees
+/// the other.
 void FaultingThreads::keep(std::size_t i, int thread, std::span<const int> cpus,
                            std::span<std::size_t> counts) {
   if (!is_ours(thread)) {
@@ -105,7 +106,7 @@ void FaultingThreads::keep(std::size_t i, int thread, std::span<const int> cpus,
   for (std::size_t j = 0; j < cpus.size(); ++j)
     if (kept.before.has(cpus[j]) && (at == nowhere || counts[j] < counts[at])) at = j;
   const bool may = kept.before.count() > 1 && at != nowhere;
-  if (may && !is_held() && os::run_on(thread, os::Cpus::only(cpus[at]))) {
+  if (may && !is_released() && os::run_on(thread, os::Cpus::only(cpus[at]))) {
     kept.thread = thread;
     kept.cpu = cpus[at];
     kept.faults = known_[i].faults.load(std::memory_order_relaxed);
@@ -117,8 +118,8 @@ void FaultingThreads::keep(std::size_t i, int thread, std::span<const int> cpus,
   os::wake_all(kept_);
 }
 
-/// But for a thread that somebody else has put elsewhere, or that has ended.
-void FaultingThreads::let_go(std::size_t i) {
+/// Not a thread that has been put elsewhere meanwhile, or has ended.
+void FaultingThreads::release(std::size_t i) {
   Kept& kept = threads_[i];
   if (kept.thread == 0) return;
   if (is_ours(kept.thread) && os::cpus_of(kept.thread) == os::Cpus::only(kept.cpu))
@@ -129,40 +130,42 @@ void FaultingThreads::let_go(std::size_t i) {
   os::wake_all(kept_);
 }
 
-void FaultingThreads::let_idle_go(std::uint32_t least) {
+void FaultingThreads::release_idle(std::uint32_t least) {
   for (std::size_t i = 0; i < most; ++i) {
     if (known_[i].thread.load() == 0) continue;
     const std::uint32_t faults = known_[i].faults.load(std::memory_order_relaxed);
     if (faults - threads_[i].faults < least) {
-      let_go(i);
+      release(i);
       known_[i].thread.store(0);
     }
     threads_[i].faults = faults;
   }
 }
 
-void FaultingThreads::let_all_go() {
-  for (std::size_t i = 0; i < most; ++i) let_go(i);
+void FaultingThreads::release_all() {
+  for (std::size_t i = 0; i < most; ++i) release(i);
 }
 
 void FaultingThreads::forget_all() {
-  let_all_go();
+  release_all();
   for (Known& known : known_) known.thread.store(0);
 }
 
-void FaultingThreads::hold() { held_until_.store(os::monotonic_ns() + hold_ns); }
-
-void FaultingThreads::release() {
-  const std::uint64_t now = os::monotonic_ns();
-  const bool soon = now - released_.exchange(now) < hold_ns;
-  const std::uint64_t rest = soon ? std::min(2 * rest_ns_.load(), hold_ns) : first_rest_ns;
-  rest_ns_.store(rest);
-  if (held_until_.load() < now + rest) held_until_.store(now + rest);
-  holders_.fetch_sub(1);
+void FaultingThreads::release_for_a_while() {
+  released_until_.store(os::monotonic_ns() + release_ns);
 }
 
-bool FaultingThreads::is_held() const {
-  return holders_.load() != 0 || os::monotonic_ns() < held_until_.load();
+void FaultingThreads::end_release() {
+  const std::uint64_t now = os::monotonic_ns();
+  const bool soon = now - last_release_.exchange(now) < release_ns;
+  const std::uint64_t rest = soon ? std::min(2 * rest_ns_.load(), release_ns) : first_rest_ns;
+  rest_ns_.store(rest);
+  if (released_until_.load() < now + rest) released_until_.store(now + rest);
+  releases_.fetch_sub(1);
+}
+
+bool FaultingThreads::is_released() const {
+  return releases_.load() != 0 || os::monotonic_ns() < released_until_.load();
 }
 
 bool FaultingThreads::is_own_process() const { return os::call(__NR_getpid) == process_.load(); }

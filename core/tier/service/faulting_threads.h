@@ -14,23 +14,26 @@ namespace nearfar::tier {
 /// The program's threads that fault, and those of them that are kept on the pager's processor, or
 /// each on one of several.
 ///
-/// A pager that serves faults on the processor of the thread that waits is no gain when that thread
-/// goes to another one, as it does whenever anything else wants this one for a moment. And where
-/// several threads fault on several processors, all but one of them have to wake another processor
-/// for each fault, and are woken by it. So they all stay where the pager is, while that is faster.
+/// A pager that serves faults on the processor of the thread that waits gains nothing when that
+/// thread moves to another one, as it does whenever another thread wants this one for a moment. And
+/// where several threads fault on several processors, all but one of them have to wake another
+/// processor for each fault, and are woken by it. So all of them stay where the pager is, while
+/// that is faster.
 ///
 /// A thread hands on where it may run to what it starts, and may ask for it. So before the program
-/// does either (`hold`), all of its threads may run where they could before, and do so for a while.
+/// does either, all of its threads are *released*: they may run where they could before, and do so
+/// for a while.
 ///
-/// Who faults rarely is in nobody's way elsewhere, so nobody is kept for a single fault.
+/// A thread that faults rarely is in no other one's way elsewhere, so none is kept for one fault.
 class FaultingThreads {
  public:
   static constexpr std::size_t most = 32;  ///< that are known
   static constexpr std::uint32_t often = 2;  ///< faults, before a thread is kept; a trial has few
-  /// Nobody is kept for so long after `hold`: the program is to have done by then what it held for.
-  static constexpr std::uint64_t hold_ns = 50'000'000;
-  /// Nor after `release`, twice as long after each that comes sooner than that after the one
-  /// before: a program that starts several threads is not to let all go for each.
+  /// No thread is kept for so long after `release_for_a_while`, by when the program is to have done
+  /// what it was called for.
+  static constexpr std::uint64_t release_ns = 50'000'000;
+  /// Nor for so long after `end_release`, and twice as long after each that follows the one before
+  /// within `release_ns`: a program that starts many threads need not have all released for each.
   static constexpr std::uint64_t first_rest_ns = 500'000;
 
   /// Before there are the pager's thread and the affinity thread, also those of a forked child.
@@ -39,11 +42,11 @@ class FaultingThreads {
   /// What is new about a thread that has faulted.
   enum class News : std::uint8_t {
     none,
-    again,  ///< it is to be kept from now on, as it was before it was let go
-    joined,  ///< it is to be kept, and was not before, as far as is known of the last `most`
+    again,  ///< it is to be kept from now on, as it was before it was released
+    joined,  ///< it is to be kept, and was not before, as far as the last `most` are known
   };
   /// For the pager's threads: this one has faulted.
-  News faulted(int thread);
+  News add_fault(int thread);
   /// Which of the processors the thread that has faulted last is kept on, by its position among
   /// those that were given; `nowhere` if on none.
   [[nodiscard]] std::size_t last_kept() const {
@@ -63,18 +66,18 @@ class FaultingThreads {
   /// Keeps all that fault often there, each on one and as many on one as on another, but those that
   /// may not run there and those that the program itself keeps on one processor.
   void keep_on(std::span<const int> cpus);
-  /// Lets those go, and knows them no more, that have faulted less often since the last time.
-  void let_idle_go(std::uint32_t least);
-  void let_all_go();
+  /// Releases and forgets threads that have faulted less often since the last time.
+  void release_idle(std::uint32_t least);
+  void release_all();
   void forget_all();
 
   // For the program's threads.
-  /// Asks that nobody be kept for a while, or until `release`; it is so when `kept` is 0.
-  void hold();
-  void hold_until_release() { holders_.fetch_add(1); }
-  void release();
+  /// Asks that no thread be kept for a while, or until `end_release`; none is when `kept` is 0.
+  void release_for_a_while();
+  void begin_release() { releases_.fetch_add(1); }
+  void end_release();
   [[nodiscard]] std::atomic<std::uint32_t>& kept() { return kept_; }
-  [[nodiscard]] bool is_held() const;
+  [[nodiscard]] bool is_released() const;
   /// Whether the caller is of the process whose threads these are, and not of a child of it.
   [[nodiscard]] bool is_own_process() const;
 
@@ -93,12 +96,12 @@ class FaultingThreads {
 
   [[nodiscard]] News news_of(int thread);
   void keep(std::size_t i, int thread, std::span<const int> cpus, std::span<std::size_t> counts);
-  void let_go(std::size_t i);
+  void release(std::size_t i);
   void even_out(std::span<const int> cpus, std::span<std::size_t> counts);
   [[nodiscard]] bool is_ours(int thread) const;
 
-  // The pager's threads write, but for threads that the affinity thread forgets, and where they are
-  // kept.
+  // The pager's threads write this, but the affinity thread clears threads that it forgets, and
+  // writes where they are kept.
   std::array<Known, most> known_;
   std::size_t last_ = 0;  // that faulted, if it
   bool last_is_known_ = false;
@@ -107,10 +110,10 @@ class FaultingThreads {
 
   std::array<Kept, most> threads_;  // the affinity thread's
   std::atomic<std::uint32_t> kept_{0};
-  std::atomic<std::uint64_t> held_until_{0};
-  std::atomic<std::uint64_t> released_{0};  // last
+  std::atomic<std::uint64_t> released_until_{0};
+  std::atomic<std::uint64_t> last_release_{0};  // when the last one ended
   std::atomic<std::uint64_t> rest_ns_{first_rest_ns};  // after that
-  std::atomic<std::uint32_t> holders_{0};
+  std::atomic<std::uint32_t> releases_{0};
   std::atomic<int> process_{0};
 };
 

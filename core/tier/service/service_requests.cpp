@@ -1,28 +1,8 @@
-// What threads of the program want of the pager: requests by letters, and discards, which they do
-// themselves.
-
-#include <algorithm>
+// Requests and discards of the program's threads.
 
 #include "tier/service/service.h"
 
 namespace nearfar::tier {
-
-Service::Letter& Service::take_letter() {
-  for (std::size_t i = 0;; i = (i + 1) % common_letters) {
-    std::uint32_t free = empty;
-    if (letters_[i].phase.compare_exchange_strong(free, writing)) return letters_[i];
-    if (i + 1 == common_letters) {
-      ring();  // discards that are over have letters until they are looked at
-      os::call(__NR_sched_yield);
-    }
-  }
-}
-
-Service::Letter& Service::letter_for(Request::Kind kind) {
-  if (kind != Request::Kind::pause && kind != Request::Kind::resume) return take_letter();
-  letters_.back().phase.store(writing);
-  return letters_.back();
-}
 
 /// Whether a system call has made this process, past libc's fork: it has no pager, and none of the
 /// managed memory. One that shares all memory, as vfork makes, has both.
@@ -35,207 +15,146 @@ bool Service::is_without_pager() const {
 
 /// Whether anything of the region may have become another mapping, as far as the caller can know.
 bool Service::may_be_covered() const {
-  return reads_messages_.load() || holds_unmaps_.load() || pager_.remap().has_unmanaged();
+  return reads_messages_.load() || held_.has_unmaps() || pager_.has_unmanaged();
 }
 
 bool Service::ask(const Request& request) {
   if (is_without_pager()) return false;
   if (request.kind == Request::Kind::uncover && !may_be_covered()) return true;
-  // A handler that forks would have a child that waits for a letter which nobody reads.
+  // A child that a signal handler forks would wait for an answer that no thread of it gives.
   const os::SignalsBlocked blocked;
-  Letter& letter = letter_for(request.kind);
-  letter.request = request;
-  letter.phase.store(posted);
-  asked_.store(1);
-  const bool counts = request.kind != Request::Kind::pause;  // that waits for others, not for us
-  if (counts) affinity_.asked();
-  ring();
-  while (letter.phase.load() == posted) os::wait(letter.phase, posted);
-  if (counts) affinity_.answered();
-  const bool done = letter.done;
-  letter.phase.store(empty);
+  const bool waits_for_pager = request.kind != Request::Kind::pause;  // that waits for discards
+  if (waits_for_pager) affinity_.begin_request();
+  const bool granted = requests_.ask(request, pager_wake_up());
+  if (waits_for_pager) affinity_.end_request();
   let_pager_go_on();
-  return done;
+  return granted;
 }
 
-/// Where the pager's threads run behind the program's, one that wakes this thread while it has the
-/// lock does not run again before this thread waits: so that waits for the lock.
+/// A pager thread with the policy for idle processors that wakes this thread while it holds the
+/// lock does not run again before this thread waits: so wait until the lock is free.
 void Service::let_pager_go_on() {
-  if (affinity_.workers() == 1) return;
-  one_thread_.lock();
-  one_thread_.unlock();
+  if (affinity_.workers() > 1) lock_.wait_until_free();
 }
 
 long Service::discard(os::Place begin, os::Place end) {
   if (!pager_.uffd().moves())
     return ask({.kind = Request::Kind::discard, .begin = begin, .end = end}) ? 0 : -EINVAL;
-  const os::SignalsBlocked blocked;  // a handler that forks would wait for the end of this
-  wait_for_faults();
+  const os::SignalsBlocked blocked;  // a child that a handler forks would wait for the end of this
+  discards_.wait_for_faults();
   while (true) {
-    while (paused_.load() != 0) os::wait(paused_, 1);
-    Letter& letter = take_letter();
-    letter.request = {.begin = begin, .end = end};
-    letter.process = static_cast<int>(os::call(__NR_getpid));
-    letter.phase.store(discarding);
-    const bool may_be = paused_.load() == 0;  // and no fork begins before this is over
+    discards_.wait_for_fork();
+    const auto process = static_cast<int>(os::call(__NR_getpid));
+    RequestQueue::Slot& slot = requests_.begin_discard(begin, end, process, pager_wake_up());
+    const bool may_be = discards_.is_open();  // then no fork begins before this is over
     const long error = may_be ? os::advise(begin, end - begin, MADV_DONTNEED) : 0;
-    letter.phase.store(over);
-    if (pause_waits_.load()) ring();
+    requests_.end_discard(slot);
+    if (discards_.is_awaited()) pager_wake_up().signal();
     if (!may_be) continue;
     let_pager_go_on();
     return error;
   }
 }
 
-/// While the kernel has a discard to tell of no page can come, and threads that do nothing else
-/// leave no moment when it has none: so each waits once until a fault has been served, but not for
-/// long, as nobody may be waiting for that any more.
-void Service::wait_for_faults() {
-  constexpr std::uint64_t most_ns = 2'000'000;
-  if (faults_first_.load() != 0) os::wait_for(faults_first_, 1, most_ns);
-}
-
-/// A page came, or could not because of a change: where that happens again and again, discards are
-/// to wait. For any thread that serves faults.
-void Service::tell_discards(bool served) {
-  constexpr std::uint32_t most = 8;  // in a row
-  if (!served) {
-    if ((refusals_.fetch_add(1) + 1) % most == 0) faults_first_.store(1);
-  } else if (refusals_.load(std::memory_order_relaxed) != 0) {
-    refusals_.store(0);
-    if (faults_first_.exchange(0) != 0) os::wake_all(faults_first_);
-  }
-}
-
-/// Whether a discard is. Who makes it may have been killed: one that shares all memory (vfork),
-/// whose end is not that of this process.
-bool Service::is_over(const Letter& letter) const {
-  const std::uint32_t phase = letter.phase.load();
-  if (phase == over) return true;
-  return phase == discarding && letter.process != process_ && os::has_ended(letter.process);
-}
-
 /// What a discard has dropped is charged no more when it is over.
-void Service::finish_discards() {
-  for (Letter& letter : letters_) {
-    if (!is_over(letter)) continue;
-    pager_.remap().uncharge(letter.charged);
-    letter.charged = 0;
-    letter.phase.store(empty);
-  }
+void Service::uncharge_finished_discards() {
+  if (const std::uint64_t pages = requests_.take_finished_discards(process_); pages != 0)
+    pager_.remap().uncharge(pages);
 }
 
-/// The discard by which a change is made; null if the program has made it past this library.
-Service::Letter* Service::discard_of(const os::Message& change) {
-  if (change.kind != os::Message::Kind::removed) return nullptr;
-  for (Letter& letter : letters_) {
-    const std::uint32_t phase = letter.phase.load();
-    if ((phase == discarding || phase == over) && letter.request.begin <= change.begin &&
-        change.end <= letter.request.end)
-      return &letter;
-  }
-  return nullptr;
-}
-
-bool Service::discards_go_on() const {
-  return std::any_of(letters_.begin(), letters_.end(), [](const Letter& letter) {
-    return letter.charged != 0 || letter.phase.load() == discarding;
-  });
-}
-
-bool Service::serve_requests() {
-  bool any = false;
-  for (Letter& letter : letters_) {
-    if (letter.phase.load() != posted) continue;
-    // While the state of pages must not change, only the fork itself goes on.
-    if (pager_.fork().is_paused() && letter.request.kind != Request::Kind::resume) continue;
-    const Answer answer = serve(letter.request);
-    if (answer == Answer::later) {
-      any = any || letter.request.kind != Request::Kind::pause;  // who that waits for rings
-      continue;
-    }
-    letter.done = answer == Answer::yes;
-    letter.phase.store(writing);  // done: whoever asked puts the letter back
-    os::wake_all(letter.phase);
-    any = true;
-  }
-  return any;
-}
-
-/// A child is charged what its parent is, and knows of pages what that knows: so nothing may be
-/// charged that is not there any more, and who gives memory back has to wait before, or be done.
+/// A child is charged what its parent is, and knows of pages what that knows. So nothing may be
+/// charged that is not there any more: discards end before, or begin later.
 Service::Answer Service::pause() {
-  paused_.store(1);
-  pause_waits_.store(true);
-  finish_discards();
-  if (discards_go_on()) return Answer::later;
-  pause_waits_.store(false);
+  discards_.close();
+  uncharge_finished_discards();
+  if (requests_.has_discards()) return Answer::later;
+  discards_.stop_waiting();
   if (pager_.fork().pause()) return Answer::yes;
-  let_discard();
+  discards_.open();
   return Answer::no;
 }
 
-/// Whether a thread has the same table of descriptors as the pager. Of one that has left it, a
-/// child would not have what is opened for it here.
+void Service::resume() {
+  pager_.fork().resume();
+  apply_held();
+  discards_.open();
+  // One thread has served faults of all workers, but perhaps not all.
+  for (const Worker& worker : workers_.all)
+    if (worker.rests) worker.wake_up.signal();
+}
+
+/// Whether a thread has the same table of descriptors as the pager. A child of a thread that has
+/// left it would lack what is opened for the child here.
 bool Service::has_our_descriptors(int thread) {
   constexpr int tables = 2;  // KCMP_FILES
   const long compared = os::call(__NR_kcmp, os::call(__NR_gettid), thread, tables, 0, 0);
   return compared <= 0;  // below: this kernel does not tell
 }
 
-void Service::let_discard() {
-  paused_.store(0);
-  os::wake_all(paused_);
+namespace {
+
+RequestQueue::Answer answer_of(bool done) {
+  return done ? RequestQueue::Answer::yes : RequestQueue::Answer::no;
 }
 
+}  // namespace
+
 Service::Answer Service::serve(Request& request) {
-  const auto said = [](bool done) { return done ? Answer::yes : Answer::no; };
   switch (request.kind) {
-    case Request::Kind::move: {
-      const Answer moved =
-          pager_.remap().move(request.begin, request.end, request.length, request.passed);
-      tell_discards(moved != Answer::later);
-      return moved;
-    }
+    case Request::Kind::move:
     case Request::Kind::cover:
-      ++changes_;
-      return said(pager_.remap().cover(request.begin, request.end));
     case Request::Kind::uncover:
-      ++changes_;
-      pager_.remap().uncover(request.begin, request.end);
-      break;
     case Request::Kind::discard:
-      return said(pager_.remap().drop(request.begin, request.end));
+      return serve_mapping(request);
     case Request::Kind::agree_to_fork:
-      return said(has_our_descriptors(request.thread) && pager_.fork().prepare());
     case Request::Kind::pause:
-      return has_our_descriptors(request.thread) ? pause() : Answer::no;
     case Request::Kind::resume:
-      pager_.fork().resume();
-      follow_held();
-      let_discard();
-      for (Worker& worker : workers_)
-        if (worker.rests) ring(worker);  // one thread has served all, but perhaps not those
-      break;
+      return serve_fork(request);
+    case Request::Kind::keep_near:
+      return answer_of(pager_.advice().keep_near(request.begin, request.end));
     case Request::Kind::sample:
       pager_.sample();
-      break;
-    case Request::Kind::will_need:
-      pager_.advice().will_need(request.begin, request.end);
-      break;
-    case Request::Kind::cold:
-      pager_.advice().cold(request.begin, request.end);
-      break;
-    case Request::Kind::keep_near:
-      return said(pager_.advice().keep_near(request.begin, request.end));
-    case Request::Kind::may_leave:
-      pager_.advice().release_near(request.begin, request.end);
-      break;
+      return Answer::yes;
     case Request::Kind::be_sandboxed:
       affinity_.stop();
-      break;
+      return Answer::yes;
+    default:
+      serve_advice(request);
+      return Answer::yes;
   }
+}
+
+Service::Answer Service::serve_mapping(Request& request) {
+  auto& remap = pager_.remap();
+  if (request.kind == Request::Kind::move) {
+    const auto moved =
+        static_cast<Answer>(remap.move(request.begin, request.end, request.length, request.passed));
+    discards_.report_fault(moved != Answer::later);
+    return moved;
+  }
+  if (request.kind == Request::Kind::discard)
+    return answer_of(remap.drop(request.begin, request.end));
+  ++changes_;
+  if (request.kind == Request::Kind::cover)
+    return answer_of(remap.cover(request.begin, request.end));
+  remap.uncover(request.begin, request.end);
   return Answer::yes;
+}
+
+Service::Answer Service::serve_fork(const Request& request) {
+  if (request.kind == Request::Kind::resume) {
+    resume();
+    return Answer::yes;
+  }
+  if (!has_our_descriptors(request.thread)) return Answer::no;
+  return request.kind == Request::Kind::pause ? pause() : answer_of(pager_.fork().prepare());
+}
+
+void Service::serve_advice(const Request& request) {
+  auto& advice = pager_.advice();
+  if (request.kind == Request::Kind::will_need) advice.will_need(request.begin, request.end);
+  if (request.kind == Request::Kind::cold) advice.cold(request.begin, request.end);
+  if (request.kind == Request::Kind::may_leave) advice.release_near(request.begin, request.end);
 }
 
 }  // namespace nearfar::tier

@@ -18,6 +18,7 @@ from typing import NoReturn
 from nearfar.tier import control
 from nearfar.tier.control import Owner
 from nearfar.tier.faults import FaultLog
+from nearfar.tier.own_tracer import OwnTracer
 from nearfar.tier.process_stat import stat_behind_name
 
 VARIABLE = "NEARFAR_TIER"  # of the environment, whose value begins with the holder's number
@@ -29,8 +30,9 @@ _MEMORY_FIELD, _ENVIRONMENT_END_FIELD = 20, 48  # of /proc/PID/stat, counted beh
 
 
 @contextlib.contextmanager
-def held_open(memory: int, far_file: int, bell: int, log: FaultLog) -> Iterator[int]:
-    """Have a process that keeps these descriptors open, by the same numbers: its own number.
+def held_open(memory: int, far_file: int, bell: int, requests: int, log: FaultLog) -> Iterator[int]:
+    """Have a process that keeps these descriptors open, by the same numbers: its own number. It
+    follows the `requests` for a tracer of the pager's threads.
 
     It belongs to no terminal. Afterwards it is gone if no process of the tree runs; otherwise it is
     the tree's owner until the last has ended, and the log is in use.
@@ -40,7 +42,7 @@ def held_open(memory: int, far_file: int, bell: int, log: FaultLog) -> Iterator[
         with its:
             holder = os.fork()
             if holder == 0:
-                _begin(its, Owner(os.getpid(), memory, far_file, bell), log)
+                _begin(its, Owner(os.getpid(), memory, far_file, bell), requests, log)
         try:
             yield holder
         finally:
@@ -61,14 +63,14 @@ def _stays(holder: socket.socket) -> bool:
         return True
 
 
-def _begin(launcher: socket.socket, own: Owner, log: FaultLog) -> NoReturn:
+def _begin(launcher: socket.socket, own: Owner, requests: int, log: FaultLog) -> NoReturn:
     try:
         os.setsid()
         os.chdir("/")
         Path("/proc/self/comm").write_text(_NAME)
-        kept = {own.control, own.far, own.bell, launcher.fileno()}
+        kept = {own.control, own.far, own.bell, requests, launcher.fileno()}
         _close_all_but(kept | {log.descriptor} - {0})
-        _hold(launcher, own)
+        _hold(launcher, own, OwnTracer(requests))
     finally:
         os._exit(0)
 
@@ -80,8 +82,8 @@ def _close_all_but(kept: set[int]) -> None:
                 os.close(int(path.name))
 
 
-def _hold(launcher: socket.socket, own: Owner) -> None:
-    launcher.recv(1)  # nothing, once the launcher has no more to do, or was killed
+def _hold(launcher: socket.socket, own: Owner, tracer: OwnTracer) -> None:
+    tracer.wait_for(launcher.fileno())  # to end: it has no more to do, or was killed
     told = False
     while (other := _somebody(own.control)) is not None:
         if not told:
@@ -89,7 +91,7 @@ def _hold(launcher: socket.socket, own: Owner) -> None:
             with contextlib.suppress(OSError):
                 launcher.sendall(b"s")
             told = True
-        _wait(other)
+        tracer.wait_for(other)
         os.close(other)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from nearfar.tier.faults import recorded_faults
 from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
+from nearfar.tier.own_tracer import tracer_requests
 from nearfar.tier.pager_cpu import check_pager_cpu
 from nearfar.tier.program import check_manageable
 from nearfar.tier.samples import sampled
@@ -81,18 +83,19 @@ def run(
                 ),
             )
         ) as (memory, bell),
-        held_open(memory, far_file, bell, log) as holder,
+        tracer_requests() as requests,
+        held_open(memory, far_file, bell, requests, log) as holder,
     ):
-        environment = _environment(holder, memory, far_file, bell, sigbus)
+        environment = _environment(holder, memory, far_file, bell, sigbus, requests)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
         with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
-            status = wait_for(start(arguments, file, let_through, environment))
-        lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
+            waited = wait_for(start(arguments, file, let_through, environment))
+        lacked = waited.status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         counts = control.counts(memory)
     return Outcome(
-        status,
+        waited.status,
         limit,
         policy,
         counts,
@@ -101,18 +104,28 @@ def run(
         eviction,
         unrecorded=log.problem,
         over_time=samples.result(),
+        runs_on=waited.runs_on,
     )
 
 
 def _environment(
-    holder: int, memory: int, far_file: int, bell: int, sigbus: bool
+    holder: int, memory: int, far_file: int, bell: int, sigbus: bool, requests: int
 ) -> dict[str, str]:
     libraries = [preloaded(sigbus=sigbus), *os.environ.get("LD_PRELOAD", "").split()]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),
-        VARIABLE: f"{holder}:{memory}:{far_file}:{bell}:{int(sigbus)}",
+        VARIABLE: f"{holder}:{memory}:{far_file}:{bell}:{int(sigbus)}:{_confinement()}:{requests}",
     }
+
+
+def _confinement() -> str:
+    """What children that are confined more than this process differ in: the namespace of process
+    numbers, and how many filters of system calls there are."""
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    status = Path("/proc/self/status").read_text(errors="replace")
+    filters = re.search(r"^Seccomp_filters:\s*(\d+)", status, re.MULTILINE)
+    return f"{namespace}:{filters[1] if filters else 0}"
 
 
 @contextlib.contextmanager

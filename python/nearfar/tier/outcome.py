@@ -19,7 +19,8 @@ class Outcome:
     """A run: the exit status as a shell gives it, the last limit, the policy, and what was counted.
 
     `lacked_memory`: SIGKILL ended it, and meanwhile the kernel killed for lack of memory.
-    `unrecorded`: why the record of faults is not whole.
+    `unrecorded`: why the record of faults is not whole. `runs_on`: the program's process, if it had
+    not ended a second after SIGTERM.
     """
 
     status: int
@@ -31,6 +32,7 @@ class Outcome:
     eviction: str = "move"
     unrecorded: str = ""
     over_time: TierSamples | None = None
+    runs_on: int = 0
 
     def result(self) -> TierRunResult:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""

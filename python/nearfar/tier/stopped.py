@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import NearfarError
+from nearfar.tier.ptrace import ANY_CHILD, DETACH, GET_REGISTERS, INTERRUPT, SEIZE, ptrace
 
-_SEIZE, _INTERRUPT, _DETACH, _GET_REGISTERS = 0x4206, 0x4207, 17, 0x4204
-_ANY_CHILD = 0x40000000  # __WALL: threads, too
 _PATIENCE = 3.0  # seconds for a thread to stop, as one in the middle of a page fault
 _LOOK_EVERY = 0.001
 _LARGEST = 1 << 16  # of a set of registers
@@ -56,7 +55,7 @@ def stopped(process: int, running: Callable[[], set[int]]) -> Iterator[list[Thre
     finally:
         for thread in held:
             with contextlib.suppress(OSError):
-                _ptrace(_DETACH, thread, 0, 0)
+                ptrace(DETACH, thread, 0, 0)
 
 
 def _threads(process: int) -> list[int]:
@@ -69,7 +68,7 @@ def _threads(process: int) -> list[int]:
 def _stop(process: int, thread: int) -> bool:
     """Whether it has stopped; False too if it has ended."""
     try:
-        _ptrace(_SEIZE, thread, 0, 0)
+        ptrace(SEIZE, thread, 0, 0)
     except OSError as error:
         if error.errno == errno.ESRCH:
             return False
@@ -78,10 +77,10 @@ def _stop(process: int, thread: int) -> bool:
             "debugger already does; as root `sysctl kernel.yama.ptrace_scope=0` lets you"
         ) from None
     try:
-        _ptrace(_INTERRUPT, thread, 0, 0)
+        ptrace(INTERRUPT, thread, 0, 0)
         begun = time.monotonic()
         while time.monotonic() - begun < _PATIENCE:
-            number, status = os.waitpid(thread, os.WNOHANG | _ANY_CHILD)
+            number, status = os.waitpid(thread, os.WNOHANG | ANY_CHILD)
             if number == thread:
                 return os.WIFSTOPPED(status)
             time.sleep(_LOOK_EVERY)
@@ -96,14 +95,6 @@ def _registers(thread: int) -> dict[int, bytes]:
         memory = ctypes.create_string_buffer(_LARGEST)
         vector = _Vector(ctypes.addressof(memory), _LARGEST)
         with contextlib.suppress(OSError):
-            _ptrace(_GET_REGISTERS, thread, kind, ctypes.addressof(vector))
+            ptrace(GET_REGISTERS, thread, kind, ctypes.addressof(vector))
             found[kind] = memory.raw[: vector.length]
     return found
-
-
-def _ptrace(request: int, thread: int, address: int, data: int) -> None:
-    call = ctypes.CDLL(None, use_errno=True).ptrace
-    call.restype = ctypes.c_long
-    words = (ctypes.c_long(request), ctypes.c_int(thread), ctypes.c_void_p(address))
-    if call(*words, ctypes.c_void_p(data)) == -1:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

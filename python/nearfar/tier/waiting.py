@@ -6,7 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 # A terminal sends these to all processes of its foreground group.
@@ -16,6 +18,7 @@ FORWARDED = (
     signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2,
 )  # fmt: skip
 _AWAITED = (*FORWARDED, signal.SIGCHLD)
+_PATIENCE, _LAST_PATIENCE = 0.8, 0.1  # seconds, for the end of a program that gets SIGTERM
 _SI_KERNEL = 0x80  # of a signal: sent by the kernel, and by no process
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _SHELLS = ("sh", "ash", "bash", "dash", "ksh", "mksh", "zsh")
@@ -81,17 +84,58 @@ def start(
     return process
 
 
-def wait_for(process: subprocess.Popen[bytes]) -> int:
+@dataclass(frozen=True)
+class Waited:
+    """The status as a shell gives it: 128 + N when signal N ended the program; and the number of
+    the program's process if it had not ended when it was waited for no more, or 0."""
+
+    status: int
+    runs_on: int = 0
+
+
+def wait_for(process: subprocess.Popen[bytes]) -> Waited:
     """Wait while signals are held back, passing them on; what a terminal sends, the program has
     got itself.
 
-    Returns the status as a shell gives it: 128 + N when signal N ended the program.
+    Less than a second after SIGTERM the program is waited for no more. One that does nothing about
+    SIGTERM itself and has not ended by then hangs in the kernel, and is killed; any other runs on.
     """
+    deadline: float | None = None
     while (status := process.poll()) is None:
-        came = signal.sigwaitinfo(_AWAITED)
+        came = _next_signal(deadline)
+        if came is None:
+            return _leave(process)
+        if came.si_signo == signal.SIGTERM and deadline is None:
+            deadline = time.monotonic() + _PATIENCE
         if came.si_signo != signal.SIGCHLD and not _has_got(process, came):
             process.send_signal(came.si_signo)
-    return status if status >= 0 else 128 - status
+    return Waited(status if status >= 0 else 128 - status)
+
+
+def _next_signal(deadline: float | None) -> signal.struct_siginfo | None:
+    if deadline is None:
+        return signal.sigwaitinfo(_AWAITED)
+    return signal.sigtimedwait(_AWAITED, max(deadline - time.monotonic(), 0))
+
+
+def _leave(process: subprocess.Popen[bytes]) -> Waited:
+    if _handles(process.pid, signal.SIGTERM):
+        return Waited(128 + signal.SIGTERM, runs_on=process.pid)
+    process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_LAST_PATIENCE)
+    return Waited(128 + signal.SIGTERM)
+
+
+def _handles(process: int, number: signal.Signals) -> bool:
+    """Whether a process catches, ignores or blocks a signal."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text(errors="replace")
+    except OSError:
+        return False
+    fields = dict(line.split(":\t", 1) for line in text.split("\n") if ":\t" in line)
+    masks = (int(fields[name], 16) for name in ("SigCgt", "SigIgn", "SigBlk"))
+    return any(mask >> (number - 1) & 1 for mask in masks)
 
 
 def _has_got(process: subprocess.Popen[bytes], came: signal.struct_siginfo) -> bool:

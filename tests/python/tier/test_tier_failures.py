@@ -184,15 +184,6 @@ def test_a_disk_that_is_full_ends_the_record_of_faults_and_not_the_program(tmp_p
     assert 200 << 10 <= 8 * len(kept.words) <= 256 << 10
 
 
-@needs_root
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
-def test_a_program_that_executes_another_as_another_user_is_told(tmp_path: Path) -> None:
-    ran = run_tiered(tmp_path, "2MiB", "setpriv", "--reuid=65534", "--clear-groups", "/bin/true")
-    assert ran.status == 1
-    assert ran.err.startswith("nearfar tier: this program runs as another user than its launcher")
-    assert ran.err.count("\n") == 1
-
-
 def test_a_shell_may_start_more_programs_than_a_tree_has_places_for(tmp_path: Path) -> None:
     script = "i=0; while [ $i -lt 600 ]; do /bin/true || exit 9; i=$((i + 1)); done; echo $i"
     ran = run_tiered(tmp_path, "16MiB", "sh", "-c", script)

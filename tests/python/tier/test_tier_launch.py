@@ -89,6 +89,25 @@ def test_a_signal_that_ends_the_program_ends_the_launcher_with_its_status(tmp_pa
         assert launcher.wait(timeout=60) == 128 + signal.SIGINT
 
 
+def test_a_program_that_ignores_sigterm_outlives_its_launcher(tmp_path: Path) -> None:
+    words = ["sh", "-c", "trap '' TERM; echo $$; exec sleep 600"]
+    launched = command("8MiB", tmp_path / "far", *words, result=tmp_path / "json")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(launched, stdout=pipe, stderr=pipe, text=True) as launcher:
+        assert launcher.stdout is not None
+        assert launcher.stderr is not None
+        process = int(launcher.stdout.readline())
+        try:
+            launcher.send_signal(signal.SIGTERM)
+            assert launcher.wait(timeout=60) == 128 + signal.SIGTERM
+            told = launcher.stderr.readline()
+            assert f"the program (process {process}) has not ended a second after SIGTERM" in told
+            assert (tmp_path / "json").exists()
+            os.kill(process, 0)  # it is there
+        finally:
+            os.kill(process, signal.SIGKILL)
+
+
 def test_a_signal_of_the_terminal_reaches_the_program_once(tmp_path: Path) -> None:
     words = command("64MiB", tmp_path / "far", sys.executable, "-c", HEARS, result=tmp_path / "r")
     launcher, terminal = pty.fork()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tiered import needs_root, needs_tier, run_tiered
+from tiered import PROGRAMS, compiled, needs_root, needs_tier, run_tiered
 
 pytestmark = needs_tier
 
@@ -88,6 +90,48 @@ def test_a_program_of_another_user_is_counted(programs: Path, tmp_path: Path) ->
     program.chmod(0o4755)
     ran = run_tiered(tmp_path, "16MiB", "sh", "-c", f"{program}; true")
     assert (ran.out, ran.counts["outside"]) == ("hello\n", 1)
+
+
+def test_a_program_that_inherits_a_filter_of_system_calls(programs: Path, tmp_path: Path) -> None:
+    filters = compiled(PROGRAMS / "hazards" / "filters.c", tmp_path / "filters")
+    ran = run_tiered(tmp_path, "16MiB", filters, programs / "linked")
+    assert (ran.out, ran.err) == ("hello\nstatus 0\n", "")
+    assert ran.counts["outside"] == 1
+
+
+def allow_all_calls() -> None:
+    """A filter of system calls that forbids none."""
+    libc = ctypes.CDLL(None)
+    instruction = ctypes.create_string_buffer(struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000))
+    program = struct.pack("<H6xQ", 1, ctypes.addressof(instruction))
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    if libc.prctl(22, 2, ctypes.c_char_p(program)) != 0:  # PR_SET_SECCOMP
+        os._exit(98)
+
+
+def test_a_program_with_no_other_filters_than_its_launcher_is_managed(
+    programs: Path, tmp_path: Path
+) -> None:
+    ran = run_tiered(tmp_path, "16MiB", programs / "linked", preexec_fn=allow_all_calls)
+    assert (ran.out, ran.counts["outside"]) == ("hello\n", 0)
+    assert ran.counts["faults"] > 0
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare")
+def test_a_program_with_a_proc_of_its_own(programs: Path, tmp_path: Path) -> None:
+    contained = f"unshare --fork --pid --mount-proc {programs}/linked; true"
+    ran = run_tiered(tmp_path, "16MiB", "sh", "-c", contained)
+    assert (ran.out, ran.err, ran.counts["outside"]) == ("hello\n", "", 1)
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_program_that_is_executed_as_another_user(tmp_path: Path) -> None:
+    other = ("setpriv", "--reuid=65534", "--clear-groups")
+    ran = run_tiered(tmp_path, "16MiB", *other, "/bin/echo", "hello")
+    assert (ran.out, ran.err, ran.status) == ("hello\n", "", 0)
+    assert ran.counts["outside"] == 1
 
 
 def report(words: Sequence[str | Path], folder: Path) -> str:

@@ -111,6 +111,11 @@ def run(args: argparse.Namespace) -> int:
         write_files(args, dataclasses.replace(outcome.result(), program=tuple(args.program)))
     if outcome.unrecorded:
         complain(outcome.unrecorded)
+    if outcome.runs_on:
+        complain(
+            f"tier: the program (process {outcome.runs_on}) has not ended a second after SIGTERM, "
+            f"and runs on; `kill -KILL {outcome.runs_on}` ends it"
+        )
     if outcome.lacked_memory:
         complain(
             "tier: the program was killed while the kernel was ending processes for lack of "

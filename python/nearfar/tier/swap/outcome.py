@@ -29,6 +29,7 @@ class SwapOutcome:
     kills: int
     left: int
     counts: Mapping[str, int]
+    runs_on: int = 0  # the process of a program that had not ended a second after SIGTERM
     unrecorded: ClassVar[str] = ""  # there is no record of faults
 
     @property

@@ -55,20 +55,21 @@ def run_swapped(
             program=process.pid,
         )
         try:
-            status = wait_for(process)
+            waited = wait_for(process)
         finally:
             monitor.stop()
         counts = monitor.counts()
         if group is None:
             counts["faults"] = _faults() - faults_before
         return SwapOutcome(
-            status,
+            waited.status,
             near_bytes,
             policy,
             hard_limit=group is not None,
             kills=group.kills() if group else 0,
             left=counts.pop("processes"),
             counts=counts,
+            runs_on=waited.runs_on,
         )
 
 

@@ -1,0 +1,35 @@
+#include "tier/service/held_changes.h"
+
+#include <algorithm>
+
+#include "tier/os/system.h"
+
+namespace nearfar::tier {
+
+bool HeldChanges::reserve(std::size_t most) {
+  if (changes_ == nullptr)
+    changes_ = os::pointer<os::Message>(os::reserve(most * sizeof(os::Message)));
+  most_ = most;
+  return changes_ != nullptr;
+}
+
+void HeldChanges::clear() {
+  count_.store(0);
+  has_unmaps_.store(false);
+}
+
+void HeldChanges::add(const os::Message& change) {
+  if (change.kind != os::Message::Kind::removed) has_unmaps_.store(true);
+  changes_[count_.load()] = change;
+  count_.fetch_add(1);
+}
+
+bool HeldChanges::touches(os::Place at) const {
+  const std::span<const os::Message> changes = all();
+  return std::any_of(changes.begin(), changes.end(), [&](const os::Message& change) {
+    return (at >= change.begin && at < change.end) ||
+           (at >= change.to && at - change.to < change.end - change.begin);
+  });
+}
+
+}  // namespace nearfar::tier
