@@ -1,6 +1,5 @@
 #include "tier/pager/pager.h"
 
-#include "tier/os/status.h"
 #include "tier/os/system.h"
 #include "tier/pager/sizes.h"
 #include "tier/tree/orders.h"
@@ -21,7 +20,8 @@ constexpr std::uint64_t faults_between_samples = 4096;
 
 }  // namespace
 
-Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far)
+Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far,
+             Kernel kernel)
     : region_(region),
       table_(table),
       control_(control),
@@ -31,6 +31,9 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       packed_(far, orders_of(control).compression),
       limbo_(limbo_pages(control.limit_pages)),
       streams_(stream_pages(control.limit_pages)),
+      uffd_(kernel.uffd),
+      staging_uffd_(kernel.staging_uffd),
+      memory_(kernel.memory),
       wanted_near_(
           os::pointer<Extents::Extent>(os::reserve(most_wanted_near * sizeof(Extents::Extent))),
           most_wanted_near),
@@ -55,12 +58,11 @@ void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
   table_.log().become(process);
   watch();
   allow_fork(false);
-  status_ = os::open_status();
   packed_.start(control_.far_slots);
   if (!packed_.used()) far_.map(control_.far_slots);
-  page_map_.open();
-  huge_ = os::has_huge_pages();
-  if (os::merges_pages()) write_protection_.forbid();
+  memory_.open();
+  huge_ = memory_.has_huge_pages();
+  if (memory_.merges_pages()) write_protection_.forbid();
 }
 
 void Pager::set_thread(std::size_t lane, int thread) {
@@ -89,7 +91,7 @@ void Pager::open() {
                  : "this kernel's userfaultfd can neither move nor write-protect pages; Linux 5.7 "
                    "or newer can");
   }
-  if (!uffd_.moves()) own_memory_.open();
+  if (!uffd_.moves()) memory_.open_contents();
 }
 
 void Pager::watch() {
@@ -106,11 +108,11 @@ void Pager::watch() {
       os::map(region_.staging, length + incoming, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
   if (region_.staging == 0 || staging < 0)
     os::fail("no address space for the staging memory", staging);
-  os::advise(region_.staging, length, MADV_NOHUGEPAGE);
+  memory_.advise(region_.staging, length, MADV_NOHUGEPAGE);
   recycled_ = RecycledGroups(region_.staging + limbo);
   incoming_ = region_.staging + length;
-  os::advise(incoming_, incoming, MADV_HUGEPAGE);
-  os::advise(region_.staging, length + incoming, MADV_DONTFORK);
+  memory_.advise(incoming_, incoming, MADV_HUGEPAGE);
+  memory_.advise(region_.staging, length + incoming, MADV_DONTFORK);
   // What is moved, and only that, comes from watched memory.
   long error = uffd_.moves() ? staging_uffd_.register_range(region_.staging, length) : 0;
   const os::Place end = region_.base + region_.length;
@@ -421,7 +423,7 @@ bool Pager::take_back(PageNumber page) {
   const os::Moved moved = uffd_.move(place(page), staged(position), page_bytes, waking_);
   // The kernel moves pages only between writable mappings; the program may have protected this one.
   if (moved.bytes == 0 && put(page, os::pointer(staged(position)), 1) == 0) return false;
-  if (moved.error != 0) os::advise(staged(position), page_bytes, MADV_DONTNEED);
+  if (moved.error != 0) memory_.advise(staged(position), page_bytes, MADV_DONTNEED);
   control_.add(Count::second_chances);
   limbo_.remove(position);
   mark_populated(page);
@@ -433,7 +435,7 @@ bool Pager::take_back(PageNumber page) {
 
 void Pager::sample() {
   close_all_windows();  // their charge says nothing of what is in RAM
-  const std::uint64_t all = os::anonymous_pages(status_);
+  const std::uint64_t all = memory_.anonymous_pages();
   const std::uint64_t own = budget_.own();
   budget_.unmanaged(all > own ? all - own : 0);
 }

@@ -10,8 +10,7 @@
 #include "tier/far/far_file.h"
 #include "tier/far/packed_file.h"
 #include "tier/far/slots.h"
-#include "tier/os/own_memory.h"
-#include "tier/os/page_map.h"
+#include "tier/os/memory.h"
 #include "tier/os/uffd.h"
 #include "tier/pager/empty_groups.h"
 #include "tier/pager/expected_groups.h"
@@ -46,6 +45,14 @@ inline constexpr std::size_t most_at_once = 64;
 alignas(
     os::page_bytes) inline constinit unsigned char far_copies[most_at_once * os::page_bytes] = {};
 
+/// What a pager asks of the kernel: the userfaultfd of its region, the one of its staging memory,
+/// and what tells of memory.
+struct Kernel {
+  os::Uffd& uffd;
+  os::Uffd& staging_uffd;
+  os::Memory& memory;
+};
+
 /// What became of a request: refused, done, or to be asked for again once messages have been read.
 enum class Outcome : std::uint8_t { no, yes, later };
 
@@ -60,7 +67,7 @@ enum class Outcome : std::uint8_t { no, yes, later };
 /// nothing to compare.
 class Pager {
  public:
-  Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far);
+  Pager(Region region, PageTable table, Control& control, Slots slots, FarFile far, Kernel kernel);
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
@@ -84,9 +91,7 @@ class Pager {
   [[nodiscard]] const os::Uffd& staging_uffd() const { return staging_uffd_; }
   [[nodiscard]] const Children& children() const { return children_; }
   [[nodiscard]] int far_descriptor() const { return far_.descriptor(); }
-  [[nodiscard]] int status_descriptor() const { return status_; }
-  [[nodiscard]] int map_descriptor() const { return page_map_.descriptor(); }
-  [[nodiscard]] int memory_descriptor() const { return own_memory_.descriptor(); }
+  [[nodiscard]] const os::Memory& memory() const { return memory_; }
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
   /// A fault at `at` will be served soon.
@@ -418,15 +423,13 @@ class Pager {
   RecycledGroups recycled_;  // others, which groups have left
   Children children_;
   TreeBell bell_;
-  os::Uffd uffd_;  // of the region
-  os::Uffd staging_uffd_;  // apart, as the pager itself gives back what passes through there
+  os::Uffd& uffd_;  // of the region
+  os::Uffd& staging_uffd_;  // apart, as the pager itself gives back what passes through there
   os::Faults faults_as_ = os::Faults::wait;
   PendingRemaps pending_remaps_;
   os::Waking waking_ = os::Waking::at_once;
   InFlight in_flight_;
-  os::PageMap page_map_;
-  os::OwnMemory own_memory_;  // where pages leave by being copied
-  int status_ = -1;  // what the kernel tells of this process
+  os::Memory& memory_;
   Extents wanted_near_;  // what the program has asked to be kept near
   Extents unmanaged_;  // what the program has covered with mappings that are not managed
   Extents arrived_;  // what has left the region and all of its pages have followed

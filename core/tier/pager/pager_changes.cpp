@@ -41,7 +41,7 @@ void Pager::on_removed_in_parent(os::Place begin, os::Place end) {
   const os::Place last = place(pages.last);
   for (auto own = unmanaged_.gap(place(pages.first), last); own.begin < last;
        own = unmanaged_.gap(own.end, last))
-    os::advise(own.begin, own.end - own.begin, MADV_DONTNEED);
+    memory_.advise(own.begin, own.end - own.begin, MADV_DONTNEED);
 }
 
 /// The library gives these pages back: how many of them are near, and stay charged until they are
@@ -75,7 +75,7 @@ void Pager::give_back(PageNumber group) {
   if (table_.next_in_use(group, end) != group || table_.next_used(group, end) != end) return;
   if (windows_.hold(group)) return;  // which closes later
   table_.give_back(group);
-  os::advise(os::place(&table_[group]), PageTable::group * sizeof(Page), MADV_DONTNEED);
+  memory_.advise(os::place(&table_[group]), PageTable::group * sizeof(Page), MADV_DONTNEED);
   budget_.release(1);
 }
 
@@ -150,7 +150,7 @@ bool Pager::finish() {
         return true;
     }
     uffd_.unregister(remap.begin, remap.end - remap.begin);
-    os::advise(remap.begin, remap.end - remap.begin, MADV_DOFORK);
+    memory_.advise(remap.begin, remap.end - remap.begin, MADV_DOFORK);
     (void)arrived_.add(remap.begin, remap.end);
   }
   return false;
@@ -160,7 +160,7 @@ bool Pager::finish() {
 /// is the kernel's matter.
 void Pager::let_go(os::Place at) {
   uffd_.unregister(at, page_bytes);
-  os::advise(at, page_bytes, MADV_DOFORK);
+  memory_.advise(at, page_bytes, MADV_DOFORK);
 }
 
 /// Whether a fault where memory is not managed is in a mapping that has moved, or in what one grew

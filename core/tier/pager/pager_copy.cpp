@@ -22,16 +22,16 @@ os::Moved Pager::copy_to(os::Place to, os::Place from, std::size_t length) const
     if (length > page_bytes) return copy_to(to, from, page_bytes);  // the run left the mapping
     return {0, error};
   }
-  const std::size_t copied = own_memory_.read(from, os::pointer(to), length);
+  const std::size_t copied = memory_.read(from, os::pointer(to), length);
   std::size_t dropped = copied;
-  if (copied != 0 && os::advise(from, copied, MADV_DONTNEED) != 0) {
+  if (copied != 0 && memory_.advise(from, copied, MADV_DONTNEED) != 0) {
     dropped = 0;
-    while (dropped < copied && os::advise(from + dropped, page_bytes, MADV_DONTNEED) == 0)
+    while (dropped < copied && memory_.advise(from + dropped, page_bytes, MADV_DONTNEED) == 0)
       dropped += page_bytes;
   }
   if (dropped < length) {
     uffd_.unprotect(from + dropped, length - dropped, os::Waking::at_once);
-    os::advise(to + dropped, length - dropped, MADV_DONTNEED);
+    memory_.advise(to + dropped, length - dropped, MADV_DONTNEED);
   }
   if (dropped != 0) return {dropped, 0};
   return {0, is_nowhere(from) ? -ENOENT : -EINVAL};
@@ -42,14 +42,14 @@ os::Moved Pager::copy_to(os::Place to, os::Place from, std::size_t length) const
 bool Pager::is_nowhere(os::Place at) const {
   alignas(page_bytes) static constexpr unsigned char zeros[page_bytes] = {};
   if (uffd_.copy(at, zeros, page_bytes).bytes == 0) return false;
-  os::advise(at, page_bytes, MADV_DONTNEED);
+  memory_.advise(at, page_bytes, MADV_DONTNEED);
   return true;
 }
 
 /// Gives memory back. Nothing tells of that here, so that no thread but the pager's may do it.
 bool Pager::drop(os::Place begin, os::Place end) {
   // The kernel first: a page must not be counted as gone before it is.
-  if (os::advise(begin, end - begin, MADV_DONTNEED) == -EINVAL) return false;
+  if (memory_.advise(begin, end - begin, MADV_DONTNEED) == -EINVAL) return false;
   uncharge(discard(begin, end));
   return true;
 }

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <ctime>
 
-#include "tier/os/clock.h"
 #include "tier/pager/pager.h"
 
 namespace nearfar::tier {
@@ -53,7 +52,7 @@ bool Pager::evict_in_background() {
   const std::uint64_t wanted = budget_.wanted();
   const std::uint64_t least = std::max(low_watermark(), wanted);
   if (is_paused() || kept_ || budget_.free() + recycled >= least) return false;
-  if (granted_beyond_ != 0 && os::monotonic_ns() < evicts_again_) return false;
+  if (granted_beyond_ != 0 && memory_.now_ns() < evicts_again_) return false;
   if (give_windows_back()) return true;
   // Where others share the budget, only who has more than a fair part gives way.
   if (wanted == 0 && budget_.others() != 0 &&
@@ -74,7 +73,7 @@ bool Pager::reserve(std::uint64_t pages) {
     if (granted_beyond_ == 0 && more_room(naps)) continue;
     if (granted_beyond_ == 0) {
       granted_beyond_ = few;
-      evicts_again_ = os::monotonic_ns() + a_while_ns;
+      evicts_again_ = memory_.now_ns() + a_while_ns;
     } else {
       granted_beyond_ -= std::min(granted_beyond_, pages);
     }
@@ -118,7 +117,7 @@ std::size_t Pager::displace(std::size_t most) {
   table_.resize(budget_.limit());
   std::size_t done = 0;
   // Where none could leave the last time, all are asked for a tenth of the time at most.
-  const std::uint64_t begun = in_vain_until_ != 0 ? os::monotonic_ns() : 0;
+  const std::uint64_t begun = in_vain_until_ != 0 ? memory_.now_ns() : 0;
   const std::size_t resident = table_.resident();
   const bool asks_all = begun >= in_vain_until_;
   for (std::size_t tries = asks_all ? resident : std::min(resident, largest_batch);
@@ -148,7 +147,7 @@ std::size_t Pager::displace(std::size_t most) {
     in_vain_until_ = 0;
   } else if (most != 0 && resident > largest_batch && asks_all) {
     constexpr std::uint64_t of_the_time = 10;
-    const std::uint64_t now = os::monotonic_ns();
+    const std::uint64_t now = memory_.now_ns();
     in_vain_until_ = begun == 0 ? now : now + of_the_time * (now - begun);
   }
   return done;
@@ -207,7 +206,7 @@ bool Pager::own_copy(PageNumber page) {
   constexpr auto at_once = os::Waking::at_once;
   if (uffd_.protects() && uffd_.unprotect(place(page), page_bytes, at_once) != 0) return false;
   table_[page].write_protected = false;
-  return os::advise(place(page), page_bytes, MADV_POPULATE_WRITE) == 0;
+  return memory_.advise(place(page), page_bytes, MADV_POPULATE_WRITE) == 0;
 }
 
 /// The kernel did not move a page that the policy has named: it is gone, pinned for a device, or
@@ -373,7 +372,7 @@ Slot Pager::own_slot(Page& entry) {
 
 /// Frees staging memory side by side, whose pages have left it.
 void Pager::release_staged(std::size_t position, std::size_t count) {
-  os::advise(staged(position), count * page_bytes, MADV_DONTNEED);
+  memory_.advise(staged(position), count * page_bytes, MADV_DONTNEED);
   for (std::size_t i = 0; i < count; ++i) limbo_.remove(position + i);
   budget_.release(count);
 }

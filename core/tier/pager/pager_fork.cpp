@@ -13,8 +13,6 @@
 
 #include <algorithm>
 
-#include "tier/os/clock.h"
-#include "tier/os/status.h"
 #include "tier/pager/pager.h"
 
 namespace nearfar::tier {
@@ -113,7 +111,7 @@ void Pager::share_slots(Children::Child& child) {
 bool Pager::can_serve() const {
   if (!is_paused()) return true;
   if (fork_log_->count.load() == ForkLog::most) return false;
-  return spare_ > 0 || os::monotonic_ns() >= next_beyond_;
+  return spare_ > 0 || memory_.now_ns() >= next_beyond_;
 }
 
 bool Pager::fault_while_forking(PageNumber page, os::Touch touch) {
@@ -134,7 +132,7 @@ void Pager::use_spare() {
     --spare_;
   } else {
     constexpr std::uint64_t now_and_then_ns = 1'000'000;
-    next_beyond_ = os::monotonic_ns() + now_and_then_ns;
+    next_beyond_ = memory_.now_ns() + now_and_then_ns;
     budget_.charge(1);
     control_.add(Count::over_budget);
   }
@@ -167,11 +165,8 @@ void Pager::become_child(os::Place stack, std::int32_t process) {
   forking_ = nullptr;
   uffd_.close();
   staging_uffd_.close();
-  own_memory_.close();
-  os::call(__NR_close, status_);
-  status_ = os::open_status();
-  page_map_.close();
-  page_map_.open();
+  memory_.close();
+  memory_.open();
   budget_.become(member, process);
   budget_.release(lists);
   slots_.become(budget_.index());
@@ -183,7 +178,7 @@ void Pager::become_child(os::Place stack, std::int32_t process) {
   followed_ = 0;  // what was answered, the parent has answered
   bringing_back_ = false;
   const auto adopt = [&](PageNumber page) {
-    if (table_.state(page) == State::near || !page_map_.present(place(page))) return;
+    if (table_.state(page) == State::near || !memory_.is_present(place(page))) return;
     use(page);
     use_spare();
     arrived(page);
@@ -221,10 +216,10 @@ void Pager::discard_unwatched() {
     os::Place from = place(page);
     while (from < place(next)) {
       os::PageMap::Run runs[16];
-      const std::size_t count = page_map_.find(from, place(next), runs);
+      const std::size_t count = memory_.find_present(from, place(next), runs);
       for (std::size_t i = 0; i < count; ++i) {
         for (os::Place at = runs[i].begin; at < runs[i].end; at += page_bytes) {
-          if (table_.state(number(at)) == State::far) os::advise(at, page_bytes, MADV_DONTNEED);
+          if (table_.state(number(at)) == State::far) memory_.advise(at, page_bytes, MADV_DONTNEED);
         }
       }
     }
@@ -254,7 +249,7 @@ void Pager::allow_fork(bool allowed) {
   const os::Place end = region_.base + region_.length;
   for (auto own = unmanaged_.gap(region_.base, end); own.begin < end;
        own = unmanaged_.gap(own.end, end))
-    os::advise(own.begin, own.end - own.begin, allowed ? MADV_DOFORK : MADV_DONTFORK);
+    memory_.advise(own.begin, own.end - own.begin, allowed ? MADV_DOFORK : MADV_DONTFORK);
 }
 
 }  // namespace nearfar::tier

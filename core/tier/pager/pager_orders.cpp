@@ -84,10 +84,10 @@ void Pager::emulate(std::size_t pages, std::size_t bytes) {
   const std::uint64_t delay_ns =
       (orders.latency_ps * pages + orders.transfer_ps * bytes / os::page_bytes) / 1000;
   if (delay_ns == 0) return;
-  const std::uint64_t begun = os::monotonic_ns();
+  const std::uint64_t begun = memory_.now_ns();
   os::wait_until(begun + delay_ns);
   control_.add(Count::emulated_ns, delay_ns);
-  control_.add(Count::delayed_ns, os::monotonic_ns() - begun);
+  control_.add(Count::delayed_ns, memory_.now_ns() - begun);
 }
 
 }  // namespace nearfar::tier

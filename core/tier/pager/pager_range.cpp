@@ -31,9 +31,9 @@ void Pager::uncover(os::Place begin, os::Place end) {
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
     const long mapped = os::map(from, length, PROT_NONE, flags);
     if (mapped < 0) os::fail("munmap cannot take its memory back", mapped);
-    os::advise(from, length, MADV_NOHUGEPAGE);
-    os::advise(from, length, MADV_DONTFORK);
-    os::advise(from, length, MADV_DONTDUMP);
+    memory_.advise(from, length, MADV_NOHUGEPAGE);
+    memory_.advise(from, length, MADV_DONTFORK);
+    memory_.advise(from, length, MADV_DONTDUMP);
     if (const long error = uffd_.register_range(from, length); error != 0)
       os::fail("the memory cannot be watched", error);
     (void)unmanaged_.remove(from, from + length);
@@ -117,12 +117,12 @@ Outcome Pager::move_resident(PageNumber from, PageNumber to) {
       forget(from);
       return Outcome::no;
     }
-    if (own_memory_.read(place(from), far_copies, page_bytes) != 0) contents = far_copies;
+    if (memory_.read(place(from), far_copies, page_bytes) != 0) contents = far_copies;
   }
   const os::Moved copied = uffd_.copy(place(to), contents, page_bytes);
   if (copied.error == -EAGAIN) return Outcome::later;
   if (copied.bytes == 0 && copied.error != -EEXIST) os::fail("mremap lost a page", copied.error);
-  if (!uffd_.moves()) os::advise(place(from), page_bytes, MADV_DONTNEED);
+  if (!uffd_.moves()) memory_.advise(place(from), page_bytes, MADV_DONTNEED);
   return Outcome::yes;
 }
 

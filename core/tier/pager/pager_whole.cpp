@@ -36,7 +36,7 @@ std::size_t Pager::displace_group(const LeavingGroups::Group& group) {
   if (whole) {
     limbo_.align(huge_pages);
     // A table for small pages that is left there would make the kernel split the huge page.
-    os::advise(staged(limbo_.next_position()), huge_bytes, MADV_DONTNEED);
+    memory_.advise(staged(limbo_.next_position()), huge_bytes, MADV_DONTNEED);
     control_.add(Count::huge_moves);
   }
   whole_.remove(group.first);
@@ -80,7 +80,7 @@ bool Pager::recycle(std::size_t position) {
   const os::Place to = recycled_.room();
   if (to == RecycledGroups::nowhere || !expected_.any()) return false;
   if (staging_uffd_.move(to, staged(position), huge_bytes).bytes != huge_bytes) {
-    os::advise(to, huge_bytes, MADV_DONTNEED);
+    memory_.advise(to, huge_bytes, MADV_DONTNEED);
     return false;
   }
   for (std::size_t i = 0; i < huge_pages; ++i) limbo_.remove(position + i);
@@ -98,7 +98,7 @@ bool Pager::drop_recycled() {
 
 /// Gives up memory that a group was, or would have been, read to.
 void Pager::drop_group_memory(os::Place memory) {
-  os::advise(memory, huge_bytes, MADV_DONTNEED);
+  memory_.advise(memory, huge_bytes, MADV_DONTNEED);
   recycled_.empty(memory);
   budget_.release(huge_pages);
 }
@@ -165,14 +165,14 @@ void Pager::expect(PageNumber first, std::size_t passed, PageNumber kept) {
   ExpectedGroups::Group& group = expected_.next(kept);
   if (group.first != no_page) expect_no_more(group);
   expected_.expect(group, first, passed);
-  os::advise(place(first), huge_bytes, MADV_HUGEPAGE);
+  memory_.advise(place(first), huge_bytes, MADV_HUGEPAGE);
 }
 
 void Pager::expect_no_more(ExpectedGroups::Group& group) {
   drop_read(group);
   const os::Place begin = place(std::exchange(group, {}).first);
   const os::Place end = begin + huge_bytes;
-  if (!unmanaged_.overlaps(begin, end)) os::advise(begin, end - begin, MADV_NOHUGEPAGE);
+  if (!unmanaged_.overlaps(begin, end)) memory_.advise(begin, end - begin, MADV_NOHUGEPAGE);
 }
 
 /// Reads some of a group that is expected, so that who touches it does not wait for that. False if
@@ -274,7 +274,7 @@ std::size_t Pager::bring_group(PageNumber first) {
   const std::size_t done = moved.bytes / page_bytes;
   const bool as_one = done == huge_pages && is_huge(place(first));
   // What is left, or the table for small pages that what is gone has left.
-  if (!as_one) os::advise(group.memory, huge_bytes, MADV_DONTNEED);
+  if (!as_one) memory_.advise(group.memory, huge_bytes, MADV_DONTNEED);
   recycled_.empty(std::exchange(group.memory, 0));
   unpopulated_.remove(first);
   expect_no_more(group);
@@ -335,9 +335,9 @@ bool Pager::collapse(PageNumber first) {
     for (PageNumber page = first; page < first + huge_pages; ++page)
       table_[page].write_protected = false;
   constexpr int madv_collapse = 25;  // since Linux 6.1, which not all headers know
-  os::advise(begin, huge_bytes, MADV_HUGEPAGE);
-  const bool done = os::advise(begin, huge_bytes, madv_collapse) == 0;
-  os::advise(begin, huge_bytes, MADV_NOHUGEPAGE);
+  memory_.advise(begin, huge_bytes, MADV_HUGEPAGE);
+  const bool done = memory_.advise(begin, huge_bytes, madv_collapse) == 0;
+  memory_.advise(begin, huge_bytes, MADV_NOHUGEPAGE);
   budget_.release(huge_pages);
   if (!done) return false;
   whole_.add(first);
@@ -350,7 +350,7 @@ bool Pager::is_huge(os::Place at) const {
   std::array<os::PageMap::Run, 1> run;
   const os::Place end = at + huge_bytes;
   os::Place from = at;
-  return page_map_.find(from, end, run) == 1 && run[0].huge && run[0].begin == at &&
+  return memory_.find_present(from, end, run) == 1 && run[0].huge && run[0].begin == at &&
          run[0].end == end;
 }
 

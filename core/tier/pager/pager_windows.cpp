@@ -71,9 +71,9 @@ void Pager::grant(Windows::Window window) {
   if (windows_.full()) close_window(0);
   const os::Place begin = place(window.begin);
   const std::size_t length = window.pages() * page_bytes;
-  os::advise(begin, length, MADV_HUGEPAGE);
+  memory_.advise(begin, length, MADV_HUGEPAGE);
   if (uffd_.unregister(begin, length) != 0) {
-    os::advise(begin, length, MADV_NOHUGEPAGE);
+    memory_.advise(begin, length, MADV_NOHUGEPAGE);
     budget_.release(charged);
     return;
   }
@@ -97,13 +97,13 @@ void Pager::close_window(std::size_t i) {
     may_be_empty({window.begin, window.end});
     return;
   }
-  os::advise(place(window.begin), length, MADV_NOHUGEPAGE);
+  memory_.advise(place(window.begin), length, MADV_NOHUGEPAGE);
   // Nothing comes into its place from now on but through the pager, so what is found is all.
   std::size_t present = 0;
   std::size_t huge = 0;
   for (os::Place from = place(window.begin); from < end;) {
     std::array<os::PageMap::Run, 32> runs;
-    const std::size_t found = page_map_.find(from, end, runs);
+    const std::size_t found = memory_.find_present(from, end, runs);
     for (const os::PageMap::Run& run : std::span(runs).first(found)) {
       const std::size_t pages = (run.end - run.begin) / page_bytes;
       present += pages;
@@ -121,7 +121,7 @@ void Pager::close_window(std::size_t i) {
     may_be_empty({window.begin, window.end});
     return;
   }
-  in_vain_ = huge == 0 && page_map_.tells_huge() ? in_vain_ + 1 : 0;
+  in_vain_ = huge == 0 && memory_.tells_huge() ? in_vain_ + 1 : 0;
   if (in_vain_ == most_in_vain) huge_ = false;
 }
 

@@ -136,6 +136,9 @@ union Storage {
   constexpr Storage() {}
   ~Storage() {}
 };
+Storage<os::KernelUffd> uffd;
+Storage<os::KernelUffd> staging_uffd;
+Storage<os::KernelMemory> memory;
 Storage<Pager> pager;
 Storage<Service> service;
 Storage<Space> space;
@@ -160,7 +163,9 @@ Runtime* start() {
                       .length = room.length,
                       .pages = os::place(room.entries),
                       .groups = os::place(room.groups.rank_plus_one)};
-  std::construct_at(&pager.value, region, table, control, slots, file);
+  const Kernel kernel{*std::construct_at(&uffd.value), *std::construct_at(&staging_uffd.value),
+                      *std::construct_at(&memory.value)};
+  std::construct_at(&pager.value, region, table, control, slots, file, kernel);
   std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
                     first ? launch.control : -1);
   std::construct_at(&space.value, room.base, room.length, room.free, service.value);

@@ -91,9 +91,7 @@ int Service::first_owned(int from) {
   consider(pager_.uffd().device());
   consider(pager_.staging_uffd().descriptor());
   consider(pager_.far_descriptor());
-  consider(pager_.status_descriptor());
-  consider(pager_.map_descriptor());
-  consider(pager_.memory_descriptor());
+  for (const int descriptor : pager_.memory().descriptors()) consider(descriptor);
   consider(pager_.fork().children().own_end());
   consider(pager_.fork().children().descriptor());
   for (const Children::Child& child : pager_.fork().children().all()) {

@@ -17,7 +17,7 @@ namespace nearfar::tier {
 /// there are fewer.
 void Service::start_lanes() {
   has_tried_lanes_ = true;
-  if (follower_.is_sandboxed(pager_.status_descriptor())) return;
+  if (follower_.is_sandboxed(pager_.memory().descriptors()[0])) return;
   const std::size_t wanted = std::min(follower_.processors(), lanes_.size());
   for (; started_ < wanted; ++started_) {
     Lane& lane = lanes_[started_];
