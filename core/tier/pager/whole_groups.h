@@ -39,4 +39,10 @@ class WholeGroups {
   std::uint64_t* bits_ = nullptr;
 };
 
+/// A set for so many pages, in memory that no allocator knows.
+[[nodiscard]] inline WholeGroups reserve_groups(std::size_t pages) {
+  return WholeGroups(
+      os::pointer<std::uint64_t>(os::reserve(WholeGroups::words(pages) * sizeof(std::uint64_t))));
+}
+
 }  // namespace nearfar::tier

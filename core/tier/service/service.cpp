@@ -87,17 +87,7 @@ int Service::first_owned(int from) {
   consider(kept_);
   consider(tree_bell_.pipe());
   consider(tree_bell_.descriptor());
-  consider(pager_.uffd().descriptor());
-  consider(pager_.uffd().device());
-  consider(pager_.staging_uffd().descriptor());
-  consider(pager_.far_descriptor());
-  for (const int descriptor : pager_.memory().descriptors()) consider(descriptor);
-  consider(pager_.fork().children().own_end());
-  consider(pager_.fork().children().descriptor());
-  for (const Children::Child& child : pager_.fork().children().all()) {
-    consider(child.alive);
-    consider(child.held);
-  }
+  consider(pager_.first_owned(from));
   return first;
 }
 
@@ -261,11 +251,11 @@ bool Service::serve_faults() {
   // inherit a pager that wakes later; nor while some cannot be served, who would be woken in vain.
   const bool together =
       waiting_count_ > 1 && follower_.is_behind() && !pager_.fork().is_paused() && !unserved_;
-  if (together) pager_.wake_later();
+  const os::Waking waking = together ? os::Waking::later : os::Waking::at_once;
   for (std::size_t i = 0; i < waiting_count_; ++i) {
     const Waiting waiting = waiting_[i];
     const bool can_be = pager_.fork().can_serve() && !is_held(waiting.at);
-    if (can_be && pager_.fault(waiting.at, waiting.touch)) {
+    if (can_be && pager_.fault(waiting.at, waiting.touch, waking)) {
       stalled += os::monotonic_ns() - waiting.since;
     } else {
       waiting_[still++] = waiting;

@@ -128,10 +128,7 @@ bool Service::serve_in_lane(const Waiting& waiting) {
   wait_for_copies();
   if (pager_.fork().is_paused() || pager_.remap().is_pending()) return false;
   if (pager_.budget().free() == 0) make_room();
-  pager_.wake_later();
-  const bool served = pager_.fault(waiting.at, waiting.touch);
-  pager_.wake_at_once();
-  return served;
+  return pager_.fault(waiting.at, waiting.touch, os::Waking::later);
 }
 
 }  // namespace nearfar::tier

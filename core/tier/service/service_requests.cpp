@@ -193,16 +193,16 @@ Service::Answer Service::serve(Request& request) {
   switch (request.kind) {
     case Request::Kind::move: {
       const Answer moved =
-          pager_.remap().move(request.begin, request.end, request.length, request.passed);
+          pager_.ranges().move(request.begin, request.end, request.length, request.passed);
       tell_discards(moved != Answer::later);
       return moved;
     }
     case Request::Kind::cover:
       ++changes_;
-      return said(pager_.remap().cover(request.begin, request.end));
+      return said(pager_.ranges().cover(request.begin, request.end));
     case Request::Kind::uncover:
       ++changes_;
-      pager_.remap().uncover(request.begin, request.end);
+      pager_.ranges().uncover(request.begin, request.end);
       break;
     case Request::Kind::discard:
       return said(pager_.remap().drop(request.begin, request.end));
