@@ -95,12 +95,6 @@ void FarPages::read_copy_run(Slot slot, std::size_t first, std::size_t pages) {
   emulate(pages);
 }
 
-const void* FarPages::copy_of(const Leaving& leaving, std::size_t i) const {
-  if (!in_place()) return far_copies + i * page_bytes;
-  const Slot slot = state_.table[state_.limbo.at(leaving.positions[i])].slot();
-  return slot == no_slot ? nullptr : file_.at(slot);
-}
-
 void FarPages::write(const Leaving& leaving, std::size_t first, std::size_t pages, Slot to) {
   file_.write(to, os::pointer(state_.staged(leaving.positions[first])), pages);
   emulate(pages);

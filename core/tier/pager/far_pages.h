@@ -52,7 +52,11 @@ class FarPages {
   template <typename IsCompared>
   void read_copies(const Leaving& leaving, const IsCompared& is_compared);
   /// The far copy of one of these; anything if it is not compared.
-  [[nodiscard]] const void* copy_of(const Leaving& leaving, std::size_t i) const;
+  [[nodiscard]] const void* copy_of(const Leaving& leaving, std::size_t i) const {
+    if (!in_place()) return far_copies + i * os::page_bytes;
+    const Slot slot = state_.table[state_.limbo.at(leaving.positions[i])].slot();
+    return slot == no_slot ? nullptr : file_.at(slot);
+  }
 
   [[nodiscard]] bool compresses() const { return packed_.used(); }
   /// Writes leaving pages that lie side by side, from the `first` on, to adjacent slots.
@@ -79,7 +83,10 @@ template <typename IsCompared>
 void FarPages::read_copies(const Leaving& leaving, const IsCompared& is_compared) {
   const auto page = [&](std::size_t i) { return state_.limbo.at(leaving.positions[i]); };
   const auto slot = [&](std::size_t i) { return state_.table[page(i)].slot(); };
-  if (in_place()) file_.expect_written();  // all that is compared now, and written in place next
+  if (in_place()) {
+    file_.expect_written();  // all that is compared now, and written in place next
+    if (!takes_time()) return;
+  }
   for (std::size_t i = 0; i < leaving.count;) {
     std::size_t run = 1;
     if (!is_compared(page(i))) {

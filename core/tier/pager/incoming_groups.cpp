@@ -26,8 +26,7 @@ bool IncomingGroups::comes_whole(PageNumber page) const {
   return !state_.unmanaged.overlaps(state_.place(page), state_.place(page + huge_pages));
 }
 
-void IncomingGroups::mark_populated(PageNumber page) {
-  if (!unpopulated_.has(page)) return;
+void IncomingGroups::populate(PageNumber page) {
   unpopulated_.remove(page);
   const auto first = static_cast<PageNumber>(page - page % huge_pages);
   if (ExpectedGroups::Group* const group = expected_.find(first)) drop_read(*group);

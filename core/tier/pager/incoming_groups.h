@@ -29,7 +29,9 @@ class IncomingGroups {
   /// All of the group has left as one, so that the kernel has no table for its pages.
   void mark_unpopulated(PageNumber first) { unpopulated_.add(first); }
   /// A page of the group has come back or has other contents: it is not to come as it was.
-  void mark_populated(PageNumber page);
+  void mark_populated(PageNumber page) {
+    if (unpopulated_.has(page)) populate(page);
+  }
 
   /// Whether a stream will run into the group that begins with this page.
   [[nodiscard]] bool is_expected(PageNumber first) const { return expected_.has(first); }
@@ -79,6 +81,7 @@ class IncomingGroups {
   [[nodiscard]] bool is_huge(os::Place at) const;
 
  private:
+  void populate(PageNumber page);
   [[nodiscard]] PageNumber next_whole(PageNumber from) const;
   [[nodiscard]] bool expect_further();
   void expect_no_more(ExpectedGroups::Group& group);

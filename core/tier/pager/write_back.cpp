@@ -21,11 +21,16 @@ bool all_zeros(const void* contents) {
 
 void WriteBack::save(const Leaving& leaving) {
   far_.read_copies(leaving, [this](PageNumber page) { return is_compared(page); });
+  Tally tally{};
   if (far_.compresses()) {
-    pack_pages(leaving);
+    pack_pages(leaving, tally);
   } else {
-    write_pages(leaving);
+    write_pages(leaving, tally);
   }
+  const auto count = [&](Need need) { return tally[static_cast<std::size_t>(need)]; };
+  state_.control.add(Count::clean_drops, count(Need::none_protected) + count(Need::none_equal));
+  state_.control.add(Count::guarded_drops, count(Need::none_protected));
+  state_.control.add(Count::zero_drops, count(Need::none_zeros));
 }
 
 WriteBack::Need WriteBack::classify(PageNumber page, const void* contents,
@@ -44,18 +49,14 @@ void WriteBack::apply(PageNumber page, Need need) {
     case Need::none_protected:
       protection_.held();
       entry.write_protected = false;
-      state_.control.add(Count::clean_drops);
-      state_.control.add(Count::guarded_drops);
       break;
     case Need::none_equal:
       if (entry.unchanged) protection_.held();
       entry.unchanged = true;
-      state_.control.add(Count::clean_drops);
       break;
     case Need::none_zeros:
       state_.drop_slot(entry);
       state_.budget.managed(-1);
-      state_.control.add(Count::zero_drops);
       break;
     case Need::write:
       if (entry.unchanged && !entry.written) protection_.broken();
@@ -66,22 +67,23 @@ void WriteBack::apply(PageNumber page, Need need) {
   }
 }
 
-/// Classifies one of these pages and takes that down.
-WriteBack::Need WriteBack::settle(const Leaving& leaving, std::size_t i) {
+/// Classifies one of these pages, takes that down in the page table, and counts it.
+WriteBack::Need WriteBack::settle(const Leaving& leaving, std::size_t i, Tally& tally) {
   const std::size_t position = leaving.positions[i];
   const PageNumber page = state_.limbo.at(position);
   const Need need = classify(page, os::pointer(state_.staged(position)), far_.copy_of(leaving, i));
   apply(page, need);
+  ++tally[static_cast<std::size_t>(need)];
   return need;
 }
 
 /// Writes what lies side by side at both ends at once.
-void WriteBack::write_pages(const Leaving& leaving) {
+void WriteBack::write_pages(const Leaving& leaving, Tally& tally) {
   std::size_t first = 0;  // of the pages that are to be written and have not been
   std::size_t run = 0;
   Slot slot = no_slot;
   for (std::size_t i = 0; i < leaving.count; ++i) {
-    if (settle(leaving, i) != Need::write) continue;
+    if (settle(leaving, i, tally) != Need::write) continue;
     const std::size_t position = leaving.positions[i];
     const Slot to = far_.own_slot(state_.table[state_.limbo.at(position)]);
     if (run > 0 && (to != slot + run || position != leaving.positions[first] + run)) {
@@ -98,9 +100,9 @@ void WriteBack::write_pages(const Leaving& leaving) {
 }
 
 /// Compressed pages have slots of many sizes, so that each is written by itself.
-void WriteBack::pack_pages(const Leaving& leaving) {
+void WriteBack::pack_pages(const Leaving& leaving, Tally& tally) {
   for (std::size_t i = 0; i < leaving.count; ++i) {
-    if (settle(leaving, i) != Need::write) continue;
+    if (settle(leaving, i, tally) != Need::write) continue;
     const std::size_t position = leaving.positions[i];
     far_.pack(state_.table[state_.limbo.at(position)], os::pointer(state_.staged(position)));
   }

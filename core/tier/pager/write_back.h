@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "tier/pager/far_pages.h"
@@ -41,9 +42,11 @@ class WriteBack {
   }
 
  private:
-  [[nodiscard]] Need settle(const Leaving& leaving, std::size_t i);
-  void write_pages(const Leaving& leaving);
-  void pack_pages(const Leaving& leaving);
+  using Tally = std::array<std::uint64_t, 4>;  // pages by their need
+
+  [[nodiscard]] Need settle(const Leaving& leaving, std::size_t i, Tally& tally);
+  void write_pages(const Leaving& leaving, Tally& tally);
+  void pack_pages(const Leaving& leaving, Tally& tally);
 
   PagerState& state_;
   FarPages& far_;
