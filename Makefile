@@ -15,7 +15,7 @@ CTEST ?= $(BIN)/ctest
 cpp_sources := $(shell find core cmake CMakeLists.txt -name '*.cpp' -o -name '*.c' -o -name '*.h' -o -name '*.cmake' -o -name CMakeLists.txt)
 demo_page := nearfar-demo.html
 
-# Configures and builds one preset (or some targets of it), showing only what the compiler has to say.
+# Configures and builds one preset (or some targets of it), showing only the compiler's own messages.
 build = echo "Building build/$(1)"; $(CMAKE) --preset $(1) >/dev/null; \
   MAKEFLAGS=--no-print-directory $(CMAKE) --build --preset $(1) -j$(JOBS) $(if $(2),--target $(2)) | { grep -vE '^\[ *[0-9]+%\]' || true; }
 
@@ -31,7 +31,7 @@ as_installed = CMAKE_GENERATOR='Unix Makefiles' CMAKE_BUILD_PARALLEL_LEVEL=$(JOB
   --config-settings=build-dir=build/release
 
 .PHONY: help
-help: ## this list
+help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
 	  awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
@@ -44,23 +44,23 @@ demo: install ## probe the Optane model and this machine, validate the model; wr
 install: $(STAMPS)/package ## build everything and leave the command at .venv/bin/nearfar
 
 .PHONY: test
-test: test-cpp test-python ## all tests, C++ and Python
+test: test-cpp test-python ## run all tests, C++ and Python
 
 .PHONY: test-cpp
-test-cpp: $(STAMPS)/build ## the C++ tests, optimised
+test-cpp: $(STAMPS)/build ## run the C++ tests, optimised
 	@scripts/need gtest
 	@$(call build,release,nearfar_tests)
 	@$(call run-tests,release)
 
-# One more than processors, as tests also wait.
+# One more than processors, because tests also wait.
 .PHONY: test-python
-test-python: install $(STAMPS)/test ## the Python, whole-program and validation tests
+test-python: install $(STAMPS)/test ## run the Python, whole-program and validation tests
 	@scripts/need gtest chromium? zsh? fish? redis? pmdk? fio? gdb?
 	@$(call build,release,check_trace)
 	@$(BIN)/pytest --numprocesses $$(($(JOBS) + 1)) --dist loadfile --no-loadscope-reorder
 
 .PHONY: sanitize
-sanitize: test-asan test-tsan ## the C++ tests under the address, undefined-behaviour and thread sanitizers
+sanitize: test-asan test-tsan ## run the C++ tests under the address, undefined-behaviour and thread sanitizers
 
 .PHONY: test-asan
 test-asan: $(STAMPS)/build
@@ -68,8 +68,8 @@ test-asan: $(STAMPS)/build
 	@$(call build,asan)
 	@$(call run-tests,asan)
 
-# A machine is one thread by design. The kernels that measure real memory use several, and the
-# front end has those of the program that it is told of; the tier has one of its own.
+# A machine is one thread by design. The kernels that measure real memory use several, the front end
+# has the threads of its program, and the pager has threads of its own.
 threaded = core/probe|core/frontend|core/tier
 threads_elsewhere = $(shell grep -rlE '^.include <(thread|mutex|atomic|future|condition_variable|pthread\.h)>' core | grep -vE '^($(threaded))/')
 
@@ -80,8 +80,14 @@ test-tsan: $(STAMPS)/build
 	@$(call build,tsan,probe_tests gate_tests tier_tests)
 	@$(call run-tests,tsan,--tests-regex '^(probe|gate|tier)_')
 
+.PHONY: coverage
+coverage: $(STAMPS)/build $(STAMPS)/coverage ## branches of the tier's parts that its C++ tests have taken
+	@scripts/need gtest
+	@$(call build,coverage,tier_tests)
+	@$(BIN)/python scripts/coverage core/tier/pager core/tier/far core/tier/service core/tier/tree
+
 .PHONY: test-package
-test-package: install ## the wheel works without the checkout
+test-package: install ## check that the wheel works without the checkout
 	@rm -rf build/installed build/wheel && $(PYTHON) -m venv build/installed
 	@$(call as_installed,wheel) --no-deps --wheel-dir build/wheel .
 	@build/installed/bin/pip install -q --disable-pip-version-check build/wheel/nearfar-*.whl
@@ -91,51 +97,51 @@ test-package: install ## the wheel works without the checkout
 	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference"))'
 
 .PHONY: bench
-bench: install ## one table: host instructions and time a request, simulated bandwidth and latency
+bench: install ## print host instructions and time of a request, simulated bandwidth and latency
 	@scripts/need valgrind
 	@$(call build,release)
 	@$(BIN)/python bench/run.py
 
 .PHONY: bench-energy
-bench-energy: install ## energy of DRAM in simple patterns beside what follows from its data sheet by hand
+bench-energy: install ## compare the energy of DRAM in simple patterns with its data sheet
 	@$(call build,release)
 	@$(BIN)/python bench/energy.py
 
 .PHONY: bench-loaded
-bench-loaded: install ## latency of a CXL device under load, held against Little's law
+bench-loaded: install ## compare the latency of a CXL device under load with Little's law
 	@$(BIN)/python bench/loaded.py
 
 .PHONY: bench-host
-bench-host: install ## nearfar's figures of this machine beside those of lmbench and of plain loops
+bench-host: install ## compare nearfar's figures of this machine with lmbench and plain loops
 	@$(call build,release)
 	@$(BIN)/python bench/honesty.py
 
 .PHONY: bench-policies
-bench-policies: install ## misses of every page replacement policy on generated traces, and of the best choice
+bench-policies: install ## compare the misses of every replacement policy with the best choice
 	@$(BIN)/python bench/tier_policies.py
 
 .PHONY: bench-tier
-bench-tier: install ## programs on two tiers beside kernel swap, plain memory and an older design
+bench-tier: install ## compare programs on two tiers with kernel swap, plain memory and an older design
 	@scripts/need mimalloc
 	@$(BIN)/python bench/tier.py
 
 .PHONY: stress
-stress: install $(STAMPS)/test ## 30 minutes of everything at once on two tiers, and real programs at a twentieth
+stress: install $(STAMPS)/test ## stress two tiers for 30 minutes, then run real programs with a twentieth near
 	@scripts/need redis?
 	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest --timeout 3600 \
 	  tests/python/tier/test_tier_stress.py tests/python/tier/test_tier_hazards.py tests/python/tier/test_tier_programs.py
 
 .PHONY: kernels
-kernels: install $(STAMPS)/test ## what may go wrong on two tiers, on four processors under older and newer kernels
+kernels: install $(STAMPS)/test ## test two tiers on four processors under older and newer kernels
 	@scripts/kernels
 
 .PHONY: lint
-lint: install $(STAMPS)/lint ## clang-format, clang-tidy, ruff, mypy --strict
+lint: install $(STAMPS)/lint ## check format, types, style, English and the subjects of new commits
 	@scripts/need gtest
 	@scripts/lint
 
 .PHONY: lint-deep
-lint-deep: install $(STAMPS)/lint ## the same with clang's static analyser at its full depth
+lint-deep: install $(STAMPS)/lint ## lint with clang's static analyser at its full depth
 	@scripts/need gtest
 	@scripts/lint --deep
 
@@ -146,14 +152,15 @@ format: $(STAMPS)/lint ## rewrite C++ and Python in the project's format
 	@$(BIN)/ruff check -q --fix python tests bench
 
 .PHONY: docs
-docs: install $(STAMPS)/docs ## the documentation, into site/
+docs: install $(STAMPS)/docs ## build the documentation into site/
 	@$(BIN)/nearfar model schema --markdown >docs/parameters.md
+	@$(BIN)/python scripts/commands-page >docs/commands.md
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "Open $(CURDIR)/site/index.html"
 
 .PHONY: clean
 clean: ## remove everything that was built, and the virtual environment
-	rm -rf build site dist docs/parameters.md $(VENV) $(demo_page)
+	rm -rf build site dist docs/commands.md docs/parameters.md $(VENV) $(demo_page)
 
 $(STAMPS)/venv:
 	@scripts/need compiler venv headers
@@ -164,12 +171,12 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 # One stamp a group of tools in pyproject.toml.
-$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/coverage: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
 	@echo "Installing the pinned $* tools"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --group $*
 	@touch $@
 
-# Editable: Python is used where it lies, so only C++ makes this run again.
+# Editable: Python runs from the checkout, so only a change of C++ makes this run again.
 $(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
 	@scripts/need zydis? qemu? mimalloc? lz4? zstd?
 	@echo "Building nearfar (C++ core and command)"

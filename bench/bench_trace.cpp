@@ -17,7 +17,7 @@ using namespace nearfar;
 
 constexpr std::uint64_t chunk_records = 20'000;
 
-/// Runs of neighbouring lines that begin anywhere in 4 GiB; a quarter are written. Who comes next
+/// Runs of neighbouring lines that begin anywhere in 4 GiB; a quarter are written. Their order
 /// is random.
 std::string made(std::uint64_t threads) {
   Rng rng(1);

@@ -17,10 +17,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from nearfar.inference.saved import findings_of
 from nearfar.model import Model, load_target
 from nearfar.model.random.cpu import random_cpu_model
 from nearfar.probing.caches import observe
+from nearfar.probing.findings import findings_of
 from nearfar.results.findings import IDENTIFIED, Finding
 
 RIGHT, MISSING, WRONG = "right", "missing", "WRONG"

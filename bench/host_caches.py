@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nearfar.inference.saved import findings_of
 from nearfar.measuring import machine
 from nearfar.probing import caches
+from nearfar.probing.findings import findings_of
 from nearfar.results import ProbeResult, save
 from nearfar.results.findings import IDENTIFIED, Finding
 

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import NearfarError
+from nearfar.inference import STUDIES
 from nearfar.inference.cases import CASES
 from nearfar.model import Model, load_target
-from nearfar.probing import probe
+from nearfar.probing.probe import probe
 from nearfar.results import Finding, ProbeResult
 
 WIDEST = 0.15
@@ -143,7 +144,7 @@ def main() -> int:
             model = made(seed, Path(folder))
             start = time.perf_counter()
             try:
-                of_model = judge(model, probe(model, quick=args.quick))
+                of_model = judge(model, probe(model, tuple(STUDIES), quick=args.quick))
             except NearfarError as error:
                 print(f"seed {seed}: {error}")
                 return 1

@@ -17,7 +17,7 @@ enum { page = 4096 };
 
 static char* region;
 static char* far_copy;
-static char* leaving;  // where a victim is copied from: nobody can write to it there
+static char* leaving;  // where a victim is copied from: no thread can write to it there
 static size_t region_bytes;
 static unsigned char* resident;
 static unsigned char* stored;  // whether the far file has a copy

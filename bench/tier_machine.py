@@ -42,8 +42,8 @@ def was_interrupted(failed: BaseException) -> bool:
 
 
 def _uninterrupted() -> contextlib.AbstractContextManager[Callable[[], None]]:
-    """Interruptions wait until this is over: what has been made is known to whoever takes it down.
-    What is called in a process that is started here has them come there."""
+    """Interruptions wait until this is over, so that everything made is known and taken down.
+    A function that is called in a process started here gets them there."""
     return held_back((signal.SIGINT, signal.SIGTERM))
 
 
@@ -52,7 +52,7 @@ def output_of(
 ) -> str:
     """What a program prints. If this is interrupted, everything that it started ends with it."""
     with contextlib.ExitStack() as stack:
-        restore = stack.enter_context(_uninterrupted())  # or nobody would know what was started
+        restore = stack.enter_context(_uninterrupted())  # or what was started would not be known
 
         def enter() -> None:
             restore()
@@ -139,8 +139,8 @@ def _locked(file: int, size: int) -> Iterator[None]:
 @contextlib.contextmanager
 def loop(size: int) -> Iterator[None]:
     """Swap to a file on tmpfs, through a loop device. The file has its memory beforehand, so that
-    it is not charged to who swaps, and locked: the kernel would swap it to itself, and wait for
-    itself for ever.
+    it is not charged to the swapping program, and locked: the kernel would swap it to itself,
+    and wait for itself for ever.
     """
     with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="nearfar-bench-") as file:
         os.posix_fallocate(file.fileno(), 0, size)

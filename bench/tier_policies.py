@@ -286,7 +286,7 @@ def measure(
 
 
 def out_of_reach(found: dict[str, float], most: float, counted: Counted) -> str:
-    """Which choice, if any, shows that so few misses cannot be had, or what counting reaches."""
+    """Which choice, if any, shows that so few misses are out of reach, or what counting reaches."""
     for bound in ("Belady", "informed"):
         if found.get(bound, 0) > most:
             return f", out of reach: {bound} {found[bound] / most:.3f}"

@@ -44,8 +44,8 @@ struct NamedProgram {
 
 constexpr Bytes page_bytes = 4096;
 
-/// What a predicate is given: the state of the moment. It outlives the moment if somebody keeps
-/// it, and then says so.
+/// What a predicate is given: the state of the moment. If a predicate keeps it, it
+/// outlives the moment, and then says so.
 class CrashImage {
  public:
   using Current = std::shared_ptr<const persistence::CrashState*>;

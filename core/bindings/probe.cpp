@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bindings/convert.h"
+#include "bindings/fields.h"
 #include "probe/chase.h"
 #include "probe/clock.h"
 #include "probe/drop.h"
@@ -18,6 +19,53 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace nearfar;
 using namespace nearfar::probe;
+
+namespace nearfar::bindings {
+
+template <>
+struct FieldReader<Op> {
+  static Op read(nb::handle value) { return parse_op(nb::cast<std::string>(value), Isa::host()); }
+};
+
+template <>
+struct FieldReader<Fence> {
+  static Fence read(nb::handle value) { return parse_fence(nb::cast<std::string>(value)); }
+};
+
+template <>
+struct FieldReader<FencePlace> {
+  static FencePlace read(nb::handle value) {
+    return fence_place<FencePlace>(nb::cast<std::string>(value));
+  }
+};
+
+template <>
+struct FieldReader<Successor> {
+  static Successor read(nb::handle value) {
+    const auto name = nb::cast<std::string>(value);
+    if (name == "lines") return Successor::lines;
+    if (name == "table") return Successor::table;
+    throw InputError("successors: found '" + name + "', expected lines or table");
+  }
+};
+
+/// The 64 bytes of a line; none where there are no bytes.
+template <>
+struct FieldReader<std::optional<LineValue>> {
+  static std::optional<LineValue> read(nb::handle value) {
+    const auto bytes = nb::cast<nb::bytes>(value);
+    if (bytes.size() == 0) return std::nullopt;
+    if (bytes.size() != line_bytes) {
+      throw InputError("value: found " + std::to_string(bytes.size()) +
+                       " B, expected a line, 64 B");
+    }
+    LineValue line;
+    std::memcpy(line.bytes.data(), bytes.c_str(), line_bytes);
+    return line;
+  }
+};
+
+}  // namespace nearfar::bindings
 
 namespace {
 
@@ -51,17 +99,6 @@ nb::dict to_dict(const Timings& timings) {
   return dict;
 }
 
-/// The 64 bytes of a line; nothing for none.
-std::optional<LineValue> line_value(const nb::bytes& bytes) {
-  if (bytes.size() == 0) return std::nullopt;
-  if (bytes.size() != line_bytes) {
-    throw InputError("value: found " + std::to_string(bytes.size()) + " B, expected a line, 64 B");
-  }
-  LineValue value;
-  std::memcpy(value.bytes.data(), bytes.c_str(), line_bytes);
-  return value;
-}
-
 void new_memory(Memory* memory, Bytes bytes, const std::string& pages, int node,
                 const std::string& path, bool destructive) {
   new (memory) Memory({.bytes = bytes,
@@ -71,36 +108,11 @@ void new_memory(Memory* memory, Bytes bytes, const std::string& pages, int node,
                        .destructive = destructive});
 }
 
-nb::dict host_chase(const Memory& memory, Bytes region, Bytes block, Bytes stride,
-                    const std::string& op, bool repeat, const std::string& fence,
-                    const std::string& fence_kind, bool table, std::uint64_t lines,
-                    std::uint64_t least_chunks, std::uint64_t seed, const std::vector<int>& cpus) {
-  const Isa& isa = Isa::host();
-  ChaseRequest request;
-  request.region = region;
-  request.block = block;
-  request.stride = stride;
-  request.read_after_write = op == "raw";
-  request.op = parse_op(request.read_after_write ? "ntstore" : op, isa);
-  request.repeat = repeat;
-  request.fence_place = bindings::fence_place<FencePlace>(fence);
-  request.fence = parse_fence(fence_kind);
-  request.successor = table ? Successor::table : Successor::lines;
-  request.lines = lines;
-  request.least_chunks = least_chunks;
-  request.seed = seed;
-  request.cpus = cpus;
+nb::dict host_chase(const Memory& memory, const ChaseRequest& request) {
   return to_dict(chase(memory, request, bindings::raise_signals));
 }
 
-nb::dict host_overwrite(const Memory& memory, Bytes region, std::uint64_t writes,
-                        const std::string& op, const std::string& fence_kind, int cpu) {
-  OverwriteRequest request;
-  request.region = region;
-  request.writes = writes;
-  request.op = parse_op(op, Isa::host());
-  request.fence = parse_fence(fence_kind);
-  request.cpu = cpu;
+nb::dict host_overwrite(const Memory& memory, const OverwriteRequest& request) {
   const OverwriteTimes times = overwrite(memory, request, bindings::raise_signals);
   nb::dict dict;
   dict["ns"] = times.ns;
@@ -108,37 +120,11 @@ nb::dict host_overwrite(const Memory& memory, Bytes region, std::uint64_t writes
   return dict;
 }
 
-nb::dict host_stream(const Memory& memory, const std::string& op, Bytes access, Bytes stride,
-                     Bytes area, std::uint32_t reads_percent, Bytes fence_every,
-                     const std::string& fence_kind, std::uint64_t lines, std::uint64_t seed,
-                     const std::vector<int>& cpus, const nb::bytes& value, const nb::bytes& held) {
-  StreamRequest request;
-  request.op = parse_op(op, Isa::host());
-  request.access = access;
-  request.stride = stride;
-  request.area = area;
-  request.reads_percent = reads_percent;
-  request.fence_every = fence_every;
-  request.fence = parse_fence(fence_kind);
-  request.value = line_value(value);
-  request.held = line_value(held);
-  request.lines = lines;
-  request.seed = seed;
-  request.cpus = cpus;
+nb::dict host_stream(const Memory& memory, const StreamRequest& request) {
   return to_dict(stream(memory, request, bindings::raise_signals));
 }
 
-nb::dict host_contention(const Memory& memory, const std::string& other, Bytes area,
-                         std::uint64_t reads, double delay_ns, std::uint64_t seed,
-                         const std::vector<int>& cpus) {
-  ContentionRequest request;
-  request.chases = other == "load";
-  request.op = other == "load" || other == "none" ? Op::load : parse_op(other, Isa::host());
-  request.area = area;
-  request.reads = reads;
-  request.delay_ns = delay_ns;
-  request.seed = seed;
-  request.cpus = cpus;
+nb::dict host_contention(const Memory& memory, const ContentionRequest& request) {
   const ContentionTimings timings = contention(memory, request, bindings::raise_signals);
   nb::dict dict = to_dict(timings.reader);
   dict["other_gb_per_s"] = timings.other_gb_per_s;
@@ -146,28 +132,19 @@ nb::dict host_contention(const Memory& memory, const std::string& other, Bytes a
   return dict;
 }
 
-nb::dict host_walk(const Memory& memory, const std::vector<std::uint64_t>& offsets, bool changes,
-                   std::uint64_t chunks, double chunk_ns, std::uint64_t warm_passes, int cpu) {
-  FollowRequest request;
-  request.offsets = offsets;
-  request.changes = changes;
-  request.chunks = chunks;
-  request.chunk_ns = chunk_ns;
-  request.warm_passes = warm_passes;
-  request.cpu = cpu;
-  const Timings timings = follow(memory, request, bindings::raise_signals);
+/// The timings of a request whose work one thread does.
+nb::dict of_one_thread(const Timings& timings) {
   nb::dict dict = to_dict(timings.threads[0]);
   add(dict, timings.disturbance);
   return dict;
 }
 
-nb::dict host_drop(const Memory& memory, std::uint64_t lines, bool changes, std::uint64_t chunks,
-                   int cpu) {
-  const DropRequest request{.lines = lines, .changes = changes, .chunks = chunks, .cpu = cpu};
-  const Timings timings = drop(memory, request, bindings::raise_signals);
-  nb::dict dict = to_dict(timings.threads[0]);
-  add(dict, timings.disturbance);
-  return dict;
+nb::dict host_walk(const Memory& memory, const FollowRequest& request) {
+  return of_one_thread(follow(memory, request, bindings::raise_signals));
+}
+
+nb::dict host_drop(const Memory& memory, const DropRequest& request) {
+  return of_one_thread(drop(memory, request, bindings::raise_signals));
 }
 
 nb::dict host_clock() {
@@ -197,24 +174,23 @@ nb::dict host_isa() {
 }  // namespace
 
 void bind_probe(nb::module_& module) {
+  bindings::bind_fields<ChaseRequest>(module, "ChaseRequest");
+  bindings::bind_fields<OverwriteRequest>(module, "OverwriteRequest");
+  bindings::bind_fields<StreamRequest>(module, "StreamRequest");
+  bindings::bind_fields<ContentionRequest>(module, "ContentionRequest");
+  bindings::bind_fields<FollowRequest>(module, "WalkRequest");
+  bindings::bind_fields<DropRequest>(module, "DropRequest");
   nb::class_<Memory>(module, "HostMemory")
       .def("__init__", new_memory, "bytes"_a, nb::kw_only(), "pages"_a = "4KiB", "node"_a = -1,
            "path"_a = "", "destructive"_a = false)
       .def("size", &Memory::size)
       .def("synchronous", &Memory::synchronous)
-      .def("chase", host_chase, nb::kw_only(), "region"_a, "block"_a, "stride"_a, "op"_a,
-           "repeat"_a, "fence"_a, "fence_kind"_a, "table"_a, "lines"_a, "least_chunks"_a, "seed"_a,
-           "cpus"_a)
-      .def("overwrite", host_overwrite, nb::kw_only(), "region"_a, "writes"_a, "op"_a,
-           "fence_kind"_a, "cpu"_a)
-      .def("stream", host_stream, nb::kw_only(), "op"_a, "access"_a, "stride"_a, "area"_a,
-           "reads_percent"_a, "fence_every"_a, "fence_kind"_a, "lines"_a, "seed"_a, "cpus"_a,
-           "value"_a = nb::bytes("", 0), "held"_a = nb::bytes("", 0))
-      .def("contention", host_contention, nb::kw_only(), "other"_a, "area"_a, "reads"_a,
-           "delay_ns"_a, "seed"_a, "cpus"_a)
-      .def("drop", host_drop, nb::kw_only(), "lines"_a, "changes"_a, "chunks"_a, "cpu"_a)
-      .def("walk", host_walk, "offsets"_a, nb::kw_only(), "changes"_a = false, "chunks"_a = 32,
-           "chunk_ns"_a = 50'000.0, "warm_passes"_a = 2, "cpu"_a = 0);
+      .def("chase", host_chase, "request"_a)
+      .def("overwrite", host_overwrite, "request"_a)
+      .def("stream", host_stream, "request"_a)
+      .def("contention", host_contention, "request"_a)
+      .def("drop", host_drop, "request"_a)
+      .def("walk", host_walk, "request"_a);
   module.def(
       "host_capacity",
       [](const std::string& path, bool destructive) { return inspect(path, destructive).capacity; },

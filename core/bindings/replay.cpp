@@ -1,6 +1,7 @@
 #include "sim/machine/replay.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
@@ -19,12 +20,21 @@ using namespace nearfar::bindings;
 
 namespace {
 
+/// Empty for "": what the trace asks for.
+std::optional<sim::Frames> frames_named(const std::string& name) {
+  if (name == "first-touch") return sim::Frames::first_touch;
+  if (name == "fold") return sim::Frames::fold;
+  if (name == "refuse") return sim::Frames::as_is;
+  return std::nullopt;
+}
+
 /// A machine, its command trace if wanted, and the replay that drives it.
 class BoundReplay {
  public:
   BoundReplay(const std::string& settings, const std::string& name, const std::string& format,
-              const std::string& pace, std::uint32_t outstanding, std::uint64_t clock_ps,
-              bool trace_clock, std::uint64_t skip, std::uint64_t warm, std::uint64_t run,
+              std::uint32_t base, const std::string& pace, std::uint32_t outstanding,
+              std::uint64_t clock_ps, bool trace_clock, std::uint64_t skip, std::uint64_t warm,
+              std::uint64_t run, const std::string& frames, bool drain,
               const std::string& command_trace) {
     const Settings model = Settings::parse(settings);
     if (!command_trace.empty()) commands_.emplace(command_trace);
@@ -42,7 +52,9 @@ class BoundReplay {
     options.clock = Tick(clock_ps);
     options.trace_clock = trace_clock;
     options.window = {.skip = skip, .warm = warm, .run = run};
-    replay_.emplace(*memory_, trace::make_reader(name, format), options);
+    options.frames = frames_named(frames);
+    options.drain = drain;
+    replay_.emplace(*memory_, trace::make_reader(name, format, base), options);
   }
 
   void feed(const nb::bytes& data) {
@@ -51,6 +63,8 @@ class BoundReplay {
   }
 
   [[nodiscard]] bool done() const { return replay_->done(); }
+
+  [[nodiscard]] bool is_beyond_memory() const { return replay_->is_beyond_memory(); }
 
   [[nodiscard]] std::string format() const { return std::string(replay_->format_name()); }
 
@@ -64,12 +78,16 @@ class BoundReplay {
     dict["fences"] = result.fences;
     dict["elapsed_ps"] = result.elapsed.ps();
     dict["gb_per_s"] = result.gb_per_s();
-    dict["p50_ps"] = result.read_p50.ps();
-    dict["p99_ps"] = result.read_p99.ps();
-    dict["p999_ps"] = result.read_p999.ps();
-    dict["max_ps"] = result.read_max.ps();
-    dict["late"] = result.late;
-    dict["late_max_ps"] = result.late_max.ps();
+    if (const auto& read = result.read_latency) {
+      dict["p50_ps"] = read->p50.ps();
+      dict["p99_ps"] = read->p99.ps();
+      dict["p999_ps"] = read->p999.ps();
+      dict["max_ps"] = read->max.ps();
+    }
+    if (const auto& late = result.late) {
+      dict["late"] = late->requests;
+      dict["late_max_ps"] = late->longest.ps();
+    }
     dict["format"] = format();
     dict["counters"] = bindings::to_dict(result.counters);
     return dict;
@@ -85,11 +103,13 @@ class BoundReplay {
 
 void bind_replay(nb::module_& module) {
   nb::class_<BoundReplay>(module, "Replay")
-      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&,
-                    std::uint32_t, std::uint64_t, bool, std::uint64_t, std::uint64_t, std::uint64_t,
-                    const std::string&>(),
-           "settings"_a, nb::kw_only(), "name"_a, "format"_a, "pace"_a, "outstanding"_a,
-           "clock_ps"_a, "trace_clock"_a, "skip"_a, "warm"_a, "run"_a, "command_trace"_a)
+      .def(nb::init<const std::string&, const std::string&, const std::string&, std::uint32_t,
+                    const std::string&, std::uint32_t, std::uint64_t, bool, std::uint64_t,
+                    std::uint64_t, std::uint64_t, const std::string&, bool, const std::string&>(),
+           "settings"_a, nb::kw_only(), "name"_a, "format"_a, "base"_a, "pace"_a, "outstanding"_a,
+           "clock_ps"_a, "trace_clock"_a, "skip"_a, "warm"_a, "run"_a, "frames"_a, "drain"_a,
+           "command_trace"_a)
+      .def("is_beyond_memory", &BoundReplay::is_beyond_memory)
       .def("feed", &BoundReplay::feed, "data"_a)
       .def("done", &BoundReplay::done)
       .def("format", &BoundReplay::format)

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -27,12 +28,17 @@ constexpr Bytes page_bytes = 4096;
 
 class BoundVisits {
  public:
-  BoundVisits(const std::string& name, const std::string& format)
-      : reader_(trace::make_reader(name, format)) {}
+  BoundVisits(const std::string& name, const std::string& format, std::uint32_t base)
+      : reader_(trace::make_reader(name, format, base)) {}
 
   void feed(const nb::bytes& data) {
-    reader_->feed({data.c_str(), data.size()}, records_);
-    add_all();
+    constexpr std::size_t piece_bytes = 64 * 1024;  // bounds the memory that its records take
+    std::string_view rest(data.c_str(), data.size());
+    while (!rest.empty()) {
+      reader_->feed(rest.substr(0, piece_bytes), records_);
+      rest.remove_prefix(std::min(piece_bytes, rest.size()));
+      add_all();
+    }
     raise_signals();
   }
   void finish() {
@@ -134,18 +140,9 @@ class BoundPolicy {
   policy::PageIndex pages_;
 };
 
-nb::list policy_names() {
-  nb::list names;
-  for (const policy::ReplacementEntry& entry : policy::replacements()) {
-    names.append(std::string(entry.name));
-  }
-  return names;
-}
-
 }  // namespace
 
 void bind_tier(nb::module_& module) {
-  module.def("replacement_policies", &policy_names);
   nb::class_<BoundPolicy>(module, "ReplacementPolicy")
       .def(nb::init<const std::string&, policy::PageIndex, policy::PageIndex>(), "name"_a,
            nb::kw_only(), "near"_a, "pages"_a)
@@ -159,8 +156,8 @@ void bind_tier(nb::module_& module) {
       .def("resident", &BoundPolicy::resident)
       .def("bytes_per_page", &BoundPolicy::bytes_per_page);
   nb::class_<BoundVisits>(module, "PageVisits")
-      .def(nb::init<const std::string&, const std::string&>(), nb::kw_only(), "name"_a = "visits",
-           "format"_a = "auto")
+      .def(nb::init<const std::string&, const std::string&, std::uint32_t>(), nb::kw_only(),
+           "name"_a = "visits", "format"_a = "auto", "base"_a = 0)
       .def("feed", &BoundVisits::feed, "data"_a)
       .def("finish", &BoundVisits::finish)
       .def("add", &BoundVisits::add, "words"_a)

@@ -7,6 +7,7 @@
 
 #include "bindings/convert.h"
 #include "trace/converter.h"
+#include "trace/format.h"
 #include "trace/reader.h"
 #include "trace/summary.h"
 
@@ -21,8 +22,8 @@ nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text
 
 class BoundSummary {
  public:
-  BoundSummary(const std::string& name, const std::string& format)
-      : reader_(trace::make_reader(name, format)) {}
+  BoundSummary(const std::string& name, const std::string& format, std::uint32_t base)
+      : reader_(trace::make_reader(name, format, base)) {}
 
   void feed(const nb::bytes& data) {
     constexpr std::size_t piece_bytes = 64 * 1024;
@@ -118,8 +119,8 @@ class BoundSummary {
 /// non-temporal write, flush, store fence, full fence), address and bytes.
 class BoundRecords {
  public:
-  BoundRecords(const std::string& name, const std::string& format)
-      : reader_(trace::make_reader(name, format)) {}
+  BoundRecords(const std::string& name, const std::string& format, std::uint32_t base)
+      : reader_(trace::make_reader(name, format, base)) {}
 
   nb::bytes feed(const nb::bytes& data) {
     reader_->feed({data.c_str(), data.size()}, records_);
@@ -154,10 +155,10 @@ class BoundRecords {
 
 class BoundConverter {
  public:
-  BoundConverter(const std::string& name, const std::string& from, const std::string& to,
-                 std::uint64_t skip, std::uint64_t run, std::uint64_t clock_ps,
-                 const std::string& command)
-      : converter_(trace::make_reader(name, from), {.to = to,
+  BoundConverter(const std::string& name, const std::string& from, std::uint32_t base,
+                 const std::string& to, std::uint64_t skip, std::uint64_t run,
+                 std::uint64_t clock_ps, const std::string& command)
+      : converter_(trace::make_reader(name, from, base), {.to = to,
                                                     .window = {.skip = skip, .warm = 0, .run = run},
                                                     .clock_ps = clock_ps,
                                                     .command = command,
@@ -176,6 +177,7 @@ class BoundConverter {
     return to_bytes(out);
   }
 
+  [[nodiscard]] bool has_more() const { return converter_.has_more(); }
   [[nodiscard]] bool done() const { return converter_.done(); }
   [[nodiscard]] std::uint64_t records() const { return converter_.records(); }
   [[nodiscard]] std::uint64_t left_out() const { return converter_.left_out(); }
@@ -188,25 +190,40 @@ class BoundConverter {
 }  // namespace
 
 void bind_trace(nb::module_& module) {
+  module.def("trace_formats", [] {
+    nb::list list;
+    for (const trace::Format* format : trace::formats()) {
+      nb::dict dict;
+      dict["name"] = std::string(format->name);
+      dict["text"] = format->is_text();
+      dict["written"] = format->is_written();
+      dict["magic"] = nb::bytes(format->magic.data(), format->magic.size());
+      list.append(dict);
+    }
+    return list;
+  });
   nb::class_<BoundSummary>(module, "TraceSummary")
-      .def(nb::init<const std::string&, const std::string&>(), nb::kw_only(), "name"_a, "format"_a)
+      .def(nb::init<const std::string&, const std::string&, std::uint32_t>(), nb::kw_only(),
+           "name"_a, "format"_a, "base"_a)
       .def("feed", &BoundSummary::feed, "data"_a)
       .def("finish", &BoundSummary::finish)
       .def("format", &BoundSummary::format)
       .def("result", &BoundSummary::result);
   nb::class_<BoundRecords>(module, "TraceRecords")
-      .def(nb::init<const std::string&, const std::string&>(), nb::kw_only(), "name"_a, "format"_a)
+      .def(nb::init<const std::string&, const std::string&, std::uint32_t>(), nb::kw_only(),
+           "name"_a, "format"_a, "base"_a)
       .def("feed", &BoundRecords::feed, "data"_a)
       .def("finish", &BoundRecords::finish)
       .def("format", &BoundRecords::format)
       .def("of_program", &BoundRecords::of_program);
   nb::class_<BoundConverter>(module, "TraceConverter")
-      .def(nb::init<const std::string&, const std::string&, const std::string&, std::uint64_t,
-                    std::uint64_t, std::uint64_t, const std::string&>(),
-           nb::kw_only(), "name"_a, "source"_a, "to"_a, "skip"_a, "run"_a, "clock_ps"_a,
+      .def(nb::init<const std::string&, const std::string&, std::uint32_t, const std::string&,
+                    std::uint64_t, std::uint64_t, std::uint64_t, const std::string&>(),
+           nb::kw_only(), "name"_a, "source"_a, "base"_a, "to"_a, "skip"_a, "run"_a, "clock_ps"_a,
            "command"_a)
       .def("feed", &BoundConverter::feed, "data"_a)
       .def("finish", &BoundConverter::finish)
+      .def("has_more", &BoundConverter::has_more)
       .def("done", &BoundConverter::done)
       .def("records", &BoundConverter::records)
       .def("left_out", &BoundConverter::left_out)

@@ -10,12 +10,13 @@
 #include "base/address.h"
 #include "frontend/frames.h"
 #include "frontend/tally.h"
+#include "policy/page.h"
 
 namespace nearfar::frontend {
 
-/// What memory was asked for in each page frame, and whose frame it is: two bytes a frame of 4 KiB
-/// for the counts of one that is not asked for often, and eight more where owners are wanted. A
-/// frame of 2 MiB is counted as its first 4 KiB.
+/// The lines of each page frame that memory was asked for, and the number of the page that has the
+/// frame: two bytes a frame of 4 KiB for the counts of one that is seldom asked for, and four more
+/// where owners are wanted. A frame of 2 MiB is counted as its first 4 KiB.
 class FrameCounts {
  public:
   struct Counts {
@@ -25,8 +26,8 @@ class FrameCounts {
 
   explicit FrameCounts(bool owners) : owners_(owners) {}
 
-  /// The frame is in use from now on, by the page at `owner`.
-  void take(Address frame, bool huge, std::uint64_t owner) {
+  /// The frame is in use from now on, by the page with the number `owner`.
+  void take(Address frame, bool huge, policy::PageIndex owner) {
     const std::size_t chunk = frame.value() / Frames::huge;
     if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
     if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<Chunk>(owners_);
@@ -70,7 +71,7 @@ class FrameCounts {
     return {of.reads[index_of(frame)], of.writes[index_of(frame)]};
   }
   /// The page that has the frame; with owners only.
-  [[nodiscard]] std::uint64_t owner(Address frame) const {
+  [[nodiscard]] policy::PageIndex owner(Address frame) const {
     return chunks_[frame.value() / Frames::huge]->owner[index_of(frame)];
   }
 
@@ -92,7 +93,7 @@ class FrameCounts {
     Tally writes{frames};
     std::bitset<frames> used;
     bool huge = false;
-    std::vector<std::uint64_t> owner;
+    std::vector<policy::PageIndex> owner;
   };
 
   [[nodiscard]] static std::size_t index_of(Address frame) {

@@ -1,66 +1,125 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "base/address.h"
+#include "base/slab.h"
+#include "frontend/space.h"
 #include "sim/cpu/socket.h"
 
 namespace nearfar::frontend {
 
-/// Copies lines from one place in memory to another, as whoever moves pages does: each is read,
-/// then written, so many at a time, past the caches, which give the lines up before.
+/// Copies pages from one place in memory to another, as a system that moves pages does: each line
+/// is read, then written, at most `at_once` at a time, past the caches, which give the lines up
+/// before.
+///
+/// Copies are made in the order in which they are asked for, and wait meanwhile. Whoever asks for
+/// them should first see that the mover is not full(): then no more wait than a few decisions make,
+/// however slow memory is.
 class Mover {
  public:
-  explicit Mover(sim::cpu::Socket& socket) : socket_(socket) {
+  /// Who waits for a copy to be complete.
+  using Waiter = std::uint32_t;
+  static constexpr Waiter nobody = ~Waiter{0};
+
+  /// It is full when more than `room` bytes wait to be copied.
+  Mover(sim::cpu::Socket& socket, Bytes room) : socket_(socket), room_(room) {
     socket_.on_moved([this](std::uint64_t id, Tick now) { moved(id, now); });
   }
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
   ~Mover() { socket_.on_moved({}); }
 
-  void copy(Address from, Address to, Bytes bytes) {
-    for (Bytes at = 0; at < bytes; at += line_bytes) {
+  /// Is called with a waiter when all that it waits for has been copied.
+  void when_copied(std::function<void(Waiter, Tick)> then) { then_ = std::move(then); }
+
+  /// Copies a page, from `at` on.
+  void copy(const AddressSpace::Copy& copy, Tick at, Waiter waiter = nobody) {
+    for (Bytes line = 0; line < copy.bytes; line += line_bytes) {
       // A line that was newer in the caches is what gets written: no access more or less.
-      socket_.caches().flush(from + at, false);
-      waiting_.push_back({from + at, to + at});
+      socket_.caches().flush(copy.from + line, false);
     }
+    if (waiter != nobody) {
+      if (waiter >= awaited_.size()) awaited_.resize(waiter + std::size_t{1});
+      awaited_[waiter] += copy.bytes / line_bytes;
+    }
+    waiting_.push_back({.copy = copy, .at = at, .waiter = waiter});
+    waiting_bytes_ += copy.bytes;
+    most_waiting_ = std::max(most_waiting_, waiting_bytes_);
     send(socket_.now());
   }
 
+  [[nodiscard]] bool is_full() const { return waiting_bytes_ > room_; }
+  /// When it was full last.
+  [[nodiscard]] Tick room_since() const { return room_since_; }
+  /// Lines copied.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
-  void forget_counts() { lines_ = 0; }
-
- private:
-  struct Line {
-    Address from, to;
-  };
-  /// Two pages of lines on their way keep any channel busy.
-  static constexpr std::uint32_t at_once = 32;
-
-  void send(Tick now) {
-    while (in_flight_ < at_once && !waiting_.empty()) {
-      const Line line = waiting_.front();
-      waiting_.pop_front();
-      ++in_flight_;
-      socket_.move_line(line.from, false, line.to.value(), now);
-    }
+  /// The most that ever waited to be copied.
+  [[nodiscard]] Bytes most_waiting() const { return most_waiting_; }
+  void forget_counts() {
+    lines_ = 0;
+    most_waiting_ = waiting_bytes_;
   }
 
-  /// An id is where a line that was read goes; one more than that, when it is there.
+ private:
+  /// A page of which not all lines have been sent.
+  struct Waiting {
+    AddressSpace::Copy copy;
+    Bytes sent = 0;
+    Tick at;
+    Waiter waiter;
+  };
+  struct Flight {
+    Address to;
+    bool written = false;  ///< it is on its way there; else from where it was
+    Waiter waiter = nobody;
+  };
+  /// Two pages of lines on their way keep any channel busy.
+  static constexpr std::size_t at_once = 32;
+
+  void send(Tick now) {
+    const bool was_full = is_full();
+    while (flights_.in_use() < at_once && !waiting_.empty()) {
+      Waiting& first = waiting_.front();
+      const auto flight = flights_.take({.to = first.copy.to + first.sent, .waiter = first.waiter});
+      socket_.move_line(first.copy.from + first.sent, false, flight, max(first.at, now));
+      first.sent += line_bytes;
+      waiting_bytes_ -= line_bytes;
+      if (first.sent >= first.copy.bytes) waiting_.pop_front();
+    }
+    if (was_full && !is_full()) room_since_ = now;
+  }
+
   void moved(std::uint64_t id, Tick now) {
-    if (id % line_bytes == 0) {
-      socket_.move_line(Address(id), true, id + 1, now);
+    const auto index = static_cast<Slab<Flight>::Index>(id);
+    Flight& flight = flights_[index];
+    if (!flight.written) {
+      flight.written = true;
+      socket_.move_line(flight.to, true, id, now);
       return;
     }
-    --in_flight_;
+    const Waiter waiter = flight.waiter;
+    flights_.give_back(index);
     ++lines_;
     send(now);
+    if (waiter != nobody && --awaited_[waiter] == 0) then_(waiter, now);
   }
 
   sim::cpu::Socket& socket_;
-  std::deque<Line> waiting_;
-  std::uint32_t in_flight_ = 0;
+  Bytes room_;
+  std::function<void(Waiter, Tick)> then_;
+  std::deque<Waiting> waiting_;
+  Bytes waiting_bytes_ = 0;
+  Bytes most_waiting_ = 0;
+  Tick room_since_{};
+  Slab<Flight> flights_;
+  std::vector<std::uint64_t> awaited_;  ///< lines, by waiter
   std::uint64_t lines_ = 0;
 };
 

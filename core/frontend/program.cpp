@@ -1,6 +1,8 @@
 #include "frontend/program.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -17,7 +19,7 @@ Bytes near_bytes(const sim::Tiers& memory, const Settings& settings,
   if (all != 0 && settings.has("near.capacity")) {
     all = std::min(all, settings.bytes("near.capacity"));
   }
-  const bool needs_near = options.placement != Placement::far;
+  const bool needs_near = options.place != Place::far;
   if (needs_near && all == 0) {
     throw InputError(
         "run.place: the model has no near memory; set near.kind=tier and near.dram, "
@@ -30,20 +32,57 @@ Bytes near_bytes(const sim::Tiers& memory, const Settings& settings,
   return options.near_bytes == 0 ? all : options.near_bytes;
 }
 
+Bytes page_bytes(const Program::Options& options) {
+  return options.huge_pages ? Frames::huge : Frames::small;
+}
+
+using MakePlacer = std::unique_ptr<Placer> (*)(const std::string& policy, const Placer::Limits&);
+
+struct Family {
+  std::string_view prefix;
+  MakePlacer make;
+};
+constexpr Family families[] = {
+    {"cached:", make_cached}, {"flat:", make_flat}, {"oracle:", make_oracle}};
+
+const Family* family_of(std::string_view place) {
+  const auto* const found = std::ranges::find_if(
+      families, [&](const Family& family) { return place.starts_with(family.prefix); });
+  return found == std::end(families) ? nullptr : found;
+}
+
+std::unique_ptr<Placer> make_placer(Bytes near, const Program::Options& options) {
+  const Bytes page = page_bytes(options);
+  if (near < page) {
+    throw InputError("run.near: expected at least a page of " + std::to_string(page) +
+                     " B for a policy, found " + std::to_string(near) + " B");
+  }
+  const Family* const family = family_of(options.policy);
+  if (family == nullptr) {
+    throw InputError("run.place: '" + options.policy +
+                     "' is not known, expected cached:NAME, flat:NAME or oracle:NAME");
+  }
+  const Bytes pages = std::min<Bytes>(near / page, policy::most_pages);
+  return family->make(options.policy.substr(family->prefix.size()),
+                      {.near_pages = static_cast<policy::PageIndex>(pages),
+                       .interval = options.interval,
+                       .pairs = options.pairs});
+}
+
+/// What may wait to be copied: as many pairs of pages as a decision exchanges, and no more than
+/// near memory holds.
+Bytes mover_room(const sim::Tiers& memory, const Settings& settings,
+                 const Program::Options& options) {
+  const Bytes page = page_bytes(options);
+  const Bytes pages = std::min<Bytes>(options.pairs, near_bytes(memory, settings, options) / page);
+  return 2 * pages * page;
+}
+
 AddressSpace make_space(const sim::Tiers& memory, const Settings& settings,
                         const Program::Options& options) {
   const Bytes near = near_bytes(memory, settings, options);
-  AddressSpace::Options made{.placement = options.placement, .huge_pages = options.huge_pages};
-  if (options.placement == Placement::policy) {
-    const Bytes page = options.huge_pages ? Frames::huge : Frames::small;
-    if (near < page) {
-      throw InputError("run.near: expected at least a page of " + std::to_string(page) +
-                       " B for a policy, found " + std::to_string(near) + " B");
-    }
-    made.policy = policy::make_policy(
-        options.policy,
-        {.near_pages = near / page, .interval = options.interval, .pairs = options.pairs});
-  }
+  AddressSpace::Options made{.place = options.place, .huge_pages = options.huge_pages};
+  if (options.place == Place::policy) made.placer = make_placer(near, options);
   return {Frames(Address(0), near),
           Frames(Address(memory.near_capacity()), memory.capacity() - memory.near_capacity()),
           std::move(made)};
@@ -59,17 +98,17 @@ Program::Options Program::Options::from(const Settings& settings) {
   Options options;
   if (settings.has("run.place")) {
     const std::string& place = settings.name("run.place");
-    constexpr std::string_view policy_prefix = "policy:";
     if (place == "near") {
-      options.placement = Placement::near;
+      options.place = Place::near;
     } else if (place == "interleave") {
-      options.placement = Placement::interleave;
-    } else if (place.starts_with(policy_prefix)) {
-      options.placement = Placement::policy;
-      options.policy = place.substr(policy_prefix.size());
+      options.place = Place::interleave;
+    } else if (family_of(place) != nullptr) {
+      options.place = Place::policy;
+      options.policy = place;
     } else if (place != "far") {
       throw InputError("run.place: '" + place +
-                       "' is not known, expected near, far, interleave or policy:NAME");
+                       "' is not known, expected near, far, interleave, cached:NAME, flat:NAME or "
+                       "oracle:NAME");
     }
   }
   if (settings.has("run.near")) options.near_bytes = settings.bytes("run.near");
@@ -93,7 +132,9 @@ Program::Program(const Settings& settings, const Options& options)
                            memory_->near_capacity()),
               seed_of(settings)),
       cores_(socket_, sim::cpu::CoreConfig::from(settings), space_),
-      mover_(socket_) {
+      mover_(socket_, mover_room(*memory_, settings, options)),
+      gate_(space_, mover_) {
+  if (options.place == Place::policy) cores_.hold_at(gate_);
   Counters caches;
   socket_.caches().register_counters(caches);
   counters_.add_below("cache.", caches);
@@ -120,7 +161,7 @@ void Program::sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address l
     const bool near = space_.is_near(line);
     traffic_.add((near ? 0 : 2) + (write ? 1 : 0), at);
     if (write && !near) far_writes_.add(line);
-    // Page tables are no page of the program's.
+    // A page table is none of the program's pages.
     if (what == Traffic::table) {
       ++table_lines_;
     } else {
@@ -145,15 +186,16 @@ std::uint64_t Program::executed(Thread thread) const { return cores_.counts(thre
 /// Pages are moved between events, not within one.
 void Program::after_step() {
   if (socket_.now() >= activity_.due()) look_at_all();
-  if (touched_.empty()) return;
   copies_.clear();
   for (const Touch& touch : touched_) {
-    const std::uint64_t before = space_.moves();
-    space_.touched(touch.line, touch.write, touch.at, copies_);
-    if (space_.moves() != before) traffic_.add(4, touch.at, space_.moves() - before);
+    space_.asked(touch.line, touch.write, touch.at, copies_);
   }
   touched_.clear();
-  for (const AddressSpace::Copy& copy : copies_) mover_.copy(copy.from, copy.to, copy.bytes);
+  for (const AddressSpace::Copy& copy : copies_) mover_.copy(copy, socket_.now());
+  // Also those that the gate has made since the last step.
+  if (space_.moves() == moves_seen_) return;
+  traffic_.add(4, socket_.now(), space_.moves() - moves_seen_);
+  moves_seen_ = space_.moves();
 }
 
 Program::Thread Program::thread_started(Tick at) {
@@ -166,7 +208,7 @@ Program::Thread Program::thread_started(Tick at) {
   return thread;
 }
 
-/// What waits to be played has not been counted, and takes no time here either.
+/// Blocks that wait to be played have not been counted, and take no time here either.
 void Program::look(Thread thread) {
   activity_.look(thread, cores_.retired(thread), cores_.counts(thread));
 }

@@ -12,6 +12,7 @@
 #include "frontend/activity.h"
 #include "frontend/block_writes.h"
 #include "frontend/mover.h"
+#include "frontend/page_gate.h"
 #include "frontend/space.h"
 #include "frontend/time_series.h"
 #include "frontend/trace_recorder.h"
@@ -20,8 +21,8 @@
 
 namespace nearfar::frontend {
 
-/// A program that runs on a simulated machine: what whoever executes it (the QEMU plug-in, a
-/// replayed trace) tells of what it does, and asks of its time. Calls come one at a time.
+/// A program that runs on a simulated machine. Its executor (the QEMU plug-in, a replayed trace)
+/// tells it what the program does, and asks for its time. Calls come one at a time.
 ///
 ///     Program program(settings, Program::Options::from(settings));
 ///     const Program::Thread thread = program.thread_started();
@@ -31,7 +32,7 @@ namespace nearfar::frontend {
 ///
 /// Every thread has its own core while it lasts. run() plays what can be played and keeps the rest
 /// until the other threads have got as far: a thread whose `ahead()` is true should be held until
-/// it is not. One that does not run (in a system call, waiting, ended) has to say so with left(),
+/// it is not. For one that does not run (in a system call, waiting, ended) left() must be called,
 /// or all the others wait for it.
 class Program {
  public:
@@ -39,15 +40,16 @@ class Program {
 
   /// How the program's memory is laid out.
   struct Options {
-    Placement placement = Placement::far;
-    std::string policy;     ///< with Placement::policy: static, fifo, lru, hot-cold
+    Place place = Place::far;
+    std::string policy;  ///< with Place::policy: cached:NAME, flat:NAME or oracle:NAME
     Bytes near_bytes = 0;   ///< of near memory the program may use; 0: all of it
     bool huge_pages = false;
-    Tick interval{1'000'000'000};  ///< between a policy's decisions
-    std::uint64_t pairs = 256;     ///< pages it exchanges at most
+    Tick interval{1'000'000'000};  ///< between a policy's scans and decisions
+    std::uint64_t pairs = 256;     ///< of pages that it exchanges in a decision, at most
 
-    /// From the keys `run.place` (near, far, interleave or policy:NAME), `run.near`, `run.pages`
-    /// (small, huge), `run.interval`, `run.pairs`, all of which may be missing.
+    /// From the keys `run.place` (near, far, interleave, cached:NAME, flat:NAME or oracle:NAME),
+    /// `run.near`, `run.pages` (small, huge), `run.interval`, `run.pairs`, all of which may be
+    /// missing.
     [[nodiscard]] static Options from(const Settings& settings);
   };
 
@@ -73,7 +75,7 @@ class Program {
   /// Writes lines back as so many clwb would: for flushes whose addresses are known by range.
   void flush_range(Thread thread, Address address, Bytes bytes);
 
-  /// The thread is in the kernel, or gone: nobody waits for it.
+  /// The thread is in the kernel, or gone: the others do not wait for it.
   void left(Thread thread);
   /// And runs again, no earlier than `at` or where the threads that run have got.
   void came_back(Thread thread, Tick at = Tick{});
@@ -130,6 +132,7 @@ class Program {
   sim::cpu::Socket socket_;
   sim::cpu::Cores cores_;
   Mover mover_;
+  PageGate gate_;
   std::unique_ptr<TraceRecorder> trace_;
   Counters counters_;
   Baseline baseline_;
@@ -142,6 +145,7 @@ class Program {
   };
   std::vector<Touch> touched_;
   std::vector<AddressSpace::Copy> copies_;
+  std::uint64_t moves_seen_ = 0;  ///< of pages, that traffic_ has
   /// Lines of near memory read and written, then of far memory; and pages moved.
   static constexpr std::size_t traffic_kinds = 5;
   TimeSeries<traffic_kinds> traffic_;

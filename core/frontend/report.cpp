@@ -17,7 +17,7 @@ namespace {
 using sim::cpu::CoreCounts;
 
 constexpr const char* cause_names[sim::cpu::causes] = {
-    "base", "branch", "l1", "l2", "l3", "memory", "tlb", "store_queue", "fence"};
+    "base", "branch", "l1", "l2", "l3", "memory", "tlb", "store_queue", "fence", "paging"};
 
 void write_core(std::ostream& out, const std::string& prefix, const CoreCounts& counts) {
   out << prefix << "instructions = " << counts.instructions << '\n'
@@ -71,7 +71,9 @@ void Program::roi_begin() {
   if (trace_) trace_->restart();
   space_.forget_counts();
   table_lines_ = 0;
+  moves_seen_ = 0;
   mover_.forget_counts();
+  gate_.forget_counts();
   far_writes_.forget();
   // What memory draws while the cores compute before the region is not the region's.
   cores_.bring_memory_up();
@@ -139,9 +141,12 @@ void Program::write_counters(std::ostream& out) {
 void Program::write_tiers(std::ostream& out) const {
   out << "moved.pages = " << space_.moves() << '\n'
       << "moved.lines = " << mover_.lines() << '\n'
+      << "moved.most_waiting_bytes = " << mover_.most_waiting() << '\n'
+      << "moved.held_blocks = " << gate_.held() << '\n'
       << "near.used_bytes = " << space_.in_use(Tier::near) << '\n'
       << "far.used_bytes = " << space_.in_use(Tier::far) << '\n'
       << "pages.unknown = " << space_.unknown_pages() << '\n';
+  space_.report_placer(out);
 }
 
 /// A line for each bucket: traffic, pages moved, instructions, picoseconds by cause; and one for

@@ -17,7 +17,11 @@ constexpr std::uint64_t up(std::uint64_t address, Bytes size) {
 }  // namespace
 
 AddressSpace::AddressSpace(const Frames& near, const Frames& far, Options options)
-    : options_(std::move(options)), near_(near), far_(far), counts_(options_.policy != nullptr) {}
+    : options_(std::move(options)),
+      near_(near),
+      far_(far),
+      counts_(options_.placer != nullptr),
+      numbers_(options_.huge_pages) {}
 
 PageTable::Word AddressSpace::word_of(Address frame, bool stays) const {
   const bool far = !is_near(frame);
@@ -52,7 +56,7 @@ sim::cpu::PageMap::Frame AddressSpace::frame_of(Address address) {
   bool stays = persistent;
   bool huge =
       options_.huge_pages && region != nullptr && begin <= huge_page && region->end >= huge_end;
-  if (options_.huge_pages && options_.policy && !huge) {
+  if (options_.huge_pages && options_.placer && !huge) {
     huge = !any_mapped(huge_page, huge_end, Mapping::persistent);
     stays = !huge;
   }
@@ -64,23 +68,25 @@ sim::cpu::PageMap::Frame AddressSpace::frame_of(Address address) {
 
 Address AddressSpace::place(std::uint64_t page, bool huge, bool stays) {
   Tier tier = Tier::far;
+  policy::PageIndex index = policy::no_page;
   if (!stays) {
-    switch (options_.placement) {
-      case Placement::near:
+    switch (options_.place) {
+      case Place::near:
         tier = Tier::near;
         break;
-      case Placement::far:
+      case Place::far:
         break;
-      case Placement::interleave:
+      case Place::interleave:
         tier = placed_++ % 2 == 0 ? Tier::near : Tier::far;
         break;
-      case Placement::policy:
-        tier = options_.policy->place(page / unit());
+      case Place::policy:
+        index = numbers_.take(page);
+        tier = options_.placer->place(index, near_free());
         break;
     }
   }
   std::optional<Address> frame = frames(tier).take(huge);
-  if (!frame && !stays) {
+  if (!frame && !stays && !is_cached()) {
     frame = frames(tier == Tier::near ? Tier::far : Tier::near).take(huge);
   }
   if (!frame) {
@@ -89,7 +95,12 @@ Address AddressSpace::place(std::uint64_t page, bool huge, bool stays) {
                      " B are in use; give the model a larger capacity");
   }
   table_.set(page, huge, word_of(*frame, stays));
-  counts_.take(*frame, huge, page);
+  counts_.take(*frame, huge, index);
+  if (index != policy::no_page) {
+    if (index >= homes_.size()) homes_.resize(index + std::size_t{1});
+    homes_[index] = *frame;
+    options_.placer->placed(index, is_near(*frame) ? Tier::near : Tier::far);
+  }
   return *frame;
 }
 
@@ -122,7 +133,7 @@ void AddressSpace::mapped(Address address, Bytes bytes, Mapping kind) {
   std::uint64_t end = up(address.value() + bytes, Frames::small);
   unmapped(Address(begin), end - begin);
   // A huge page that lies there partly gives way to small ones.
-  if (kind == Mapping::persistent && options_.policy) {
+  if (kind == Mapping::persistent && options_.placer) {
     forget_from(down(begin, Frames::huge), up(end, Frames::huge));
   }
   // What grows at its end is one mapping, in which huge pages find room.
@@ -175,7 +186,15 @@ void AddressSpace::forget_from(std::uint64_t begin, std::uint64_t end) {
 }
 
 void AddressSpace::forget(std::uint64_t address, const Page& page) {
-  if (options_.policy && !page.stays) options_.policy->removed(address / unit());
+  if (options_.placer && !page.stays) {
+    const policy::PageIndex index = numbers_.of(address);
+    options_.placer->released(index);
+    numbers_.give_back(index);
+    if (is_cached() && is_near(page.frame)) {
+      counts_.give_back(homes_[index]);
+      far_.give_back(homes_[index], page.huge);
+    }
+  }
   gone_lines_ += page.reads + page.writes;
   counts_.give_back(page.frame);
   (is_near(page.frame) ? near_ : far_).give_back(page.frame, page.huge);
@@ -187,72 +206,139 @@ void AddressSpace::remapped(Address from, Bytes from_bytes, Address to, Bytes to
   std::uint64_t begin = 0;
   const Region* const region = region_of(from.value(), begin);
   const Mapping kind = region != nullptr ? region->kind : Mapping::memory;
-  std::vector<std::pair<std::uint64_t, Page>> moved;
+  struct Moved {
+    std::uint64_t address;
+    Page page;
+    policy::PageIndex index;
+  };
+  std::vector<Moved> moved;
   const Bytes kept = from_bytes < to_bytes ? from_bytes : to_bytes;
   each_page(
       [&](std::uint64_t address, const Page& page) {
-        // Policies know pages by their addresses: to them it is another page.
         const std::uint64_t there = address - from.value() + to.value();
-        if (options_.policy || (page.huge && there % Frames::huge != 0)) return;
-        moved.emplace_back(there, page);
+        // A policy's huge pages may hold parts of other mappings.
+        if (page.huge && (options_.placer || there % Frames::huge != 0)) return;
+        policy::PageIndex index = policy::no_page;
+        if (options_.placer && !page.stays) {
+          index = numbers_.of(address);
+          numbers_.leave(index);
+        }
+        moved.push_back({.address = there, .page = page, .index = index});
         table_.set(address, page.huge, 0);
       },
       from.value(), from.value() + kept);
   unmapped(from, from_bytes);
   mapped(to, to_bytes, kind);
-  for (const auto& [there, page] : moved) {
+  for (const auto& [there, page, index] : moved) {
     table_.set(there, page.huge, word_of(page.frame, page.stays));
+    if (index != policy::no_page) numbers_.set(index, there);
   }
   ++generation_;
 }
 
-void AddressSpace::touched(Address line, bool write, Tick now, std::vector<Copy>& copies) {
+void AddressSpace::asked(Address line, bool write, Tick now, std::vector<Copy>& copies) {
   const Address frame = counts_.add(line, write);
-  // The page has gone while the line was on its way; or nobody asks where it is.
-  if (frame == FrameCounts::nowhere || !options_.policy) return;
-  const std::uint64_t address = counts_.owner(frame);
-  if ((table_.find(address).word & stays_bit) != 0) return;
+  // The page may have gone while the line was on its way.
+  if (frame == FrameCounts::nowhere || !options_.placer) return;
+  const policy::PageIndex page = counts_.owner(frame);
+  if (page == policy::no_page) return;
   wanted_.clear();
-  options_.policy->accessed(address / unit(), write, now, wanted_);
-  for (const policy::Move& move : wanted_) this->move(move, copies);
+  options_.placer->asked(page, write, now, wanted_);
+  make(wanted_, copies);
+}
+
+bool AddressSpace::faults(Address address) const {
+  if (!is_cached()) return false;
+  const PageTable::Found found = table_.find(address.value());
+  if (found.word == 0) return true;
+  if ((found.word & stays_bit) != 0) return false;
+  return options_.placer->faults(numbers_.of(down(address.value(), unit())));
+}
+
+void AddressSpace::touch(Address address, bool write, Tick now, std::vector<Copy>& copies) {
+  frame_of(address);
+  if ((table_.find(address.value()).word & stays_bit) != 0) return;
+  wanted_.clear();
+  options_.placer->touched(numbers_.of(down(address.value(), unit())), write, now, wanted_);
+  make(wanted_, copies);
+}
+
+void AddressSpace::make(const std::vector<Placer::Move>& moves, std::vector<Copy>& copies) {
+  for (const Placer::Move& move : moves) {
+    if (is_cached()) {
+      cache(move, copies);
+    } else {
+      exchange(move.pages, copies);
+    }
+  }
+}
+
+/// The page as it lies in that tier; nothing where it does not.
+std::optional<AddressSpace::Page> AddressSpace::page_in(Tier tier, policy::PageIndex page) const {
+  if (page == policy::no_page) return std::nullopt;
+  const Page found = page_of(table_.find(numbers_.address_of(page)));
+  return is_near(found.frame) == (tier == Tier::near) ? std::optional(found) : std::nullopt;
 }
 
 /// Both pages of an exchange are read, then written: a buffer holds them in between.
-void AddressSpace::move(const policy::Move& move, std::vector<Copy>& copies) {
-  const std::uint64_t in = move.in * unit();
-  const PageTable::Found found = table_.find(in);
-  if (found.word == 0) return;
-  const Page page = page_of(found);
-  if (is_near(page.frame)) return;
-  if (move.out != policy::Move::nobody) {
-    const std::uint64_t out = move.out * unit();
-    const PageTable::Found there = table_.find(out);
-    if (there.word == 0) return;
-    const Page other = page_of(there);
-    if (!is_near(other.frame)) return;
-    relocate(out, other, page.frame, copies);
-    relocate(in, page, other.frame, copies);
-    return;
+void AddressSpace::exchange(const policy::Exchange& pages, std::vector<Copy>& copies) {
+  const std::optional<Page> in = page_in(Tier::far, pages.promote);
+  const std::optional<Page> out = page_in(Tier::near, pages.demote);
+  if (in && out) {
+    relocate(pages.demote, *out, in->frame, &copies);
+    relocate(pages.promote, *in, out->frame, &copies);
+  } else if (in && pages.demote == policy::no_page) {
+    const std::optional<Address> frame = near_.take(in->huge);
+    if (!frame) return;
+    counts_.give_back(in->frame);
+    far_.give_back(in->frame, in->huge);
+    relocate(pages.promote, *in, *frame, &copies);
+  } else if (out && pages.promote == policy::no_page) {
+    const std::optional<Address> frame = far_.take(out->huge);
+    if (!frame) return;
+    counts_.give_back(out->frame);
+    near_.give_back(out->frame, out->huge);
+    relocate(pages.demote, *out, *frame, &copies);
   }
-  const std::optional<Address> frame = near_.take(page.huge);
-  if (!frame) return;
-  counts_.give_back(page.frame);
-  far_.give_back(page.frame, page.huge);
-  relocate(in, page, *frame, copies);
 }
 
-void AddressSpace::relocate(std::uint64_t address, const Page& page, Address to,
-                            std::vector<Copy>& copies) {
-  copies.push_back({.from = page.frame, .to = to, .bytes = size_of(page)});
+/// A page that leaves goes back to its frame in far memory, and one that comes in keeps its own.
+void AddressSpace::cache(const Placer::Move& move, std::vector<Copy>& copies) {
+  if (const std::optional<Page> out = page_in(Tier::near, move.pages.demote)) {
+    const Address home = homes_[move.pages.demote];
+    Page page = *out;
+    // Lines that were on their way there when the page came in.
+    const FrameCounts::Counts late = counts_.of(home);
+    page.reads += late.reads;
+    page.writes += late.writes;
+    counts_.give_back(page.frame);
+    near_.give_back(page.frame, page.huge);
+    relocate(move.pages.demote, page, home, move.copies_out ? &copies : nullptr);
+  }
+  const std::optional<Page> in = page_in(Tier::far, move.pages.promote);
+  const std::optional<Address> frame = in ? near_.take(in->huge) : std::nullopt;
+  if (!frame) return;
+  counts_.set(in->frame, {});
+  relocate(move.pages.promote, *in, *frame, move.copies_in ? &copies : nullptr);
+}
+
+/// The page lies at `to` from now on. Its lines are copied there where `copies` takes them.
+void AddressSpace::relocate(policy::PageIndex index, const Page& page, Address to,
+                            std::vector<Copy>* copies) {
+  const std::uint64_t address = numbers_.address_of(index);
   table_.set(address, page.huge, word_of(to, page.stays));
-  counts_.take(to, page.huge, address);
+  counts_.take(to, page.huge, index);
   counts_.set(to, {.reads = page.reads, .writes = page.writes});
-  ++moves_;
+  options_.placer->placed(index, is_near(to) ? Tier::near : Tier::far);
   ++generation_;
+  if (copies == nullptr) return;
+  copies->push_back({.from = page.frame, .to = to, .bytes = size_of(page)});
+  ++moves_;
 }
 
 void AddressSpace::forget_counts() {
   counts_.forget_counts();
+  if (options_.placer) options_.placer->forget_counts();
   moves_ = 0;
   gone_lines_ = 0;
 }

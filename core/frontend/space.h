@@ -5,21 +5,23 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <vector>
 
 #include "base/address.h"
 #include "frontend/frame_counts.h"
 #include "frontend/frames.h"
+#include "frontend/page_numbers.h"
 #include "frontend/page_table.h"
-#include "policy/policy.h"
+#include "frontend/placer.h"
 #include "sim/cpu/core.h"
 
 namespace nearfar::frontend {
 
 using policy::Tier;
 
-/// Where pages go that nobody moves.
-enum class Placement : std::uint8_t { near, far, interleave, policy };
+/// Where a page goes when it is first touched, and whether pages move: only where a policy says.
+enum class Place : std::uint8_t { near, far, interleave, policy };
 
 /// What lies behind a range of a program's addresses.
 /// All but persistent memory is placed as the user says.
@@ -32,18 +34,21 @@ enum class Mapping : std::uint8_t {
 };
 
 /// The page table of a program that runs on a machine of two tiers. A page is placed when it is
-/// first touched, and keeps its frame until it is unmapped or moved. A tier that is full sends its
-/// pages to the other one, but those that stay in far memory.
+/// first touched, and keeps its frame until it is unmapped or moved. Where a tier is full, pages go
+/// to the other one, but those that stay in far memory.
 ///
-/// Where a policy moves huge pages, they are all there is: what is not mapped wholly takes one as
-/// well, so that everything that moves has one size. Only where a persistent file has a part of
-/// the 2 MiB pages are small, and stay in far memory.
+/// Where near memory is a cache of far pages (Placer::is_cache), every page has a frame in far
+/// memory, and a resident one another in near memory, which is the one that is accessed.
+///
+/// Where a policy moves huge pages, all pages that it may move are huge: one that is not mapped
+/// wholly is huge as well. Only where a persistent file has a part of the 2 MiB are pages small,
+/// and stay in far memory.
 class AddressSpace final : public sim::cpu::PageMap {
  public:
   struct Options {
-    Placement placement = Placement::far;
+    Place place = Place::far;
     bool huge_pages = false;  ///< 2 MiB pages wherever a mapping holds a whole one
-    std::unique_ptr<policy::Policy> policy{};  ///< with Placement::policy
+    std::unique_ptr<Placer> placer{};  ///< with Place::policy
   };
   /// A page as it lies in memory.
   struct Page {
@@ -69,9 +74,19 @@ class AddressSpace final : public sim::cpu::PageMap {
   /// The pages go along (mremap).
   void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes);
 
-  /// Memory was asked for a line: counts it, and tells the policy. Appends what that makes move;
-  /// the page table shows it already.
-  void touched(Address line, bool write, Tick now, std::vector<Copy>& copies);
+  /// Memory was asked for a line: counts it, and tells the policy. Appends the copies that follow;
+  /// the page table shows their ends already.
+  void asked(Address line, bool write, Tick now, std::vector<Copy>& copies);
+
+  /// Whether the program may have to wait for the page of an address before it accesses it.
+  [[nodiscard]] bool faults(Address address) const;
+  /// The program is about to access an address. Appends as asked().
+  void touch(Address address, bool write, Tick now, std::vector<Copy>& copies);
+  /// Bytes from the address to the end of its page.
+  [[nodiscard]] Bytes left_of_page(Address address) const {
+    return unit() - address.value() % unit();
+  }
+  [[nodiscard]] bool is_cached() const { return options_.placer && options_.placer->is_cache(); }
 
   [[nodiscard]] bool is_near(Address physical) const { return near_.contains(physical); }
   [[nodiscard]] Bytes in_use(Tier tier) const {
@@ -89,17 +104,21 @@ class AddressSpace final : public sim::cpu::PageMap {
     });
   }
   void forget_counts();
+  /// What the policy's side counted, as lines of a report.
+  void report_placer(std::ostream& out) const {
+    if (options_.placer) options_.placer->report(out);
+  }
 
-  /// What a page belongs to; nothing where nothing had been mapped that anybody knew of.
+  /// What a page belongs to; nothing where no mapping was known.
   [[nodiscard]] std::optional<Mapping> kind_of(std::uint64_t page) const {
     std::uint64_t begin = 0;
     const Region* const region = region_of(page, begin);
     return region == nullptr ? std::nullopt : std::optional(region->kind);
   }
-  /// Touched where nothing had been mapped that anybody knew of.
+  /// Touched where no mapping was known.
   [[nodiscard]] std::uint64_t unknown_pages() const { return unknown_pages_; }
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
-  /// That memory was asked for of pages that are there no more.
+  /// Lines of pages that have been unmapped since.
   [[nodiscard]] std::uint64_t gone_lines() const { return gone_lines_; }
 
  private:
@@ -124,7 +143,7 @@ class AddressSpace final : public sim::cpu::PageMap {
   [[nodiscard]] static Bytes size_of(const Page& page) {
     return page.huge ? Frames::huge : Frames::small;
   }
-  /// What the policy counts by.
+  /// The size of a policy's pages.
   [[nodiscard]] Bytes unit() const { return options_.huge_pages ? Frames::huge : Frames::small; }
   [[nodiscard]] const Region* region_of(std::uint64_t address, std::uint64_t& begin) const;
   /// Whether anything there is mapped, or anything of a kind.
@@ -136,15 +155,24 @@ class AddressSpace final : public sim::cpu::PageMap {
   void forget_from(std::uint64_t begin, std::uint64_t end);
   void forget(std::uint64_t address, const Page& page);
   void cut_regions(std::uint64_t begin, std::uint64_t end);
-  void move(const policy::Move& move, std::vector<Copy>& copies);
-  void relocate(std::uint64_t address, const Page& page, Address to, std::vector<Copy>& copies);
+  [[nodiscard]] policy::PageIndex near_free() const {
+    return static_cast<policy::PageIndex>((near_.capacity() - near_.in_use()) / unit());
+  }
+  void make(const std::vector<Placer::Move>& moves, std::vector<Copy>& copies);
+  void exchange(const policy::Exchange& pages, std::vector<Copy>& copies);
+  void cache(const Placer::Move& move, std::vector<Copy>& copies);
+  [[nodiscard]] std::optional<Page> page_in(Tier tier, policy::PageIndex page) const;
+  void relocate(policy::PageIndex index, const Page& page, Address to, std::vector<Copy>* copies);
 
   Options options_;
   Frames near_, far_;
   std::map<std::uint64_t, Region> regions_;  ///< by first address
   PageTable table_;
-  FrameCounts counts_;  ///< which know the frames' owners for policies alone
-  std::vector<policy::Move> wanted_;
+  FrameCounts counts_;  ///< with the numbers of pages where a policy moves them
+  PageNumbers numbers_;
+  std::vector<Address>
+      homes_;  ///< by number: where near memory is a cache, the frame in far memory
+  std::vector<Placer::Move> wanted_;
   std::uint64_t placed_ = 0;
   std::uint64_t unknown_pages_ = 0;
   std::uint64_t moves_ = 0;

@@ -14,6 +14,9 @@ namespace nearfar::probe {
 /// Where fences stand.
 enum class FencePlace : std::uint8_t { none, region, block };
 
+/// The requests. `visit_fields` calls `visit(name, field)` for each field that may be set, by the
+/// name that a pattern's option has on the command line; front ends fill requests in through it.
+
 /// A walk through the blocks of a region in a random cyclic order.
 struct ChaseRequest {
   Bytes region = 0;  ///< bytes of blocks; they span region / block * stride
@@ -36,6 +39,23 @@ struct ChaseRequest {
   [[nodiscard]] std::uint64_t regions() const;
   /// Bytes of memory that all threads together walk.
   [[nodiscard]] Bytes footprint() const;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("region", self.region);
+    visit("block", self.block);
+    visit("stride", self.stride);
+    visit("op", self.op);
+    visit("read_after_write", self.read_after_write);
+    visit("repeat", self.repeat);
+    visit("fence", self.fence_place);
+    visit("fence_kind", self.fence);
+    visit("successors", self.successor);
+    visit("lines", self.lines);
+    visit("least_chunks", self.least_chunks);
+    visit("seed", self.seed);
+    visit("cpus", self.cpus);
+  }
 };
 
 /// What the threads of one repetition measured.
@@ -57,6 +77,16 @@ struct FollowRequest {
   double chunk_ns = 50'000;
   std::uint64_t warm_passes = 2;
   int cpu = 0;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("offsets", self.offsets);
+    visit("changes", self.changes);
+    visit("chunks", self.chunks);
+    visit("chunk_ns", self.chunk_ns);
+    visit("warm_passes", self.warm_passes);
+    visit("cpu", self.cpu);
+  }
 };
 
 [[nodiscard]] Timings follow(const Memory& memory, const FollowRequest& request, const Poll& poll);

@@ -13,6 +13,14 @@ struct DropRequest {
   bool changes = false;
   std::uint64_t chunks = 64;
   int cpu = 0;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("lines", self.lines);
+    visit("changes", self.changes);
+    visit("chunks", self.chunks);
+    visit("cpu", self.cpu);
+  }
 };
 
 /// Throws InputError when `memory` is smaller than the lines.

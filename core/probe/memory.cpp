@@ -135,7 +135,7 @@ bool Memory::map_reserved(Pages pages) {
 void Memory::map_transparent(Pages pages) {
   const auto refuse = [&] {
     throw InputError("memory: " + std::to_string(size_) +
-                     " B cannot be had: " + std::strerror(errno));
+                     " B cannot be mapped: " + std::strerror(errno));
   };
   const Bytes reserved = usable_ + 2 * huge_page;
   void* mapped =

@@ -16,6 +16,15 @@ struct OverwriteRequest {
   Op op = Op::nt_store;
   Fence fence = Fence::mfence;
   int cpu = 0;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("region", self.region);
+    visit("writes", self.writes);
+    visit("op", self.op);
+    visit("fence_kind", self.fence);
+    visit("cpu", self.cpu);
+  }
 };
 
 struct OverwriteTimes {

@@ -28,6 +28,22 @@ struct StreamRequest {
   std::uint64_t lines = 0;  ///< of one thread
   std::uint64_t seed = 1;
   std::vector<int> cpus;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("op", self.op);
+    visit("access", self.access);
+    visit("stride", self.stride);
+    visit("area", self.area);
+    visit("reads_percent", self.reads_percent);
+    visit("fence_every", self.fence_every);
+    visit("fence_kind", self.fence);
+    visit("value", self.value);
+    visit("held", self.held);
+    visit("lines", self.lines);
+    visit("seed", self.seed);
+    visit("cpus", self.cpus);
+  }
 };
 
 [[nodiscard]] Timings stream(const Memory& memory, const StreamRequest& request, const Poll& poll);
@@ -41,6 +57,17 @@ struct ContentionRequest {
   std::uint64_t reads = 0;
   std::uint64_t seed = 1;
   std::vector<int> cpus;  ///< the first reads, all others disturb it
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("chases", self.chases);
+    visit("op", self.op);
+    visit("delay_ns", self.delay_ns);
+    visit("area", self.area);
+    visit("reads", self.reads);
+    visit("seed", self.seed);
+    visit("cpus", self.cpus);
+  }
 };
 
 /// What the reader measured, and what the others moved in the meantime, in bytes a nanosecond.

@@ -95,11 +95,11 @@ class Device {
   return static_cast<std::uint16_t>(2 * queue + (op == Op::write ? 1 : 0));
 }
 
-/// Ends a run at `now`, when nothing that anybody waits for is left: what the device does by
+/// Ends a run at `now`, when no caller waits for anything any more: what the device does by
 /// itself until then is played, and its statistics are settled.
 inline void settle_at(Device& device, Tick now) {
-  Sink nobody;
-  device.advance(now, nobody);
+  Sink unread;
+  device.advance(now, unread);
   device.settle(now);
 }
 

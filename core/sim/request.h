@@ -13,7 +13,7 @@ enum class Op : std::uint8_t {
   write,  ///< completes when the ADR domain (or a DRAM controller's queue) has accepted it
 };
 
-/// A handle to a line's data, owned by whoever sent the request; 0 carries none.
+/// A handle to a line's data, owned by the sender of the request; 0 carries none.
 using DataHandle = std::uint64_t;
 
 /// One line access, as every memory component receives it.
@@ -21,7 +21,7 @@ struct Request {
   std::uint64_t id = 0;      ///< the caller's; comes back in the completion
   Address address;           ///< the caller's; comes back in the completion
   Op op = Op::read;
-  std::uint16_t port = 0;    ///< who asks: refused ports are woken in arrival order
+  std::uint16_t port = 0;    ///< of the sender: refused ports are woken in arrival order
   bool tell_media = false;   ///< for a write: also report when it has reached the media
   DataHandle data = 0;
 };

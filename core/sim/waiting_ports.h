@@ -11,8 +11,8 @@ namespace nearfar::sim {
 /// The ports that a full queue has refused, in order of arrival.
 ///
 /// When a slot frees, the first port is woken and the slot is held for it. Held slots are
-/// given up when time has moved on; then the queue that owns this wakes the next port, so one
-/// that never comes back stops nobody.
+/// given up when time has moved on; then the queue that owns this wakes the next port, so a port
+/// that never comes back stops no other.
 class WaitingPorts {
  public:
   void refuse(std::uint16_t port) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "trace/format.h"
 
 namespace nearfar::trace {
 namespace {
@@ -114,5 +115,17 @@ void ChampSimWriter::put(const Record& record, std::string& out) {
 }
 
 void ChampSimWriter::finish(std::string& out) { out += instruction_; }
+
+extern const Format champsim = {
+    .name = "champsim",
+    .syntax = "64 bytes an instruction of ChampSim",
+    .sized = false,
+    .open = [](std::string name) -> std::unique_ptr<Reader> {
+      return std::make_unique<ChampSimReader>(std::move(name));
+    },
+    .create = [](const Header&) -> std::unique_ptr<Writer> {
+      return std::make_unique<ChampSimWriter>();
+    },
+};
 
 }  // namespace nearfar::trace

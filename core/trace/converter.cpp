@@ -4,36 +4,45 @@
 #include <utility>
 
 #include "base/error.h"
-#include "trace/champsim.h"
-#include "trace/gem5.h"
-#include "trace/packed.h"
 
 namespace nearfar::trace {
+
+namespace {
+
+constexpr std::size_t enough_bytes = 4 * 1024 * 1024;  // to hand out at once
+
+}  // namespace
 
 Converter::Converter(std::unique_ptr<Reader> reader, Options options)
     : reader_(std::move(reader)),
       options_(std::move(options)),
-      text_(find_format(options_.to)),
+      to_(find_format(options_.to)),
       window_(options_.window) {
-  const auto& names = format_names();
-  if (std::find(names.begin(), names.end(), options_.to) == names.end()) {
-    throw InputError("trace format '" + options_.to + "' is not known");
+  if (to_ == nullptr) throw InputError("trace format '" + options_.to + "' is not known");
+  if (!to_->is_written()) {
+    throw InputError("trace format '" + options_.to + "' can be read only; choose another one");
   }
 }
 
 void Converter::feed(std::string_view chunk, std::string& out) {
   constexpr std::size_t piece_bytes = 64 * 1024;  // bounds the memory that its records take
-  while (!chunk.empty() && !done_) {
-    reader_->feed(chunk.substr(0, piece_bytes), read_);
-    chunk.remove_prefix(std::min(piece_bytes, chunk.size()));
-    write_all(out);
+  unread_ += chunk;
+  while (has_more() && out.size() < enough_bytes) {
+    if (next_ == read_.size()) {
+      const std::size_t bytes = std::min(piece_bytes, unread_.size());
+      reader_->feed(std::string_view(unread_).substr(0, bytes), read_);
+      unread_.erase(0, bytes);
+    }
+    write_some(out);
   }
 }
 
 void Converter::finish(std::string& out) {
   if (!done_) {
     reader_->finish(read_);
-    write_all(out);
+    while (has_more()) {
+      write_some(out);
+    }
   }
   if (records_ == 0) {
     throw InputError(reader_->name() +
@@ -43,22 +52,27 @@ void Converter::finish(std::string& out) {
   writer_->finish(out);
 }
 
-void Converter::write_all(std::string& out) {
-  for (Record& record : read_) {
+/// Writes records until all are written, or `out` is long.
+void Converter::write_some(std::string& out) {
+  const std::size_t limit = out.size() + enough_bytes;
+  while (next_ < read_.size() && out.size() < limit) {
+    Record& record = read_[next_++];
     const Part part = window_.place(record, reader_->timing().counts);
     if (part == Part::beyond) {
       done_ = true;
-      break;
+      return;
     }
     if (part != Part::counted) continue;
     if (writer_ == nullptr) begin();
-    if (options_.to == "nearfar") {
+    if (to_->complete) {
       put(record, out);
     } else {
       write_simply(record, out);
     }
   }
+  if (next_ < read_.size()) return;
   read_.clear();
+  next_ = 0;
 }
 
 /// With the first record the times of the trace are known, and whether they can be written.
@@ -66,8 +80,8 @@ void Converter::begin() {
   timing_ = reader_->timing();
   const bool says = timing_.clock_ps != 0;
   if (!says) timing_.clock_ps = options_.clock_ps;
-  const bool has_clock = options_.to == "nearfar" || options_.to == "gem5";
-  const bool has_times = text_ == nullptr || text_->timed;
+  const bool has_clock = to_->clock != Clock::never;
+  const bool has_times = to_->timed;
   const bool rescales = says && timing_.counts == Counts::cycles && has_times && !has_clock;
   if (options_.clock_ps != 0 && !rescales && (says || !has_clock)) {
     throw InputError(reader_->name() + ": found a clock of " + std::to_string(options_.clock_ps) +
@@ -82,11 +96,11 @@ void Converter::begin() {
 }
 
 std::unique_ptr<Writer> Converter::make_writer() const {
-  if (text_ != nullptr) return std::make_unique<TextWriter>(*text_);
-  if (options_.to == "nearfar") return std::make_unique<PackedWriter>(own_header());
-  if (options_.to == "champsim") return std::make_unique<ChampSimWriter>();
-  if (timing_.clock_ps == 0) refuse_clock("no length of a cycle in traces of");
-  return std::make_unique<Gem5Writer>(timing_.clock_ps);
+  if (to_->is_text()) return std::make_unique<TextWriter>(*to_);
+  if (to_->clock == Clock::always && timing_.clock_ps == 0) {
+    refuse_clock("no length of a cycle in traces of");
+  }
+  return to_->create(own_header());
 }
 
 void Converter::refuse_clock(const std::string& found) const {
@@ -117,8 +131,7 @@ void Converter::write_simply(Record record, std::string& out) {
   if (flush || record.access == Access::nt_write) record.access = Access::write;
   if (!record.absolute) record.cycles += std::exchange(pending_, 0);
   record.cycles = rescaled(record.cycles, record.absolute);
-  const bool sized = text_ != nullptr ? text_->sized : options_.to == "gem5";
-  if (sized) {
+  if (to_->sized) {
     put(record, out);
   } else {
     write_lines(record, out);

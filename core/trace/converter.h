@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/format.h"
 #include "trace/header.h"
 #include "trace/reader.h"
 #include "trace/window.h"
@@ -31,13 +32,20 @@ class Converter {
 
   Converter(std::unique_ptr<Reader> reader, Options options);
 
-  /// Appends to `out` what the records that are complete with `chunk` become.
+  /// Appends to `out` what the records that are complete with `chunk` become, or the first few
+  /// mebibytes of it: with has_more() there is more, which further calls append.
   void feed(std::string_view chunk, std::string& out);
+
+  /// True when what was fed has not been written yet, as long gaps may take much room.
+  [[nodiscard]] bool has_more() const {
+    return !done_ && (next_ < read_.size() || !unread_.empty());
+  }
 
   /// True when the end of the window has been reached: the rest need not be fed.
   [[nodiscard]] bool done() const { return done_; }
 
-  /// Throws InputError for a trace that holds nothing in the window.
+  /// To be called when there is no more. Throws InputError for a trace that holds nothing in the
+  /// window.
   void finish(std::string& out);
 
   [[nodiscard]] std::string_view from() const { return reader_->format_name(); }
@@ -48,7 +56,7 @@ class Converter {
  private:
   void begin();
   [[nodiscard]] std::unique_ptr<Writer> make_writer() const;
-  void write_all(std::string& out);
+  void write_some(std::string& out);
   void write_simply(Record record, std::string& out);
   void write_lines(const Record& record, std::string& out);
   void put(const Record& record, std::string& out);
@@ -58,13 +66,15 @@ class Converter {
 
   std::unique_ptr<Reader> reader_;
   Options options_;
-  const Format* text_;  // the target, if it is one of text
+  const Format* to_;
   Windowing window_;
   Timing timing_;  // of the trace read
   bool done_ = false;
   std::uint64_t records_ = 0;
   std::uint64_t left_out_ = 0;
+  std::string unread_;  // fed, and not read yet
   std::vector<Record> read_;
+  std::size_t next_ = 0;  // of them, to be written
   std::unique_ptr<Writer> writer_;  // with the first record, when times are known
 
   std::uint64_t to_clock_ps_ = 0;  // of the cycles written, where they are others than those read

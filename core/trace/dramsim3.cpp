@@ -1,7 +1,11 @@
 // DRAMsim3 traces (src/common.cc, reading a Transaction): `ADDRESS OPERATION CYCLE`, the
-// address in hexadecimal with or without 0x, the cycle decimal. Besides READ and WRITE
-// the names of DRAMSim2's traces are used: P_MEM_RD, P_FETCH, P_MEM_WR and BOFF. DRAMsim3
-// takes any other word for a read; here it is an error.
+// address in hexadecimal with or without 0x, the cycle decimal. Traces of DRAMSim2 have the
+// same lines; its TraceBasedSim.cpp says which of its operations read and which write. That
+// P_LOCK_WR reads and BOFF writes is its rule. DRAMsim3 takes any other word for a read; here
+// it is an error.
+
+#include <algorithm>
+#include <array>
 
 #include "trace/fields.h"
 #include "trace/format.h"
@@ -10,18 +14,17 @@ namespace nearfar::trace {
 namespace {
 
 std::optional<Access> access_named(std::string_view name) {
-  if (name == "READ" || name == "read" || name == "P_MEM_RD" || name == "P_FETCH") {
-    return Access::read;
-  }
-  if (name == "WRITE" || name == "write" || name == "P_MEM_WR" || name == "BOFF") {
-    return Access::write;
-  }
+  constexpr std::array<std::string_view, 7> reads = {"READ",    "read",      "P_MEM_RD", "P_FETCH",
+                                                     "IFETCH", "P_LOCK_RD", "P_LOCK_WR"};
+  constexpr std::array<std::string_view, 4> writes = {"WRITE", "write", "P_MEM_WR", "BOFF"};
+  if (std::ranges::find(reads, name) != reads.end()) return Access::read;
+  if (std::ranges::find(writes, name) != writes.end()) return Access::write;
   return std::nullopt;
 }
 
 bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
-  const auto address = fields.hexadecimal();
+  const auto address = fields.address(state.base_or(16));
   if (!address) return false;
   const auto access = access_named(fields.word());
   if (!access) return false;
@@ -46,7 +49,7 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 
 }  // namespace
 
-const Format dramsim3 = {
+extern const Format dramsim3 = {
     .name = "dramsim3",
     .syntax = "ADDRESS READ|WRITE CYCLE",
     .timing = {.absolute = true},

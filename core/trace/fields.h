@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -46,19 +47,24 @@ class Fields {
 
   [[nodiscard]] std::optional<std::uint64_t> decimal() { return at_end() ? none : number<10>(); }
 
-  /// With or without 0x.
-  [[nodiscard]] std::optional<std::uint64_t> hexadecimal() {
-    if (at_end()) return none;
-    if (has_hex_prefix()) at_ += 2;
-    return number<16>();
+  /// The next field if it is that many hexadecimal digits or fewer, behind 0x or not.
+  [[nodiscard]] bool hexadecimal_data(std::size_t most) {
+    std::string_view digits = word();
+    if (digits.starts_with("0x")) digits.remove_prefix(2);
+    return !digits.empty() && digits.size() <= most &&
+           std::all_of(digits.begin(), digits.end(), [](char c) {
+             return digit_values[static_cast<unsigned char>(c)] < 16;
+           });
   }
 
-  /// Hexadecimal with 0x, decimal without.
-  [[nodiscard]] std::optional<std::uint64_t> prefixed() {
+  /// Hexadecimal with 0x, and without in that base: 10 or 16.
+  [[nodiscard]] std::optional<std::uint64_t> address(unsigned base) {
     if (at_end()) return none;
-    if (!has_hex_prefix()) return number<10>();
-    at_ += 2;
-    return number<16>();
+    if (has_hex_prefix()) {
+      at_ += 2;
+      return number<16>();
+    }
+    return base == 10 ? number<10>() : number<16>();
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,13 +11,21 @@
 
 namespace nearfar::trace {
 
-/// What reading a line needs to know of the lines before it.
+class Reader;
+class Writer;
+struct Header;
+
+/// What the earlier lines of a trace mean for the next one.
 struct ReadState {
   std::uint64_t line = 0;  ///< number of the line being read, from 1
   /// Cycles from the entry of the last access to the earliest entry of the next: 0 before
   /// the first, then 1, more when the last line asked for idle cycles after it. Or the
   /// instructions since the last access.
   std::uint64_t gap = 0;
+  /// The base of addresses without 0x, 10 or 16; 0: the format's own.
+  unsigned base = 0;
+
+  [[nodiscard]] unsigned base_or(unsigned usual) const { return base == 0 ? usual : base; }
 };
 
 /// When an access being written enters, in both ways formats have of saying it.
@@ -26,32 +35,50 @@ struct Moment {
   bool first = true;
 };
 
-/// A text trace format: one access a line, or a read and a write-back.
+/// Whether a format states the length of its cycles.
+enum class Clock : std::uint8_t { never, optional, always };
+
+/// A trace format. One of text is read line by line: one access a line, or a read and a
+/// write-back. One of bytes has a reader of its own.
+///
+/// To add a format, write a file beside this one that defines its Format, and name that in the
+/// list of formats.cpp.
 struct Format {
   std::string_view name;
-  std::string_view syntax;  ///< of a line, as messages quote it
-  Timing timing;
-  bool timed;  ///< its lines say when
-  bool sized;  ///< and how many bytes; otherwise an access is a line of 64 bytes
+  std::string_view syntax;    ///< of a line, as messages quote it; or what the bytes are
+  std::string_view magic{};   ///< first bytes; empty for text, and where nothing tells the format
+  std::string_view ending{};  ///< of file names: tells formats apart that read the same lines
+  Timing timing{};            ///< of text
+  bool timed = true;          ///< says when
+  bool sized = true;          ///< and how many bytes; otherwise an access is a line of 64 bytes
+  bool complete = false;      ///< has every operation that a record can have
+  Clock clock = Clock::never;
+  /// Tools that read such lines differ in the base of an address without 0x.
+  bool bases_differ = false;
 
   /// Reads one line, trimmed and neither blank nor a comment, and appends its accesses.
   /// False, and nothing appended, when the line is not of this format.
-  bool (*read)(std::string_view line, ReadState& state, std::vector<Record>& out);
+  bool (*read)(std::string_view line, ReadState& state, std::vector<Record>& out) = nullptr;
 
   /// Appends a read or write to `text`, which ends in the line of the access before it, still
   /// without its newline, so that a format may complete that line first. False, and
   /// nothing appended, when the format cannot say this access.
-  bool (*write)(const Record& record, const Moment& moment, std::string& text);
+  bool (*write)(const Record& record, const Moment& moment, std::string& text) = nullptr;
+
+  /// For bytes: a reader, and a writer of a trace with that header.
+  std::unique_ptr<Reader> (*open)(std::string name) = nullptr;
+  std::unique_ptr<Writer> (*create)(const Header& header) = nullptr;
+
+  [[nodiscard]] bool is_text() const { return read != nullptr; }
+  [[nodiscard]] bool is_written() const { return write != nullptr || create != nullptr; }
 };
 
-extern const Format ramulator;      ///< Ramulator 2 load/store and read/write traces
-extern const Format ramulator_cpu;  ///< Ramulator 1 CPU traces, Ramulator 2 SimpleO3 traces
-extern const Format dramsim3;
-extern const Format vans;     ///< also Ramulator 1 memory traces
-extern const Format lackey;   ///< what valgrind --tool=lackey --trace-mem=yes prints
-
-/// Every format. No line can be read in two of them, so one line tells a trace's format.
+/// Every format, those of text first. No line can be read in two of them unless their `ending`
+/// tells them apart, so one line tells a trace's format.
 [[nodiscard]] std::span<const Format* const> formats();
+
+/// Those of text.
+[[nodiscard]] std::span<const Format* const> text_formats();
 
 /// The format of that name, or nullptr.
 [[nodiscard]] const Format* find_format(std::string_view name);

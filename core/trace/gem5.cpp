@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "base/error.h"
+#include "trace/format.h"
+#include "trace/header.h"
 #include "trace/varint.h"
 
 namespace nearfar::trace {
@@ -221,5 +223,18 @@ void Gem5Writer::put(const Record& record, std::string& out) {
 }
 
 void Gem5Writer::finish(std::string& out) { begin(out); }
+
+extern const Format gem5 = {
+    .name = "gem5",
+    .syntax = "packets of gem5",
+    .magic = gem5_magic,
+    .clock = Clock::always,
+    .open = [](std::string name) -> std::unique_ptr<Reader> {
+      return std::make_unique<Gem5Reader>(std::move(name));
+    },
+    .create = [](const Header& header) -> std::unique_ptr<Writer> {
+      return std::make_unique<Gem5Writer>(header.timing.clock_ps);
+    },
+};
 
 }  // namespace nearfar::trace

@@ -21,12 +21,12 @@ struct Bytes {
   std::uint32_t count;
 };
 
-std::optional<Bytes> bytes_of(std::string_view field) {
+std::optional<Bytes> bytes_of(std::string_view field, unsigned base) {
   const std::size_t comma = field.find(',');
   if (comma == std::string_view::npos || field.starts_with("0x")) return std::nullopt;
   Fields address(field.substr(0, comma));
   Fields size(field.substr(comma + 1));
-  const auto first = address.hexadecimal();
+  const auto first = address.address(base);
   const auto count = size.decimal();
   if (!first || !count || *count == 0 || *count > max_access_bytes) return std::nullopt;
   return Bytes{*first, static_cast<std::uint32_t>(*count)};
@@ -37,7 +37,7 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
   const std::string_view operation = fields.word();
   if (operation.size() != 1) return false;
-  const auto bytes = bytes_of(fields.word());
+  const auto bytes = bytes_of(fields.word(), state.base_or(16));
   if (!bytes || !fields.at_end()) return false;
 
   Record record{.address = Address(bytes->address),
@@ -81,7 +81,7 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 
 }  // namespace
 
-const Format lackey = {
+extern const Format lackey = {
     .name = "lackey",
     .syntax = "I|L|S|M ADDRESS,SIZE",
     .timing = {.kind = Kind::program, .counts = Counts::instructions},

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "trace/format.h"
 #include "trace/varint.h"
 
 namespace nearfar::trace {
@@ -308,5 +309,19 @@ void PackedReader::finish(std::vector<Record>&) {
   }
   if (place_.count == 0) throw InputError(name() + ": found no access in it, expected records");
 }
+
+extern const Format packed = {
+    .name = "nearfar",
+    .syntax = "a header 'nearfar-trace 1 {...}' and records",
+    .magic = packed_magic,
+    .complete = true,
+    .clock = Clock::optional,
+    .open = [](std::string name) -> std::unique_ptr<Reader> {
+      return std::make_unique<PackedReader>(std::move(name));
+    },
+    .create = [](const Header& header) -> std::unique_ptr<Writer> {
+      return std::make_unique<PackedWriter>(header);
+    },
+};
 
 }  // namespace nearfar::trace

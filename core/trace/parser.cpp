@@ -17,11 +17,21 @@ bool looks_compressed(std::string_view text) {
   return text.starts_with("\x1f\x8b") || text.starts_with("\x28\xb5\x2f\xfd");
 }
 
+/// Whether a file of that name, which may be packed, has that ending.
+bool has_ending(std::string_view name, std::string_view ending) {
+  for (const std::string_view packing : {".gz", ".zst", ".xz", ".bz2"}) {
+    if (name.ends_with(packing)) name.remove_suffix(packing.size());
+  }
+  return name.ends_with(ending);
+}
+
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
 std::string syntax_of(const Format& format) { return "'" + std::string(format.syntax) + "'"; }
 
 std::string every_syntax() {
   std::string list;
-  for (const Format* format : formats()) {
+  for (const Format* format : text_formats()) {
     if (!list.empty()) list += ", ";
     list.append(syntax_of(*format)).append(" (").append(format->name).append(")");
   }
@@ -66,10 +76,14 @@ void Parser::finish(std::vector<Record>& out) {
 
 void Parser::read_line(std::string_view line, std::vector<Record>& out) {
   ++state_.line;
+  if (state_.line == 1 && line.starts_with(byte_order_mark)) {
+    line.remove_prefix(byte_order_mark.size());
+  }
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   line = trimmed(line);
   if (line.empty() || line.front() == '#') return;
   if (format_ == nullptr) detect(line);
+  if (!base_known_) check_base(line);
   const std::size_t before = out.size();
   if (!format_->read(line, state_, out)) refuse(line, syntax_of(*format_));
   any_ = any_ || out.size() > before;
@@ -77,14 +91,38 @@ void Parser::read_line(std::string_view line, std::vector<Record>& out) {
 
 void Parser::detect(std::string_view line) {
   std::vector<Record> ignored;
-  for (const Format* format : formats()) {
+  std::string choices;
+  for (const Format* format : text_formats()) {
     ReadState state = state_;
-    if (format->read(line, state, ignored)) {
+    if (!format->read(line, state, ignored)) continue;
+    if (format->ending.empty() || has_ending(name(), format->ending)) {
       format_ = format;
+      base_known_ = base_known_ || !format->bases_differ;
       return;
     }
+    choices.append(choices.empty() ? "--format " : " or --format ").append(format->name);
+    choices.append(" (").append(format->ending).append(")");
   }
+  if (!choices.empty()) refuse(line, choices);
   refuse(line, looks_compressed(line) ? "text, not compressed data" : every_syntax());
+}
+
+/// Refuses a line whose address is another one in another base. A line that can be read in one
+/// base only tells that of the trace; one that is the same in both leaves it open.
+void Parser::check_base(std::string_view line) {
+  std::vector<Record> decimal;
+  std::vector<Record> hexadecimal;
+  ReadState in_decimal = state_;
+  ReadState in_hexadecimal = state_;
+  in_decimal.base = 10;
+  in_hexadecimal.base = 16;
+  const bool is_decimal = format_->read(line, in_decimal, decimal);
+  const bool is_hexadecimal = format_->read(line, in_hexadecimal, hexadecimal);
+  if (is_decimal && is_hexadecimal && decimal != hexadecimal) {
+    refuse(line, "0x before an address, or --base 16 or --base 10 to say what its digits are (--format " +
+                     std::string(format_->name) + " alone means 16)");
+  }
+  base_known_ = !is_decimal || line.starts_with("0x") || line.starts_with("0X");
 }
 
 void Parser::refuse(std::string_view line, std::string_view expected) const {

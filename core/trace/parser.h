@@ -12,14 +12,19 @@ namespace nearfar::trace {
 
 /// Reads a text trace.
 ///
-/// Blank lines and lines that start with '#' are skipped; a line may end in "\r\n". A bad
-/// line throws InputError "NAME:LINE: found '...', expected ...", after which the parser
-/// is of no further use. Memory is bounded by the longest allowed line.
+/// A byte-order mark at the start, blank lines and lines that start with '#' are skipped; a line
+/// may end in "\r\n". A bad line throws InputError "NAME:LINE: found '...', expected ...", after which the parser
+/// is of no further use. So does a line that can be read in more than one way, when neither the
+/// format nor the base says which. Memory is bounded by the longest allowed line.
 class Parser final : public Reader {
  public:
-  /// `name` is what messages call the trace. Without a format the first line tells it.
-  explicit Parser(std::string name, const Format* format = nullptr)
-      : Reader(std::move(name)), format_(format) {}
+  /// `name` is what messages call the trace. Without a format the first line tells it, and where
+  /// several formats have such lines, the ending of `name`. `base` is as in make_reader().
+  explicit Parser(std::string name, const Format* format = nullptr, unsigned base = 0)
+      : Reader(std::move(name)),
+        format_(format),
+        state_{.base = base},
+        base_known_(format != nullptr || base != 0) {}
 
   /// Appends the accesses of every line that ends in `chunk` to `out`.
   void feed(std::string_view chunk, std::vector<Record>& out) override;
@@ -45,10 +50,12 @@ class Parser final : public Reader {
  private:
   void read_line(std::string_view line, std::vector<Record>& out);
   void detect(std::string_view line);
+  void check_base(std::string_view line);
   [[noreturn]] void refuse(std::string_view line, std::string_view expected) const;
 
   const Format* format_;
   ReadState state_;
+  bool base_known_;
   std::string partial_;  // a line whose end has not arrived
   bool any_ = false;
 };

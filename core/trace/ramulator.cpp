@@ -33,7 +33,7 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
   const auto access = access_named(fields.word());
   if (!access) return false;
-  const auto address = fields.prefixed();
+  const auto address = fields.address(state.base_or(10));
   if (!address) return false;
 
   std::uint64_t size = 1;
@@ -66,7 +66,7 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 
 }  // namespace
 
-const Format ramulator = {
+extern const Format ramulator = {
     .name = "ramulator",
     .syntax = "LD|ST|R|W ADDRESS [SIZE]",
     .timing = {},

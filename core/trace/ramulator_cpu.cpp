@@ -16,11 +16,12 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
   const auto bubbles = fields.decimal();
   if (!bubbles || *bubbles == ~std::uint64_t{0}) return false;
-  const auto load = fields.prefixed();
+  const unsigned base = state.base_or(10);
+  const auto load = fields.address(base);
   if (!load) return false;
   std::optional<std::uint64_t> write_back;
   if (!fields.at_end()) {
-    write_back = fields.prefixed();
+    write_back = fields.address(base);
     if (!write_back || !fields.at_end()) return false;
   }
 
@@ -61,7 +62,7 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 
 }  // namespace
 
-const Format ramulator_cpu = {
+extern const Format ramulator_cpu = {
     .name = "ramulator-cpu",
     .syntax = "BUBBLES READ-ADDRESS [WRITE-ADDRESS]",
     .timing = {},

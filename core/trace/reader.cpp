@@ -1,24 +1,30 @@
 #include "trace/reader.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "trace/champsim.h"
 #include "trace/format.h"
-#include "trace/gem5.h"
-#include "trace/packed.h"
 #include "trace/parser.h"
 
 namespace nearfar::trace {
 namespace {
 
+[[noreturn]] void refuse_base(const std::string& name, const Format& format) {
+  throw InputError(name + ": found a trace of " + std::string(format.name) +
+                   ", which is binary, expected one of text for a base; leave --base out");
+}
+
 /// Finds out what a trace is by its first bytes, and then reads it.
 class TellingReader final : public Reader {
  public:
-  using Reader::Reader;
+  TellingReader(std::string name, unsigned base) : Reader(std::move(name)), base_(base) {}
 
   void feed(std::string_view chunk, std::vector<Record>& out) override {
     if (inner_ == nullptr) {
       start_ += chunk;
-      if (undecided(packed_magic) || undecided(gem5_magic)) return;
+      if (std::ranges::any_of(formats(), [&](const Format* f) { return undecided(f->magic); })) {
+        return;
+      }
       choose();
       chunk = start_;
       inner_->feed(chunk, out);
@@ -56,43 +62,41 @@ class TellingReader final : public Reader {
 
   /// A text that is shorter than a magic and begins like it is left to the text formats, unless
   /// it is long enough that only a cut-off trace can be meant.
-  void choose() {
+  [[nodiscard]] bool begins_as(std::string_view magic) const {
     constexpr std::size_t unmistakable = 4;
-    const std::string_view start = std::string_view(start_).substr(0, packed_magic.size());
-    if (start.size() >= unmistakable && packed_magic.starts_with(start)) {
-      inner_ = std::make_unique<PackedReader>(name());
-    } else if (start_.starts_with(gem5_magic)) {
-      inner_ = std::make_unique<Gem5Reader>(name());
-    } else {
-      inner_ = std::make_unique<Parser>(name());
-    }
+    const std::string_view start = std::string_view(start_).substr(0, magic.size());
+    return start.size() >= std::min(unmistakable, magic.size()) && magic.starts_with(start);
   }
 
+  void choose() {
+    for (const Format* format : formats()) {
+      if (format->magic.empty() || !begins_as(format->magic)) continue;
+      if (base_ != 0) refuse_base(name(), *format);
+      inner_ = format->open(name());
+      return;
+    }
+    inner_ = std::make_unique<Parser>(name(), nullptr, base_);
+  }
+
+  unsigned base_;
   std::string start_;
   std::unique_ptr<Reader> inner_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reader> make_reader(std::string name, std::string_view format) {
-  if (format == "auto") return std::make_unique<TellingReader>(std::move(name));
-  if (format == "nearfar") return std::make_unique<PackedReader>(std::move(name));
-  if (format == "gem5") return std::make_unique<Gem5Reader>(std::move(name));
-  if (format == "champsim") return std::make_unique<ChampSimReader>(std::move(name));
-  if (const Format* text = find_format(format)) {
-    return std::make_unique<Parser>(std::move(name), text);
+std::unique_ptr<Reader> make_reader(std::string name, std::string_view format, unsigned base) {
+  if (base != 0 && base != 10 && base != 16) {
+    throw InputError("base: found " + std::to_string(base) + ", expected 10 or 16");
   }
-  throw InputError("trace format '" + std::string(format) + "' is not known");
-}
-
-const std::vector<std::string_view>& format_names() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const Format* format : formats()) all.push_back(format->name);
-    all.insert(all.end(), {"nearfar", "gem5", "champsim"});
-    return all;
-  }();
-  return names;
+  if (format == "auto") return std::make_unique<TellingReader>(std::move(name), base);
+  const Format* const known = find_format(format);
+  if (known == nullptr) {
+    throw InputError("trace format '" + std::string(format) + "' is not known");
+  }
+  if (known->is_text()) return std::make_unique<Parser>(std::move(name), known, base);
+  if (base != 0) refuse_base(name, *known);
+  return known->open(std::move(name));
 }
 
 std::string quoted(std::string_view text) {

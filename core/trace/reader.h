@@ -48,11 +48,11 @@ class Reader {
 };
 
 /// A reader of the format of that name, "auto" for one that tells it by the first bytes.
-/// `name` is what messages call the trace. Throws InputError for a name that is no format's.
-[[nodiscard]] std::unique_ptr<Reader> make_reader(std::string name, std::string_view format);
-
-/// The names of all formats, for messages and choices: those of text first.
-[[nodiscard]] const std::vector<std::string_view>& format_names();
+/// `name` is what messages call the trace. `base` is that of a text's addresses without 0x: 10, 16,
+/// or 0 for the format's own. Throws InputError for a name that is no format's, and for a base where
+/// the trace is not text.
+[[nodiscard]] std::unique_ptr<Reader> make_reader(std::string name, std::string_view format,
+                                                  unsigned base = 0);
 
 /// `text` fit for a one-line message: in quotes, cut to a readable length, other bytes than
 /// printable ASCII as \xNN.

@@ -3,7 +3,7 @@
 // read: nothing after it enters before it has completed. IDLE is the number of cycles in
 // which nothing enters after this access. (VANS's own loop spends one cycle more on it;
 // blanks may stand for the colon.) Lines of Ramulator 1 memory traces, `ADDRESS R|W`,
-// are the same.
+// are the same, but for an address without 0x, which is decimal there.
 //
 // Without IDLE one access enters a cycle.
 
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> idle_cycles(std::string_view suffix, Fields& rest) 
 
 bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   Fields fields(line);
-  const auto address = fields.hexadecimal();
+  const auto address = fields.address(state.base_or(16));
   if (!address) return false;
 
   Record record{.address = Address(*address), .cycles = state.gap, .line = state.line};
@@ -72,12 +72,13 @@ bool write(const Record& record, const Moment& moment, std::string& text) {
 
 }  // namespace
 
-const Format vans = {
+extern const Format vans = {
     .name = "vans",
     .syntax = "ADDRESS [R|W|C][:IDLE]",
     .timing = {},
     .timed = true,
     .sized = false,
+    .bases_differ = true,
     .read = read,
     .write = write,
 };

@@ -9,6 +9,10 @@ The commands as functions:
     result = nearfar.measure(model, Chase(region="4KiB,1MiB", op="ntload"))
     result.points[0].ns_per_line
 
+Results are plain dataclasses: `save_result` and `load_result` are their files, `page` their
+pictures. Every error that input can cause is an `InputError` of one line; Ctrl-C is `Interrupted`,
+with what was finished.
+
 Names are looked up when first used, so that `import nearfar` costs nothing.
 """
 
@@ -19,48 +23,79 @@ TYPE_CHECKING = False  # what `typing` has, whose import takes milliseconds
 if TYPE_CHECKING:
     from typing import Any
 
-    from nearfar.errors import InputError, NearfarError
-    from nearfar.measuring import Chase, MeasurementInterrupted, Overwrite, Stream
+    from nearfar.errors import InputError, Interrupted, NearfarError
+    from nearfar.measuring import Chase, Contention, Effort, Host, Overwrite, Stream
     from nearfar.measuring.run import measure
     from nearfar.model import Model
     from nearfar.model.load import load as load_model
-    from nearfar.results import Crashed, Point, Replayed, Result, Validation
+    from nearfar.probing.probe import probe
+    from nearfar.probing.saved import compare, infer
+    from nearfar.report.documents import page
+    from nearfar.results import (
+        ComparisonResult,
+        CrashResult,
+        Finding,
+        MeasureResult,
+        Observation,
+        Point,
+        ProbeResult,
+        ReplayResult,
+        RunResult,
+        TierReplayResult,
+        TierRunResult,
+        ValidationResult,
+    )
     from nearfar.results import load as load_result
     from nearfar.results import save as save_result
     from nearfar.simulate.crashes.explore import crash
     from nearfar.simulate.crashes.invariant import CrashImage
     from nearfar.simulate.crashes.program import CrashProgram
+    from nearfar.simulate.programs.run import run
     from nearfar.simulate.replay import replay
     from nearfar.simulate.tier_replay import tier_replay
     from nearfar.simulate.traces.convert import convert as convert_trace
     from nearfar.simulate.traces.convert import trace_info
-    from nearfar.simulate.validation.validate import ValidationInterrupted, validate
+    from nearfar.simulate.validation.validate import validate
 
     __version__: str
 
 __all__ = [
     "Chase",
+    "ComparisonResult",
+    "Contention",
     "CrashImage",
     "CrashProgram",
-    "Crashed",
+    "CrashResult",
+    "Effort",
+    "Finding",
+    "Host",
     "InputError",
-    "MeasurementInterrupted",
+    "Interrupted",
+    "MeasureResult",
     "Model",
     "NearfarError",
+    "Observation",
     "Overwrite",
     "Point",
-    "Replayed",
-    "Result",
+    "ProbeResult",
+    "ReplayResult",
+    "RunResult",
     "Stream",
-    "Validation",
-    "ValidationInterrupted",
+    "TierReplayResult",
+    "TierRunResult",
+    "ValidationResult",
     "__version__",
+    "compare",
     "convert_trace",
     "crash",
+    "infer",
     "load_model",
     "load_result",
     "measure",
+    "page",
+    "probe",
     "replay",
+    "run",
     "save_result",
     "tier_replay",
     "trace_info",
@@ -70,30 +105,44 @@ __all__ = [
 # Public name to the module that has it, and its name there.
 _HOMES = {
     "Chase": ("nearfar.measuring", "Chase"),
-    "CrashImage": ("nearfar.simulate", "CrashImage"),
-    "CrashProgram": ("nearfar.simulate", "CrashProgram"),
-    "Crashed": ("nearfar.results", "Crashed"),
+    "ComparisonResult": ("nearfar.results", "ComparisonResult"),
+    "Contention": ("nearfar.measuring", "Contention"),
+    "CrashImage": ("nearfar.simulate.crashes.invariant", "CrashImage"),
+    "CrashProgram": ("nearfar.simulate.crashes.program", "CrashProgram"),
+    "CrashResult": ("nearfar.results", "CrashResult"),
+    "Effort": ("nearfar.measuring", "Effort"),
+    "Finding": ("nearfar.results", "Finding"),
+    "Host": ("nearfar.measuring", "Host"),
     "InputError": ("nearfar.errors", "InputError"),
-    "MeasurementInterrupted": ("nearfar.measuring", "MeasurementInterrupted"),
+    "Interrupted": ("nearfar.errors", "Interrupted"),
+    "MeasureResult": ("nearfar.results", "MeasureResult"),
     "Model": ("nearfar.model", "Model"),
     "NearfarError": ("nearfar.errors", "NearfarError"),
+    "Observation": ("nearfar.results", "Observation"),
     "Overwrite": ("nearfar.measuring", "Overwrite"),
     "Point": ("nearfar.results", "Point"),
-    "Replayed": ("nearfar.results", "Replayed"),
-    "Result": ("nearfar.results", "Result"),
+    "ProbeResult": ("nearfar.results", "ProbeResult"),
+    "ReplayResult": ("nearfar.results", "ReplayResult"),
+    "RunResult": ("nearfar.results", "RunResult"),
     "Stream": ("nearfar.measuring", "Stream"),
-    "Validation": ("nearfar.results", "Validation"),
-    "ValidationInterrupted": ("nearfar.simulate", "ValidationInterrupted"),
+    "TierReplayResult": ("nearfar.results", "TierReplayResult"),
+    "TierRunResult": ("nearfar.results", "TierRunResult"),
+    "ValidationResult": ("nearfar.results", "ValidationResult"),
+    "compare": ("nearfar.probing.saved", "compare"),
     "convert_trace": ("nearfar.simulate.traces.convert", "convert"),
-    "crash": ("nearfar.simulate", "crash"),
-    "load_model": ("nearfar.model", "load"),
+    "crash": ("nearfar.simulate.crashes.explore", "crash"),
+    "infer": ("nearfar.probing.saved", "infer"),
+    "load_model": ("nearfar.model.load", "load"),
     "load_result": ("nearfar.results", "load"),
-    "measure": ("nearfar.measuring", "measure"),
-    "replay": ("nearfar.simulate", "replay"),
+    "measure": ("nearfar.measuring.run", "measure"),
+    "page": ("nearfar.report.documents", "page"),
+    "probe": ("nearfar.probing.probe", "probe"),
+    "replay": ("nearfar.simulate.replay", "replay"),
+    "run": ("nearfar.simulate.programs.run", "run"),
     "save_result": ("nearfar.results", "save"),
     "tier_replay": ("nearfar.simulate.tier_replay", "tier_replay"),
     "trace_info": ("nearfar.simulate.traces.convert", "trace_info"),
-    "validate": ("nearfar.simulate", "validate"),
+    "validate": ("nearfar.simulate.validation.validate", "validate"),
 }
 
 

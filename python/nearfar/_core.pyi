@@ -4,14 +4,15 @@ Every function raises nearfar.errors.InputError for settings or arguments that c
 used, and KeyboardInterrupt when a signal arrives while it runs.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypedDict
+from collections.abc import Callable
+from typing import Any, NotRequired, TypedDict
 
 class PointData(TypedDict):
     """One point. Percentiles are 0 where accesses are not timed singly."""
 
     op: str
     elapsed_ps: int
+    drain_ps: int  # of a stream: what the writes still queued at its end took
     lines: int  # over all threads
     threads: int
     p50_ps: int
@@ -50,87 +51,69 @@ class ReplayData(TypedDict):
     writes: int
     fences: int
     elapsed_ps: int
-    gb_per_s: float
-    p50_ps: int
-    p99_ps: int
-    p999_ps: int
-    max_ps: int
-    late: int  # requests that entered after their cycle
-    late_max_ps: int
+    gb_per_s: float | None  # where time has passed
+    p50_ps: NotRequired[int]  # of reads, where there were any
+    p99_ps: NotRequired[int]
+    p999_ps: NotRequired[int]
+    max_ps: NotRequired[int]
+    late: NotRequired[int]  # requests that entered after their cycle, at the trace's pace
+    late_max_ps: NotRequired[int]
     format: str
     counters: dict[str, int]
 
 def version() -> str: ...
-def chase(
-    settings: str,
-    *,
-    region: int,
-    block: int,
-    ops: Sequence[str],
-    regions: str,
-    fence: str,
-    fence_kind: str,
-    threads: int,
-    lines: int,
-    seed: int,
-    walk_lines: int = 0,
-    agent: str = "core",
-    outstanding: int = 0,
-) -> list[PointData]:
-    """One point for each of `ops`, stores first; "raw" stands alone.
 
-    `lines` is rounded up to whole regions; the walk is cut after `walk_lines`, if not 0.
+class ChasePattern:
+    """A struct of core/sim/machine/measure.h, whose `visit_fields` says what fields it has.
+
+    Patterns and requests are made from their fields by keyword; what is not given has the struct's
+    default. TypeError for a name that is no field, or a value of another type.
     """
 
-def contention(
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class OverwritePattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class StreamPattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class ContentionPattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+def measure(
     settings: str,
+    pattern: ChasePattern | OverwritePattern | StreamPattern | ContentionPattern,
     *,
-    other: str,
-    area: int,
-    reads: int,
     seed: int,
-    threads: int = 1,
-    delay_ps: int = 0,
-) -> ContentionData: ...
-def overwrite(
-    settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
-) -> OverwriteData: ...
-def chase_stores(
-    settings: str,
-    *,
-    region: int,
-    block: int,
-    op: str,
-    regions: str,
-    fence: str,
-    fence_kind: str,
-    threads: int,
-    lines: int,
-    seed: int,
+) -> list[PointData]:
+    """One point for each of a chase's `ops`, stores first, or for its `raw`; one of any other
+    pattern: an overwrite's is OverwriteData, a contention's ContentionData.
+
+    A chase's `lines` are rounded up to whole regions; the walk is cut after `walk_lines`, if not 0.
+    """
+
+def persistent_steps(
+    settings: str, pattern: ChasePattern | OverwritePattern | StreamPattern, *, seed: int
 ) -> bytes:
-    """What a chase of one operation stores, flushes and fences, as CrashProgram takes it.
+    """What a pattern of one operation stores, flushes and fences, as CrashProgram takes it.
 
     A line is the store of one word, whose value counts such lines from 1 on.
     """
-
-def overwrite_stores(*, region: int, writes: int, op: str, fence_kind: str) -> bytes:
-    """As chase_stores."""
-
-def stream_stores(
-    settings: str,
-    *,
-    op: str,
-    access: int,
-    stride: int,
-    threads: int,
-    area: int,
-    reads_percent: int,
-    fence_every: int,
-    fence_kind: str,
-    lines: int,
-    seed: int,
-) -> bytes:
-    """As chase_stores."""
 
 def sequence(
     settings: str, *, steps: bytes, outstanding: int, agent: str, seed: int, untimed: int = 0
@@ -149,23 +132,6 @@ def sequence(
     write-combining buffers. `outstanding` bounds its loads; with 1, each depends on the one
     before. 0 with either: as many as there is room for.
     """
-
-def stream(
-    settings: str,
-    *,
-    op: str,
-    access: int,
-    stride: int,
-    threads: int,
-    area: int,
-    reads_percent: int,
-    outstanding: int,
-    fence_every: int,
-    fence_kind: str,
-    agent: str,
-    lines: int,
-    seed: int,
-) -> PointData: ...
 
 class Isa(TypedDict):
     """What this processor offers."""
@@ -239,74 +205,66 @@ class HostMemory:
     ) -> None: ...
     def size(self) -> int: ...
     def synchronous(self) -> bool: ...
-    def chase(
-        self,
-        *,
-        region: int,
-        block: int,
-        stride: int,
-        op: str,
-        repeat: bool,
-        fence: str,
-        fence_kind: str,
-        table: bool,
-        lines: int,
-        least_chunks: int,
-        seed: int,
-        cpus: Sequence[int],
-    ) -> Timings:
-        """`lines` a thread, rounded up to whole regions; `table`: successors lie elsewhere."""
+    def chase(self, request: ChaseRequest) -> Timings:
+        """`lines` a thread, rounded up to whole regions; successors may lie in a "table"."""
 
-    def overwrite(
-        self, *, region: int, writes: int, op: str, fence_kind: str, cpu: int
-    ) -> OverwriteTimes: ...
-    def stream(
-        self,
-        *,
-        op: str,
-        access: int,
-        stride: int,
-        area: int,
-        reads_percent: int,
-        fence_every: int,
-        fence_kind: str,
-        lines: int,
-        seed: int,
-        cpus: Sequence[int],
-        value: bytes = b"",
-        held: bytes = b"",
-    ) -> Timings:
+    def overwrite(self, request: OverwriteRequest) -> OverwriteTimes: ...
+    def stream(self, request: StreamRequest) -> Timings:
         """`lines` a thread; a `stride` of 0 is random; stores write the line `value` (64 B) over
         the line `held`, or count over whatever is there."""
 
-    def contention(
-        self,
-        *,
-        other: str,
-        area: int,
-        reads: int,
-        delay_ns: float,
-        seed: int,
-        cpus: Sequence[int],
-    ) -> ContentionTimings:
-        """The first of `cpus` reads singly; `other` is what all others do, once every `delay_ns`
-        at most."""
+    def contention(self, request: ContentionRequest) -> ContentionTimings:
+        """The first of `cpus` reads singly; all others do `op`, or the same if one `chases`, once
+        every `delay_ns` at most."""
 
-    def drop(self, *, lines: int, changes: bool, chunks: int, cpu: int) -> WalkTimings:
+    def drop(self, request: DropRequest) -> WalkTimings:
         """Throws `lines` lines out of the caches, loaded before or also changed; that is timed."""
 
-    def walk(
-        self,
-        offsets: Sequence[int],
-        *,
-        changes: bool = False,
-        chunks: int = 32,
-        chunk_ns: float = 50_000.0,
-        warm_passes: int = 2,
-        cpu: int = 0,
-    ) -> WalkTimings:
-        """Dependent loads at chosen offsets, in the order given, round and round; `changes`: each
+    def walk(self, request: WalkRequest) -> WalkTimings:
+        """Dependent loads at chosen `offsets`, in the order given, round and round; `changes`: each
         line is changed before the next load, and offsets are those of lines."""
+
+class ChaseRequest:
+    """A struct of core/probe/chase.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class OverwriteRequest:
+    """A struct of core/probe/overwrite.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class StreamRequest:
+    """A struct of core/probe/stream.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class ContentionRequest:
+    """A struct of core/probe/stream.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class WalkRequest:
+    """A struct of core/probe/chase.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class DropRequest:
+    """A struct of core/probe/drop.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
 
 class Replay:
     """A trace fed piece by piece, so that its size does not matter."""
@@ -317,6 +275,7 @@ class Replay:
         *,
         name: str,
         format: str,
+        base: int,  # of addresses without 0x in text; 0: the format's own
         pace: str,
         outstanding: int,
         clock_ps: int,
@@ -324,10 +283,14 @@ class Replay:
         skip: int,
         warm: int,
         run: int,  # 0: all that is left
+        frames: str,  # first-touch, fold or refuse; "": first-touch for virtual addresses
+        drain: bool,  # time ends when no write is queued any more
         command_trace: str,
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def done(self) -> bool: ...  # the rest need not be fed
+    def is_beyond_memory(self) -> bool:
+        """Whether an address was refused that other frames would take."""
     def format(self) -> str: ...
     def finish(self) -> ReplayData: ...
 
@@ -425,10 +388,21 @@ class TraceData(TypedDict):
     length: int
     hottest_pages: list[dict[str, int]]
 
+class TraceFormatData(TypedDict):
+    """A format of traces."""
+
+    name: str
+    text: bool
+    written: bool
+    magic: bytes
+
+def trace_formats() -> list[TraceFormatData]:
+    """All of them, those of text first."""
+
 class TraceSummary:
     """A trace fed piece by piece, and what is in it."""
 
-    def __init__(self, *, name: str, format: str) -> None: ...
+    def __init__(self, *, name: str, format: str, base: int) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def format(self) -> str: ...
@@ -442,7 +416,7 @@ class TraceRecords:
     fence, 5 full fence), address, bytes.
     """
 
-    def __init__(self, *, name: str, format: str) -> None: ...
+    def __init__(self, *, name: str, format: str, base: int) -> None: ...
     def feed(self, data: bytes) -> bytes: ...
     def finish(self) -> bytes: ...
     def format(self) -> str: ...
@@ -457,6 +431,7 @@ class TraceConverter:
         *,
         name: str,
         source: str,
+        base: int,
         to: str,
         skip: int,
         run: int,
@@ -464,6 +439,8 @@ class TraceConverter:
         command: str,
     ) -> None: ...
     def feed(self, data: bytes) -> bytes: ...
+    def has_more(self) -> bool:
+        """Whether feeding nothing gives more of what was fed."""
     def finish(self) -> bytes: ...
     def done(self) -> bool: ...
     def format(self) -> str: ...
@@ -491,7 +468,7 @@ class SwapMonitor:
     """Keeps a tree of processes near a limit by the kernel's swap, in a thread of its own.
 
     `group`: the folder of the tree's control group, of version 2 if `unified`; empty without one.
-    `launcher`: whose descendants the tree is; `program`: the child that is waited for elsewhere.
+    `launcher`: the process that started the tree; `program`: its child, waited for elsewhere.
     """
 
     def __init__(
@@ -524,7 +501,7 @@ class ReplacementPolicy:
 class PageVisits:
     """A trace fed piece by piece, kept as visits to pages of 4 KiB, and policies tried on them."""
 
-    def __init__(self, *, name: str = "visits", format: str = "auto") -> None: ...
+    def __init__(self, *, name: str = "visits", format: str = "auto", base: int = 0) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def finish(self) -> None: ...
     def add(self, words: bytes) -> None:

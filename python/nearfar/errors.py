@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 _BEGINNING = 2  # letters that are enough of a name to tell it
 
@@ -22,6 +23,18 @@ class InputError(NearfarError):
     """The user's input cannot be used: a model, a trace, an argument."""
 
     exit_code = 2
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C. `result` holds everything that was finished before, and says `interrupted`.
+
+    Its class is that of what the interrupted function returns: `MeasureResult` of `measure`,
+    `ProbeResult` of `probe`, `ValidationResult` of `validate`.
+    """
+
+    def __init__(self, result: Any) -> None:
+        super().__init__("interrupted")
+        self.result = result
 
 
 def suggestion(word: str, valid: Iterable[str]) -> str:

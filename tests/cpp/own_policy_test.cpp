@@ -1,12 +1,12 @@
 // The policy that docs/tier-policies.md shows, told at random what a pager would tell it.
 
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 #include "replacement_fixture.h"
 
 namespace nearfar::policy {
 
-Replacement& make_last_in(ReplacementStorage& at, PageIndex capacity);
+Replacement& make_last_in(PolicyStorage& at, PageIndex capacity);
 
 namespace {
 
@@ -15,7 +15,7 @@ class LastIn final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { pages_.push_back(queue, page); }
   void second_chance(PageIndex page) override { pages_.push_back(queue, page); }
-  void scanned(std::span<const Scanned>) override {}
+  void scanned(std::span<const Scan>) override {}
   [[nodiscard]] unsigned scans_per_turnover() const override { return 0; }
 
  private:
@@ -31,10 +31,10 @@ class LastIn final : public QueuedReplacement<1> {
 
 }  // namespace
 
-Replacement& make_last_in(ReplacementStorage& at, PageIndex) { return make_at<LastIn>(at); }
+Replacement& make_last_in(PolicyStorage& at, PageIndex) { return make_at<LastIn>(at); }
 
 TEST(OwnPolicy, NamesOnlyResidentPagesAndWhatCameLastFirst) {
-  ReplacementStorage storage;
+  PolicyStorage storage;
   Replacement& policy = make_last_in(storage, 30);
   std::vector<std::uint32_t> records(100 * policy.bytes_per_page() / 4);
   policy.keep_in(records.data());

@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "fake_kernel.h"
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
+#include "policy/replacement/replacement.h"
+#include "tier/far/far_stores.h"
+#include "tier/far/file_store.h"
 #include "tier/pager/pager.h"
 #include "tier/tree/orders.h"
 
@@ -36,7 +39,7 @@ class TreeRig {
   explicit TreeRig(const RigOptions& options)
       : options_(options), uffd_(pages_), staging_uffd_(pages_), memory_(pages_) {
     const std::size_t slots = options.slots != 0 ? options.slots : options.pages;
-    control_bytes_ = Control::bytes + slots * sizeof(Slots::Users) + Chunks::states_bytes(slots);
+    control_bytes_ = control_memory_bytes(slots);
     control_place_ = reserve(control_bytes_);
     Control& shared = control();
     shared.limit_pages.store(options.limit);
@@ -58,6 +61,14 @@ class TreeRig {
     region_.groups = reserve_words(PageTable::groups(options.pages));
     memory_.huge_pages = options.huge_pages;
     make_policy();
+    const FarMemory far = far_memory(control(), far_);
+    if (options.compression == Compression::none && !options.far_in_memory) {
+      store_ = &make_file_store(*far_storage_, far);
+      return;
+    }
+    const bool packed = options.compression != Compression::none;
+    store_ = &far_stores()[far_store_named(packed ? "compressed" : "anonymous")].make(
+        *far_storage_, far);
   }
   TreeRig(const TreeRig&) = delete;
   TreeRig& operator=(const TreeRig&) = delete;
@@ -77,14 +88,7 @@ class TreeRig {
                                    os::pointer<std::uint32_t>(blocks_)};
     return {os::pointer<Page>(region_.pages), groups, options_.pages, *policy_, options_.limit};
   }
-  [[nodiscard]] Slots slots() {
-    auto* const users = os::pointer<Slots::Users>(control_place_ + Control::bytes);
-    if (options_.compression == Compression::none) return {control(), users};
-    const os::Place behind = os::place(users) + control().far_slots * sizeof(Slots::Users);
-    auto& totals = *os::pointer<Chunks::Totals>(control_place_ + Chunks::Totals::offset);
-    return {control(), users, Chunks(control(), totals, os::pointer<Chunks::State>(behind), far_)};
-  }
-  [[nodiscard]] FarFile far() const { return FarFile(far_); }
+  [[nodiscard]] FarStore& far() { return *store_; }
   [[nodiscard]] Kernel kernel() { return {uffd_, staging_uffd_, memory_}; }
   [[nodiscard]] FakePages& pages() { return pages_; }
   [[nodiscard]] FakeMemory& memory() { return memory_; }
@@ -131,17 +135,19 @@ class TreeRig {
   os::Place blocks_ = 0;
   Region region_;
   int far_ = -1;
-  std::unique_ptr<policy::ReplacementStorage> storage_ =
-      std::make_unique<policy::ReplacementStorage>();
+  std::unique_ptr<policy::PolicyStorage> storage_ =
+      std::make_unique<policy::PolicyStorage>();
   policy::Replacement* policy_ = nullptr;
+  std::unique_ptr<FarStoreStorage> far_storage_ = std::make_unique<FarStoreStorage>();
+  FarStore* store_ = nullptr;
 };
 
 /// A pager on a fake kernel, and a program that touches its memory and knows what must be there.
 class PagerRig : public TreeRig {
  public:
   explicit PagerRig(const RigOptions& options) : TreeRig(options), words_(options.pages) {
-    pager_.emplace(region(), table(), control(), slots(), far(), kernel());
-    pager_->start(static_cast<std::int32_t>(os::call(__NR_getpid)), TreeBell(), options.faults);
+    pager_.emplace(region(), table(), control(), far(), kernel());
+    pager_->start(static_cast<std::int32_t>(os::call(__NR_getpid)), WakePipe(), options.faults);
   }
 
   [[nodiscard]] Pager& pager() { return *pager_; }

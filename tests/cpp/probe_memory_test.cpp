@@ -69,7 +69,7 @@ TEST(AnonymousMemory, BeginsAtAHugePageWhateverItsPagesAre) {
 
 TEST(AnonymousMemory, OfImpossibleSizeOrPagesOrNodeIsRefused) {
   EXPECT_NE(refused([] { const Memory memory({.bytes = 0}); }).find("0 B"), std::string::npos);
-  EXPECT_NE(refused([] { const Memory memory({.bytes = Bytes{1} << 62}); }).find("cannot be had"),
+  EXPECT_NE(refused([] { const Memory memory({.bytes = Bytes{1} << 62}); }).find("cannot be mapped"),
             std::string::npos);
   EXPECT_NE(refused([] {
               const Memory memory({.bytes = 4096, .node = 1000});

@@ -1,5 +1,6 @@
 #include "frontend/program.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "machine_fixture.h"
 #include "near_fixture.h"
+#include "policy/registry.h"
 
 /// A program as the plug-in feeds it, on whole machines.
 namespace nearfar::frontend {
@@ -189,8 +191,8 @@ std::map<std::string, std::string> skewed(const std::string& place) {
 }
 
 TEST(Program, IsFasterWithAPolicyThatKeepsHotPagesNear) {
-  const auto still = skewed("policy:static");
-  const auto exchanged = skewed("policy:hot-cold");
+  const auto still = skewed("flat:static");
+  const auto exchanged = skewed("oracle:hot-cold");
   const auto far = skewed("far");
   const auto near = skewed("near");
   EXPECT_EQ(number(still, "moved.pages"), 0u);
@@ -202,17 +204,157 @@ TEST(Program, IsFasterWithAPolicyThatKeepsHotPagesNear) {
   EXPECT_LT(number(still, "time_ps"), number(far, "time_ps"));
 }
 
+/// Random reads and writes of 64 pages, one after the other, with the placement `place`.
+std::map<std::string, std::string> scattered(const std::string& place, int accesses,
+                                             std::uint64_t near_pages = 4) {
+  Settings settings = tiers();
+  settings.set("run.place", place);
+  settings.set("run.near", std::to_string(near_pages * 4096));
+  // Small caches, so that most accesses reach memory.
+  settings.set("cpu.l2.size", "65536");
+  settings.set("cpu.l3.size", "90112");
+  settings.set("cpu.l3.slices", "1");
+  settings.set("cpu.l3.ways", "11");
+  Program program(settings, Program::Options::from(settings));
+  const auto thread = program.thread_started();
+  program.mapped(Address(base), 1 << 20, Mapping::memory);
+  const Block load = block_of(InstructionKind::load, true);
+  const Block store = block_of(InstructionKind::store, true);
+  Rng rng(5);
+  for (int i = 0; i < accesses; ++i) {
+    const Access access{.address = base + rng.below(64) * 4096 + rng.below(64) * 64,
+                        .size = 8,
+                        .store = rng.below(3) == 0};
+    program.run(thread, access.store ? store : load, {&access, 1});
+  }
+  return report_of(program);
+}
+
+TEST(Program, QueuesNoMoreMovesThanADecisionMakesHoweverLongAPolicyThrashes) {
+  const auto some = scattered("oracle:fifo", 2000);
+  const auto many = scattered("oracle:fifo", 8000);
+  EXPECT_GT(number(many, "moved.pages"), 3 * number(some, "moved.pages"));
+  EXPECT_EQ(number(many, "moved.lines"), 64 * number(many, "moved.pages"));
+  // Twice as many pages as near memory holds; and what was on its way to memory when that was
+  // reached: a line of the program's, lines that a prefetcher asked for, lines written back.
+  const std::uint64_t room = std::uint64_t{2 * 4} * 4096;
+  const std::uint64_t on_their_way = std::uint64_t{2 * 4096} * 48;
+  EXPECT_GT(number(many, "moved.most_waiting_bytes"), room);
+  EXPECT_LE(number(many, "moved.most_waiting_bytes"), room + on_their_way);
+  // The program waits, and that is its time.
+  EXPECT_GT(number(many, "moved.held_blocks"), 0u);
+  EXPECT_GT(number(many, "core.stack.paging_ps"), number(many, "core.busy_ps") / 2);
+}
+
+/// What near memory holds, as a list of pages: the one that came first is in front.
+struct PlainCache {
+  std::uint64_t frames;
+  std::vector<std::uint64_t> resident{};
+  std::map<std::uint64_t, bool> dirty{};  // of every page that ever came
+  std::uint64_t hits = 0, first_touches = 0, copies_in = 0, copies_out = 0, clean_drops = 0;
+
+  void access(std::uint64_t page, bool write) {
+    if (std::find(resident.begin(), resident.end(), page) != resident.end()) {
+      ++hits;
+    } else {
+      if (resident.size() == frames) {
+        ++(dirty[resident.front()] ? copies_out : clean_drops);
+        resident.erase(resident.begin());
+      }
+      ++(dirty.contains(page) ? copies_in : first_touches);
+      dirty[page] = false;
+      resident.push_back(page);
+    }
+    if (write) dirty[page] = true;
+  }
+};
+
+TEST(Program, CachesFarPagesInNearMemoryAsAPlainReferenceDoes) {
+  for (const std::uint64_t near_pages : {1, 4, 40, 100}) {
+    PlainCache cache{.frames = near_pages};
+    Rng rng(5);
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t page = rng.below(64);
+      rng.below(64);
+      cache.access(page, rng.below(3) == 0);
+    }
+    const auto values = scattered("cached:fifo", 3000, near_pages);
+    EXPECT_EQ(number(values, "cached.hits"), cache.hits);
+    EXPECT_EQ(number(values, "cached.faults"), cache.first_touches + cache.copies_in);
+    EXPECT_EQ(number(values, "cached.first_touches"), cache.first_touches);
+    EXPECT_EQ(number(values, "cached.copies_in"), cache.copies_in);
+    EXPECT_EQ(number(values, "cached.copies_out"), cache.copies_out);
+    EXPECT_EQ(number(values, "cached.clean_drops"), cache.clean_drops);
+    // What came in and did not leave is there.
+    EXPECT_EQ(number(values, "cached.resident_pages"),
+              cache.first_touches + cache.copies_in - cache.copies_out - cache.clean_drops);
+    EXPECT_LE(number(values, "cached.resident_pages"), near_pages);
+    EXPECT_EQ(number(values, "near.used_bytes"), 4096 * number(values, "cached.resident_pages"));
+    EXPECT_EQ(number(values, "moved.pages"), cache.copies_in + cache.copies_out);
+    EXPECT_EQ(number(values, "moved.lines"), 64 * (cache.copies_in + cache.copies_out));
+    // The time of the copies is the program's, and the parts of its time are all of it.
+    EXPECT_EQ(number(values, "core.stack.paging_ps") != 0, cache.copies_in + cache.copies_out != 0);
+    std::uint64_t stack = 0;
+    for (const auto& [name, value] : values) {
+      if (name.starts_with("core.stack.")) stack += std::stoull(value);
+    }
+    EXPECT_NEAR(static_cast<double>(stack), static_cast<double>(number(values, "core.busy_ps")),
+                10);
+  }
+}
+
+TEST(Program, PlaysEveryReplacementPolicyAndIsFasterTheMoreNearMemoryThereIs) {
+  for (const policy::ReplacementEntry& entry : policy::replacements()) {
+    const std::string place = "cached:" + std::string(entry.name);
+    const auto few = scattered(place, 2000, 4);
+    const auto half = scattered(place, 2000, 32);
+    const auto all = scattered(place, 2000, 64);
+    EXPECT_GT(number(few, "time_ps"), number(half, "time_ps")) << place;
+    EXPECT_GT(number(half, "time_ps"), number(all, "time_ps")) << place;
+    EXPECT_EQ(number(all, "cached.copies_in"), 0u) << place;
+    EXPECT_EQ(number(all, "cached.hits") + number(all, "cached.faults"), 2000u) << place;
+  }
+}
+
+TEST(Program, ReportsTheFaultsOfARegionOfInterestAlone) {
+  Settings settings = tiers();
+  settings.set("run.place", "cached:fifo");
+  settings.set("run.near", std::to_string(4 * 4096));
+  Program program(settings, Program::Options::from(settings));
+  const auto thread = program.thread_started();
+  program.mapped(Address(base), 1 << 20, Mapping::memory);
+  const Block load = block_of(InstructionKind::load, true);
+  const auto touch = [&](std::uint64_t page) {
+    const Access access{.address = base + page * 4096, .size = 8};
+    program.run(thread, load, {&access, 1});
+  };
+  for (std::uint64_t page = 0; page < 8; ++page) touch(page);
+  program.roi_begin();
+  touch(7);
+  touch(0);
+  program.roi_end();
+  for (std::uint64_t page = 0; page < 8; ++page) touch(page);
+  const auto values = report_of(program);
+  EXPECT_EQ(number(values, "cached.hits"), 1u);
+  EXPECT_EQ(number(values, "cached.faults"), 1u);
+  EXPECT_EQ(number(values, "cached.copies_in"), 1u);
+  EXPECT_EQ(number(values, "moved.pages"), 1u);
+}
+
 TEST(Program, RefusesAPlacementTheModelHasNoMemoryFor) {
   Settings settings = sim::testing::optane();
-  for (const char* place : {"near", "interleave", "policy:lru", "policy:lruu", "somewhere"}) {
+  for (const char* place : {"near", "interleave", "oracle:lru", "oracle:lruu", "cached:fifo",
+                            "flat:static", "somewhere", "policy:lru"}) {
     settings.set("run.place", place);
     EXPECT_THROW(Program(settings, Program::Options::from(settings)), InputError) << place;
   }
   Settings two = tiers();
-  two.set("run.place", "policy:lruu");
-  EXPECT_THROW(Program(two, Program::Options::from(two)), InputError);
+  for (const char* place : {"oracle:lruu", "oracle:static", "cached:lru", "flat:fifo", "cached:"}) {
+    two.set("run.place", place);
+    EXPECT_THROW(Program(two, Program::Options::from(two)), InputError) << place;
+  }
   // Near memory holds no page of that size.
-  two.set("run.place", "policy:lru");
+  two.set("run.place", "oracle:lru");
   two.set("run.pages", "huge");
   EXPECT_THROW(Program(two, Program::Options::from(two)), InputError);
   two = tiers();

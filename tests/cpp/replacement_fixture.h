@@ -22,7 +22,7 @@ class PlainPolicy {
   virtual ~PlainPolicy() = default;
   virtual void fault(PageIndex page) = 0;
   virtual void second_chance(PageIndex page) = 0;
-  virtual void scanned(const Scanned& found) = 0;
+  virtual void scanned(const Scan& found) = 0;
   virtual void released(PageIndex page) = 0;
   /// As long as a page keeps its place in every order, it may as well be called otherwise.
   virtual void moved(PageIndex from, PageIndex to) = 0;
@@ -116,14 +116,14 @@ class RandomEvents {
   }
 
   void scan(Replacement& policy, PlainPolicy* plain) {
-    std::vector<Scanned> found;
+    std::vector<Scan> found;
     for (PageIndex page = 0; page < pages_; ++page) {
       if (rng_.below(3) == 0) continue;
       found.push_back({page, rng_.below(2) == 0, rng_.below(4) == 0});
     }
     policy.scanned(found);
     if (plain == nullptr) return;
-    for (const Scanned& each : found) {
+    for (const Scan& each : found) {
       if (std::find(resident_.begin(), resident_.end(), each.page) != resident_.end() &&
           std::find(aside_.begin(), aside_.end(), each.page) == aside_.end()) {
         plain->scanned(each);

@@ -20,7 +20,7 @@ class PlainFifo final : public PlainPolicy {
  public:
   void fault(PageIndex page) override { order_.push_back(page); }
   void second_chance(PageIndex page) override { order_.push_back(page); }
-  void scanned(const Scanned&) override {}
+  void scanned(const Scan&) override {}
   void released(PageIndex page) override { order_.remove(page); }
   void moved(PageIndex from, PageIndex to) override {
     std::replace(order_.begin(), order_.end(), from, to);
@@ -42,7 +42,7 @@ class PlainClock final : public PlainPolicy {
  public:
   void fault(PageIndex page) override { behind_the_hand({page, false}); }
   void second_chance(PageIndex page) override { behind_the_hand({page, true}); }
-  void scanned(const Scanned& found) override {
+  void scanned(const Scan& found) override {
     for (Place& place : circle_) place.used |= place.page == found.page && found.accessed;
   }
   void released(PageIndex page) override {
@@ -115,7 +115,7 @@ class PlainTwoQ final : public PlainPolicy {
     out_.take(page);
     main_.push_back(page);
   }
-  void scanned(const Scanned& found) override {
+  void scanned(const Scan& found) override {
     if (!found.accessed || std::find(main_.begin(), main_.end(), found.page) == main_.end()) return;
     main_.remove(found.page);
     main_.push_back(found.page);
@@ -157,7 +157,7 @@ class PlainS3Fifo final : public PlainPolicy {
     readmitted(page);
     uses_[page] = 3;
   }
-  void scanned(const Scanned& found) override {
+  void scanned(const Scan& found) override {
     if (found.accessed) uses_[found.page] = std::min(3, uses_[found.page] + 1);
   }
   void released(PageIndex page) override {
@@ -218,7 +218,7 @@ class PlainLruApprox final : public PlainPolicy {
  public:
   void fault(PageIndex page) override { pages_.push_back({page, 0x80}); }
   void second_chance(PageIndex page) override { fault(page); }
-  void scanned(const Scanned& found) override {
+  void scanned(const Scan& found) override {
     const auto at = find(found.page);
     Aged aged = *at;
     aged.age = aged.age / 2 + (found.accessed ? 0x80U : 0U);
@@ -285,7 +285,7 @@ class PlainRaminate final : public PlainPolicy {
     known.ends = now() + lifetime_;
     levels_[std::bit_width(known.uses)].push_back(page);
   }
-  void scanned(const Scanned& found) override {
+  void scanned(const Scan& found) override {
     if (!found.accessed) return;
     take(found.page);
     second_chance(found.page);

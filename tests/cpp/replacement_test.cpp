@@ -1,4 +1,4 @@
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 
 #include <string>
 #include <vector>

@@ -69,7 +69,7 @@ TEST(ReplayPaced, AccessesEnterAtTheirCycle) {
   EXPECT_EQ(result.requests, 3u);
   EXPECT_EQ(result.reads, 2u);
   EXPECT_EQ(result.writes, 1u);
-  EXPECT_EQ(result.late, 0u);
+  EXPECT_EQ(result.late.value().requests, 0u);
   EXPECT_EQ(result.elapsed, 490 * cycle + Tick(100'000));
 }
 
@@ -97,7 +97,7 @@ TEST(ReplayPaced, IdleCyclesAreHonouredAndACriticalReadIsAwaited) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play_paced(device, "0x0 R:4\n0x40 C\n0x80 C:200\n0xc0 R\n");
   EXPECT_EQ(entry_cycles(device), (std::vector<std::uint64_t>{0, 5, 105, 306}));
-  EXPECT_EQ(result.late, 0u) << "what waits for a critical read is not due before it";
+  EXPECT_EQ(result.late.value().requests, 0u) << "what waits for a critical read is not due before it";
 }
 
 TEST(ReplayPaced, LateAccessesWaitInOrderAndAreCounted) {
@@ -106,24 +106,24 @@ TEST(ReplayPaced, LateAccessesWaitInOrderAndAreCounted) {
       play_paced(device, "0x0 READ 0\n0x40 WRITE 10\n0x80 READ 20\n0xc0 READ 400\n");
   EXPECT_EQ(entry_cycles(device), (std::vector<std::uint64_t>{0, 100, 200, 400}));
   EXPECT_EQ(device.entries()[1].address, Address(0x40));
-  EXPECT_EQ(result.late, 2u);
-  EXPECT_EQ(result.late_max, 180 * cycle);
-  EXPECT_EQ(result.read_max, 100 * cycle) << "waiting at the door is not memory latency";
+  EXPECT_EQ(result.late.value().requests, 2u);
+  EXPECT_EQ(result.late->longest, 180 * cycle);
+  EXPECT_EQ(result.read_latency.value().max, 100 * cycle) << "waiting at the door is not memory latency";
 }
 
 TEST(ReplayPaced, AnEarlierCycleThanTheLineBeforeMeansLate) {
   MockDevice device;
   const auto result = play_paced(device, "0x0 READ 9\n0x40 READ 5\n");
   EXPECT_EQ(entry_cycles(device), (std::vector<std::uint64_t>{9, 9}));
-  EXPECT_EQ(result.late, 1u);
-  EXPECT_EQ(result.late_max, 4 * cycle);
+  EXPECT_EQ(result.late.value().requests, 1u);
+  EXPECT_EQ(result.late->longest, 4 * cycle);
 }
 
 TEST(ReplayPaced, GapsCountFromTheEntryOfTheAccessBefore) {
   MockDevice device({.latency = 100 * cycle, .slots = 1});
   const auto result = play_paced(device, "0x0 R\n0x40 R:9\n0x80 R\n");
   EXPECT_EQ(entry_cycles(device), (std::vector<std::uint64_t>{0, 100, 200}));
-  EXPECT_EQ(result.late_max, 99 * cycle);
+  EXPECT_EQ(result.late.value().longest, 99 * cycle);
 }
 
 TEST(ReplayPaced, OutstandingLimitsThisPaceToo) {
@@ -143,7 +143,7 @@ TEST(ReplayAsap, KeepsAsManyInFlightAsAllowed) {
   const auto result = play(device, random_reads(640, 1), {.pace = Pace::asap, .outstanding = 64});
   EXPECT_EQ(device.most_in_use(), 64u);
   EXPECT_EQ(result.elapsed, 10 * 100 * cycle);  // Little: 640 requests, 64 at a time
-  EXPECT_EQ(result.late, 0u);
+  EXPECT_FALSE(result.late) << "nothing is due at a cycle";
 }
 
 TEST(ReplayAsap, OneOutstandingIsADependentChain) {
@@ -230,13 +230,15 @@ TEST(Replay, AnAccessEntersAsTheLinesItTouches) {
 
 TEST(Replay, AnAddressBeyondMemoryIsToldWithItsLine) {
   EXPECT_EQ(complaint("LD 0xfff\nLD 0x1000\n"),
-            "t:2: found address 0x1000, expected one below 0x1000, the memory's capacity");
+            "t:2: found address 0x1000, expected one below 0x1000, the memory's capacity, "
+            "or --frames first-touch or fold");
   EXPECT_EQ(
       complaint("LD 0xffe 2\nLD 0xffe 3\n"),
-      "t:2: found 3 bytes at address 0xffe, expected one below 0x1000, the memory's capacity");
+      "t:2: found 3 bytes at address 0xffe, expected one below 0x1000, the memory's capacity, "
+            "or --frames first-touch or fold");
   EXPECT_EQ(complaint("LD 0xffffffffffffffff\n"),
             "t:1: found address 0xffffffffffffffff, expected one below 0x1000, the memory's "
-            "capacity");
+            "capacity, or --frames first-touch or fold");
 }
 
 TEST(Replay, ATimeBeyondTheClockIsToldWithItsLine) {
@@ -277,8 +279,8 @@ TEST(Replay, MeasuresTheSameHoweverTheTraceIsCut) {
       replay.feed(std::string_view(text).substr(at, piece));
     }
     const auto result = replay.finish();
-    return std::tuple(device.entries(), result.elapsed, result.read_p99, result.late,
-                      result.late_max);
+    return std::tuple(device.entries(), result.elapsed, result.read_latency->p99,
+                      result.late->requests, result.late->longest);
   };
   const auto whole = outcome(text.size());
   for (const std::size_t piece : {1, 2, 7, 64, 1000}) EXPECT_EQ(outcome(piece), whole);
@@ -299,28 +301,28 @@ TEST(Replay, ReadLatencyPercentilesAreThoseOfTheirName) {
     for (int i = 0; i < 1000; ++i) text += "LD 0\n";
     return text;
   }());
-  EXPECT_NEAR(result.read_p50.ns(), 1'000, 1'000 / 128);
-  EXPECT_NEAR(result.read_p99.ns(), 2'000, 2'000 / 128);
-  EXPECT_NEAR(result.read_p999.ns(), 3'000, 3'000 / 128);
-  EXPECT_EQ(result.read_max, Tick(4'000'000));
+  EXPECT_NEAR(result.read_latency.value().p50.ns(), 1'000, 1'000 / 128);
+  EXPECT_NEAR(result.read_latency->p99.ns(), 2'000, 2'000 / 128);
+  EXPECT_NEAR(result.read_latency->p999.ns(), 3'000, 3'000 / 128);
+  EXPECT_EQ(result.read_latency->max, Tick(4'000'000));
 }
 
 TEST(Replay, ReadLatencyPercentilesComeFromReadsAlone) {
   // Slot waits are not in the latency, so all reads take the same time here.
   MockDevice device({.latency = Tick(123'456)});
   const auto result = play_paced(device, random_reads(100, 4));
-  EXPECT_EQ(result.read_p50, Tick(123'456));
-  EXPECT_EQ(result.read_p999, Tick(123'456));
-  EXPECT_EQ(result.read_max, Tick(123'456));
+  EXPECT_EQ(result.read_latency.value().p50, Tick(123'456));
+  EXPECT_EQ(result.read_latency->p999, Tick(123'456));
+  EXPECT_EQ(result.read_latency->max, Tick(123'456));
 
   MockDevice writes_only;
-  EXPECT_EQ(play_paced(writes_only, "ST 0\n").read_max, Tick{});
+  EXPECT_FALSE(play_paced(writes_only, "ST 0\n").read_latency);
 }
 
 TEST(Replay, BandwidthIsDecimalGigabytesASecond) {
   MockDevice device({.latency = Tick(64'000)});
   const auto result = play(device, random_reads(100, 5), {.pace = Pace::asap, .outstanding = 1});
-  EXPECT_DOUBLE_EQ(result.gb_per_s(), 1.0);  // 64 bytes every 64 ns
+  EXPECT_DOUBLE_EQ(result.gb_per_s().value(), 1.0);  // 64 bytes every 64 ns
 }
 
 TEST(Replay, CountersAreTheDevices) {
@@ -329,6 +331,59 @@ TEST(Replay, CountersAreTheDevices) {
   ASSERT_EQ(result.counters.size(), 1u);
   EXPECT_EQ(result.counters[0].name, "mock.offers");
   EXPECT_EQ(result.counters[0].value, 2u);
+}
+
+/// A memory that has accepted a write holds it for a while.
+class QueueingDevice : public MockDevice {
+ public:
+  using MockDevice::MockDevice;
+  Accept try_send(const Request& request, Tick now) override {
+    Request followed = request;
+    followed.tell_media = request.op == Op::write;
+    return MockDevice::try_send(followed, now);
+  }
+  void advance(Tick until, Sink& sink) override {
+    Sink all;
+    MockDevice::advance(until, all);
+    for (const Completion& completion : all) {
+      if (completion.kind != Completion::Kind::media) sink.push_back(completion);
+    }
+  }
+};
+
+TEST(Replay, WithDrainTimeEndsWhenTheLastWriteHasLeftTheQueues) {
+  const MockDevice::Config config{.latency = cycle, .media_latency = 500 * cycle};
+  QueueingDevice device(config);
+  const auto drained = play(device, "ST 0\nST 64\n", {.pace = Pace::trace, .drain = true});
+  EXPECT_EQ(drained.elapsed, 501 * cycle);
+  QueueingDevice other(config);
+  EXPECT_EQ(play_paced(other, "ST 0\nST 64\n").elapsed, 2 * cycle) << "both were accepted";
+  QueueingDevice readable(config);
+  EXPECT_EQ(play(readable, "LD 0\n", {.pace = Pace::trace, .drain = true}).elapsed, cycle);
+}
+
+TEST(Replay, WhatTookNoTimeHasNoBandwidth) {
+  MockDevice device({.latency = Tick{}});
+  EXPECT_FALSE(play_paced(device, "ST 0\n").gb_per_s());
+}
+
+TEST(ReplayFrames, FirstTouchTakesPagesBeyondMemoryAsTheyCome) {
+  MockDevice device({.capacity = 8192});
+  play(device, "LD 0xffff00001040\nLD 0x40\nLD 0xffff00001080\n",
+       {.pace = Pace::trace, .frames = Frames::first_touch});
+  ASSERT_EQ(device.entries().size(), 3u);
+  EXPECT_EQ(device.entries()[0].address, Address(0x40));
+  EXPECT_EQ(device.entries()[1].address, Address(0x1040));
+  EXPECT_EQ(device.entries()[2].address, Address(0x80));
+}
+
+TEST(ReplayFrames, FoldDropsWholeMemorySizesFromAnAddress) {
+  MockDevice device({.capacity = 8192});
+  play(device, "LD 0xffff00003040\nLD 0x1fc0 65\n",
+       {.pace = Pace::trace, .frames = Frames::fold});
+  ASSERT_EQ(device.entries().size(), 3u);
+  EXPECT_EQ(device.entries()[0].address, Address(0x1040));
+  EXPECT_EQ(device.entries()[2].address, Address(0)) << "the line behind the last is the first";
 }
 
 TEST(Replay, FollowsWritesToTheMediaWhenAsked) {

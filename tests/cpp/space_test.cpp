@@ -1,7 +1,10 @@
 #include "frontend/space.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "policy/registry.h"
 
 namespace nearfar::frontend {
 namespace test_file {
@@ -22,16 +26,22 @@ AddressSpace make(Bytes near, AddressSpace::Options options) {
   return {Frames(Address(0), near), Frames(Address(64 * mib), far_bytes), std::move(options)};
 }
 
-AddressSpace make(Placement placement, bool huge = false) {
-  return make(near_bytes, {.placement = placement, .huge_pages = huge});
+AddressSpace make(Place place, bool huge = false) {
+  return make(near_bytes, {.place = place, .huge_pages = huge});
+}
+
+std::unique_ptr<Placer> placer_of(const std::string& policy, std::uint64_t near_pages) {
+  const Placer::Limits limits{
+      .near_pages = static_cast<policy::PageIndex>(near_pages), .interval = Tick(1000), .pairs = 2};
+  if (policy.starts_with("oracle:")) return make_oracle(policy, limits);
+  if (policy == "static") return make_flat(policy, limits);
+  return make_cached(policy, limits);
 }
 
 AddressSpace make(const char* policy, std::uint64_t near_pages, bool huge = false) {
-  return make(near_pages * (huge ? Frames::huge : Frames::small),
-              {.placement = Placement::policy,
-               .huge_pages = huge,
-               .policy = policy::make_policy(
-                   policy, {.near_pages = near_pages, .interval = Tick(1000), .pairs = 2})});
+  return make(
+      near_pages * (huge ? Frames::huge : Frames::small),
+      {.place = Place::policy, .huge_pages = huge, .placer = placer_of(policy, near_pages)});
 }
 
 std::map<std::uint64_t, AddressSpace::Page> pages_of(const AddressSpace& space) {
@@ -49,7 +59,7 @@ AddressSpace::Page page_at(const AddressSpace& space, std::uint64_t address) {
 }
 
 TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
-  AddressSpace space = make(Placement::far);
+  AddressSpace space = make(Place::far);
   space.mapped(Address(mib), mib, Mapping::memory);
   std::set<Address> frames;
   for (Bytes at = 0; at < mib; at += 1000) {
@@ -64,8 +74,8 @@ TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
 }
 
 TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
-  for (const Placement placement : {Placement::near, Placement::interleave}) {
-    AddressSpace space = make(placement);
+  for (const Place place : {Place::near, Place::interleave}) {
+    AddressSpace space = make(place);
     space.mapped(Address(0x10000), 0x10000, Mapping::persistent);
     for (Bytes at = 0; at < 0x10000; at += Frames::small) {
       EXPECT_FALSE(space.is_near(space.frame_of(Address(0x10000 + at)).frame));
@@ -74,7 +84,7 @@ TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
 }
 
 TEST(AddressSpace, InterleavesPageByPage) {
-  AddressSpace space = make(Placement::interleave);
+  AddressSpace space = make(Place::interleave);
   space.mapped(Address(0), mib, Mapping::memory);
   for (Bytes at = 0; at < mib; at += Frames::small) space.frame_of(Address(at));
   EXPECT_EQ(space.in_use(Tier::near), mib / 2);
@@ -82,7 +92,7 @@ TEST(AddressSpace, InterleavesPageByPage) {
 }
 
 TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
-  AddressSpace space = make(Placement::near);
+  AddressSpace space = make(Place::near);
   space.mapped(Address(0), 64 * mib, Mapping::memory);
   for (Bytes at = 0; at < near_bytes + far_bytes; at += Frames::small) space.frame_of(Address(at));
   EXPECT_EQ(space.in_use(Tier::near), near_bytes);
@@ -91,7 +101,7 @@ TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
 }
 
 TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
-  AddressSpace space = make(Placement::far, true);
+  AddressSpace space = make(Place::far, true);
   space.mapped(Address(mib), 4 * mib, Mapping::memory);  // 1 to 5 MiB: 2 to 4 is whole
   EXPECT_FALSE(space.frame_of(Address(mib)).huge);
   EXPECT_TRUE(space.frame_of(Address(2 * mib + 5)).huge);
@@ -101,7 +111,7 @@ TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
 }
 
 TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
-  AddressSpace space = make(Placement::far);
+  AddressSpace space = make(Place::far);
   const std::uint64_t before = space.generation();
   for (int times = 0; times < 20; ++times) {
     space.mapped(Address(0), 4 * mib, Mapping::memory);
@@ -115,7 +125,7 @@ TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
 }
 
 TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
-  AddressSpace space = make(Placement::far);
+  AddressSpace space = make(Place::far);
   space.mapped(Address(0), 3 * Frames::small, Mapping::persistent);
   space.unmapped(Address(Frames::small), Frames::small);
   for (Bytes at = 0; at < 3 * Frames::small; at += Frames::small) space.frame_of(Address(at));
@@ -123,7 +133,7 @@ TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
 }
 
 TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
-  AddressSpace space = make(Placement::far);
+  AddressSpace space = make(Place::far);
   space.mapped(Address(mib), 2 * Frames::small, Mapping::memory);
   const Address first = space.frame_of(Address(mib)).frame;
   const Address second = space.frame_of(Address(mib + Frames::small)).frame;
@@ -136,7 +146,7 @@ TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
 }
 
 TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
-  AddressSpace space = make("lru", 2);
+  AddressSpace space = make("oracle:lru", 2);
   space.mapped(Address(0), mib, Mapping::memory);
   const Address near0 = space.frame_of(Address(0)).frame;
   space.frame_of(Address(Frames::small));
@@ -144,7 +154,7 @@ TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
   ASSERT_TRUE(space.is_near(near0));
   ASSERT_FALSE(space.is_near(far));
   std::vector<AddressSpace::Copy> copies;
-  space.touched(far + 64, false, Tick{}, copies);
+  space.asked(far + 64, false, Tick{}, copies);
   ASSERT_EQ(copies.size(), 2u);
   EXPECT_EQ(space.frame_of(Address(2 * Frames::small)).frame, near0);
   EXPECT_EQ(space.frame_of(Address(0)).frame, far);
@@ -153,13 +163,13 @@ TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
   EXPECT_EQ(page_at(space, 2 * Frames::small).reads, 1u);
   // It is near now: nothing moves.
   copies.clear();
-  space.touched(near0, true, Tick{}, copies);
+  space.asked(near0, true, Tick{}, copies);
   EXPECT_TRUE(copies.empty());
   EXPECT_EQ(page_at(space, 2 * Frames::small).writes, 1u);
 }
 
 TEST(AddressSpace, MovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
-  AddressSpace space = make("lru", 1, true);
+  AddressSpace space = make("oracle:lru", 1, true);
   space.mapped(Address(mib), 5 * mib, Mapping::memory);  // 1 to 6 MiB: from 0 on three pages
   space.mapped(Address(8 * mib), Frames::small, Mapping::persistent);
   space.mapped(Address(8 * mib + Frames::small), mib, Mapping::memory);
@@ -170,9 +180,9 @@ TEST(AddressSpace, MovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
   const auto beside = space.frame_of(Address(8 * mib + Frames::small));
   EXPECT_FALSE(beside.huge || space.is_near(beside.frame));
   std::vector<AddressSpace::Copy> copies;
-  space.touched(beside.frame, false, Tick{}, copies);
+  space.asked(beside.frame, false, Tick{}, copies);
   EXPECT_TRUE(copies.empty());
-  space.touched(second.frame + mib, false, Tick{}, copies);
+  space.asked(second.frame + mib, false, Tick{}, copies);
   ASSERT_EQ(copies.size(), 2u);
   EXPECT_EQ(copies[0].bytes, Frames::huge);
   EXPECT_EQ(space.frame_of(Address(3 * mib)).frame, first.frame);
@@ -208,10 +218,10 @@ void expect_conserved(const AddressSpace& space, const Frames& near, const std::
 }
 
 TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
-  for (const char* policy : {"static", "fifo", "lru", "hot-cold"}) {
+  for (const char* policy : {"static", "oracle:fifo", "oracle:lru", "oracle:hot-cold"}) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const bool huge = seed % 2 == 0;
-      const std::uint64_t places = seed % 5;
+      const std::uint64_t places = seed % 5 + (std::string(policy) == "static" ? 1 : 0);
       AddressSpace space = make(policy, places, huge);
       const Frames near(Address(0), places * (huge ? Frames::huge : Frames::small));
       Rng rng(seed);
@@ -227,7 +237,7 @@ TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
           space.unmapped(at, 1 + rng.below(range / 8));
         } else {
           const Address line = space.frame_of(at).frame;
-          space.touched(line, dice % 2 == 0, Tick(10 * static_cast<std::uint64_t>(i)), copies);
+          space.asked(line, dice % 2 == 0, Tick(10 * static_cast<std::uint64_t>(i)), copies);
         }
         if (i % 50 == 0) expect_conserved(space, near, policy + std::to_string(seed));
       }
@@ -236,6 +246,151 @@ TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
       EXPECT_EQ(moved, space.moves() * (huge ? Frames::huge : Frames::small));
       EXPECT_EQ(space.moves() != 0, places != 0 && std::string(policy) != "static") << policy;
     }
+  }
+}
+
+/// The near copy of a page that is cached, and the far frame that it keeps.
+TEST(AddressSpace, CachesAPageInNearMemoryAndKeepsItsFrameInFarMemory) {
+  AddressSpace space = make("fifo", 1);
+  space.mapped(Address(0), mib, Mapping::memory);
+  std::vector<AddressSpace::Copy> copies;
+  // The first touch of a page copies nothing.
+  EXPECT_TRUE(space.faults(Address(0)));
+  space.touch(Address(0), true, Tick{}, copies);
+  EXPECT_TRUE(copies.empty());
+  EXPECT_FALSE(space.faults(Address(8)));
+  const Address near = space.frame_of(Address(0)).frame;
+  EXPECT_TRUE(space.is_near(near));
+  // Another one takes its frame: what was written is copied out.
+  space.touch(Address(Frames::small), false, Tick{}, copies);
+  ASSERT_EQ(copies.size(), 1u);
+  const Address home = copies[0].to;
+  EXPECT_EQ(copies[0].from, near);
+  EXPECT_EQ(space.frame_of(Address(0)).frame, home);
+  EXPECT_TRUE(space.faults(Address(0)));
+  // Back again: the other one was not written, and is only dropped.
+  copies.clear();
+  space.touch(Address(0), false, Tick{}, copies);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].from, home);
+  EXPECT_EQ(copies[0].to, near);
+  // Unmapped, it leaves no frame behind.
+  space.unmapped(Address(0), mib);
+  EXPECT_EQ(space.in_use(Tier::near), 0u);
+  EXPECT_EQ(space.in_use(Tier::far), 0u);
+}
+
+TEST(AddressSpace, KeepsTheNumberAndTheFramesOfACachedPageThatMremapMoves) {
+  AddressSpace space = make("fifo", 2);
+  space.mapped(Address(0), mib, Mapping::memory);
+  std::vector<AddressSpace::Copy> copies;
+  space.touch(Address(0), true, Tick{}, copies);
+  const Address near = space.frame_of(Address(0)).frame;
+  space.remapped(Address(0), mib, Address(4 * mib), mib);
+  EXPECT_FALSE(space.faults(Address(4 * mib)));
+  EXPECT_EQ(space.frame_of(Address(4 * mib)).frame, near);
+  EXPECT_TRUE(space.faults(Address(0)));
+}
+
+/// Says which pages are resident, as plainly as can be: a list, the page that came first in front.
+struct PlainCache {
+  std::uint64_t frames;
+  std::vector<std::uint64_t> resident{};
+  std::set<std::uint64_t> dirty{}, known{};
+  std::uint64_t hits = 0, zeroed = 0, copied_in = 0, copied_out = 0, dropped = 0;
+
+  void access(std::uint64_t page, bool write) {
+    if (std::ranges::find(resident, page) != resident.end()) {
+      ++hits;
+    } else {
+      if (resident.size() == frames) {
+        const std::uint64_t first = resident.front();
+        resident.erase(resident.begin());
+        ++(dirty.erase(first) != 0 ? copied_out : dropped);
+      }
+      resident.push_back(page);
+      ++(known.insert(page).second ? zeroed : copied_in);
+    }
+    if (write) dirty.insert(page);
+  }
+  void unmap(std::uint64_t page) {
+    std::erase(resident, page);
+    dirty.erase(page);
+    known.erase(page);
+  }
+};
+
+std::map<std::string, std::uint64_t> placer_report(const AddressSpace& space) {
+  std::stringstream text;
+  space.report_placer(text);
+  std::map<std::string, std::uint64_t> values;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t at = line.find(" = ");
+    values[line.substr(0, at)] = std::stoull(line.substr(at + 3));
+  }
+  return values;
+}
+
+TEST(AddressSpace, CountsWhatAPlainCacheOfPagesCounts) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const bool huge = seed % 4 == 0;
+    const Bytes unit = huge ? Frames::huge : Frames::small;
+    const std::uint64_t frames = 1 + seed % 3;
+    AddressSpace space = make("fifo", frames, huge);
+    PlainCache cache{.frames = frames};
+    space.mapped(Address(0), 6 * unit, Mapping::memory);
+    Rng rng(seed);
+    std::vector<AddressSpace::Copy> copies;
+    for (int i = 0; i < 2000; ++i) {
+      const std::uint64_t page = rng.below(6);
+      if (rng.below(50) == 0) {
+        space.unmapped(Address(page * unit), unit);
+        space.mapped(Address(page * unit), unit, Mapping::memory);
+        cache.unmap(page);
+        continue;
+      }
+      const bool write = rng.below(3) == 0;
+      const Address at(page * unit + rng.below(unit));
+      const bool resident = std::ranges::find(cache.resident, page) != cache.resident.end();
+      ASSERT_EQ(space.faults(at), !resident);
+      space.touch(at, write, Tick{}, copies);
+      cache.access(page, write);
+      ASSERT_TRUE(space.is_near(space.frame_of(at).frame));
+      ASSERT_EQ(space.in_use(Tier::near), cache.resident.size() * unit);
+      ASSERT_LE(cache.resident.size(), frames);
+    }
+    const auto values = placer_report(space);
+    EXPECT_EQ(values.at("cached.hits"), cache.hits) << seed;
+    EXPECT_EQ(values.at("cached.first_touches"), cache.zeroed) << seed;
+    EXPECT_EQ(values.at("cached.copies_in"), cache.copied_in) << seed;
+    EXPECT_EQ(values.at("cached.copies_out"), cache.copied_out) << seed;
+    EXPECT_EQ(values.at("cached.clean_drops"), cache.dropped) << seed;
+    EXPECT_EQ(values.at("cached.resident_pages"), cache.resident.size()) << seed;
+    EXPECT_EQ(values.at("cached.near_pages"), frames) << seed;
+    EXPECT_EQ(copies.size(), cache.copied_in + cache.copied_out) << seed;
+    EXPECT_EQ(space.moves(), copies.size()) << seed;
+  }
+}
+
+TEST(AddressSpace, ConservesTheFramesOfEveryReplacementPolicy) {
+  for (const policy::ReplacementEntry& entry : policy::replacements()) {
+    const std::string name(entry.name);
+    AddressSpace space = make(name.c_str(), 5);
+    space.mapped(Address(0), 40 * Frames::small, Mapping::memory);
+    Rng rng(3);
+    std::vector<AddressSpace::Copy> copies;
+    for (int i = 0; i < 3000; ++i) {
+      const Address at(rng.below(40 * Frames::small));
+      space.touch(at, rng.below(3) == 0, Tick{}, copies);
+      ASSERT_FALSE(space.faults(at)) << name;
+      if (rng.below(100) == 0) space.unmapped(at, Frames::small);
+    }
+    const auto values = placer_report(space);
+    EXPECT_EQ(values.at("cached.faults"), 3000 - values.at("cached.hits")) << name;
+    EXPECT_LE(values.at("cached.resident_pages"), 5u) << name;
+    EXPECT_EQ(space.in_use(Tier::near), values.at("cached.resident_pages") * Frames::small) << name;
+    EXPECT_EQ(copies.size(), values.at("cached.copies_in") + values.at("cached.copies_out"))
+        << name;
   }
 }
 

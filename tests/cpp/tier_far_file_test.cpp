@@ -1,21 +1,24 @@
-// The far file: by system calls, or in place where it lies in memory.
+// The far file: read and written by system calls, or in place where it lies in memory.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 
+#include "far_fixture.h"
 #include "tier/far/far_file.h"
 
 namespace nearfar::tier {
-namespace {
+namespace test_file {
 
 constexpr std::size_t slots = 64;
-using PageContents = std::array<unsigned char, os::page_bytes>;
 
 /// A file in memory of so many slots, with these seals; closed at the end.
 class MemoryFile {
@@ -39,13 +42,7 @@ class MemoryFile {
   int descriptor_;
 };
 
-PageContents page_of(int value) {
-  PageContents page;
-  page.fill(static_cast<unsigned char>(value));
-  return page;
-}
-
-TEST(FarFile, IsWrittenInPlaceWhereItCannotBeCutShort) {
+TEST(FarFile, AFileThatCannotBeCutShortIsWrittenInPlace) {
   MemoryFile memory(slots, F_SEAL_SHRINK);
   FarFile file(memory.descriptor());
   EXPECT_FALSE(file.sealed());
@@ -76,7 +73,7 @@ TEST(FarFile, IsWrittenInPlaceWhereItCannotBeCutShort) {
   EXPECT_EQ(read, second);
 }
 
-TEST(FarFile, IsReadIntoABufferWhereItCanBeCutShort) {
+TEST(FarFile, AFileThatCanBeCutShortIsReadIntoABuffer) {
   const MemoryFile memory(slots, 0);
   FarFile file(memory.descriptor());
   file.map_if_sealed(slots);
@@ -91,7 +88,7 @@ TEST(FarFile, IsReadIntoABufferWhereItCanBeCutShort) {
   EXPECT_EQ(buffer, first);
 }
 
-TEST(FarFile, OnTmpfsIsWrittenByCallsFirstAndThenInPlace) {
+TEST(FarFile, AFileOnTmpfsIsWrittenByCallsFirstAndThenInPlace) {
   MemoryFile memory(0, 0);
   FarFile file(memory.descriptor());
   file.map(slots);
@@ -104,7 +101,7 @@ TEST(FarFile, OnTmpfsIsWrittenByCallsFirstAndThenInPlace) {
   EXPECT_EQ(std::memcmp(file.at(9), second.data(), second.size()), 0);
 }
 
-TEST(FarFile, IsMappedBetweenPagesThatNobodyMayTouch) {
+TEST(FarFile, AFileIsMappedBetweenTwoPagesThatNobodyMayTouch) {
   const MemoryFile memory(slots, F_SEAL_SHRINK);
   FarFile file(memory.descriptor());
   file.map(slots);
@@ -120,7 +117,7 @@ TEST(FarFile, IsMappedBetweenPagesThatNobodyMayTouch) {
   EXPECT_FALSE(can_be_read(begin - 1) || can_be_read(end));
 }
 
-TEST(FarFile, OnTmpfsCutShortIsTold) {
+TEST(FarFile, AFileOnTmpfsThatWasCutShortEndsTheProgram) {
   const MemoryFile memory(0, 0);
   FarFile file(memory.descriptor());
   file.map(slots);
@@ -131,7 +128,7 @@ TEST(FarFile, OnTmpfsCutShortIsTold) {
   EXPECT_EXIT(file.expect_written(), ::testing::ExitedWithCode(1), "the far file was cut short");
 }
 
-TEST(FarFile, IsNotWrittenInPlaceWhereItIsSmallerThanWhatIsMappedOrMayNotBeWritten) {
+TEST(FarFile, AFileThatIsTooSmallOrMayNotBeWrittenIsNotMapped) {
   for (const auto& [size, seals] : {std::pair<std::size_t, int>{slots - 1, F_SEAL_SHRINK},
                                     {slots, F_SEAL_GROW},
                                     {slots, F_SEAL_SHRINK | F_SEAL_WRITE}}) {
@@ -142,5 +139,49 @@ TEST(FarFile, IsNotWrittenInPlaceWhereItIsSmallerThanWhatIsMappedOrMayNotBeWritt
   }
 }
 
-}  // namespace
+TEST(FarFile, AFileThatWasCutShortEndsTheProgramThatReadsIt) {
+  const MemoryFile memory(1, 0);
+  const FarFile file(memory.descriptor());
+  PageContents read;
+  EXPECT_EXIT(file.read(1, read.data(), 1), ::testing::ExitedWithCode(1),
+              "the far file was cut short");
+}
+
+TEST(FarFile, AFileThatCannotBeReadOrWrittenEndsTheProgram) {
+  MemoryFile memory(1, 0);
+  FarFile file(memory.descriptor());
+  PageContents page = page_of(1);
+  memory.close();
+  EXPECT_EXIT(file.read(0, page.data(), 1), ::testing::ExitedWithCode(1),
+              "the far file cannot be read");
+  EXPECT_EXIT(file.write(0, page.data(), 1), ::testing::ExitedWithCode(1),
+              "the far file cannot be written");
+}
+
+TEST(FarFile, AFullFileSystemEndsTheProgram) {
+  FarFile file(::open("/dev/full", O_RDWR | O_CLOEXEC));
+  const PageContents page = page_of(1);
+  EXPECT_EXIT(file.write(0, page.data(), 1), ::testing::ExitedWithCode(1),
+              "the far file is full; give --far more room");
+  ::close(file.descriptor());
+}
+
+TEST(FarFile, ALimitOnFilesDoesNotKeepASealedFileFromBeingWritten) {
+  const MemoryFile memory(slots, F_SEAL_SHRINK);
+  FarFile file(memory.descriptor());
+  file.map(slots);
+  const PageContents page = page_of(1);
+  const auto written = [&file, &page] {
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);  // as the pager's thread has them
+    file.write(3, page.data(), 1);
+    return std::memcmp(file.at(3), page.data(), page.size()) == 0;
+  };
+  EXPECT_EXIT(std::_Exit(written() ? 0 : 2), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace test_file
 }  // namespace nearfar::tier

@@ -23,7 +23,7 @@
 #include "tier/pager/page_table.h"
 #include "tier/pager/pending_remaps.h"
 #include "tier/pager/write_protection.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 namespace test_file {

@@ -8,6 +8,7 @@
 
 #include "../fuzz/packed_target.h"
 #include "trace/converter.h"
+#include "trace/format.h"
 #include "trace/packed.h"
 
 namespace nearfar::trace {
@@ -25,6 +26,7 @@ Converted convert(std::string_view bytes, Converter::Options options,
   try {
     Converter converter(make_reader("t", from), std::move(options));
     converter.feed(bytes, result.text);
+    while (converter.has_more()) converter.feed("", result.text);
     converter.finish(result.text);
     result.records = converter.records();
     result.left_out = converter.left_out();
@@ -47,6 +49,7 @@ std::string packed(const std::vector<Record>& records, const Timing& timing) {
 }
 
 TEST(Convert, GoesThroughOurFormatAndBackUnchanged) {
+  const std::string zeros(128, '0');
   const struct {
     std::string text;
     std::string format;
@@ -54,6 +57,9 @@ TEST(Convert, GoesThroughOurFormatAndBackUnchanged) {
                 {"0x40 READ 9\n0x80 WRITE 5\n", "dramsim3"},
                 {"LD 0x40\nST 0x1080 256\n", "ramulator"},
                 {"7 64 128\n0 192\n", "ramulator-cpu"},
+                {"NVMV1\n3 W 0x40 " + zeros + " " + zeros + " 2\n9 R 0x80 " + zeros + " " + zeros +
+                     " 0\n",
+                 "nvmain"},
                 {"I  00000000,1\n L ff0,16\n S ff0,16\n", "lackey"}};
   for (const auto& [text, format] : traces) {
     EXPECT_EQ(converted(converted(text, {.to = "nearfar"}), {.to = format}), text) << format;
@@ -61,13 +67,44 @@ TEST(Convert, GoesThroughOurFormatAndBackUnchanged) {
 }
 
 TEST(Convert, EveryFormatCanBeWritten) {
-  for (const std::string_view format : format_names()) {
+  for (const Format* known : formats()) {
+    const std::string_view format = known->name;
+    if (!known->is_written()) continue;
     const auto result = convert("LD 0x40\nST 0x80\n", {.to = std::string(format),
                                                        .clock_ps = format == "gem5" ? 1000u : 0u});
     EXPECT_EQ(result.records, 2u) << result.text;
     const auto back = convert(result.text, {.to = "ramulator"}, format);
     EXPECT_EQ(back.text, "LD 0x40\nST 0x80\n") << format;
   }
+}
+
+TEST(Convert, DramsysKeepsItsSizesAndTimesThroughOurFormat) {
+  const std::string absolute = "31: read 0x40\n40: (128) write 0x80\n";
+  EXPECT_EQ(converted(convert(absolute, {.to = "nearfar"}, "dramsys").text, {.to = "dramsys"}),
+            absolute);
+  EXPECT_EQ(convert(absolute, {.to = "dramsys-relative"}, "dramsys").text,
+            "31: read 0x40\n9: (128) write 0x80\n");
+}
+
+TEST(Convert, LongGapsAreHandedOutInParts) {
+  Converter converter(make_reader("t", "auto"), {.to = "lackey"});
+  std::string text;
+  for (int i = 0; i < 8; ++i) text += "900000 64\n";
+  std::uint64_t parts = 0;
+  std::string out;
+  for (converter.feed(text, out); converter.has_more(); converter.feed("", out)) {
+    ++parts;
+    EXPECT_LT(out.size(), 32u << 20U);
+    out.clear();
+  }
+  converter.finish(out);
+  EXPECT_GE(parts, 7u);
+  EXPECT_EQ(converter.records(), 8u);
+}
+
+TEST(Convert, WhatIsOnlyReadIsRefusedAsATarget) {
+  EXPECT_EQ(converted("LD 0x40\n", {.to = "memtrace"}),
+            "trace format 'memtrace' can be read only; choose another one");
 }
 
 TEST(Convert, TakesAPartOfATrace) {

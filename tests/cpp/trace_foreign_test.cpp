@@ -145,8 +145,93 @@ TEST(Gem5Trace, WhatIsNoRequestIsNamed) {
   EXPECT_EQ(read_all("gam5", "gem5").error, "t: found 'gam5', expected 'gem5' at its start");
 }
 
+/// A record of DynamoRIO's drmemtrace: type, size, address.
+struct Entry {
+  std::uint16_t type;
+  std::uint16_t size;
+  std::uint64_t address;
+};
+
+std::string memtrace(const std::vector<Entry>& entries) {
+  std::string bytes;
+  const auto append = [&](std::uint64_t value, int count) {
+    for (; count > 0; --count, value >>= 8) bytes += static_cast<char>(value & 0xff);
+  };
+  for (const Entry& entry : entries) {
+    append(entry.type, 2);
+    append(entry.size, 2);
+    append(entry.address, 8);
+  }
+  return bytes;
+}
+
+const Entry begin{25, 0, 5};
+const Entry end{26, 0, 0};
+
+TEST(Memtrace, AccessesCarryTheInstructionsOfTheirThread) {
+  const std::string bytes = memtrace({begin,
+                                      {28, 12, 5},  // a marker: the version
+                                      {22, 0, 900},
+                                      {24, 0, 17},
+                                      {47, 8, 0x1234},  // an encoding
+                                      {10, 3, 0x400000},
+                                      {10, 2, 0x400003},
+                                      {0, 8, 0x7fff0010},
+                                      {1, 4, 0x7fff0020},
+                                      {22, 0, 901},
+                                      {48, 2, 0x400005},
+                                      {29, 2, 0x400005},  // a further turn of a rep: no fetch
+                                      {1, 64, 0x1000},
+                                      {22, 0, 900},
+                                      {17, 3, 0},  // three instructions
+                                      {3, 1, 0x2000},
+                                      end});
+  EXPECT_EQ(read_all(bytes, "auto").error, "");
+  EXPECT_EQ(read_all(bytes, "auto").records,
+            (std::vector<Record>{
+                {.address = Address(0x7fff0010), .cycles = 2, .line = 8, .size = 8},
+                {.address = Address(0x7fff0020), .line = 9, .size = 4, .access = Access::write},
+                {.address = Address(0x1000),
+                 .cycles = 1,
+                 .line = 13,
+                 .size = 64,
+                 .thread = 1,
+                 .access = Access::write},
+                {.address = Address(0x2000), .cycles = 3, .line = 16},
+            }));
+}
+
+TEST(Memtrace, AFlushMayBeOneRecordOrTwo) {
+  const auto records =
+      read_all(memtrace({begin, {20, 64, 0x40}, {20, 0, 0x1000}, {21, 0, 0x3000}, end}), "memtrace")
+          .records;
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].access, Access::flush);
+  EXPECT_EQ(records[0].size, 64u);
+  EXPECT_EQ(records[2].address, Address(0x2000));
+  EXPECT_EQ(records[2].size, 4096u);
+}
+
+TEST(Memtrace, WhatIsNoWholeTraceIsToldWithItsRecord) {
+  EXPECT_EQ(read_all(memtrace({begin, {0, 8, 64}}), "memtrace").error,
+            "t: found the end of the file after 2 records, expected a footer: the trace was cut off");
+  EXPECT_EQ(read_all(memtrace({begin, {50, 8, 64}}), "memtrace").error,
+            "t: record 2: found type 50, expected one up to 49, the last that is known");
+  EXPECT_EQ(read_all(memtrace({{0, 8, 64}}), "memtrace").error,
+            "t: record 1: found type 0 with value 64, expected a header (25) of version 2 or later, "
+            "as drraw2trace writes");
+  EXPECT_EQ(read_all(memtrace({begin, {0, 4097, 64}}), "memtrace").error,
+            "t: record 2: found a size of 4097, expected at most 4096 bytes");
+  EXPECT_EQ(read_all(memtrace({begin, {0, 8, 64}, end, end}), "memtrace").error,
+            "t: record 4: found data after the footer, expected nothing");
+  EXPECT_EQ(read_all(memtrace({begin, end}), "memtrace").error,
+            "t: found no access in it, expected records of drmemtrace");
+}
+
 TEST(ForeignTraces, DamagedBytesObeyTheLaws) {
   Rng rng(12);
+  const std::string program = memtrace(
+      {begin, {22, 0, 9}, {10, 3, 64}, {0, 8, 64}, {1, 8, 128}, {20, 0, 0}, {21, 0, 4096}, end});
   std::string champsim;
   for (int i = 0; i < 4; ++i) champsim += instruction({rng.next()}, {rng.next()});
   for (int i = 0; i < 1'000; ++i) {
@@ -158,6 +243,9 @@ TEST(ForeignTraces, DamagedBytesObeyTheLaws) {
     std::string instructions = champsim.substr(0, 1 + rng.below(champsim.size()));
     instructions[rng.below(instructions.size())] = static_cast<char>(rng.next());
     fuzz::check_reader(instructions, "champsim");
+    std::string entries = program.substr(0, 1 + rng.below(program.size()));
+    entries[rng.below(entries.size())] = static_cast<char>(rng.next());
+    fuzz::check_reader(entries, "memtrace");
   }
 }
 
@@ -170,7 +258,8 @@ TEST(ForeignTraces, TheFirstBytesTellTheFormat) {
                 {gem5_trace, "gem5"},
                 {header_line({}) + "\x08\x02", "nearfar"},
                 {"n", ""},
-                {"40 R", "vans"}};
+                {memtrace({{25, 0, 5}}), "memtrace"},
+                {"c0 R", "vans"}};
   for (const auto& [bytes, format] : starts) {
     const auto reader = make_reader("t", "auto");
     std::vector<Record> records;

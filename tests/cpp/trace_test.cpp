@@ -15,8 +15,23 @@
 namespace nearfar::trace {
 namespace test_file {
 
-std::vector<Record> parse(std::string_view text, const Format* format = nullptr) {
-  Parser parser("t", format);
+const Format& ramulator = *find_format("ramulator");
+const Format& ramulator_cpu = *find_format("ramulator-cpu");
+const Format& dramsim3 = *find_format("dramsim3");
+const Format& vans = *find_format("vans");
+const Format& lackey = *find_format("lackey");
+const Format& nvmain = *find_format("nvmain");
+const Format& dramsys = *find_format("dramsys");
+const Format& dramsys_relative = *find_format("dramsys-relative");
+
+/// Under a name that tells formats of the same lines apart.
+std::string name_for(const Format* format) {
+  return format == nullptr ? "t" : "t" + std::string(format->ending);
+}
+
+std::vector<Record> parse(std::string_view text, const Format* format = nullptr,
+                          std::string name = "t") {
+  Parser parser(std::move(name), format);
   std::vector<Record> records;
   parser.feed(text, records);
   parser.finish(records);
@@ -52,9 +67,16 @@ const Sample samples[] = {
     {&ramulator_cpu, "3 20734016\n8 20841280 20841280\n0 0x40\n"},
     {&dramsim3,
      "0x1000 READ 10\n2040 WRITE 12\n0xABC read 13\n0x0 write 14\n0x40 P_MEM_RD 15\n"
-     "0x80 P_FETCH 16\n0xc0 P_MEM_WR 17\n0x100 BOFF 18\n"},
+     "0x80 P_FETCH 16\n0xc0 P_MEM_WR 17\n0x100 BOFF 18\n0x140 IFETCH 19\n0x180 P_LOCK_RD 20\n"
+     "0x1c0 P_LOCK_WR 21\n"},
     {&vans, "0x240 R\n0x3c0 W\n0x140 C\n00000380\n0x2c0 R:100\n0x200 W 7\n0x280 C:0\n"},
     {&lackey, "==7== Lackey\nI  0400,3\n L 1ffe,8\nI  0403,5\n S 2000,16\nI  0408,2\n M 2040,4\n"},
+    {&nvmain,
+     "NVMV1\n4 R 0x40 00ff 0 0\n5 W 80 0 0x1 3\n9 W 0xC0 FF 7\n"},
+    {&dramsys,
+     "# cycle\n31:\tread\t0x400140\n33: read 400160\n56: write 0x7fff8000 0x12345678\n"
+     "81: (128) read 0x400180\n"},
+    {&dramsys_relative, "31: read 0x400140\n2: (512) read 0x400160\n23: write 0x7fff8000 0xab\n"},
 };
 
 TEST(Trace, RamulatorLoadsAndStoresEnterOneACycle) {
@@ -115,24 +137,25 @@ TEST(Trace, SkipsBlankLinesAndCommentsAndCountsThem) {
 }
 
 TEST(Trace, TellsEveryFormatFromItsFirstLine) {
-  ASSERT_EQ(std::size(samples), formats().size()) << "every format needs a sample above";
+  ASSERT_EQ(std::size(samples), text_formats().size()) << "every format needs a sample above";
   for (const Sample& sample : samples) {
-    Parser parser("t");
+    Parser parser(name_for(sample.format));
     std::vector<Record> records;
     parser.feed(sample.text, records);
     EXPECT_EQ(parser.format(), sample.format) << sample.format->name;
   }
 }
 
-TEST(Trace, NoLineIsValidInTwoFormats) {
+TEST(Trace, NoLineIsValidInTwoFormatsThatTheNameDoesNotTellApart) {
   for (const Sample& sample : samples) {
     std::string_view rest = sample.text;
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(line.size() + 1);
-      for (const Format* format : formats()) {
+      for (const Format* format : text_formats()) {
         // An instruction of lackey's is a good line, and no access.
         const bool refused = complaint(line, format).starts_with("t:1: ");
+        if (format->syntax == sample.format->syntax) continue;  // the file's name tells them apart
         EXPECT_EQ(!refused, format == sample.format) << line << " as " << format->name;
       }
     }
@@ -155,15 +178,15 @@ TEST(Trace, LackeysInstructionsAreCountedAndItsAccessesFollowThem) {
 }
 
 TEST(Trace, FormatsAreFoundByName) {
-  for (const Format* format : formats()) EXPECT_EQ(find_format(format->name), format);
+  for (const Format* format : text_formats()) EXPECT_EQ(find_format(format->name), format);
   EXPECT_EQ(find_format("ramulator3"), nullptr);
 }
 
 TEST(Trace, ReadsTheSameHoweverItIsCutInTwo) {
   for (const Sample& sample : samples) {
-    const auto whole = parse(sample.text);
+    const auto whole = parse(sample.text, sample.format);
     for (std::size_t cut = 0; cut <= sample.text.size(); ++cut) {
-      Parser parser("t");
+      Parser parser(name_for(sample.format));
       std::vector<Record> records;
       parser.feed(sample.text.substr(0, cut), records);
       parser.feed(sample.text.substr(cut), records);
@@ -175,11 +198,11 @@ TEST(Trace, ReadsTheSameHoweverItIsCutInTwo) {
 
 TEST(Trace, ReadsTheSameByteByByte) {
   for (const Sample& sample : samples) {
-    Parser parser("t");
+    Parser parser(name_for(sample.format));
     std::vector<Record> records;
     for (const char& c : sample.text) parser.feed({&c, 1}, records);
     parser.finish(records);
-    EXPECT_EQ(records, parse(sample.text)) << sample.format->name;
+    EXPECT_EQ(records, parse(sample.text, sample.format)) << sample.format->name;
   }
 }
 
@@ -196,6 +219,19 @@ std::vector<Record> random_records(const Format& format, Rng& rng) {
     if (&format == &dramsim3) {
       record.absolute = true;
       record.cycles = cycle += rng.below(100);
+    }
+    if (&format == &nvmain || &format == &dramsys) {
+      record.absolute = true;
+      record.cycles = cycle += rng.below(100);
+      if (&format == &dramsys) record.size = static_cast<std::uint32_t>(1 + rng.below(4096));
+    }
+    if (&format == &nvmain) {
+      record.thread = static_cast<std::uint16_t>(rng.below(65536));
+      ++record.line;  // behind the version
+    }
+    if (&format == &dramsys_relative) {
+      record.size = static_cast<std::uint32_t>(1 + rng.below(4096));
+      record.cycles = rng.below(100);
     }
     if (&format == &vans) {
       record.cycles = line == 1 ? 0 : 1 + rng.below(3);
@@ -222,19 +258,19 @@ std::vector<Record> random_records(const Format& format, Rng& rng) {
 }
 
 TEST(Trace, WhatIsWrittenReadsBackTheSame) {
-  for (const Format* format : formats()) {
+  for (const Format* format : text_formats()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       Rng rng(seed);
       const auto records = random_records(*format, rng);
-      EXPECT_EQ(parse(write_all(*format, records)), records) << format->name << ", seed " << seed;
+      EXPECT_EQ(parse(write_all(*format, records), nullptr, name_for(format)), records) << format->name << ", seed " << seed;
     }
   }
 }
 
 TEST(Trace, SampleTextsSurviveReadingAndWriting) {
   for (const Sample& sample : samples) {
-    const auto records = parse(sample.text);
-    auto again = parse(write_all(*sample.format, records));
+    const auto records = parse(sample.text, sample.format);
+    auto again = parse(write_all(*sample.format, records), sample.format);
     ASSERT_EQ(again.size(), records.size());
     for (std::size_t i = 0; i < again.size(); ++i) again[i].line = records[i].line;  // of comments
     EXPECT_EQ(again, records) << sample.format->name;
@@ -290,7 +326,84 @@ TEST(Trace, AnUnknownFirstLineListsEveryFormat) {
             "t:1: found 'hello', expected 'LD|ST|R|W ADDRESS [SIZE]' (ramulator), "
             "'BUBBLES READ-ADDRESS [WRITE-ADDRESS]' (ramulator-cpu), "
             "'ADDRESS READ|WRITE CYCLE' (dramsim3), 'ADDRESS [R|W|C][:IDLE]' (vans), "
-            "'I|L|S|M ADDRESS,SIZE' (lackey)");
+            "'I|L|S|M ADDRESS,SIZE' (lackey), "
+            "'CYCLE R|W ADDRESS DATA [OLD-DATA] THREAD' (nvmain), "
+            "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys), "
+            "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys-relative)");
+}
+
+TEST(Trace, OperationsOfDramsim2AreReadsAndWritesByItsRules) {
+  const auto records = parse(
+      "0x40 IFETCH 1\n0x80 P_FETCH 2\n0xc0 P_LOCK_RD 3\n0x100 P_LOCK_WR 4\n0x140 BOFF 5\n");
+  ASSERT_EQ(records.size(), 5u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(records[i].access, Access::read) << i;
+  EXPECT_EQ(records[4].access, Access::write);
+}
+
+TEST(Trace, AByteOrderMarkAtTheStartIsNotOfTheFirstLine) {
+  EXPECT_EQ(parse("\xef\xbb\xbf" "LD 0x40\n"), parse("LD 0x40\n"));
+  EXPECT_EQ(parse("\xef\xbb\xbf# made elsewhere\r\nLD 0x40\r\n").front().line, 2u);
+  EXPECT_NE(complaint("LD 0x40\n\xef\xbb\xbfLD 0x80\n"), "") << "elsewhere it is a fault";
+}
+
+TEST(Trace, NvmainThreadsAndCyclesAreKeptAndDataAreNot) {
+  EXPECT_EQ(parse("NVMV1\n4 W 0x40 00ff 1234 7\n3 R 80 0 2\n"),
+            (std::vector<Record>{
+                {.address = Address(0x40),
+                 .cycles = 4,
+                 .line = 2,
+                 .thread = 7,
+                 .access = Access::write,
+                 .absolute = true},
+                {.address = Address(0x80), .cycles = 3, .line = 3, .thread = 2, .absolute = true},
+            }));
+  EXPECT_EQ(complaint("1 R 0x40 0 0\nNVMV1\n"),
+            "t:2: found 'NVMV1', expected 'CYCLE R|W ADDRESS DATA [OLD-DATA] THREAD'");
+}
+
+TEST(Trace, TheNameTellsWhatDramsysCountsCyclesFrom) {
+  const std::string_view text = "31: read 0x40\n2: (128) write 0x80 0xab\n";
+  EXPECT_EQ(parse(text, nullptr, "a.stl"),
+            (std::vector<Record>{{.address = Address(0x40), .cycles = 31, .line = 1, .absolute = true},
+                                 {.address = Address(0x80),
+                                  .cycles = 2,
+                                  .line = 2,
+                                  .size = 128,
+                                  .access = Access::write,
+                                  .absolute = true}}));
+  EXPECT_EQ(parse(text, nullptr, "a.rstl.gz"), parse(text, &dramsys_relative));
+  EXPECT_FALSE(parse(text, nullptr, "a.rstl").front().absolute);
+  EXPECT_EQ(complaint(text),
+            "t:1: found '31: read 0x40', expected --format dramsys (.stl) or --format "
+            "dramsys-relative (.rstl)");
+}
+
+TEST(Trace, DigitsThatAreAnotherAddressInAnotherBaseAreRefused) {
+  const std::string tail =
+      "expected 0x before an address, or --base 16 or --base 10 to say what its digits are "
+      "(--format vans alone means 16)";
+  EXPECT_EQ(complaint("42932745\n42932746\n10\n"), "t:1: found '42932745', " + tail);
+  EXPECT_EQ(complaint("5\n10 W\n"), "t:2: found '10 W', " + tail)
+      << "5 is the same in both bases";
+  EXPECT_EQ(parse("c0\n10\n").back().address, Address(0x10)) << "the first line is hexadecimal";
+  EXPECT_EQ(parse("0x40 R\n10\n").back().address, Address(0x10)) << "as VANS reads it";
+  EXPECT_EQ(parse("10\n", &vans).front().address, Address(0x10));
+}
+
+TEST(Trace, ABaseIsThatOfAddressesWithout0x) {
+  const auto first = [](std::string_view text, unsigned base) {
+    Parser parser("t", nullptr, base);
+    std::vector<Record> records;
+    parser.feed(text, records);
+    return records.front().address;
+  };
+  EXPECT_EQ(first("10\n", 10), Address(10));
+  EXPECT_EQ(first("10 W\n", 16), Address(0x10));
+  EXPECT_EQ(first("LD 10\n", 16), Address(0x10));
+  EXPECT_EQ(first("7 10\n", 16), Address(0x10));
+  EXPECT_EQ(first("10 READ 3\n", 10), Address(10));
+  EXPECT_EQ(first("0x10\n", 10), Address(0x10));
+  EXPECT_EQ(first(" L 10,4\n", 10), Address(10));
 }
 
 TEST(Trace, AGivenFormatIsNotGuessed) {
@@ -310,11 +423,18 @@ TEST(Trace, EveryWayALineCanBeWrongIsFound) {
       {&ramulator_cpu,
        {"1", "x 64", "1 64 128 192", "1 64 z", "1.5 64", "18446744073709551615 64", "1 -64"}},
       {&dramsim3,
-       {"0x40", "0x40 READ", "0x40 READ x", "0x40 READ 1 2", "zz READ 1", "0x40 FETCH 1",
+       {"0x40", "0x40 READ", "0x40 P_INT_ACK 1", "0x40 LOCK_RD 1", "0x40 READ x", "0x40 READ 1 2", "zz READ 1", "0x40 FETCH 1",
         "0x40 READ -1", "0x40 READ 0x10", "0x READ 1"}},
       {&lackey,
        {"I 0400", "L 40,", "L ,8", "L 0x40,8", "L 40,0", "L 40,4097", "L 40,8 9", "X 40,8",
         "LL 40,8", "L 40 ,8", "L 40,x", "L zz,8", "=x"}},
+      {&nvmain,
+       {"1 R 0x40", "1 R 0x40 00", "1 R 0x40 zz 0", "1 R 0x40 0 zz 0", "1 R 0x40 0 0 0 0",
+        "1 X 0x40 0 0", "1 R 40h 0 0", "x R 0x40 0 0", "1 R 0x40 0 65536", "NVMV2", "1 R 0x40 0x 0"}},
+      {&dramsys,
+       {"1 read 0x40", "1: READ 0x40", "1: read", "1: (0) read 0x40", "1: (4097) read 0x40",
+        "1: (8 read 0x40", "x: read 0x40", "1: read 0x40 00", "1: write 0x40 zz",
+        "1: write 0x40 00 00", "1: (8)", ": read 0x40"}},
       {&vans,
        {"0x40 RR", "0x40 R:", "0x40 R:x", "0x40 R:1 2", "0x40 R 1 2", "0x40 :1", "xyz R",
         "0x40 R:18446744073709551615", "0x40 R :1", "0x40 READ", "0x R"}},
@@ -359,7 +479,10 @@ TEST(Trace, ATraceWithoutAnyAccessIsAnError) {
       ": found no access in it, expected 'LD|ST|R|W ADDRESS [SIZE]' (ramulator), "
       "'BUBBLES READ-ADDRESS [WRITE-ADDRESS]' (ramulator-cpu), "
       "'ADDRESS READ|WRITE CYCLE' (dramsim3), 'ADDRESS [R|W|C][:IDLE]' (vans), "
-      "'I|L|S|M ADDRESS,SIZE' (lackey)";
+      "'I|L|S|M ADDRESS,SIZE' (lackey), "
+            "'CYCLE R|W ADDRESS DATA [OLD-DATA] THREAD' (nvmain), "
+            "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys), "
+            "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys-relative)";
   EXPECT_EQ(complaint(""), "t" + tail);
   EXPECT_EQ(complaint("# only\n# comments\n\n"), "t" + tail);
   EXPECT_EQ(complaint("", &vans), "t: found no access in it, expected 'ADDRESS [R|W|C][:IDLE]'");

@@ -30,6 +30,7 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "tier/swap": ("base", "policy", "tier"),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
     "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap"),
+    "bindings/lists": ("base", "policy", "tier"),
 }
 
 # A room of python/nearfar/ and the rooms it may import besides itself. Modules that lie

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from standin import Filled, Struct
 
 CHUNK_LINES = 100
 CHUNKS = 20
@@ -42,6 +44,13 @@ class HostStandIn:
         self.interrupt_at: int | None = None
         self.isa = dict(ISA)
 
+    ChaseRequest = Struct("ChaseRequest")
+    OverwriteRequest = Struct("OverwriteRequest")
+    StreamRequest = Struct("StreamRequest")
+    ContentionRequest = Struct("ContentionRequest")
+    WalkRequest = Struct("WalkRequest")
+    DropRequest = Struct("DropRequest")
+
     def HostMemory(self, bytes: int, **asked: Any) -> _Memory:  # noqa: N802
         self.mapped.append({"bytes": bytes, **asked})
         return _Memory(self, asked)
@@ -65,36 +74,36 @@ class _Memory:
     def synchronous(self) -> bool:
         return self._core.synchronous
 
-    def chase(self, **asked: Any) -> dict[str, Any]:
-        return self._threads("chase", asked)
+    def chase(self, request: Filled) -> dict[str, Any]:
+        return self._threads("chase", request.values)
 
-    def stream(self, **asked: Any) -> dict[str, Any]:
-        return self._threads("stream", asked)
+    def stream(self, request: Filled) -> dict[str, Any]:
+        return self._threads("stream", request.values)
 
-    def contention(self, **asked: Any) -> dict[str, Any]:
-        moved = self._core.moved(asked)
-        return {**self._answer("contention", asked), "other_gb_per_s": moved, **_CALM}
+    def contention(self, request: Filled) -> dict[str, Any]:
+        moved = self._core.moved(dict(request.values))
+        return {**self._answer("contention", request.values), "other_gb_per_s": moved, **_CALM}
 
-    def drop(self, **asked: Any) -> dict[str, Any]:
-        return {**self._answer("drop", asked), **_CALM}
+    def drop(self, request: Filled) -> dict[str, Any]:
+        return {**self._answer("drop", request.values), **_CALM}
 
-    def overwrite(self, *, writes: int, **asked: Any) -> dict[str, Any]:
-        self._note("overwrite", {"writes": writes, **asked})
-        return {"ns": [100.0] * (writes - 1) + [60_000.0], **_CALM}
+    def overwrite(self, request: Filled) -> dict[str, Any]:
+        self._note("overwrite", request.values)
+        return {"ns": [100.0] * (request.values["writes"] - 1) + [60_000.0], **_CALM}
 
-    def walk(self, offsets: Sequence[int], **_: Any) -> dict[str, Any]:
-        ns = self._core.walk_ns(self._mapped["pages"], len(offsets))
+    def walk(self, request: Filled) -> dict[str, Any]:
+        ns = self._core.walk_ns(self._mapped["pages"], len(request.values["offsets"]))
         return {**_chunks(ns), **_CALM}
 
-    def _threads(self, kind: str, asked: dict[str, Any]) -> dict[str, Any]:
+    def _threads(self, kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         one = self._answer(kind, asked)
         return {"threads": [one for _ in asked["cpus"]], **_CALM}
 
-    def _answer(self, kind: str, asked: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         self._note(kind, asked)
         return _chunks(self._core.ns({**asked, "node": self._mapped["node"]}))
 
-    def _note(self, kind: str, asked: dict[str, Any]) -> None:
+    def _note(self, kind: str, asked: Mapping[str, Any]) -> None:
         measured = [one for one in self._core.asked if "kind" in one]
         if self._core.interrupt_at == len(measured):
             raise KeyboardInterrupt

@@ -28,6 +28,16 @@ class Cache:
     ns: float
     policy: str = "lru"
     line: int = 64
+    hashed: bool = False  # sets are chosen by a hash of the line, as slices are
+
+    def set_of(self, lines: np.ndarray) -> np.ndarray:
+        """The sets that lines fall into."""
+        if not self.hashed:
+            return lines % self.sets
+        mixed = lines.astype(np.uint64)
+        for shift, factor in ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53), (33, 1)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        return (mixed % np.uint64(self.sets)).astype(np.int64)
 
     @cached_property
     def sets(self) -> int:
@@ -95,8 +105,8 @@ class NoisyMachine:
         """Each line once a round: under LRU and FIFO it stays just when its set holds all."""
         ns = np.full(len(lines), self.memory_ns)
         for cache in reversed(self.caches):
-            crowd = np.bincount(distinct % cache.sets, minlength=cache.sets)
-            ns[crowd[lines % cache.sets] <= cache.ways] = cache.ns
+            crowd = np.bincount(cache.set_of(distinct), minlength=cache.sets)
+            ns[crowd[cache.set_of(lines)] <= cache.ways] = cache.ns
         return float(ns.mean())
 
     def _load_by_load(self, lines: np.ndarray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.results import Environment, Ran, RanProcess, Target
+from nearfar.results import Environment, RunProcess, RunResult, Target
 from nearfar.results.machine import Machine
 from nearfar.simulate.programs.machine import machine
 
@@ -104,9 +104,9 @@ def example_machine() -> Machine:
     return machine(figures(), PERIOD_PS)
 
 
-def example(name: str = "kv-store") -> Ran:
+def example(name: str = "kv-store") -> RunResult:
     counts = {"instructions": 8000, "loads": 900, "load_bytes": 7200, "stores": 100}
-    return Ran(
+    return RunResult(
         target=Target("model", "optane-100", "model:optane-100", "simulated"),
         environment=Environment(version="0", seed=1, model_hash="0"),
         program={"file": f"/usr/bin/{name}", "arguments": [name, "--fast"]},
@@ -115,8 +115,8 @@ def example(name: str = "kv-store") -> Ran:
         elapsed_ns=4000.0,
         counts=counts,
         processes=(
-            RanProcess("/bin/sh", 0, 1, 0.0, 400.0, {"instructions": 100}),
-            RanProcess(name, 1, 2, 500.0, 4000.0, counts, example_machine()),
+            RunProcess("/bin/sh", 0, 1, 0.0, 400.0, {"instructions": 100}),
+            RunProcess(name, 1, 2, 500.0, 4000.0, counts, example_machine()),
         ),
         notes=("a remark",),
         qemu="7.2",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nearfar.errors import InputError
-from nearfar.results import Ran, parse
+from nearfar.results import RunResult, parse
 from nearfar.simulate.programs.qemu import front_end, include_folder
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "programs"
@@ -56,7 +56,7 @@ def native(words: Sequence[str | Path], environment: Mapping[str, str]) -> tuple
 
 def simulated(
     target: str, words: Sequence[str | Path], environment: Mapping[str, str], *options: str
-) -> tuple[str, str, Ran]:
+) -> tuple[str, str, RunResult]:
     """What a program prints on a simulated machine, on both streams, and what it did."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "ran.json"
@@ -67,6 +67,6 @@ def simulated(
         )  # fmt: skip
         assert out.exists(), ran.stderr
         document: Any = parse(json.loads(out.read_text()))
-    assert isinstance(document, Ran)
+    assert isinstance(document, RunResult)
     assert document.exit_code == ran.returncode
     return ran.stdout, ran.stderr, document

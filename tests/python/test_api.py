@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -136,40 +137,32 @@ def test_the_stub_has_the_functions_of_the_core_with_their_parameters() -> None:
 
 def test_the_stub_has_the_keys_that_the_core_returns() -> None:
     model = nearfar.load_model("optane-100").export()
-    (point,) = _core.chase(
-        model,
-        region=64,
-        block=64,
-        ops=["ntload"],
-        regions="fresh",
-        fence="region",
-        fence_kind="mfence",
-        threads=1,
-        lines=64,
-        seed=1,
-    )
+    chase = _core.ChasePattern(region=64, ops=["ntload"], lines=64)
+    (point,) = _core.measure(model, chase, seed=1)
     assert set(point) == stub_keys("PointData")
-    overwritten = _core.overwrite(
-        model, region=256, writes=2, op="ntstore", fence_kind="mfence", seed=1
-    )
+    (overwritten,) = _core.measure(model, _core.OverwritePattern(writes=2), seed=1)
     assert set(overwritten) == stub_keys("OverwriteData")
     replay = _core.Replay(
         model,
         name="t",
         format="ramulator",
-        pace="asap",
+        base=0,
+        pace="trace",
         outstanding=1,
         clock_ps=750,
         trace_clock=False,
         skip=0,
         warm=0,
         run=0,
+        frames="",
+        drain=True,
         command_trace="",
     )
     replay.feed(b"LD 0x0\n")
     assert set(replay.finish()) == stub_keys("ReplayData")
-    summary = _core.TraceSummary(name="t", format="ramulator")
+    summary = _core.TraceSummary(name="t", format="ramulator", base=0)
     assert set(summary.result()) == stub_keys("TraceData")
+    assert set(_core.trace_formats()[0]) == stub_keys("TraceFormatData")
 
 
 def test_the_versions_of_the_two_halves_agree() -> None:
@@ -178,42 +171,82 @@ def test_the_versions_of_the_two_halves_agree() -> None:
 
 def test_bad_settings_raise_the_input_error_of_this_package() -> None:
     with pytest.raises(nearfar.InputError):
-        _core.overwrite("", region=256, writes=1, op="ntstore", fence_kind="mfence", seed=1)
+        _core.measure("", _core.OverwritePattern(writes=1), seed=1)
 
 
-def test_every_public_function_says_what_it_raises() -> None:
-    for function in (nearfar.load_model, nearfar.validate, nearfar.replay, nearfar.load_result):
-        assert "InputError" in (inspect.getdoc(function) or ""), function
+def test_a_struct_of_the_core_takes_its_own_fields_and_no_others() -> None:
+    assert {"region", "threads", "outstanding"} <= set(_core.ChasePattern.fields())
+    with pytest.raises(TypeError, match="no field"):
+        _core.ChasePattern(regoin=64)
+    with pytest.raises(TypeError, match="region: found a value of another type"):
+        _core.ChasePattern(region="64")
+    with pytest.raises(nearfar.InputError, match="expected region, block or none"):
+        _core.ChasePattern(fence="line")
+
+
+FUNCTIONS = [name for name in nearfar.__all__ if inspect.isfunction(getattr(nearfar, name))]
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "page"])
+def test_every_public_function_that_takes_input_says_what_it_raises(name: str) -> None:
+    assert "InputError" in (inspect.getdoc(getattr(nearfar, name)) or "")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_takes_at_most_seven_arguments(name: str) -> None:
+    assert len(inspect.signature(getattr(nearfar, name)).parameters) <= 7
+
+
+def test_no_public_name_is_that_of_a_module_which_would_take_its_place_when_imported() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(nearfar.__path__)}
+    assert modules & set(nearfar.__all__) == set()
+
+
+def test_whatever_is_imported_before_the_functions_are_functions() -> None:
+    imports = "\n".join(
+        f"import nearfar.{module.name}"
+        for module in pkgutil.iter_modules(nearfar.__path__)
+        if not module.name.startswith("_")
+    )
+    loaded_by(f"{imports}\nassert all(callable(getattr(nearfar, n)) for n in {FUNCTIONS})")
+
+
+@pytest.mark.parametrize("name", [name for name in nearfar.__all__ if name.endswith("Result")])
+def test_every_result_can_be_written_and_names_its_schema(name: str) -> None:
+    kind = getattr(nearfar, name)
+    assert re.fullmatch(r"nearfar/[a-z-]+/1", kind.SCHEMA)
+    assert callable(kind.to_dict)
+
+
+def test_what_type_checkers_see_is_what_is_there() -> None:
+    """The names for type checkers, `__all__` and the table of homes are one list."""
+    source = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = [node for node in source.body if isinstance(node, ast.If)]
+    imported = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert imported == {name: ".".join(home) for name, home in nearfar._HOMES.items()}
+    assert sorted([*imported, "__version__"]) == nearfar.__all__
 
 
 @pytest.mark.skipif(not hasattr(_core, "HostMemory"), reason="the kernels are for x86-64")
 def test_the_stub_has_the_keys_that_the_kernels_return() -> None:
     memory = _core.HostMemory(1 << 16)
     cpu = min(os.sched_getaffinity(0))
-    chase = memory.chase(
-        region=4096,
-        block=64,
-        stride=64,
-        op="load",
-        repeat=False,
-        fence="none",
-        fence_kind="mfence",
-        table=False,
-        lines=64,
-        least_chunks=0,
-        seed=1,
-        cpus=[cpu],
-    )
+    chase = memory.chase(_core.ChaseRequest(region=4096, op="load", lines=64, cpus=[cpu]))
     assert set(chase) == stub_keys("Timings")
     assert set(chase["threads"][0]) == stub_keys("Chunks")
-    assert set(memory.walk([0, 64], chunks=1, cpu=cpu)) == stub_keys("WalkTimings")
-    contention = memory.contention(
-        other="none", area=4096, reads=10, delay_ns=0, seed=1, cpus=[cpu]
+    assert set(memory.walk(_core.WalkRequest(offsets=[0, 64], chunks=1, cpu=cpu))) == stub_keys(
+        "WalkTimings"
     )
+    contention = memory.contention(_core.ContentionRequest(area=4096, reads=10, cpus=[cpu]))
     assert set(contention) == stub_keys("ContentionTimings")
-    dropped = memory.drop(lines=1, changes=True, chunks=1, cpu=cpu)
+    dropped = memory.drop(_core.DropRequest(lines=1, changes=True, chunks=1, cpu=cpu))
     assert set(dropped) == stub_keys("WalkTimings")
-    overwritten = memory.overwrite(region=256, writes=1, op="ntstore", fence_kind="mfence", cpu=cpu)
+    overwritten = memory.overwrite(_core.OverwriteRequest(writes=1, cpu=cpu))
     assert set(overwritten) == stub_keys("OverwriteTimes")
     assert set(_core.host_isa()) == stub_keys("Isa")
     assert set(_core.host_clock()) == stub_keys("ClockData")

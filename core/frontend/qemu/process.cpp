@@ -35,7 +35,8 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
       table_(folder_ + "/times"),
       messages_(table_),
       engine_(make_engine()),
-      start_(start) {
+      start_(start),
+      stop_watch_(folder_ + "/stop", [this] { stop(); }) {
   find_names();
   if (number_ != 0) before_ = messages_.usage_of(getpid());
 }
@@ -79,7 +80,10 @@ Thread& Process::attach() {
   // Guest threads begin when their creator's clock shows the same: no later than all others.
   const Tick slowest = gate_.slowest();
   const Tick at = slowest.is_never() ? start_ : slowest;
-  if (threads_.empty()) tell_loaded();
+  if (threads_.empty()) {
+    tell_loaded();
+    stop_watch_.start();
+  }
   Thread& thread = threads_.emplace_back();
   thread.engine = engine_->add_thread(at);
   thread.gate = gate_.join(at);
@@ -105,6 +109,7 @@ void Process::simulate(Thread& thread) try {
     if (skipped != 0) engine_->skip(thread.engine, std::exchange(skipped, 0));
   };
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
+    if (stop_watch_.is_due()) return;
     const std::uint64_t instructions = run.goes_on ? 0 : run.block->block.instructions.size();
     const Window::Part before = window_.part();
     if (window_.next(instructions) != before) {
@@ -313,6 +318,7 @@ void Process::after_fork_in_child() {
   number_ = 0;
   natives_ = 0;
   native_.clear();
+  ended_ = false;
   window_ = Window::from(options_);
   engine_ = make_engine();
   gate_.restart();

@@ -17,6 +17,7 @@
 #include "frontend/qemu/messages.h"
 #include "frontend/qemu/recorder.h"
 #include "frontend/qemu/shared_table.h"
+#include "frontend/qemu/stop_watch.h"
 #include "frontend/qemu/told_lines.h"
 #include "frontend/qemu/window.h"
 
@@ -34,7 +35,8 @@ struct Thread {
   Tick idle{};  ///< spent waiting since then
 };
 
-/// The guest's process: its threads, the simulated machine and the result.
+/// The guest's process: its threads, the simulated machine and the result. It is never destroyed
+/// once its first thread has come.
 class Process {
  public:
   /// `folder` is where `nearfar run` put the options and awaits results; `start` is the
@@ -117,6 +119,8 @@ class Process {
   [[nodiscard]] std::unique_ptr<Engine> make_engine() const;
   [[nodiscard]] std::unique_ptr<TraceRecorder> make_recorder() const;
   void finish(int signal, bool goes_on);
+  /// Ends the process as SIGTERM would if the program let it, with the result so far.
+  void stop();
   [[nodiscard]] Tick busy_threads() const;
   [[nodiscard]] Tick last_clock() const;
   void write_locked(bool final, int signal, const std::string& error);
@@ -150,10 +154,13 @@ class Process {
   int regions_ = 0;
   std::uint64_t regions_begun_ = 0;
   std::uint64_t avx512_pc_ = 0;
+  bool ended_ = false;    ///< the last result is written
+  bool stopped_ = false;  ///< before the program's end
   std::string native_;
   std::uint64_t natives_ = 0;
   std::uint64_t drains_ = 0;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
+  StopWatch stop_watch_;
 };
 
 }  // namespace nearfar::frontend::qemu

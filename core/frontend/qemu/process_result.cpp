@@ -1,8 +1,11 @@
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cctype>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
@@ -58,10 +61,32 @@ void Process::find_names() {
 
 void Process::finish(int signal, bool goes_on) {
   const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  ended_ = !goes_on;
   if (current != nullptr) simulate(*current);
   messages_.ends(last_clock(), {busy_threads(), before_.children}, goes_on);
   if (window_.part() == Window::Part::warming) engine_->begin_region();
   write_locked(true, signal, flush_trace());
+}
+
+void Process::stop() {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  ended_ = stopped_ = true;
+  try {
+    if (window_.part() == Window::Part::warming) engine_->begin_region();
+    write_locked(true, SIGTERM, flush_trace());
+  } catch (const std::exception& error) {
+    write_locked(true, SIGTERM, error.what());
+  }
+  struct sigaction usual{};
+  usual.sa_handler = SIG_DFL;
+  sigaction(SIGTERM, &usual, nullptr);
+  sigset_t term{};
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+  syscall(SYS_kill, getpid(), SIGTERM);
+  _exit(128 + SIGTERM);
 }
 
 Tick Process::last_clock() const {
@@ -82,10 +107,11 @@ void Process::write_locked(bool final, int signal, const std::string& error) {
     std::ofstream out(name + ".part", std::ios::binary | std::ios::trunc);
     out << "called = " << called_ << "\nprocess = " << getpid() << "\nnumber = " << number_
         << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
-        << "\nthreads = " << threads_.size() << "\nstart = " << start_.ps()
-        << "\nend = " << last_clock().ps() << "\nregions = " << regions_begun_
-        << "\npassed = " << window_.passed() << "\navx512 = " << avx512_pc_
-        << "\nnatives = " << natives_ << "\nunordered = " << table_.lost() << "\n";
+        << "\nstopped = " << (stopped_ ? "true" : "false") << "\nthreads = " << threads_.size()
+        << "\nstart = " << start_.ps() << "\nend = " << last_clock().ps()
+        << "\nregions = " << regions_begun_ << "\npassed = " << window_.passed()
+        << "\navx512 = " << avx512_pc_ << "\nnatives = " << natives_
+        << "\nunordered = " << table_.lost() << "\n";
     if (!native_.empty()) out << "native = " << native_ << "\n";
     if (!error.empty()) out << "error = " << error << "\n";
     report(sum, out);

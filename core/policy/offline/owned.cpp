@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "base/error.h"
@@ -24,37 +25,50 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-[[noreturn]] void refuse(std::string_view name) {
+[[noreturn]] void refuse(std::string_view name, std::span<const std::string_view> family) {
   std::string known;
-  std::string_view nearest = replacements().front().name;
-  for (const ReplacementEntry& each : replacements()) {
+  std::string_view nearest = family.front();
+  for (const std::string_view each : family) {
     if (!known.empty()) known += ", ";
-    known += each.name;
-    if (distance(name, each.name) < distance(name, nearest)) nearest = each.name;
+    known += each;
+    if (distance(name, each) < distance(name, nearest)) nearest = each;
   }
   throw InputError("policy: found '" + std::string(name) + "', expected one of " + known +
                    "; did you mean " + std::string(nearest) + "?");
 }
 
-Replacement& make(std::string_view name, ReplacementStorage& at, PageIndex capacity) {
-  if (capacity == 0) throw InputError("policy: found near memory of 0 pages, expected at least 1");
-  for (const ReplacementEntry& entry : replacements()) {
-    if (entry.name == name) return entry.make(at, capacity);
+template <typename Entry>
+const Entry& find(std::string_view name, std::span<const Entry> family) {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : family) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
   }
-  refuse(name);
+  refuse(name, names);
+}
+
+void check_near(PageIndex near_pages) {
+  if (near_pages == 0) {
+    throw InputError("policy: found near memory of 0 pages, expected at least 1");
+  }
 }
 
 }  // namespace
 
-OwnedReplacement::OwnedReplacement(std::string_view name, PageIndex capacity)
-    : policy_(&make(name, *storage_, capacity)) {}
+Replacement& make_replacement(std::string_view name, PolicyStorage& at, PageIndex near_pages) {
+  check_near(near_pages);
+  return find(name, replacements()).make(at, near_pages);
+}
 
-void OwnedReplacement::reserve(PageIndex pages) {
-  const std::size_t words = pages * policy_->bytes_per_page() / sizeof records_[0];
-  if (words <= records_.size()) return;
-  // Half as much again, as pages are mostly named one after the other.
-  records_.resize(words + words / 2);
-  policy_->keep_in(records_.data());
+Placement& make_placement(std::string_view name, PolicyStorage& at, PageIndex near_pages) {
+  check_near(near_pages);
+  return find(name, placements()).make(at, near_pages);
+}
+
+std::unique_ptr<Oracle> make_oracle(std::string_view name, const OracleLimits& limits) {
+  const std::string prefix = "oracle:";
+  const std::string full = (name.starts_with(prefix) ? "" : prefix) + std::string(name);
+  return find(full, oracles()).make(limits);
 }
 
 }  // namespace nearfar::policy

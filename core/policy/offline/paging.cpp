@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t bits = 64;  // of a word
 
+void tell(std::vector<Paging::Change>* changes, Paging::Change::Kind kind, PageIndex page) {
+  if (changes != nullptr) changes->push_back({kind, page});
+}
+
 }  // namespace
 
 Paging::Paging(const Options& options) : options_(options), policy_(options.policy, options.near) {
@@ -21,7 +25,7 @@ Paging::Paging(const Options& options) : options_(options), policy_(options.poli
   if (options.scans) plan_scan();
 }
 
-void Paging::visit(PageIndex page, bool write) {
+void Paging::visit(PageIndex page, bool write, std::vector<Change>* changes) {
   if (page >= pages_.size()) {
     pages_.resize(page + std::size_t{1});
     entries_.resize(page + std::size_t{1});
@@ -29,7 +33,7 @@ void Paging::visit(PageIndex page, bool write) {
     policy_.reserve(page + 1);
   }
   State& state = pages_[page];
-  if (!is_resident(page)) come_in(page, state);
+  if (!is_resident(page)) come_in(page, state, changes);
   state.accessed = true;
   state.written |= write;
   state.dirty |= write;
@@ -37,14 +41,16 @@ void Paging::visit(PageIndex page, bool write) {
   if (misses_a_scan_ != 0 && misses_since_scan_ >= misses_a_scan_) scan();
 }
 
-void Paging::come_in(PageIndex page, State& state) {
+void Paging::come_in(PageIndex page, State& state, std::vector<Change>* changes) {
   if (state.in_limbo) {
     ++counts_.second_chances;
     state.in_limbo = false;
     --limbo_size_;
     policy_->second_chance(page);
+    tell(changes, Change::Kind::second_chance, page);
   } else {
-    make_room();
+    make_room(changes);
+    tell(changes, state.touched ? Change::Kind::copied_in : Change::Kind::zeroed, page);
     ++(state.touched ? counts_.copies_in : counts_.first_touches);
     state.touched = true;
     state.dirty = false;
@@ -65,18 +71,19 @@ void Paging::set_resident(PageIndex page, bool resident) {
   resident ? ++resident_ : --resident_;
 }
 
-void Paging::make_room() {
+void Paging::make_room(std::vector<Change>* changes) {
   if (used() < options_.near) return;
   if (limbo_size_ <= options_.limbo / 2) fill_limbo();
-  drop_oldest();
+  drop_oldest(changes);
 }
 
-void Paging::drop_oldest() {
+void Paging::drop_oldest(std::vector<Change>* changes) {
   while (true) {
     const Waiting oldest = limbo_.front();
     limbo_.pop_front();
     State& state = pages_[oldest.page];
     if (!state.in_limbo || entries_[oldest.page] != oldest.entry) continue;
+    tell(changes, state.dirty ? Change::Kind::copied_out : Change::Kind::dropped, oldest.page);
     ++(state.dirty ? counts_.copies_out : counts_.clean_drops);
     state.in_limbo = false;
     --limbo_size_;

@@ -47,15 +47,33 @@ class Paging {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
+  /// What a visit changed, for a caller that moves the pages.
+  struct Change {
+    enum class Kind : std::uint8_t {
+      zeroed,  ///< came in at its first touch
+      copied_in,  ///< came in from far memory
+      second_chance,  ///< was in limbo, and is resident again
+      copied_out,  ///< left near memory, written since it came in
+      dropped,  ///< left near memory, its far copy still good
+    } kind;
+    PageIndex page;
+    friend bool operator==(const Change&, const Change&) = default;
+  };
+
   /// Throws InputError for a policy that is none, and a limbo that does not fit.
   explicit Paging(const Options& options);
 
-  /// Throws InputError where the policy names a page to leave that is not resident.
-  void visit(PageIndex page, bool write);
+  /// Appends what changes, in order, to `changes`, if given. Throws InputError where the policy
+  /// names a page to leave that is not resident.
+  void visit(PageIndex page, bool write, std::vector<Change>* changes = nullptr);
   /// The page is unmapped.
   void release(PageIndex page);
 
   [[nodiscard]] const Counts& counts() const { return counts_; }
+  /// Whether the page is mapped: a visit to it is no fault.
+  [[nodiscard]] bool is_mapped(PageIndex page) const {
+    return page < pages_.size() && is_resident(page);
+  }
   /// Frames that hold a page, mapped or in limbo.
   [[nodiscard]] PageIndex used() const { return resident_ + limbo_size_; }
 
@@ -70,9 +88,9 @@ class Paging {
     bool fresh : 1 = false;  // came in since the last scan
   };
 
-  void come_in(PageIndex page, State& state);
-  void make_room();
-  void drop_oldest();
+  void come_in(PageIndex page, State& state, std::vector<Change>* changes);
+  void make_room(std::vector<Change>* changes);
+  void drop_oldest(std::vector<Change>* changes);
   void fill_limbo();
   [[nodiscard]] PageIndex choose();
   [[nodiscard]] bool is_resident(PageIndex page) const;
@@ -96,7 +114,7 @@ class Paging {
   PageIndex resident_ = 0;
   std::uint64_t misses_a_scan_ = 0;  // 0: no scans
   std::uint64_t misses_since_scan_ = 0;
-  std::vector<Scanned> found_;
+  std::vector<Scan> found_;
   Counts counts_;
 };
 

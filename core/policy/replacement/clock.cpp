@@ -1,5 +1,5 @@
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 
 namespace nearfar::policy {
 namespace {
@@ -12,8 +12,8 @@ class Clock final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { insert(page, 0); }
   void second_chance(PageIndex page) override { insert(page, used); }
-  void scanned(std::span<const Scanned> pages) override {
-    for (const Scanned& found : pages) {
+  void scanned(std::span<const Scan> pages) override {
+    for (const Scan& found : pages) {
       if (found.accessed && mine(found.page)) pages_.set_mark(found.page, used);
     }
   }
@@ -42,6 +42,6 @@ class Clock final : public QueuedReplacement<1> {
 
 }  // namespace
 
-Replacement& make_clock(ReplacementStorage& at, PageIndex) { return make_at<Clock>(at); }
+Replacement& make_clock(PolicyStorage& at, PageIndex) { return make_at<Clock>(at); }
 
 }  // namespace nearfar::policy

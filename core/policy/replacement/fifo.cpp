@@ -1,5 +1,5 @@
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 
 namespace nearfar::policy {
 namespace {
@@ -7,11 +7,11 @@ namespace {
 /// What came in first leaves first, used or not. Needs no scans. A page found in limbo goes to the
 /// back of the queue, so that with limbo behind it this is the segmented FIFO of VMS (Turner and
 /// Levy, "Segmented FIFO page replacement", SIGMETRICS 1981).
-class FifoReplacement final : public QueuedReplacement<1> {
+class Fifo final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { pages_.push_back(queue, page); }
   void second_chance(PageIndex page) override { pages_.push_back(queue, page); }
-  void scanned(std::span<const Scanned>) override {}
+  void scanned(std::span<const Scan>) override {}
 
   [[nodiscard]] unsigned scans_per_turnover() const override { return 0; }
 
@@ -28,8 +28,6 @@ class FifoReplacement final : public QueuedReplacement<1> {
 
 }  // namespace
 
-Replacement& make_fifo_replacement(ReplacementStorage& at, PageIndex) {
-  return make_at<FifoReplacement>(at);
-}
+Replacement& make_fifo(PolicyStorage& at, PageIndex) { return make_at<Fifo>(at); }
 
 }  // namespace nearfar::policy

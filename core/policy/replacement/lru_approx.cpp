@@ -1,5 +1,5 @@
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 
 namespace nearfar::policy {
 namespace {
@@ -17,8 +17,8 @@ class LruApprox final : public QueuedReplacement<9> {
  public:
   void fault(PageIndex page) override { pages_.push_back(newest, page); }
   void second_chance(PageIndex page) override { pages_.push_back(newest, page); }
-  void scanned(std::span<const Scanned> pages) override {
-    for (const Scanned& found : pages) {
+  void scanned(std::span<const Scan> pages) override {
+    for (const Scan& found : pages) {
       if (!mine(found.page)) continue;
       const std::uint8_t queue = pages_.queue_of(found.page);
       if (found.accessed) {
@@ -47,6 +47,6 @@ class LruApprox final : public QueuedReplacement<9> {
 
 }  // namespace
 
-Replacement& make_lru_approx(ReplacementStorage& at, PageIndex) { return make_at<LruApprox>(at); }
+Replacement& make_lru_approx(PolicyStorage& at, PageIndex) { return make_at<LruApprox>(at); }
 
 }  // namespace nearfar::policy

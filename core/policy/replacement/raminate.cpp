@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 
 namespace nearfar::policy {
 namespace {
@@ -40,8 +40,8 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
     use(page);
     pages_.push_back(level(page), page);
   }
-  void scanned(std::span<const Scanned> pages) override {
-    for (const Scanned& found : pages) {
+  void scanned(std::span<const Scan> pages) override {
+    for (const Scan& found : pages) {
       if (!found.accessed || !mine(found.page)) continue;
       use(found.page);
       pages_.move_to_back(level(found.page), found.page);
@@ -101,7 +101,7 @@ class Raminate final : public QueuedReplacement<9, RaminateRecord> {
 
 }  // namespace
 
-Replacement& make_raminate(ReplacementStorage& at, PageIndex capacity) {
+Replacement& make_raminate(PolicyStorage& at, PageIndex capacity) {
   return make_at<Raminate>(at, capacity);
 }
 

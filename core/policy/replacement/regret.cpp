@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "policy/registry.h"
 #include "policy/replacement/page_sample.h"
-#include "policy/replacement/registry.h"
 #include "policy/replacement/reuse_table.h"
 #include "policy/replacement/stay_table.h"
 
@@ -74,11 +74,11 @@ class Regret final : public SampledReplacement<RegretRecord> {
     come_in(page);
   }
   void second_chance(PageIndex page) override { come_in(page); }
-  void scanned(std::span<const Scanned> pages) override {
+  void scanned(std::span<const Scan> pages) override {
     judged_ = false;
     is_scanned_ = true;
     std::size_t used = 0;
-    for (const Scanned& found : pages) {
+    for (const Scan& found : pages) {
       if (!found.accessed) continue;
       ++used;
       if (mine(found.page)) use(found.page);
@@ -363,7 +363,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
 
 }  // namespace
 
-Replacement& make_regret(ReplacementStorage& at, PageIndex capacity) {
+Replacement& make_regret(PolicyStorage& at, PageIndex capacity) {
   return make_at<Regret>(at, capacity);
 }
 

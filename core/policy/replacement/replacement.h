@@ -1,24 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
+#include "policy/page.h"
+
 namespace nearfar::policy {
-
-/// A managed page by its dense number: 0, 1, 2, ... as its owner has handed them out, so that
-/// what is known of a page is an entry of a flat array.
-using PageIndex = std::uint32_t;
-inline constexpr PageIndex no_page = ~PageIndex{0};
-/// Pages that a policy can tell apart: 1 TiB, less one page.
-inline constexpr PageIndex most_pages = (PageIndex{1} << 28) - 1;
-
-/// What a scan of the access bits found of one resident page since the scan before.
-struct Scanned {
-  PageIndex page = no_page;
-  bool accessed = false;
-  bool written = false;
-};
 
 /// Decides which page leaves near memory next.
 ///
@@ -57,7 +44,7 @@ class Replacement {
   /// The pages that a scan looked at, used or not, in any order and any part of all. A page that
   /// has come in since the scan before is left out: its bit tells of the touch that brought it.
   /// Those that are not resident (any more) are passed over.
-  virtual void scanned(std::span<const Scanned> pages) = 0;
+  virtual void scanned(std::span<const Scan> pages) = 0;
   /// The page is unmapped, resident or not: nothing is remembered of it.
   virtual void released(PageIndex page) = 0;
   /// The program moved a page to another address (mremap), resident or not: what was known of

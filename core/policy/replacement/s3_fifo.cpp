@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 
 namespace nearfar::policy {
 namespace {
@@ -28,8 +28,8 @@ class S3Fifo final : public QueuedReplacement<2> {
     insert(main, page);
     pages_.set_mark(page, most_uses);
   }
-  void scanned(std::span<const Scanned> pages) override {
-    for (const Scanned& found : pages) {
+  void scanned(std::span<const Scan> pages) override {
+    for (const Scan& found : pages) {
       if (!found.accessed || !mine(found.page)) continue;
       pages_.set_mark(found.page, std::min(most_uses + 0U, uses(found.page) + 1U));
     }
@@ -86,7 +86,7 @@ class S3Fifo final : public QueuedReplacement<2> {
 
 }  // namespace
 
-Replacement& make_s3_fifo(ReplacementStorage& at, PageIndex capacity) {
+Replacement& make_s3_fifo(PolicyStorage& at, PageIndex capacity) {
   return make_at<S3Fifo>(at, capacity);
 }
 

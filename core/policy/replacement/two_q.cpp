@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "policy/registry.h"
 #include "policy/replacement/page_queues.h"
-#include "policy/replacement/registry.h"
 
 namespace nearfar::policy {
 namespace {
@@ -18,8 +18,8 @@ class TwoQ final : public QueuedReplacement<2> {
 
   void fault(PageIndex page) override { pages_.push_back(remembered(page) ? main : in, page); }
   void second_chance(PageIndex page) override { pages_.push_back(main, page); }
-  void scanned(std::span<const Scanned> pages) override {
-    for (const Scanned& found : pages) {
+  void scanned(std::span<const Scan> pages) override {
+    for (const Scan& found : pages) {
       if (found.accessed && pages_.queue_of(found.page) == main) {
         pages_.move_to_back(main, found.page);
       }
@@ -59,7 +59,7 @@ class TwoQ final : public QueuedReplacement<2> {
 
 }  // namespace
 
-Replacement& make_two_q(ReplacementStorage& at, PageIndex capacity) {
+Replacement& make_two_q(PolicyStorage& at, PageIndex capacity) {
   return make_at<TwoQ>(at, capacity);
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t done_load = ~std::uint64_t{0};
 constexpr std::uint32_t poll_interval = 1u << 16;
 
-/// Whose end is that of a flight; other steps end when the thread goes on.
+/// Whether the step ends when its flight does; other steps end when the thread goes on.
 bool accesses(const Step& step) {
   return step.kind == Step::Kind::load || step.kind == Step::Kind::nt_load ||
          step.kind == Step::Kind::nt_store;

@@ -54,7 +54,7 @@ Hierarchy::Answer Agent::look_up(Index index, Tick at) {
   return answer;
 }
 
-/// A walk is over: who waited for it asks again.
+/// A walk is over: the threads that waited for it ask again.
 void Agent::walked(Hierarchy::Walk walk, Tick now) {
   walked_.clear();
   caches_->walked(walk, walked_);

@@ -76,7 +76,7 @@ struct Digest {
     store,      ///< one slot, one store
     nothing,
   };
-  /// In place of no_register among the destinations: what is written there nobody reads.
+  /// In place of no_register among the destinations: no instruction reads it.
   static constexpr Register nowhere = 254;
 
   Way way = Way::general;

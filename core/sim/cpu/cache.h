@@ -13,8 +13,8 @@ namespace nearfar::sim::cpu {
 /// The number of a 64-byte line.
 using Line = std::uint64_t;
 
-/// A set-associative cache of lines: which are here, which of them are dirty, and who leaves
-/// next. No data and no time.
+/// A set-associative cache of lines: which are here, which of them are dirty, and which one
+/// leaves next. No data and no time.
 class Cache {
  public:
   /// Where a line is.

@@ -13,7 +13,7 @@
 
 namespace nearfar::sim::cpu {
 
-/// Where a program's pages lie in memory: whoever places them says so.
+/// Where a program's pages lie in memory, as the code that places them says.
 class PageMap {
  public:
   struct Frame {
@@ -47,9 +47,10 @@ enum class Cause : std::uint8_t {
   tlb,          ///< a load's translation
   store_queue,  ///< a place in it
   fence,        ///< waiting for earlier accesses, because the program asked for it
+  paging,       ///< pages that are copied between tiers before the program can go on
   away,         ///< the thread was elsewhere: none of its core's time
 };
-inline constexpr std::size_t causes = 9;  ///< of a core's time
+inline constexpr std::size_t causes = 10;  ///< of a core's time
 
 /// Sums of a core, from its beginning or the last time they were forgotten.
 struct CoreCounts {
@@ -101,8 +102,9 @@ class Core : public Socket::Client {
   [[nodiscard]] virtual Tick clock() const = 0;
   /// When the last instruction retired, of those that did.
   [[nodiscard]] virtual Tick retired() const = 0;
-  /// What comes next begins no earlier than that, because the thread was elsewhere.
-  virtual void skip_to(Tick time) = 0;
+  /// The next instruction begins no earlier than that: the thread was elsewhere, or its core
+  /// waited for `cause`.
+  virtual void skip_to(Tick time, Cause cause) = 0;
   /// Flushes a line as a clwb would that comes next. False: call again after a step.
   virtual bool flush_line(Address line, bool keep) = 0;
 

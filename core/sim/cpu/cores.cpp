@@ -39,7 +39,7 @@ std::size_t Cores::make_core() {
 /// The thread has the core from now on.
 void Cores::begin(Running& running, Thread thread) {
   running.thread = thread;
-  running.core->skip_to(threads_[thread].at);
+  running.core->skip_to(threads_[thread].at, Cause::away);
   running.paced_at = running.core->clock();
   running.paced = 0;
 }
@@ -51,7 +51,7 @@ void Cores::feed(Thread thread, const Block& block, std::span<const Access> acce
   if (running_.size() == 1 && running.input.empty()) {
     while (true) {
       keep_up(running);
-      if (running.core->play(block, accesses)) return;
+      if (play_block(running, block, accesses)) return;
       step(Tick::never());
     }
   }
@@ -92,7 +92,7 @@ void Cores::come_back(Thread thread, Tick at) {
     known.at = max(known.at, max(at, socket_.now()));
     return;
   }
-  running.core->skip_to(max(at, socket_.now()));
+  running.core->skip_to(max(at, socket_.now()), Cause::away);
   // Being elsewhere is no pace.
   running.paced_at = running.core->clock();
   running.paced = 0;
@@ -128,8 +128,8 @@ void Cores::play() {
   }
 }
 
-/// Events that nobody waits for happen, too, when their time has long come. The quantum has no say
-/// in it: it is how much waits for other threads, and changes no time.
+/// Events that no thread waits for happen, too, when their time has long come. The quantum does not
+/// matter here: it bounds how much waits for other threads, and changes no time.
 void Cores::keep_up(const Running& running) {
   constexpr Tick long_ago(1'000'000);
   while (socket_.now() + long_ago < running.core->clock() && socket_.busy()) {
@@ -137,7 +137,7 @@ void Cores::keep_up(const Running& running) {
   }
 }
 
-/// Whatever happens may be what somebody waits for.
+/// A thread may wait for what happens here.
 bool Cores::step(Tick until) {
   if (!socket_.step(until)) return false;
   for (Running& running : running_) running.blocked = false;
@@ -166,7 +166,8 @@ bool Cores::play_one(Running& running) {
       break;
     case Input::Kind::block: {
       const std::span accesses(running.accesses);
-      if (!running.core->play(*input.block, accesses.subspan(input.first_access, input.accesses))) {
+      if (!play_block(running, *input.block,
+                      accesses.subspan(input.first_access, input.accesses))) {
         return false;
       }
       --known.inputs;
@@ -178,6 +179,23 @@ bool Cores::play_one(Running& running) {
   ++running.input_at;
   forget_played(running);
   return true;
+}
+
+bool Cores::play_block(Running& running, const Block& block, std::span<const Access> accesses) {
+  if (gate_ != nullptr && !running.passed && !pass_gate(running, block, accesses)) return false;
+  if (!running.core->play(block, accesses)) return false;
+  running.passed = false;
+  return true;
+}
+
+bool Cores::pass_gate(Running& running, const Block& block, std::span<const Access> accesses) {
+  Core& core = *running.core;
+  const auto number = static_cast<Socket::Core>(&running - running_.data());
+  const std::optional<Tick> begin =
+      gate_->pass(number, block, accesses, max(core.clock(), core.retired()), core.drained());
+  if (!begin) return false;
+  if (*begin != Tick{}) core.skip_to(*begin, Cause::paging);
+  return running.passed = true;
 }
 
 void Cores::follow_pace(Running& running, std::uint64_t instructions) {

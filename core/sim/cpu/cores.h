@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,16 +14,32 @@
 
 namespace nearfar::sim::cpu {
 
+/// Has cores wait before they play a block, when pages have to be brought in for it.
+class BlockGate {
+ public:
+  BlockGate() = default;
+  BlockGate(const BlockGate&) = delete;
+  BlockGate& operator=(const BlockGate&) = delete;
+  virtual ~BlockGate() = default;
+
+  /// Asked before a core plays a block. Nothing: not yet; the core asks again after an event.
+  /// Otherwise when the block may begin, at the earliest: Tick{} if the core did not have to wait.
+  /// `now` is where the core has got, which has finished everything before the block if it is
+  /// `drained`: then it can take a fault.
+  virtual std::optional<Tick> pass(Socket::Core core, const Block& block,
+                                   std::span<const Access> accesses, Tick now, bool drained) = 0;
+};
+
 /// The threads of a program, each on a core of its own, before a shared L3 and memory. A thread
 /// that begins takes the core of one that has ended, with what its caches hold; of several the one
-/// whose thread ended first, so that who gets which follows from the order of ends and beginnings
-/// alone.
+/// whose thread ended first. So the order of ends and beginnings alone decides which core a thread
+/// gets.
 ///
 /// What a thread does is fed in blocks, and waits here until its time has come: of the threads
-/// that run, the one whose clock is behind plays its next block, and nobody plays before it when
+/// that run, the one whose clock is behind plays its next block, and no other plays before it when
 /// there is none yet. So the times of all threads depend on what each of them does and on nothing
-/// else: neither on who feeds first nor in how many pieces. What waits here is how far a thread is
-/// ahead of the others; its feeder should hold when ahead() says so.
+/// else: neither on which is fed first nor in how many pieces. What waits here is how far a thread
+/// is ahead of the others; its feeder should hold when ahead() says so.
 class Cores {
  public:
   using Thread = std::uint32_t;
@@ -32,6 +49,8 @@ class Cores {
 
   /// A thread that begins at `at`, or now if that is past, and runs.
   Thread add(Tick at = Tick{});
+  /// `gate`, which must outlive the last block, is asked before each.
+  void hold_at(BlockGate& gate) { gate_ = &gate; }
   /// Is called after every instant at which something happened.
   void after_each(std::function<void()> then) { after_ = std::move(then); }
 
@@ -40,7 +59,8 @@ class Cores {
   /// Writes back the lines of so many bytes, as clwb would.
   void flush(Thread thread, Address address, Bytes bytes, bool keep);
 
-  /// The thread is elsewhere (in the kernel): nobody waits for it. What was fed is still played.
+  /// The thread is elsewhere (in the kernel): the others do not wait for it. What was fed is still
+  /// played.
   void leave(Thread thread);
   /// And back, no earlier than `at`.
   void come_back(Thread thread, Tick at = Tick{});
@@ -65,8 +85,8 @@ class Cores {
   /// Plays until caught_up(): false if another thread's input is missing for that.
   bool catch_up(Thread thread);
 
-  /// Plays memory up to where the running thread that is furthest behind has come, although nobody
-  /// waits for it.
+  /// Plays memory up to where the running thread that is furthest behind has come, although no
+  /// thread waits for it.
   void bring_memory_up();
 
   /// How far the thread has got; what waits here is taken to need no more than the core's width.
@@ -75,7 +95,7 @@ class Cores {
   /// threads at a time.
   [[nodiscard]] std::size_t size() const { return threads_.size(); }
   [[nodiscard]] std::size_t cores() const { return running_.size(); }
-  /// Whose instructions a core plays.
+  /// The thread that a core plays.
   [[nodiscard]] Thread thread_on(Socket::Core core) const { return running_[core].thread; }
   /// What the thread's core has counted for it.
   [[nodiscard]] const CoreCounts& counts(Thread thread) const {
@@ -110,6 +130,7 @@ class Cores {
     std::uint64_t paced = 0;  ///< instructions since
     bool runs = true;
     bool blocked = false;
+    bool passed = false;  ///< the gate lets the next block go
   };
   /// A thread, and when it is over what it came to.
   struct Known {
@@ -138,6 +159,8 @@ class Cores {
   void begin(Running& running, Thread thread);
   [[nodiscard]] Running* behind();
   bool play_one(Running& running);
+  bool play_block(Running& running, const Block& block, std::span<const Access> accesses);
+  bool pass_gate(Running& running, const Block& block, std::span<const Access> accesses);
   static bool play_flush(Running& running, Input& flush);
   static void follow_pace(Running& running, std::uint64_t instructions);
   void forget_played(Running& running);
@@ -151,6 +174,7 @@ class Cores {
   std::vector<Known> threads_;
   std::deque<std::size_t> free_;  ///< cores, in the order of their threads' ends
   std::function<void()> after_;
+  BlockGate* gate_ = nullptr;
 };
 
 }  // namespace nearfar::sim::cpu

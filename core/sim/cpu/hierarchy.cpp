@@ -240,8 +240,8 @@ bool Hierarchy::commit(Core core, Address address) {
   return true;
 }
 
-/// Before a core changes a clean line: nobody else may keep it, nor L3 think that its copy
-/// still has to be written.
+/// Before a core changes a clean line: no other core may keep it, and L3's copy no longer has to be
+/// written.
 void Hierarchy::leave_others(Core core, Line line) {
   if (cores_.size() == 1 && !config_.inclusive) return;
   for (std::size_t other = 0; other < cores_.size(); ++other) {
@@ -307,8 +307,8 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
 }
 
 /// What a core gets from the other cores or L3: nothing, or a line that is dirty or not. Others
-/// that have it keep it: who stores takes it from them in commit(), where somebody always gets
-/// ahead, and not here, where two cores could take a line from each other for ever.
+/// that have it keep it: a core that stores takes it from them in commit(), where one core always
+/// gets ahead, and not here, where two cores could take a line from each other for ever.
 std::optional<bool> Hierarchy::from_socket(Core core, Line line) {
   bool shared = false;
   for (std::size_t other = 0; other < cores_.size(); ++other) {

@@ -48,9 +48,9 @@ struct Place {
 ///   they have the line's data or give up a copy.
 /// * A page that neither TLB knows is walked to by one of the core's walkers, or when one is free:
 ///   the walk reads the directory's entry, if it has to, and then the page's, through the caches
-///   and, when they have not got it, from the memory that the tables lie in. Whoever needs the page
-///   meanwhile waits for the same walk. What a walk reads from memory needs no register: there
-///   are no more of those than walkers.
+///   and, when they have not got it, from the memory that the tables lie in. An access that needs
+///   the page meanwhile waits for the same walk. What a walk reads from memory needs no register:
+///   there are no more of those than walkers.
 class Hierarchy {
  public:
   enum class Kind : std::uint8_t { load, store };
@@ -215,7 +215,7 @@ class Hierarchy {
     bool more = false;  ///< last accessed: a page whose neighbours lie beside it in memory
   };
 
-  /// Who waits for a line, and which registers that takes until it is there.
+  /// An access that waits for a line, and the registers that it takes until the line is there.
   struct Waiting {
     Core core = 0;
     bool demand = true;  ///< not a prefetch: goes into L1, and `waiter` is told
@@ -230,7 +230,7 @@ class Hierarchy {
     std::vector<Waiting> waiting;
   };
 
-  /// What is read next of a table, for a page, and who waits for it.
+  /// What a walk reads next of a table, for a page, and the accesses that wait for it.
   struct Walking {
     enum class Step : std::uint8_t { queued, directory, entry, over } step = Step::queued;
     bool huge = false;

@@ -15,7 +15,7 @@ namespace nearfar::sim::cpu {
 ///           used last (L1 and, in some generations, L2 of Intel cores)
 ///   qlru    two bits of age a line: a hit makes it young, a new line starts at 1, the leftmost
 ///           of age 3 leaves, and if there is none all grow older (QLRU_H11_M1_R0_U0 in the
-///           naming of Abel and Reineke, who found its family in the L2 and L3 of Intel cores:
+///           naming of Abel and Reineke; they found its family in the L2 and L3 of Intel cores:
 ///           "nanoBench", ISPASS 2020)
 ///   random  any
 enum class Policy : std::uint8_t { lru, plru, qlru, random };

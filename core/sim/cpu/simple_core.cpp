@@ -133,7 +133,7 @@ void SimpleCore::here(Tick at, Cause cause, Tick walk) {
 
 void SimpleCore::pass(Fine until, Cause cause) {
   if (until <= now_) return;
-  counts_.stack[static_cast<std::size_t>(cause)] += until - now_;
+  if (cause != Cause::away) counts_.stack[static_cast<std::size_t>(cause)] += until - now_;
   now_ = until;
 }
 

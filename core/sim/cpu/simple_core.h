@@ -22,7 +22,7 @@ class SimpleCore final : public Core {
   [[nodiscard]] bool drained() const override { return !waiting_ && stores_.empty(); }
   [[nodiscard]] Tick clock() const override { return Tick(now_ >> fine_bits); }
   [[nodiscard]] Tick retired() const override { return coarse(now_); }
-  void skip_to(Tick time) override { now_ = now_ > fine(time) ? now_ : fine(time); }
+  void skip_to(Tick time, Cause cause) override { pass(fine(time), cause); }
   bool flush_line(Address line, bool keep) override;
 
   void arrived(Socket::Waiter waiter, Tick now) override;

@@ -209,7 +209,7 @@ void Socket::fill(const Flight& flight) {
   woken_.clear();
   caches_.filled(static_cast<Hierarchy::Miss>(flight.id), woken_);
   send_transfers(now_);
-  // Who is woken asks for what comes after, but fills nothing: `woken_` stays as it is.
+  // A woken core asks for what comes after, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) {
     const Asker asker = askers_[woken_[i]];
     askers_.give_back(woken_[i]);
@@ -226,7 +226,7 @@ void Socket::walked(Hierarchy::Walk walk) {
   translated_.clear();
   caches_.walked(walk, translated_);
   send_transfers(now_);
-  // Who is told asks for lines, but ends no walk: `translated_` stays as it is.
+  // A core that is told asks for lines, but ends no walk: `translated_` stays as it is.
   for (std::size_t i = 0; i < translated_.size(); ++i) {
     const Asker asker = askers_[translated_[i]];
     askers_.give_back(translated_[i]);

@@ -81,7 +81,7 @@ class Socket {
   /// Writes a line back that the caches have given up.
   void flush(Core core, Address line);
   void fence(Core core, bool full, Tick at);
-  /// A line that is read or written past the caches, for whoever moves pages; `done` is called
+  /// A line that is read or written past the caches, to move a page; `done` is called
   /// with `id`.
   void move_line(Address line, bool write, std::uint64_t id, Tick at);
   void on_moved(std::function<void(std::uint64_t id, Tick now)> moved) {
@@ -106,7 +106,7 @@ class Socket {
     Address address;
   };
   enum class Lacks : std::uint8_t { nothing, own_register, socket_register };
-  /// Who waits for a line.
+  /// An access that waits for a line.
   struct Asker {
     Core core = 0;
     Waiter waiter = 0;

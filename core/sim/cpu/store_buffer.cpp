@@ -181,7 +181,8 @@ void StoreBuffer::translated(Waiter waiter) {
   access(number);
 }
 
-/// Whose name with the socket that is: the only one not drained in that place of the ring.
+/// The store that the socket knows by that token: the only one not drained in its place of the
+/// ring.
 StoreBuffer::Number StoreBuffer::waiting(Waiter token) const {
   const Number place = token & ~is_mine;
   return drained_ + ((place - drained_) & ring_mask_);

@@ -66,7 +66,7 @@ class StoreBuffer {
     const bool here = socket_.caches().quick(core_, entry(number).place, Hierarchy::Kind::store);
     asked(number, here, at);
   }
-  /// The same, when whoever calls has asked L1 already.
+  /// The same, for a caller that has asked L1 already.
   void asked(Number number, bool here, Fine at);
 
   /// All stores of the instruction at `position` have retired.

@@ -32,7 +32,7 @@ class Tlb {
   /// there maps 1 GiB.
   bool reads_directory(Address address, bool huge);
 
-  /// Of the model's pages, where nobody says otherwise.
+  /// Of the model's pages, unless the caller says otherwise.
   [[nodiscard]] bool huge() const { return huge_; }
 
   /// The lines in which the entries lie, by names that no line of the program's has. Directories

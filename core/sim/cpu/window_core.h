@@ -35,7 +35,7 @@ class WindowCore final : public Core {
   [[nodiscard]] bool drained() const override { return head_ == tail_ && stores_.empty(); }
   [[nodiscard]] Tick clock() const override { return Tick(dispatch_ >> fine_bits); }
   [[nodiscard]] Tick retired() const override { return coarse(retired_); }
-  void skip_to(Tick time) override { put_off(fine(time), Cause::away); }
+  void skip_to(Tick time, Cause cause) override { put_off(fine(time), cause); }
   bool flush_line(Address line, bool keep) override;
 
   void arrived(Socket::Waiter waiter, Tick now) override;
@@ -50,7 +50,7 @@ class WindowCore final : public Core {
   using Waiter = Socket::Waiter;
   using Position = std::uint64_t;  ///< of issue slots, counted from the first ever
   using Index = std::uint32_t;
-  static constexpr Index nobody = ~Index{0};
+  static constexpr Index no_index = ~Index{0};
   static constexpr Position nowhere = ~Position{0};
 
   /// A place of the reorder buffer.
@@ -76,7 +76,7 @@ class WindowCore final : public Core {
     bool prefetch = false;
     Operation operation{};
     std::uint32_t inputs = 0;  ///< that are not known
-    Index dependents = nobody;  ///< the first edge
+    Index dependents = no_index;  ///< the first edge
     Fine time = 0;              ///< the latest known input
     Fine walk = 0;
     Tick asked{};
@@ -86,8 +86,8 @@ class WindowCore final : public Core {
     StoreBuffer::Number first_store = 0, last_store = 0;
   };
   struct Edge {
-    Index node = nobody;
-    Index next = nobody;
+    Index node = no_index;
+    Index next = no_index;
   };
   /// What a result waits for, as it is put together.
   struct Inputs {
@@ -151,7 +151,7 @@ class WindowCore final : public Core {
   void account(Cause cause, Fine time) { counts_.stack[static_cast<std::size_t>(cause)] += time; }
   /// The next slot, which is complete, retires: when it does.
   Fine retire_next(const Slot& next) {
-    // Time elsewhere is nobody's.
+    // Time elsewhere is counted for no cause.
     if (next.delayed_by == Cause::away) retired_ = std::max(retired_, next.begin);
     const Fine earliest = retired_ + slot_time_;
     account(Cause::base, slot_time_);

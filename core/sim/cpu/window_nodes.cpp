@@ -129,7 +129,7 @@ void WindowCore::resolve(Index index, Fine value) {
   nodes_.give_back(index);
   set_result(node, index, value);
   Index next = node.dependents;
-  while (next != nobody) {
+  while (next != no_index) {
     const Edge edge = edges_[next];
     edges_.give_back(next);
     Node& dependent = nodes_[edge.node];

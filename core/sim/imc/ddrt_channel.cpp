@@ -135,7 +135,7 @@ Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
         const Tick done = take_bus(false, reply.time + config_.grant) + config_.line;
         const bool told = to_completion && sink.size() != before;
         if (replies_.size() == 1 && unsent_ == 0 && !told && done <= until && done < next_event()) {
-          // Nothing else happens before, and nobody is to be told of anything.
+          // Nothing else happens before, and there is nothing to report.
           now = done;
           handle({Event::Kind::read_done, reply.tag}, now, sink);
         } else {

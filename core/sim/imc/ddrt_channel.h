@@ -36,7 +36,7 @@ struct DdrtConfig {
 /// line in the write pending queue is answered from there.
 ///
 /// A read that comes when nothing else is under way is held back until time moves on or
-/// somebody else comes. Most such reads hit the DIMM's first buffer, and what becomes of them is
+/// another request comes. Most such reads hit the DIMM's first buffer, and what becomes of them is
 /// then known without an event; the others take the usual way, as if they had at once.
 class DdrtChannel {
  public:

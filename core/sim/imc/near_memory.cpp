@@ -42,7 +42,7 @@ NearMemory::NearMemory(const NearConfig& config, std::unique_ptr<Device> near,
   most_prefetches_ = queues * config.reads;
   const std::uint32_t flights = queues * (config.reads + config.writes) + most_prefetches_;
   const std::uint32_t chains = std::bit_ceil(2 * flights);
-  chains_.assign(chains, nobody);
+  chains_.assign(chains, no_flight);
   chain_shift_ = static_cast<std::uint32_t>(64 - std::countr_zero(chains));
   far_next_ = far_->next_event();
 }
@@ -171,7 +171,7 @@ Tick NearMemory::run(Tick until, Sink& sink, bool to_completion) {
         handle(lane, index, now, sink);
       }
     }
-    // The rest of this instant has its turn before anybody is told.
+    // The rest of this instant has its turn before the caller is told.
     if (to_completion && sink.size() != before) until = now;
   }
   return until;

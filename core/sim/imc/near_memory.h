@@ -63,7 +63,7 @@ class NearMemory final : public Device {
     return near_queues() + (config_.app_direct > 0 ? far_->queues() : 0);
   }
   void settle(Tick now) override;
-  /// What is cached is volatile, and so is far memory behind it: nobody knows which version it has.
+  /// What is cached is volatile, and so is far memory behind it, in an unknown version.
   [[nodiscard]] DataHandle durable(Address line) const override {
     return line.value() < cached_bytes_ ? 0 : far_->durable(line);
   }
@@ -71,9 +71,9 @@ class NearMemory final : public Device {
 
  private:
   using Index = std::uint32_t;
-  static constexpr Index nobody = ~Index{0};
+  static constexpr Index no_flight = ~Index{0};
 
-  /// What an access that is out there was for; together with whose it was, its id.
+  /// What an access that is out there was for; together with its flight, this is its id.
   enum class Role : std::uint8_t {
     probe,  ///< near read: a way's block with its tag, or a line of tags
     data,  ///< near read of what the tags in data promised
@@ -91,7 +91,7 @@ class NearMemory final : public Device {
     Role role;
     std::uint8_t block;  ///< of the line
     Index flight;
-    Index notice;  ///< who wants to know that the data have arrived, if anybody
+    Index notice;  ///< the requester to tell that the data have arrived, if any
 
     [[nodiscard]] std::uint64_t id() const {
       return static_cast<std::uint64_t>(role) | std::uint64_t{block} << 8 |
@@ -122,7 +122,7 @@ class NearMemory final : public Device {
     std::uint64_t victim_line = 0;
     std::uint64_t victim_blocks = 0;  ///< those to write back
     std::uint64_t ready = 0;  ///< blocks to fill or claim once victims have been read
-    Index next = nobody;  ///< in its chain
+    Index next = no_flight;  ///< in its chain
     std::uint32_t pending = 0;  ///< accesses and delays it waits for
     std::uint32_t probes = 0;  ///< of those, reads of the look-up
     std::uint32_t victims = 0;  ///< and reads of victims
@@ -167,12 +167,13 @@ class NearMemory final : public Device {
   /// The memory has taken what it had refused before.
   void taken_late(const Request& request, Tick now, Sink& sink);
 
-  // near_order.cpp: who may work on a set. Most requests find their chain empty and leave it so.
+  // near_order.cpp: which flight may work on a set. Most requests find their chain empty and leave
+  // it so.
   void enter(Index index, Tick now) {
     Flight& flight = flights_[index];
-    flight.next = nobody;
+    flight.next = no_flight;
     Index& first = chain_of(flight.set);
-    if (first != nobody) return enter_behind(index, now);
+    if (first != no_flight) return enter_behind(index, now);
     first = index;
     start(index, directory_.find(flight.line, flight.set), now);
   }
@@ -181,8 +182,8 @@ class NearMemory final : public Device {
   void leave(Index index, Tick now) {
     const Flight& flight = flights_[index];
     Index& first = chain_of(flight.set);
-    if (first != index || flight.next != nobody) return leave_others(index, now);
-    first = nobody;
+    if (first != index || flight.next != no_flight) return leave_others(index, now);
+    first = no_flight;
   }
   void leave_others(Index index, Tick now);
   [[nodiscard]] Index& chain_of(std::uint64_t set) {

@@ -7,7 +7,7 @@ namespace nearfar::sim::imc {
 
 [[gnu::noinline]] void NearMemory::enter_behind(Index index, Tick now) {
   Index* end = &chain_of(flights_[index].set);
-  while (*end != nobody) end = &flights_[*end].next;
+  while (*end != no_flight) end = &flights_[*end].next;
   *end = index;
   static_cast<void>(try_start(index, now));
 }
@@ -38,7 +38,7 @@ bool NearMemory::try_start(Index index, Tick now) {
   Index* link = &first;
   while (*link != index) link = &flights_[*link].next;
   *link = flights_[index].next;
-  for (Index at = first; at != nobody; at = flights_[at].next) {
+  for (Index at = first; at != no_flight; at = flights_[at].next) {
     const Flight& other = flights_[at];
     if (other.set == set && other.outcome == Case::waiting && !try_start(at, now)) return;
   }

@@ -11,9 +11,9 @@ namespace nearfar::sim::link {
 
 /// What another socket's memory remembers of each of its lines: whether this socket may hold it.
 ///
-/// The state lies in spare bits beside the line, so that whoever changes it writes the line. A
-/// line that is read from afar is given away for good, as far as the memory knows: clean lines
-/// leave a cache without a word. It is back when it is written back.
+/// The state lies in spare bits beside the line, so changing it writes the line. A
+/// line that is read from afar is given away for good, as far as the memory knows: caches drop
+/// clean lines silently. It is back when it is written back.
 ///
 /// Requests for one line are dealt with one after the other, in the order in which they were sent.
 class Directory {

@@ -31,8 +31,8 @@ Link::Link(const Config& config, std::unique_ptr<Device> memory, bool observed)
   if (config.directory) directory_.emplace(config.seen, config.seed);
 }
 
-// What a request mostly finds is a credit that is held for nobody. That way in is short and calls
-// nothing before it is done.
+// Mostly a request finds a credit that is held for no port. That way in is short and calls nothing
+// before it is done.
 Accept Link::try_send(const Request& request, Tick now) {
   return request.op == Op::write ? try_send<true>(request, now) : try_send<false>(request, now);
 }
@@ -102,14 +102,14 @@ template <bool write>
   return false;
 }
 
-/// Credits that have come back while nobody waited for one. They are not missed before the last of
+/// Credits that have come back while no port waited for one. They are not missed before the last of
 /// those that were there is gone.
 void Link::collect_credits(bool write) {
   ways_[write ? 1 : 0].free += events_.take(credit + write, played_);
 }
 
-/// Wakes as many ports as there are credits that nobody else was woken for in this instant. One
-/// that does not come has lost its turn in the next.
+/// Wakes as many ports as there are credits for which no other port was woken in this instant. A
+/// port that does not come has lost its turn in the next.
 void Link::wake_waiting(bool write, Tick now, Sink& sink) {
   Way& way = ways_[write ? 1 : 0];
   while (!way.waiting.empty() && way.free > way.waiting.held(now)) {

@@ -31,7 +31,7 @@ namespace nearfar::sim::link {
 ///
 /// Nothing that the memory does can be heard here before the response latency has passed. So it is
 /// let fall behind by up to that, and then plays many requests in one go (link_behind.cpp), unless
-/// something has to be heard at once: a media notice, a credit that somebody waits for.
+/// something has to be heard at once: a media notice, a credit that a port waits for.
 ///
 /// Behind the way to another socket may be a home agent, which keeps a Directory in the memory
 /// (link_home.cpp). A line that is read and was at home is written with its new state; its reader
@@ -84,7 +84,7 @@ class Link final : public Device {
     bool tell_media = false;
     // Of requests in the home agent.
     Step step = Step::on_the_way;
-    Index next = Directory::none;  ///< whose turn comes after this one's
+    Index next = Directory::none;  ///< the request after this one
   };
   /// What reads and writes have each for themselves: the cost of their messages, credits and
   /// callers that found none; and where they are on their way out.

@@ -6,8 +6,8 @@
 namespace nearfar::sim::link {
 
 /// As run_at_once(), with a memory that plays no sooner than it has to, and never further than what
-/// is told: whoever asks for its state then finds it where it should be. Answers are the only thing
-/// that happens on the link.
+/// is told: a caller that asks for its state then finds it where it should be. Answers are the only
+/// thing that happens on the link.
 Tick Link::run_behind(Tick until, Sink& sink, bool to_completion) {
   const std::size_t before = sink.size();
   const Tick last = min(until, Tick::never() - Tick(1));  // what is due never is not due

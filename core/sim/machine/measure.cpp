@@ -74,6 +74,19 @@ class Bench {
 
   [[nodiscard]] const Device& memory() const { return *memory_; }
 
+  /// Lets everything leave the memory's queues and returns how long that took. The bench is of no
+  /// further use.
+  Tick drain() {
+    const Tick begin = agent_.now();
+    Tick now = begin;
+    Sink sink;
+    while (!memory_->idle()) {
+      now = max(memory_->next_event(), now + Tick(1));
+      memory_->advance(now, sink);
+    }
+    return now - begin;
+  }
+
   Point run(std::string op, Programs programs, const cpu::Agent::Limits& limits,
             const std::function<void()>& poll) {
     Point point;
@@ -180,6 +193,7 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   Programs programs = programs_of(pattern, core, settings.count("seed"));
   Point point = bench.run(pattern.op, std::move(programs), limits, poll);
   point.lines = lines;
+  point.drain = bench.drain();
   return point;
 }
 

@@ -24,10 +24,16 @@ struct Point {
   std::uint64_t lines = 0;  ///< 64 B lines accessed while it was measured, all threads
   std::uint64_t other_lines = 0;  ///< of a contention: those of the threads beside the reader
   Tick elapsed{};
+  /// Of a stream: how long the writes that were still queued at its end took to leave the memory's
+  /// queues. They count as accessed.
+  Tick drain{};
   Histogram latency;          ///< of single loads, in ps; empty for stores
   std::vector<Tick> samples;  ///< of overwrites
   std::vector<Counters::Reading> counters;  ///< over the whole run, warm-up included
 };
+
+/// The patterns. `visit_fields` calls `visit(name, field)` for each field that may be set, by the
+/// name that a pattern's option has on the command line; front ends fill patterns in through it.
 
 /// Whether a core's limits shape the accesses.
 struct AgentChoice {
@@ -48,6 +54,22 @@ struct ChasePattern {
   std::uint64_t lines = 0;  ///< at least so many a thread, in whole regions; 0: enough
   std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after so many
   AgentChoice agent;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("region", self.region);
+    visit("block", self.block);
+    visit("ops", self.ops);
+    visit("repeat", self.repeat);
+    visit("raw", self.raw);
+    visit("fence", self.fence);
+    visit("fence_kind", self.fence_kind);
+    visit("threads", self.threads);
+    visit("lines", self.lines);
+    visit("walk_lines", self.walk_lines);
+    visit("agent", self.agent);
+    visit("outstanding", self.agent.outstanding);
+  }
 };
 [[nodiscard]] std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern,
                                          const std::function<void()>& poll = {},
@@ -58,6 +80,14 @@ struct OverwritePattern {
   std::uint64_t writes = 0;
   std::string op = "ntstore";
   cpu::FenceKind fence_kind = cpu::FenceKind::mfence;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("region", self.region);
+    visit("writes", self.writes);
+    visit("op", self.op);
+    visit("fence_kind", self.fence_kind);
+  }
 };
 [[nodiscard]] Point measure(const Settings& settings, const OverwritePattern& pattern,
                             const std::function<void()>& poll = {},
@@ -74,6 +104,21 @@ struct StreamPattern {
   cpu::FenceKind fence_kind = cpu::FenceKind::sfence;
   std::uint64_t lines = 0;  ///< of all threads; 0: enough for a steady figure
   AgentChoice agent;
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("op", self.op);
+    visit("access", self.access);
+    visit("stride", self.stride);
+    visit("threads", self.threads);
+    visit("area", self.area);
+    visit("reads_percent", self.reads_percent);
+    visit("fence_every", self.fence_every);
+    visit("fence_kind", self.fence_kind);
+    visit("lines", self.lines);
+    visit("agent", self.agent);
+    visit("outstanding", self.agent.outstanding);
+  }
 };
 [[nodiscard]] Point measure(const Settings& settings, const StreamPattern& pattern,
                             const std::function<void()>& poll = {},
@@ -88,6 +133,15 @@ struct ContentionPattern {
   std::uint64_t reads = 0;
   std::uint32_t threads = 1;  ///< the others
   Tick delay{};  ///< after each access of an "ntload" or a store
+
+  template <typename Self, typename Visit>
+  static void visit_fields(Self& self, Visit&& visit) {
+    visit("other", self.other);
+    visit("area", self.area);
+    visit("reads", self.reads);
+    visit("threads", self.threads);
+    visit("delay_ps", self.delay);
+  }
 };
 [[nodiscard]] Point measure(const Settings& settings, const ContentionPattern& pattern,
                             const std::function<void()>& poll = {},

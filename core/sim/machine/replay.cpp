@@ -26,8 +26,8 @@ std::string hex(std::uint64_t value) {
 
 }  // namespace
 
-double ReplayResult::gb_per_s() const {
-  if (elapsed == Tick{}) return 0;
+std::optional<double> ReplayResult::gb_per_s() const {
+  if (elapsed == Tick{}) return std::nullopt;
   return static_cast<double>(requests * line_bytes) / elapsed.ns();
 }
 
@@ -70,26 +70,39 @@ ReplayResult Replay::finish() {
         ", expected more than the " + std::to_string(options_.window.skip + options_.window.warm) +
         " to skip and to warm up with");
   }
-  requester_.drain();
-  requester_.settle();
+  finish_playing();
 
   const Requester::Totals& totals = requester_.totals();
-  const Histogram& latency = requester_.read_latency();
-  return {
+  const Tick end = options_.drain && totals.writes() != 0 ? requester_.now() : totals.last_done;
+  ReplayResult result{
       .requests = totals.requests(),
       .reads = totals.reads(),
       .writes = totals.writes(),
       .fences = fence_count_,
       .media_writes = totals.media_writes,
-      .elapsed = first_due_ ? totals.last_done - *first_due_ : Tick{},
-      .read_p50 = Tick(latency.quantile(1, 2)),
-      .read_p99 = Tick(latency.quantile(99, 100)),
-      .read_p999 = Tick(latency.quantile(999, 1000)),
-      .read_max = Tick(latency.max()),
-      .late = late_,
-      .late_max = late_max_,
+      .elapsed = first_due_ ? end - *first_due_ : Tick{},
+      .read_latency = {},
+      .late = {},
       .counters = read_counters(),
   };
+  if (totals.reads() != 0) {
+    const Histogram& latency = requester_.read_latency();
+    result.read_latency = {.p50 = Tick(latency.quantile(1, 2)),
+                           .p99 = Tick(latency.quantile(99, 100)),
+                           .p999 = Tick(latency.quantile(999, 1000)),
+                           .max = Tick(latency.max())};
+  }
+  if (options_.pace == Pace::trace) result.late = {.requests = late_, .longest = late_max_};
+  return result;
+}
+
+void Replay::finish_playing() {
+  if (options_.drain) {
+    requester_.empty_queues();
+  } else {
+    requester_.drain();
+  }
+  requester_.settle();
 }
 
 /// The device's counters since counting began.
@@ -116,6 +129,8 @@ void Replay::begin() {
   timing_ = reader_->timing();
   if (options_.trace_clock && timing_.clock_ps != 0) options_.clock = Tick(timing_.clock_ps);
   max_cycles_ = latest / options_.clock;
+  const bool program = timing_.kind == trace::Kind::program;
+  frames_ = options_.frames.value_or(program ? Frames::first_touch : Frames::as_is);
 }
 
 void Replay::play(trace::Record record) {
@@ -147,14 +162,13 @@ void Replay::play(trace::Record record) {
 }
 
 void Replay::play_lines(const trace::Record& record, Tick due) {
-  const bool program = timing_.kind == trace::Kind::program;
-  if (!program) check_capacity(record);
+  if (frames_ == Frames::as_is) check_capacity(record);
   const Op op = record.access == trace::Access::read ? Op::read : Op::write;
   const Address first = record.address.aligned_down(line_bytes);
   const std::uint64_t lines = (record.address - first + record.size - 1) / line_bytes + 1;
   for (std::uint64_t i = 0; i < lines; ++i) {
     const Address line = first + i * line_bytes;
-    const Address at = program ? place(record, line) : line;
+    const Address at = place(record, line);
     requester_.use_port(port_of(at, op), record.thread);
     const std::uint64_t id = requester_.send(at, op);
     if (options_.pace == Pace::trace && requester_.now() > due) {
@@ -174,8 +188,7 @@ std::uint16_t Replay::port_of(Address line, Op op) const {
 void Replay::count_from_here() {
   counting_ = true;
   if (options_.window.warm == 0) return;
-  requester_.drain();
-  requester_.settle();
+  finish_playing();
   before_ = read_counters();
   requester_.forget();
   counting_since_ = requester_.now();
@@ -207,19 +220,22 @@ void Replay::wait_for_fence(std::uint16_t thread, Timeline& timeline) {
 }
 
 Address Replay::place(const trace::Record& record, Address line) {
+  if (frames_ == Frames::as_is) return line;
+  if (frames_ == Frames::fold) return Address(line.value() % (capacity_ - capacity_ % line_bytes));
   if (const auto placed = pages_.place(line)) return *placed;
   throw InputError(reader_->place(record.line) + "found a page more than the " +
                    std::to_string(capacity_ / FirstTouch::page_bytes) +
-                   " that the memory has, expected a program that fits");
+                   " that the memory has, expected a program that fits, or --frames fold");
 }
 
-void Replay::check_capacity(const trace::Record& record) const {
+void Replay::check_capacity(const trace::Record& record) {
   const std::uint64_t address = record.address.value();
   if (address < capacity_ && record.size <= capacity_ - address) return;
+  beyond_memory_ = true;
   throw InputError(reader_->place(record.line) + "found " +
                    (record.size == 1 ? "" : std::to_string(record.size) + " bytes at ") +
                    "address " + hex(address) + ", expected one below " + hex(capacity_) +
-                   ", the memory's capacity");
+                   ", the memory's capacity, or --frames first-touch or fold");
 }
 
 /// A cycle since the access before counts from when that really entered, as in the

@@ -23,30 +23,45 @@ enum class Pace : std::uint8_t {
   asap,   ///< as soon as the limit of outstanding requests and the device allow
 };
 
-/// What a replay measured.
+/// Where the addresses of a trace lie in memory.
+enum class Frames : std::uint8_t {
+  as_is,        ///< at the address itself; one beyond memory is refused
+  first_touch,  ///< pages of 4 KiB from address 0 up, in the order of their first touch
+  fold,         ///< at the remainder of the address by the size of memory
+};
+
+/// What a replay measured. What it could not measure is empty.
 struct ReplayResult {
   std::uint64_t requests = 0;  ///< lines of 64 bytes, which is what memory is asked for
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
   std::uint64_t fences = 0;
   std::uint64_t media_writes = 0;  ///< with Options::tell_media: writes seen on the media
-  Tick elapsed;                    ///< from the first request's due time to the last completion
+  /// From the first request's due time to the last completion; with Options::drain until the last
+  /// write has left the memory's queues.
+  Tick elapsed;
   /// Read latency, from acceptance by the memory to the data. Quantiles are less than
   /// 0.79 % above the exact ones and never below; the maximum is exact.
-  Tick read_p50, read_p99, read_p999, read_max;
-  /// At Pace::trace: requests that entered after their cycle, and the longest such wait.
-  /// The wait is not part of the read latency.
-  std::uint64_t late = 0;
-  Tick late_max;
+  struct ReadLatency {
+    Tick p50, p99, p999, max;
+  };
+  std::optional<ReadLatency> read_latency;  ///< empty when nothing was read
+  /// Requests that entered after their cycle, and the longest such wait, which is not part of the
+  /// read latency. Empty at Pace::asap.
+  struct Lateness {
+    std::uint64_t requests = 0;
+    Tick longest;
+  };
+  std::optional<Lateness> late;
   std::vector<Counters::Reading> counters;  ///< the device's
 
-  /// 10^9 bytes a second; 0 when no time has passed.
-  [[nodiscard]] double gb_per_s() const;
+  /// 10^9 bytes a second; empty when no time has passed.
+  [[nodiscard]] std::optional<double> gb_per_s() const;
 };
 
 /// Plays a trace on a device. Accesses are split into the lines they touch, which
 /// enter together. The trace may come in pieces cut anywhere; memory does not grow with
-/// its length, but for a program's with the pages it touches.
+/// its length, but with Frames::first_touch with the pages it touches.
 ///
 /// Flushes of a memory trace and writes past the
 /// caches are writes; a flush in a program's trace asks for nothing, as the program's stores are
@@ -59,7 +74,10 @@ class Replay {
     Tick clock{};                   ///< period of the trace's cycles or instructions, > 0
     bool trace_clock = false;       ///< a trace that says its clock itself is right
     trace::Window window{};
-    bool tell_media = false;        ///< follow every write to the media
+    /// Empty: first_touch for a program's trace, whose addresses are virtual, as_is for others.
+    std::optional<Frames> frames{};
+    bool drain = false;       ///< time ends when no write is queued any more
+    bool tell_media = false;  ///< follow every write to the media
   };
 
   /// `device` must outlive the replay, and time must not have passed in it.
@@ -80,6 +98,9 @@ class Replay {
   /// The name of the trace's format; empty before it is known.
   [[nodiscard]] std::string_view format_name() const { return reader_->format_name(); }
 
+  /// Whether an address beyond memory was met and refused, which other Frames would take.
+  [[nodiscard]] bool is_beyond_memory() const { return beyond_memory_; }
+
  private:
   /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
   struct Timeline {
@@ -94,7 +115,8 @@ class Replay {
   void play_lines(const trace::Record& record, Tick due);
   [[nodiscard]] std::uint16_t port_of(Address line, Op op) const;
   void count_from_here();
-  void check_capacity(const trace::Record& record) const;
+  void check_capacity(const trace::Record& record);
+  void finish_playing();
   [[nodiscard]] Address place(const trace::Record& record, Address line);
   [[nodiscard]] Timeline& timeline_of(std::uint16_t thread);
   void wait_for_fence(std::uint16_t thread, Timeline& timeline);
@@ -112,6 +134,8 @@ class Replay {
   bool begun_ = false;
   bool counting_ = false;
   bool done_ = false;
+  Frames frames_ = Frames::as_is;
+  bool beyond_memory_ = false;
   FirstTouch pages_;
   std::vector<Counters::Reading> before_;  // the counters when counting began
   std::vector<trace::Record> records_;

@@ -73,6 +73,17 @@ void Requester::drain() {
   while (waiting_ > 0 || media_waiting() > 0) step();
 }
 
+void Requester::empty_queues() {
+  drain();
+  while (!device_.idle()) {
+    const Tick next = device_.next_event();
+    if (next.is_never()) {
+      throw std::logic_error("the memory has nothing left to do, yet writes are queued in it");
+    }
+    advance_to(max(next, now_ + Tick(1)));
+  }
+}
+
 /// Writes that have not been told to have reached the media, though that was asked for.
 std::uint64_t Requester::media_waiting() const {
   const bool asked = (awaits_[index(Op::write)] & await_media) != 0;

@@ -61,6 +61,10 @@ class Requester {
   /// Lets time pass until nothing is in flight.
   void drain();
 
+  /// The same, and then until the device holds no request any more: writes that it accepted have
+  /// left its queues.
+  void empty_queues();
+
   /// Brings the device's sums over time up to now().
   void settle() { settle_at(device_, now_); }
 

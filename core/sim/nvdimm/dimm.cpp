@@ -7,7 +7,7 @@ namespace nearfar::sim::nvdimm {
 namespace {
 
 /// Marks the id of a table read: the rest is the indirection buffer's slot or, where there is no
-/// such buffer, the transfer that waits. Without it, and unless nobody waits (posted), the id is
+/// such buffer, the transfer that waits. Without it, and unless no read waits (posted), the id is
 /// a transfer and a line of what it moves.
 constexpr std::uint64_t table_flag = std::uint64_t{1} << 62;
 

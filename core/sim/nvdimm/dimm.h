@@ -95,7 +95,7 @@ class Dimm {
   [[nodiscard]] DataHandle durable(Address device) const;
 
   [[nodiscard]] bool reads_pending() const { return reads_.in_use() != 0; }
-  /// Whether somebody still has to be told that a write is on the media.
+  /// Whether a requester still has to be told that a write is on the media.
   [[nodiscard]] bool notices_pending() const { return notices_owed_ != 0; }
   /// As Device's.
   void settle(Tick now) {

@@ -44,7 +44,7 @@ void Dimm::table_arrived(Index waiting, Tick now) {
   ait_->arrived(waiting, woken_);
   for (std::size_t i = 0; i < woken_.size(); ++i) translated(woken_[i], now);
   // The way that can be replaced now goes to the first that waits for one of its set, before
-  // anybody else asks: two writes of a block must not change places.
+  // any other asks: two writes of a block must not change places.
   for (std::size_t i = untranslated_.size(); i > 0; --i) {
     const Index transfer = untranslated_.front();
     untranslated_.pop_front();

@@ -44,7 +44,7 @@ class IndirectionBuffer {
 
   [[nodiscard]] bool pending(Slot slot) const { return directory_.pinned(slot); }
   void wait(Slot slot, Waiter waiter) { waiters_[slot].push_back(waiter); }
-  /// The translation has come: moves those who wait for it to `out`, in order.
+  /// The translation has come: moves what waits for it to `out`, in order.
   void arrived(Slot slot, std::vector<Waiter>& out);
 
   // Only where blocks are kept (`fill`):
@@ -55,7 +55,7 @@ class IndirectionBuffer {
   void set_block(Slot slot, std::uint32_t block_in_page) {
     blocks_[word(slot, block_in_page)] |= bit(block_in_page);
   }
-  /// Whether nobody has asked for that block yet since the entry came; from now on somebody has.
+  /// Whether this is the first request for that block since the entry came. Records the request.
   bool ask_for_block(Slot slot, std::uint32_t block_in_page) {
     std::uint64_t& asked = asked_[word(slot, block_in_page)];
     const bool first = (asked & bit(block_in_page)) == 0;

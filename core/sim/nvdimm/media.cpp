@@ -52,7 +52,7 @@ void Media::take_turn(bool write) {
     if (!writes_.empty() && reads_left_ > 0) --reads_left_;
     return;
   }
-  if (reads_.empty()) return;  // writes that keep nobody waiting use up no turn
+  if (reads_.empty()) return;  // writes that keep no read waiting use up no turn
   if (writes_left_ == 0) writes_left_ = config_.write_batch;
   if (--writes_left_ == 0 || writes_.empty()) {
     writes_left_ = 0;

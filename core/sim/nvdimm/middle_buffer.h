@@ -17,8 +17,8 @@ namespace nearfar::sim::nvdimm {
 ///
 /// An entry comes and goes as one, but its sectors (what one media access brings of it) arrive one
 /// by one. First-level sectors that want one which is on its way wait here. The buffer is
-/// inclusive: while a first-level entry is here its home is here, so whoever throws a block out of
-/// this one throws its parts out of the first.
+/// inclusive: while a first-level entry is in the first level its home is here, so throwing a block
+/// out of this one throws its parts out of the first.
 class MiddleBuffer {
  public:
   using Slot = BlockTable::Slot;
@@ -27,8 +27,8 @@ class MiddleBuffer {
 
   struct Sector {
     Tick complete = Tick::never();  ///< when it is here, once that is known
-    bool asked = false;            ///< it is on its way
-    Index first_waiting = none;    ///< first-level sectors, in order
+    bool asked = false;  ///< it is on its way
+    Index first_waiting = none;  ///< first-level sectors, in order
     Index last_waiting = none;
 
     [[nodiscard]] bool absent() const { return complete.is_never() && !asked; }

@@ -55,8 +55,8 @@ bool Threads::may_leave(std::uint32_t op) const {
   return operation.kind != Kind::compare_exchange || read(op) == operation.expected;
 }
 
-/// What a load at `op` returns: the thread's own last store that is still on its way, else what
-/// everybody sees.
+/// What a load at `op` returns: the thread's own last store that is still on its way, else the
+/// visible value.
 std::uint64_t Threads::read(std::uint32_t op) const {
   const Operation& operation = (*program_)[op];
   const auto& operations = program_->threads()[operation.thread];

@@ -37,7 +37,7 @@ void Chunks::release(Slot slot) {
   totals_->of_class[of].slots.fetch_sub(1);
   if (!last) return;
   constexpr int as_a_hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-  // A file system without holes keeps the room for the chunk's next class.
+  // On a file system without holes, the chunk's next class uses the room again.
   os::call(__NR_fallocate, file_, as_a_hole, os::word(chunk * slots_a_chunk * os::page_bytes),
            os::word(of * step_bytes * slots_a_chunk));
   totals_->of_class[of].chunks.fetch_sub(1);
@@ -50,7 +50,7 @@ std::size_t Chunks::end() const {
          slots_a_chunk;
 }
 
-/// One more of a chunk that has the class, and room.
+/// Reserves a slot of a chunk, if it has that class and a free slot.
 bool Chunks::join(std::size_t chunk, Class wanted) {
   std::uint32_t seen = states_[chunk].load(std::memory_order_acquire);
   while (class_in(seen) == wanted && count_in(seen) < slots_a_chunk) {
@@ -61,7 +61,7 @@ bool Chunks::join(std::size_t chunk, Class wanted) {
   return false;
 }
 
-/// The first of a chunk that is nobody's.
+/// Reserves the first slot of a chunk, if it is free.
 bool Chunks::open(std::size_t chunk, Class wanted) {
   std::uint32_t free = 0;
   if (!states_[chunk].compare_exchange_strong(free, state(wanted, 1))) return false;

@@ -5,31 +5,31 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tier/pager/page_table.h"
+#include "tier/pager/page.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {
 
-/// Slots of the far file that are as large as what compressed pages take, in steps of 128 bytes.
+/// The sizes of slots for compressed pages, in steps of 128 bytes.
 ///
-/// 64 slots side by side are a chunk, and all of a chunk's are of one size: that of its class. The
-/// file has 256 KiB of addresses for each chunk, of which a class uses the first part, whole pages
-/// of it; the rest is a hole in the file, and takes nothing. So a slot's number says where it is,
-/// whatever its size, and a chunk that nobody uses any more is a hole again, for any class.
+/// 64 slots side by side are a chunk, and all slots of a chunk have the size of its class. The far
+/// file has 256 KiB for each chunk, of which a class uses whole pages at the beginning. The rest is
+/// a hole in the file and takes no room. So a slot's number says where it lies, whatever its size,
+/// and a chunk without slots in use is a hole again, free for any class.
 ///
-/// A class takes another chunk only where three quarters of its slots are in use. Any process of
-/// the tree takes and gives back; one that is killed in between loses a slot at most.
+/// A class takes another chunk only when three quarters of its slots are in use. All processes of
+/// the tree take and release slots; one that is killed meanwhile loses a slot at most.
 class Chunks {
  public:
   static constexpr std::size_t slots_a_chunk = 64;
   static constexpr std::size_t step_bytes = 128;
   static constexpr std::size_t classes = 4096 / step_bytes;
-  /// By how many steps its slots are large; 0: nobody's.
+  /// The size of a chunk's slots, in steps; 0: of a free chunk.
   using Class = std::uint16_t;
 
   /// One word for each chunk.
   using State = std::atomic<std::uint32_t>;
-  /// At a fixed place behind the tree's orders.
+  /// At a fixed place behind the tree's orders (orders.h).
   struct Totals {
     static constexpr std::size_t offset = std::size_t{480} << 10U;
     struct OfClass {
@@ -40,13 +40,13 @@ class Chunks {
     OfClass of_class[classes + 1];
   };
 
-  /// Of the control memory of a tree with so many slots, or of none.
+  /// What the words of so many slots take of the control memory.
   [[nodiscard]] static constexpr std::size_t states_bytes(std::uint64_t slots) {
     return slots / slots_a_chunk * sizeof(State);
   }
 
   Chunks() = default;
-  /// `file`: where chunks become holes.
+  /// `file`: the far file, in which free chunks become holes.
   Chunks(Control& control, Totals& totals, State* states, int file)
       : control_(&control), totals_(&totals), states_(states), file_(file) {}
 
@@ -60,16 +60,16 @@ class Chunks {
     return class_in(states_[slot / slots_a_chunk].load(std::memory_order_acquire));
   }
   [[nodiscard]] std::size_t slot_bytes(Slot slot) const { return class_of(slot) * step_bytes; }
-  /// Where in the far file a slot begins.
+  /// Where a slot begins in the far file.
   [[nodiscard]] std::size_t offset(Slot slot) const {
     constexpr std::size_t chunk_bytes = slots_a_chunk * 4096;
     return slot / slots_a_chunk * chunk_bytes + slot % slots_a_chunk * slot_bytes(slot);
   }
 
-  /// The first slot of a chunk in which one more is promised to the caller, who takes whichever of
-  /// the 64 is free; `no_slot` if all are in use.
+  /// Reserves one slot of a chunk of that class, and returns the chunk's first slot: the caller
+  /// takes one of the 64 that is free. `no_slot` if far memory is full.
   [[nodiscard]] Slot promise(Class wanted);
-  /// A slot of that chunk is free again.
+  /// That slot is free again.
   void release(Slot slot);
 
  private:
@@ -94,8 +94,8 @@ class Chunks {
   Totals* totals_ = nullptr;
   State* states_ = nullptr;
   int file_ = -1;
-  std::array<std::size_t, classes + 1>
-      current_{};  // where each class was found last, and empty ones
+  // Where a slot of each class was found last; of class 0, a free chunk.
+  std::array<std::size_t, classes + 1> current_{};
 };
 
 }  // namespace nearfar::tier

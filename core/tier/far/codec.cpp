@@ -1,7 +1,7 @@
 #include "tier/far/codec.h"
 
 #include <lz4.h>
-#define ZSTD_STATIC_LINKING_ONLY  // contexts in memory of ours
+#define ZSTD_STATIC_LINKING_ONLY  // for contexts in memory that we provide
 #include <zstd.h>
 
 #include "tier/os/system.h"
@@ -11,7 +11,7 @@ namespace {
 
 using os::page_bytes;
 
-// What zram takes for either.
+// The levels that zram uses.
 constexpr int lz4_acceleration = 1;
 constexpr int zstd_level = 3;
 

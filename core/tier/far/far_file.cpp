@@ -36,8 +36,9 @@ void FarFile::map_if_sealed(std::size_t slots) {
   sealed_ = mapped();
 }
 
-/// Between two pages that nobody may touch, so that who writes past the end of what lies beside it
-/// does not write to far memory. Not, if there are too few addresses (ulimit -v).
+/// Maps the file between two inaccessible pages, so that a program that writes past the end of a
+/// neighbouring mapping does not write to far memory. Does nothing if addresses are short
+/// (ulimit -v).
 void FarFile::map_bytes(std::size_t length) {
   constexpr int nothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const long made = os::map(0, length + 2 * page_bytes, PROT_NONE, nothing);
@@ -120,7 +121,7 @@ void FarFile::write_at(std::size_t offset, const void* from, std::size_t bytes) 
   for (long to = os::word(offset); left > 0;) {
     const long put = os::call(__NR_pwrite64, descriptor_, os::word(at), os::word(left), to);
     if (put == -EINTR) continue;
-    if (put == -EFBIG && sealed()) {  // of a limit (ulimit -f) that memory does not know
+    if (put == -EFBIG && sealed()) {  // by a limit on files (ulimit -f), which memory does not have
       os::take_back(SIGXFSZ);
       std::memcpy(mapped_ + to, at, left);
       return;

@@ -5,9 +5,9 @@
 namespace nearfar::tier {
 
 Slot Slots::take() {
-  // Where most slots are in use a search would be long, so the file grows instead; the next search
-  // goes on where this one ends, so that all that is free is found in time.
-  constexpr std::uint64_t few = 16;  // of so many one is free, or fewer
+  // Where most slots are in use a search would be long, so the file grows instead. The next search
+  // continues where this one ends, so that every free slot is found in time.
+  constexpr std::uint64_t few = 16;  // one in so many is free, or fewer
   constexpr Slot looked_at = 64;
   constexpr Slot looked_at_if_many = 4096;
   const auto end = static_cast<Slot>(
@@ -31,7 +31,7 @@ Slot Slots::take() {
 Slot Slots::take(Chunks::Class wanted) {
   const Slot first = chunks_.promise(wanted);
   if (first == no_slot) return no_slot;
-  // One of them is free, or about to be: whoever gives one back frees it before it is promised.
+  // One of them is free: a process frees a slot before its chunk promises it again.
   for (Slot tried = 0;; tried = (tried + 1) % Chunks::slots_a_chunk)
     if (claim(first + tried)) return taken(first + tried);
 }

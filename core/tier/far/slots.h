@@ -5,45 +5,46 @@
 
 #include "tier/far/chunks.h"
 #include "tier/os/system.h"
-#include "tier/pager/page_table.h"
+#include "tier/pager/page.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {
 
-/// The places of the far file. Every process of a tree takes from the same ones; a count of users
-/// says who still needs a slot, so that a forked child finds there what its parent had, and an
-/// owner whose it is when a process ends, or becomes another program, without giving it back.
+/// The slots of a tree's far memory, from which all of its processes take. A slot counts its users,
+/// so that a forked child still finds its parent's contents there when the parent has released it.
+/// It also has an owner, so that it can be released for a process that ended, or executed another
+/// program, without doing so.
 class Slots {
  public:
   struct Users {
     std::atomic<std::uint16_t> count;
-    std::atomic<std::uint16_t> owner_plus_one;  ///< by its place among the members; 0: nobody
+    std::atomic<std::uint16_t> owner_plus_one;  ///< by its position among the members; 0: none
   };
 
   Slots() = default;
-  /// With `chunks`, slots are as large as these say, otherwise pages.
+  /// With `chunks`, a slot is as large as its chunk says; without, it is as large as a page.
   Slots(Control& control, Users* users, Chunks chunks = {})
       : control_(&control), users_(users), chunks_(chunks) {}
 
-  /// Whose slots these are that are taken from now on, by its place among the members.
+  /// The owner of the slots that are taken from now on, by its position among the members.
   void become(std::size_t member) { member_ = member; }
 
-  /// A slot that nobody uses, for this process alone; `no_slot` if all are in use. Behind the last
-  /// one taken as a rule, so that pages which leave together lie together.
+  /// Takes a free slot; `no_slot` if all are in use. It follows the one taken last where that is
+  /// free, so that pages which leave together lie together.
   [[nodiscard]] Slot take();
-  /// The same, in chunks: one of this class.
+  /// The same, in chunks: a slot of this class.
   [[nodiscard]] Slot take(Chunks::Class wanted);
   [[nodiscard]] const Chunks& chunks() const { return chunks_; }
 
-  /// Gives back a slot that was taken here.
+  /// Releases a slot that this process has taken. It is free when its last user releases it.
   void release(Slot slot) { disown(slot, control_->members[member_]); }
-  /// Gives back all that a member took, which has ended.
+  /// Releases all slots of a member that has ended.
   void release_all(std::size_t member);
 
-  /// For a forked child, too; not its own.
+  /// One user more, such as a forked child, which does not own the slot; and one less.
   void share(Slot slot) { (void)count(slot, 1); }
   void unshare(Slot slot) {
-    // Before it is free, as it has no size afterwards.
+    // Before it is free: then it has no size.
     const std::size_t bytes = slot_bytes(slot);
     if (count(slot, -1) != 1) return;
     control_->slots_used.fetch_sub(1);
@@ -64,8 +65,8 @@ class Slots {
     return users.load(std::memory_order_relaxed) == 0 &&
            users.compare_exchange_strong(free, 1, std::memory_order_acq_rel);
   }
-  /// Counts a user more or less; how many there were. Of more than can be counted a slot keeps the
-  /// most for ever: nobody knows any more who the last one is.
+  /// Counts a user more or less and returns how many there were. A slot that once had more users
+  /// than can be counted is never free again, as the last one is not known.
   std::uint16_t count(Slot slot, int change) {
     constexpr std::uint16_t most = 0xffff;
     std::atomic<std::uint16_t>& users = users_[slot].count;

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "tier/os/eviction.h"
 #include "tier/os/system.h"
 
 namespace nearfar::tier::os {
@@ -46,19 +47,6 @@ struct Message {
   int thread = 0;  ///< of a fault: who waits, by its number,
   Touch touch = Touch::read;  ///< and for what
 };
-
-/// How pages leave their place. The launcher names them by position
-/// (python/nearfar/tier/control.py).
-enum class Eviction : std::uint32_t {
-  best,  ///< by moving where the kernel can, else by copying
-  move,  ///< UFFDIO_MOVE, since Linux 6.8, which refuses pages that a device may write to
-  copy,  ///< write-protected, copied, and dropped; since Linux 5.7
-};
-
-[[nodiscard]] constexpr const char* name_of(Eviction eviction) {
-  constexpr const char* names[] = {"best", "move", "copy"};
-  return names[static_cast<std::size_t>(eviction)];
-}
 
 /// What who lets pages leave by being copied is told once.
 inline constexpr const char* copying_risks =

@@ -6,6 +6,8 @@ PageCopy* ConcurrentCopies::begin(os::Place at, os::Touch touch) {
   at = at / os::page_bytes * os::page_bytes;
   if (!needs_only_copy(at)) return nullptr;
   const PageNumber page = state_.number(at);
+  const void* const contents = parts_.far.in_place(page);
+  if (contents == nullptr) return nullptr;
   PageCopy* const copy = in_flight_.add(page);
   if (copy == nullptr) return nullptr;
   if (!state_.budget.try_charge(1)) {
@@ -15,14 +17,13 @@ PageCopy* ConcurrentCopies::begin(os::Place at, os::Touch touch) {
   state_.table.prefetch_for_policy(page);
   copy->touch = touch;
   copy->protect = parts_.page_in.protection_for(page, touch);
-  copy->copy = {state_.place(page), parts_.far.at(page), copy->protect};
+  copy->copy = {state_.place(page), contents, copy->protect};
   return copy;
 }
 
-/// Whether a far page lies where it can be copied from, and nothing comes with it.
+/// Whether the page is far, and nothing comes with it.
 bool ConcurrentCopies::needs_only_copy(os::Place at) const {
-  if (parts_.fork.is_paused() || !state_.is_managed(at) || !parts_.far.in_place() ||
-      parts_.faults.is_sample_due() || parts_.far.takes_time())
+  if (parts_.fork.is_paused() || !state_.is_managed(at) || parts_.faults.is_sample_due())
     return false;
   const PageNumber page = state_.number(at);
   if (state_.table.state(page) != State::far || !state_.table[page].stored()) return false;

@@ -71,7 +71,7 @@ bool Eviction::make_room(int& naps, os::Waking waking) {
   // Threads whose pages are there already are not to wait for other processes.
   if (waking == os::Waking::later) state_.uffd().wake(state_.region.base, state_.region.length);
   // A process that sleeps, alone in the budget so far, does not look whether another has come.
-  if (naps % naps_between_rings == 1) bell_.ring();
+  if (naps % naps_between_rings == 1) bell_.wake_all();
   if (!state_.budget.reap()) nap();
   return true;
 }

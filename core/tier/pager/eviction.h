@@ -11,7 +11,7 @@
 #include "tier/pager/leaving_groups.h"
 #include "tier/pager/state.h"
 #include "tier/pager/write_back.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 
@@ -36,7 +36,7 @@ class Eviction {
   Eviction(PagerState& state, Parts parts);
 
   /// `bell` is rung when other processes of the tree should give way.
-  void start(TreeBell bell) { bell_ = bell; }
+  void start(WakePipe bell) { bell_ = bell; }
   /// No other process of the tree is to be waited for, and no child looked after, while forking.
   void set_forking(bool forking) { forking_ = forking; }
 
@@ -88,7 +88,7 @@ class Eviction {
 
   PagerState& state_;
   Parts parts_;
-  TreeBell bell_;
+  WakePipe bell_;
   Extents kept_;  // what the program has asked to be kept near
   std::uint64_t granted_beyond_ = 0;  // not 0: so many pages may come before room is looked for
   std::uint64_t evicts_again_ = 0;  // in the background, though some may

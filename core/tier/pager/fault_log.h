@@ -1,37 +1,23 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 #include "policy/replacement/replacement.h"
 #include "tier/os/system.h"
+#include "tier/pager/fault_record.h"
 
 namespace nearfar::tier {
 
 /// A record of what a policy was told and what it answered, for `tier replay` and for tests of
-/// policies. The launcher makes the file, which all processes of a tree map and append to
-/// (python/nearfar/results/faults.py reads it): a head of four words, then a word an event.
+/// policies. The launcher makes the file, which all processes of a tree map and append to: a head
+/// (fault_record.h), then a word for each event.
 class FaultLog {
  public:
-  enum class Event : std::uint8_t {
-    fault = 1,      ///< a page was touched and came in
-    ahead,          ///< a page came in beside one that was touched
-    second_chance,  ///< a page was touched in limbo
-    evicted,        ///< the policy named a page
-    refused,        ///< that page could not leave
-    released,       ///< nothing is remembered of a page
-    moved_from,     ///< a page's number changed from this one
-    moved_to,       ///< to this one, in the event after
-  };
-  struct Head {
-    std::uint64_t magic;
-    std::atomic<std::uint64_t> events;  ///< with those that found no room
-    std::uint64_t near_pages;
-    std::uint64_t policy;  ///< by its position among all
-  };
+  using Event = FaultEvent;
+  using Head = FaultRecordHead;
 
   FaultLog() = default;
   /// A mapped file of `bytes`.

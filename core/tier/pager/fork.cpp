@@ -144,7 +144,7 @@ void Fork::become_child(os::Place stack, std::int32_t process) {
   Member& member = *child_->member;
   std::uint64_t lists = 0;  // which the parent has, of all its children
   for (const Children::Child& child : children.all()) lists += child.charged;
-  children.inherited(child_);  // first: it may take the last descriptors to fork
+  children.keep_only(child_);  // first: it may take the last descriptors to fork
   child_ = nullptr;
   state_.uffd().close();
   state_.staging_uffd().close();
@@ -152,7 +152,7 @@ void Fork::become_child(os::Place stack, std::int32_t process) {
   state_.memory().open();
   state_.budget.become(member, process);
   state_.budget.release(lists);
-  state_.slots.become(state_.budget.index());
+  state_.slots().become(state_.budget.index());
   state_.table.log().become(process);
   const Log& log = *log_;
   spare_ = log.spare;

@@ -7,7 +7,7 @@ bool ForkedChildren::prepare() {
   if (child == nullptr) return false;
   child->member = state_.budget.prepare_child();
   child->waits = child->member != nullptr;
-  if (!child->waits) children_.forget(*child);
+  if (!child->waits) children_.remove(*child);
   return child->waits;
 }
 
@@ -27,7 +27,7 @@ void ForkedChildren::share_slots(Children::Child& child) {
   for (PageNumber page = table.next_used(0, end); page < end;
        page = table.next_used(page + 1, end)) {
     if (!table[page].stored()) continue;
-    state_.slots.share(table[page].slot());
+    state_.slots().share(table[page].slot());
     child.shared[child.count++] = table[page].slot();
   }
 }
@@ -42,10 +42,10 @@ bool ForkedChildren::reap() {
 }
 
 void ForkedChildren::end(Children::Child& child) {
-  for (std::size_t i = 0; i < child.count; ++i) state_.slots.unshare(child.shared[i]);
+  for (std::size_t i = 0; i < child.count; ++i) state_.slots().unshare(child.shared[i]);
   state_.budget.release(child.charged);
   state_.budget.end(*child.member);
-  children_.forget(child);
+  children_.remove(child);
 }
 
 }  // namespace nearfar::tier

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 namespace nearfar::tier {
@@ -145,22 +144,11 @@ bool IncomingGroups::hold(ExpectedGroups::Group& group) {
 
 /// Reads up to `pages` more of a group to where it comes in.
 void IncomingGroups::read(ExpectedGroups::Group& group, std::size_t pages) {
-  auto* const to = os::pointer<unsigned char>(group.memory);
-  const std::size_t end = std::min(group.read + pages, huge_pages);
-  while (group.read < end) {
-    const auto page = static_cast<PageNumber>(group.first + group.read);
-    unsigned char* const at = to + group.read * page_bytes;
-    std::size_t pages_read = end - group.read;
-    if (far_.in_place()) {
-      const FarPages::Run run = far_.run(page, pages_read);
-      far_.expect(page, run);
-      std::memcpy(at, run.contents, run.pages * page_bytes);
-      pages_read = run.pages;
-    } else {
-      far_.read(page, pages_read, at);
-    }
-    group.read += pages_read;
-  }
+  auto* const to = os::pointer<unsigned char>(group.memory) + group.read * page_bytes;
+  const std::size_t count = std::min(pages, huge_pages - group.read);
+  if (count == 0) return;
+  far_.read(static_cast<PageNumber>(group.first + group.read), count, to);
+  group.read += count;
 }
 
 bool IncomingGroups::begin(PageNumber first) {

@@ -45,26 +45,22 @@ bool PageIn::charge(const Run& run, std::size_t table_pages) {
 }
 
 Filled PageIn::copy_in(const Run& run) {
-  const bool far = run.from == State::far;
-  if (far && far_.in_place()) return copy_in_place(run);
-  const void* const contents = far ? far_.view(run.first, run.count) : zeros;
-  const Filled filled = put(run.first, contents, run.count, run.waking, run.protect);
-  state_.control.add(far ? Count::copies_in : Count::first_touches, filled.pages);
+  if (run.from == State::far) return copy_in_far(run);
+  const Filled filled = put(run.first, zeros, run.count, run.waking, run.protect);
+  state_.control.add(Count::first_touches, filled.pages);
   return filled;
 }
 
-/// Copies far pages out of the far file itself, those in adjacent slots at once. The kernel tells
-/// if it cannot be read.
-Filled PageIn::copy_in_place(const Run& run) {
+Filled PageIn::copy_in_far(const Run& run) {
   Filled filled;
   for (bool all = true; all && filled.pages < run.count;) {
     const auto from = static_cast<PageNumber>(run.first + filled.pages);
-    const FarPages::Run adjacent = far_.run(from, run.count - filled.pages);
-    const Filled copied = put(from, adjacent.contents, adjacent.pages, run.waking, run.protect);
+    const FarStore::Run there = far_.view(from, run.count - filled.pages);
+    const Filled copied = put(from, there.contents, there.pages, run.waking, run.protect);
     filled.pages += copied.pages;
     filled.retry = filled.retry || copied.retry;
-    all = copied.pages == adjacent.pages;
-    if (!all) far_.expect(from, adjacent);
+    all = copied.pages == there.pages;
+    if (!all) far_.expect(from, there.pages);
   }
   state_.control.add(Count::copies_in, filled.pages);
   return filled;

@@ -66,7 +66,7 @@ class PageIn {
 
  private:
   [[nodiscard]] bool charge(const Run& run, std::size_t table_pages);
-  [[nodiscard]] Filled copy_in_place(const Run& run);
+  [[nodiscard]] Filled copy_in_far(const Run& run);
 
   PagerState& state_;
   FarPages& far_;

@@ -7,49 +7,9 @@
 #include "policy/replacement/replacement.h"
 #include "tier/os/system.h"
 #include "tier/pager/fault_log.h"
+#include "tier/pager/page.h"
 
 namespace nearfar::tier {
-
-using PageNumber = std::uint32_t;
-using Slot = std::uint32_t;  ///< where in the far file; `no_slot`: nowhere
-inline constexpr PageNumber no_page = ~PageNumber{0};
-inline constexpr Slot no_slot = ~Slot{0};
-/// Slots from here on are none: the page is one word of 32 bits over and over, of which the slot's
-/// number has the upper half, and `position` the lower one.
-inline constexpr Slot first_filled = Slot{1} << 31U;
-
-/// Where a page's contents are.
-enum class State : std::uint8_t {
-  fresh,  ///< nowhere: never touched, or given back; reads as zeros
-  near,   ///< in its place, and one of the policy's resident pages
-  limbo,  ///< taken out of its place but still in RAM, at `position` in the ring
-  far,    ///< in its slot only
-};
-
-/// What the pager knows of one page, 8 bytes. All zeros is a fresh page.
-struct Page {
-  Slot slot_plus_one;      ///< a copy in the far file, of which a resident page may be ahead
-  std::uint16_t position;  ///< in limbo
-  State state;
-  bool borrowed : 1;       ///< the slot belongs to the process that this one was forked from
-  bool written : 1;  ///< it has been written to, so that its copy in the far file is old
-  bool write_protected
-      : 1;    ///< a write to it would have been told: it is as its copy in the far file
-  bool unchanged : 1;  ///< it was so when it last left
-
-  [[nodiscard]] Slot slot() const { return slot_plus_one - 1; }
-  void set_slot(Slot slot) { slot_plus_one = slot + 1; }
-  /// Whether there is a copy in the far file.
-  [[nodiscard]] bool stored() const { return slot_plus_one != 0 && slot() < first_filled; }
-
-  [[nodiscard]] bool filled() const { return slot_plus_one != 0 && slot() >= first_filled; }
-  [[nodiscard]] std::uint32_t word() const { return slot() << 16U | position; }
-  void fill_with(std::uint32_t word) {
-    set_slot(first_filled | word >> 16U);
-    position = static_cast<std::uint16_t>(word);
-  }
-};
-static_assert(sizeof(Page) == 8);
 
 /// The state of every page of the arena, flat, and the policy that says which resident page leaves.
 /// The memory is the caller's and must start as zeros; groups of pages that were never used are

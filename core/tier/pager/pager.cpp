@@ -5,9 +5,8 @@
 
 namespace nearfar::tier {
 
-Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarFile file,
-             Kernel kernel)
-    : parts_(region, table, control, slots, file, kernel),
+Pager::Pager(Region region, PageTable table, Control& control, FarStore& far, Kernel kernel)
+    : parts_(region, table, control, far, kernel),
       ranges_(parts_.state,
               {parts_.remap, parts_.eviction, parts_.huge, parts_.incoming, parts_.windows}),
       advice_(parts_.state, parts_.page_in, parts_.eviction, parts_.huge, parts_.windows),
@@ -21,32 +20,31 @@ Pager::Pager(Region region, PageTable table, Control& control, Slots slots, FarF
       copies_(parts_.state, {parts_.far, parts_.page_in, parts_.arrivals, parts_.read_ahead,
                              parts_.windows, fork_, faults_}) {}
 
-void Pager::start(std::int32_t process, TreeBell bell, os::Faults faults) {
+void Pager::start(std::int32_t process, WakePipe bell, os::Faults faults) {
   PagerState& state = parts_.state;
   parts_.eviction.start(bell);
   state.faults_as = faults;
   if (!state.budget.join(process)) os::fail("more than 4096 processes in one tree");
-  state.slots.become(state.budget.index());
+  state.slots().become(state.budget.index());
   state.table.log().become(process);
   register_region(state, parts_.incoming);
   allow_fork(state, false);
   state.memory().open();
-  parts_.far.start();
   state.has_huge_pages = state.memory().has_huge_pages();
   if (state.memory().merges_pages()) parts_.protection.forbid();
 }
 
-void Pager::set_thread(std::size_t lane, int thread) {
+void Pager::set_thread(std::size_t worker, int thread) {
   Region& region = parts_.state.region;
-  if (lane == 0) region.pagers = {};
-  region.pagers[lane] = thread;
-  if (lane != 0) return;
+  if (worker == 0) region.pagers = {};
+  region.pagers[worker] = thread;
+  if (worker != 0) return;
   Member& member = parts_.state.budget.member();
   member.region.store(os::place(&region));
   member.pager_thread.store(thread);
 }
 
-Wanted Pager::wanted_cpu() const { return orders_of(parts_.state.control).where; }
+PagerCpu Pager::wanted_cpu() const { return orders_of(parts_.state.control).pager_cpu; }
 
 int Pager::first_owned(int from) const {
   int first = -1;
@@ -57,7 +55,7 @@ int Pager::first_owned(int from) const {
   consider(state.uffd().descriptor());
   consider(state.uffd().device());
   consider(state.staging_uffd().descriptor());
-  consider(parts_.far.descriptor());
+  consider(state.store.descriptor());
   for (const int descriptor : state.memory().descriptors()) consider(descriptor);
   const Children& children = fork_.children();
   consider(children.own_end());

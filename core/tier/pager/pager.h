@@ -10,7 +10,7 @@
 #include "tier/pager/parts.h"
 #include "tier/pager/ranges.h"
 #include "tier/pager/tree_orders.h"
-#include "tier/service/placement.h"
+#include "tier/service/pager_cpu.h"
 
 namespace nearfar::tier {
 
@@ -23,15 +23,15 @@ namespace nearfar::tier {
 /// PagerState.
 class Pager {
  public:
-  Pager(Region region, PageTable table, Control& control, Slots slots, FarFile file, Kernel kernel);
+  Pager(Region region, PageTable table, Control& control, FarStore& far, Kernel kernel);
 
   /// Opens the userfaultfds, reserves the staging memory and registers the region. Ends the process
   /// with a message if that is not possible. `bell` is rung when other processes of the tree should
   /// give way.
-  void start(std::int32_t process, TreeBell bell, os::Faults faults);
+  void start(std::int32_t process, WakePipe bell, os::Faults faults);
   /// Tells observers outside which thread serves faults, the first or another, and where the region
   /// is described.
-  void set_thread(std::size_t lane, int thread);
+  void set_thread(std::size_t worker, int thread);
 
   /// A thread waits for the page at `at`: brings it in, and perhaps its successors, and wakes it,
   /// unless that is left to `wake` or `wake_all`. False if that cannot be done before messages have
@@ -90,7 +90,7 @@ class Pager {
   void add_affinity_faults(std::uint64_t n) { parts_.state.control.add(Count::followed, n); }
   /// Pages that have come so far beside one that was touched.
   [[nodiscard]] std::uint64_t came_ahead() const { return parts_.read_ahead.came_ahead(); }
-  [[nodiscard]] Wanted wanted_cpu() const;
+  [[nodiscard]] PagerCpu wanted_cpu() const;
 
  private:
   Parts parts_;

@@ -17,11 +17,11 @@ namespace nearfar::tier {
 
 /// The parts by which pages leave and come, in this order: each uses only those before it.
 struct Parts {
-  Parts(Region region, PageTable table, Control& control, Slots slots, FarFile file, Kernel kernel)
-      : state(region, table, control, slots, kernel), far(state, file) {}
+  Parts(Region region, PageTable table, Control& control, FarStore& store, Kernel kernel)
+      : state(region, table, control, store, kernel) {}
 
   PagerState state;
-  FarPages far;
+  FarPages far{state};
   WriteProtection protection{};
   WriteBack write_back{state, far, protection};
   IncomingGroups incoming{state, far};

@@ -13,12 +13,13 @@ constexpr std::size_t most_unmanaged = 4096;
 
 }  // namespace
 
-PagerState::PagerState(Region region, PageTable table, Control& control, Slots slots, Kernel kernel)
+PagerState::PagerState(Region region, PageTable table, Control& control, FarStore& store,
+                       Kernel kernel)
     : region(region),
       table(table),
       control(control),
-      budget(control, slots),
-      slots(slots),
+      budget(control, store.slots()),
+      store(store),
       kernel(kernel),
       limbo(limbo_pages(control.limit_pages)),
       unmanaged(reserve_extents(most_unmanaged)) {}
@@ -45,13 +46,6 @@ void PagerState::release_staged(std::size_t position, std::size_t count) {
   memory().advise(staged(position), count * page_bytes, MADV_DONTNEED);
   for (std::size_t i = 0; i < count; ++i) limbo.remove(position + i);
   budget.release(count);
-}
-
-void PagerState::drop_slot(Page& entry) {
-  if (entry.stored() && !entry.borrowed) slots.release(entry.slot());
-  entry.set_slot(no_slot);
-  entry.borrowed = false;
-  entry.unchanged = false;
 }
 
 bool PagerState::discard(PageNumber page) {

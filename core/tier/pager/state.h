@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tier/far/slots.h"
+#include "tier/far/far_store.h"
 #include "tier/os/memory.h"
 #include "tier/os/uffd.h"
 #include "tier/pager/empty_groups.h"
@@ -45,7 +45,7 @@ struct Pages {
 /// budget, the kernel's interfaces and the counters. One thread at a time uses it, but for
 /// `has_unmanaged`.
 struct PagerState {
-  PagerState(Region region, PageTable table, Control& control, Slots slots, Kernel kernel);
+  PagerState(Region region, PageTable table, Control& control, FarStore& store, Kernel kernel);
   PagerState(const PagerState&) = delete;
   PagerState& operator=(const PagerState&) = delete;
 
@@ -53,7 +53,7 @@ struct PagerState {
   PageTable table;
   Control& control;
   Budget budget;
-  Slots slots;
+  FarStore& store;  ///< of far pages; FarPages reads and writes it
   Kernel kernel;
   Limbo limbo;
   Extents unmanaged;  ///< ranges of the region that the program has covered with other mappings
@@ -65,6 +65,7 @@ struct PagerState {
   bool has_huge_pages = false;  ///< the kernel gives huge pages to those that ask
   bool keeps_near = false;  ///< an order: nothing is evicted in the background
 
+  [[nodiscard]] Slots& slots() const { return store.slots(); }
   [[nodiscard]] os::Uffd& uffd() const { return kernel.uffd; }
   [[nodiscard]] os::Uffd& staging_uffd() const { return kernel.staging_uffd; }
   [[nodiscard]] os::Memory& memory() const { return kernel.memory; }
@@ -118,7 +119,7 @@ struct PagerState {
   /// Frees staging memory side by side, whose pages have left it.
   void release_staged(std::size_t position, std::size_t count);
   /// The page has no copy in far memory any more.
-  void drop_slot(Page& entry);
+  void drop_slot(Page& entry) { store.discard(entry); }
   /// Forgets a page's contents, wherever they are. Returns whether the page in its place is still
   /// charged; what lies there is the caller's matter.
   [[nodiscard]] bool discard(PageNumber page);

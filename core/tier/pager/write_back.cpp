@@ -1,5 +1,6 @@
 #include "tier/pager/write_back.h"
 
+#include <array>
 #include <cstring>
 
 namespace nearfar::tier {
@@ -20,14 +21,25 @@ bool all_zeros(const void* contents) {
 }  // namespace
 
 void WriteBack::save(const Leaving& leaving) {
-  far_.read_copies(leaving, [this](PageNumber page) { return is_compared(page); });
-  Tally tally{};
-  if (far_.compresses()) {
-    pack_pages(leaving, tally);
-  } else {
-    write_pages(leaving, tally);
+  std::array<const Page*, most_at_once> compared{};
+  for (std::size_t i = 0; i < leaving.count; ++i) {
+    const PageNumber page = state_.limbo.at(leaving.positions[i]);
+    if (is_compared(page)) compared[i] = &state_.table[page];
   }
-  const auto count = [&](Need need) { return tally[static_cast<std::size_t>(need)]; };
+  const FarPages::Copies copies = far_.find_copies({compared.data(), leaving.count});
+  std::array<FarStore::Outgoing, most_at_once> outgoing;
+  std::array<std::uint64_t, 4> pages{};  // by their need
+  std::size_t written = 0;
+  for (std::size_t i = 0; i < leaving.count; ++i) {
+    const PageNumber page = state_.limbo.at(leaving.positions[i]);
+    const void* const contents = os::pointer(state_.staged(leaving.positions[i]));
+    const Need need = classify(page, contents, copies[i]);
+    apply(page, need);
+    ++pages[static_cast<std::size_t>(need)];
+    if (need == Need::write) outgoing[written++] = {&state_.table[page], contents};
+  }
+  far_.write({outgoing.data(), written});
+  const auto count = [&](Need need) { return pages[static_cast<std::size_t>(need)]; };
   state_.control.add(Count::clean_drops, count(Need::none_protected) + count(Need::none_equal));
   state_.control.add(Count::guarded_drops, count(Need::none_protected));
   state_.control.add(Count::zero_drops, count(Need::none_zeros));
@@ -61,50 +73,9 @@ void WriteBack::apply(PageNumber page, Need need) {
     case Need::write:
       if (entry.unchanged && !entry.written) protection_.broken();
       entry.unchanged = false;
-      if (entry.stored() && (entry.borrowed || state_.slots.shared(entry.slot())))
+      if (entry.stored() && (entry.borrowed || state_.slots().shared(entry.slot())))
         state_.drop_slot(entry);
       break;
-  }
-}
-
-/// Classifies one of these pages, takes that down in the page table, and counts it.
-WriteBack::Need WriteBack::settle(const Leaving& leaving, std::size_t i, Tally& tally) {
-  const std::size_t position = leaving.positions[i];
-  const PageNumber page = state_.limbo.at(position);
-  const Need need = classify(page, os::pointer(state_.staged(position)), far_.copy_of(leaving, i));
-  apply(page, need);
-  ++tally[static_cast<std::size_t>(need)];
-  return need;
-}
-
-/// Writes what lies side by side at both ends at once.
-void WriteBack::write_pages(const Leaving& leaving, Tally& tally) {
-  std::size_t first = 0;  // of the pages that are to be written and have not been
-  std::size_t run = 0;
-  Slot slot = no_slot;
-  for (std::size_t i = 0; i < leaving.count; ++i) {
-    if (settle(leaving, i, tally) != Need::write) continue;
-    const std::size_t position = leaving.positions[i];
-    const Slot to = far_.own_slot(state_.table[state_.limbo.at(position)]);
-    if (run > 0 && (to != slot + run || position != leaving.positions[first] + run)) {
-      far_.write(leaving, first, run, slot);
-      run = 0;
-    }
-    if (run == 0) {
-      first = i;
-      slot = to;
-    }
-    ++run;
-  }
-  if (run > 0) far_.write(leaving, first, run, slot);
-}
-
-/// Compressed pages have slots of many sizes, so that each is written by itself.
-void WriteBack::pack_pages(const Leaving& leaving, Tally& tally) {
-  for (std::size_t i = 0; i < leaving.count; ++i) {
-    if (settle(leaving, i, tally) != Need::write) continue;
-    const std::size_t position = leaving.positions[i];
-    far_.pack(state_.table[state_.limbo.at(position)], os::pointer(state_.staged(position)));
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "tier/pager/far_pages.h"
@@ -42,12 +41,6 @@ class WriteBack {
   }
 
  private:
-  using Tally = std::array<std::uint64_t, 4>;  // pages by their need
-
-  [[nodiscard]] Need settle(const Leaving& leaving, std::size_t i, Tally& tally);
-  void write_pages(const Leaving& leaving, Tally& tally);
-  void pack_pages(const Leaving& leaving, Tally& tally);
-
   PagerState& state_;
   FarPages& far_;
   WriteProtection& protection_;

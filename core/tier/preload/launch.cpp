@@ -4,12 +4,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
+#include <span>
 
-#include "policy/replacement/registry.h"
-#include "tier/far/slots.h"
+#include "policy/registry.h"
+#include "tier/far/far_stores.h"
 #include "tier/os/system.h"
 #include "tier/os/text.h"
+#include "tier/os/uffd.h"
 #include "tier/preload/environment.h"
 #include "tier/tree/orders.h"
 
@@ -18,12 +19,6 @@ namespace {
 
 constexpr int shared_access = PROT_READ | PROT_WRITE;
 constexpr std::uint64_t least_near = std::uint64_t{1} << 20U;
-constexpr std::uint64_t far_slots = std::uint64_t{1} << 28U;  // 1 TiB; unused ones cost nothing
-
-/// Of the control memory: what is counted, users of slots, states of chunks.
-constexpr std::size_t shared_bytes(std::uint64_t slots) {
-  return Control::bytes + slots * sizeof(Slots::Users) + Chunks::states_bytes(slots);
-}
 
 /// The number at `at`, which moves behind it and the separator.
 int number(const char*& at) {
@@ -51,34 +46,30 @@ std::uint64_t parse_size(const char* text) {
 
 constexpr const char* near_variable = "NEARFAR_TIER_NEAR";
 constexpr const char* far_variable = "NEARFAR_TIER_FAR";
-constexpr const char* variables[] = {
-    near_variable,        far_variable,          "NEARFAR_TIER_COMPRESS", "NEARFAR_TIER_EVICT",
-    "NEARFAR_TIER_PAGER", "NEARFAR_TIER_POLICY", "NEARFAR_TIER_REPORT",   nullptr};
+constexpr const char* variables[] = {near_variable,
+                                     far_variable,
+                                     "NEARFAR_TIER_COMPRESS",
+                                     "NEARFAR_TIER_EVICT",
+                                     "NEARFAR_TIER_PAGER_CPU",
+                                     "NEARFAR_TIER_POLICY",
+                                     "NEARFAR_TIER_REPORT",
+                                     nullptr};
 
-/// Which of these a variable names; the first, if it is not set.
+/// Which of a list a variable names, by its position; the first, if it is not set.
 template <typename Choice>
-Choice wanted(const char* variable, std::initializer_list<Choice> choices, const char* expected) {
+Choice wanted(const char* variable, std::span<const Named> choices) {
   char value[64];
-  if (!started_with(variable, value, sizeof value)) return *choices.begin();
-  for (const Choice choice : choices)
-    if (std::strcmp(value, name_of(choice)) == 0) return choice;
+  if (!started_with(variable, value, sizeof value)) return Choice{0};
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    if (std::strcmp(value, choices[i].name) == 0) return static_cast<Choice>(i);
+  char expected[256];
+  char* end = expected;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const char* const before = i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ";
+    end = os::put(os::put(end, before), choices[i].name);
+  }
+  *end = '\0';
   os::refuse(variable, value, expected);
-}
-
-Compression wanted_compression() {
-  return wanted("NEARFAR_TIER_COMPRESS", {Compression::none, Compression::lz4, Compression::zstd},
-                "lz4, zstd or none");
-}
-
-os::Eviction wanted_eviction() {
-  return wanted("NEARFAR_TIER_EVICT", {os::Eviction::best, os::Eviction::move, os::Eviction::copy},
-                "best, move or copy");
-}
-
-Wanted wanted_place() {
-  return wanted("NEARFAR_TIER_PAGER",
-                {Wanted::best, Wanted::anywhere, Wanted::beside, Wanted::behind, Wanted::each},
-                "best, anywhere, beside, behind or each");
 }
 
 /// The position of the policy that is wanted.
@@ -104,9 +95,13 @@ void find_far(char* name, std::size_t size) {
       "other kinds of far memory are for `nearfar tier run`)";
   if (!started_with(far_variable, name, size) || name[0] == '\0')
     os::refuse(far_variable, "", expected);
-  for (const char* kind : {"anonymous", "compressed", "compressed:zstd", "compressed:lz4"})
-    if (std::strcmp(name, kind) == 0) os::refuse(far_variable, name, expected);
-  if (std::strncmp(name, "node:", 5) == 0) os::refuse(far_variable, name, expected);
+  for (const FarStoreEntry& kind : far_stores()) {
+    if (kind.backing == FarBacking::file) continue;
+    const std::size_t length = kind.name.size();
+    const bool named = std::strncmp(name, kind.name.data(), length) == 0 &&
+                       (name[length] == '\0' || name[length] == ':');
+    if (named) os::refuse(far_variable, name, expected);
+  }
 }
 
 /// Whether two tiers are asked for at all; so they are by any of the variables.
@@ -114,7 +109,7 @@ bool is_wanted() {
   char name[64];
   if (started_with_unknown("NEARFAR_TIER_", variables, name, sizeof name))
     os::refuse(name, nullptr,
-               "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER, _POLICY or _REPORT");
+               "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER_CPU, _POLICY or _REPORT");
   char value[4096];
   if (started_with(near_variable, value, sizeof value)) return true;
   constexpr const char* no_others[] = {nullptr};
@@ -126,7 +121,7 @@ bool is_wanted() {
 /// How pages leave here; says what is to be known of copying. What cannot be at all, the pager
 /// says.
 os::Eviction possible_eviction() {
-  os::Eviction eviction = wanted_eviction();
+  auto eviction = wanted<os::Eviction>("NEARFAR_TIER_EVICT", os::all_evictions);
   if (eviction == os::Eviction::best) {
     os::KernelUffd tried;
     const bool opened = tried.open(eviction, os::Changes::unseen, os::Faults::wait) == 0;
@@ -157,7 +152,7 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   os::call(__NR_unlinkat, AT_FDCWD, os::word(far_name), 0);
   const int control =
       keep(os::call(__NR_memfd_create, os::word("nearfar-tier"), 0), "no memory to share");
-  os::call(__NR_ftruncate, control, os::word(shared_bytes(far_slots)));
+  os::call(__NR_ftruncate, control, os::word(control_memory_bytes(far_slots)));
   int ends[2] = {-1, -1};
   if (const long error = os::call(__NR_pipe2, os::word(ends), O_CLOEXEC); error < 0)
     os::fail("no descriptors left", error);
@@ -176,9 +171,11 @@ Launch make_launch(std::uint64_t near_bytes, const char* far_name) {
   orders.control_descriptor = control;
   orders.far_descriptor = far;
   orders.bell_descriptor = bell;
-  orders.compression = wanted_compression();
+  orders.compression = wanted<Compression>("NEARFAR_TIER_COMPRESS", all_compressions);
+  const bool plain = orders.compression == Compression::none;
+  orders.far_store = far_store_named(plain ? "file" : "compressed");
   orders.eviction = possible_eviction();
-  orders.where = wanted_place();
+  orders.pager_cpu = wanted<PagerCpu>("NEARFAR_TIER_PAGER_CPU", all_pager_cpus);
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   return {.process = process, .control = control, .far = far, .bell = bell};
 }
@@ -231,7 +228,7 @@ Control& map_control(int descriptor) {
   if (head < 0) os::fail("the launcher's state cannot be mapped", head);
   const auto& first = *os::pointer<Control>(static_cast<os::Place>(head));
   if (first.magic != Control::expected_magic) os::fail("the launcher is of another version");
-  const std::size_t length = shared_bytes(first.far_slots);
+  const std::size_t length = control_memory_bytes(first.far_slots);
   os::unmap(static_cast<os::Place>(head), Control::bytes);
   const long whole = os::map(0, length, shared_access, MAP_SHARED | MAP_NORESERVE, descriptor);
   if (whole < 0) os::fail("the launcher's state cannot be mapped", whole);

@@ -2,27 +2,15 @@
 
 #include <fcntl.h>
 
-#include <array>
 #include <cerrno>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
 #include "tier/os/system.h"
 #include "tier/preload/environment.h"
 #include "tier/tree/orders.h"
 
 namespace nearfar::tier::preload {
 namespace {
-
-constexpr std::array names = {
-    "faults",         "copies_in",   "copies_out",    "first_touches", "evictions",
-    "second_chances", "clean_drops", "zero_drops",    "read_ahead",    "read_ahead_hits",
-    "pinned",         "over_budget", "forks",         "near_peak",     "managed_peak",
-    "unmanaged_peak", "slots_peak",  "stored_peak",   "stall_ns",      "emulated_ns",
-    "delayed_ns",     "guarded_ins", "guards_broken", "guarded_drops", "filled_drops",
-    "window_touches", "huge_moves",  "huge_ins",      "ready_ins",     "recycled_ins",
-    "split_ins",      "gathered",    "followed",      "outside",
-};
-static_assert(names.size() == static_cast<std::size_t>(Count::count));
 
 /// Text that is put together without an allocator; what does not fit is left out.
 class Text {
@@ -68,8 +56,6 @@ std::uint64_t count(const Control& control, Count what) {
   return control.counts[static_cast<std::size_t>(what)].load();
 }
 
-bool is_size(Count what) { return what >= Count::near_peak && what <= Count::stored_peak; }
-
 int standard_error = -1;
 
 /// A line to standard error, as far as anybody reads that.
@@ -91,9 +77,9 @@ bool write_json(Control& control, int descriptor) {
        << ",\n \"unmanaged_peak_bytes\": " << unmanaged * os::page_bytes
        << ",\n \"managed_share\": ";
   text.share(managed, managed + unmanaged);
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < number_of_counts; ++i) {
     const auto what = static_cast<Count>(i);
-    if (!is_size(what)) text << ",\n \"" << names[i] << "\": " << count(control, what);
+    if (!is_peak(what)) text << ",\n \"" << all_counts[i].name << "\": " << count(control, what);
   }
   text << "\n}\n";
   return text.write(descriptor);

@@ -6,7 +6,8 @@
 #include <memory>
 #include <mutex>
 
-#include "policy/replacement/registry.h"
+#include "policy/registry.h"
+#include "tier/far/far_stores.h"
 #include "tier/pager/extents.h"
 #include "tier/preload/sigbus.h"
 #include "tier/service/lock.h"
@@ -100,7 +101,7 @@ Room reserve_room(std::size_t record_bytes) {
 
 /// What the pages of a tree are replaced by.
 policy::Replacement& make_policy(const Control& control) {
-  static policy::ReplacementStorage storage;
+  static policy::PolicyStorage storage;
   const auto all = policy::replacements();
   if (control.policy >= all.size()) os::fail("the launcher is of another version");
   const std::uint64_t near = std::max<std::uint64_t>(1, control.limit_pages);
@@ -108,13 +109,13 @@ policy::Replacement& make_policy(const Control& control) {
   return all[control.policy].make(storage, static_cast<policy::PageIndex>(std::min(near, most)));
 }
 
-/// None where the tree's far memory is not compressed.
-Chunks make_chunks(Control& control, int file) {
-  if (orders_of(control).compression == Compression::none) return {};
-  const os::Place begin = os::place(&control);
-  const os::Place behind_users = begin + Control::bytes + control.far_slots * sizeof(Slots::Users);
-  auto& totals = *os::pointer<Chunks::Totals>(begin + Chunks::Totals::offset);
-  return {control, totals, os::pointer<Chunks::State>(behind_users), file};
+/// What the pages of a tree are kept in when they are far.
+FarStore& make_far_store(Control& control, int descriptor) {
+  static FarStoreStorage storage;
+  const auto all = far_stores();
+  const std::uint32_t kind = orders_of(control).far_store;
+  if (kind >= all.size()) os::fail("the launcher is of another version");
+  return all[kind].make(storage, far_memory(control, descriptor));
 }
 
 void open_log(int process, int descriptor, FaultLog& log) {
@@ -156,21 +157,19 @@ Runtime* start() {
   policy.keep_in(room.records);
   PageTable table(room.entries, room.groups, room.pages(), policy, control.limit_pages);
   if (control.fault_log != 0) open_log(launch.process, control.fault_log, table.log());
-  auto* const users = os::pointer<Slots::Users>(os::place(&control) + Control::bytes);
-  const auto file = FarFile(launch.far);
-  const Slots slots(control, users, make_chunks(control, launch.far));
+  FarStore& far = make_far_store(control, launch.far);
   const Region region{.base = room.base,
                       .length = room.length,
                       .pages = os::place(room.entries),
                       .groups = os::place(room.groups.rank_plus_one)};
   const Kernel kernel{*std::construct_at(&uffd.value), *std::construct_at(&staging_uffd.value),
                       *std::construct_at(&memory.value)};
-  std::construct_at(&pager.value, region, table, control, slots, file, kernel);
-  std::construct_at(&service.value, pager.value, TreeBell(launch.bell),
+  std::construct_at(&pager.value, region, table, control, far, kernel);
+  std::construct_at(&service.value, pager.value, WakePipe(launch.bell),
                     first ? launch.control : -1);
   std::construct_at(&space.value, room.base, room.length, room.free, service.value);
   if (launch.sigbus != 0) serve_faults_by_signal(service.value);
-  pager.value.start(os::number_in_proc(), TreeBell(launch.bell),
+  pager.value.start(os::number_in_proc(), WakePipe(launch.bell),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
   service.value.start();
   return std::construct_at(&started.value, pager.value, service.value, space.value, control,

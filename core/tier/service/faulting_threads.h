@@ -33,7 +33,7 @@ class FaultingThreads {
   /// before: a program that starts several threads is not to let all go for each.
   static constexpr std::uint64_t first_rest_ns = 500'000;
 
-  /// Before there are the pager's thread and the usher, also those of a forked child.
+  /// Before there are the pager's thread and the affinity thread, also those of a forked child.
   void start();
 
   /// What is new about a thread that has faulted.
@@ -59,7 +59,7 @@ class FaultingThreads {
     });
   }
 
-  // For the usher.
+  // For the affinity thread.
   /// Keeps all that fault often there, each on one and as many on one as on another, but those that
   /// may not run there and those that the program itself keeps on one processor.
   void keep_on(std::span<const int> cpus);
@@ -97,14 +97,15 @@ class FaultingThreads {
   void even_out(std::span<const int> cpus, std::span<std::size_t> counts);
   [[nodiscard]] bool is_ours(int thread) const;
 
-  // The pager's threads write, but for threads that the usher forgets, and where they are kept.
+  // The pager's threads write, but for threads that the affinity thread forgets, and where they are
+  // kept.
   std::array<Known, most> known_;
   std::size_t last_ = 0;  // that faulted, if it
   bool last_is_known_ = false;
   std::array<int, most> joined_{};  // the last that did
   std::size_t next_joined_ = 0;
 
-  std::array<Kept, most> threads_;  // the usher's
+  std::array<Kept, most> threads_;  // the affinity thread's
   std::atomic<std::uint32_t> kept_{0};
   std::atomic<std::uint64_t> held_until_{0};
   std::atomic<std::uint64_t> released_{0};  // last

@@ -20,29 +20,30 @@ int Service::make_bell() {
 }
 
 void Service::start() {
-  for (Lane& lane : lanes_) {
-    if (lane.bell >= 0) os::call(__NR_close, lane.bell);
-    lane = {};
+  for (Worker& worker : workers_) {
+    if (worker.bell >= 0) os::call(__NR_close, worker.bell);
+    worker = {};
   }
   started_ = 1;
-  has_tried_lanes_ = false;
+  has_tried_workers_ = false;
   const int bell = make_bell();
   if (bell < 0) os::fail("no descriptors left", bell);
-  lanes_[0].bell = bell;
-  // Of lanes to come, too: the program may be giving up what is not known to be ours just then.
-  const Wanted wanted = pager_.wanted_cpu();
-  const bool may_be_several = wanted == Wanted::best || wanted == Wanted::each;
+  workers_[0].bell = bell;
+  // Of workers to come, too: the program may be giving up what is not known to be ours just then.
+  const PagerCpu wanted = pager_.wanted_cpu();
+  const bool may_be_several = wanted == PagerCpu::automatic || wanted == PagerCpu::per_cpu;
   const std::size_t processors = os::cpus_of(0).count();
   others_ = static_cast<int>(std::max<std::size_t>(processors, 2)) - 1;
-  const std::size_t most = may_be_several ? std::min(processors, lanes_.size()) : 1;
-  for (std::size_t i = 1; i < most; ++i) lanes_[i].bell = make_bell();
-  tree_bell_.listen();
+  const std::size_t most = may_be_several ? std::min(processors, workers_.size()) : 1;
+  for (std::size_t i = 1; i < most; ++i) workers_[i].bell = make_bell();
+  wake_pipe_.listen();
   for (Letter& letter : letters_) {
     letter.phase.store(empty);
     letter.charged = 0;
   }
   if (waiting_ == nullptr) {
-    waiting_ = os::pointer<Waiting>(os::reserve((most_waiting + lanes_.size()) * sizeof(Waiting)));
+    waiting_ =
+        os::pointer<Waiting>(os::reserve((most_waiting + workers_.size()) * sizeof(Waiting)));
     held_ = os::pointer<os::Message>(os::reserve(most_held * sizeof(os::Message)));
     if (waiting_ == nullptr || held_ == nullptr) os::fail("no address space for the pager");
   }
@@ -59,16 +60,16 @@ void Service::start() {
   refusals_.store(0);
   faults_first_.store(0);
   process_ = os::call(__NR_getpid);
-  follower_.start(pager_.uffd().descriptor(), wanted);
-  const auto place = [](void* self) { static_cast<Follower*>(self)->place_for_ever(); };
-  if (!os::keep_open(pager_.uffd().descriptor(), place, &follower_))
+  affinity_.start(pager_.uffd().descriptor(), wanted);
+  const auto place = [](void* self) { static_cast<PagerAffinity*>(self)->place_for_ever(); };
+  if (!os::keep_open(pager_.uffd().descriptor(), place, &affinity_))
     os::fail("no memory for a thread that keeps far memory");
-  follower_.wait_for_usher();
+  affinity_.wait_for_affinity_thread();
   const auto run = [](void* self) { static_cast<Service*>(self)->run(); };
   const int thread = os::start_thread(run, this);
   if (thread == 0) os::fail("no memory for the pager's thread");
   pager_.set_thread(0, thread);
-  follower_.follows(0, thread);
+  affinity_.follows(0, thread);
 }
 
 void Service::start_in_child(os::Place stack, std::int32_t process) {
@@ -83,17 +84,17 @@ int Service::first_owned(int from) {
   const auto consider = [&](int descriptor) {
     if (descriptor >= from && (first < 0 || descriptor < first)) first = descriptor;
   };
-  for (const Lane& lane : lanes_) consider(lane.bell);
+  for (const Worker& worker : workers_) consider(worker.bell);
   consider(kept_);
-  consider(tree_bell_.pipe());
-  consider(tree_bell_.descriptor());
+  consider(wake_pipe_.pipe());
+  consider(wake_pipe_.descriptor());
   consider(pager_.first_owned(from));
   return first;
 }
 
-void Service::ring(Lane& lane) {
+void Service::ring(Worker& worker) {
   const std::uint64_t one = 1;
-  os::call(__NR_write, lane.bell, os::word(&one), sizeof one);
+  os::call(__NR_write, worker.bell, os::word(&one), sizeof one);
 }
 
 void Service::run() {
@@ -106,14 +107,14 @@ void Service::run() {
 
 /// Does some of what is to be done; false if there was nothing.
 bool Service::work() {
-  if (!has_tried_lanes_ && follower_.wants_lanes()) start_lanes();
-  const bool several = follower_.lanes() > 1 && !pager_.fork().is_paused();
-  const bool served = several && work_in(lanes_[0]);
+  if (!has_tried_workers_ && affinity_.wants_workers()) start_workers();
+  const bool several = affinity_.workers() > 1 && !pager_.fork().is_paused();
+  const bool served = several && work_in(workers_[0]);
   if (served && !is_asked()) return true;
   bool again = false;
   {
     const Alone alone(*this);
-    lanes_[0].rests = false;
+    workers_[0].rests = false;
     const bool faults = !several && read_messages(0);
     finish_discards();  // before faults: who touches what it has discarded is charged anew
     again = pager_.remap().finish();
@@ -125,8 +126,8 @@ bool Service::work() {
       // Who was served may fault again before this thread could sleep, so it looks first.
       const bool more = !served && (pager_.evict_in_background() || pager_.continue_read_ahead());
       const bool busy = served || more || faults || requests || ordered;
-      lanes_[0].rests = !busy;
-      lanes_[0].reads = can_read();
+      workers_[0].rests = !busy;
+      workers_[0].reads = can_read();
       return busy;
     }
   }
@@ -160,14 +161,14 @@ bool Service::read_all_messages(std::size_t reader) {
     for (const os::Message& message : std::span(messages_).first(count)) {
       if (message.kind == os::Message::Kind::fault) {
         pager_.prefetch(message.begin);
-        const std::size_t lane = follower_.faulted(message.thread, reader);
+        const std::size_t worker = affinity_.faulted(message.thread, reader);
         waiting_[waiting_count_++] = {.at = message.begin,
                                       .touch = message.touch,
                                       .thread = message.thread,
-                                      .lane = lane,
+                                      .worker = worker,
                                       .since = learnt_};
-        if (lanes_[lane].rests) ring(lanes_[lane]);
-        lanes_[lane].rests = false;
+        if (workers_[worker].rests) ring(workers_[worker]);
+        workers_[worker].rests = false;
         ++new_faults_;
         faults = true;
       } else if (pager_.fork().is_paused()) {
@@ -250,7 +251,7 @@ bool Service::serve_faults() {
   // threads for each. Woken together they run one after the other. Not while forking: a child would
   // inherit a pager that wakes later; nor while some cannot be served, who would be woken in vain.
   const bool together =
-      waiting_count_ > 1 && follower_.is_behind() && !pager_.fork().is_paused() && !unserved_;
+      waiting_count_ > 1 && affinity_.is_behind() && !pager_.fork().is_paused() && !unserved_;
   const os::Waking waking = together ? os::Waking::later : os::Waking::at_once;
   for (std::size_t i = 0; i < waiting_count_; ++i) {
     const Waiting waiting = waiting_[i];
@@ -269,23 +270,23 @@ bool Service::serve_faults() {
   waiting_count_ = still;
   unserved_ = again;
   pager_.add_stall(stalled);
-  if (new_faults_ != 0) tell_follower(0, new_faults_, came_ahead);
-  if (still == 0) follower_.knows_of_none();
+  if (new_faults_ != 0) report_faults(0, new_faults_, came_ahead);
+  if (still == 0) affinity_.knows_of_none();
   tell_discards(!again);
   return again;
 }
 
-/// A lane has served so many faults, before which so many pages had come beside those that were
+/// A worker has served so many faults, before which so many pages had come beside those that were
 /// touched; other faults may have come since.
-void Service::tell_follower(std::size_t lane, std::size_t faults, std::uint64_t came_ahead) {
+void Service::report_faults(std::size_t worker, std::size_t faults, std::uint64_t came_ahead) {
   if (new_faults_ == 0) {
-    follower_.served(lane, faults);
+    affinity_.served(worker, faults);
     return;
   }
   const std::uint64_t ahead = came_ahead - came_ahead_;
   // Many pages behind one fault are work that would have been several faults'.
-  follower_.served(lane, faults + ahead / longest_run);
-  const bool kept = follower_.learnt(learnt_, new_faults_, ahead);
+  affinity_.served(worker, faults + ahead / longest_run);
+  const bool kept = affinity_.learnt(learnt_, new_faults_, ahead);
   pager_.add_affinity_faults(kept ? new_faults_ : 0);
   new_faults_ = 0;
   came_ahead_ = came_ahead;
@@ -293,13 +294,13 @@ void Service::tell_follower(std::size_t lane, std::size_t faults, std::uint64_t 
 
 /// Hears of faults, requests, orders, and the ends of children; waits for one without other work.
 void Service::listen(bool has_work) {
-  if (!has_work) follower_.nothing_to_do();
-  const int messages = lanes_[0].reads ? pager_.uffd().descriptor() : -1;
+  if (!has_work) affinity_.nothing_to_do();
+  const int messages = workers_[0].reads ? pager_.uffd().descriptor() : -1;
   const int children = pager_.fork().is_paused() ? -1 : pager_.fork().children().descriptor();
   std::array<pollfd, 4> polled{{
-      {.fd = lanes_[0].bell, .events = POLLIN, .revents = 0},
+      {.fd = workers_[0].bell, .events = POLLIN, .revents = 0},
       {.fd = messages, .events = POLLIN, .revents = 0},
-      {.fd = tree_bell_.descriptor(), .events = POLLIN, .revents = 0},
+      {.fd = wake_pipe_.descriptor(), .events = POLLIN, .revents = 0},
       {.fd = children, .events = POLLIN, .revents = 0},
   }};
   // Others of the tree cannot ring the bell when they need room, nor who is killed in a discard.
@@ -312,10 +313,10 @@ void Service::listen(bool has_work) {
   os::call(__NR_poll, os::word(polled.data()), os::word(polled.size()), timeout);
   if ((polled[0].revents & POLLIN) != 0) {
     std::uint64_t rung = 0;
-    os::call(__NR_read, lanes_[0].bell, os::word(&rung), sizeof rung);
+    os::call(__NR_read, workers_[0].bell, os::word(&rung), sizeof rung);
   }
   if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) os::fail(closed_descriptor);
-  if ((polled[2].revents & POLLIN) != 0) tree_bell_.heard();
+  if ((polled[2].revents & POLLIN) != 0) wake_pipe_.acknowledge();
   if ((polled[3].revents & POLLIN) != 0) {
     const Alone alone(*this);
     pager_.fork().reap();

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "tier/pager/pager.h"
-#include "tier/service/follower.h"
 #include "tier/service/lock.h"
-#include "tier/tree/tree_bell.h"
+#include "tier/service/pager_affinity.h"
+#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 
@@ -44,12 +44,12 @@ struct Unmanaged {
 
 /// The thread that runs a pager: what the kernel tells of changes to the memory first, then faults,
 /// then requests, then eviction in the background. Where the program's threads fault on several
-/// processors there may be others (lanes, follower.h), each on one of these, which serve faults as
-/// the first does: who has the lock reads what the kernel tells for all of them. None of them wakes
-/// who waits for a page while it has the lock: who is woken runs before it, for as long as it
-/// likes. Who has made a change or a request, and is woken so, waits for the lock. Nothing is done
-/// about who has touched what is granted in a window, and fills that before the pager's thread goes
-/// on.
+/// processors there may be others (workers, pager_affinity.h), each on one of these, which serve
+/// faults as the first does: who has the lock reads what the kernel tells for all of them. None of
+/// them wakes who waits for a page while it has the lock: who is woken runs before it, for as long
+/// as it likes. Who has made a change or a request, and is woken so, waits for the lock. Nothing is
+/// done about who has touched what is granted in a window, and fills that before the pager's thread
+/// goes on.
 ///
 /// The program's threads do not run the pager themselves. One that did could touch its own stack
 /// while that is far (a coroutine's stack is heap memory), and would wait for itself. Where the
@@ -59,8 +59,8 @@ struct Unmanaged {
 class Service {
  public:
   /// `kept`: a descriptor that is the service's to protect, too; -1: none.
-  Service(Pager& pager, TreeBell tree_bell, int kept)
-      : pager_(pager), tree_bell_(tree_bell), kept_(kept) {}
+  Service(Pager& pager, WakePipe wake_pipe, int kept)
+      : pager_(pager), wake_pipe_(wake_pipe), kept_(kept) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -79,10 +79,10 @@ class Service {
 
   /// The caller is about to start something that may run where it may, or to ask where that is:
   /// everywhere that the program has allowed, for a while.
-  void let_threads_go() { follower_.let_go(); }
+  void let_threads_go() { affinity_.let_go(); }
   /// The same until the caller has done so: before a fork, until it is over in the parent.
-  void let_threads_go_until_then() { follower_.let_go_until_then(); }
-  void keep_threads_again() { follower_.keep_again(); }
+  void let_threads_go_until_then() { affinity_.let_go_until_then(); }
+  void keep_threads_again() { affinity_.keep_again(); }
 
   /// A thread's own fault, in the handler of its signal. The page may not be there afterwards; then
   /// it will be touched again. False if the fault is not for managed memory: only the second time
@@ -109,11 +109,11 @@ class Service {
     os::Place at;
     os::Touch touch;
     int thread;
-    std::size_t lane;  ///< which is to serve it
+    std::size_t worker;  ///< which is to serve it
     std::uint64_t since;  ///< it was learnt of, in nanoseconds
   };
   /// A thread that serves faults, the first or another.
-  struct Lane {
+  struct Worker {
     Service* service = nullptr;
     std::size_t number = 0;
     int bell = -1;
@@ -122,7 +122,7 @@ class Service {
     bool reads = false;  ///< until then, also until the kernel has something to tell
     bool asks = false;  ///< what it has to tell is to be read before more faults are served
   };
-  static constexpr std::size_t most_waiting = 8192;  ///< and one for each lane
+  static constexpr std::size_t most_waiting = 8192;  ///< and one for each worker
   static constexpr std::size_t most_held = 4096;
 
   /// Whoever is the pager's one thread, while no page is in flight.
@@ -142,15 +142,15 @@ class Service {
 
   [[noreturn]] void run();
   void let_pager_go_on();
-  void start_lanes();
-  [[noreturn]] void run_lane(Lane& lane);
-  [[nodiscard]] bool work_in(Lane& lane);
-  [[nodiscard]] bool find_waiting(Lane& lane, Waiting& found);
-  [[nodiscard]] bool take_waiting(std::size_t lane, Waiting& taken);
-  [[nodiscard]] bool serve_in_lane(const Waiting& waiting);
-  void tell_follower(std::size_t lane, std::size_t faults, std::uint64_t came_ahead);
+  void start_workers();
+  [[noreturn]] void run_worker(Worker& worker);
+  [[nodiscard]] bool work_in(Worker& worker);
+  [[nodiscard]] bool find_waiting(Worker& worker, Waiting& found);
+  [[nodiscard]] bool take_waiting(std::size_t worker, Waiting& taken);
+  [[nodiscard]] bool serve_in_worker(const Waiting& waiting);
+  void report_faults(std::size_t worker, std::size_t faults, std::uint64_t came_ahead);
   [[nodiscard]] static int make_bell();
-  static void ring(Lane& lane);
+  static void ring(Worker& worker);
   void wait_for_copies();
   void make_room();
   void lock_for_fault();
@@ -161,7 +161,7 @@ class Service {
   [[nodiscard]] Letter& take_letter();
   [[nodiscard]] Letter& letter_for(Request::Kind kind);
   [[nodiscard]] bool is_without_pager() const;
-  void ring() { ring(lanes_[0]); }
+  void ring() { ring(workers_[0]); }
   void finish_discards();
   [[nodiscard]] Letter* discard_of(const os::Message& change);
   [[nodiscard]] bool is_over(const Letter& letter) const;
@@ -190,18 +190,18 @@ class Service {
 
   Pager& pager_;
   Lock one_thread_{};  // calls the pager
-  std::array<Lane, Follower::most_lanes> lanes_{};
-  std::size_t started_ = 1;  // lanes
-  bool has_tried_lanes_ = false;
+  std::array<Worker, PagerAffinity::most_workers> workers_{};
+  std::size_t started_ = 1;  // workers
+  bool has_tried_workers_ = false;
   std::atomic<std::uint32_t> asked_{0};  // somebody has posted a request
-  std::uint32_t unasked_ = 0;  // faults that the first lane has served since it looked at others
+  std::uint32_t unasked_ = 0;  // faults that the first worker has served since it looked at others
   std::atomic<std::uint32_t> grounding_{0};  // how many wait for those in flight: no more take off
   std::atomic<std::uint32_t> sleepers_{0};  // not 0: some of these sleep meanwhile
   std::atomic<std::uint32_t> left_{0};  // times that somebody has left a flight while they did
   std::atomic<std::uint32_t> rooms_{0};  // times that room was made
   int others_ = 1;  // threads that may run beside one
   std::uint32_t crowd_ = 0;  // not 0: of so many faults to come, some may be at once with others
-  Follower follower_;
+  PagerAffinity affinity_;
   std::uint64_t changes_ = 1;  // of what is managed
   // Not on the stack of who asks: that may be far, and the pager must not touch it. The last one is
   // the fork's, of which there is one at a time: all others may wait for its end.
@@ -223,7 +223,7 @@ class Service {
   std::atomic<std::uint32_t> refusals_{0};  // times in a row that a page could not come
   std::atomic<std::uint32_t> faults_first_{0};  // discards wait for one
   std::atomic<bool> pause_waits_;  // for discards that are not over
-  TreeBell tree_bell_;
+  WakePipe wake_pipe_;
   int kept_;
   long process_ = 0;
 };

@@ -48,10 +48,10 @@ bool Service::ask(const Request& request) {
   letter.phase.store(posted);
   asked_.store(1);
   const bool counts = request.kind != Request::Kind::pause;  // that waits for others, not for us
-  if (counts) follower_.asked();
+  if (counts) affinity_.asked();
   ring();
   while (letter.phase.load() == posted) os::wait(letter.phase, posted);
-  if (counts) follower_.answered();
+  if (counts) affinity_.answered();
   const bool done = letter.done;
   letter.phase.store(empty);
   let_pager_go_on();
@@ -61,7 +61,7 @@ bool Service::ask(const Request& request) {
 /// Where the pager's threads run behind the program's, one that wakes this thread while it has the
 /// lock does not run again before this thread waits: so that waits for the lock.
 void Service::let_pager_go_on() {
-  if (follower_.lanes() == 1) return;
+  if (affinity_.workers() == 1) return;
   one_thread_.lock();
   one_thread_.unlock();
 }
@@ -214,8 +214,8 @@ Service::Answer Service::serve(Request& request) {
       pager_.fork().resume();
       follow_held();
       let_discard();
-      for (Lane& lane : lanes_)
-        if (lane.rests) ring(lane);  // one thread has served all, but perhaps not those
+      for (Worker& worker : workers_)
+        if (worker.rests) ring(worker);  // one thread has served all, but perhaps not those
       break;
     case Request::Kind::sample:
       pager_.sample();
@@ -232,7 +232,7 @@ Service::Answer Service::serve(Request& request) {
       pager_.advice().release_near(request.begin, request.end);
       break;
     case Request::Kind::be_sandboxed:
-      follower_.stop();
+      affinity_.stop();
       break;
   }
   return Answer::yes;

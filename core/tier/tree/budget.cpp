@@ -7,19 +7,19 @@
 namespace nearfar::tier {
 namespace {
 
-// What a place has instead of its process's number.
+// What a place holds instead of its process's number while it is given up.
 constexpr std::int32_t being_ended = std::numeric_limits<std::int32_t>::min();
-/// A child's is not known before it runs.
+/// The same for a child that does not run yet, whose number is not known.
 constexpr std::int32_t child_of(std::int32_t parent) { return -parent; }
 
 }  // namespace
 
 bool Budget::join(std::int32_t process) {
   sees_others_ = process == os::call(__NR_getpid);
-  // What this process had before it became another program is gone.
+  // The memory that this process had before it executed this program has been freed.
   for (Member& member : control_->used_members()) {
     std::int32_t same = process;
-    member.forked_by.compare_exchange_strong(same, 0);  // that program waits for no child
+    member.forked_by.compare_exchange_strong(same, 0);  // this program waits for no child
     same = process;
     const std::int32_t parent = member.forked_by.load();
     if (parent != 0 && (!sees_others_ || !os::has_ended(parent))) continue;
@@ -37,8 +37,8 @@ Member* Budget::prepare_child() {
   return member;
 }
 
-bool Budget::charge_child(Member& child, bool whatever) {
-  if (!take(child, own(), whatever ? ~std::uint64_t{0} : limit())) return false;
+bool Budget::charge_child(Member& child, bool forced) {
+  if (!take(child, own(), forced ? ~std::uint64_t{0} : limit())) return false;
   forked_.near_pages = own();
   forked_.managed_pages = member_->managed_pages.load();
   charge_forked(child);
@@ -66,7 +66,7 @@ void Budget::become(Member& member, std::int32_t process) {
   std::int32_t seen = child_of(forked_.parent);
   member_ = &member;
   if (member.process.compare_exchange_strong(seen, process)) return;
-  // The parent has ended, and somebody has seen that before this child ran.
+  // The parent has ended, and another process has given up this place before the child ran.
   member_ = place(process);
   if (member_ == nullptr) os::fail("more than 4096 processes in one tree; this child ends here");
   charge(forked_.near_pages);
@@ -81,19 +81,19 @@ void Budget::end(Member& member) {
   member.pager_thread.store(0);
   member.forked_by.store(0);
   member.process.store(0);
-  want(0);  // it may have been the one; who still does says so again
+  want(0);  // it may have asked; another process that still waits asks again
 }
 
 bool Budget::reap() {
-  if (!sees_others_) return false;  // all others would look ended from here
+  if (!sees_others_) return false;  // all others would seem to have ended
   bool any = false;
   for (Member& member : control_->used_members()) {
     std::int32_t process = member.process.load();
     if (process == 0 || process == being_ended || &member == member_) continue;
     if (process > 0 && !os::has_ended(process)) continue;
     const std::int32_t parent = process > 0 ? member.forked_by.load() : -process;
-    if (parent != 0 && !os::has_ended(parent)) continue;  // which ends it
-    // Two who see the same end must not both subtract it.
+    if (parent != 0 && !os::has_ended(parent)) continue;  // the parent gives it up
+    // Of two processes that find this, only one may subtract it.
     if (!member.process.compare_exchange_strong(process, being_ended)) continue;
     end(member);
     any = true;
@@ -114,7 +114,7 @@ std::uint64_t Budget::processes() const {
   return count;
 }
 
-/// A program that another has become leaves its place to whoever finds that it has ended.
+/// An empty place, for that number.
 Member* Budget::place(std::int32_t process) {
   do {
     for (Member& member : control_->members) {

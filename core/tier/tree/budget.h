@@ -7,48 +7,51 @@
 
 namespace nearfar::tier {
 
-/// This process's part of the near memory that a tree may use. What will be used is charged
-/// before it is granted, and released after it is gone.
+/// This process's part of the near memory that a tree may use. Pages are charged before they are
+/// granted, and released after they have been freed.
 class Budget {
  public:
   Budget() = default;
   Budget(Control& control, Slots slots) : control_(&control), slots_(slots) {}
 
-  /// Takes a place, by the process's number in /proc, among the tree's processes; false if there
-  /// are too many.
+  /// Takes a place among the tree's processes, by the process's number in /proc. Returns false if
+  /// there are too many.
   [[nodiscard]] bool join(std::int32_t process);
-  /// A place for a child about to be forked; null if there are too many.
+  /// A place for a child about to be forked; null if there are too many processes.
   [[nodiscard]] Member* prepare_child();
   /// Charges a child as much as this process has, as either may write to every page that they
-  /// share. False, and nothing is charged, if that is too much.
-  [[nodiscard]] bool charge_child(Member& child, bool whatever);
-  /// In the child, which has that place: its number.
+  /// share. Returns false, and charges nothing, if that is beyond the limit, unless it is `forced`.
+  [[nodiscard]] bool charge_child(Member& child, bool forced);
+  /// In the child: it runs, under that number, and takes over the place prepared for it.
   void become(Member& member, std::int32_t process);
-  /// Gives up a place and what it had far, whoever had it: the process has ended.
+  /// Gives up the place of a process that has ended, and its far slots.
   void end(Member& member);
-  /// Gives up the places of processes that have ended; true if there were any.
+  /// Gives up the places of all processes that have ended; true if there were any.
   bool reap();
 
-  /// False, and nothing is charged, beyond the limit.
+  /// Charges pages. Returns false, and charges nothing, if that is beyond the limit.
   [[nodiscard]] bool try_charge(std::uint64_t pages) { return take(*member_, pages, limit()); }
-  /// Whoever else has near memory is to give way until so much is free; 0: until then as ever.
+  /// Asks the tree's other processes to evict until so many pages are free; 0: no more than usual.
   void want(std::uint64_t pages) { control_->wanted_pages.store(pages); }
   [[nodiscard]] std::uint64_t wanted() const { return control_->wanted_pages.load(); }
-  /// Whatever the limit.
+  /// Charges pages even beyond the limit.
   void charge(std::uint64_t pages) { (void)take(*member_, pages, ~std::uint64_t{0}); }
   void release(std::uint64_t pages) {
     if (pages == 0) return;
     member_->near_pages.fetch_sub(pages, std::memory_order_relaxed);
     control_->near_total.fetch_sub(pages);
   }
-  /// Pages that hold something, wherever.
+  /// So many pages more, near or far, hold something.
   void managed(std::int64_t change) {
     const auto delta = static_cast<std::uint64_t>(change);
     member_->managed_pages.fetch_add(delta, std::memory_order_relaxed);
     control_->raise(Count::managed_peak, control_->managed_total.fetch_add(delta) + delta);
   }
+  /// So many anonymous pages of this process are not managed now.
   void unmanaged(std::uint64_t pages);
 
+  /// Pages: all that the tree may have, this process's, those that nobody has, the other
+  /// processes'.
   [[nodiscard]] std::uint64_t limit() const { return control_->limit_pages.load(); }
   [[nodiscard]] std::uint64_t own() const {
     return member_->near_pages.load(std::memory_order_relaxed);
@@ -63,13 +66,13 @@ class Budget {
   }
   [[nodiscard]] std::uint64_t processes() const;
   [[nodiscard]] Member& member() const { return *member_; }
-  /// This process's place among the tree's.
+  /// The position of this process's place.
   [[nodiscard]] std::size_t index() const {
     return static_cast<std::size_t>(member_ - control_->members);
   }
 
  private:
-  /// What a child needs to know of its place, which it has not taken yet.
+  /// What a child needs to take over its place, or to make another as it was.
   struct Forked {
     std::int32_t parent = 0;
     std::uint64_t near_pages = 0;
@@ -83,8 +86,8 @@ class Budget {
   Control* control_ = nullptr;
   Slots slots_;
   Member* member_ = nullptr;
-  Forked forked_;  ///< the last
-  bool sees_others_ = true;  ///< not in a namespace of process numbers of its own
+  Forked forked_;  // the last
+  bool sees_others_ = true;  // false in a namespace of process numbers of its own
 };
 
 }  // namespace nearfar::tier

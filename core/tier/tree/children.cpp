@@ -13,7 +13,7 @@ void close_one(int& descriptor) {
 
 }  // namespace
 
-/// What waits for all children at once. False if there are no descriptors left.
+/// Makes the epoll that waits for all children at once. Returns false if no descriptor is left.
 bool Children::listen() {
   if (epoll_ >= 0) return true;
   const long made = os::call(__NR_epoll_create1, EPOLL_CLOEXEC);
@@ -32,10 +32,10 @@ Children::Child* Children::prepare() {
   child = {};
   child.alive = os::hide(ends[0]);
   child.held = os::hide(ends[1]);
-  epoll_event hung_up{};  // which is always told
+  epoll_event hung_up{};  // EPOLLHUP is always reported
   hung_up.data.u64 = place;
   if (os::call(__NR_epoll_ctl, epoll_, EPOLL_CTL_ADD, child.alive, os::word(&hung_up)) < 0) {
-    forget(child);
+    remove(child);
     return nullptr;
   }
   if (place == used_) ++used_;
@@ -57,21 +57,22 @@ Children::Child* Children::ended() {
 
 void Children::forked(Child& child) { close_one(child.held); }
 
-void Children::inherited(const Child* self) {
-  close_one(own_end_);  // the parent's: it must hang up when the parent ends, whoever else is there
-  close_one(epoll_);  // the parent's, which goes on using it
+void Children::keep_only(const Child* self) {
+  close_one(own_end_);  // the parent's, which must hang up as soon as the parent ends
+  close_one(epoll_);  // the parent's, which goes on using its own
   for (std::size_t i = 0; i < used_; ++i) {
     if (&places_[i] == self) {
       own_end_ = places_[i].held;
       places_[i].held = -1;
     }
-    forget(places_[i]);
+    remove(places_[i]);
   }
   used_ = 0;
 }
 
-void Children::forget(Child& child) {
-  // Told of nothing any more, even if a copy of the descriptor is left in a child made by a call.
+void Children::remove(Child& child) {
+  // No event any more, even if a child that was made by a system call holds a copy of the
+  // descriptor.
   if (epoll_ >= 0 && child.alive >= 0)
     os::call(__NR_epoll_ctl, epoll_, EPOLL_CTL_DEL, child.alive, 0);
   close_one(child.alive);

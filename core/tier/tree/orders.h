@@ -4,45 +4,48 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tier/far/codec.h"
-#include "tier/os/uffd.h"
-#include "tier/service/placement.h"
+#include "base/named.h"
+#include "tier/far/compression.h"
+#include "tier/os/eviction.h"
+#include "tier/service/pager_cpu.h"
 #include "tier/tree/control.h"
 
 namespace nearfar::tier {
 
 /// What becomes of pages that are far.
-enum class Residence : std::uint32_t {
-  free,     ///< pages leave and come as usual
-  counted,  ///< each process says how many are far, and none leaves but for want of room
-  kept,     ///< they come back, too
-};
+#define NEARFAR_RESIDENCES(ENTRY)                                                                  \
+  ENTRY(free, "free", "pages leave and come as usual")                                             \
+  ENTRY(counted, "counted", "each process says how many are far; none leaves while there is room") \
+  ENTRY(kept, "kept", "they come back, and none leaves while there is room")
 
-/// What a tree is told while it runs, and what its processes answer, at a fixed place in the
-/// shared memory (python/nearfar/tier/control.py has the same layout). Whoever changes something
-/// here or the limit raises `generation` and rings the tree's bell.
+enum class Residence : std::uint32_t { NEARFAR_RESIDENCES(NEARFAR_VALUE) };
+inline constexpr Named all_residences[] = {NEARFAR_RESIDENCES(NEARFAR_NAMED)};
+
+/// What a tree is told while it runs, and what its processes answer, at a fixed place in the shared
+/// memory. A process that changes something here, or the limit, raises `generation` and rings the
+/// tree's bell.
 struct Orders {
   static constexpr std::size_t offset = std::size_t{384} << 10U;
 
   std::atomic<std::uint32_t> generation;
   std::atomic<Residence> residence;
-  std::uint64_t latency_ps;   ///< charged for each page read from or written to far,
+  std::uint64_t latency_ps;  ///< charged for each page read from or written to far,
   std::uint64_t transfer_ps;  ///< and for 4 KiB that move, so much
-  /// Where the tree's descriptors are open: a process, and its numbers for them.
+  /// The process that has the tree's descriptors open, and its numbers for them.
   std::int32_t owner;
   std::int32_t control_descriptor;
   std::int32_t far_descriptor;
   std::int32_t bell_descriptor;
   Compression compression;  ///< of far pages
   os::Eviction eviction;
-  Wanted where;  ///< the pager's thread runs
-  std::uint32_t unused;
+  PagerCpu pager_cpu;  ///< where the pager's threads run
+  std::uint32_t far_store;  ///< kind of far memory, by its position among all (far_stores.h)
 
-  /// One process's answer, at the place of its Member.
+  /// One process's answer, at the position of its Member.
   struct Answer {
-    std::atomic<std::uint32_t> generation;  ///< the last that it has followed
+    std::atomic<std::uint32_t> generation;  ///< the last that it has carried out
     std::atomic<std::uint32_t> unused;
-    std::atomic<std::uint64_t> far_pages;   ///< when that was begun, unless residence is free
+    std::atomic<std::uint64_t> far_pages;  ///< counted when it began that, unless residence is free
   };
   Answer answers[Control::most_members];
 };

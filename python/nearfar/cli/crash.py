@@ -6,14 +6,14 @@ import argparse
 import shlex
 
 from nearfar.cli import measure as measure_command
-from nearfar.cli.options import add_output, add_target, emit, wants_text, write_json
+from nearfar.cli.options import add_result, add_target, complain, write_result
 from nearfar.cli.parser import Parser
+from nearfar.cli.trace_options import add_format
 from nearfar.errors import InputError
 from nearfar.measuring import Pattern
 from nearfar.measuring.quantity import parse_size
 from nearfar.report.crash import crash_text
 from nearfar.simulate.crashes.explore import MAX_STATES, RUNS, SEED, crash
-from nearfar.simulate.traces.convert import FORMATS
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,7 +46,12 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--to", dest="to_label", metavar="LABEL|N", help="only crashes before this one"
     )
-    parser.add_argument("--format", choices=FORMATS, help="FILE is a trace; auto: told by it")
+    add_format(parser, default=None, about="FILE is a trace; auto: told by it")
+    parser.add_argument(
+        "--frames",
+        choices=("first-touch", "refuse"),
+        help="of a trace: where pages lie, as in nearfar replay",
+    )
     parser.add_argument("--thread", metavar="N", type=int, help="of a trace: this one's records")
     parser.add_argument(
         "--area",
@@ -71,7 +76,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=SEED, help=f"of draws and runs (default {SEED})"
     )
-    add_output(parser)
+    add_result(parser, "the states, and what is lost and kept in those that break")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,12 +94,17 @@ def run(args: argparse.Namespace) -> int:
         runs=args.runs,
         seed=args.seed,
         format=args.format,
+        base=args.base,
+        frames=args.frames,
         thread=args.thread,
         area=args.area,
     )
-    if wants_text(args):
-        emit(crash_text(crashed))
-    write_json(args, crashed.to_dict())
+    if "frames" in crashed.program:
+        complain(
+            "note: addresses exceed memory, so pages lie in the order in which they are stored to "
+            "(--frames first-touch; or refuse)"
+        )
+    write_result(args, crashed, crash_text)
     return 0 if crashed.holds else 1
 
 

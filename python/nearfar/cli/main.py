@@ -1,7 +1,7 @@
 """Entry point: find the command, run it, and turn every failure into one line.
 
-Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 130 interrupted, 141 whoever
-read the output went away.
+Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 130 interrupted, 141 the reader
+of the output went away.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
-from nearfar.cli.entry import INTERRUPTED, Interruptible
+from nearfar.cli.interrupt import INTERRUPTED, Interruptible
 from nearfar.cli.options import abandon, complain, reason
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError
@@ -87,7 +87,7 @@ def _version() -> str:
 
 
 def _explanation(error: Exception) -> str:
-    """One line about an error that nobody foresaw, or of an installation without its core."""
+    """One line about an unforeseen error, or of an installation without its core."""
     if isinstance(error, ImportError) and "_core" in str(error):
         return f"the simulator does not load ({error}); `nearfar doctor` says what to do"
     what = f"{type(error).__name__}: {error}"
@@ -104,7 +104,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Whoever starts us with standard output or error closed (`>&-`) wants nothing written."""
+    """Started with standard output or error closed (`>&-`), write nothing there."""
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (for the life of the process)
     if sys.stderr is None:

@@ -6,14 +6,14 @@ import argparse
 from dataclasses import fields
 from typing import Any
 
-from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
+from nearfar.cli.options import add_result, complain, write_result
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.errors import Interrupted
 from nearfar.measuring import (
     Chase,
     Contention,
     Effort,
-    MeasurementInterrupted,
     Overwrite,
     Pattern,
     Stream,
@@ -22,7 +22,7 @@ from nearfar.measuring import (
 from nearfar.measuring.effort import DEFAULT_EFFORT
 from nearfar.measuring.quantity import parse_count
 from nearfar.report.text import result_text
-from nearfar.results import Result
+from nearfar.results import MeasureResult
 
 _SIZES = "SIZE[,SIZE...]"
 
@@ -57,17 +57,15 @@ def run(args: argparse.Namespace) -> int:
                 effort=Effort(seconds=args.seconds),
                 destructive=args.destructive,
             )
-    except MeasurementInterrupted as stopped:
+    except Interrupted as stopped:
         _report(args, stopped.result)
         raise
     _report(args, result)
     return 0
 
 
-def _report(args: argparse.Namespace, result: Result) -> None:
-    if wants_text(args):
-        emit(result_text(result))
-    write_json(args, result.to_dict())
+def _report(args: argparse.Namespace, result: MeasureResult) -> None:
+    write_result(args, result, result_text)
     for one in result.environment.preconditions or ():
         if one.name == "direct access" and one.state == "bad":
             complain(f"{result.target.name}: {one.found}; {one.effect}; {one.mend}")
@@ -202,7 +200,7 @@ def _add_common(parser: Parser, lines_help: str) -> None:
         metavar="PATH",
         help="host:file=PATH: what this file or device holds may be lost",
     )
-    add_output(parser)
+    add_result(parser, "the points as curves")
 
 
 def _given(args: argparse.Namespace, pattern: type[Pattern]) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import argparse
 from typing import Any
 
 from nearfar.cli.options import (
+    STANDARD_OUTPUT,
+    add_made,
     add_output,
     complain,
     emit,
-    output_path,
     wants_text,
     write_json,
     write_output,
@@ -48,9 +49,7 @@ def add_arguments(parser: Parser) -> None:
 
     export = _verb(verbs, "export", "write the resolved form that the C++ core reads", _export)
     export.add_argument("model", metavar="MODEL", help=MODEL_HELP)
-    export.add_argument(
-        "-o", "--output", metavar="FILE", type=output_path, default="-", help="default: - (stdout)"
-    )
+    add_made(export, "default: - (stdout)", default=STANDARD_OUTPUT)
 
     random = _verb(verbs, "random", "write a random plausible DIMM as a model file", _random)
     random.add_argument(
@@ -63,9 +62,7 @@ def add_arguments(parser: Parser) -> None:
     other.add_argument(
         "--cpu", action="store_true", help="Optane DIMMs behind a random processor instead"
     )
-    random.add_argument(
-        "-o", "--output", metavar="FILE", type=output_path, default="-", help="default: - (stdout)"
-    )
+    add_made(random, "default: - (stdout)", default=STANDARD_OUTPUT)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,11 +9,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from nearfar.errors import InputError, NearfarError
 from nearfar.model import units
-from nearfar.results import check_writable, write_text
+from nearfar.results import Document, check_writable, write_text
+
+Result = TypeVar("Result", bound=Document)
 
 STANDARD_OUTPUT = "-"
 _SMALL = 4  # digits
@@ -39,6 +41,30 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--quiet", action="store_true", help="print neither progress nor the text of the result"
+    )
+
+
+def add_result(parser: argparse.ArgumentParser, page: str = "pictures") -> None:
+    """--html FILE too, of every command whose result `nearfar report` shows: a page of `page`."""
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        type=output_path,
+        help=f"also write a page with {page}; - is standard output",
+    )
+    add_output(parser)
+
+
+def add_made(parser: argparse.ArgumentParser, about: str, *, default: str | None = None) -> None:
+    """-o FILE of every command that makes a file that is no result: a trace, a model, a page."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=output_path,
+        default=default,
+        required=default is None,
+        help=about,
     )
 
 
@@ -86,7 +112,7 @@ def complain(message: str) -> None:
     try:
         sys.stderr.write(f"nearfar: {line}\n")
         sys.stderr.flush()
-    except OSError:  # nobody listens; the exit status still tells
+    except OSError:  # standard error is closed; the exit status still tells
         abandon(sys.stderr)
 
 
@@ -127,6 +153,22 @@ def write_output(path: str, text: str) -> None:
         emit(text)
     else:
         write_text(path, text)
+
+
+def write_result(args: argparse.Namespace, result: Result, text: Callable[[Result], str]) -> None:
+    """Everything that `add_result` offers of a result: its text, JSON and page, as was asked."""
+    if wants_text(args):
+        emit(text(result))
+    write_files(args, result)
+
+
+def write_files(args: argparse.Namespace, result: Document) -> None:
+    """The JSON and the page of a result, where they were asked for."""
+    write_json(args, result.to_dict())
+    if args.html is not None:
+        from nearfar.report.documents import page
+
+        write_output(args.html, page([result]))
 
 
 def write_json(args: argparse.Namespace, data: Any) -> None:

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
-    add_output,
+    add_result,
     complain,
-    emit,
-    output_path,
-    wants_text,
-    write_json,
-    write_output,
+    write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.errors import InputError
-from nearfar.report.documents import page
+from nearfar.errors import InputError, Interrupted
+from nearfar.probing.probers import HOST, MODEL, fitting
 from nearfar.report.findings import probe_text
 from nearfar.results import ProbeResult, load, save
 
@@ -41,20 +37,10 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--prober",
         metavar="NAME[,NAME...]",
-        help="policy, buffers, queues, migration on a model; tlb, caches on a host; bandwidth, "
-        "aist, ict, memory-mode on both; default all",
+        help=f"on a model {', '.join(one.name for one in fitting(MODEL))}; on a host "
+        f"{', '.join(one.name for one in fitting(HOST))}; default all",
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument(
-        "--html", metavar="FILE", type=output_path, help="also write a page with the evidence"
-    )
-    parser.add_argument(
-        "-o",
-        dest="json",
-        metavar="FILE",
-        type=output_path,
-        help="the same as --json FILE",
-    )
     parser.add_argument(
         "--resume", metavar="RESULT", help="continue an interrupted probe; takes no TARGET"
     )
@@ -63,16 +49,14 @@ def add_arguments(parser: Parser) -> None:
         metavar="PATH",
         help="host:file=PATH: what this file or device holds may be lost",
     )
-    add_output(parser)
+    add_result(parser, "the structure and its evidence")
 
 
 def run(args: argparse.Namespace) -> int:
     """Probe; Ctrl-C keeps what was observed and says how to go on."""
-    from nearfar.probing import ProbeInterrupted
-
     try:
         result = _probed(args)
-    except ProbeInterrupted as stopped:
+    except Interrupted as stopped:
         _keep(args, stopped.result)
         raise
     _report(args, result)
@@ -80,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _probed(args: argparse.Namespace) -> ProbeResult:
-    from nearfar.probing.conduct import conduct, resume
+    from nearfar.probing.probe import probe, resume
 
     if (args.target is None) == (args.resume is None):
         raise InputError("probe: found no TARGET, expected one, or --resume RESULT without one")
@@ -95,7 +79,7 @@ def _probed(args: argparse.Namespace) -> ProbeResult:
     probers = None if args.prober is None else [name.strip() for name in args.prober.split(",")]
     target = _resolved(args.target, args.destructive)
     with ProgressBar("probing", quiet=args.quiet) as bar:
-        return conduct(target, probers, quick=args.quick, progress=bar)
+        return probe(target, probers, quick=args.quick, progress=bar)
 
 
 def _resolved(target: str, destructive: str | None) -> Model | Host:
@@ -122,8 +106,4 @@ def _keep(args: argparse.Namespace, result: ProbeResult) -> None:
 
 
 def _report(args: argparse.Namespace, result: ProbeResult) -> None:
-    if wants_text(args):
-        emit(probe_text(result))
-    write_json(args, result.to_dict())
-    if args.html is not None:
-        write_output(args.html, page([result]))
+    write_result(args, result, probe_text)

@@ -5,27 +5,25 @@ from __future__ import annotations
 import argparse
 
 from nearfar.cli.options import (
-    add_output,
+    add_result,
     add_target,
-    emit,
+    complain,
     output_path,
     quantity,
-    wants_text,
-    write_json,
+    write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.trace_options import add_trace
 from nearfar.model.units import CLOCK
 from nearfar.report.text import replay_text
-from nearfar.simulate.replay import PACES, replay
-from nearfar.simulate.traces.convert import FORMATS
+from nearfar.simulate.replay import FRAMES, PACES, replay
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET, TRACE and the options."""
     add_target(parser)
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
-    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
+    add_trace(parser)
     parser.add_argument(
         "--pace",
         choices=PACES,
@@ -47,12 +45,26 @@ def add_arguments(parser: Parser) -> None:
     ):
         parser.add_argument(f"--{name}", metavar="N", type=int, help=about)
     parser.add_argument(
+        "--frames",
+        choices=FRAMES,
+        help="where pages lie: in the order of their first touch (default for virtual addresses, "
+        "and where addresses exceed memory), at the remainder of the address by memory's size, or "
+        "at the address, which is refused beyond memory",
+    )
+    parser.add_argument(
+        "--drain",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="time ends when the last write has left memory's queues (default), or, with "
+        "--no-drain, when it was accepted",
+    )
+    parser.add_argument(
         "--command-trace",
         metavar="FILE",
         type=output_path,
         help="write every DRAM command as CSV",
     )
-    add_output(parser)
+    add_result(parser, "latency, bandwidth and commands")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,16 +74,22 @@ def run(args: argparse.Namespace) -> int:
             args.target,
             args.trace,
             format=args.format,
+            base=args.base,
             pace=args.pace,
             outstanding=args.outstanding,
             clock_ps=args.clock,
             skip=args.skip or 0,
             warm=args.warm or 0,
             run=args.run,
+            frames=args.frames,
+            drain=args.drain,
             command_trace=args.command_trace,
             progress=progress,
         )
-    if wants_text(args):
-        emit(replay_text(replayed))
-    write_json(args, replayed.to_dict())
+    if args.frames is None and "frames" in replayed.trace:
+        complain(
+            "note: addresses exceed memory, so pages lie in the order of their first touch "
+            "(--frames first-touch; or fold, refuse)"
+        )
+    write_result(args, replayed, replay_text)
     return 0

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from nearfar.cli.options import output_path, write_output
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
-from nearfar.report.documents import Shown, page
+from nearfar.report.documents import page
 from nearfar.report.perfetto import perfetto_text
-from nearfar.results import Crashed, Document, Ran, Replayed, load
+from nearfar.results import (
+    Document,
+    RunResult,
+    load,
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -19,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
         "results",
         metavar="RESULT",
         nargs="+",
-        help="what probe, infer, measure, validate or run wrote with --json FILE",
+        help="what any command with --html wrote with --json FILE",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", type=output_path, help="the page; - is stdout"
@@ -38,26 +42,17 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("report: expected -o FILE.html or --perfetto FILE.json")
     documents = [(path, load(path)) for path in args.results]
     if args.output is not None:
-        write_output(args.output, page([_shown(*one) for one in documents]))
+        write_output(args.output, page([document for _, document in documents]))
     if args.perfetto is not None:
         write_output(args.perfetto, perfetto_text(_ran(documents)))
     return 0
 
 
-def _shown(path: str, document: Document) -> Shown:
-    if isinstance(document, (Replayed, Crashed)):
-        raise InputError(
-            f"{path}: found schema {document.SCHEMA}: a page shows probes, measurements, "
-            "validations and programs"
-        )
-    return document
-
-
-def _ran(documents: Sequence[tuple[str, Document]]) -> Ran:
+def _ran(documents: Sequence[tuple[str, Document]]) -> RunResult:
     """The one run; times of several would not be those of one timeline."""
     if len(documents) != 1:
         raise InputError(f"--perfetto: found {len(documents)} results, expected one run")
     path, document = documents[0]
-    if not isinstance(document, Ran):
-        raise InputError(f"{path}: found schema {document.SCHEMA}, expected {Ran.SCHEMA}")
+    if not isinstance(document, RunResult):
+        raise InputError(f"{path}: found schema {document.SCHEMA}, expected {RunResult.SCHEMA}")
     return document

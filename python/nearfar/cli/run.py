@@ -10,19 +10,16 @@ import sys
 from typing import Any
 
 from nearfar.cli.options import (
-    add_output,
+    add_result,
     add_target,
     complain,
     emit,
-    output_path,
     quantity,
     reporting,
-    write_json,
-    write_output,
+    write_files,
 )
 from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES, COUNT
-from nearfar.report.documents import page
 from nearfar.report.run import run_text
 from nearfar.simulate.programs.qemu import QEMU, include_folder
 from nearfar.simulate.programs.run import CORES, PAGES, POLICIES
@@ -104,10 +101,7 @@ def add_arguments(parser: Parser) -> None:
         nargs=0,
         help="print the folder of nearfar.h, for the compiler's -I, and do nothing else",
     )
-    parser.add_argument(
-        "--html", metavar="FILE", type=output_path, help="also write a page with pictures"
-    )
-    add_output(parser)
+    add_result(parser, "where the time went and what memory did")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,8 +114,5 @@ def run(args: argparse.Namespace) -> int:
         for note in ran.notes:
             complain(note)
     with reporting(sys.stdout):
-        write_json(args, ran.to_dict())
-    if args.html is not None:
-        with reporting(sys.stdout):
-            write_output(args.html, page([ran]))
+        write_files(args, ran)
     return ran.exit_code

@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 
 from nearfar.cli.options import (
-    add_output,
+    add_result,
     add_target,
     emit,
-    output_path,
     wants_text,
     write_json,
-    write_output,
+    write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.errors import InputError
-from nearfar.report.page import validation_page
+from nearfar.errors import InputError, Interrupted
 from nearfar.report.text import coverage_text, validation_text
-from nearfar.results import Validation
+from nearfar.results import ValidationResult
 from nearfar.simulate.validation.coverage import listed
 from nearfar.simulate.validation.datasets import DATASETS, GROUPS
-from nearfar.simulate.validation.validate import ValidationInterrupted, validate
+from nearfar.simulate.validation.validate import validate
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,10 +44,7 @@ def add_arguments(parser: Parser) -> None:
         type=int,
         help="model runs at a time, default one for each processor; the result is the same",
     )
-    parser.add_argument(
-        "--html", metavar="FILE", type=output_path, help="also write a page with the curves"
-    )
-    add_output(parser)
+    add_result(parser, "the curves")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,16 +66,12 @@ def run(args: argparse.Namespace) -> int:
                 progress=progress,
                 processes=args.jobs,
             )
-    except ValidationInterrupted as stopped:
-        _report(args, stopped.validation)
+    except Interrupted as stopped:
+        _report(args, stopped.result)
         raise
     _report(args, validation)
     return 0
 
 
-def _report(args: argparse.Namespace, validation: Validation) -> None:
-    if wants_text(args):
-        emit(validation_text(validation))
-    write_json(args, validation.to_dict())
-    if args.html is not None:
-        write_output(args.html, validation_page(validation))
+def _report(args: argparse.Namespace, validation: ValidationResult) -> None:
+    write_result(args, validation, validation_text)

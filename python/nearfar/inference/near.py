@@ -12,7 +12,9 @@ w * S / gcd(D, S) of them. So, of power-of-two distances,
 * one too many share a set: moved by less than a *line* it still does, by a line it does not.
 
 A far memory has buffers of its own, which answer quickly what was just read. So between two
-rounds many other places are read, fresh in every buffer and in sets of their own.
+rounds many other places are read, fresh in every buffer and in sets of their own. A buffer whose
+sets lie as far apart as those places conflicts all the same; but it has fewer entries than a near
+memory has lines, and what has fewer is not claimed to be one.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from math import inf, sqrt
 from nearfar.inference.orders import LINE
 from nearfar.inference.study import Findings, MissingError, Request, Study, quantile, size, slower
 from nearfar.results.findings import Observation, identified
+from nearfar.results.wording import size as size_of
 
 PROBER = "memory-mode"
 
@@ -34,6 +37,12 @@ NAMES = (
     "near.write",
     "near.write_back",
 )
+
+# Why nothing of a near memory is claimed. A device's own buffers conflict just as its lines do.
+UNSEEN = "no cache of memory behind the last cache was seen"
+# A buffer of a device has fewer entries than a near memory has lines; those of several modules
+# conflict together. Stores that stay before the device are none of its buffers' doing.
+FEWEST_LINES = {"back": 16384, "through": 8 * 16384}
 
 _SMALLEST, _LARGEST = 15, 40  # powers of two: distances
 _MOST = 256  # places
@@ -63,20 +72,51 @@ class _Scale:
 
 
 def study(found: Findings) -> Study[None]:
-    """Finds `near.*`, or nothing at all where no large near memory is."""
+    """Finds `near.*`, or says of all of them why not."""
     try:
         scale = yield from _scale()
-    except MissingError:  # of another kind of probe
-        return
-    if scale is None:
-        return
+    except MissingError:
+        return found.lack(
+            NAMES, "the experiments that show what is quick and what is slow were not made"
+        )
+    if isinstance(scale, str):
+        return found.lack(NAMES, f"{UNSEEN}: {scale}")
+    claimed = Findings()
     try:
         sets = yield from _sets(scale)
         if sets is None:
-            return
-        yield from _organisation(found, scale, *sets)
+            return found.lack(
+                NAMES,
+                f"{UNSEEN}: no number of places, a power of two of bytes apart, is where conflicts "
+                "begin",
+                [scale.evidence],
+            )
+        yield from _organisation(claimed, scale, *sets)
     except MissingError:
-        found.lack(NAMES, "experiments were not made, or reach beyond the memory")
+        return found.lack(NAMES, "experiments were not made, or reach beyond the memory")
+    return _judged(found, claimed)
+
+
+def _judged(found: Findings, claimed: Findings) -> None:
+    """Takes over what was found, unless a buffer of the device would conflict like that."""
+    capacity, line = claimed.value("near.capacity"), claimed.value("near.line")
+    assert isinstance(capacity, int)
+    evidence = [one for finding in claimed.all()[:2] for one in finding.evidence]
+    what = f"what conflicts holds {size_of(capacity)}"
+    if not isinstance(line, int):
+        return found.lack(
+            NAMES, f"{UNSEEN}: {what} in lines of unknown length: a buffer does too", evidence
+        )
+    write = claimed.value("near.write")
+    fewest = FEWEST_LINES[str(write)]
+    if capacity // line < fewest:
+        return found.lack(
+            NAMES,
+            f"{UNSEEN}: {what} in {capacity // line} lines of {line} B, written {write}, and "
+            f"buffers of a device may have {fewest} entries",
+            evidence,
+        )
+    return found.add(*claimed.all())
 
 
 def _circle(
@@ -92,14 +132,18 @@ def _circle(
     return Request(PROBER, "circle", params, {"rounds": rounds})
 
 
-def _scale() -> Study[_Scale | None]:
+def _scale() -> Study[_Scale | str]:
+    """What is quick and what is slow, or why there is no such difference."""
     one = yield _circle(64, 0, _CONTROL)  # one place, again and again
     many = yield _circle(_MOST, 1 << _SMALLEST)
     assert one.histogram is not None
     assert many.first_pass is not None
     hit, far = quantile(one.histogram, 0.5), quantile(many.first_pass, 0.5)
     if far < _FAR * hit:
-        return None
+        return (
+            f"a place read again after many others takes {hit:.0f} ns, one never read before "
+            f"{far:.0f} ns, not twice as long"
+        )
     reads = size(one.histogram)
     late = slower(one.histogram, _Scale(hit, far, 0.0, reads, one.id).slow_ns) / reads
     return _Scale(hit, far, late, reads, one.id)

@@ -18,7 +18,7 @@ from nearfar.inference.caches.plan import Experiment, chains
 from nearfar.inference.noise import RESAMPLES, Floats, interval
 from nearfar.results.findings import Finding, Observation, identified, not_identifiable
 
-NAME = "near.write_back"
+NAME = "cache.1.write_back"
 DROP = "drop"  # observations of lines thrown out
 
 _LEAST_SHARE = 0.05  # of a conflicting read: less is nobody's concern

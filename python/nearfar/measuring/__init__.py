@@ -4,7 +4,7 @@ from nearfar.measuring.conditions import preconditions
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.host.target import Host
 from nearfar.measuring.patterns import Chase, Contention, Overwrite, Pattern, Stream
-from nearfar.measuring.run import MeasurementInterrupted, measure
+from nearfar.measuring.run import measure
 from nearfar.measuring.walk import Walk, WalkMemory
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Contention",
     "Effort",
     "Host",
-    "MeasurementInterrupted",
     "Overwrite",
     "Pattern",
     "Stream",

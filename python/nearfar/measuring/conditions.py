@@ -45,7 +45,7 @@ def prefetchers() -> Precondition:
     """Whether loads alone decide what is in the caches."""
     on, found, mend = prefetcher_state()
     effect = (
-        "they fetch lines nobody asked for: neighbouring lines, blocks and strides look faster "
+        "they fetch lines without a request: neighbouring lines, blocks and strides look faster "
         "than the memory is"
     )
     if on is None:

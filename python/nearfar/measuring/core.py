@@ -10,60 +10,38 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 
+class Struct(Protocol):
+    """A struct of the core, made from its fields by keyword."""
+
+    def __call__(self, **values: Any) -> Any: ...
+    def fields(self) -> Sequence[str]:
+        """The names of its fields."""
+        ...
+
+
 class Core(Protocol):
     """Plays a pattern on a model; see `_core.pyi` for units and errors."""
 
-    def chase(
-        self,
-        settings: str,
-        *,
-        region: int,
-        block: int,
-        ops: Sequence[str],
-        regions: str,
-        fence: str,
-        fence_kind: str,
-        threads: int,
-        lines: int,
-        walk_lines: int,
-        agent: str,
-        outstanding: int,
-        seed: int,
-    ) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def ChasePattern(self) -> Struct: ...  # noqa: N802 (a class of the core)
+    @property
+    def OverwritePattern(self) -> Struct: ...  # noqa: N802
+    @property
+    def StreamPattern(self) -> Struct: ...  # noqa: N802
+    @property
+    def ContentionPattern(self) -> Struct: ...  # noqa: N802
+    def measure(self, settings: str, pattern: Any, *, seed: int) -> Sequence[Mapping[str, Any]]: ...
 
-    def overwrite(
-        self, settings: str, *, region: int, writes: int, op: str, fence_kind: str, seed: int
-    ) -> Mapping[str, Any]: ...
 
-    def stream(
-        self,
-        settings: str,
-        *,
-        op: str,
-        access: int,
-        stride: int,
-        threads: int,
-        area: int,
-        reads_percent: int,
-        outstanding: int,
-        fence_every: int,
-        fence_kind: str,
-        agent: str,
-        lines: int,
-        seed: int,
-    ) -> Mapping[str, Any]: ...
+def filled(struct: Struct, pattern: object, **point: Any) -> Any:
+    """A `struct` with the values of one point, and for its other fields those that `pattern` has
+    by the same names.
 
-    def contention(
-        self,
-        settings: str,
-        *,
-        other: str,
-        area: int,
-        reads: int,
-        threads: int,
-        delay_ps: int,
-        seed: int,
-    ) -> Mapping[str, Any]: ...
+    So an option that a pattern and a struct of the core both have needs no word here.
+    """
+    values = {name: getattr(pattern, name, None) for name in struct.fields()}
+    given = {name: value for name, value in values.items() if value is not None}
+    return struct(**{**given, **point})
 
 
 def load_core() -> Core:

@@ -66,7 +66,7 @@ def transparent_huge_pages() -> str | None:
 
 
 def free_memory(node: int | None) -> int:
-    """Bytes that can be had without swapping, on a node or anywhere."""
+    """Bytes that are available without swapping, on a node or anywhere."""
     if node is None:
         pattern, path = r"^MemAvailable:\s*(\d+) kB", PROC / "meminfo"
     else:

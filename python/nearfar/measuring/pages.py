@@ -52,10 +52,10 @@ class PageFacts:
 
 def measure_pages(core: HostCore, cpu: int) -> PageFacts:
     """Takes a few hundredths of a second."""
-    small = _curve(_memory(core, "4KiB"), cpu)
+    small = _curve(core, _memory(core, "4KiB"), cpu)
     huge, refusal = None, None
     try:
-        huge = _curve(_memory(core, "2MiB"), cpu)
+        huge = _curve(core, _memory(core, "2MiB"), cpu)
     except InputError as error:
         refusal = str(error)
     few = small[_COUNTS[0]]
@@ -72,7 +72,7 @@ def _memory(core: HostCore, pages: str) -> HostMemory:
     return core.HostMemory(MANY_PAGES * PAGE, pages=pages, node=-1, path="", destructive=False)
 
 
-def _curve(memory: HostMemory, cpu: int) -> dict[int, float]:
+def _curve(core: HostCore, memory: HostMemory, cpu: int) -> dict[int, float]:
     """ns a load by number of pages."""
     found = {}
     for count in _COUNTS:
@@ -80,7 +80,10 @@ def _curve(memory: HostMemory, cpu: int) -> dict[int, float]:
         rng = random.Random(count)
         offsets = [page * PAGE + LINE * rng.randrange(PAGE // LINE) for page in range(count)]
         rng.shuffle(offsets)
-        data = memory.walk(offsets, chunks=24, chunk_ns=50_000.0, warm_passes=2, cpu=cpu)
+        request = core.WalkRequest(
+            offsets=offsets, chunks=24, chunk_ns=50_000.0, warm_passes=2, cpu=cpu
+        )
+        data = memory.walk(request)
         found[count] = low_quantile(
             [ns / lines for ns, lines in zip(data["ns"], data["lines"], strict=True)]
         )

@@ -11,7 +11,7 @@ them, one point each.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -123,6 +123,17 @@ class Overwrite:
 
 
 @dataclass(frozen=True)
+class OneStream:
+    """What one point of a stream is of. A `stride` of "random" is at random."""
+
+    op: str
+    access: int
+    stride: int | str
+    threads: int
+    value: str | None = None
+
+
+@dataclass(frozen=True)
 class Stream:
     """Independent accesses at full speed: bandwidth by operation, size, stride and threads.
 
@@ -168,6 +179,15 @@ class Stream:
     def strides_for(self, access: int) -> Sequence[int | str]:
         """The strides that the points of this access size run at."""
         return (access,) if self.stride is None else self.stride
+
+    def points(self) -> Iterator[OneStream]:
+        """Every point, in order."""
+        for op in self.op:
+            for access in self.access:
+                for stride in self.strides_for(access):
+                    for threads in self.threads:
+                        for value in self.value or (None,):
+                            yield OneStream(op, access, stride, threads, value)
 
     def lines_for(self, access: int, threads: int) -> int:
         """How many lines the point touches over all threads: whole accesses of each."""

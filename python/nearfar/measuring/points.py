@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from nearfar.errors import InputError
 from nearfar.measuring import energy
 from nearfar.measuring.patterns import OVERWRITE_ACCESS, Contention, Overwrite, Stream
 from nearfar.measuring.quantity import LINE
@@ -52,7 +53,8 @@ def percentiles(samples: Sequence[float]) -> dict[str, Any]:
 
 def stream_point(data: Data, pattern: Stream, access: int, stride: int | str) -> Point:
     """One operation, access size, stride and number of threads of a stream."""
-    return replace(_point(data), access_bytes=access, stride_bytes=stride, area_bytes=pattern.area)
+    point = replace(_point(data), access_bytes=access, stride_bytes=stride, area_bytes=pattern.area)
+    return replace(point, drain_ns=data["drain_ps"] / 1000 if data["drain_ps"] else None)
 
 
 def contention_point(data: Data, pattern: Contention, delay: float | None) -> Point:
@@ -65,6 +67,11 @@ def contention_point(data: Data, pattern: Contention, delay: float | None) -> Po
 def _point(data: Data) -> Point:
     lines, threads = int(data["lines"]), int(data["threads"])
     elapsed_ns = data["elapsed_ps"] / 1000
+    if not elapsed_ns:
+        raise InputError(
+            f"{data['op']}: found {lines} lines that memory accepted in no time, expected more, so "
+            "that a rate can be measured: give more --lines"
+        )
     timed = bool(data["max_ps"])
     counters: Mapping[str, int] = data["counters"]
     return Point(
@@ -74,7 +81,7 @@ def _point(data: Data) -> Point:
         elapsed_ns=elapsed_ns,
         ns_per_line=elapsed_ns * threads / lines,
         # bytes a ns are 10^9 bytes a second
-        gb_per_s=lines * LINE / elapsed_ns if elapsed_ns else 0.0,
+        gb_per_s=lines * LINE / elapsed_ns,
         p50_ns=data["p50_ps"] / 1000 if timed else None,
         p99_ns=data["p99_ps"] / 1000 if timed else None,
         p999_ns=data["p999_ps"] / 1000 if timed else None,

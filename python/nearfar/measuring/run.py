@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from nearfar.errors import InputError
-from nearfar.measuring.core import Core, load_core
+from nearfar.errors import InputError, Interrupted
+from nearfar.measuring.core import Core, filled, load_core
 from nearfar.measuring.effort import DEFAULT_EFFORT, Effort
 from nearfar.measuring.host.core import load_host_core
 from nearfar.measuring.host.run import HostRun, host_result
@@ -16,6 +17,7 @@ from nearfar.measuring.patterns import (
     HOST_OPS,
     Chase,
     Contention,
+    OneStream,
     Overwrite,
     Pattern,
     Stream,
@@ -23,18 +25,10 @@ from nearfar.measuring.patterns import (
 from nearfar.measuring.points import chase_point, contention_point, overwrite_point, stream_point
 from nearfar.measuring.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
-from nearfar.results import Point, Result
+from nearfar.results import MeasureResult, Point
 
 # Told after every finished piece of work: pieces done, pieces in all.
 Progress = Callable[[int, int], None]
-
-
-class MeasurementInterrupted(KeyboardInterrupt):
-    """Ctrl-C: `result` holds the points that were finished, marked as interrupted."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__("interrupted")
-        self.result = result
 
 
 def measure(
@@ -45,12 +39,12 @@ def measure(
     core: Core | None = None,
     effort: Effort = DEFAULT_EFFORT,
     destructive: str | None = None,
-) -> Result:
+) -> MeasureResult:
     """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", or a model.
 
     `effort` and `destructive`, a file or device that may lose what it holds, are for a host.
     Raises InputError when the pattern does not fit the target, before anything runs, and
-    MeasurementInterrupted on Ctrl-C.
+    Interrupted on Ctrl-C.
     """
     if isinstance(target, str) and is_host(target):
         target = parse_host(target, destructive)
@@ -61,7 +55,7 @@ def measure(
     return _measure_model(resolve(target), pattern, progress, core or load_core())
 
 
-def _measure_host(run: HostRun, progress: Progress | None) -> Result:
+def _measure_host(run: HostRun, progress: Progress | None) -> MeasureResult:
     run.check()
     points: list[Point] = []
     samples: list[float] = []
@@ -69,17 +63,19 @@ def _measure_host(run: HostRun, progress: Progress | None) -> Result:
         run.play(points, samples, progress)
     except KeyboardInterrupt:
         stopped = host_result(run, points, samples, interrupted=True)
-        raise MeasurementInterrupted(stopped) from None
+        raise Interrupted(stopped) from None
     return host_result(run, points, samples, interrupted=False)
 
 
-def _measure_model(model: Model, pattern: Pattern, progress: Progress | None, core: Core) -> Result:
+def _measure_model(
+    model: Model, pattern: Pattern, progress: Progress | None, core: Core
+) -> MeasureResult:
     check_fits(model, pattern)
     points: list[Point] = []
     samples: list[float] | None = [] if isinstance(pattern, Overwrite) else None
 
-    def result(interrupted: bool) -> Result:
-        return Result(
+    def result(interrupted: bool) -> MeasureResult:
+        return MeasureResult(
             target=describe(model),
             environment=environment(model, pattern.seed),
             pattern=pattern.to_dict(),
@@ -98,7 +94,7 @@ def _measure_model(model: Model, pattern: Pattern, progress: Progress | None, co
             if progress is not None:
                 progress(done, len(work))
     except KeyboardInterrupt:
-        raise MeasurementInterrupted(result(interrupted=True)) from None
+        raise Interrupted(result(interrupted=True)) from None
     return result(interrupted=False)
 
 
@@ -148,128 +144,96 @@ def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
         yield "region: an overwrite", pattern.region
 
 
+Data = Sequence[Mapping[str, Any]]  # one entry a point
 Piece = Callable[[], tuple[Sequence[Point], Sequence[float]]]
 
 
 def _pieces(settings: str, pattern: Pattern, core: Core) -> Iterator[Piece]:
     """The calls that make up the pattern; between two of them a run may be interrupted."""
+
+    def play(struct: Any) -> Data:
+        return core.measure(settings, struct, seed=pattern.seed)
+
     if isinstance(pattern, Chase):
-        return _chase_pieces(settings, pattern, core)
-    if isinstance(pattern, Overwrite):
-        return _overwrite_pieces(settings, pattern, core)
-    if isinstance(pattern, Contention):
-        return _contention_pieces(settings, pattern, core)
-    return _stream_pieces(settings, pattern, core)
+        for region in pattern.region:
+            for threads in pattern.threads:
+                yield partial(_chase, play, core, pattern, region, threads)
+    elif isinstance(pattern, Overwrite):
+        yield partial(_overwrite, play, core, pattern)
+    elif isinstance(pattern, Contention):
+        for delay in pattern.delay or (None,):
+            yield partial(_contention, play, core, pattern, delay)
+    else:
+        for one in pattern.points():
+            yield partial(_stream, play, core, pattern, one)
 
 
-def _chase_pieces(settings: str, pattern: Chase, core: Core) -> Iterator[Piece]:
-    for region in pattern.region:
-        for threads in pattern.threads:
-            yield _chase_piece(settings, pattern, core, region, threads)
+Play = Callable[[Any], Data]
 
 
-def _chase_piece(settings: str, pattern: Chase, core: Core, region: int, threads: int) -> Piece:
+def _chase(
+    play: Play, core: Core, pattern: Chase, region: int, threads: int
+) -> tuple[list[Point], list[float]]:
+    # Read after write is one pass of its own; the others share a machine, stores first.
+    passes = [[op for op in pattern.op if op != "raw"], [op for op in pattern.op if op == "raw"]]
+    structs = [chase_struct(core, pattern, region, threads, ops) for ops in passes if ops]
+    found = {data["op"]: data for struct in structs for data in play(struct)}
+    return [chase_point(found[op], region, pattern.block) for op in pattern.op], []
+
+
+def chase_struct(core: Core, pattern: Chase, region: int, threads: int, ops: Sequence[str]) -> Any:
+    """One pass of a chase as the core takes it: of "raw" alone, or of other operations."""
     lines = pattern.lines_for(region)
-
-    def play(ops: list[str]) -> Sequence[Mapping[str, Any]]:
-        return core.chase(
-            settings,
-            region=region,
-            block=pattern.block,
-            ops=ops,
-            regions=pattern.regions,
-            fence=pattern.fence,
-            fence_kind=pattern.fence_kind,
-            threads=threads,
-            lines=lines,
-            walk_lines=0 if pattern.whole else lines,
-            agent=pattern.agent,
-            outstanding=pattern.outstanding or 0,
-            seed=pattern.seed,
-        )
-
-    def piece() -> tuple[list[Point], list[float]]:
-        # Read after write is one pass of its own; the others share a machine, stores first.
-        passes = [
-            [op for op in pattern.op if op != "raw"],
-            [op for op in pattern.op if op == "raw"],
-        ]
-        found = {data["op"]: data for ops in passes if ops for data in play(ops)}
-        return [chase_point(found[op], region, pattern.block) for op in pattern.op], []
-
-    return piece
+    raw = list(ops) == ["raw"]
+    return filled(
+        core.ChasePattern,
+        pattern,
+        region=region,
+        ops=[] if raw else list(ops),
+        raw=raw,
+        repeat=pattern.regions == "repeat",
+        threads=threads,
+        lines=lines,
+        walk_lines=0 if pattern.whole else lines,
+    )
 
 
-def _overwrite_pieces(settings: str, pattern: Overwrite, core: Core) -> Iterator[Piece]:
-    def piece() -> tuple[list[Point], list[float]]:
-        data = core.overwrite(
-            settings,
-            region=pattern.region,
-            writes=pattern.writes,
-            op=pattern.op,
-            fence_kind=pattern.fence_kind,
-            seed=pattern.seed,
-        )
-        samples = [sample / 1000 for sample in data["samples_ps"]]
-        return [overwrite_point(data, pattern, samples)], samples
-
-    yield piece
+def _overwrite(play: Play, core: Core, pattern: Overwrite) -> tuple[list[Point], list[float]]:
+    (data,) = play(filled(core.OverwritePattern, pattern))
+    samples = [sample / 1000 for sample in data["samples_ps"]]
+    return [overwrite_point(data, pattern, samples)], samples
 
 
-def _contention_pieces(settings: str, pattern: Contention, core: Core) -> Iterator[Piece]:
-    for delay in pattern.delay or (None,):
-        yield _contention_piece(settings, pattern, core, delay)
+def _contention(
+    play: Play, core: Core, pattern: Contention, delay: float | None
+) -> tuple[list[Point], list[float]]:
+    struct = filled(
+        core.ContentionPattern,
+        pattern,
+        threads=pattern.others(),
+        delay_ps=round((delay or 0.0) * 1000),
+    )
+    (data,) = play(struct)
+    return [contention_point(data, pattern, delay)], []
 
 
-def _contention_piece(settings: str, pattern: Contention, core: Core, delay: float | None) -> Piece:
-    def piece() -> tuple[list[Point], list[float]]:
-        data = core.contention(
-            settings,
-            other=pattern.other,
-            area=pattern.area,
-            reads=pattern.reads,
-            threads=pattern.others(),
-            delay_ps=round((delay or 0.0) * 1000),
-            seed=pattern.seed,
-        )
-        return [contention_point(data, pattern, delay)], []
-
-    return piece
+def _stream(
+    play: Play, core: Core, pattern: Stream, one: OneStream
+) -> tuple[list[Point], list[float]]:
+    (data,) = play(stream_struct(core, pattern, one))
+    return [stream_point(data, pattern, one.access, one.stride)], []
 
 
-def _stream_pieces(settings: str, pattern: Stream, core: Core) -> Iterator[Piece]:
-    for op in pattern.op:
-        for access in pattern.access:
-            for stride in pattern.strides_for(access):
-                for threads in pattern.threads:
-                    yield _stream_piece(settings, pattern, core, op, access, stride, threads)
-
-
-def _stream_piece(
-    settings: str,
-    pattern: Stream,
-    core: Core,
-    op: str,
-    access: int,
-    stride: int | str,
-    threads: int,
-) -> Piece:
-    def piece() -> tuple[list[Point], list[float]]:
-        data = core.stream(
-            settings,
-            op=op,
-            access=access,
-            stride=0 if isinstance(stride, str) else stride,
-            threads=threads,
-            area=pattern.area,
-            reads_percent=pattern.reads_percent(op),
-            outstanding=pattern.outstanding or 0,
-            fence_every=pattern.fence_every or 0,
-            fence_kind=pattern.fence,
-            agent=pattern.agent,
-            lines=pattern.lines_for(access, threads),
-            seed=pattern.seed,
-        )
-        return [stream_point(data, pattern, access, stride)], []
-
-    return piece
+def stream_struct(core: Core, pattern: Stream, one: OneStream) -> Any:
+    """One point of a stream as the core takes it."""
+    return filled(
+        core.StreamPattern,
+        pattern,
+        op=one.op,
+        access=one.access,
+        stride=0 if isinstance(one.stride, str) else one.stride,
+        threads=one.threads,
+        reads_percent=pattern.reads_percent(one.op),
+        fence_kind=pattern.fence,
+        lines=pattern.lines_for(one.access, one.threads),
+    )

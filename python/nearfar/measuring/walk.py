@@ -43,7 +43,8 @@ class WalkMemory:
         host = parse_host(target) if isinstance(target, str) else target
         self.size = size
         self._cpu = machine.processors()[0] if cpu is None else cpu
-        self._memory = map_memory(core or load_host_core(), host, size)
+        self._core = core or load_host_core()
+        self._memory = map_memory(self._core, host, size)
 
     def walk(
         self,
@@ -60,7 +61,13 @@ class WalkMemory:
         No chunk need end where a round does.
         """
         data = self._memory.walk(
-            list(offsets), chunks=chunks, chunk_ns=chunk_ns, warm_passes=warm_passes, cpu=self._cpu
+            self._core.WalkRequest(
+                offsets=list(offsets),
+                chunks=chunks,
+                chunk_ns=chunk_ns,
+                warm_passes=warm_passes,
+                cpu=self._cpu,
+            )
         )
         per_load = (ns / loads for ns, loads in zip(data["ns"], data["lines"], strict=True))
         return Walk(tuple(per_load), data["nivcsw"], data["steal_ns"])

@@ -28,13 +28,13 @@ ABOUT = {
 }
 NOTES = {
     "sources": "Where values come from: key, or the beginning of several keys, to citation",
-    "alternatives": "Where studies disagree: key to the other values and who found them",
+    "alternatives": "Where studies disagree: key to the other values and their authors",
 }
 
 
 @dataclass(frozen=True)
 class Given:
-    """A value as somebody gave it.
+    """A value as it was given.
 
     `place` is where, `source` what it is known from. Of two files or overrides that meet in
     a model, the one laid on top of the other has the higher `layer`.

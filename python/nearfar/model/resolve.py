@@ -199,7 +199,7 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
 def _check_switches(given: Mapping[str, Given], found: Mapping[str, Resolved]) -> None:
     """Refuses what was said of a mechanism that is off.
 
-    A file may say how what it switches off would be, for whoever switches it on.
+    A file may say how what it switches off would be, for a model that switches it on.
     """
     values = {name: entry.value for name, entry in found.items()}
     for name, entry in given.items():

@@ -1,5 +1,4 @@
-"""Probing: play experiments on a device until it is known what is inside."""
+"""Probing: play experiments on a device until it is known what is inside.
 
-from nearfar.probing.run import PROBERS, ProbeInterrupted, Progress, probe, probe_device
-
-__all__ = ["PROBERS", "ProbeInterrupted", "Progress", "probe", "probe_device"]
+`probers` is the table of all of them; `probe` plays them on a target.
+"""

@@ -7,11 +7,11 @@ only, and changed at every node; and processes that scan buffers of their own.
 
 from __future__ import annotations
 
-from nearfar.inference.aist import PROBER
+from nearfar.inference.aist import PROBER, findings
 from nearfar.measuring import Chase, Pattern, Stream
-from nearfar.probing.points import Bounds
+from nearfar.probing.points import Bounds, playing
 
-__all__ = ["PROBER", "plan"]
+__all__ = ["PROBER", "findings", "plan", "play"]
 
 _REGIONS = ("4MiB", "64MiB", "128MiB", "256MiB")
 _HOST_REGIONS = ("4MiB", "16MiB", "64MiB", "256MiB")
@@ -34,3 +34,6 @@ def plan(bounds: Bounds) -> list[Pattern]:
         lists = Chase(op=ops, region=_REGIONS, regions="repeat", lines=lines, whole=False)
         scanned = lines
     return [lists, Stream(op=ops, access="4KiB", threads=processes, area=area, lines=scanned)]
+
+
+play = playing(PROBER, plan)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nearfar.inference.bandwidth import PROBER
+from nearfar.inference.bandwidth import PROBER, findings
 from nearfar.measuring import Contention, Pattern, Stream
-from nearfar.probing.points import Bounds
+from nearfar.probing.points import Bounds, playing
 
-__all__ = ["PROBER", "plan"]
+__all__ = ["PROBER", "findings", "plan", "play"]
 
 _SIZES = "64B,128B,256B,512B,1KiB,4KiB"
 _FEW_SIZES = "64B,256B,1KiB,4KiB"
@@ -51,3 +51,6 @@ def plan(bounds: Bounds) -> list[Pattern]:
             Contention(other="ntload", threads=injectors, delay=delays, reads=reads, area=area)
         )
     return made
+
+
+play = playing(PROBER, plan)

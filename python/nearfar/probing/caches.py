@@ -13,14 +13,29 @@ from nearfar.measuring.host.target import Host
 from nearfar.model import Model
 from nearfar.probing.host_walk import HostWalker
 from nearfar.probing.model_walk import CoreWalker
-from nearfar.probing.walk import Progress, Session, Walker
-from nearfar.results import Observation, Precondition
+from nearfar.probing.probers import SEED, Asked
+from nearfar.probing.walk import Progress, Session, Walker, shares
+from nearfar.results import Finding, Observation, Precondition
 
 # What the caches are inferred from includes the page-size control, so it goes first.
 _STAGES = {tlb.PROBER: tlb.STAGES, caches.PROBER: caches.STAGES}
 _QUICK = {tlb.PROBER: (10, 5.0), caches.PROBER: (10, 15.0)}  # repetitions and seconds
 _FULL = {tlb.PROBER: (15, 12.0), caches.PROBER: (15, 90.0)}
 _DOUBTS = (6, 2.0)
+_USUAL_BATCHES = 5
+
+
+def play(asked: Asked) -> tuple[list[Observation], bool]:
+    """Both probers on a model or a host: one without the other says nothing."""
+    told = shares(asked.progress, _USUAL_BATCHES)
+    return observe(asked.target, quick=asked.quick, seed=SEED, progress=told)
+
+
+def findings(observations: Sequence[Observation]) -> list[Finding]:
+    """Of translation, then of the caches, which rest on what the page-size control shows."""
+    made = {one.prober for one in observations}
+    probers = [one for one in (tlb, caches) if one.PROBER in made]
+    return [finding for one in probers for finding in one.findings(observations)]
 
 
 def observe(

@@ -48,19 +48,22 @@ class HostWalker:
             self._kept.append(memory)
         return _walked(
             memory.walk(
-                chain.tolist(),
-                changes=asked.changes,
-                chunks=CHUNKS,
-                chunk_ns=asked.chunk_ns,
-                warm_passes=2,
-                cpu=self._cpu,
+                self._core.WalkRequest(
+                    offsets=chain.tolist(),
+                    changes=asked.changes,
+                    chunks=CHUNKS,
+                    chunk_ns=asked.chunk_ns,
+                    warm_passes=2,
+                    cpu=self._cpu,
+                )
             )
         )
 
     def drop(self, lines: int, changes: bool) -> Walked:
         """So many lines, loaded or also changed before, thrown out of the caches: ns a line."""
         memory = map_memory(self._core, self._host, lines * LINE)
-        return _walked(memory.drop(lines=lines, changes=changes, chunks=CHUNKS, cpu=self._cpu))
+        request = self._core.DropRequest(lines=lines, changes=changes, chunks=CHUNKS, cpu=self._cpu)
+        return _walked(memory.drop(request))
 
 
 def _walked(data: WalkTimings) -> Walked:

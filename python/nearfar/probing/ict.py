@@ -9,14 +9,15 @@ NUMA node.
 
 from __future__ import annotations
 
-from nearfar.inference.ict import PROBER
+from nearfar.inference.ict import PROBER, findings
 from nearfar.measuring import Chase, Pattern, Stream, machine
 from nearfar.measuring.host.target import Host
 from nearfar.probing import points
-from nearfar.probing.points import Bounds
+from nearfar.probing.points import Bounds, playing
+from nearfar.probing.probers import Asked
 from nearfar.results import Observation
 
-__all__ = ["PROBER", "across_nodes", "plan"]
+__all__ = ["PROBER", "across_nodes", "findings", "plan", "play"]
 
 _BLOCKS = ("64B", "256B", "4KiB")
 _FOOTPRINTS = (16 << 20, 128 << 20)
@@ -48,6 +49,15 @@ def plan(bounds: Bounds) -> list[Pattern]:
             )  # fmt: skip
         made += _dependent(bounds, block, lines)
     return [*made, *([_values(bounds)] if bounds.host else [])]
+
+
+def play(asked: Asked) -> tuple[list[Observation], bool]:
+    """The plan, and on a host a dependent read on another node."""
+    made, interrupted = playing(PROBER, plan)(asked)
+    if interrupted or not isinstance(asked.target, Host):
+        return made, interrupted
+    remote, interrupted = across_nodes(asked.target, quick=asked.quick)
+    return made + remote, interrupted
 
 
 def _values(bounds: Bounds) -> Pattern:

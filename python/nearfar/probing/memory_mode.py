@@ -1,8 +1,8 @@
-"""Conflict tests for a near memory: on this machine's caches, or on a simulated DIMM's buffers."""
+"""Conflict tests for a near memory: by physical addresses on a model, by virtual ones here."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 from nearfar.inference import memory_mode, near, write_back
 from nearfar.inference.noise import median_interval
@@ -11,18 +11,29 @@ from nearfar.measuring.host.target import Host
 from nearfar.model import Model
 from nearfar.probing.device import Device, ModelDevice
 from nearfar.probing.host_walk import HostWalker
-from nearfar.probing.model_walk import DeviceWalker
+from nearfar.probing.probers import SEED, Asked
 from nearfar.probing.recorder import Recorder
-from nearfar.probing.walk import Progress, Session, Walked, Walker
-from nearfar.results import Observation
+from nearfar.probing.walk import Progress, Session, Walked, Walker, shares
+from nearfar.results import Finding, Observation
 
 PROBER = memory_mode.PROBER
 
 _QUICK, _FULL = (4, 8.0), (9, 40.0)  # repetitions on a real machine, and seconds
 _USUAL = 45  # experiments that finding a near memory takes, about
-_MODEL_REPETITIONS = 1  # it says the same every time
 _CHANGING = (15, 3.0)
 _DROPPED = 64  # lines
+_USUAL_BATCHES = 3
+
+
+def play(asked: Asked) -> tuple[list[Observation], bool]:
+    """Conflict tests, batch after batch."""
+    told = shares(asked.progress, _USUAL_BATCHES)
+    return observe(asked.target, quick=asked.quick, seed=SEED, progress=told)
+
+
+def findings(observations: Sequence[Observation]) -> list[Finding]:
+    """Of a near memory in front of the far one, or why none was seen."""
+    return memory_mode.findings(observations)
 
 
 def observe(
@@ -34,7 +45,7 @@ def observe(
 ) -> tuple[list[Observation], bool]:
     """The observations, and whether Ctrl-C ended them early."""
     if isinstance(target, Model):
-        return _observe_model(ModelDevice(target), quick, seed, progress)
+        return _observe_model(ModelDevice(target), quick, progress)
     walker = HostWalker(target) if isinstance(target, Host) else target
     session = Session(walker, seed, progress=progress)
     session.conduct(memory_mode.STAGES, quick, *(_QUICK if quick else _FULL))
@@ -71,19 +82,14 @@ def _drop(walker: HostWalker, observations: list[Observation]) -> bool:
 
 
 def _observe_model(
-    device: Device, quick: bool, seed: int, progress: Progress | None
+    device: Device, quick: bool, progress: Progress | None
 ) -> tuple[list[Observation], bool]:
-    """Looks for a near memory by physical addresses; without one, for what is nearest."""
+    """Looks for a near memory by physical addresses."""
 
     def told(_: Observation) -> None:
         if progress is not None:
             progress(min(len(recorder.observations), _USUAL), _USUAL)
 
     recorder = Recorder(device, quick, told)
-    found = Findings()
-    recorder.conduct(near.study(found))
-    if recorder.interrupted or found.all():
-        return recorder.observations, recorder.interrupted
-    session = Session(DeviceWalker(device), seed, recorder.observations, progress)
-    session.conduct(memory_mode.STAGES, quick, _MODEL_REPETITIONS, math.inf)
-    return session.observations, session.interrupted
+    recorder.conduct(near.study(Findings()))
+    return recorder.observations, recorder.interrupted

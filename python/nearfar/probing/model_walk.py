@@ -1,4 +1,4 @@
-"""Chains of dependent loads through a simulated machine: its core's caches, or the device alone.
+"""Chains of dependent loads through a simulated machine's caches and TLBs.
 
 A walk says the same every time, so nothing is repeated and nothing timed in chunks. Each begins
 on a machine of its own, with nothing in it.
@@ -14,21 +14,18 @@ import numpy as np
 from nearfar.errors import InputError
 from nearfar.inference.caches.orders import Offsets
 from nearfar.inference.caches.plan import HUGE, SMALL, Experiment
-from nearfar.inference.orders import LOAD, Spread, Steps
 from nearfar.measuring.core import load_core
 from nearfar.measuring.target import capacity
 from nearfar.model import Model
-from nearfar.probing.device import OPERAND_BITS, Device
+from nearfar.probing.device import OPERAND_BITS
 from nearfar.probing.walk import Walked
 
-__all__ = ["CoreWalker", "DeviceWalker"]
+__all__ = ["CoreWalker"]
 
 _CACHED_LOAD = 6  # among the core's steps
 _WARM, _WARM_LOADS = 2, 8192  # rounds, and loads, at least: replacement takes some to settle
 _TIMED = 1024  # loads at least, in whole rounds
 _MOST = 8192  # loads of a round: of a longer one, so much of its beginning
-
-_DEVICE_ROUNDS, _DEVICE_WARM = 8, 4
 
 
 class _Sequencer(Protocol):
@@ -74,23 +71,3 @@ class CoreWalker:
             untimed=len(warm),
         )
         return Walked(done["elapsed_ps"] / 1000 / len(timed), len(timed))
-
-
-class DeviceWalker:
-    """A device asked at its memory controller: no processor's cache is in the way."""
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-
-    @property
-    def memory_bytes(self) -> int:
-        return self._device.memory_bytes
-
-    def walk(self, chain: Offsets, asked: Experiment) -> Walked:
-        if asked.changes:
-            raise InputError("a simulated device is walked by loads alone")
-        operand = np.tile(chain.astype(np.uint64), _DEVICE_ROUNDS)
-        count = len(operand)
-        steps = Steps(np.full(count, LOAD, np.uint8), operand, np.ones(count, dtype=np.bool_))
-        times = self._device.play(steps, Spread(), 1).reshape(_DEVICE_ROUNDS, -1)
-        return Walked(float(times[_DEVICE_WARM:].mean()), count)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nearfar.measuring import Contention, MeasurementInterrupted, Pattern, Stream, machine, measure
+from nearfar.errors import Interrupted
+from nearfar.measuring import Contention, Pattern, Stream, machine, measure
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.host.target import Host
 from nearfar.measuring.target import capacity, resolve
 from nearfar.model import Model
-from nearfar.results import Observation, Point, Result
+from nearfar.probing.probers import Asked
+from nearfar.results import MeasureResult, Observation, Point
 
 # Told of every finished pattern: patterns done, patterns in all.
 Progress = Callable[[int, int], None]
@@ -94,7 +96,7 @@ def observe(
     for done, pattern in enumerate(patterns, start=1):
         try:
             result, interrupted = measure(target, pattern, effort=effort), False
-        except MeasurementInterrupted as stopped:
+        except Interrupted as stopped:
             result, interrupted = stopped.result, True
         for point in result.points:
             seen = _observation(prober, pattern, result, point)
@@ -107,7 +109,19 @@ def observe(
     return observations, False
 
 
-def _observation(prober: str, pattern: Pattern, result: Result, point: Point) -> Observation:
+def playing(prober: str, plan: Plan) -> Callable[[Asked], tuple[list[Observation], bool]]:
+    """How a prober is played that is a plan of patterns."""
+
+    def play(asked: Asked) -> tuple[list[Observation], bool]:
+        def told(done: int, total: int) -> None:
+            asked.progress(done / total)
+
+        return observe(asked.target, prober, plan, quick=asked.quick, progress=told)
+
+    return play
+
+
+def _observation(prober: str, pattern: Pattern, result: MeasureResult, point: Point) -> Observation:
     described: dict[str, Any] = {"kind": "point", "measured": pattern.kind}
     described |= {name: value for name in _NAMES if (value := getattr(point, name)) is not None}
     for name in ("regions", "outstanding", "fence_every_bytes", "other", "held"):

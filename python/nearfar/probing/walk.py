@@ -1,6 +1,6 @@
 """Walks chains of dependent loads through a memory, a batch of experiments at a time.
 
-Whose memory is a `Walker`'s business: this machine's (`host_walk`), a simulated machine's
+A `Walker` chooses the memory: this machine's (`host_walk`), a simulated machine's
 caches, or a simulated device without any (`model_walk`).
 """
 
@@ -25,6 +25,19 @@ _DECIMALS = 4  # of a ns that are kept
 Progress = Callable[[int, int], None]
 
 
+def shares(progress: Callable[[float], None], usual: int) -> Progress:
+    """Told of one batch after the other, of which there are `usual`ly so many, tells shares."""
+    begun, last = 0, 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal begun, last
+        begun += done <= last  # a new batch begins to count anew
+        last = done
+        progress((begun + done / total) / usual)
+
+    return told
+
+
 @dataclass(frozen=True)
 class Walked:
     """One repetition: ns a load, and what happened meanwhile."""
@@ -43,7 +56,7 @@ class Walker(Protocol):
 
     def walk(self, chain: Offsets, asked: Experiment) -> Walked:
         """Goes along `chain`, one repetition of `asked`, round and round until it is warm, and
-        times it. Raises InputError where such pages or such accesses are not to be had."""
+        times it. Raises InputError where such pages or such accesses do not exist."""
         ...
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from nearfar.report.findings import quantity
 from nearfar.report.text import table
-from nearfar.results.comparison import ComparedParameter, Comparison, PairedPoint, Side
+from nearfar.results.comparison import ComparedParameter, ComparisonResult, PairedPoint, Side
 from nearfar.results.wording import number
 
 _SHOWN = 20  # points; all are in the JSON
 
 
-def comparison_text(comparison: Comparison, every: bool = False) -> str:
+def comparison_text(comparison: ComparisonResult, every: bool = False) -> str:
     """The whole text; with `every`, points within noise too."""
-    text = f"a: {_side(comparison.a)}\nb: {_side(comparison.b)}\n"
+    text = f"a: {side_text(comparison.a)}\nb: {side_text(comparison.b)}\n"
     if comparison.parameters:
         rows = [_parameter(one) for one in comparison.parameters]
         text += "\n" + table(("parameter", "a", "b", "b/a", ""), rows, "<<<><")
@@ -25,20 +25,25 @@ def comparison_text(comparison: Comparison, every: bool = False) -> str:
     return text
 
 
-def _side(side: Side) -> str:
+def side_text(side: Side) -> str:
+    """Its file, and its target where the file says so."""
     where = f", {side.target.spec} ({side.target.mode})" if side.target is not None else ""
     return f"{side.name}{where}"
 
 
 def _parameter(one: ComparedParameter) -> tuple[str, ...]:
-    shown = [_value(value, bounds, one.unit) for value, bounds in _sides(one)]
+    shown = [value_text(value, bounds, one.unit) for value, bounds in _sides(one)]
     ratio = ""
     if isinstance(one.a, (int, float)) and isinstance(one.b, (int, float)) and one.a:
         ratio = number(one.b / one.a)
-    verdict = {True: "differs", False: "", None: "one side only"}[one.differs]
+    return (one.name, *shown, ratio, verdict(one))
+
+
+def verdict(one: ComparedParameter) -> str:
+    """In a word or two; nothing for parameters that agree."""
     if one.a is None and one.b is None:
-        verdict = "neither"
-    return (one.name, *shown, ratio, verdict)
+        return "neither"
+    return {True: "differs", False: "", None: "one side only"}[one.differs]
 
 
 def _sides(
@@ -47,7 +52,8 @@ def _sides(
     return [(one.a, one.a_interval), (one.b, one.b_interval)]
 
 
-def _value(value: int | float | str | None, bounds: Sequence[float] | None, unit: str) -> str:
+def value_text(value: int | float | str | None, bounds: Sequence[float] | None, unit: str) -> str:
+    """A value with what it may be off by; a question mark where it is not known."""
     if value is None:
         return "?"
     shown = quantity(value, unit)
@@ -57,7 +63,7 @@ def _value(value: int | float | str | None, bounds: Sequence[float] | None, unit
     return f"{shown} ±{100 * off:.1f} %"
 
 
-def _points(comparison: Comparison, every: bool) -> str:
+def _points(comparison: ComparisonResult, every: bool) -> str:
     points = comparison.points
     apart = [one for one in points if one.differs]
     text = f"{len(points)} points in both, {len(apart)} differ by more than noise"

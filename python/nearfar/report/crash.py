@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.results.crash import CrashResult, Explored, Violation
 
 _SHOWN = 5  # violations
 
 
-def crash_text(crashed: Crashed) -> str:
+def crash_text(crashed: CrashResult) -> str:
     """How many states there are, how many break the invariant, and an example for each reason."""
     program = crashed.program
     head = (
@@ -18,9 +18,7 @@ def crash_text(crashed: Crashed) -> str:
 
 
 def _allowed(explored: Explored) -> str:
-    how = "" if explored.exhaustive else " drawn at random: not exhaustive"
-    if explored.combinations is not None and not explored.exhaustive:
-        how += f", of {explored.combinations:.3g} combinations"
+    how = "" if explored.exhaustive else f" {states_text(explored)}"
     lines = [f"allowed by x86: {explored.states} states{how}; {_broken(explored)}\n"]
     if explored.stuck is not None:
         lines.append(f"nothing gets past {explored.stuck}\n")
@@ -31,7 +29,15 @@ def _allowed(explored: Explored) -> str:
     return "".join(lines)
 
 
-def _met(crashed: Crashed) -> str:
+def states_text(explored: Explored) -> str:
+    """Whether these are all the states that there are."""
+    if explored.exhaustive:
+        return "every state that there is was looked at"
+    of = f", of {explored.combinations:.3g} combinations" if explored.combinations else ""
+    return f"drawn at random: not exhaustive{of}"
+
+
+def _met(crashed: CrashResult) -> str:
     """The machine's states are among those allowed, so their number says enough."""
     states, runs = _count(crashed.machine.states, "state"), _count(crashed.runs, "run")
     after = "\n" if crashed.architecture.violations else ""

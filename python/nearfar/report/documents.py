@@ -2,32 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from nearfar.report.frame import BAR, Target, frame
-from nearfar.report.measurement import measurement_body, measurement_title
-from nearfar.report.page import validation_body, validation_page, validation_title
-from nearfar.report.probe import probe_body, probe_title
-from nearfar.report.program import program_body, program_title
-from nearfar.results import ProbeResult, Ran, Result, Validation
+from nearfar.report.pages.comparison import comparison_body, comparison_title
+from nearfar.report.pages.crash import crash_body, crash_title
+from nearfar.report.pages.measure import measurement_body, measurement_title
+from nearfar.report.pages.probe import probe_body, probe_title
+from nearfar.report.pages.replay import replay_body, replay_title
+from nearfar.report.pages.run import program_body, program_title
+from nearfar.report.pages.tier_replay import tier_replay_body, tier_replay_title
+from nearfar.report.pages.tier_run import tier_run_body, tier_run_title
+from nearfar.report.pages.validation import validation_body, validation_page, validation_title
+from nearfar.results import (
+    ComparisonResult,
+    CrashResult,
+    Document,
+    MeasureResult,
+    ProbeResult,
+    ReplayResult,
+    RunResult,
+    TierReplayResult,
+    TierRunResult,
+    ValidationResult,
+)
 
-Shown = Validation | ProbeResult | Result | Ran
+
+@dataclass(frozen=True)
+class _Page:
+    """How a kind of result is shown: its title, and what stands below it with its charts' targets.
+
+    `body` is given the result, what stands before every id, and the number of its first chart.
+    """
+
+    title: Callable[[Any], str]
+    body: Callable[[Any, str, int], tuple[str, list[list[Target]]]]
 
 
-def page(documents: Sequence[Shown]) -> str:
+_PAGES: dict[type, _Page] = {
+    ComparisonResult: _Page(comparison_title, comparison_body),
+    CrashResult: _Page(crash_title, crash_body),
+    MeasureResult: _Page(measurement_title, measurement_body),
+    ProbeResult: _Page(probe_title, probe_body),
+    ReplayResult: _Page(replay_title, replay_body),
+    RunResult: _Page(program_title, program_body),
+    TierReplayResult: _Page(tier_replay_title, tier_replay_body),
+    TierRunResult: _Page(tier_run_title, tier_run_body),
+    ValidationResult: _Page(validation_title, validation_body),
+}
+
+
+def page(documents: Sequence[Document]) -> str:
     """The page's HTML: one document below the other, with links to each at the top."""
-    if len(documents) == 1 and isinstance(documents[0], Validation):
+    if len(documents) == 1 and isinstance(documents[0], ValidationResult):
         return validation_page(documents[0])
     sections: list[str] = []
     targets: list[list[Target]] = []
+    titles: list[str] = []
     for at, document in enumerate(documents):
+        shown = _PAGES[type(document)]
         prefix = f"d{at}-" if len(documents) > 1 else ""
-        body, found = _body(document, prefix, len(targets))
+        title = shown.title(document)
+        body, found = shown.body(document, prefix, len(targets))
         targets += found
-        heading = f'<h1 id="{prefix}top">{escape(_title(document))}</h1>'
+        titles.append(title)
+        heading = f'<h1 id="{prefix}top">{escape(title)}</h1>'
         sections.append(f'<div class="document">{heading}{body}</div>\n')
-    titles = [_title(document) for document in documents]
     header = f"<header>{BAR}{_contents(titles)}</header>\n"
     return frame(" · ".join(titles), f"{header}<main>\n{''.join(sections)}</main>\n", targets)
 
@@ -39,23 +82,3 @@ def _contents(titles: Sequence[str]) -> str:
         f'<li><a href="#d{at}-top">{escape(title)}</a></li>' for at, title in enumerate(titles)
     )
     return f'<nav aria-label="On this page"><ul>{links}</ul></nav>'
-
-
-def _title(document: Shown) -> str:
-    if isinstance(document, Validation):
-        return validation_title(document)
-    if isinstance(document, ProbeResult):
-        return probe_title(document)
-    if isinstance(document, Ran):
-        return program_title(document)
-    return measurement_title(document)
-
-
-def _body(document: Shown, prefix: str, first: int) -> tuple[str, list[list[Target]]]:
-    if isinstance(document, Validation):
-        return validation_body(document, prefix, first)
-    if isinstance(document, ProbeResult):
-        return probe_body(document, prefix, first)
-    if isinstance(document, Ran):
-        return program_body(document, prefix, first)
-    return measurement_body(document, prefix, first)

@@ -6,7 +6,6 @@ import math
 
 from nearfar.report import svg
 from nearfar.report.chart import BOTTOM, LEFT, RIGHT, TOP, WIDTH
-from nearfar.report.frame import Target
 from nearfar.report.picture import Picture, frame
 from nearfar.report.scale import LogScale, decimal_ticks
 from nearfar.results.machine import LoadLatency
@@ -16,15 +15,19 @@ _HEIGHT = 350
 _STEP = 2 ** (1 / 8)  # from a range's highest value to the next one's
 
 
-def latency_histogram(latency: LoadLatency) -> Picture | None:
-    """None when no load went beyond L1."""
-    if not latency.buckets:
+def latency_histogram(
+    latency: LoadLatency, title: str = "Loads that L1 did not have", what: str = "loads"
+) -> Picture | None:
+    """Of accesses called `what`; None when there were none."""
+    if not latency.buckets or latency.mean_ns is None:
         return None
     # Ranges of several values end where the next begins; the last ends at the longest.
     ranges = [
         ((highest + 1) / _STEP / 1000, (highest + 1) / 1000, n) for highest, n in latency.buckets
     ]
-    x = LogScale(ranges[0][0] / 1.1, max(latency.max_ns, ranges[-1][1]) * 1.1, LEFT, WIDTH - RIGHT)
+    x = LogScale(
+        ranges[0][0] / 1.1, max(latency.max_ns or 0.0, ranges[-1][1]) * 1.1, LEFT, WIDTH - RIGHT
+    )
     y = LogScale(0.6, max(n for *_, n in ranges) * 2, BOTTOM, TOP)
     bars, targets = [], []
     seen = 0
@@ -41,15 +44,18 @@ def latency_histogram(latency: LoadLatency) -> Picture | None:
                 class_="fill s0",
             )
         )
-        targets.append(_target((left + right) / 2, y(n), low, high, n, seen, latency.count))
-    content = "".join((_axes(x, y), *bars, _marks(latency, x)))
+        shown = ((what, f"{n:,}"), ("not longer", f"{100 * seen / latency.count:.3f} %"))
+        label = f"{number(low)} to {number(high)} ns"
+        middle, top = round((left + right) / 2, 1), round(y(n), 1)
+        targets.append((middle, top, top, 0, label, shown))
+    content = "".join((_axes(x, y, what), *bars, _marks(latency, x)))
     quantiles = ", ".join(f"{name} {number(ns)} ns" for name, ns in _quantiles(latency))
     return Picture(
-        title="Loads that L1 did not have",
-        svg=frame(content, WIDTH, _HEIGHT, f"Load latency. {quantiles}"),
+        title=title,
+        svg=frame(content, WIDTH, _HEIGHT, f"{title}. {quantiles}"),
         targets=targets,
         note=f"{quantiles}; mean {number(latency.mean_ns)} ns",
-        head=("from ns", "to ns", "loads", "not longer"),
+        head=("from ns", "to ns", what, "not longer"),
         rows=[
             (number(low), number(high), f"{n:,}", f"{100 * part:.3f} %")
             for (low, high, n), part in zip(ranges, _shares(latency), strict=True)
@@ -65,22 +71,15 @@ def _shares(latency: LoadLatency) -> list[float]:
     return found
 
 
-def _target(
-    at: float, height: float, low: float, high: float, n: int, seen: int, count: int
-) -> Target:
-    rows = (("loads", f"{n:,}"), ("not longer", f"{100 * seen / count:.3f} %"))
-    label = f"{number(low)} to {number(high)} ns"
-    return (round(at, 1), round(height, 1), round(height, 1), 0, label, rows)
-
-
 def _quantiles(latency: LoadLatency) -> list[tuple[str, float]]:
-    return [
+    found = (
         ("p50", latency.p50_ns),
         ("p90", latency.p90_ns),
         ("p99", latency.p99_ns),
         ("p99.9", latency.p999_ns),
         ("max", latency.max_ns),
-    ]
+    )
+    return [(name, ns) for name, ns in found if ns is not None]
 
 
 def _marks(latency: LoadLatency, x: LogScale) -> str:
@@ -103,7 +102,7 @@ def _marks(latency: LoadLatency, x: LogScale) -> str:
     return "".join(drawn)
 
 
-def _axes(x: LogScale, y: LogScale) -> str:
+def _axes(x: LogScale, y: LogScale, what: str) -> str:
     columns = "".join(
         svg.line(x(tick.at), TOP, x(tick.at), BOTTOM, "grid")
         + svg.text(tick.label, x(tick.at), BOTTOM + 18, class_="tick x")
@@ -123,7 +122,7 @@ def _axes(x: LogScale, y: LogScale) -> str:
         columns
         + levels
         + edge
-        + svg.text("loads", LEFT, TOP - 8, class_="unit")
+        + svg.text(what, LEFT, TOP - 8, class_="unit")
         + svg.text("latency, ns", middle, BOTTOM + 42, class_="axis-name")
     )
 

@@ -12,15 +12,15 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
-from nearfar.results import Ran, totals
+from nearfar.results import RunResult, totals
 from nearfar.results.machine import Machine
-from nearfar.results.ran import RanProcess
+from nearfar.results.run import RunProcess
 from nearfar.results.totals import CAUSES, LINE
 
 Event = dict[str, Any]
 
 
-def perfetto_text(ran: Ran) -> str:
+def perfetto_text(ran: RunResult) -> str:
     """The file's text: an event a line, so that two traces can be compared."""
     events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events_of(ran))
     about = json.dumps(
@@ -34,14 +34,14 @@ def perfetto_text(ran: Ran) -> str:
     return f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":[\n{events}\n]}}\n'
 
 
-def events_of(ran: Ran) -> list[Event]:
+def events_of(ran: RunResult) -> list[Event]:
     """All of them; names of processes and threads come first."""
     # The format takes 0 for the idle process.
     numbered = enumerate(ran.processes, start=1)
     return [event for pid, process in numbered for event in _process(pid, process)]
 
 
-def _process(pid: int, process: RanProcess) -> Iterator[Event]:
+def _process(pid: int, process: RunProcess) -> Iterator[Event]:
     name = PurePath(process.program).name or process.program
     yield _named("process_name", pid, 0, f"{name} (process {process.process})")
     machine = process.machine

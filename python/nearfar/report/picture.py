@@ -55,7 +55,7 @@ def card(picture: Picture, name: str, chart: int) -> str:
 
 
 def _table(picture: Picture) -> str:
-    """The numbers, for those who read rather than look."""
+    """The numbers, as a table."""
     if not picture.rows:
         return ""
     head = "".join(f"<th scope=col>{escape(name)}" for name in picture.head)

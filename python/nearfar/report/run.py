@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.report.text import table
 from nearfar.results import totals
 from nearfar.results.machine import Concentration, Machine
-from nearfar.results.ran import Ran, RanProcess
+from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.wording import energy_shares, joules, number, size
 
 # Counts worth a line even in a short report, and how they are called there.
@@ -29,7 +29,7 @@ _MOST_PROCESSES = 16
 _LONGEST_NAME = 40
 
 
-def run_text(ran: Ran) -> str:
+def run_text(ran: RunResult) -> str:
     """What ran, where its time went, what memory did for it, and what it executed."""
     threads = sum(process.threads for process in ran.processes)
     state = "interrupted" if ran.interrupted else f"status {ran.exit_code}"
@@ -44,7 +44,7 @@ def run_text(ran: Ran) -> str:
     return head + _window(ran) + _machines(machines) + _executed(ran) + _processes(ran)
 
 
-def _window(ran: Ran) -> str:
+def _window(ran: RunResult) -> str:
     """Which part of each program all figures are of, unless it is the whole."""
     if ran.window is None:
         return ""
@@ -53,13 +53,13 @@ def _window(ran: Ran) -> str:
     return f"measured: of each program {length} behind {skip:,} skipped and {warm:,} to warm up\n"
 
 
-def _processes(ran: Ran) -> str:
+def _processes(ran: RunResult) -> str:
     """The busiest, with the cycles of their cores, or by instructions where none are simulated."""
     if len(ran.processes) < 2:
         return ""
     cycles = {id(one): sum(totals.cycles([m]).values()) for one, m in totals.simulated(ran)}
 
-    def weight(one: RanProcess) -> float:
+    def weight(one: RunProcess) -> float:
         return cycles.get(id(one), 0.0) if cycles else one.counts.get("instructions", 0)
 
     everything = sum(map(weight, ran.processes))
@@ -156,7 +156,7 @@ def _latency(machines: Sequence[Machine]) -> list[tuple[str, str]]:
         ("p99.9", found.p999_ns),
         ("max", found.max_ns),
     )
-    text = ", ".join(f"{name} {span(ns)}" for name, ns in parts)
+    text = ", ".join(f"{name} {span(ns)}" for name, ns in parts if ns is not None)
     return [("loads beyond L1", text)]
 
 
@@ -222,7 +222,7 @@ def _half(found: Concentration, accesses: str, what: str) -> str:
     return f"{100 * share:.0f} % of the {accesses} go to {most:,} of {every:,} {what}"
 
 
-def _executed(ran: Ran) -> str:
+def _executed(ran: RunResult) -> str:
     """Kinds that did not occur are left out."""
     rows = []
     for key, name in _SHOWN:

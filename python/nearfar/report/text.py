@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from nearfar.results import Point, Replayed, Result, Validation
+from nearfar.results import MeasureResult, Point, ReplayResult, ValidationResult
 from nearfar.results.coverage import Coverage
 from nearfar.results.wording import energy_shares, joules, number, size
 
@@ -22,7 +22,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> s
     )
 
 
-def result_text(result: Result) -> str:
+def result_text(result: MeasureResult) -> str:
     """The points of a measurement, one a line."""
     kind = result.pattern["kind"]
     head = f"{result.target.spec}: {kind} ({result.target.mode})\n"
@@ -33,10 +33,28 @@ def result_text(result: Result) -> str:
     columns = [(name, [cell(point) for point in result.points]) for name, cell in _COLUMNS]
     used = [(name, cells) for name, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in used), strict=True)
-    return head + table([name for name, _ in used], rows, ">" * len(used))
+    return head + table([name for name, _ in used], rows, ">" * len(used)) + _queued(result.points)
 
 
-def validation_text(validation: Validation) -> str:
+_UNSTEADY = 0.01  # of the time measured
+
+
+def _queued(points: Sequence[Point]) -> str:
+    """What a rate counts where much of it was still in queues when counting ended."""
+    found = [
+        one.drain_ns / one.elapsed_ns
+        for one in points
+        if one.drain_ns is not None and one.drain_ns > _UNSTEADY * one.elapsed_ns
+    ]
+    if not found:
+        return ""
+    return (
+        "note: rates count lines that memory accepted; those still queued at the end took up to "
+        f"{100 * max(found):.0f} % of the time measured to leave its queues: give more --lines\n"
+    )
+
+
+def validation_text(validation: ValidationResult) -> str:
     """One line a series: how many points, mean and worst accuracy, and what is possible."""
     rows: list[tuple[str, ...]] = [
         (
@@ -60,7 +78,7 @@ def validation_text(validation: Validation) -> str:
     return text + table(header, rows, "<>>>>><") + _shapes(validation) + _orderings(validation)
 
 
-def _shapes(validation: Validation) -> str:
+def _shapes(validation: ValidationResult) -> str:
     """How many features of the curves the model shows like the hardware, and which it does not."""
     found = [(series, one) for series in validation.series for one in series.shape]
     if not found:
@@ -82,7 +100,7 @@ def _shapes(validation: Validation) -> str:
 _SHOWN_SHAPES = 20
 
 
-def _orderings(validation: Validation) -> str:
+def _orderings(validation: ValidationResult) -> str:
     """How many pairs of figures the model orders like the hardware, and which it does not."""
     found = [(series, one) for series in validation.series for one in series.orderings]
     if not found:
@@ -104,7 +122,7 @@ def _orderings(validation: Validation) -> str:
     return head + "\n" + table(header, rows, "<<<>>")
 
 
-def _total(validation: Validation) -> tuple[str, ...]:
+def _total(validation: ValidationResult) -> tuple[str, ...]:
     """All points of all series, each counting once."""
     series = validation.series
     points = sum(one.n for one in series)
@@ -147,17 +165,23 @@ def coverage_text(coverage: Coverage) -> str:
     return text
 
 
-def replay_text(replayed: Replayed) -> str:
+def replay_text(replayed: ReplayResult) -> str:
     """What a trace did, one figure a line."""
     rows = [
         ("requests", str(replayed.requests)),
         *([("fences", str(replayed.fences))] if replayed.fences else []),
         ("elapsed", f"{number(replayed.elapsed_ps / 1000)} ns"),
-        ("bandwidth", f"{replayed.gb_per_s:.3f} GB/s"),
-        ("read latency p50", f"{number(replayed.read_p50_ns)} ns"),
-        ("read latency p99", f"{number(replayed.read_p99_ns)} ns"),
-        ("read latency p99.9", f"{number(replayed.read_p999_ns)} ns"),
-        ("read latency max", f"{number(replayed.read_max_ns)} ns"),
+        *_bandwidth(replayed),
+        *(
+            (f"read latency {name}", f"{number(latency)} ns")
+            for name, latency in (
+                ("p50", replayed.read_p50_ns),
+                ("p99", replayed.read_p99_ns),
+                ("p99.9", replayed.read_p999_ns),
+                ("max", replayed.read_max_ns),
+            )
+            if latency is not None
+        ),
         *_energy(replayed),
         *_commands(replayed),
     ]
@@ -166,7 +190,15 @@ def replay_text(replayed: Replayed) -> str:
     return head + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
 
 
-def _commands(replayed: Replayed) -> list[tuple[str, str]]:
+def _bandwidth(replayed: ReplayResult) -> list[tuple[str, str]]:
+    """Nothing where no time has passed; what it counts where writes were not waited for."""
+    if replayed.gb_per_s is None:
+        return []
+    counted = "" if replayed.trace.get("drain") or not replayed.writes else " accepted, not drained"
+    return [("bandwidth", f"{replayed.gb_per_s:.3f} GB/s{counted}")]
+
+
+def _commands(replayed: ReplayResult) -> list[tuple[str, str]]:
     """DRAM commands by kind; where several devices take them, by device."""
     devices = replayed.commands_by_device
     if len(devices) < 2:
@@ -180,7 +212,7 @@ def _commands(replayed: Replayed) -> list[tuple[str, str]]:
     ]
 
 
-def _energy(replayed: Replayed) -> list[tuple[str, str]]:
+def _energy(replayed: ReplayResult) -> list[tuple[str, str]]:
     """What it took and what for, the largest first; nothing of a model without currents."""
     if replayed.energy_pj is None:
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.report.text import table
-from nearfar.results.tiered import NearSize, TierReplay
+from nearfar.results.tier_replay import NearSize, TierReplayResult
 from nearfar.results.wording import number, size
 
 _HEADER = (
@@ -19,7 +19,7 @@ _HEADER = (
 )
 
 
-def tier_replay_text(replay: TierReplay) -> str:
+def tier_replay_text(replay: TierReplayResult) -> str:
     """A table for each size of near memory."""
     head = (
         f"{replay.file}: {replay.accesses} accesses, {replay.visits} visits to {replay.pages} pages"

@@ -1,6 +1,7 @@
 """The versioned documents that tools exchange, and reading and writing their files."""
 
-from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.results.comparison import ComparisonResult
+from nearfar.results.crash import CrashResult, Explored, Violation
 from nearfar.results.files import (
     Document,
     check_writable,
@@ -12,9 +13,11 @@ from nearfar.results.files import (
     write_text,
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
-from nearfar.results.ran import Ran, RanProcess
-from nearfar.results.replayed import Replayed
-from nearfar.results.schema import Environment, Point, Precondition, Result, Target
+from nearfar.results.replay import ReplayResult
+from nearfar.results.run import RunProcess, RunResult
+from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
+from nearfar.results.tier_replay import TierReplayResult
+from nearfar.results.tier_run import TierRunResult, TierSamples
 from nearfar.results.validation import (
     ComparedPoint,
     ComparedSeries,
@@ -23,13 +26,14 @@ from nearfar.results.validation import (
     ModelCard,
     Ordering,
     Parameter,
-    Validation,
+    ValidationResult,
 )
 
 __all__ = [
     "ComparedPoint",
     "ComparedSeries",
-    "Crashed",
+    "ComparisonResult",
+    "CrashResult",
     "CurveFeature",
     "Document",
     "Environment",
@@ -37,6 +41,7 @@ __all__ = [
     "Finding",
     "Histogram",
     "Mark",
+    "MeasureResult",
     "ModelCard",
     "Observation",
     "Ordering",
@@ -44,12 +49,14 @@ __all__ = [
     "Point",
     "Precondition",
     "ProbeResult",
-    "Ran",
-    "RanProcess",
-    "Replayed",
-    "Result",
+    "ReplayResult",
+    "RunProcess",
+    "RunResult",
     "Target",
-    "Validation",
+    "TierReplayResult",
+    "TierRunResult",
+    "TierSamples",
+    "ValidationResult",
     "Violation",
     "check_writable",
     "load",

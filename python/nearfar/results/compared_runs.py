@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from nearfar.results import totals
 from nearfar.results.comparison import Sample
 from nearfar.results.machine import Machine
-from nearfar.results.ran import Ran
+from nearfar.results.run import RunResult
 
 Figure = tuple[str, str, float | None]  # label, unit, value
 
 
-def run_samples(ran: Ran) -> list[Sample]:
+def run_samples(ran: RunResult) -> list[Sample]:
     """Time, cycles by cause, tails, traffic, hits and energy; what is zero has no ratio."""
     machines = [machine for _, machine in totals.simulated(ran)]
     found = [("simulated time", "us", ran.elapsed_ns / 1000)]

@@ -3,7 +3,7 @@
 A parameter differs when the intervals of the two findings share no value, or when its words
 differ. A point differs when the two times are farther apart than three times their noise: half
 the point's interval where repetitions gave one, else how far neighbouring points of the same
-curve scatter about the line through their neighbours; a hundredth where neither can be had.
+curve scatter about the line through their neighbours; a hundredth where neither is known.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nearfar.results.schema import Point, Target
 _SIGMAS = 3.0
 _UNKNOWN_NOISE = 0.01  # relative; of a point that stands alone
 _LEAST_NOISE = 0.001
+_LINE = 64  # bytes
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class ComparedParameter:
 
 @dataclass(frozen=True)
 class PairedPoint:
-    """A point of both; `noise` is what its ratio may be off by, relatively."""
+    """A point of both; `noise` is what its ratio may be off by, relatively.
+
+    `curve` names the curve that it is of, and `place` says where: in bytes, if it is a size.
+    """
 
     label: str
     unit: str
@@ -54,10 +58,12 @@ class PairedPoint:
     b: float
     noise: float
     differs: bool
+    curve: str = ""
+    place: float | None = None
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonResult:
     """Parameters and points that both results have, and how many only one has."""
 
     SCHEMA: ClassVar[str] = "nearfar/comparison/1"
@@ -85,6 +91,7 @@ class Sample:
     unit: str
     value: float
     interval: Sequence[float] | None = None
+    curve_label: str = ""
 
 
 def compare(
@@ -92,12 +99,12 @@ def compare(
     b: Side,
     findings: tuple[Sequence[Finding], Sequence[Finding]],
     samples: tuple[Sequence[Sample], Sequence[Sample]],
-) -> Comparison:
+) -> ComparisonResult:
     """Everything that both sides have, in the order of `a`."""
     of_a, of_b = ({one.key: one for one in side} for side in samples)
     noises = tuple(_noises(side) for side in samples)
     common = [key for key in of_a if key in of_b]
-    return Comparison(
+    return ComparisonResult(
         a=a,
         b=b,
         parameters=tuple(_parameters(*findings)),
@@ -143,7 +150,10 @@ def _pair(
 ) -> PairedPoint:
     noise = math.hypot(_noise_of(a, noise_a), _noise_of(b, noise_b))
     differs = abs(math.log(b.value / a.value)) > _SIGMAS * noise
-    return PairedPoint(a.label, a.unit, a.value, b.value, noise, differs)
+    place = a.place if a.curve_label and a.place > 0 else None
+    return PairedPoint(
+        a.label, a.unit, a.value, b.value, noise, differs, a.curve_label if place else "", place
+    )
 
 
 def _noise_of(sample: Sample, curves: Mapping[Any, float]) -> float:
@@ -196,17 +206,27 @@ def point_sample(point: Point) -> Sample | None:
     value = point.gb_per_s if stream else point.ns_per_line
     if value <= 0:
         return None
-    words = [point.op, f"{place} B" if place else "", f"{point.threads} threads"]
+    rest = [f"{point.threads} threads" if point.threads != 1 else ""]
     if point.delay_ns is not None:
-        words.append(f"beside others every {point.delay_ns:g} ns")
+        rest.append(f"beside others every {point.delay_ns:g} ns")
     if point.value is not None:
-        words.append(point.value)
+        rest.append(point.value)
+    first = [point.op]
     if point.block_bytes not in (None, 64):
-        words.insert(1, f"blocks of {point.block_bytes} B,")
-    label = " ".join(word for word in words if word and word != "1 threads")
+        first.append(f"blocks of {point.block_bytes} B,")
+    label = _joined([*first, f"{place} B" if place else "", *rest])
+    curve = _joined([*first, *rest]).rstrip(",")
     key = (*fields, place, point.stride_bytes)
     unit = "GB/s" if stream else "ns/line"
-    return Sample(key, fields, float(place), label, unit, value, point.interval_ns_per_line)
+    interval = point.interval_ns_per_line
+    if stream and interval is not None:
+        # In the unit of the value: bytes a ns are 10^9 bytes a second.
+        interval = [_LINE * point.threads / bound for bound in reversed(interval)]
+    return Sample(key, fields, float(place), label, unit, value, interval, curve)
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " ".join(word for word in words if word)
 
 
 _ASIDE = ("seed", "involuntary_switches", "stolen_ns", "effort", "fence_kind")
@@ -222,17 +242,27 @@ def observation_sample(one: Observation) -> Sample | None:
     place = float(pattern.pop("region_bytes", 0) or _largest(pattern.get("order")))
     curve = (_frozen({**pattern, "order": _kind(pattern.get("order"))}),)
     key = (_frozen(pattern), place)
-    words = [str(pattern.get("op", pattern.get("kind")))]
+    words = curve_words = [str(pattern.get("op", pattern.get("kind")))]
     if "order" in pattern:
         order = pattern["order"]
         params = " ".join(f"{name} {item}" for name, item in order["params"].items())
         words = [str(order["kind"]), params, str(pattern.get("pages", ""))]
+        curve_words = [words[0], words[2]]
     elif place:
-        words.append(f"{place:.0f} B")
+        words = [*words, f"{place:.0f} B"]
         if pattern.get("block_bytes") not in (None, 64):
-            words.append(f"in blocks of {pattern['block_bytes']} B")
-    label = " ".join(word for word in words if word)
-    return Sample(key, curve, place, label, "ns/line", one.ns_per_access, one.interval)
+            blocks = f"in blocks of {pattern['block_bytes']} B"
+            words, curve_words = [*words, blocks], [*curve_words, blocks]
+    return Sample(
+        key,
+        curve,
+        place,
+        _joined(words),
+        "ns/line",
+        one.ns_per_access,
+        one.interval,
+        _joined(curve_words),
+    )
 
 
 def _largest(order: object) -> float:

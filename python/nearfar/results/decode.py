@@ -114,11 +114,14 @@ class _Decoder:
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """A dataclass as plain dicts and lists, its fields that are None or empty left out."""
+    """A dataclass as plain dicts and lists. Left out are fields that are None or empty, and those
+    that are False where that is the default."""
     return {
         field.name: _plain(item)
         for field in dataclasses.fields(value)
-        if (item := getattr(value, field.name)) is not None and item is not False and item != {}
+        if (item := getattr(value, field.name)) is not None
+        and not (item is False and field.default is False)
+        and item != {}
     }
 
 

@@ -1,44 +1,46 @@
 """Recorded faults: what a replacement policy was told while a program ran, and what it answered.
 
-A file of 64-bit words: a head of four (`MAGIC`, events, near pages, the policy's position in
-`POLICIES`), then one an event: its kind in the highest four bits, the page in the next 28, the
-process in the lower half. Pages are numbered by each process for itself, in groups of 512 in the
-order of their first use. core/tier/pager/fault_log.h writes it.
+A file of 64-bit words: a head (core/tier/pager/fault_record.h), then a word for each event: its
+kind in the highest four bits, the page in the next 28, the process in the lower half. Each process
+numbers its pages for itself, in groups of 512 in the order of their first use.
+core/tier/pager/fault_log.h writes it.
 """
 
 from __future__ import annotations
 
 import array
 import enum
-import struct
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar import _lists
 from nearfar.errors import InputError, file_error
+from nearfar.layout import record, values
 
-POLICIES = ("fifo", "clock", "lru-approx", "2q", "s3-fifo", "raminate", "regret")
-# Of programs on two tiers, which the core chooses too when there is no launcher.
-DEFAULT_POLICY = "s3-fifo"
+POLICIES = _lists.POLICIES
+DEFAULT_POLICY = _lists.DEFAULT_POLICY  # of programs on two tiers
 
-MAGIC = b"nffault1"
-HEAD = struct.Struct("<8s3Q")
+MAGIC = _lists.FAULT_MAGIC
+HEAD_BYTES = _lists.FAULT_HEAD_BYTES
+_EVENTS = tuple(_lists.FAULT_EVENTS)
 
 
 class Event(enum.IntEnum):
-    """What happened to a page, and a policy was told, or answered."""
+    """What happened to a page, as nearfar._lists.FAULT_EVENTS says."""
 
-    FAULT = 1  # it was touched, and came in
-    AHEAD = 2  # it came in beside one that was touched
-    SECOND_CHANCE = 3  # it was touched in limbo
-    EVICTED = 4  # the policy named it
-    REFUSED = 5  # it could not leave
-    RELEASED = 6  # nothing is remembered of it
-    MOVED_FROM = 7  # its number was this
-    MOVED_TO = 8  # and is this now: the event after that
+    FAULT = _EVENTS.index("fault")
+    AHEAD = _EVENTS.index("ahead")
+    SECOND_CHANCE = _EVENTS.index("second_chance")
+    EVICTED = _EVENTS.index("evicted")
+    REFUSED = _EVENTS.index("refused")
+    RELEASED = _EVENTS.index("released")
+    MOVED_FROM = _EVENTS.index("moved_from")
+    MOVED_TO = _EVENTS.index("moved_to")
 
 
+_KINDS = frozenset(Event)
 _COME = frozenset((Event.FAULT, Event.AHEAD, Event.SECOND_CHANCE))
 
 
@@ -49,6 +51,7 @@ class Faults:
     policy: str
     near_pages: int
     words: Sequence[int]
+    file: str = "record"
 
     def processes(self) -> list[int]:
         """Those that appear, in the order in which they do."""
@@ -63,6 +66,7 @@ class Faults:
     def visits(self) -> Iterator[tuple[Event, int]]:
         """FAULT, AHEAD, SECOND_CHANCE and RELEASED in all processes, each page by a number of its
         own, from 0 on, which it keeps where it moves; a page that has been released may come again.
+        Raises InputError where a page arrives that did not leave.
         """
         numbers: dict[int, int] = {}  # by page and process
         moving: dict[int, int] = {}  # the page that moves, by process
@@ -76,10 +80,27 @@ class Faults:
                 moving[process] = page
             elif event == Event.MOVED_TO:
                 # What is left behind, as what was there before, is a page that never came.
-                source = moving.pop(process)
+                source = moving.pop(process, None)
+                if source is None:
+                    raise InputError(
+                        f"{self.file}: found a page of process {process} that moved from nowhere; "
+                        "the record is damaged"
+                    )
                 here = numbers.setdefault(source, len(numbers))
                 numbers[source] = numbers.setdefault(page, len(numbers))
                 numbers[page] = here
+
+
+def head(events: int, near_pages: int, policy: str) -> bytes:
+    """What a record begins with; `policy` is one of POLICIES."""
+    magic = int.from_bytes(MAGIC, "little")
+    layout = record(_lists.FAULT_HEAD)
+    return layout.pack(magic, events, near_pages, POLICIES.index(policy))
+
+
+def events_in(head: bytes) -> int:
+    """How many events a record counts in its head, with those that found no room."""
+    return values(_lists.FAULT_HEAD, head)["events"]
 
 
 def read_faults(path: str | Path) -> Faults:
@@ -94,15 +115,22 @@ def read_faults(path: str | Path) -> Faults:
 
 def parse_faults(data: bytes, path: str | Path) -> Faults:
     """Read a record that was in the file `path`. Raises InputError as `read_faults` does."""
-    if len(data) < HEAD.size or not data.startswith(MAGIC):
+    if len(data) < HEAD_BYTES or not data.startswith(MAGIC):
         raise InputError(f"{path}: is no record of faults; expected a file of --record-faults")
-    _, count, near_pages, policy = HEAD.unpack_from(data)
-    if len(data) != HEAD.size + 8 * count or policy >= len(POLICIES):
+    begin = values(_lists.FAULT_HEAD, data)
+    count, policy = begin["events"], begin["policy"]
+    if len(data) != HEAD_BYTES + 8 * count or policy >= len(POLICIES):
         raise InputError(
-            f"{path}: found {len(data)} bytes, expected {HEAD.size + 8 * count} of {count} events; "
-            "the record was cut short, or its program is still running"
+            f"{path}: found {len(data)} bytes, expected {HEAD_BYTES + 8 * count} of {count} "
+            "events; the record was cut short, or its program is still running"
         )
-    words = array.array("Q", data[HEAD.size :])
+    words = array.array("Q", data[HEAD_BYTES:])
     if sys.byteorder == "big":
         words.byteswap()
-    return Faults(POLICIES[policy], near_pages, words)
+    for word in (min(words), max(words)) if words else ():
+        if word >> 60 not in _KINDS:
+            raise InputError(
+                f"{path}: found an event of kind {word >> 60}, expected 1 to {len(_KINDS)}; the "
+                "record is damaged"
+            )
+    return Faults(POLICIES[policy], begin["near_pages"], words, str(path))

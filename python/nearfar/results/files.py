@@ -11,18 +11,41 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nearfar.errors import InputError, file_error
-from nearfar.results.crashed import Crashed
+from nearfar.results.comparison import ComparisonResult
+from nearfar.results.crash import CrashResult
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
-from nearfar.results.ran import Ran
-from nearfar.results.replayed import Replayed
-from nearfar.results.schema import Result
-from nearfar.results.validation import Validation
+from nearfar.results.replay import ReplayResult
+from nearfar.results.run import RunResult
+from nearfar.results.schema import MeasureResult
+from nearfar.results.tier_replay import TierReplayResult
+from nearfar.results.tier_run import TierRunResult
+from nearfar.results.validation import ValidationResult
 
-Document = Result | ProbeResult | Validation | Replayed | Crashed | Ran
+Document = (
+    MeasureResult
+    | ProbeResult
+    | ValidationResult
+    | ReplayResult
+    | CrashResult
+    | RunResult
+    | ComparisonResult
+    | TierReplayResult
+    | TierRunResult
+)
 
 _DOCUMENTS: dict[str, type[Document]] = {
-    kind.SCHEMA: kind for kind in (Result, Validation, Replayed, Crashed, Ran)
+    kind.SCHEMA: kind
+    for kind in (
+        MeasureResult,
+        ValidationResult,
+        ReplayResult,
+        CrashResult,
+        RunResult,
+        ComparisonResult,
+        TierReplayResult,
+        TierRunResult,
+    )
 }
 
 
@@ -49,8 +72,10 @@ def parse(data: object, origin: str = "document") -> Document:
     if kind is None or not isinstance(data, dict):
         found = "no schema" if schema is None else f"schema {schema!r}"
         raise InputError(f"{origin}: found {found}, expected {' or '.join(_DOCUMENTS)}")
-    if kind is Result and "observations" in data:
+    if kind is MeasureResult and "observations" in data:
         kind = ProbeResult  # points or observations: both are results
+    if kind is TierRunResult:
+        return TierRunResult.from_dict(data, origin)
     return decode(kind, {key: data[key] for key in data if key != "schema"}, origin)
 
 

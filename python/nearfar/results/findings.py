@@ -50,6 +50,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "cache.N.sets": ("", "sets"),
     "cache.N.policy": ("", "fifo, lru, plru (a tree), qlru (two bits of age) or random"),
     "cache.N.latency": ("ns", "round trip of a dependent load that is served here"),
+    "cache.N.write_back": (
+        "ns",
+        "what a load waits when it evicts a changed line, not a clean one",
+    ),
     "tlb.N.entries": ("", "pages whose translations this level of the TLB holds"),
     "tlb.N.miss": ("ns", "what a load takes longer when the next level translates for it"),
     "tlb.walk": ("ns", "what a load takes longer when no level does, tables in the caches"),

@@ -23,17 +23,21 @@ class LoadLatency:
     """Of loads that L1 did not have, from their asking to their data.
 
     `buckets` are pairs of a range's highest latency in ps and the loads in it; eight ranges
-    share a power of two. The percentiles come from finer ones.
+    share a power of two. The percentiles come from finer ones. Where there are no loads, there are
+    no latencies.
     """
 
     count: int
-    mean_ns: float
-    p50_ns: float
-    p90_ns: float
-    p99_ns: float
-    p999_ns: float
-    max_ns: float
+    mean_ns: float | None
+    p50_ns: float | None
+    p90_ns: float | None
+    p99_ns: float | None
+    p999_ns: float | None
+    max_ns: float | None
     buckets: Sequence[Sequence[int]] = ()
+
+
+NO_LOADS = LoadLatency(0, None, None, None, None, None, None)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,9 @@ class Point:
     `energy` is in pJ by component and what it went into, over the whole run as the counters
     are; `energy_pj` is its sum, also given for each bit of the lines that the memory controller
     accepted, and over time as an average power.
+    Writes count when the memory controller has accepted them. `drain_ns` is how long those that it
+    still held when the counting ended took to leave its queues: a rate is steady when that is a
+    small part of `elapsed_ns`.
     An overwrite also has its wear-levelling stalls: how many, the median length, and the
     median number of writes from one to the next.
 
@@ -100,6 +103,7 @@ class Point:
     nivcsw: int | None = None
     steal_ns: float | None = None
     other_gb_per_s: float | None = None  # what disturbing threads moved meanwhile
+    drain_ns: float | None = None
     delay_ns: float | None = None  # from one access of a disturbing thread to its next
     value: str | None = None  # that was written, as hexadecimal digits
     stalls: int | None = None
@@ -118,7 +122,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Result:
+class MeasureResult:
     """A measurement: target, environment, pattern, points and, for tails, every sample."""
 
     SCHEMA: ClassVar[str] = "nearfar/result/1"

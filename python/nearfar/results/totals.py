@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nearfar.results.machine import Concentration, LoadLatency, Machine
-from nearfar.results.ran import Ran, RanProcess
+from nearfar.results.machine import NO_LOADS, Concentration, LoadLatency, Machine
+from nearfar.results.run import RunProcess, RunResult
 
 LINE = 64
 CAUSES = {
@@ -31,7 +31,7 @@ class Moved:
     written: int
 
 
-def simulated(ran: Ran) -> list[tuple[RanProcess, Machine]]:
+def simulated(ran: RunResult) -> list[tuple[RunProcess, Machine]]:
     """The processes that have a machine, the busiest first."""
     found = [(one, one.machine) for one in ran.processes if one.machine is not None]
     return sorted(found, key=lambda pair: -busy_ps(pair[1]))
@@ -57,7 +57,7 @@ def instructions(machines: Sequence[Machine]) -> int:
 
 
 def moved(machines: Sequence[Machine]) -> list[Moved]:
-    """By tier; one that nobody asked is left out."""
+    """By tier; one without accesses is left out."""
     found = []
     for tier in ("near", "far"):
         read = sum(sum(getattr(one.over_time, f"{tier}_reads")) for one in machines) * LINE
@@ -77,12 +77,15 @@ def latency(machines: Sequence[Machine]) -> LoadLatency:
             sums[highest] = sums.get(highest, 0) + count
     buckets = sorted(sums.items())
     count = sum(sums.values())
-    weighted = sum(one.load_latency.mean_ns * one.load_latency.count for one in machines)
-    top = max((one.load_latency.max_ns for one in machines), default=0.0)
+    if not count:
+        return NO_LOADS
+    weighted = sum((one.load_latency.mean_ns or 0) * one.load_latency.count for one in machines)
+    top = max(one.load_latency.max_ns or 0.0 for one in machines)
     shares = (0.5, 0.9, 0.99, 0.999)
     p50, p90, p99, p999 = (min(_quantile(buckets, share), top) for share in shares)
-    mean = weighted / count if count else 0.0
-    return LoadLatency(count, mean, p50, p90, p99, p999, top, [list(pair) for pair in buckets])
+    return LoadLatency(
+        count, weighted / count, p50, p90, p99, p999, top, [list(pair) for pair in buckets]
+    )
 
 
 def _quantile(buckets: Sequence[tuple[int, int]], share: float) -> float:

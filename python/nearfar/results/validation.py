@@ -108,7 +108,7 @@ class ModelCard:
 
 
 @dataclass(frozen=True)
-class Validation:
+class ValidationResult:
     """A model against published measurements."""
 
     SCHEMA: ClassVar[str] = "nearfar/validation/1"

@@ -4,6 +4,6 @@ from nearfar.simulate.crashes.explore import crash
 from nearfar.simulate.crashes.invariant import CrashImage
 from nearfar.simulate.crashes.program import CrashProgram
 from nearfar.simulate.replay import replay
-from nearfar.simulate.validation.validate import ValidationInterrupted, validate
+from nearfar.simulate.validation.validate import validate
 
-__all__ = ["CrashImage", "CrashProgram", "ValidationInterrupted", "crash", "replay", "validate"]
+__all__ = ["CrashImage", "CrashProgram", "crash", "replay", "validate"]

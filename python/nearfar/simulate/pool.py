@@ -1,7 +1,7 @@
 """Runs many independent model runs on all processors; one machine is one process.
 
 Each worker has a pipe of its own, and nothing else is shared, no lock and no thread: so one that is
-killed is noticed, and nobody waits for it for ever.
+killed is noticed, and no process waits for it for ever.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _work(model: Model, connection: Connection, others: Sequence[Connection]) ->
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for other in others:
         other.close()
-    with contextlib.suppress(EOFError, OSError):  # whoever gives tasks is gone
+    with contextlib.suppress(EOFError, OSError):  # the process that gives tasks is gone
         while True:
             connection.send(_answer(model, *connection.recv()))
 

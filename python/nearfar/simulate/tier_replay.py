@@ -13,9 +13,9 @@ from nearfar.errors import InputError, check_one_of
 from nearfar.measuring.quantity import parse_size
 from nearfar.measuring.run import Progress
 from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
-from nearfar.results.tiered import NearSize, Paged, TierReplay
-from nearfar.simulate.traces.convert import FORMATS
+from nearfar.results.tier_replay import NearSize, PolicyMisses, TierReplayResult
 from nearfar.simulate.traces.file import peeked, refuse_others
+from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end, pieces
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ def tier_replay(
     near: Sequence[str] = ("5%", "10%", "25%", "50%"),
     scans: bool = True,
     format: str = "auto",
+    base: int | None = None,
     progress: Progress | None = None,
-) -> TierReplay:
+) -> TierReplayResult:
     """Play the pages of a trace through each of `policies`, for each size of near memory.
 
     The trace may be a record of faults by `tier run --record-faults`, whose visits are the touches
@@ -55,7 +56,7 @@ def tier_replay(
     """
     from nearfar import __version__, _core
 
-    check_one_of("format", format, FORMATS)
+    check_one_of("format", format, readable())
     for policy in policies:
         check_one_of("--policy", policy, POLICIES)
     for size in near:
@@ -67,7 +68,7 @@ def tier_replay(
     else:
         ahead = 0
         refuse_others(trace, start, format)
-        visits = _core.PageVisits(name=str(trace), format=format)
+        visits = _core.PageVisits(name=str(trace), format=format, base=base or 0)
         with exact_end(visits):
             for piece in stream:
                 visits.feed(piece)
@@ -75,7 +76,7 @@ def tier_replay(
         format_name = visits.format()
     if visits.pages() == 0:
         raise InputError(f"{trace}: found no memory access, expected at least one")
-    return TierReplay(
+    return TierReplayResult(
         version=__version__,
         file=Path(trace).name,
         format=format_name,
@@ -139,6 +140,6 @@ def try_size(
     )
 
 
-def _paged(visits: PageVisits, policy: str, near: int, limbo: int, scans: bool) -> Paged:
+def _paged(visits: PageVisits, policy: str, near: int, limbo: int, scans: bool) -> PolicyMisses:
     counts = visits.replay(policy=policy, near=near, limbo=limbo, scans=scans)
-    return Paged(policy=policy, scan_ns=counts["pages_scanned"] * SCAN_NS_PER_PAGE, **counts)
+    return PolicyMisses(policy=policy, scan_ns=counts["pages_scanned"] * SCAN_NS_PER_PAGE, **counts)

@@ -113,10 +113,22 @@ def _ask(folder: Path, process: int, request: Mapping[str, Any]) -> dict[str, An
         line = connection.makefile("rb").readline()
     if not line:
         raise ConnectionResetError
-    reply: dict[str, Any] = json.loads(line)
+    return parse_reply(line)
+
+
+def parse_reply(line: bytes) -> dict[str, Any]:
+    """What a launcher answered. Raises what it says that it raised, and NearfarError for what no
+    launcher of this version answers.
+    """
+    try:
+        reply = json.loads(line)
+    except (ValueError, RecursionError):
+        reply = None
+    if not isinstance(reply, dict):
+        raise NearfarError(f"found the answer {line[:40]!r}, expected one of this nearfar")
     if "error" in reply:
-        kind = InputError if reply["status"] == InputError.exit_code else NearfarError
-        raise kind(reply["error"])
+        kind = InputError if reply.get("status") == InputError.exit_code else NearfarError
+        raise kind(str(reply["error"]))
     return reply
 
 

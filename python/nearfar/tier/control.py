@@ -1,6 +1,6 @@
 """What the processes of a launched tree share: the budget, what was counted, what they are told.
 
-The layout is that of core/tier/tree/control.h and core/tier/tree/orders.h.
+core/tier/tree/control.h and core/tier/tree/orders.h declare it.
 """
 
 from __future__ import annotations
@@ -12,90 +12,39 @@ import fcntl
 import os
 import resource
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from nearfar import _lists
 from nearfar.errors import NearfarError
-from nearfar.results.faults import POLICIES
+from nearfar.layout import Layout, read_field, record, write_field
+from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 
 PAGE = 4096
 NAME = "nearfar-tier"
+SLOTS = _lists.FAR_SLOTS
 
-_MAGIC = 0x3172656974666E
-_BYTES = 512 << 10
-SLOTS = 1 << 28  # of 4 KiB: a far file of at most 1 TiB; what is not used costs nothing
-_SLOT_BYTES = 4  # a count of users, and the owner
-_SLOTS_A_CHUNK, _CHUNK_BYTES = 64, 4
-_COUNTS_AT = 64
+COUNTS = tuple(_lists.COUNTS)
+COMPRESSIONS = tuple(_lists.COMPRESSIONS)
+FAR_STORES = tuple(_lists.FAR_STORES)
+EVICTIONS = tuple(_lists.EVICTIONS)
+BEST, MOVE, COPY = "best", "move", "copy"  # of EVICTIONS
+PAGER_CPUS = tuple(_lists.PAGER_CPUS)  # where the pager's threads run
+AUTO = "auto"
+_RESIDENCES = tuple(_lists.RESIDENCES)
 
-COUNTS = (
-    "faults",
-    "copies_in",
-    "copies_out",
-    "first_touches",
-    "evictions",
-    "second_chances",
-    "clean_drops",
-    "zero_drops",
-    "read_ahead",
-    "read_ahead_hits",
-    "pinned",
-    "over_budget",
-    "forks",
-    "near_peak",
-    "managed_peak",
-    "unmanaged_peak",
-    "slots_peak",
-    "stored_peak",
-    "stall_ns",
-    "emulated_ns",
-    "delayed_ns",
-    "guarded_ins",
-    "guards_broken",
-    "guarded_drops",
-    "filled_drops",
-    "window_touches",
-    "huge_moves",
-    "huge_ins",
-    "ready_ins",
-    "recycled_ins",
-    "split_ins",
-    "gathered",
-    "followed",
-    "outside",
-)
-
-_LIMIT_AT = 8
-_POLICY_AT = 24
-_TOTALS = struct.Struct("<4Q")  # near and managed pages, the far file's slots: end, used
-_TOTALS_AT = 32
-# process, pages near, managed, unmanaged, thread, region
-_MEMBER = struct.Struct("<i4xQQQ8xi4xQ8x")
-_MEMBERS_END_AT = _COUNTS_AT + 8 * len(COUNTS)
-_STORED_AT = _MEMBERS_END_AT + 8
-_MEMBERS_AT = (_STORED_AT + 16 + 63) // 64 * 64  # behind what a process waits for
-_ORDERS_AT = 384 << 10
-_ORDERS = struct.Struct("<IIQQ4iIII4x")
-_COMPRESSION_AT = _ORDERS_AT + 40
-_EVICTION_AT = _COMPRESSION_AT + 4
-_ANSWER = struct.Struct("<I4xQ")
-_WORD = struct.Struct("<I")
-_LONG = struct.Struct("<Q")
-_OWNER, _OWNER_AT = struct.Struct("<4i"), _ORDERS_AT + 24
+_MEMBER = record(_lists.MEMBER, _lists.MEMBER_BYTES)
+_ANSWER = record(_lists.ANSWER, _lists.ANSWER_BYTES)
+_OWNER = ("owner", "control_descriptor", "far_descriptor", "bell_descriptor")
 _GENERATIONS = 1 << 32  # of orders, before they begin again
 
 
-COMPRESSIONS = ("none", "lz4", "zstd")
-BEST, MOVE, COPY = EVICTIONS = ("best", "move", "copy")
-PLACES = (BEST, "anywhere", "beside", "behind", "each")  # of the pager's thread
-
-
 class Residence(enum.IntEnum):
-    """What becomes of pages that are far."""
+    """What becomes of pages that are far, as nearfar._lists.RESIDENCES says."""
 
-    FREE = 0  # they leave and come as usual
-    COUNTED = 1  # each process says how many there are
-    KEPT = 2  # they come back, and none leaves but for want of room
+    FREE = _RESIDENCES.index("free")
+    COUNTED = _RESIDENCES.index("counted")
+    KEPT = _RESIDENCES.index("kept")
 
 
 @dataclass(frozen=True)
@@ -139,69 +88,95 @@ class Totals:
     stored_bytes: int
 
 
-def create(
-    near_bytes: int,
-    policy: str,
-    fault_log: int,
-    delay: Delay,
-    compression: str = "none",
-    eviction: str = BEST,
-    place: str = BEST,
-) -> int:
+@dataclass(frozen=True)
+class Settings:
+    """What is settled for a tree before its first program begins.
+
+    `fault_log` is this process's number for a file that faults are recorded in, or 0; `delay` is
+    charged for what moves from or to far memory.
+    """
+
+    policy: str = DEFAULT_POLICY  # of POLICIES
+    fault_log: int = 0
+    delay: Delay = field(default_factory=Delay)
+    far_store: str = FAR_STORES[0]
+    compression: str = COMPRESSIONS[0]
+    eviction: str = BEST
+    pager_cpu: str = AUTO
+
+
+def create(near_bytes: int, settings: Settings) -> int:
     """Make the shared memory for a tree with so much near memory: its descriptor.
 
-    `policy` is one of POLICIES; `fault_log` this process's number for a file that faults are
-    recorded in, or 0; `delay` is charged for what moves from or to far memory; `compression`, of
-    COMPRESSIONS, is what lies there compressed with; `eviction`, of EVICTIONS, how pages leave;
-    `place`, of PLACES, where the pager's thread runs. Raises NearfarError where no file may be so
-    large.
+    Raises NearfarError where no file may be so large.
     """
     memory = os.memfd_create(NAME)
-    chunks = SLOTS // _SLOTS_A_CHUNK * _CHUNK_BYTES
-    length = _BYTES + SLOTS * _SLOT_BYTES + chunks
     try:
-        os.ftruncate(memory, length)
+        os.ftruncate(memory, _lists.CONTROL_BYTES)
     except OSError as error:
         os.close(memory)
         if error.errno != errno.EFBIG:
             raise
         raise NearfarError(
             f"found files of {resource.getrlimit(resource.RLIMIT_FSIZE)[0] >> 10} KiB at "
-            f"most (ulimit -f), expected {-(-length >> 10)} KiB or more, of which little is used; "
-            "raise the limit"
+            f"most (ulimit -f), expected {-(-_lists.CONTROL_BYTES >> 10)} KiB or more, of which "
+            "little is used; raise the limit"
         ) from None
-    words = (_MAGIC, near_bytes // PAGE, SLOTS, POLICIES.index(policy), fault_log)
-    os.pwrite(memory, struct.pack("<3QIi", *words), 0)
-    delays = (delay.latency_ps, delay.transfer_ps)
-    of_pages = (COMPRESSIONS.index(compression), EVICTIONS.index(eviction), PLACES.index(place))
-    orders = _ORDERS.pack(1, Residence.FREE, *delays, 0, 0, 0, 0, *of_pages)
-    os.pwrite(memory, orders, _ORDERS_AT)
+    _write(
+        memory,
+        _lists.CONTROL,
+        {
+            "magic": _lists.CONTROL_MAGIC,
+            "limit_pages": near_bytes // PAGE,
+            "far_slots": SLOTS,
+            "policy": POLICIES.index(settings.policy),
+            "fault_log": settings.fault_log,
+        },
+    )
+    _write(
+        memory,
+        _lists.ORDERS,
+        {
+            "generation": 1,
+            "residence": Residence.FREE,
+            "latency_ps": settings.delay.latency_ps,
+            "transfer_ps": settings.delay.transfer_ps,
+            "compression": COMPRESSIONS.index(settings.compression),
+            "eviction": EVICTIONS.index(settings.eviction),
+            "pager_cpu": PAGER_CPUS.index(settings.pager_cpu),
+            "far_store": FAR_STORES.index(settings.far_store),
+        },
+    )
     return memory
+
+
+def _write(memory: int, layout: Layout, values: Mapping[str, int]) -> None:
+    for name, value in values.items():
+        write_field(memory, layout[name], value)
 
 
 def counts(memory: int) -> dict[str, int]:
     """What was counted so far, by name."""
-    layout = struct.Struct(f"<{len(COUNTS)}Q")
-    values = layout.unpack(os.pread(memory, layout.size, _COUNTS_AT))
-    return dict(zip(COUNTS, values, strict=True))
+    offset, kind = _lists.CONTROL["counts"]
+    words = struct.Struct(f"<{len(COUNTS)}{kind}")
+    return dict(zip(COUNTS, words.unpack(os.pread(memory, words.size, offset)), strict=True))
 
 
 def totals(memory: int) -> Totals:
     """What is near, far and managed now."""
-    near, managed, _, far = _TOTALS.unpack(os.pread(memory, _TOTALS.size, _TOTALS_AT))
-    stored: int = _LONG.unpack(os.pread(memory, _LONG.size, _STORED_AT))[0]
-    return Totals(near, managed, far, stored)
+    names = ("near_total", "managed_total", "slots_used", "stored_bytes")
+    return Totals(*(read_field(memory, _lists.CONTROL[name]) for name in names))
 
 
 def members(memory: int) -> list[Member]:
     """The processes of the tree."""
-    used: int = _LONG.unpack(os.pread(memory, _LONG.size, _MEMBERS_END_AT))[0]
-    parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * used, _MEMBERS_AT))
-    size = _ANSWER.size * used
-    answers = _ANSWER.iter_unpack(os.pread(memory, size, _ORDERS_AT + _ORDERS.size))
+    used = read_field(memory, _lists.CONTROL["members_end"])
+    members_at, answers_at = _lists.CONTROL["members"][0], _lists.ORDERS["answers"][0]
+    parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * used, members_at))
+    answers = _ANSWER.iter_unpack(os.pread(memory, _ANSWER.size * used, answers_at))
     return [
         Member(process, near, managed, followed, far, thread, region)
-        for (process, near, managed, _, thread, region), (followed, far) in zip(
+        for (process, near, managed, thread, region), (followed, far) in zip(
             parts, answers, strict=True
         )
         if process > 0
@@ -210,50 +185,48 @@ def members(memory: int) -> list[Member]:
 
 def limit(memory: int) -> int:
     """The near memory that the tree may have, in pages."""
-    pages: int = _LONG.unpack(os.pread(memory, _LONG.size, _LIMIT_AT))[0]
-    return pages
+    return read_field(memory, _lists.CONTROL["limit_pages"])
 
 
 def policy(memory: int) -> str:
     """What the tree's pages are replaced by, of POLICIES."""
-    return POLICIES[_WORD.unpack(os.pread(memory, _WORD.size, _POLICY_AT))[0]]
+    return POLICIES[read_field(memory, _lists.CONTROL["policy"])]
 
 
 def compression(memory: int) -> str:
     """What the tree's far pages are compressed with, of COMPRESSIONS."""
-    return COMPRESSIONS[_WORD.unpack(os.pread(memory, _WORD.size, _COMPRESSION_AT))[0]]
+    return COMPRESSIONS[read_field(memory, _lists.ORDERS["compression"])]
 
 
 def eviction(memory: int) -> str:
     """How the tree's pages leave, of EVICTIONS."""
-    return EVICTIONS[_WORD.unpack(os.pread(memory, _WORD.size, _EVICTION_AT))[0]]
+    return EVICTIONS[read_field(memory, _lists.ORDERS["eviction"])]
 
 
 def set_limit(memory: int, pages: int) -> None:
     """Change that; `order` makes the processes look at it."""
-    os.pwrite(memory, _LONG.pack(pages), _LIMIT_AT)
+    write_field(memory, _lists.CONTROL["limit_pages"], pages)
 
 
 def residence(memory: int) -> Residence:
     """What becomes of far pages."""
-    return Residence(_WORD.unpack(os.pread(memory, _WORD.size, _ORDERS_AT + 4))[0])
+    return Residence(read_field(memory, _lists.ORDERS["residence"]))
 
 
 def set_residence(memory: int, what: Residence) -> None:
     """Change that; `order` makes the processes look at it."""
-    os.pwrite(memory, _WORD.pack(what), _ORDERS_AT + 4)
+    write_field(memory, _lists.ORDERS["residence"], what)
 
 
 def owner(memory: int) -> Owner:
     """Who has the tree's descriptors open, where nobody launched it."""
-    words = _ORDERS.unpack(os.pread(memory, _ORDERS.size, _ORDERS_AT))
-    return Owner(*words[4:8])
+    return Owner(*(read_field(memory, _lists.ORDERS[name]) for name in _OWNER))
 
 
 def set_owner(memory: int, owner: Owner) -> None:
     """Say who has them open from now on."""
     words = (owner.process, owner.control, owner.far, owner.bell)
-    os.pwrite(memory, _OWNER.pack(*words), _OWNER_AT)
+    _write(memory, _lists.ORDERS, dict(zip(_OWNER, words, strict=True)))
 
 
 def order(memory: int, bell: int) -> int:
@@ -262,9 +235,8 @@ def order(memory: int, bell: int) -> int:
     `bell` is the end of a pipe, not blocking, that nobody else reads. Others may give orders at
     the same time where nobody launched the tree, so this is for who has `locked` it.
     """
-    before: int = _WORD.unpack(os.pread(memory, _WORD.size, _ORDERS_AT))[0]
-    generation = (before + 1) % _GENERATIONS
-    os.pwrite(memory, _WORD.pack(generation), _ORDERS_AT)
+    generation = (read_field(memory, _lists.ORDERS["generation"]) + 1) % _GENERATIONS
+    write_field(memory, _lists.ORDERS["generation"], generation)
     try:
         os.write(bell, b"\0")
     except BlockingIOError:  # full of what everybody has heard

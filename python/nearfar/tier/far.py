@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError, check_one_of
 from nearfar.tier.control import COMPRESSIONS, PAGE, SLOTS
-from nearfar.tier.far_names import ANONYMOUS, COMPRESSED, NODE, refuse_misspelt
+from nearfar.tier.far_names import ANONYMOUS, COMPRESSED, NODE, backing, kind_of, refuse_misspelt
 from nearfar.tier.new_file import create
 
 NAME = "nearfar-far"  # of a memory file
@@ -50,6 +50,11 @@ def _known(compression: str, option: str, but: str = "") -> str:
     return compression
 
 
+def store_of(name: str, compression: str) -> str:
+    """The kind of far memory, of control.FAR_STORES, that `far_memory` makes of a name."""
+    return kind_of(name) if compression == COMPRESSIONS[0] else COMPRESSED
+
+
 @contextlib.contextmanager
 def far_memory(name: str) -> Iterator[int]:
     """Make the far memory that `name` says, empty: its descriptor.
@@ -76,12 +81,14 @@ def nodes() -> tuple[int, ...]:
 
 
 def _open(name: str) -> int:
-    if name == ANONYMOUS:
-        return _in_memory()
-    if name.startswith(NODE):
-        return _on_node(_node(name))
-    refuse_misspelt(name)
-    return _new_file(name)
+    match backing(kind_of(name)):
+        case "memory":
+            return _in_memory()
+        case "node":
+            return _on_node(_node(name))
+        case _:
+            refuse_misspelt(name)
+            return _new_file(name)
 
 
 def _in_memory() -> int:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 
+from nearfar._lists import FAR_STORES
 from nearfar.errors import InputError, suggestion
 
 ANONYMOUS = "anonymous"
 COMPRESSED = "compressed"
 NODE = "node:"
-KINDS = f"FILE, {ANONYMOUS}, {NODE}N or {COMPRESSED}"
+_FILE = "file"
+_USAGES = [usage for usage, _, _ in FAR_STORES.values()]
+KINDS = f"{', '.join(_USAGES[:-1])} or {_USAGES[-1]}"
 
 _NODE = re.compile(r"(?:numa|nodes?|numa[-_]?nodes?)[-_:.]?(\d*)")
 _DAX = "/dev/dax"
@@ -26,6 +29,21 @@ _WORDS = {
     **dict.fromkeys(("cxl", "pmem", "dax", "nvdimm", "optane"), _OF_DEVICE),
     **dict.fromkeys(("lz4", "zstd"), f"; did you mean {COMPRESSED}:lz4 or {COMPRESSED}:zstd?"),
 }
+
+
+def kind_of(name: str) -> str:
+    """The kind of far memory that a name is of: one of the core's far stores (nearfar._lists)."""
+    for kind, (usage, backing, _) in FAR_STORES.items():
+        word, colon, _ = usage.partition(":")
+        named = name.startswith(word + colon) if colon else name == word
+        if named and backing != _FILE:
+            return kind
+    return _FILE
+
+
+def backing(kind: str) -> str:
+    """What a kind of far memory is made of: "file", "memory" or "node"."""
+    return FAR_STORES[kind][1]
 
 
 def refuse_misspelt(name: str) -> None:

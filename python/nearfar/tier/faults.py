@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import InputError
-from nearfar.results.faults import HEAD, MAGIC, POLICIES
+from nearfar.results.faults import HEAD_BYTES, events_in, head
 from nearfar.tier.new_file import create
 
 _MOST_EVENTS = 1 << 29  # 4 GiB of a sparse file
@@ -38,8 +38,8 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
         return
     file = create(name, 0o666)
     try:
-        os.ftruncate(file, HEAD.size + 8 * _MOST_EVENTS)
-        os.pwrite(file, HEAD.pack(MAGIC, 0, near_pages, POLICIES.index(policy)), 0)
+        os.ftruncate(file, HEAD_BYTES + 8 * _MOST_EVENTS)
+        os.pwrite(file, head(0, near_pages, policy), 0)
         log = FaultLog(file)
         yield log
     except BaseException:
@@ -47,12 +47,12 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
         Path(name).unlink(missing_ok=True)
         raise
     try:
-        count = HEAD.unpack(os.pread(file, HEAD.size, 0))[1]
+        count = events_in(os.pread(file, HEAD_BYTES, 0))
         kept = min(count, _room(file))
         if log.in_use:
-            file = _copied(file, name, HEAD.size + 8 * kept)
-        os.ftruncate(file, HEAD.size + 8 * kept)
-        os.pwrite(file, HEAD.pack(MAGIC, kept, near_pages, POLICIES.index(policy)), 0)
+            file = _copied(file, name, HEAD_BYTES + 8 * kept)
+        os.ftruncate(file, HEAD_BYTES + 8 * kept)
+        os.pwrite(file, head(kept, near_pages, policy), 0)
         if kept < count:
             log.problem = f"{name}: only the first {kept} of {count} events found room"
     except OSError as error:
@@ -66,7 +66,7 @@ def recorded_faults(name: str | None, policy: str, near_pages: int) -> Iterator[
 def _room(file: int) -> int:
     """How many events have a place in the file: where the disk is full, those before the hole."""
     end = os.lseek(file, 0, os.SEEK_HOLE)
-    return max(0, min(_MOST_EVENTS, (end - HEAD.size) // 8))
+    return max(0, min(_MOST_EVENTS, (end - HEAD_BYTES) // 8))
 
 
 def _copied(file: int, name: str, length: int) -> int:

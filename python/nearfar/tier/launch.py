@@ -15,13 +15,14 @@ from pathlib import Path
 from nearfar.errors import check_one_of
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
-from nearfar.tier.far import compressed, far_memory
+from nearfar.tier.far import compressed, far_memory, store_of
 from nearfar.tier.faults import recorded_faults
 from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
-from nearfar.tier.place import check_place
+from nearfar.tier.pager_cpu import check_pager_cpu
 from nearfar.tier.program import check_manageable
+from nearfar.tier.samples import sampled
 from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import held_back, start, wait_for
@@ -42,7 +43,7 @@ def run(
     record_faults: str | None = None,
     delay: control.Delay = NO_DELAY,
     sigbus: bool = False,
-    pager: str = control.BEST,
+    pager_cpu: str = control.AUTO,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
@@ -51,15 +52,15 @@ def run(
     with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
     POLICIES, says which page leaves; what it is told and answers goes into a new file
     `record_faults`. `delay` is charged for what moves from or to far memory. With `sigbus`,
-    threads bring their pages in themselves; `pager`, of control.PLACES, is where the pager's thread
-    runs. Raises InputError for a program that cannot be
+    threads bring their pages in themselves; `pager_cpu`, of control.PAGER_CPUS, is where the
+    pager's threads run. Raises InputError for a program that cannot be
     managed, a near memory that is too small, far memory that cannot be, an unknown policy, or a
     file that is there; NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
     eviction = possible_eviction(evict, sigbus=sigbus)
-    check_place(pager)
+    check_pager_cpu(pager_cpu)
     check_one_of("--policy", policy, POLICIES)
     place, compression = compressed(far, compress)
     with (
@@ -67,20 +68,39 @@ def run(
         recorded_faults(record_faults, policy, near_bytes // control.PAGE) as log,
         far_memory(place) as far_file,
         _shared(
-            control.create(near_bytes, policy, log.descriptor, delay, compression, eviction, pager)
+            control.create(
+                near_bytes,
+                control.Settings(
+                    policy=policy,
+                    fault_log=log.descriptor,
+                    delay=delay,
+                    far_store=store_of(place, compression),
+                    compression=compression,
+                    eviction=eviction,
+                    pager_cpu=pager_cpu,
+                ),
+            )
         ) as (memory, bell),
         held_open(memory, far_file, bell, log) as holder,
     ):
         environment = _environment(holder, memory, far_file, bell, sigbus)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
-        with serving(Tree(memory, bell, os.getpid(), name)):
+        with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
             status = wait_for(start(arguments, file, let_through, environment))
         lacked = status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         counts = control.counts(memory)
     return Outcome(
-        status, limit, policy, counts, lacked, compression, eviction, unrecorded=log.problem
+        status,
+        limit,
+        policy,
+        counts,
+        lacked,
+        compression,
+        eviction,
+        unrecorded=log.problem,
+        over_time=samples.result(),
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nearfar._lists import PEAKS
+from nearfar.results.tier_run import TierRunResult, TierSamples
 from nearfar.tier.control import PAGE
 
-SCHEMA = "nearfar/tier/1"
 _MIB = 1 << 20
-_SIZES = ("near_peak", "managed_peak", "unmanaged_peak", "slots_peak", "stored_peak")
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,19 @@ class Outcome:
     compression: str = "none"
     eviction: str = "move"
     unrecorded: str = ""
+    over_time: TierSamples | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def result(self) -> TierRunResult:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""
-        return {
-            "schema": SCHEMA,
-            "status": self.status,
-            **figures(
-                self.near_limit_bytes, self.policy, self.counts, self.compression, self.eviction
-            ),
-        }
+        found = figures(
+            self.near_limit_bytes, self.policy, self.counts, self.compression, self.eviction
+        )
+        ran = TierRunResult.from_dict({"status": self.status, **found})
+        return dataclasses.replace(ran, over_time=self.over_time)
 
     def text(self) -> str:
-        """A few lines for whoever ran it."""
-        return "".join(f"nearfar tier: {line}\n" for line in lines(self.to_dict()))
+        """A few lines on standard error."""
+        return "".join(f"nearfar tier: {line}\n" for line in lines(self.result().to_dict()))
 
 
 def figures(
@@ -61,7 +61,7 @@ def figures(
         "managed_peak_bytes": managed * PAGE,
         "unmanaged_peak_bytes": unmanaged * PAGE,
         "managed_share": managed / (managed + unmanaged) if managed + unmanaged else 0.0,
-        **{name: n for name, n in counts.items() if name not in _SIZES},
+        **{name: n for name, n in counts.items() if name not in PEAKS},
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 import nearfar as package
 from conftest import Run
 from nearfar import CrashImage, CrashProgram
-from nearfar.results import Crashed, parse
+from nearfar.results import CrashResult, parse
 
 OPTANE = "model:optane-100"
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "crash"
@@ -80,7 +80,7 @@ def test_the_document_reads_back_and_is_the_same_each_time(nearfar: Run) -> None
     out = nearfar(*command)[1]
     assert nearfar(*command)[1] == out
     document = parse(json.loads(out))
-    assert isinstance(document, Crashed)
+    assert isinstance(document, CrashResult)
     assert document.to_dict() == json.loads(out)
 
 

@@ -12,8 +12,8 @@ import pytest
 from conftest import Run
 from host_standin import HostStandIn
 from nearfar.measuring import conditions, environment, machine, run
-from nearfar.probing import conduct
-from nearfar.results import ProbeResult, Result, load
+from nearfar.probing import probe as whole
+from nearfar.results import MeasureResult, ProbeResult, load
 
 CHASE = ("chase", "--region", "64KiB", "--op", "ntstore", "--lines", "1", "--seconds", "0")
 PROBE = ("--prober", "aist", "--quick")
@@ -100,7 +100,7 @@ def test_a_file_that_may_not_be_written_is_refused(
 def made_up(monkeypatch: pytest.MonkeyPatch) -> HostStandIn:
     """Two processors whose memory answers at once."""
     core = HostStandIn()
-    for module in (run, environment, conduct, conditions):
+    for module in (run, environment, whole, conditions):
         if hasattr(module, "load_host_core"):
             monkeypatch.setattr(module, "load_host_core", lambda: core)
     monkeypatch.setattr(machine, "processors", lambda: [0, 1])
@@ -121,7 +121,7 @@ def test_an_interrupted_measurement_keeps_its_points(
     assert status == 130
     assert "interrupted: only the finished points are shown" in out
     kept = load(str(file))
-    assert isinstance(kept, Result)
+    assert isinstance(kept, MeasureResult)
     assert kept.interrupted
     assert sum(point.repetitions or 0 for point in kept.points) == 4
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfar import measuring as measure
+from nearfar import measure
 from nearfar.errors import InputError
 from nearfar.measuring.core import load_core
 from nearfar.measuring.patterns import Stream
@@ -159,21 +159,11 @@ def test_a_slow_far_memory_holds_the_writes_of_near_memory_back() -> None:
 
 
 def latency_ns(target: str, regions: str) -> float:
-    points = load_core().chase(
-        load_target(target).export(),
-        region=1 << 20,
-        block=64,
-        ops=["ntload"],
-        regions=regions,
-        fence="region",
-        fence_kind="mfence",
-        threads=1,
-        lines=20_000,
-        walk_lines=0,
-        agent="core",
-        outstanding=0,
-        seed=1,
+    core = load_core()
+    chase = core.ChasePattern(
+        region=1 << 20, ops=["ntload"], repeat=regions == "repeat", lines=20_000
     )
+    points = core.measure(load_target(target).export(), chase, seed=1)
     return float(points[0]["elapsed_ps"]) / points[0]["lines"] / 1000
 
 

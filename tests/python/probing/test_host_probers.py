@@ -10,10 +10,10 @@ import pytest
 
 from host_standin import HostStandIn
 from nearfar.inference.bandwidth import loaded_latency
-from nearfar.inference.saved import findings_of
 from nearfar.measuring import machine, run
 from nearfar.measuring.host.target import Host
 from nearfar.probing import aist, bandwidth, ict, points
+from nearfar.probing.findings import findings_of
 from nearfar.results import Observation
 from nearfar.results.decode import decode, encode
 from nearfar.results.findings import IDENTIFIED, Finding
@@ -94,7 +94,7 @@ def test_latency_under_load_is_a_table_over_the_delays(host: HostStandIn) -> Non
         300,
         500,
     )  # the delay before moves less than nine tenths
-    asked = [one for one in host.asked if one.get("other") == "ntload"]
+    asked = [one for one in host.asked if one["kind"] == "contention" and one.get("op") == "ntload"]
     assert {len(one["cpus"]) for one in asked} == {4}
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from nearfar import load_model
 from nearfar.inference.bandwidth import loaded_latency
-from nearfar.inference.saved import findings_of
 from nearfar.model import Model
 from nearfar.probing import aist, bandwidth, ict, points
+from nearfar.probing.findings import findings_of
 from nearfar.results import Observation
 from nearfar.results.decode import decode, encode
 from nearfar.results.findings import IDENTIFIED, Finding

@@ -1,4 +1,4 @@
-"""Conflict tests find a simulated buffer's organisation, and the first cache of a machine."""
+"""Conflict tests find a near memory where there is one, and take nothing else for it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from host_standin import HostStandIn
 from nearfar import load_model
 from nearfar.inference import memory_mode as inference
-from nearfar.inference import write_back
-from nearfar.inference.saved import findings_of
+from nearfar.inference import near, write_back
+from nearfar.model.random.dimm import random_model
 from nearfar.model.random.near import random_near_model
 from nearfar.probing import memory_mode
+from nearfar.probing.findings import findings_of
 from nearfar.probing.host_walk import HostWalker
 from nearfar.results import Observation, ProbeResult
 from nearfar.results.decode import decode, encode
@@ -29,27 +30,47 @@ def found(target: object) -> dict[str, Finding]:
     return {finding.name: finding for finding in inference.findings(observations)}
 
 
+def assert_nothing_near(seen: dict[str, Finding]) -> None:
+    assert {name: one.status for name, one in seen.items() if name.startswith("near.")} == (
+        dict.fromkeys(near.NAMES, "not_identifiable")
+    )
+    assert seen["near.capacity"].reason.startswith(
+        "no cache of memory behind the last cache was seen"
+    )
+
+
 @pytest.mark.parametrize(
     ("entries", "ways", "entry"),
-    [(64, 64, 256), (64, 4, 256), (256, 1, 256), (128, 16, 512), (16, 2, 1024)],
+    [(64, 64, 256), (64, 4, 256), (256, 1, 256), (128, 16, 512), (16, 2, 1024), (8192, 1, 4096)],
 )
-def test_a_simulated_buffers_organisation_is_found(entries: int, ways: int, entry: int) -> None:
+def test_a_buffer_of_a_device_is_no_near_memory(entries: int, ways: int, entry: int) -> None:
     buffer = "nvdimm.buffer.1"
     model = load_model("optane-100").override(
-        f"{buffer}.entries={entries}", f"{buffer}.ways={ways}", f"{buffer}.entry={entry}B"
+        f"{buffer}.entries={entries}",
+        f"{buffer}.ways={ways}",
+        f"{buffer}.entry={entry}B",
+        "nvdimm.levels=1",
     )
-    seen = found(model)
-    assert seen["near.ways"].value == ways
-    assert seen["near.capacity"].value == entries * entry
-    assert seen["near.line"].value == entry
+    assert_nothing_near(found(model))
 
 
-def test_the_first_cache_stands_for_a_near_memory() -> None:
+def test_the_first_cache_of_a_machine_is_no_near_memory() -> None:
     seen = found(NoisyMachine((Cache(32 * KIB, 8, 1.0), Cache(512 * KIB, 16, 4.0))))
-    assert seen["near.ways"].value == 8
-    assert seen["near.capacity"].value == 32 * KIB
-    assert seen["near.line"].value == 64
-    assert seen["near.prefetch"].value == "no"
+    assert_nothing_near(seen)
+    assert "8 places any multiple of 4 KiB apart" in seen["near.ways"].reason
+    assert "which is the first cache (32 KiB)" in seen["near.ways"].reason
+
+
+@pytest.mark.parametrize("preset", ["optane-100", "ddr4-2666", "cxl-expander"])
+def test_a_preset_without_near_memory_has_none(preset: str) -> None:
+    assert_nothing_near(found(load_model(preset)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_random_device_without_near_memory_has_none(seed: int, tmp_path: Path) -> None:
+    file = tmp_path / "device.toml"
+    file.write_text(random_model(seed), encoding="utf-8")
+    assert_nothing_near(found(load_model(file)))
 
 
 def test_memory_without_anything_near_has_no_near_memory() -> None:
@@ -61,7 +82,7 @@ def test_what_a_reader_waits_for_a_changed_line_to_leave_is_found_or_said_to_be_
     waits: float,
 ) -> None:
     caches = (Cache(48 << 10, 12, 1.0), Cache(1 << 20, 16, 5.0))
-    finding = found(NoisyMachine(caches, write_back_ns=waits, seed=4))["near.write_back"]
+    finding = found(NoisyMachine(caches, write_back_ns=waits, seed=4))["cache.1.write_back"]
     low, high = finding.interval or (0, 0)
     assert low <= waits <= high
     assert finding.status == (IDENTIFIED if waits else "not_identifiable")

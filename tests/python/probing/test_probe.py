@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nearfar.errors import InputError
-from nearfar.inference import PROBERS, infer
+from nearfar.errors import InputError, Interrupted
+from nearfar.inference import STUDIES, infer
 from nearfar.inference.orders import Spread, Steps, build, spread_of
 from nearfar.measuring.target import resolve
-from nearfar.probing import ProbeInterrupted, probe, probe_device
 from nearfar.probing.device import ModelDevice
+from nearfar.probing.probe import probe
+from nearfar.probing.probers import PROBERS, Prober
+from nearfar.probing.sequences import probe_device
 from nearfar.results import Observation, ProbeResult, load
 from nearfar.results.files import parse, to_json
 from standin_device import Buffer, Layered
@@ -24,7 +26,7 @@ OPTANE = "model:optane-100,channels=6"
 
 @pytest.fixture(scope="module")
 def optane() -> ProbeResult:
-    return probe(OPTANE, quick=True)
+    return probe(OPTANE, tuple(STUDIES), quick=True)
 
 
 def test_the_optane_model_gives_its_parameters_away(optane: ProbeResult) -> None:
@@ -93,7 +95,7 @@ def test_a_wrong_observation_changes_what_is_found(optane: ProbeResult) -> None:
 
 
 def test_the_same_probe_gives_the_same_bytes(optane: ProbeResult) -> None:
-    assert to_json(probe(OPTANE, quick=True)) == to_json(optane)
+    assert to_json(probe(OPTANE, tuple(STUDIES), quick=True)) == to_json(optane)
 
 
 def test_every_finding_rests_on_observations_that_are_there(optane: ProbeResult) -> None:
@@ -154,8 +156,8 @@ def test_an_interrupted_probe_of_a_target_hands_over_its_result(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ModelDevice, "play", interrupt)
-    with pytest.raises(ProbeInterrupted) as stopped:
-        probe(OPTANE, quick=True)
+    with pytest.raises(Interrupted) as stopped:
+        probe(OPTANE, tuple(STUDIES), quick=True)
     assert stopped.value.result.interrupted
     assert stopped.value.result.target is not None
 
@@ -170,9 +172,19 @@ def test_a_device_too_small_for_an_experiment_is_probed_without_it() -> None:
 
 def test_progress_hears_of_every_experiment() -> None:
     heard: list[str] = []
-    result = probe(OPTANE, ["policy"], quick=True, progress=lambda seen: heard.append(seen.id))
+    device = ModelDevice(resolve(OPTANE))
+    result = probe_device(device, ["policy"], True, lambda seen: heard.append(seen.id))
     assert heard == [observation.id for observation in result.observations]
 
 
-def test_the_probers_are_named() -> None:
-    assert PROBERS == ("policy", "buffers", "queues", "migration")
+def test_the_table_of_probers_has_every_study_and_no_name_twice() -> None:
+    names = [one.name for one in PROBERS]
+    assert len(set(names)) == len(names)
+    assert [one.name for one in PROBERS if one.module == "sequences"] == list(STUDIES)
+
+
+@pytest.mark.parametrize("prober", PROBERS, ids=lambda one: one.name)
+def test_every_prober_of_the_table_can_be_played_and_has_findings(prober: Prober) -> None:
+    module = prober.load()
+    assert callable(module.play)
+    assert module.findings([]) == [] or prober.module == "sequences"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from nearfar.inference.saved import findings_of
 from nearfar.model import Model, load
 from nearfar.model.random.cpu import random_cpu_model
 from nearfar.probing.caches import observe
+from nearfar.probing.findings import findings_of
 from nearfar.results import Observation
 from nearfar.results.decode import decode, encode
 from nearfar.results.findings import Finding

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from conftest import Run
-from nearfar.inference import PROBERS
+from nearfar.errors import Interrupted
+from nearfar.inference import STUDIES
 from nearfar.measuring.host.target import Host
 from nearfar.model import load_target
-from nearfar.probing import conduct as whole
-from nearfar.probing.conduct import conduct
+from nearfar.probing import probe as whole
 from nearfar.probing.device import ModelDevice
-from nearfar.results import Observation, ProbeResult, load
+from nearfar.probing.probe import probe as conduct
+from nearfar.probing.probers import Asked, Prober, ProberModule
+from nearfar.probing.sequences import _sequence_share
+from nearfar.results import Finding, Observation, ProbeResult, load
 
 MODEL = "model:optane-100"
 FAST = ("--prober", "buffers,queues", "--quick")
@@ -23,7 +26,7 @@ FAST = ("--prober", "buffers,queues", "--quick")
 
 def test_the_text_is_that_of_infer_on_the_saved_file(nearfar: Run, tmp_path: Path) -> None:
     saved = tmp_path / "p.json"
-    status, probed, err = nearfar("probe", MODEL, *FAST, "-o", str(saved))
+    status, probed, err = nearfar("probe", MODEL, *FAST, "--json", str(saved))
     assert (status, err) == (0, "")
     assert probed.startswith("model:optane-100: what is inside (simulated, quick)\n")
     again = tmp_path / "again.json"
@@ -173,14 +176,16 @@ class Played:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.order: list[str] = []
         self.stop_at = ""
-        stages = tuple(
-            whole._Stage(one.probers, one.on, self.play, one.seconds, one.together)
-            for one in whole._STAGES
-        )
-        monkeypatch.setattr(whole, "_STAGES", stages)
+        monkeypatch.setattr(Prober, "load", self.load)
         monkeypatch.setattr(whole, "findings_of", tuple)
 
-    def play(self, asked: whole._Asked) -> tuple[list[Observation], bool]:
+    def load(self) -> ProberModule:
+        return self
+
+    def findings(self, observations: Sequence[Observation]) -> list[Finding]:  # noqa: ARG002
+        return []
+
+    def play(self, asked: Asked) -> tuple[list[Observation], bool]:
         self.order += asked.probers
         asked.progress(0.5)
         stopped = self.stop_at in asked.probers
@@ -189,7 +194,7 @@ class Played:
 
 BOTH = ["bandwidth", "aist", "ict", "memory-mode"]
 CACHES = ["tlb", "caches"]
-MODEL_PROBERS = [*PROBERS, *CACHES, *BOTH]
+MODEL_PROBERS = [*STUDIES, *CACHES, *BOTH]
 
 
 def test_a_model_and_a_host_have_their_own_probers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +220,7 @@ def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -
     played = Played(monkeypatch)
     played.stop_at = MODEL_PROBERS[-1]
     target = load_target(MODEL)
-    with pytest.raises(whole.ProbeInterrupted) as stopped:
+    with pytest.raises(Interrupted) as stopped:
         conduct(target)
     before = stopped.value.result
     assert before.interrupted
@@ -243,6 +248,6 @@ def test_the_estimate_of_single_accesses_never_goes_back() -> None:
     for prober, count in (("policy", 1), ("buffers", 60), ("queues", 15), ("migration", 9)):
         for _ in range(count):
             counts[prober] = counts.get(prober, 0) + 1
-            shares.append(whole._sequence_share(counts, prober, MODEL_PROBERS))
+            shares.append(_sequence_share(counts, prober, MODEL_PROBERS))
     assert shares == sorted(shares)
     assert shares[-1] < 1

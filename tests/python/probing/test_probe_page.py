@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, Page
 
 import nearfar
 from curve_examples import read
+from nearfar.inference import STUDIES
 from nearfar.inference.curves.findings import infer_curves
-from nearfar.probing import probe
+from nearfar.probing.probe import probe
 from nearfar.report.diagram import diagram
 from nearfar.report.documents import page as page_of
 from nearfar.report.figures.observations import figures, places
@@ -28,7 +29,7 @@ pytestmark = NEEDED
 
 @pytest.fixture(scope="module")
 def probed() -> ProbeResult:
-    return probe("model:optane-100,channels=6", quick=True)
+    return probe("model:optane-100,channels=6", tuple(STUDIES), quick=True)
 
 
 def tables(folder: Path) -> ProbeResult:

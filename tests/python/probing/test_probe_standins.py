@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nearfar.probing import probe_device
+from nearfar.probing.sequences import probe_device
 from nearfar.results import ProbeResult
 from standin_device import Buffer, Drift, Flat, Layered, Noise
 

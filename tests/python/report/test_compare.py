@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from conftest import Run
 from nearfar.report.comparison import comparison_text
-from nearfar.results.comparison import Comparison, Sample, Side, compare
+from nearfar.results.comparison import ComparisonResult, Sample, Side, compare
 from nearfar.results.findings import Finding, identified, not_identifiable
 
 A, B = Side("a.json"), Side("b.json")
@@ -34,7 +34,7 @@ def samples(values: Sequence[float], interval: float | None = None) -> list[Samp
     ]
 
 
-def of(a: Sequence[Finding], b: Sequence[Finding]) -> Comparison:
+def of(a: Sequence[Finding], b: Sequence[Finding]) -> ComparisonResult:
     return compare(A, B, (a, b), ((), ()))
 
 
@@ -126,7 +126,7 @@ def test_two_probes_are_compared_parameter_by_parameter(nearfar: Run, tmp_path: 
     for entries in (64, 128):
         files.append(str(tmp_path / f"{entries}.json"))
         target = f"model:optane-100,nvdimm.rmw.entries={entries},nvdimm.rmw.ways={entries}"
-        nearfar("probe", target, "--prober", "buffers", "--quick", "--quiet", "-o", files[-1])
+        nearfar("probe", target, "--prober", "buffers", "--quick", "--quiet", "--json", files[-1])
     status, out, _ = nearfar("compare", *files)
     assert status == 0
     lines = {line.split()[0]: line for line in out.splitlines() if line}

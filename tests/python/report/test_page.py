@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import nearfar
-from nearfar.report.page import validation_page
-from nearfar.results import Validation
+from nearfar.report.pages.validation import validation_page
+from nearfar.results import ValidationResult
 from opened_page import NEEDED, EveryPage, Opened
 from standin import StandIn
 
@@ -20,14 +20,14 @@ pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
-def validation() -> Validation:
+def validation() -> ValidationResult:
     """Curves, rows of figures and a cloud of many: every kind of chart."""
     against = "demo,bandwidth-1dimm,contention,perma-1dimm"
     return nearfar.validate("model:optane-100", against, core=StandIn())
 
 
 @pytest.fixture(scope="module")
-def file(validation: Validation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(validation: ValidationResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(validation_page(validation), encoding="utf-8")
     return path
@@ -43,7 +43,7 @@ def ground(page: Page) -> str:
 
 
 def test_every_series_is_drawn_as_hardware_and_as_model(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     for kind in ("hardware", "model"):
         drawn = opened.page.locator(f"path.{kind}[data-series]")
@@ -60,7 +60,7 @@ def test_every_series_is_drawn_as_hardware_and_as_model(
 
 
 def test_every_point_is_drawn_once_for_the_hardware_and_once_for_the_model(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     for series in validation.series:
         path = opened.page.locator(f'path.model[data-series="{series.name}"]')
@@ -86,7 +86,7 @@ def test_what_is_drawn_lies_inside_its_chart(opened: Opened) -> None:
 
 
 def test_the_summary_has_the_numbers_of_the_document(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     rows = opened.page.locator("#summary tbody tr")
     assert rows.count() == len(validation.series)
@@ -104,7 +104,7 @@ def test_the_summary_has_the_numbers_of_the_document(
 
 
 def test_every_series_of_the_summary_leads_to_its_chart(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     for series in validation.series:
         link = opened.page.locator("#summary a", has_text=re.compile(f"^{re.escape(series.name)}$"))
@@ -113,7 +113,7 @@ def test_every_series_of_the_summary_leads_to_its_chart(
 
 
 def test_the_pointer_shows_the_nearest_point_and_leaving_hides_it(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     page = opened.page
     svg = page.locator(".chart svg").first
@@ -150,7 +150,9 @@ def test_the_tooltip_stays_inside_the_window(opened: Opened) -> None:
             assert inside
 
 
-def test_the_keyboard_reads_the_points_in_order(opened: Opened, validation: Validation) -> None:
+def test_the_keyboard_reads_the_points_in_order(
+    opened: Opened, validation: ValidationResult
+) -> None:
     page = opened.page
     page.locator(".chart svg").first.focus()
     labels = []
@@ -198,7 +200,7 @@ def test_text_stands_out_from_its_ground(browser: Browser, file: Path, scheme: A
 
 
 def test_without_its_script_it_still_shows_everything(
-    browser: Browser, file: Path, validation: Validation
+    browser: Browser, file: Path, validation: ValidationResult
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -209,7 +211,7 @@ def test_without_its_script_it_still_shows_everything(
 
 
 def test_every_chart_has_a_name_and_a_table_for_those_who_do_not_see_it(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     for svg in opened.page.locator("svg").all():
         assert svg.get_attribute("role") == "img"
@@ -219,7 +221,7 @@ def test_every_chart_has_a_name_and_a_table_for_those_who_do_not_see_it(
 
 
 def test_the_page_shows_the_parameters_of_the_model_and_the_sources_of_the_data(
-    opened: Opened, validation: Validation
+    opened: Opened, validation: ValidationResult
 ) -> None:
     rows = opened.page.locator("#model tbody tr")
     assert rows.count() == len(validation.model.parameters)
@@ -234,7 +236,7 @@ def test_text_from_outside_cannot_become_markup(browser: Browser, tmp_path: Path
     data = json.loads(json.dumps(validation.to_dict()).replace("read beside", evil))
     data["target"]["spec"] = data["model"]["description"] = evil
     document = nearfar.results.parse(data)
-    assert isinstance(document, Validation)
+    assert isinstance(document, ValidationResult)
     file = tmp_path / "page.html"
     file.write_text(validation_page(document), encoding="utf-8")
     page = browser.new_page()

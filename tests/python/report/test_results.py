@@ -20,14 +20,14 @@ from nearfar.results import (
     Document,
     Environment,
     Mark,
+    MeasureResult,
     ModelCard,
     Ordering,
     Parameter,
     Point,
-    Replayed,
-    Result,
+    ReplayResult,
     Target,
-    Validation,
+    ValidationResult,
     check_writable,
     load,
     parse,
@@ -39,8 +39,8 @@ from nearfar.results import (
 TARGET = Target("model", "optane-100", "model:optane-100", "simulated")
 ENVIRONMENT = Environment(version="0.1.0", seed=1, model_hash="sha256:0")
 POINT = Point("ntload", 1, 64, 180.5, 0.35, 11552.0, region_bytes=4096, hits={"rmw": 3})
-RESULT = Result(TARGET, ENVIRONMENT, {"kind": "chase"}, (POINT,))
-VALIDATION = Validation(
+RESULT = MeasureResult(TARGET, ENVIRONMENT, {"kind": "chase"}, (POINT,))
+VALIDATION = ValidationResult(
     TARGET,
     ENVIRONMENT,
     ("demo",),
@@ -56,7 +56,7 @@ VALIDATION = Validation(
     ),
     ModelCard("optane-100", "a DIMM", (Parameter("channels", "1", "preset"),)),
 )
-REPLAYED = Replayed(
+REPLAYED = ReplayResult(
     TARGET, ENVIRONMENT, {"file": "t"}, 3, 2, 1, 900, 0.2, 1.0, 2.0, 3.0, 4.0, 0, 0.0, {"ACT": 1}
 )
 
@@ -87,7 +87,7 @@ def test_any_result_comes_back_from_its_text(
     found: list[Point], samples: list[float] | None, interrupted: bool
 ) -> None:
     kept = None if samples is None else tuple(samples)
-    result = Result(TARGET, ENVIRONMENT, {"kind": "chase"}, tuple(found), kept, interrupted)
+    result = MeasureResult(TARGET, ENVIRONMENT, {"kind": "chase"}, tuple(found), kept, interrupted)
     assert parse(json.loads(to_json(result))) == result
 
 
@@ -100,7 +100,7 @@ def test_the_text_has_the_schema_first_and_leaves_out_what_does_not_apply() -> N
 
 
 def test_an_interrupted_result_says_so() -> None:
-    interrupted = Result(TARGET, ENVIRONMENT, {"kind": "chase"}, (), interrupted=True)
+    interrupted = MeasureResult(TARGET, ENVIRONMENT, {"kind": "chase"}, (), interrupted=True)
     assert json.loads(to_json(interrupted))["interrupted"] is True
 
 

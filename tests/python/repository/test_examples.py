@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.results import Ran
+from nearfar.results import RunResult
 from nearfar.results.machine import Machine
 from running import EXAMPLES, build, missing, native, simulated
 
@@ -26,7 +26,7 @@ SMALL = "cpu.l2.size=128KiB,cpu.l3.size=1MiB,cpu.l3.ways=8,cpu.l3.slices=1"
 ENVIRONMENT = {**os.environ, "PMEM_IS_PMEM_FORCE": "1"}
 
 
-def largest(ran: Ran) -> Machine:
+def largest(ran: RunResult) -> Machine:
     """The machine of the process that executed most."""
     process = max(ran.processes, key=lambda process: process.counts["instructions"])
     assert process.machine is not None

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from conftest import Compile, needs_front_end
-from nearfar.results import Ran, parse
+from nearfar.results import RunResult, parse
 from nearfar.simulate.programs.qemu import front_end
 
 NEARFAR = [sys.executable, "-m", "nearfar", "run", "model:ddr4-2666"]
@@ -189,7 +189,7 @@ def test_a_program_with_threads_children_signals_and_waits_does_what_it_does_nat
     assert len(threads) >= 5  # the program, its child twice, cat, the shell of system()
     assert ran["exit_code"] == 5
     document = parse(ran)
-    assert isinstance(document, Ran)
+    assert isinstance(document, RunResult)
     assert document.to_dict() == ran
 
 
@@ -322,7 +322,7 @@ def test_a_copy_of_libpmem_flushes_the_ends_that_it_has_stored_to(compiled: Comp
     assert process.returncode == 0
     assert data["counts"]["flushes_unresolved"] == 0
     ran = parse(data)
-    assert isinstance(ran, Ran)
+    assert isinstance(ran, RunResult)
     machine = ran.processes[0].machine
     assert machine is not None
     # Both ends are dirty each time, and nothing else that is flushed.
@@ -422,7 +422,7 @@ def test_every_line_of_memory_is_found_again_over_time_by_page_and_by_area(
     process, data = simulated(program)
     assert process.returncode == 0
     ran = parse(data)
-    assert isinstance(ran, Ran)
+    assert isinstance(ran, RunResult)
     machine = ran.processes[0].machine
     assert machine is not None
     over, memory = machine.over_time, machine.memory

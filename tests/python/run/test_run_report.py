@@ -17,7 +17,7 @@ from conftest import Run
 from nearfar.report.documents import page as page_of
 from nearfar.report.perfetto import perfetto_text
 from nearfar.report.run import run_text
-from nearfar.results import Ran, load, parse, save, totals
+from nearfar.results import RunResult, load, parse, save, totals
 from opened_page import NEEDED, EveryPage, Opened
 from ran_example import PERIOD_PS, example, example_machine
 
@@ -28,7 +28,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "ran.json"
     save(example(), path)
     again = load(path)
-    assert isinstance(again, Ran)
+    assert isinstance(again, RunResult)
     assert again.to_dict() == example().to_dict()
     assert parse(json.loads(json.dumps(again.to_dict()))).to_dict() == example().to_dict()
 
@@ -226,7 +226,7 @@ def test_the_command_makes_the_page(nearfar: Run, tmp_path: Path) -> None:
 # The timeline
 
 
-def timeline(ran: Ran) -> list[dict[str, Any]]:
+def timeline(ran: RunResult) -> list[dict[str, Any]]:
     document = json.loads(perfetto_text(ran))
     assert set(document) == {"displayTimeUnit", "otherData", "traceEvents"}
     events: list[dict[str, Any]] = document["traceEvents"]

@@ -70,7 +70,10 @@ def test_a_program_runs_on_two_tiers_by_its_environment(alone: Environment, tmp_
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == run(*RUN_HOLDS).stdout
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report.keys() == Outcome(0, 0, DEFAULT_POLICY, dict.fromkeys(COUNTS, 0)).to_dict().keys()
+    assert (
+        report.keys()
+        == Outcome(0, 0, DEFAULT_POLICY, dict.fromkeys(COUNTS, 0)).result().to_dict().keys()
+    )
     assert report["near_peak_bytes"] <= report["near_limit_bytes"] == 8 * MIB
     assert report["policy"] == DEFAULT_POLICY
     assert report["evictions"] > 0
@@ -173,7 +176,7 @@ def test_an_order_is_followed_by_who_follows_a_later_one(
         ({"NEARFAR_TIER_FAR": "node:0"}, "found 'node:0', expected the name of a file"),
         ({"NEARFAR_TIER_FAR": "/dev/null"}, "is there already"),
         ({"NEARFAR_TIER_POLICY": "lifo"}, "found 'lifo', expected one of fifo clock"),
-        ({"NEARFAR_TIER_PAGER": "elsewhere"}, "expected best, anywhere, beside, behind or each"),
+        ({"NEARFAR_TIER_PAGER_CPU": "elsewhere"}, "expected auto, any, same, same_idle or per_cpu"),
     ],
 )
 def test_an_environment_that_cannot_be_used_ends_the_program(
@@ -269,19 +272,19 @@ for i in itertools.count():
 @needs_tier
 @pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
-@pytest.mark.parametrize("where", ["anywhere", "behind"])
+@pytest.mark.parametrize("where", ["any", "same_idle"])
 def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, where: str) -> None:
     """Behind, but for a while after it starved there, as it may beside other tests."""
     words = [sys.executable, "-c", FAULTS_AGAIN]
     pipe = subprocess.PIPE
-    environment = alone(NEARFAR_TIER_PAGER=where)
+    environment = alone(NEARFAR_TIER_PAGER_CPU=where)
     with subprocess.Popen(words, stdout=pipe, stderr=pipe, env=environment) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
             tree, deadline = find(process.pid), time.monotonic() + 60
             counts = tree.ask(do="stats")
-            while counts["followed"] == 0 and (where == "behind" or counts["faults"] < 20_000):
+            while counts["followed"] == 0 and (where == "same_idle" or counts["faults"] < 20_000):
                 assert time.monotonic() < deadline, counts
                 time.sleep(0.01)
                 counts = tree.ask(do="stats")
@@ -290,4 +293,4 @@ def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, 
         finally:
             process.kill()
     report = json.loads((tmp_path / "report.json").read_text())
-    assert (report["followed"] > 0) == (where == "behind")
+    assert (report["followed"] > 0) == (where == "same_idle")

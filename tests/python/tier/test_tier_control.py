@@ -386,7 +386,8 @@ def test_a_process_that_is_not_on_two_tiers_is_refused(
 @needs_tier
 def test_the_nearest_process_is_named(start: Start, refused: Callable[..., str]) -> None:
     holding = start(32)
-    likes = (str(holding.pid)[:-1] + digit for digit in "0123456789")
+    pid = str(holding.pid)
+    likes = (pid[:i] + digit + pid[i + 1 :] for i in range(1, len(pid)) for digit in "0123456789")
     near = next(like for like in likes if not Path(f"/proc/{like}").exists())
     assert f"{holding.pid} (python" in refused("tier", "stats", near)
     assert "did you mean" in refused("tier", "stats", near)

@@ -64,7 +64,7 @@ def loaded(core: Path, at: int, length: int) -> bytes:
     return found
 
 
-@pytest.mark.parametrize("options", [(), ("--far", "compressed"), ("--pager", "each")])
+@pytest.mark.parametrize("options", [(), ("--far", "compressed"), ("--pager-cpu", "per_cpu")])
 def test_a_core_file_has_far_memory_and_the_program_goes_on(
     start: Start, nearfar: Run, tmp_path: Path, refused: Callable[..., str], options: Sequence[str]
 ) -> None:

@@ -141,7 +141,7 @@ def test_nothing_is_lost_where_faults_are_served_on_each_processor(
     program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
     near = 64 if name == "windows" else 2
     ran = run_tiered(
-        tmp_path, f"{near}MiB", program, *case, policy="fifo", options=("--pager", "each")
+        tmp_path, f"{near}MiB", program, *case, policy="fifo", options=("--pager-cpu", "per_cpu")
     ).covered()
     assert ran.out == "ok\n", ran.err
     assert ran.counts["near_peak_bytes"] <= near * MIB + MIB
@@ -318,7 +318,9 @@ def test_touches_beside_threads_that_give_memory_back_without_a_pause(hazard: Ha
     lost_nothing(hazard("touches_beside_discards"))
 
 
-@pytest.mark.parametrize("options", [("--sigbus",), ("--pager", "each")], ids=["sigbus", "each"])
+@pytest.mark.parametrize(
+    "options", [("--sigbus",), ("--pager-cpu", "per_cpu")], ids=["sigbus", "each"]
+)
 def test_the_same_where_several_threads_serve_faults(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:

@@ -19,7 +19,7 @@ import zstandard
 import nearfar
 from nearfar._core import ReplacementPolicy
 from nearfar.errors import InputError
-from nearfar.results.faults import HEAD, MAGIC, POLICIES, Event, Faults, read_faults
+from nearfar.results.faults import HEAD_BYTES, POLICIES, Event, Faults, head, read_faults
 from nearfar.tier.machine import obstacle
 
 _OBSTACLE = obstacle()
@@ -155,8 +155,8 @@ def test_memory_that_was_unmapped_is_new_in_a_replay_as_it_was_live(tmp_path: Pa
 
 def written(file: Path, events: list[tuple[Event, int, int]]) -> Path:
     words = [event << 60 | page << 32 | process for event, page, process in events]
-    head = HEAD.pack(MAGIC, len(words), 4, 2)
-    file.write_bytes(head + b"".join(word.to_bytes(8, "little") for word in words))
+    begin = head(len(words), 4, POLICIES[2])
+    file.write_bytes(begin + b"".join(word.to_bytes(8, "little") for word in words))
     return file
 
 
@@ -185,7 +185,7 @@ def test_touches_of_two_processes_are_of_different_pages(tmp_path: Path) -> None
     # The second touch of process 7 is of a page that came before, and that of process 8 is not.
     assert (replay.pages, replay.visits, replay.ahead) == (3, 4, 1)
     assert replay.sizes[0].policies[0].misses == 4
-    file.write_bytes(file.read_bytes()[: HEAD.size + 8])
+    file.write_bytes(file.read_bytes()[: HEAD_BYTES + 8])
     with pytest.raises(InputError, match=r"two: found 40 bytes, expected 72 of 5 events"):
         nearfar.tier_replay(file)
 
@@ -193,7 +193,7 @@ def test_touches_of_two_processes_are_of_different_pages(tmp_path: Path) -> None
 def packed(path: Path) -> bytes:
     """A record of three faults, packed as its name says."""
     words = [Event.FAULT << 60 | page << 32 | 7 for page in (1, 2, 1)]
-    record = HEAD.pack(MAGIC, len(words), 4, 0)
+    record = head(len(words), 4, POLICIES[0])
     record += b"".join(word.to_bytes(8, "little") for word in words)
     packers = {"gz": gzip.compress, "zst": zstandard.compress, "xz": lzma.compress, "faults": bytes}
     return packers[path.name.split(".")[-1]](record)
@@ -227,7 +227,7 @@ def test_what_reads_traces_says_which_command_reads_a_record(
     reads = f"`nearfar tier replay {file}` reads it"
     said = f"{file}: found a record of faults, expected a trace; {reads}"
     assert refused("trace", "info", file) == said
-    assert refused("trace", "convert", file, tmp_path / "t.nft") == said
+    assert refused("trace", "convert", file, "-o", tmp_path / "t.nft") == said
     assert refused("replay", "model:ddr4-2666", file) == said
     assert refused("tier", "replay", file, "--format", "lackey") == said
 

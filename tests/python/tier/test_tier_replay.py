@@ -13,7 +13,7 @@ import nearfar
 from conftest import Run
 from nearfar import _core
 from nearfar.results.faults import POLICIES
-from nearfar.results.tiered import TierReplay
+from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import SCAN_NS_PER_PAGE
 
 PAGE = 4096
@@ -72,7 +72,7 @@ def test_all_policies_run_by_default_and_none_beats_belady(nearfar: Run, trace: 
     status, out, err = nearfar("tier", "replay", trace, "--json", "-", "--quiet")
     document = json.loads(out)
     assert (status, err) == (0, "")
-    assert document["schema"] == TierReplay.SCHEMA
+    assert document["schema"] == TierReplayResult.SCHEMA
     assert "without_scans" not in document
     assert (document["pages"], document["accesses"]) == (40, 3000)
     assert [one["near_pages"] for one in document["sizes"]] == [2, 4, 10, 20]

@@ -198,8 +198,8 @@ def test_processes_left_behind_are_said_to_run_without_a_limit(swapped: Run) -> 
 WITHOUT_GROUPS = """
 import contextlib, sys
 from nearfar.cli.main import main
-from nearfar.tier import swapped
-swapped.limited = lambda _: contextlib.nullcontext()
+from nearfar.tier.swap import run
+run.limited = lambda _: contextlib.nullcontext()
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from hypothesis import strategies as some
 import nearfar
 from conftest import Run
 from nearfar import InputError
-from nearfar.results import Replayed, parse
+from nearfar.results import ReplayResult, parse
 from nearfar.simulate.traces import unpack
 
 DRAM = "model:ddr4-2666"
@@ -26,10 +29,22 @@ LINES = [
 ]
 TRACE = "".join(LINES).encode()
 
+
+def zipped(*members: bytes) -> bytes:
+    """Members of an archive, as drmemtrace cuts a trace into them."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, member in enumerate(members):
+            archive.writestr(f"chunk.{number:04}", member)
+    return file.getvalue()
+
+
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda data: data,
     "gzip": gzip.compress,
     "zstandard": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "bzip2": bz2.compress,
+    "zip": lambda data: zipped(data[:9000], data[9000:]),
     "two gzip members": lambda data: gzip.compress(data[:9000]) + gzip.compress(data[9000:]),
     "two zstandard frames": lambda data: zstandard.compress(data[:9000])
     + zstandard.compress(data[9000:]),
@@ -43,7 +58,7 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def played(path: Path, **options: object) -> Replayed:
+def played(path: Path, **options: object) -> ReplayResult:
     return nearfar.replay(DRAM, path, **{"format": "ramulator", "pace": "asap", **options})  # type: ignore[arg-type]
 
 
@@ -191,4 +206,5 @@ def test_a_bad_line_is_named_with_its_file_and_number(
     path.write_text("LD 0x0\nLD 0x40\nLOAD 0x80\n")
     assert f"{path}:3: " in refused("replay", DRAM, path, "--format", "ramulator")
     path.write_text("LD 0x0\nLD 0xffffffffffff\n")
-    assert f"{path}:2: " in refused("replay", DRAM, path, "--format", "ramulator")
+    named = ("--format", "ramulator", "--frames", "refuse")
+    assert f"{path}:2: " in refused("replay", DRAM, path, *named)

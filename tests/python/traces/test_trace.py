@@ -19,7 +19,8 @@ import zstandard
 import nearfar
 from conftest import Run
 from nearfar import InputError
-from nearfar.simulate.traces.convert import FRAME, WRITTEN
+from nearfar.simulate.traces.convert import FRAME
+from nearfar.simulate.traces.formats import writable
 
 DRAM = "model:ddr4-2666"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "traces.md"
@@ -87,7 +88,7 @@ def test_a_packed_trace_plays_as_the_text_did(trace: Path, packed: Path) -> None
     assert own.to_dict() | {"trace": None} == text.to_dict() | {"trace": None}
 
 
-@pytest.mark.parametrize("format", sorted(set(WRITTEN) - {"ramulator-cpu"}))
+@pytest.mark.parametrize("format", sorted(set(writable()) - {"ramulator-cpu"}))
 def test_reads_and_writes_survive_every_format(format: str, tmp_path: Path, trace: Path) -> None:
     there, back = tmp_path / "there", tmp_path / "back.ramulator"
     clock = 750 if format == "gem5" else None
@@ -218,7 +219,7 @@ def test_foreign_files_are_one_line(
     path.write_bytes(content)
     assert complaint in refused("replay", DRAM, path)
     assert complaint in refused("trace", "info", path)
-    assert complaint in refused("trace", "convert", path, tmp_path / "out.nft")
+    assert complaint in refused("trace", "convert", path, "-o", tmp_path / "out.nft")
     assert not (tmp_path / "out.nft").exists()
 
 
@@ -249,25 +250,27 @@ def test_a_conversion_that_fails_leaves_what_was_there(
     output.write_text("old")
     with trace.open("a") as file:
         file.write("nonsense\n")
-    assert f"{trace}:501: found 'nonsense'" in refused("trace", "convert", trace, output)
+    assert f"{trace}:501: found 'nonsense'" in refused("trace", "convert", trace, "-o", output)
     assert output.read_text() == "old"
     assert list(tmp_path.iterdir()) in ([trace, output], [output, trace])
 
 
 def test_names_that_tell_no_format_are_refused(refused: Callable[..., str], trace: Path) -> None:
-    assert "no format follows from the name" in refused("trace", "convert", trace, "out.bin")
-    assert "found .xz, expected .gz" in refused("trace", "convert", trace, "out.vans.xz")
-    assert "nonsense" in refused("trace", "convert", trace, "out.vans", "--to", "nonsense")
+    assert "no format follows from the name" in refused("trace", "convert", trace, "-o", "out.bin")
+    assert "found .xz, expected .gz" in refused("trace", "convert", trace, "-o", "out.vans.xz")
+    assert "nonsense" in refused(
+        "trace", "convert", trace, "-o", "out.vans", "--output-format", "nonsense"
+    )
 
 
 def test_the_command_says_what_it_wrote(nearfar: Run, trace: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.vans.gz"
-    assert nearfar("trace", "convert", trace, output) == (0, f"{output}: 500 records\n", "")
+    assert nearfar("trace", "convert", trace, "-o", output) == (0, f"{output}: 500 records\n", "")
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.champsim"
-    words = [sys.executable, "-m", "nearfar", "trace", "convert", str(trace), str(output)]
+    words = [sys.executable, "-m", "nearfar", "trace", "convert", str(trace), "-o", str(output)]
     limit = 64 * 1024
 
     def limited() -> None:

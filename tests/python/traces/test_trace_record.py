@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nearfar
 from conftest import Compile, needs_front_end
-from nearfar.results import Ran, parse
+from nearfar.results import RunResult, parse
 
 pytestmark = needs_front_end
 
@@ -70,7 +70,7 @@ def test_everything_that_reached_memory_is_in_the_trace_and_plays_the_same_again
     assert ended.stdout == ""
     assert ended.stderr.startswith(f"nearfar: {trace}: {info.records} records\n")
     ran = parse(json.loads((tmp_path / "ran.json").read_text()))
-    assert isinstance(ran, Ran)
+    assert isinstance(ran, RunResult)
     machine = ran.processes[0].machine
     assert machine is not None
     over = machine.over_time

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import nearfar
-from nearfar import InputError, ValidationInterrupted
+from nearfar import InputError, Interrupted
 from nearfar.measuring import Chase, Stream
-from nearfar.results import ComparedSeries, Validation
+from nearfar.results import ComparedSeries, ValidationResult
 from nearfar.simulate.validation.accuracy import SHARE, abs_log, accuracy, ceiling, score
 from nearfar.simulate.validation.datasets import DATASETS, GROUPS, choose
 from nearfar.simulate.validation.validate import QUICK_POINTS, select
@@ -326,8 +326,8 @@ def test_a_validation_shows_every_parameter_of_the_model_with_its_source(core: S
 
 def test_ctrl_c_keeps_the_finished_points(core: StandIn) -> None:
     core.interrupt_at = 3
-    with pytest.raises(ValidationInterrupted) as stopped:
+    with pytest.raises(Interrupted) as stopped:
         nearfar.validate(MODEL, "chase-1dimm-4096", core=core)
-    validation: Validation = stopped.value.validation
+    validation: ValidationResult = stopped.value.result
     assert validation.interrupted
     assert [series.n for series in validation.series] == [3, 3]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from nearfar.results import Validation, load, parse
+from nearfar.results import ValidationResult, load, parse
 
 MODEL = "model:optane-100"
 SMALL = ("--against", "chase-1dimm-4096", "--quick")
@@ -25,7 +25,7 @@ def test_a_validation_prints_a_row_a_series_and_writes_the_same_numbers(
     status, out, err = nearfar("validate", MODEL, *SMALL, "--json", tmp_path / "v.json")
     assert (status, err) == (0, "")
     document = load(tmp_path / "v.json")
-    assert isinstance(document, Validation)
+    assert isinstance(document, ValidationResult)
     rows = {line.split()[0]: line.split() for line in out.splitlines()[2:]}
     assert list(rows) == ["chase-1dimm-4096-load", "chase-1dimm-4096-store", "all"]
     for series in document.series:
@@ -117,7 +117,7 @@ def test_ctrl_c_ends_the_workers_and_keeps_the_finished_points(tmp_path: Path) -
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, "nearfar: interrupted\n")
     document = load(file)
-    assert isinstance(document, Validation)
+    assert isinstance(document, ValidationResult)
     assert document.interrupted
     assert 6 <= sum(series.n for series in document.series) < 104
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 
-from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
+from nearfar.cli.options import add_result, complain, write_result
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.trace_options import add_trace
 from nearfar.report.tiered import tier_replay_text
 from nearfar.results.faults import POLICIES
-from nearfar.results.tiered import TierReplay
+from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import tier_replay
-from nearfar.simulate.traces.convert import FORMATS
 
 _ALL = 100  # per cent
 _SHARE = re.compile(r"([+-]?\d*\.?\d+) ?%", re.ASCII)
@@ -20,8 +20,7 @@ _SHARE = re.compile(r"([+-]?\d*\.?\d+) ?%", re.ASCII)
 
 def add_arguments(parser: Parser) -> None:
     """Declare TRACE and the options."""
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
-    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
+    add_trace(parser)
     parser.add_argument(
         "--policy",
         metavar="NAME[,NAME...]",
@@ -43,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_false",
         help="read no access bits: policies are told what the pager of a live program sees",
     )
-    add_output(parser)
+    add_result(parser, "misses by policy and size beside Belady's")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,11 +54,10 @@ def run(args: argparse.Namespace) -> int:
             near=args.near,
             scans=args.scans,
             format=args.format,
+            base=args.base,
             progress=progress,
         )
-    if wants_text(args):
-        emit(tier_replay_text(replay))
-    write_json(args, replay.to_dict())
+    write_result(args, replay, tier_replay_text)
     _warn(replay)
     return 0
 
@@ -82,7 +80,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(","))
 
 
-def _warn(replay: TierReplay) -> None:
+def _warn(replay: TierReplayResult) -> None:
     for one in replay.sizes:
         if one.near_pages >= replay.pages:
             complain(

@@ -8,10 +8,12 @@ The program's streams are the command's, so the report goes to standard error.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
-from nearfar.cli.options import add_output, complain, reporting, write_json
+from nearfar._lists import FAR_STORES
+from nearfar.cli.options import add_result, complain, reporting, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.tier.near import add_near, warn_of_much
 from nearfar.errors import InputError, suggestion
@@ -19,7 +21,7 @@ from nearfar.model import units
 from nearfar.model.units import BANDWIDTH, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import Command, command
-from nearfar.tier.control import BEST, COPY, PAGE, Delay
+from nearfar.tier.control import AUTO, BEST, COPY, PAGE, Delay
 from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
@@ -39,9 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--far",
         metavar="FILE",
-        help="a file to be made, on the far memory, gone when the program ends; or anonymous, or "
-        "node:N, for memory of any NUMA node or of node N; or compressed, or compressed:zstd, for "
-        "memory that is compressed",
+        help="; ".join(f"{usage}: {meaning}" for usage, _, meaning in FAR_STORES.values()),
     )
     parser.add_argument(
         "--compress",
@@ -76,12 +76,12 @@ def add_arguments(parser: Parser) -> None:
         help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
     )
     parser.add_argument(
-        "--pager",
+        "--pager-cpu",
         metavar="WHERE",
-        default=BEST,
-        help="where its thread runs: best, the default, finds out; anywhere, as the scheduler "
-        "likes; beside whoever faults, on that processor; behind them, there by SCHED_IDLE "
-        "if this user may; or behind them on each of several, by a thread for each",
+        default=AUTO,
+        help="where pages are brought in: auto, the default, finds the fastest processor; any, as "
+        "the scheduler chooses; same, that of the thread which waits; same_idle, the same, by "
+        "SCHED_IDLE if this user may; per_cpu, as same_idle on several, by a thread for each",
     )
     parser.add_argument(
         "--sigbus",
@@ -94,7 +94,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="a file to be made of what the policy is told and answers, for tier replay",
     )
-    add_output(parser)
+    add_result(parser, "what was near and far over time")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
         with reporting(sys.stderr):
             sys.stderr.write(outcome.text())
     with reporting(sys.stdout):
-        write_json(args, outcome.to_dict())
+        write_files(args, dataclasses.replace(outcome.result(), program=tuple(args.program)))
     if outcome.unrecorded:
         complain(outcome.unrecorded)
     if outcome.lacked_memory:
@@ -166,7 +166,7 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         policy=args.policy or DEFAULT_POLICY,
         record_faults=args.record_faults,
         sigbus=args.sigbus,
-        pager=args.pager,
+        pager_cpu=args.pager_cpu,
     )
 
 
@@ -184,8 +184,8 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
         raise InputError("--emulate: is for --backend uffd; swap takes what the system's takes")
     if args.record_faults is not None:
         raise InputError("--record-faults: is for --backend uffd; swap sees no single fault")
-    if args.pager != BEST:
-        raise InputError("--pager: is for --backend uffd; swap has none")
+    if args.pager_cpu != AUTO:
+        raise InputError("--pager-cpu: is for --backend uffd; swap has none")
     if args.sigbus:
         raise InputError("--sigbus: is for --backend uffd; swap has the kernel serve faults")
     from nearfar.tier.swap.run import run_swapped

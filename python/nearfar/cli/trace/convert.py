@@ -1,29 +1,30 @@
-"""`nearfar trace convert IN OUT`: a trace in another format."""
+"""`nearfar trace convert TRACE -o OUT`: a trace in another format."""
 
 from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import complain, emit, output_path, quantity
+from nearfar.cli.options import add_made, complain, emit, quantity
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.trace_options import add_format
 from nearfar.model.units import CLOCK
-from nearfar.simulate.traces.convert import FORMATS, WRITTEN, convert
+from nearfar.simulate.traces.convert import convert
+from nearfar.simulate.traces.formats import writable
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare IN, OUT and the options."""
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
-    parser.add_argument(
-        "output",
-        metavar="OUT",
-        type=output_path,
-        help="named .nft or .FORMAT, or any name with --to; .gz and .zst pack",
+    """Declare TRACE, the file that is made, and the options."""
+    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, bzip2, zstandard, xz or zip")
+    add_made(
+        parser,
+        "the trace that is made, named .nft or .FORMAT, or any name with --output-format; .gz and "
+        ".zst pack",
     )
+    add_format(parser)
     parser.add_argument(
-        "--from", dest="source", choices=FORMATS, default="auto", help="default: told by it"
+        "--output-format", choices=writable(), help="default: told by the file's name"
     )
-    parser.add_argument("--to", choices=WRITTEN, help="default: told by OUT's name")
     parser.add_argument(
         "--skip",
         metavar="N",
@@ -36,7 +37,7 @@ def add_arguments(parser: Parser) -> None:
         "--clock",
         metavar="CLOCK",
         type=quantity(CLOCK),
-        help="of the cycles of TRACE or OUT, whichever does not say: 2666MT/s, for example",
+        help="of the cycles of either trace, whichever does not say: 2666MT/s, for example",
     )
     parser.add_argument("--quiet", action="store_true", help="print neither progress nor the count")
 
@@ -47,8 +48,9 @@ def run(args: argparse.Namespace) -> int:
         converted = convert(
             args.trace,
             args.output,
-            source=args.source,
-            to=args.to,
+            source=args.format,
+            base=args.base,
+            to=args.output_format,
             skip=args.skip,
             run=args.run,
             clock_ps=args.clock,

@@ -7,20 +7,20 @@ import argparse
 from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
-from nearfar.simulate.traces.convert import FORMATS, TraceInfo, trace_info
+from nearfar.cli.trace_options import add_trace
+from nearfar.simulate.traces.convert import TraceInfo, trace_info
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare TRACE and the options."""
-    parser.add_argument("trace", metavar="TRACE", help="plain, gzip, zstandard or xz")
-    parser.add_argument("--format", choices=FORMATS, default="auto", help="default: told by it")
+    add_trace(parser)
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the trace and print what is in it."""
     with ProgressBar("reading", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
-        info = trace_info(args.trace, format=args.format, progress=progress)
+        info = trace_info(args.trace, format=args.format, base=args.base, progress=progress)
     if wants_text(args):
         emit(_text(info))
     write_json(args, info.to_dict())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nearfar.cli.options import add_output, complain, output_path, reporting, write_json
+from nearfar.cli.options import add_made, add_result, complain, reporting, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.run import add_program, program_options
 from nearfar.simulate.programs.run import record
@@ -18,14 +18,7 @@ from nearfar.simulate.traces.recording import GAPS
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET, PROGRAM and the options."""
     add_program(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=output_path,
-        required=True,
-        help="the trace; NAME-2, NAME-3 and so on for other programs that it executes",
-    )
+    add_made(parser, "the trace; NAME-2, NAME-3 and so on for other programs that it executes")
     parser.add_argument(
         "--gaps",
         choices=GAPS,
@@ -33,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
         help="between records: the time at which memory was asked (default), or the instructions "
         "of the thread",
     )
-    add_output(parser)
+    add_result(parser, "where the time went and what memory did")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,5 +41,5 @@ def run(args: argparse.Namespace) -> int:
         for note in ran.notes:
             complain(note)
     with reporting(sys.stdout):
-        write_json(args, ran.to_dict())
+        write_files(args, ran)
     return ran.exit_code

@@ -9,7 +9,7 @@ approximations to LRU keep is replayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -21,6 +21,8 @@ from nearfar.inference.noise import Floats
 
 CONTIGUOUS = "contiguous"  # lines fall into the sets in turn
 RANDOM = "random"  # pages lie anywhere, or the set is a hash of the address
+PAGE_LINES = 64  # of 4 KiB
+_MANY_COLOURS = 64
 _LOST = 1.5  # times its ways: approximations to LRU keep hardly anything either
 _STEPS = 60  # halvings that solve for a miss share
 _FAR_OFF = 5.0  # times the median residual
@@ -65,6 +67,47 @@ def miss_share(walked: Floats, candidate: Organisation) -> Floats:
     return np.array([share(float(lines), sets, candidate) for lines in walked.tolist()])
 
 
+def miss_shares(walked: Floats, candidates: Sequence[Organisation]) -> Floats:
+    """`miss_share` of every candidate, a row each: what depends on occupancy alone only once."""
+    rows = np.empty((len(candidates), len(walked)))
+    groups: dict[tuple[int, str, str], list[int]] = {}
+    for at, one in enumerate(candidates):
+        few = one.placement == RANDOM and one.lines / one.ways <= PAGE_LINES * _MANY_COLOURS
+        if few:
+            rows[at] = miss_share(walked, one)
+        else:
+            groups.setdefault((one.ways, one.policy, one.placement), []).append(at)
+    for (ways, policy, placement), members in groups.items():
+        sizes = np.array([candidates[at].lines for at in members], dtype=np.float64)
+        mean = ways * walked[None, :] / sizes[:, None]
+        if placement == CONTIGUOUS:
+            rows[members] = _contiguous_shares(mean, ways, policy)
+        else:
+            means, shares = _poisson_shares(ways, policy)
+            rows[members] = np.interp(mean, means, shares)
+    return rows
+
+
+def _contiguous_shares(mean: Floats, ways: int, policy: str) -> Floats:
+    low = np.floor(mean).astype(int)
+    missing = np.concatenate([[0.0], _set_misses(int(low.max()) + 1, ways, policy)])
+    more = mean - low
+    high = low + 1
+    shares: Floats = ((1 - more) * low * missing[low] + more * high * missing[high]) / mean
+    return shares
+
+
+@cache
+def _poisson_shares(ways: int, policy: str) -> tuple[Floats, Floats]:
+    """Mean occupancies up to many times the ways, and the share of misses at each."""
+    means = np.concatenate([[0.0], ways * np.geomspace(1 / 16, 64, 241)])
+    shares = [0.0]
+    for mean in means[1:].tolist():
+        loads = _poisson_loads(mean)
+        shares.append(float(np.sum(loads * _set_misses(len(loads), ways, policy)) / mean))
+    return means, np.array(shares)
+
+
 def _contiguous(lines: float, sets: float, candidate: Organisation) -> float:
     fewest, fuller = divmod(lines, sets)
     low, high = int(fewest), int(fewest) + 1
@@ -75,9 +118,16 @@ def _contiguous(lines: float, sets: float, candidate: Organisation) -> float:
 
 
 def _scattered(lines: float, sets: float, candidate: Organisation) -> float:
-    """Pages fall into the sets as they come, so that occupancy is Poisson's."""
+    """Pages fall into the colours, of 64 sets each, as they come: occupancy is binomial.
+
+    Of many colours, and where each line goes to a set of its own by a hash, that is Poisson's.
+    """
+    colours = sets / PAGE_LINES
+    if colours <= 1:
+        return _contiguous(lines, sets, candidate)
     mean = lines / sets
-    loads = _poisson_loads(mean)
+    many = colours > _MANY_COLOURS
+    loads = _poisson_loads(mean) if many else _binomial_loads(lines / PAGE_LINES, colours)
     missing = _set_misses(len(loads), candidate.ways, candidate.policy)
     return float(np.sum(loads * missing) / mean)
 
@@ -88,6 +138,19 @@ def _poisson_loads(mean: float) -> Floats:
     occupancy = np.arange(1, int(mean + 10 * np.sqrt(mean) + 10))
     log_chance = occupancy * np.log(mean) - mean - np.cumsum(np.log(occupancy))
     loads: Floats = np.exp(log_chance) * occupancy
+    return loads
+
+
+@lru_cache(maxsize=4096)
+def _binomial_loads(pages: float, colours: float) -> Floats:
+    """The same, of so many pages that take one of a few colours each."""
+    whole = max(1, round(pages))
+    occupancy = np.arange(1, whole + 1)
+    ways = np.cumsum(np.log((whole - occupancy + 1) / occupancy))
+    chance = np.exp(
+        ways - occupancy * np.log(colours) + (whole - occupancy) * np.log1p(-1 / colours)
+    )
+    loads: Floats = chance * occupancy * (pages / whole)
     return loads
 
 
@@ -136,6 +199,10 @@ class Fitter:
         off = np.abs(values - first.curve(self._shares)) / values
         kept = np.where(off <= _FAR_OFF * max(float(np.median(off)), _NEAR), 1.0, 0.0)
         return self._fit(values, kept)
+
+    def squares(self, values: Floats) -> Floats:
+        """Mean squared relative residuals of every candidate, all points alike."""
+        return self._fit(values, np.ones(len(values))).squares
 
     def _fit(self, values: Floats, kept: Floats) -> Fit:
         weight = kept / values**2

@@ -2,9 +2,9 @@
 
 Regions are walked in windows of few pages, so that the TLB plays no part. Where a level ends
 the curve does not step but climbs: pages lie at random, so some sets overflow long before the
-cache is full, and others still hold their lines when it has been exceeded. The structural model
-with random placement knows that; what it cannot know is the replacement, so the interval spans
-every organisation that explains the curve about equally well.
+cache is full, and others still hold their lines when it has been exceeded. `ramps` fits that
+occupancy of the sets; what it cannot know is the replacement, so the interval spans every
+organisation that explains the curve about equally well.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nearfar.inference.caches import ramps
 from nearfar.inference.caches.first import PROBER, FirstCache
-from nearfar.inference.caches.model import CONTIGUOUS, RANDOM, Fitter, Organisation
 from nearfar.inference.caches.orders import LINE
 from nearfar.inference.caches.plan import Experiment, chains, geometric, over
+from nearfar.inference.caches.ramps import Span
 from nearfar.inference.noise import (
     CHANCE,
     Curve,
-    Floats,
     Plateau,
     around,
     by_chance,
-    interval,
     level_again,
     median_interval,
     plateau,
-    resamples,
 )
 from nearfar.results.findings import (
     IDENTIFIED,
@@ -45,15 +43,11 @@ _CHUNK_NS = 150_000.0  # a chunk spans regions of second-cache size
 _BEYOND_FIRST = 1.4  # times its size: nothing of a region is left in the first cache
 _RAMP_SPAN, _RAMP_RISE = 1.45, 0.12  # level again: within 12 % over half an octave
 _RAMP_END = 2.6  # times the last region on the plateau: the ramp is over, up to a few per cent
-_WAYS = (4, 6, 8, 10, 12, 16, 20, 24)
-_LEAST_ERROR = 0.015  # root mean square: a walk is timed in parts, which are not all alike
-_SLACK = 1.3  # times the least squared error: an organisation about as good as the best
 _UNEXPLAINED = 0.08  # root mean square relative error that no fit may exceed
 _UNSTEADY = 0.15  # scatter of repetitions: this level is not the walker's alone
 _SPOILT = 3.0  # times the fastest repetition: pages that lie badly cost less, others more
+_NO_BOUND = float(1 << 40)  # bytes: no cache is larger
 _WIDEST = 3.0  # largest over smallest size that still names a cache
-_POLICIES = ("lru", "plru", "qlru", "random")
-_POOR = 9.0  # times the least squared error of any policy: this one is not the cache's
 _AGREES = 1.1  # times the interval's ends: what conflicts may make of the size
 
 
@@ -136,9 +130,21 @@ def findings(
     if edge is None or by_chance(around(curve, edge)) > CHANCE:
         reason = "beyond the first cache all regions take equally long, up to noise"
         return [not_identifiable("cache.2.capacity", reason, curve.ids[start:])]
-    top = _top(curve, edge)
-    second = _agreed(_capacity(2, curve, edge, top), by_sets)
-    return [_latency(2, curve, edge), second, *_third(curve, top, second, shared)]
+    behind = _behind(curve, _top(curve, edge))
+    edges = [edge] if behind is None else [edge, behind]
+    spans = _spans(curve, start, edges)
+    second = _agreed(_capacity(2, curve, edge, spans[0]), by_sets)
+    found = [_latency(2, curve, edge), second]
+    if behind is None:
+        reason = "behind the second cache no two regions cost the same"
+        return [*found, not_identifiable("cache.3.capacity", reason, curve.ids[edge.last :])]
+    return found + _third(curve, behind, spans[1], second, shared)
+
+
+def _behind(curve: Curve, after: float) -> Plateau | None:
+    """The plateau of the third cache, if the curve has another."""
+    start = int(np.searchsorted(curve.x, after))
+    return plateau(curve.values, start, least_rise=_RAMP_RISE) if start < len(curve) else None
 
 
 def _agreed(fitted: Finding, by_sets: int | None) -> Finding:
@@ -179,120 +185,81 @@ def _latency(level: int, curve: Curve, edge: Plateau) -> Finding:
     )
 
 
-def _capacity(level: int, curve: Curve, edge: Plateau, top: float) -> Finding:
-    """A cache's size, from the ramp between two levels."""
+def _spans(curve: Curve, start: int, edges: Sequence[Plateau]) -> list[Span]:
+    """What the whole curve behind the first cache says of the caches that end at `edges`."""
+    part = curve.within(float(curve.x[start]), float(curve.x[-1])).undisturbed(_SPOILT)
+    # By medians and by the fastest: what others do to a cache moves one more than the other.
+    readings = (part.values, part.least)
+    return ramps.fit(part.x, readings, [float(curve.x[edge.last]) for edge in edges])
+
+
+def _capacity(level: int, curve: Curve, edge: Plateau, span: Span) -> Finding:
+    """A cache's size, from the occupancy of its sets."""
     name = f"cache.{level}.capacity"
-    low = float(curve.x[edge.last])
-    part = curve.within(curve.x[edge.first], top).undisturbed(_SPOILT)
-    candidates = [
-        Organisation(lines // ways * ways, ways, policy, placement)
-        for lines in geometric(int(low * 0.8), int(top), 24, 16)
-        for ways in _WAYS
-        for policy in _POLICIES
-        for placement in (CONTIGUOUS, RANDOM)
-    ]
-    # What is built: sets by powers of two, which the steps above may miss.
-    candidates += [
-        Organisation(ways << k, ways, policy, placement)
-        for ways in _WAYS
-        for k in range(2, 20)
-        if low * 0.8 <= ways << k <= top
-        for policy in _POLICIES
-        for placement in (CONTIGUOUS, RANDOM)
-    ]
-    fitter = Fitter(part.x, candidates)
-    fit = fitter.fit(part.values)
-    error = float(np.sqrt(fit.squares[fit.best]))
-    if error > _UNEXPLAINED:
-        reason = f"no organisation explains the curve: the best misses it by {error:.0%}"
-        return not_identifiable(name, reason, part.ids, (low * LINE, top * LINE))
-    # By medians and by the fastest: what others do to this cache moves one more than the other.
-    curves = (part.values, *resamples(part), part.least, *resamples(part, least=True))
-    bottom, top = _span(candidates, [fitter.fit(values).squares for values in curves])
-    if top > _WIDEST * bottom:
-        reason = f"sizes from {bottom * LINE:.0f} to {top * LINE:.0f} B explain the curve alike"
-        return not_identifiable(name, reason, part.ids, (bottom * LINE, top * LINE))
-    value = round((bottom * top) ** 0.5) * LINE
-    reason = (
-        f"caches of {_WAYS[0]} to {_WAYS[-1]} ways, with the replacement that suits each, explain "
-        f"the curve to {error:.1%}"
+    ids = curve.ids[edge.first :]
+    bounds = (span.low * LINE, span.high * LINE)
+    if span.error > _UNEXPLAINED:
+        reason = f"no organisation explains the curve: the best misses it by {span.error:.0%}"
+        wide = (min(bounds[0], float(curve.x[edge.last]) * LINE), max(bounds[1], bounds[0] * 4))
+        return not_identifiable(name, reason, ids, wide)
+    about = (
+        f"caches of {ramps.WAYS[0]} to {ramps.WAYS[-1]} ways that pages fill at random, or one "
+        f"after the other, explain the curve to {span.error:.1%}"
     )
-    return identified(name, value, reason, part.ids, (bottom * LINE, top * LINE))
+    if not span.bounded:
+        reason = f"{about} from {bounds[0]:.0f} B on: no region walked is large enough for a bound"
+        return not_identifiable(name, reason, ids, (bounds[0], _NO_BOUND))
+    if span.high > _WIDEST * span.low:
+        reason = f"{about}, from {bounds[0]:.0f} to {bounds[1]:.0f} B alike"
+        return not_identifiable(name, reason, ids, bounds)
+    return identified(name, round(span.best) * LINE, about, ids, bounds)
 
 
-def _span(candidates: Sequence[Organisation], fits: Sequence[Floats]) -> tuple[float, float]:
-    """Least and largest size over all policies that explain the curve, each by what suits it
-    best, and over resamples."""
-    sizes = np.array([one.lines for one in candidates], dtype=np.float64)
-    best = candidates[int(np.argmin(fits[0]))].placement
-    placed = np.array([one.placement == best for one in candidates])
-    suits = [
-        placed & np.array([one.policy == policy for one in candidates]) for policy in _POLICIES
-    ]
-    bottoms, tops = [], []
-    for squares in fits:
-        poor = max(_POOR * float(np.min(squares[placed])), _LEAST_ERROR**2)
-        good: list[float] = []
-        for own in suits:
-            least = float(np.min(squares[own]))
-            if least <= poor:
-                good += sizes[own & (squares <= max(_SLACK * least, _LEAST_ERROR**2))].tolist()
-        bottoms.append(min(good))
-        tops.append(max(good))
-    return interval(bottoms)[0], interval(tops)[1]
-
-
-def _third(curve: Curve, after: float, second: Finding, shared: str | None) -> list[Finding]:
+def _third(
+    curve: Curve, edge: Plateau, span: Span, second: Finding, shared: str | None
+) -> list[Finding]:
     name = "cache.3.capacity"
-    start = int(np.searchsorted(curve.x, after))
-    edge = plateau(curve.values, start, least_rise=_RAMP_RISE) if start < len(curve) else None
-    if edge is None:
-        reason = "behind the second cache no two regions cost the same"
-        return [not_identifiable(name, reason, curve.ids[start:])]
     evidence = curve.ids[edge.last :]
     low = float(curve.x[edge.last]) * LINE
     about = f"; regions up to {low:.0f} B are served by it here"
-    end = level_again(curve.x, curve.values, edge.last + 1, 2.0, _RAMP_RISE)
-    bounds = None if end is None else (low, float(curve.x[end]) * LINE)
     found = [_latency(3, curve, edge)]
     scatter = _worst_scatter(curve, edge.last)
     if shared is not None:
-        return [*found, not_identifiable(name, shared + about, evidence, bounds)]
+        return [*found, not_identifiable(name, shared + about, evidence)]
     if scatter > _UNSTEADY:
         reason = f"repetitions differ by {scatter:.0%}: others use this cache too{about}"
-        return [*found, not_identifiable(name, reason, evidence, bounds)]
-    if end is None:
-        reason = "the curve does not become level again behind this cache"
-        return [*found, not_identifiable(name, reason, evidence, bounds)]
-    return [
-        *found,
-        _beyond_second(_capacity(3, curve, edge, _top(curve, edge)), curve, edge, second),
-    ]
+        return [*found, not_identifiable(name, reason, evidence)]
+    third = _beyond_second(_capacity(3, curve, edge, span), curve, edge, second)
+    if level_again(curve.x, curve.values, edge.last + 1, 2.0, _RAMP_RISE) is None:
+        reason = f"the curve does not become level again behind this cache; {third.reason}"
+        least, most = third.interval or (low, low)
+        # With four ways or more a region of a quarter of a cache does not rise visibly.
+        most = max(most, 4 * float(curve.x[edge.last + 1]) * LINE)
+        third = not_identifiable(name, reason, evidence, (least, most))
+    return [*found, third]
 
 
 def _beyond_second(third: Finding, curve: Curve, edge: Plateau, second: Finding) -> Finding:
     """The size of a cache that another one stands in front of, as what regions allow.
 
     What leaves the second cache may go to the third, and leave that when it is asked for: then
-    regions fit that both hold together, and the third sees other loads than the structural model
-    thinks. But it is no larger than a region half of whose loads reach the memory.
+    regions fit that both hold together. But no cache is larger than a region half of whose loads
+    reach the memory.
     """
-    if third.status != IDENTIFIED or third.interval is None or second.interval is None:
+    if third.interval is None or second.interval is None:
         return third
-    last = float(curve.x[edge.last])
-    ramp = curve.within(last, float(curve.x[-1]))
+    ramp = curve.within(float(curve.x[edge.last]), float(curve.x[-1]))
     half = (edge.level + float(ramp.values[-1])) / 2
-    slow = ramp.x[ramp.values >= half]
-    fits = min(third.interval[0], last * LINE)
-    low = max(fits - second.interval[1], fits / 2)
-    high = max(third.interval[1], float(slow[0]) * LINE)
+    slow = float(ramp.x[ramp.values >= half][0]) * LINE
+    low = max(third.interval[0] - second.interval[1], third.interval[0] / 2)
+    high = max(third.interval[1], slow)
     reason = (
         f"{third.reason}; or less by what the second holds, if it has no copies of that, and no "
-        f"more than {slow[0] * LINE:.0f} B, where half of the loads miss"
+        f"more than {slow:.0f} B, where half of the loads miss"
     )
-    if high > _WIDEST * low:
+    if third.status != IDENTIFIED or high > _WIDEST * low:
         return not_identifiable(third.name, reason, third.evidence, (low, high))
-    value = round((low * high) ** 0.5 / LINE) * LINE
+    value = third.value if isinstance(third.value, int) else round((low * high) ** 0.5)
     return identified(third.name, value, reason, third.evidence, (low, high))
 
 

@@ -7,6 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nearfar.inference.curves.ascents import (
+    SIXTEEN_PAGES,
+    TABLE_WALK_NS,
+    Ascent,
+    Ascents,
+    ascents,
+)
 from nearfar.inference.curves.bits import Way, way_span
 from nearfar.inference.curves.edges import Rise
 from nearfar.inference.curves.entry import Size, plateaus, power_of_two, read_entry
@@ -14,6 +21,12 @@ from nearfar.inference.curves.group import LOADS, Curve
 from nearfar.inference.curves.levels import Fit, Level, fit
 from nearfar.inference.curves.order import Step, same_order
 from nearfar.inference.curves.queues import unit_of_writes
+from nearfar.inference.curves.repeated import (
+    MOST_LEVELS,
+    SMALLEST,
+    not_counted,
+    repeated_findings,
+)
 from nearfar.results.findings import Finding, Observation, identified, not_identifiable
 from nearfar.results.wording import number, size
 
@@ -21,9 +34,13 @@ from nearfar.results.wording import number, size
 # depends on them, and the interval covers all.
 _UNKNOWN_ENTRIES = (128, 1024, 4096)
 _OVERFLOWED = 8.0  # times the capacity: from here on nearly every touch misses
+_FEWEST = 3  # points of a curve
 _FITTING = 1 / 8
 _SCATTERED = 0.05  # the relative noise of a point above which a level curve proves nothing
 _VAGUE = 1.15  # an interval whose ends differ by more is no answer
+_BEYOND = 4.0  # times the last edge: a level that begins later is not looked for
+_NOISES, _LEAST_ERROR = 3.0, 0.015  # of a fit
+_POINTS, _FAR = 24, 64 << 20  # of a level curve that shows that there is no level
 _TELLING = 0.02  # a rise below this share of its plateau says little about where it begins
 
 
@@ -45,13 +62,15 @@ def buffer_findings(found: Sequence[Curve], rereads: Sequence[Observation]) -> l
     """Every level's findings; from re-reads alone, ways and policy."""
     loads = _load_curves(found)
     if not loads:
-        return _reread_findings(rereads)
+        return [*_too_short(found), *_reread_findings(rereads)]
     curve = loads[0]
-    edges = curve.rises()
-    if not edges:
-        return [_nothing(curve)]
     if not curve.fresh:
-        return _repeated(curve, edges)
+        return repeated_findings(curve)
+    edges, seen = curve.rises(), ascents(curve.region, curve.values, curve.timed)
+    if any(not _among(step, edges) for step in seen.sure):
+        return repeated_findings(curve)  # too coarse to be fitted: its rises are all there is
+    if not edges:
+        return [_nothing(curve, seen)]
     entries = _entries(found, loads, edges)
     whole = _fit(curve, edges, entries)
     steps = _steps(rereads)
@@ -63,29 +82,91 @@ def buffer_findings(found: Sequence[Curve], rereads: Sequence[Observation]) -> l
         levels.append(_Found(at + 1, rise, level, entries[at], way, held, step, ids))
     about = "rises above the noise, each absent from the same points shuffled"
     evidence = tuple(one for rise in edges for one in curve.evidence(rise.last, rise.first))
-    findings = [identified("levels", len(levels), about, evidence)]
+    why = _doubts(curve, edges, whole)
+    findings = [
+        not_identifiable(
+            "levels",
+            f"at least {len(levels)}: {about}; others may be unseen: {', '.join(why)}",
+            evidence,
+            (len(levels), MOST_LEVELS),
+        )
+        if why
+        else identified("levels", len(levels), about, evidence)
+    ]
     for one in levels:
         findings += _level_findings(one, curve, whole)
     return [*findings, _memory_latency(curve, edges, whole)]
 
 
-def _nothing(curve: Curve) -> Finding:
-    """A level curve has no buffer to show; one that scatters could hide any."""
+def _too_short(found: Sequence[Curve]) -> list[Finding]:
+    """What curves of loads say that have too few points for a plateau and a rise."""
+    short = [one for one in found if one.op in LOADS and not one.held]
+    if not short:
+        return []
+    most = max(short, key=lambda one: len(one.region))
+    reason = f"at least 0: {len(most.region)} regions are too few to see a rise"
+    return [not_identifiable("levels", reason, most.evidence(0, np.inf), (0, MOST_LEVELS))]
+
+
+def _among(step: Ascent, edges: Sequence[Rise]) -> bool:
+    """Whether one of the edges is this rise."""
+    return any(step.last / 2 <= edge.first and edge.last <= 2 * step.end for edge in edges)
+
+
+def _doubts(curve: Curve, edges: Sequence[Rise], whole: Fit) -> list[str]:
+    """Why there may be another level, or one of these be none; empty if not."""
+    region, why = curve.region, []
+    if region[0] > SMALLEST:
+        why.append(f"no region below {size(int(region[0]))} was walked")
+    if region[-1] < _BEYOND * edges[-1].first:
+        why.append(f"no region beyond {size(int(region[-1]))} was walked")
+    if whole.error > _allowed(curve):
+        why.append(f"{len(edges)} levels miss the curve by {100 * whole.error:.1f} %")
+    for edge in edges:
+        more = _height(curve, edge) * float(np.median(curve.values[edge.start : edge.edge]))
+        if edge.first > SIXTEEN_PAGES and curve.timed and more <= TABLE_WALK_NS:
+            why.append(f"translation may cost the {number(more)} ns from {size(int(edge.last))} on")
+    return why
+
+
+def _allowed(curve: Curve) -> float:
+    """The relative error of a fit that noise, or a walk that is timed in parts, explains."""
+    return max(_NOISES * curve.noise, _LEAST_ERROR)
+
+
+def _nothing(curve: Curve, seen: Ascents) -> Finding:
+    """A level curve has no buffer to show; one that scatters, or has few points, could hide any."""
     everything = curve.evidence(0, float("inf"))
     if curve.noise > _SCATTERED:
         reason = f"neighbouring points differ by {100 * curve.noise:.0f} %: no plateau to leave"
         return not_identifiable("levels", reason, everything)
     reason = "no rise above the noise that shuffled points would not show as well"
+    why = [one for one in _unseen(curve, seen) if one]
+    if why:
+        reason = f"at least 0: {reason}; others may be unseen: {', '.join(why)}"
+        return not_identifiable("levels", reason, everything, (0, MOST_LEVELS))
     return identified("levels", 0, reason, everything)
+
+
+def _unseen(curve: Curve, seen: Ascents) -> list[str]:
+    """Why a level curve may hide a level."""
+    region = curve.region
+    few = len(region) < _POINTS
+    return [
+        f"only {len(region)} regions were walked" if few else "",
+        f"no region below {size(int(region[0]))} was walked" if region[0] > SMALLEST else "",
+        f"no region beyond {size(int(region[-1]))} was walked" if region[-1] < _FAR else "",
+        not_counted(seen),
+    ]
 
 
 def _load_curves(found: Sequence[Curve]) -> list[Curve]:
     """Free walks of the fewest modules: the finest block first, the longest curve first."""
     loads = [c for c in found if c.op in LOADS and not c.held]
     fewest = min((c.modules or 1 for c in loads), default=1)
-    chosen = [c for c in loads if (c.modules or 1) == fewest and len(c.region) >= 6]
+    chosen = [c for c in loads if (c.modules or 1) == fewest and len(c.region) >= _FEWEST]
     fresh = [c for c in chosen if c.fresh] or chosen
-    return sorted(fresh, key=lambda c: (c.block, not c.timed, -len(c.region)))
+    return sorted(fresh, key=lambda c: (c.block, not c.timed, c.stride < c.block, -len(c.region)))
 
 
 def _entries(
@@ -235,14 +316,27 @@ def _level_findings(one: _Found, curve: Curve, whole: Fit) -> list[Finding]:
     capacity = power_of_two(*bounds)
     shown = capacity or round(level.capacity / 64) * 64
     rounded = "the power of two among them" if capacity else "the best fit"
+    off = level.errors[level.policy]
+    told = (
+        f"first rise between {size(int(one.rise.last))} and {size(int(one.rise.first))}; "
+        f"the simulated walk fits {size(round(level.low))} to {size(round(level.high))} "
+        f"({100 * off:.1f} % off, best {size(round(level.capacity))}); "
+    )
+    if off > _allowed(curve):
+        why = f"{told}so far off that this is no buffer that is walked so, or not one alone"
+        wide = (
+            min(bounds[0], one.rise.last / 2),
+            max(bounds[1], float(curve.region[one.rise.end])),
+        )
+        return [
+            not_identifiable(f"{prefix}.capacity", why, evidence, wide),
+            _latency(f"{prefix}.latency", curve, whole, one.number - 1, evidence),
+        ]
     findings = [
         identified(
             f"{prefix}.capacity",
             shown,
-            f"first rise between {size(int(one.rise.last))} and {size(int(one.rise.first))}; "
-            f"the simulated walk fits {size(round(level.low))} to {size(round(level.high))} "
-            f"({100 * level.errors[level.policy]:.1f} % off, best {size(round(level.capacity))}); "
-            f"{rounded}{together}",
+            f"{told}{rounded}{together}",
             evidence,
             (min(bounds[0], shown), max(bounds[1], shown)),
         )
@@ -344,6 +438,9 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
     if not curve.timed:
         return not_identifiable(name, "the clock is not stated: cycles cannot be turned to ns", ())
     value = whole.latencies[depth]
+    if whole.error > _allowed(curve) or value.low <= 0:
+        why = f"the fitted levels miss the curve by {100 * whole.error:.1f} %"
+        return not_identifiable(name, why, evidence)
     if value.high > _VAGUE * value.low:
         reason = "how often a line hits before it depends on the entry sizes, which are not known"
         return not_identifiable(name, reason, evidence, (value.low, value.high))
@@ -357,32 +454,6 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
 def _memory_latency(curve: Curve, edges: Sequence[Rise], whole: Fit) -> Finding:
     evidence = curve.evidence(edges[-1].first, float("inf"))
     return _latency("memory.latency", curve, whole, len(edges), evidence)
-
-
-def _repeated(curve: Curve, edges: Sequence[Rise]) -> list[Finding]:
-    """A region walked again and again hits until it no longer fits: edges alone."""
-    evidence = tuple(one for rise in edges for one in curve.evidence(rise.last, rise.first))
-    findings = [identified("levels", len(edges), "rises above the noise", evidence)]
-    for at, rise in enumerate(edges, start=1):
-        bounds = (rise.last, rise.first)
-        ids = curve.evidence(rise.last, rise.first)
-        about = f"first rise between {size(int(rise.last))} and {size(int(rise.first))}"
-        if rise.first <= 1.2 * rise.last:
-            found = identified(f"buffer.{at}.capacity", int(rise.last), about, ids, bounds)
-        else:
-            why = f"{about}: needs regions in between"
-            found = not_identifiable(f"buffer.{at}.capacity", why, ids, bounds)
-        findings.append(found)
-        if curve.timed:
-            level = curve.values[rise.start : rise.edge]
-            low, high = np.percentile(level, [2.5, 97.5])
-            name = f"buffer.{at}.latency"
-            ids = curve.evidence(curve.region[rise.start], rise.last)
-            value = round(float(np.median(level)), 2)
-            findings.append(
-                identified(name, value, "median of the plateau", ids, (float(low), float(high)))
-            )
-    return findings
 
 
 def _reread_findings(rereads: Sequence[Observation]) -> list[Finding]:

@@ -31,6 +31,8 @@ class Curve:
     region: Floats
     values: Floats
     ids: tuple[tuple[str, ...], ...]  # of each region
+    order: str = "random"  # of the loads; "unknown" where a prefetcher may foresee them
+    stride: int = 64  # bytes from one load to the next, where blocks are not walked whole
 
     @property
     def noise(self) -> float:
@@ -67,6 +69,8 @@ def curves(observations: Iterable[Observation]) -> list[Curve]:
             tuple(pattern.get("held_bits") or ()),
             pattern.get("regions", "fresh") == "fresh",
             pattern.get("unit", _TIMED),
+            pattern.get("order", "random"),
+            pattern.get("stride", 64),
             pattern.get("threads", 1),
         )
         groups.setdefault(key, []).append(one)
@@ -79,11 +83,12 @@ def _curve(key: tuple[object, ...], members: Sequence[Observation]) -> Curve:
     for one in members:
         by_region.setdefault(one.pattern["region_bytes"], []).append(one)
     ascending = sorted(by_region)
-    op, block, modules, held, fresh, unit, _ = key
+    op, block, modules, held, fresh, unit, order, stride, _ = key
     assert isinstance(op, str)
     assert isinstance(block, int)
     assert modules is None or isinstance(modules, int)
     assert isinstance(held, tuple)
+    assert isinstance(stride, int)
     return Curve(
         op=op,
         block=block,
@@ -99,4 +104,6 @@ def _curve(key: tuple[object, ...], members: Sequence[Observation]) -> Curve:
             ]
         ),
         ids=tuple(tuple(one.id for one in by_region[region]) for region in ascending),
+        order=str(order),
+        stride=stride,
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nearfar.results import Result
+from nearfar.results import MeasureResult
 from nearfar.results.findings import Observation
 
 _KEPT = ("regions",)  # what a chase's conditions are
 
 
-def observations(name: str, result: Result) -> list[Observation]:
+def observations(name: str, result: MeasureResult) -> list[Observation]:
     """The points of a chase, or the times of an overwrite, under the name `name`.
 
     Empty for patterns that no inference is made from. The target is not looked at.
@@ -25,7 +25,7 @@ def observations(name: str, result: Result) -> list[Observation]:
     return []
 
 
-def _chase(name: str, result: Result) -> Iterator[Observation]:
+def _chase(name: str, result: MeasureResult) -> Iterator[Observation]:
     kept = {key: result.pattern[key] for key in _KEPT if key in result.pattern}
     for number, point in enumerate(result.points, start=1):
         prober = f"{name}-{point.op}"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 
 from nearfar.errors import NearfarError
+from nearfar.measuring.core import Struct
 from nearfar.measuring.host.target import Host
 
 if TYPE_CHECKING:
@@ -24,6 +25,18 @@ class HostCore(Protocol):
     def HostMemory(  # noqa: N802 (a class of the core)
         self, bytes: int, *, pages: str, node: int, path: str, destructive: bool
     ) -> HostMemory: ...
+    @property
+    def ChaseRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def OverwriteRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def StreamRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def ContentionRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def WalkRequest(self) -> Struct: ...  # noqa: N802
+    @property
+    def DropRequest(self) -> Struct: ...  # noqa: N802
     def host_capacity(self, path: str, *, destructive: bool) -> int: ...
     def host_isa(self) -> Mapping[str, bool]: ...
     def host_clock(self) -> Mapping[str, float]: ...
@@ -40,7 +53,7 @@ def load_host_core() -> HostCore:
 
 
 def map_memory(core: HostCore, host: Host, size: int) -> HostMemory:
-    """`size` bytes of what the target names. Raises InputError where it cannot be had."""
+    """`size` bytes of what the target names. Raises InputError if the machine cannot give it."""
     return core.HostMemory(
         size,
         pages=host.pages,

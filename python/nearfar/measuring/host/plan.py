@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
+from nearfar.measuring.core import filled
 from nearfar.measuring.host.points import (
     Repetition,
     chase_repetition,
@@ -14,12 +15,12 @@ from nearfar.measuring.host.points import (
     point,
     stream_repetition,
 )
-from nearfar.measuring.patterns import Chase, Contention, Pattern, Stream
+from nearfar.measuring.patterns import Chase, Contention, OneStream, Pattern, Stream
 from nearfar.measuring.quantity import LINE, line_holding
 from nearfar.results import Point
 
 if TYPE_CHECKING:
-    from nearfar.measuring.host.core import HostMemory
+    from nearfar.measuring.host.core import HostCore, HostMemory
 
 # A repeated walk goes on until it has so many chunks: enough for a low quantile.
 REPEATED_CHUNKS = 32
@@ -42,13 +43,13 @@ class Setting:
     repetitions: list[Repetition] = field(default_factory=list)
 
 
-def settings(pattern: Chase | Stream | Contention) -> list[Setting]:
+def settings(pattern: Chase | Stream | Contention, core: HostCore) -> list[Setting]:
     """One for each point of the pattern, in the order of its points."""
     if isinstance(pattern, Chase):
-        return list(_chases(pattern))
+        return list(_chases(pattern, core))
     if isinstance(pattern, Stream):
-        return list(_streams(pattern))
-    return [_contention(pattern, delay) for delay in pattern.delay or (None,)]
+        return [_stream(pattern, core, one) for one in pattern.points()]
+    return [_contention(pattern, core, delay) for delay in pattern.delay or (None,)]
 
 
 def check_for_host(pattern: Pattern) -> None:
@@ -62,14 +63,14 @@ def check_for_host(pattern: Pattern) -> None:
         raise InputError("whole: on a real machine a region is walked to its end")
 
 
-def _chases(pattern: Chase) -> Iterator[Setting]:
+def _chases(pattern: Chase, core: HostCore) -> Iterator[Setting]:
     for region in pattern.region:
         for threads in pattern.threads:
             for op in pattern.op:
-                yield _chase(pattern, region, threads, op)
+                yield _chase(pattern, core, region, threads, op)
 
 
-def _chase(pattern: Chase, region: int, threads: int, op: str) -> Setting:
+def _chase(pattern: Chase, core: HostCore, region: int, threads: int, op: str) -> Setting:
     lines = pattern.lines_for(region)
     stride = pattern.stride or pattern.block
     repeat = pattern.regions == "repeat"
@@ -77,21 +78,19 @@ def _chase(pattern: Chase, region: int, threads: int, op: str) -> Setting:
     regions = 1 if repeat else lines * LINE // region
 
     def play(memory: HostMemory, cpus: Cpus) -> Repetition:
-        data = memory.chase(
+        request = filled(
+            core.ChaseRequest,
+            pattern,
             region=region,
-            block=pattern.block,
             stride=stride,
-            op=op,
+            op="ntstore" if op == "raw" else op,
+            read_after_write=op == "raw",
             repeat=repeat,
-            fence=pattern.fence,
-            fence_kind=pattern.fence_kind,
-            table=pattern.successors == "table",
             lines=lines,
             least_chunks=REPEATED_CHUNKS if pattern.lines is None else 0,
-            seed=pattern.seed,
             cpus=list(cpus),
         )
-        return chase_repetition(data, op, region)
+        return chase_repetition(memory.chase(request), op, region)
 
     def finish(repetitions: Sequence[Repetition]) -> Point:
         strides = {} if pattern.stride is None else {"stride_bytes": stride}
@@ -103,18 +102,9 @@ def _chase(pattern: Chase, region: int, threads: int, op: str) -> Setting:
     return Setting(what, span * regions * threads, threads, play, finish)
 
 
-def _streams(pattern: Stream) -> Iterator[Setting]:
-    for op in pattern.op:
-        for access in pattern.access:
-            for stride in pattern.strides_for(access):
-                for threads in pattern.threads:
-                    for value in pattern.value or (None,):
-                        yield _stream(pattern, op, access, stride, threads, value)
-
-
-def _stream(
-    pattern: Stream, op: str, access: int, stride: int | str, threads: int, value: str | None
-) -> Setting:
+def _stream(pattern: Stream, core: HostCore, one: OneStream) -> Setting:
+    op, access, stride = one.op, one.access, one.stride
+    threads, value = one.threads, one.value
     lines = STREAM_LINES if pattern.lines is None else -(-pattern.lines // threads)
     accesses = -(-lines * LINE // access)
     # Regular strides that end early need no more memory than they reach.
@@ -123,21 +113,21 @@ def _stream(
         reach = min(pattern.area // stride, accesses) * stride
 
     def play(memory: HostMemory, cpus: Cpus) -> Repetition:
-        data = memory.stream(
+        request = filled(
+            core.StreamRequest,
+            pattern,
             op=op,
             access=access,
             stride=stride if isinstance(stride, int) else 0,
             area=reach,
             reads_percent=pattern.reads or 0,
-            fence_every=pattern.fence_every or 0,
             fence_kind=pattern.fence,
             lines=lines,
-            seed=pattern.seed,
             cpus=list(cpus),
             value=b"" if value is None else line_holding(value),
             held=b"" if pattern.held is None else line_holding(pattern.held),
         )
-        return stream_repetition(data)
+        return stream_repetition(memory.stream(request))
 
     def finish(repetitions: Sequence[Repetition]) -> Point:
         return point(
@@ -154,19 +144,21 @@ def _stream(
     return Setting(what, reach * threads, threads, play, finish)
 
 
-def _contention(pattern: Contention, delay: float | None) -> Setting:
+def _contention(pattern: Contention, core: HostCore, delay: float | None) -> Setting:
     threads = 1 + pattern.others()
 
     def play(memory: HostMemory, cpus: Cpus) -> Repetition:
-        data = memory.contention(
-            other=pattern.other,
-            area=pattern.area,
-            reads=pattern.reads,
+        # One that loads as the reader does goes along a chain; no other does nothing.
+        random = {} if pattern.other in ("load", "none") else {"op": pattern.other}
+        request = filled(
+            core.ContentionRequest,
+            pattern,
+            chases=pattern.other == "load",
             delay_ns=delay or 0.0,
-            seed=pattern.seed,
             cpus=list(cpus),
+            **random,
         )
-        return contention_repetition(data)
+        return contention_repetition(memory.contention(request))
 
     def finish(repetitions: Sequence[Repetition]) -> Point:
         return point("load", 1, repetitions, area_bytes=pattern.area, delay_ns=delay)

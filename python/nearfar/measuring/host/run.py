@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import InputError
 from nearfar.measuring import machine
 from nearfar.measuring.chunks import median_interval
+from nearfar.measuring.core import filled
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.environment import host_environment
 from nearfar.measuring.host.core import HostCore, map_memory
@@ -18,7 +19,7 @@ from nearfar.measuring.host.plan import Setting, check_for_host, settings
 from nearfar.measuring.host.points import overwrite_point
 from nearfar.measuring.host.target import Host
 from nearfar.measuring.patterns import Overwrite, Pattern
-from nearfar.results import Point, Result
+from nearfar.results import MeasureResult, Point
 
 if TYPE_CHECKING:
     from nearfar.measuring.host.core import HostMemory
@@ -60,7 +61,7 @@ class HostRun:
             if progress is not None:
                 progress(1, 1)
             return
-        plan = settings(self.pattern)
+        plan = settings(self.pattern, self.core)
         try:
             self._repeat(plan, progress)
         finally:
@@ -69,7 +70,7 @@ class HostRun:
     def _needs(self) -> Sequence[tuple[str, int, int]]:
         if isinstance(self.pattern, Overwrite):
             return [("region: an overwrite", self.pattern.region, 1)]
-        return [(one.what, one.footprint, one.threads) for one in settings(self.pattern)]
+        return [(one.what, one.footprint, one.threads) for one in settings(self.pattern, self.core)]
 
     def _capacity(self) -> int:
         if self.host.file is not None:
@@ -89,13 +90,8 @@ class HostRun:
         return memory
 
     def _overwrite(self, pattern: Overwrite, points: list[Point], samples: list[float]) -> None:
-        data = self._memory(pattern.region).overwrite(
-            region=pattern.region,
-            writes=pattern.writes,
-            op=pattern.op,
-            fence_kind=pattern.fence_kind,
-            cpu=machine.processors()[0],
-        )
+        request = filled(self.core.OverwriteRequest, pattern, cpu=machine.processors()[0])
+        data = self._memory(pattern.region).overwrite(request)
         points.append(overwrite_point(data, pattern.op, pattern.region))
         samples.extend(data["ns"])
 
@@ -141,9 +137,9 @@ class HostRun:
 
 def host_result(
     run: HostRun, points: Sequence[Point], samples: Sequence[float], interrupted: bool
-) -> Result:
+) -> MeasureResult:
     """What was measured, with the machine it was measured on."""
-    return Result(
+    return MeasureResult(
         target=run.host.describe(),
         environment=host_environment(run.host, run.pattern.seed, run.core, run.synchronous),
         pattern=run.pattern.to_dict(),

@@ -1,4 +1,4 @@
-"""Random DIMMs: machines that nobody has tuned anything for.
+"""Random DIMMs: machines that nothing was tuned for.
 
 What finds out about DIMMs by measuring them is tested on these: a plausible part with buffers,
 queues, interleaving and wear levelling that differ from any preset's.

@@ -13,7 +13,7 @@ from nearfar.report.scale import LinearScale, LogScale, Tick, log_span, ticks_fo
 from nearfar.results.wording import number, size
 
 HEIGHT = 350
-COLOURS = 6
+COLOURS = 9  # of the page
 _TICKS = 5  # on a linear axis, about
 
 Scale = LogScale | LinearScale
@@ -93,7 +93,9 @@ def draw(figure: Figure) -> str:
             )
             for spot in line.spots
         ]
-    names = "; ".join(f"{line.label}: {len(line.spots)} points" for line in figure.lines)
+    names = "; ".join(
+        f"{line.label}: {len(line.spots)} points" for line in figure.lines if line.spots
+    )
     return svg.element(
         "svg",
         "".join(parts),

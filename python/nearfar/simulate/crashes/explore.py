@@ -15,10 +15,10 @@ from nearfar.measuring.patterns import Pattern
 from nearfar.measuring.quantity import at_least
 from nearfar.measuring.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
-from nearfar.results.crashed import Crashed, Explored, Violation
+from nearfar.results.crash import CrashResult, Explored, Violation
 from nearfar.simulate.crashes import recorded as crash_recorded
 from nearfar.simulate.crashes.invariant import Invariant, Predicate, load_invariant
-from nearfar.simulate.crashes.program import KINDS, CrashProgram
+from nearfar.simulate.crashes.program import KINDS, WITHOUT_ADDRESS, CrashProgram
 from nearfar.simulate.crashes.recorded import Area
 
 if TYPE_CHECKING:
@@ -40,14 +40,17 @@ def crash(
     runs: int = RUNS,
     seed: int = SEED,
     format: str | None = None,
+    base: int | None = None,
+    frames: str | None = None,
     thread: int | None = None,
     area: Area | None = None,
-) -> Crashed:
+) -> CrashResult:
     """Look at every state that a crash between two labels can leave.
 
     `program` is a file, a `CrashProgram` or a pattern of stores. A file of a `format` ("auto": told
     by what is in it), or whose name ends in .nft, is a trace; of it only `thread` and what lies
-    in `area` (first byte and bytes) count, and like a pattern's lines its records are numbers that
+    in `area` (first byte and bytes) count, `frames` says where its pages lie as in `replay`, of
+    which "fold" has no meaning here, and like a pattern's lines its records are numbers that
     take the place of labels. `invariant` is "FILE.py[:FUNCTION]" or a function
     of an image that answers True, False or a reason. Without one the states are counted.
     Where there are more than `max_states`, so many are drawn at random instead. Then the program
@@ -61,7 +64,7 @@ def crash(
     model = resolve(target)
     domain = _domain(model)
     given = {"from": from_label, "to": to_label}
-    choices = {"format": format, "thread": thread, "area": area}
+    choices = {"format": format, "base": base, "frames": frames, "thread": thread, "area": area}
     program, labels = _program(model, program, given, choices)
     _check_capacity(program, model)
     if isinstance(invariant, str):
@@ -91,13 +94,14 @@ def crash(
         runs=runs,
         seed=seed,
     )
-    return Crashed(
+    return CrashResult(
         target=describe(model),
         environment=environment(model, seed=seed),
         program={
             "file": program.name,
             "operations": len(program.operations),
             "threads": program.threads,
+            **({"frames": "first-touch"} if program.moved else {}),
             **{f"{side}_label": name for side, name in given.items() if name is not None},
         },
         domain=domain,
@@ -132,7 +136,9 @@ def _program(
                 "a trace's addresses count it; expected near.kind = none"
             )
         choices = {**choices, "format": choices["format"] or "auto"}
+        frames = choices.pop("frames")
         made = crash_recorded.of_trace(program, first=first, last=last, **choices)
+        crash_recorded.give_frames(made, frames, capacity(model))
         return made, {"from": None if first is None else 0, "to": None}
     made = crash_recorded.of_pattern(model, program)
     if last is not None:
@@ -150,9 +156,6 @@ def _number(side: str, text: str | None) -> int | None:
             f"--{side}: found '{text}', expected the number of a record or line, from 1"
         )
     return int(text)
-
-
-_WITHOUT_ADDRESS = ("sfence", "mfence", "label")
 
 
 @dataclass
@@ -233,7 +236,7 @@ def _check_capacity(program: CrashProgram, model: Model) -> None:
     # In Mixed Mode, memory in App Direct comes last.
     begin = end - int(model["near.app_direct"]) if model["near.kind"] == "cache" else 0
     for operation in program.operations:
-        if operation.kind in _WITHOUT_ADDRESS:
+        if operation.kind in WITHOUT_ADDRESS:
             continue
         address = program.physical(operation.address)
         if address < begin:
@@ -286,7 +289,7 @@ def _core_program(program: CrashProgram) -> _core.CrashProgram:
         (
             KINDS.index(o.kind),
             threads[o.thread],
-            0 if o.kind in _WITHOUT_ADDRESS else program.physical(o.address),
+            0 if o.kind in WITHOUT_ADDRESS else program.physical(o.address),
             o.value,
             o.expected,
         )

@@ -24,6 +24,7 @@ KINDS = (
     "label",
 )
 STORES = ("store", "ntstore", "xchg", "cas")
+WITHOUT_ADDRESS = ("sfence", "mfence", "label")
 MOST_THREADS = 64
 PAGE = 4096
 
@@ -51,6 +52,7 @@ class CrashProgram:
     labels: dict[str, int] = field(default_factory=dict)
     # Of a program with virtual addresses, which it was not written with: frames of its pages.
     frames: dict[int, int] = field(default_factory=dict)
+    moved: bool = False  # into frames, as its addresses exceed memory
 
     @classmethod
     def load(cls, path: str | Path) -> CrashProgram:

@@ -1,4 +1,4 @@
-"""Programs of persistent operations that nobody wrote: of a recorded trace, of a pattern.
+"""Programs of persistent operations made from a recorded trace or from a pattern.
 
 Neither holds data. Each store writes its number, a trace's record or a pattern's line, so that an
 invariant can tell which stores a state has.
@@ -9,20 +9,28 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nearfar.errors import InputError, check_one_of
+from nearfar.measuring.core import filled, load_core
 from nearfar.measuring.patterns import Chase, Overwrite, Pattern, Stream
 from nearfar.measuring.quantity import LINE
-from nearfar.measuring.run import check_for_model
+from nearfar.measuring.run import chase_struct, check_for_model, stream_struct
 from nearfar.model import Model
-from nearfar.simulate.crashes.program import KINDS, STORES, CrashProgram, Operation
-from nearfar.simulate.traces.convert import FORMATS
+from nearfar.simulate.crashes.program import (
+    KINDS,
+    STORES,
+    WITHOUT_ADDRESS,
+    CrashProgram,
+    Operation,
+)
 from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
 
 MOST_OPERATIONS = 100_000
 _WORD = 8
+_PIECE = 1 << 16  # bytes of a trace whose records are held at a time
 _MOVED = 65535  # the thread of lines that a placement policy moves
 
 # In the order of the core's trace::Access.
@@ -38,6 +46,7 @@ def of_trace(
     path: str | Path,
     *,
     format: str = "auto",
+    base: int | None = None,
     first: int | None = None,
     last: int | None = None,
     thread: int | None = None,
@@ -52,14 +61,31 @@ def of_trace(
 
     Raises InputError for a trace that cannot be read, or is too long.
     """
-    check_one_of("format", format, FORMATS)
+    check_one_of("format", format, readable())
     program = CrashProgram(Path(path).name)
     reading = _Reading(program, first, last, thread, area)
-    for record, of_program in _records(path, format):
+    for record, of_program in _records(path, format, base):
         if not reading.add(record, of_program):
             break
     reading.close()
     return program
+
+
+def give_frames(program: CrashProgram, frames: str | None, end: int) -> None:
+    """Give the pages of a trace frames in the order in which they are stored to, if `frames` says
+    so, or says nothing and an address is not below `end`, the memory's capacity.
+    """
+    if frames is not None:
+        check_one_of("frames", frames, ("first-touch", "refuse"))
+    stored = [one for one in program.operations if one.kind not in WITHOUT_ADDRESS]
+    if frames == "refuse":
+        program.frames.clear()
+        return
+    beyond = any(one.address >= end for one in stored)
+    if not program.frames and (frames is not None or beyond):
+        program.moved = frames is None
+        for one in stored:
+            program.touch(one.address, _WORD)
 
 
 def of_pattern(model: Model, pattern: Pattern) -> CrashProgram:
@@ -177,14 +203,15 @@ class _Reading:
         self._program.operations.append(Operation(kind, thread, place, address, value))
 
 
-def _records(path: str | Path, format: str) -> Iterator[tuple[Record, bool]]:
+def _records(path: str | Path, format: str, base: int | None) -> Iterator[tuple[Record, bool]]:
     from nearfar import _core
 
-    reader = _core.TraceRecords(name=str(path), format=format)
+    reader = _core.TraceRecords(name=str(path), format=format, base=base or 0)
     with exact_end(reader):
         for piece in trace_pieces(path, format):
-            for record in struct.iter_unpack("<5Q", reader.feed(piece)):
-                yield record, reader.of_program()
+            for at in range(0, len(piece), _PIECE):
+                for record in struct.iter_unpack("<5Q", reader.feed(piece[at : at + _PIECE])):
+                    yield record, reader.of_program()
         for record in struct.iter_unpack("<5Q", reader.finish()):
             yield record, reader.of_program()
 
@@ -209,44 +236,20 @@ def _pattern_lines(pattern: Pattern) -> int:
 def _pattern_words(model: Model, pattern: Pattern) -> bytes:
     from nearfar import _core
 
+    core = load_core()
+    struct: Any
     if isinstance(pattern, Overwrite):
-        return _core.overwrite_stores(
-            region=pattern.region,
-            writes=pattern.writes,
-            op=pattern.op,
-            fence_kind=pattern.fence_kind,
-        )
-    if isinstance(pattern, Chase):
-        region = _one(pattern.region, "region")
-        return _core.chase_stores(
-            model.export(),
-            region=region,
-            block=pattern.block,
-            op=_one(pattern.op, "op"),
-            regions=pattern.regions,
-            fence=pattern.fence,
-            fence_kind=pattern.fence_kind,
-            threads=_one(pattern.threads, "threads"),
-            lines=pattern.lines_for(region),
-            seed=pattern.seed,
-        )
-    assert isinstance(pattern, Stream)
-    access, op = _one(pattern.access, "access"), _one(pattern.op, "op")
-    threads = _one(pattern.threads, "threads")
-    stride = _one(pattern.strides_for(access), "stride")
-    return _core.stream_stores(
-        model.export(),
-        op=op,
-        access=access,
-        stride=0 if isinstance(stride, str) else stride,
-        threads=threads,
-        area=pattern.area,
-        reads_percent=pattern.reads_percent(op),
-        fence_every=pattern.fence_every or 0,
-        fence_kind=pattern.fence,
-        lines=pattern.lines_for(access, threads),
-        seed=pattern.seed,
-    )
+        struct = filled(core.OverwritePattern, pattern)
+    elif isinstance(pattern, Chase):
+        region, threads = _one(pattern.region, "region"), _one(pattern.threads, "threads")
+        struct = chase_struct(core, pattern, region, threads, [_one(pattern.op, "op")])
+    else:
+        assert isinstance(pattern, Stream)
+        for name in ("op", "access", "threads"):
+            _one(getattr(pattern, name), name)
+        _one(pattern.strides_for(pattern.access[0]), "stride")
+        struct = stream_struct(core, pattern, next(pattern.points()))
+    return _core.persistent_steps(model.export(), struct, seed=pattern.seed)
 
 
 def _one(values: Sequence[T], name: str) -> T:

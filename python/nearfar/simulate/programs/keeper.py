@@ -1,8 +1,8 @@
 """Ends a run's processes when `nearfar` itself is killed, and cannot.
 
-Children of the program that have left it are nobody's children then; but what runs them names the
-run's folder on its command line, which no other process does. A process waits for the end of this
-one, by a pipe that breaks with it. Run as a program, this file is that process.
+Children of the program that have left it have no parent in the run then; but the emulator that runs
+them names the run's folder on its command line, and no other process does. A process waits for the
+end of this one, by a pipe that breaks with it. Run as a program, this file is that process.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class Keeper:
         """It is not needed any longer."""
         if self._writing < 0:
             return
-        with contextlib.suppress(BrokenPipeError):  # somebody has killed it
+        with contextlib.suppress(BrokenPipeError):  # it was killed
             os.write(self._writing, b"!")
         os.close(self._writing)
         self._writing = -1

@@ -13,6 +13,7 @@ from nearfar.measuring import energy
 from nearfar.measuring.points import traffic
 from nearfar.measuring.quantity import LINE
 from nearfar.results.machine import (
+    NO_LOADS,
     Area,
     Concentration,
     CoreTime,
@@ -70,9 +71,11 @@ def _latency(figures: Figures) -> LoadLatency:
     own = dict(_below(figures, "load_latency."))
     count = int(own["count"])
     buckets = [[int(name), int(found)] for name, found in _below(own, "upto.")]
+    if not count:
+        return NO_LOADS
     return LoadLatency(
         count=count,
-        mean_ns=int(own["sum_ps"]) / count / 1000 if count else 0.0,
+        mean_ns=int(own["sum_ps"]) / count / 1000,
         p50_ns=int(own["p50_ps"]) / 1000,
         p90_ns=int(own["p90_ps"]) / 1000,
         p99_ns=int(own["p99_ps"]) / 1000,

@@ -74,7 +74,7 @@ def notes(
 
 
 def _missed(window: Mapping[str, int], parts: Sequence[Mapping[str, str]]) -> list[str]:
-    """Who ended before the window, or within it."""
+    """The processes that ended before the window, or within it."""
     if not window:
         return []
     begin = window["skip"] + window["warm"]

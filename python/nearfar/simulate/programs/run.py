@@ -18,7 +18,7 @@ from nearfar.errors import InputError, NearfarError, check_one_of
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import check_writable
-from nearfar.results.ran import Ran, RanProcess
+from nearfar.results.run import RunProcess, RunResult
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.simulate.programs.keeper import Keeper
 from nearfar.simulate.programs.machine import machine
@@ -58,7 +58,7 @@ def run(
     measured: int | None = None,
     qemu: str = QEMU,
     recording: Recording | None = None,
-) -> Ran:
+) -> RunResult:
     """Run a program, `words` as a shell would, on a model; its streams are this process's.
 
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
@@ -93,7 +93,7 @@ def run(
                 Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
             )
             with Keeper(folder) as keeper:
-                ended = run_to_end(*_start(program, with_qemu, folder), keeper)
+                ended = run_to_end(*_start(program, with_qemu, folder), keeper, folder)
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
     return _ran(model, program, words, core, with_qemu, ended, parts, window)
@@ -107,7 +107,7 @@ def record(
     gaps: str = "time",
     core: str | None = None,
     **options: Any,
-) -> tuple[Ran, list[RecordedTrace]]:
+) -> tuple[RunResult, list[RecordedTrace]]:
     """Run a program as `run` does, with its options, and write what reaches memory to `output`.
 
     The trace is nearfar's own, its `gaps` are the "time" at which memory was asked or the
@@ -270,7 +270,7 @@ def _ran(
     ended: Ended,
     parts: Sequence[Mapping[str, str]],
     window: Mapping[str, int],
-) -> Ran:
+) -> RunResult:
     for part in parts:
         if "error" in part:
             raise NearfarError(f"{words[0]}: the simulation ended: {part['error']}")
@@ -282,7 +282,7 @@ def _ran(
     period = int(model["cpu.clock"])
     processes = [_process(part, numbers[part["process"]], period) for part in parts]
     names = processes[0].counts
-    return Ran(
+    return RunResult(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
         program={"file": program.file, "arguments": list(words)},
@@ -298,14 +298,14 @@ def _ran(
     )
 
 
-def _process(part: Mapping[str, str], number: int, period: int) -> RanProcess:
+def _process(part: Mapping[str, str], number: int, period: int) -> RunProcess:
     prefix = "count."
     figures = {
         name.removeprefix(_MACHINE): value
         for name, value in part.items()
         if name.startswith(_MACHINE)
     }
-    return RanProcess(
+    return RunProcess(
         program=part.get("called", "?"),
         process=number,
         threads=int(part["threads"]),

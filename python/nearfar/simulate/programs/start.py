@@ -2,6 +2,8 @@
 
 Signals: what a terminal sends reaches the program directly, because it is in the same process
 group; what is sent to this process alone is passed on. So the program ends as it would by itself.
+SIGTERM is a wish that the whole run ends: a program that takes its time over that, or that the
+simulation holds up, is stopped where it is, with what is known of it so far.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +24,9 @@ _WAITED_FOR = (*_PASSED_ON, signal.SIGCHLD)
 # What Python changes for itself, and a program expects as it is by default.
 _TO_DEFAULT = (*_PASSED_ON, signal.SIGPIPE, signal.SIGXFSZ)
 _FROM_KERNEL = 0x80  # SI_KERNEL: a terminal
+# After a first SIGTERM: until the plug-in is to stop the program, and until nothing else helps.
+_PATIENCE_S = 0.3
+_LAST_PATIENCE_S = 0.8
 _SET_SUBREAPER = 36  # prctl's PR_SET_CHILD_SUBREAPER
 
 
@@ -30,7 +36,7 @@ class Ended:
 
     status: int
     signal: int | None
-    interrupted: bool  # somebody asked for it
+    interrupted: bool  # by Ctrl-C or a signal
 
     @property
     def exit_code(self) -> int:
@@ -39,35 +45,55 @@ class Ended:
 
 
 def run_to_end(
-    file: str, arguments: list[str], environment: Mapping[str, str], keeper: Keeper
+    file: str, arguments: list[str], environment: Mapping[str, str], keeper: Keeper, folder: str
 ) -> Ended:
     """Start a program and wait until it and its descendants have ended; then release the keeper.
 
-    When a signal ends the program, those that it left are ended too.
+    When a signal ends the program, the processes that it left are ended too. At a SIGTERM all of
+    them end, by themselves or because the file `stop` in the run's `folder` tells them to.
     """
     with _adopting(), _signals_held():
         child = os.posix_spawn(file, arguments, environment, setsigmask=[], setsigdef=_TO_DEFAULT)
-        return _Watch(child, keeper).to_end()
+        return _Watch(child, keeper, Path(folder, "stop")).to_end()
 
 
 class _Watch:
-    def __init__(self, child: int, keeper: Keeper) -> None:
+    def __init__(self, child: int, keeper: Keeper, stop: Path) -> None:
         self._child = child
         self._keeper = keeper
+        self._stop = stop
+        self._terminated: float | None = None  # when, by the monotonic clock
         self._ended: tuple[int, int | None] | None = None
         self._asked = False
 
     def to_end(self) -> Ended:
         while self._alive():
-            told = signal.sigwaitinfo(_WAITED_FOR)
-            if told.si_signo != signal.SIGCHLD:
+            told = self._signal()
+            if told is None:
+                self._force()
+            elif told.si_signo != signal.SIGCHLD:
                 self._pass_on(told)
         assert self._ended is not None
         status, number = self._ended
         return Ended(status, number, interrupted=self._asked)
 
+    def _signal(self) -> signal.struct_siginfo | None:
+        """The next signal; None when it is time to force an end."""
+        if self._terminated is None:
+            return signal.sigwaitinfo(_WAITED_FOR)
+        patience = _LAST_PATIENCE_S if self._stop.exists() else _PATIENCE_S
+        left = self._terminated + patience - time.monotonic()
+        return signal.sigtimedwait(_WAITED_FOR, max(left, 0))
+
+    def _force(self) -> None:
+        if not self._stop.exists():
+            self._stop.touch()
+        else:
+            _send(self._ours(), signal.SIGKILL)
+            self._terminated = None
+
     def _alive(self) -> bool:
-        """Collects who has ended; whether anybody is left."""
+        """Collects ended processes; whether any process is left."""
         while True:
             try:
                 pid, how = os.waitpid(-1, os.WNOHANG)
@@ -90,6 +116,8 @@ class _Watch:
     def _pass_on(self, told: signal.struct_siginfo) -> None:
         again = self._asked
         self._asked = True
+        if told.si_signo == signal.SIGTERM and self._terminated is None:
+            self._terminated = time.monotonic()
         if self._ended is not None:
             _send(self._ours(), signal.SIGKILL if again else told.si_signo)
         elif told.si_code != _FROM_KERNEL:
@@ -130,7 +158,7 @@ def _signals_held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
-    """Whoever loses its parent below this process becomes its child."""
+    """A process that loses its parent below this one becomes its child."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     try:

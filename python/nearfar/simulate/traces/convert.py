@@ -14,22 +14,14 @@ from nearfar.measuring.quantity import at_least
 from nearfar.measuring.run import Progress
 from nearfar.results import replacing
 from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.formats import readable, writable
 from nearfar.simulate.traces.unpack import exact_end
 
 if TYPE_CHECKING:
     from nearfar._core import TraceSummary
 
-WRITTEN = (
-    "nearfar",
-    "ramulator",
-    "ramulator-cpu",
-    "dramsim3",
-    "vans",
-    "lackey",
-    "gem5",
-    "champsim",
-)
-FORMATS = ("auto", *WRITTEN)
+# Endings of names that are not a format's own name.
+_BY_ENDING = {"nft": "nearfar", "stl": "dramsys", "rstl": "dramsys-relative", "nvt": "nvmain"}
 
 # Bytes of a zstandard frame before packing: what a file that was cut off can lose of its end.
 FRAME = 256 * 1024
@@ -81,17 +73,23 @@ class Converted:
 
 
 def trace_info(
-    trace: str | Path, *, format: str = "auto", progress: Progress | None = None
+    trace: str | Path,
+    *,
+    format: str = "auto",
+    base: int | None = None,
+    progress: Progress | None = None,
 ) -> TraceInfo:
     """Read the whole of a trace and count what is in it.
+
+    `base`, 10 or 16, is that of addresses without 0x in a trace of text; None: the format's own.
 
     A trace that is cut off or damaged is counted as far as it can be read. Raises InputError when
     nothing of it can be.
     """
     from nearfar import _core
 
-    check_one_of("format", format, FORMATS)
-    summary = _core.TraceSummary(name=str(trace), format=format)
+    check_one_of("format", format, readable())
+    summary = _core.TraceSummary(name=str(trace), format=format, base=base or 0)
     problem = ""
     try:
         with exact_end(summary):
@@ -140,6 +138,7 @@ def convert(
     output: str | Path,
     *,
     source: str = "auto",
+    base: int | None = None,
     to: str | None = None,
     skip: int = 0,
     run: int | None = None,
@@ -149,15 +148,16 @@ def convert(
     """Write `trace` to the file `output` in the format `to`.
 
     None: the format that the name of `output` ends in, `.nft` for our own. An ending `.gz` or
-    `.zst` packs; our own format always is. `skip` and `run` are as in `replay`. `clock_ps` is the
-    period of the cycles of whichever of the two does not say itself.
+    `.zst` packs; our own format always is. `base` is as in `trace_info`.
+    `skip` and `run` are as in `replay`. `clock_ps` is the period of the cycles of whichever of the
+    two does not say itself.
 
     Raises InputError for a trace that cannot be read, or not be said in the other format; the
     output appears when it is complete, and until then what was there stays.
     """
     from nearfar import _core
 
-    check_one_of("format", source, FORMATS)
+    check_one_of("format", source, readable())
     to, packing = _target(Path(output), to)
     at_least("skip", skip, 0)
     if run is not None:
@@ -165,6 +165,7 @@ def convert(
     converter = _core.TraceConverter(
         name=str(trace),
         source=source,
+        base=base or 0,
         to=to,
         skip=skip,
         run=run or 0,
@@ -175,6 +176,8 @@ def convert(
         with exact_end(converter):
             for piece in trace_pieces(trace, source, progress):
                 write(converter.feed(piece))
+                while converter.has_more():
+                    write(converter.feed(b""))
                 if converter.done():
                     break
         write(converter.finish())
@@ -184,18 +187,18 @@ def convert(
 def _target(output: Path, to: str | None) -> tuple[str, str]:
     """The format and the packing of a file to write."""
     suffixes = [suffix.removeprefix(".") for suffix in output.suffixes]
-    packing = suffixes.pop() if suffixes and suffixes[-1] in ("gz", "zst", "xz") else ""
-    if packing == "xz":
-        raise InputError(f"{output}: found .xz, expected .gz, .zst or no packing")
+    packing = suffixes.pop() if suffixes and suffixes[-1] in ("gz", "zst", "xz", "bz2") else ""
+    if packing in ("xz", "bz2"):
+        raise InputError(f"{output}: found .{packing}, expected .gz, .zst or no packing")
     named = suffixes[-1] if suffixes else ""
     if to is None:
-        to = "nearfar" if named == "nft" else named
-        if to not in WRITTEN:
+        to = _BY_ENDING.get(named, named)
+        if to not in writable():
             raise InputError(
-                f"{output}: no format follows from the name, expected .nft, .FORMAT or --to "
-                f"FORMAT with one of {', '.join(WRITTEN)}"
+                f"{output}: no format follows from the name, expected .nft, .FORMAT or "
+                f"--output-format FORMAT with one of {', '.join(writable())}"
             )
-    check_one_of("to", to, FORMATS[1:])
+    check_one_of("output-format", to, writable())
     return to, "zst" if to == "nearfar" else packing
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from nearfar.errors import InputError
 from nearfar.measuring.run import Progress
 from nearfar.results.faults import MAGIC
+from nearfar.simulate.traces.formats import trace_formats
 from nearfar.simulate.traces.unpack import pieces
 
-# Formats whose records are bytes of any kind, and the beginnings of files for which the core has a
-# line of its own: our own format, gem5's, and what is still packed.
-_OF_BYTES = ("gem5", "champsim")
-_KNOWN = (b"nearfar-trace ", b"gem5", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+# Packed files within packed files, for which the core has a line of its own.
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _LOOKED_AT = 512
 _NO_TEXT = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
@@ -47,7 +46,10 @@ def refuse_others(path: str | Path, start: bytes, format: str) -> None:
             f"{path}: found a record of faults, expected a trace; "
             f"`nearfar tier replay {path}` reads it"
         )
-    if format in _OF_BYTES or start.startswith(_KNOWN):
+    of_bytes = [one for one in trace_formats() if not one.text]
+    magics = tuple(one.magic for one in of_bytes if one.magic)
+    untold = [one.name for one in of_bytes if not one.magic]
+    if format in untold or start.startswith((*magics, *_PACKED)):
         return
     if not _NO_TEXT.isdisjoint(start[:_LOOKED_AT]):
         hint = "; a trace of ChampSim needs --format champsim" if format == "auto" else ""

@@ -21,6 +21,8 @@ PIECE = 1 << 20  # bytes
 _GZIP = b"\x1f\x8b"
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _XZ = b"\xfd7zXZ\x00"
+_BZIP2 = b"BZh"
+_ZIP = b"PK\x03\x04"
 
 
 class TruncatedError(InputError):
@@ -84,6 +86,10 @@ def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
         yield from _stream(path, file, start, "zstandard")
     elif start.startswith(_XZ):
         yield from _stream(path, file, start, "xz")
+    elif start.startswith(_BZIP2):
+        yield from _stream(path, file, start, "bzip2")
+    elif start.startswith(_ZIP):
+        yield from _members(path, file)
     else:
         yield start
         while piece := file.read(PIECE):
@@ -115,9 +121,34 @@ def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Ite
         raise InputError(f"{path}: {packing} file without content, expected a trace")
 
 
+def _members(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
+    """The files in a zip archive, one behind the other, as drmemtrace cuts a trace into them."""
+    import zipfile
+
+    if not file.seekable():
+        raise InputError(f"{path}: found a zip archive in a pipe, expected it in a file")
+    empty = True
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for member in archive.infolist():
+                with archive.open(member) as stream:
+                    while piece := stream.read(PIECE):
+                        empty = False
+                        yield piece
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, ValueError) as error:
+        # RuntimeError: what has a password; and of that NotImplementedError, an unknown packing.
+        raise InputError(f"{path}: damaged zip file: {error}") from None
+    if empty:
+        raise InputError(f"{path}: zip file without content, expected a trace")
+
+
 def _unpacker(packing: str) -> _Unpacker:
     if packing == "gzip":
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    if packing == "bzip2":
+        import bz2
+
+        return bz2.BZ2Decompressor()
     if packing == "xz":
         import lzma
 

@@ -11,23 +11,23 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from nearfar.measuring.stalls import intervals, stalls, variation
-from nearfar.results import Point, Result
+from nearfar.results import MeasureResult, Point
 
 WALK = "mean_ns"  # of the timed reads: the one quantity of a walk
 
 
-def read(result: Result, quantity: str) -> float:
+def read(result: MeasureResult, quantity: str) -> float:
     """The number that `quantity` names."""
     name, _, op = quantity.partition(":")
     point = next(point for point in result.points if op in ("", point.op))
     return _QUANTITIES[name](point, result) or 0.0
 
 
-def _ordinary_write(_: Point, result: Result) -> float:
+def _ordinary_write(_: Point, result: MeasureResult) -> float:
     return statistics.median(result.samples or (0.0,))
 
 
-def _stall_variation(_: Point, result: Result) -> float:
+def _stall_variation(_: Point, result: MeasureResult) -> float:
     return variation(intervals(stalls(result.samples or (0.0,))))
 
 
@@ -39,22 +39,22 @@ def _spread(values: Sequence[float], share: int) -> float:
     return ordered[min(len(ordered) - 1, share * len(ordered) // 100)] / statistics.median(values)
 
 
-def _interval_spread(share: int) -> Callable[[Point, Result], float]:
-    def read(_: Point, result: Result) -> float:
+def _interval_spread(share: int) -> Callable[[Point, MeasureResult], float]:
+    def read(_: Point, result: MeasureResult) -> float:
         return _spread(intervals(stalls(result.samples or (0.0,))), share)
 
     return read
 
 
-def _length_spread(share: int) -> Callable[[Point, Result], float]:
-    def read(_: Point, result: Result) -> float:
+def _length_spread(share: int) -> Callable[[Point, MeasureResult], float]:
+    def read(_: Point, result: MeasureResult) -> float:
         samples = result.samples or (0.0,)
         return _spread([samples[i] for i in stalls(samples)], share)
 
     return read
 
 
-_QUANTITIES: dict[str, Callable[[Point, Result], float | None]] = {
+_QUANTITIES: dict[str, Callable[[Point, MeasureResult], float | None]] = {
     "ns_per_line": lambda point, _: point.ns_per_line,
     "gb_per_s": lambda point, _: point.gb_per_s,
     "peak_gb_per_s": lambda _, result: max(point.gb_per_s for point in result.points),

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from nearfar.errors import InputError
+from nearfar.errors import InputError, Interrupted
 from nearfar.measuring.core import Core
 from nearfar.measuring.run import Progress
 from nearfar.measuring.target import describe, environment, resolve
@@ -19,7 +19,7 @@ from nearfar.results import (
     ModelCard,
     Ordering,
     Parameter,
-    Validation,
+    ValidationResult,
 )
 from nearfar.simulate.pool import Task, run_tasks
 from nearfar.simulate.validation import tables
@@ -34,14 +34,6 @@ DEFAULT_AGAINST = ("demo",)
 QUICK_POINTS = 10  # of each curve
 
 
-class ValidationInterrupted(KeyboardInterrupt):
-    """Ctrl-C: `validation` holds the points that were finished."""
-
-    def __init__(self, validation: Validation) -> None:
-        super().__init__("interrupted")
-        self.validation = validation
-
-
 def validate(
     target: str | Model,
     against: str | Path | Sequence[str] = DEFAULT_AGAINST,
@@ -50,13 +42,13 @@ def validate(
     progress: Progress | None = None,
     processes: int | None = None,
     core: Core | None = None,
-) -> Validation:
+) -> ValidationResult:
     """Compare a model with published measurements.
 
     `against` names datasets or groups of them ("demo", "all"); a folder among the names has
     the tables to read instead of those that come with nearfar. `quick` takes a subset of
     each curve. So many `processes` run the model, by default one for each processor; the result
-    does not depend on it. Raises InputError, and ValidationInterrupted on Ctrl-C.
+    does not depend on it. Raises InputError, and Interrupted on Ctrl-C.
     """
     if processes is not None and processes < 1:
         raise InputError(f"jobs: found {processes}, expected at least 1")
@@ -66,8 +58,8 @@ def validate(
         series = [thin(one) for one in series]
     values: dict[tuple[Job, str], float] = {}
 
-    def validation(interrupted: bool) -> Validation:
-        return Validation(
+    def validation(interrupted: bool) -> ValidationResult:
+        return ValidationResult(
             target=describe(model),
             environment=environment(model, seed=1),
             against=tuple(names),
@@ -88,7 +80,7 @@ def validate(
             if progress is not None:
                 progress(done, len(tasks))
     except KeyboardInterrupt:
-        raise ValidationInterrupted(validation(interrupted=True)) from None
+        raise Interrupted(validation(interrupted=True)) from None
     return validation(interrupted=False)
 
 

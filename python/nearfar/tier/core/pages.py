@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar import _lists
 from nearfar.errors import NearfarError
+from nearfar.layout import record, values
 from nearfar.tier import control, far
 from nearfar.tier.control import PAGE, Member
 
-_GROUP = 512  # pages whose entries in the table share a page of memory
-# core/tier/pager/pager.h: base, length, entries, ranks; and the threads that serve faults.
-_REGION = struct.Struct("<QQ8xQQ")
-_PAGERS = struct.Struct("<8i")
-_ENTRY_BYTES, _STATE_AT = 8, 6
+_GROUP = _lists.PAGE_GROUP
+_ENTRY_BYTES, _STATE_AT = _lists.PAGE_ENTRY_BYTES, _lists.PAGE_STATE_AT
+_REGION_FIELDS = {name: _lists.REGION[name] for name in ("base", "length", "pages", "groups")}
 _RANK_BYTES = 4
 _PRESENT_OR_SWAPPED, _OF_FILE = 3 << 62, 1 << 61
 _AT_ONCE = 1 << 20
@@ -60,8 +60,10 @@ def pagers_of(member: Member) -> set[int]:
     read."""
     pagers = {member.pager_thread}
     with contextlib.suppress(NearfarError):
-        words = read_memory(member.process, member.region + _REGION.size, _PAGERS.size)
-        pagers.update(number for number in _PAGERS.unpack(words) if number)
+        offset, kind = _lists.REGION["pagers"]
+        words = struct.Struct(f"<{_lists.REGION_PAGERS}{kind}")
+        data = read_memory(member.process, member.region + offset, words.size)
+        pagers.update(number for number in words.unpack(data) if number)
     return pagers
 
 
@@ -86,7 +88,11 @@ class Memory:
     def __init__(self, member: Member) -> None:
         """Raise NearfarError if it cannot be read."""
         self._process = member.process
-        self._table = _Table(self, *_REGION.unpack(self.read(member.region, _REGION.size)))
+        data = self.read(member.region, record(_REGION_FIELDS).size)
+        region = values(_REGION_FIELDS, data)
+        self._table = _Table(
+            self, region["base"], region["length"], region["pages"], region["groups"]
+        )
 
     def mappings(self) -> list[Mapping]:
         """All of them but the pager's table, in order of address."""

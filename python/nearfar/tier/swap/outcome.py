@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from nearfar.results.tier_run import TierRunResult
 from nearfar.tier.control import PAGE
-from nearfar.tier.outcome import SCHEMA, mib, size
+from nearfar.tier.outcome import mib, size
 
 _SIZES = ("near", "near_peak", "swapped", "swapped_peak")
 
@@ -35,23 +36,22 @@ class SwapOutcome:
         """SIGKILL ended the program, and the kernel has killed in its group for lack of memory."""
         return self.status == 128 + signal.SIGKILL and self.kills > 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def result(self) -> TierRunResult:
         """The result as JSON has it: sizes in bytes, times in ns, all else in pages or times."""
         counts = {name: n for name, n in self.counts.items() if name not in _SIZES}
-        return {
-            "schema": SCHEMA,
-            "status": self.status,
-            "backend": "swap",
-            "policy": self.policy,
-            "near_limit_bytes": self.near_limit_bytes,
-            "near_peak_bytes": self.counts["near_peak"] * PAGE,
-            "far_peak_bytes": self.counts["swapped_peak"] * PAGE,
-            "managed_share": 1.0,
-            "hard_limit": self.hard_limit,
-            "out_of_memory_kills": self.kills,
-            "processes_left": self.left,
-            **counts,
-        }
+        return TierRunResult(
+            status=self.status,
+            policy=self.policy,
+            near_limit_bytes=self.near_limit_bytes,
+            near_peak_bytes=self.counts["near_peak"] * PAGE,
+            far_peak_bytes=self.counts["swapped_peak"] * PAGE,
+            managed_share=1.0,
+            backend="swap",
+            hard_limit=self.hard_limit,
+            out_of_memory_kills=self.kills,
+            processes_left=self.left,
+            counts=counts,
+        )
 
     def text(self) -> str:
         """A few lines for whoever ran it."""

@@ -1,0 +1,42 @@
+"""What Ctrl-C does: it ends the process at once, but where work runs that cleans up behind itself.
+
+The rest of the program is imported under a handler that ends the process at once; work runs under
+Python's own handler.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+
+INTERRUPTED = 130
+
+
+def take_over() -> None:
+    """From now on Ctrl-C ends the process with one line, unless it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, leave)
+        # When all is done, and last of all: what Python takes down then, no handler can follow.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+class Interruptible:
+    """While work runs: SIGINT raises KeyboardInterrupt, where it would end the process."""
+
+    def __enter__(self) -> None:
+        self._before = signal.getsignal(signal.SIGINT)
+        if self._before is leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is leave:
+            signal.signal(signal.SIGINT, leave)
+
+
+def leave(*_: object) -> None:
+    """End the process with the line and the status of an interrupted one."""
+    try:
+        os.write(2, b"nearfar: interrupted\n")
+    finally:  # also if standard error is closed; the exit status still tells
+        os._exit(INTERRUPTED)

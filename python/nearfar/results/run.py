@@ -1,0 +1,59 @@
+"""What a real program did on a simulated machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nearfar.results.decode import encode
+from nearfar.results.machine import Machine
+from nearfar.results.schema import Environment, Target
+
+
+@dataclass(frozen=True)
+class RunProcess:
+    """One program in one process, from its execution to its end or the next one's.
+
+    `program` is how it was called.
+    `machine` is what its simulated machine counted; there is none with the core "count", nor of
+    a process that was killed.
+    """
+
+    program: str
+    process: int  # counted from 0, in order of their beginnings; stays through executions
+    threads: int
+    start_ns: float  # simulated, from the beginning of the run
+    end_ns: float
+    counts: Mapping[str, int]
+    machine: Machine | None = None
+    finished: bool = True  # if not, the counts are from shortly before its end
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A program and all that it started.
+
+    `counts` sums over processes, in what of them was measured; each runs on a machine of its own.
+    `elapsed_ns` is simulated, to the last one's end. `notes` say what was not seen, or not as it
+    would be on hardware.
+    """
+
+    SCHEMA: ClassVar[str] = "nearfar/run/1"
+
+    target: Target
+    environment: Environment
+    program: Mapping[str, Any]
+    core: str
+    exit_code: int
+    elapsed_ns: float
+    counts: Mapping[str, int]
+    processes: Sequence[RunProcess]
+    notes: Sequence[str] = ()
+    qemu: str = ""
+    interrupted: bool = False
+    window: Mapping[str, int] | None = None  # of each program: skip, warm, run; 0: all that is left
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, as `json.dumps` takes them."""
+        return {"schema": self.SCHEMA, **encode(self)}

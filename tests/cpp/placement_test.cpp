@@ -1,0 +1,171 @@
+#include "policy/placement/placement.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "policy/offline/owned.h"
+
+namespace nearfar::policy {
+namespace test_file {
+
+/// A policy as one would write it: promotes pages that the last scan found used, in exchange for
+/// pages that it found unused.
+class Used final : public Placement {
+ public:
+  [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(Record); }
+  void keep_in(void* records) override { records_ = static_cast<Record*>(records); }
+  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
+    return near_free != 0 ? Tier::near : Tier::far;
+  }
+  void placed(PageIndex page, Tier tier) override {
+    pages_ = std::max(pages_, page + 1);
+    records_[page].known = true;
+    records_[page].near = tier == Tier::near;
+  }
+  void released(PageIndex page) override { records_[page] = {}; }
+  void moved(PageIndex from, PageIndex to) override {
+    pages_ = std::max(pages_, to + 1);
+    records_[to] = std::exchange(records_[from], {});
+  }
+  [[nodiscard]] bool needs_scans() const override { return true; }
+  void scanned(std::span<const Scan> pages) override {
+    for (const Scan& found : pages) records_[found.page].used = found.accessed;
+  }
+  [[nodiscard]] std::size_t decide(std::span<Exchange> exchanges) override {
+    std::size_t count = 0;
+    PageIndex cold = 0;
+    for (PageIndex hot = 0; hot < pages_ && count < exchanges.size(); ++hot) {
+      if (!records_[hot].known || records_[hot].near || !records_[hot].used) continue;
+      while (cold < pages_ && !(records_[cold].near && !records_[cold].used)) ++cold;
+      if (cold == pages_) break;
+      exchanges[count++] = {.promote = hot, .demote = cold++};
+    }
+    return count;
+  }
+  void resize(PageIndex) override {}
+
+ private:
+  struct Record {
+    bool known = false, near = false, used = false, unused = false;
+  };
+  Record* records_ = nullptr;
+  PageIndex pages_ = 0;
+};
+
+/// A machine of two tiers that makes some of the exchanges it is asked for, and reports those.
+class Machine {
+ public:
+  Machine(Placement& policy, PageIndex near_pages, PageIndex pages)
+      : policy_(policy), near_pages_(near_pages), records_(pages * policy.bytes_per_page()) {
+    policy_.keep_in(records_.data());
+    for (PageIndex page = 0; page < pages; ++page) {
+      tiers_.push_back(policy_.place(page, near_pages_ - near()));
+      policy_.placed(page, tiers_.back());
+    }
+  }
+  [[nodiscard]] PageIndex near() const {
+    return static_cast<PageIndex>(std::ranges::count(tiers_, Tier::near));
+  }
+  [[nodiscard]] Tier tier(PageIndex page) const { return tiers_[page]; }
+
+  /// A scan that finds these used, and the decision after it, of at most `pairs`.
+  std::vector<Exchange> scan(const std::vector<PageIndex>& used, std::size_t pairs) {
+    for (PageIndex page = 0; page < tiers_.size(); ++page) {
+      const Scan found{.page = page, .accessed = std::ranges::count(used, page) != 0};
+      policy_.scanned({&found, 1});
+    }
+    std::vector<Exchange> exchanges(pairs);
+    exchanges.resize(policy_.decide(exchanges));
+    return exchanges;
+  }
+  void make(const Exchange& exchange) {
+    ASSERT_EQ(tiers_[exchange.promote], Tier::far);
+    ASSERT_EQ(tiers_[exchange.demote], Tier::near);
+    set(exchange.promote, Tier::near);
+    set(exchange.demote, Tier::far);
+  }
+
+ private:
+  void set(PageIndex page, Tier tier) {
+    tiers_[page] = tier;
+    policy_.placed(page, tier);
+  }
+
+  Placement& policy_;
+  PageIndex near_pages_;
+  std::vector<std::uint8_t> records_;
+  std::vector<Tier> tiers_;
+};
+
+TEST(Placement, StaticFillsNearMemoryFirstAndExchangesNothing) {
+  OwnedPlacement policy("static", 3);
+  Machine machine(*policy, 3, 8);
+  EXPECT_EQ(machine.near(), 3u);
+  EXPECT_EQ(machine.tier(2), Tier::near);
+  EXPECT_EQ(machine.tier(3), Tier::far);
+  EXPECT_FALSE(policy->needs_scans());
+  EXPECT_TRUE(machine.scan({5, 6, 7}, 4).empty());
+}
+
+TEST(Placement, APolicyExchangesUsedPagesForUnusedOnesWithinItsPairs) {
+  Used policy;
+  Machine machine(policy, 2, 6);
+  EXPECT_EQ(machine.scan({4, 5}, 1), (std::vector<Exchange>{{.promote = 4, .demote = 0}}));
+  EXPECT_EQ(machine.scan({4, 5}, 4),
+            (std::vector<Exchange>{{.promote = 4, .demote = 0}, {.promote = 5, .demote = 1}}));
+}
+
+TEST(Placement, AnExchangeThatCouldNotBeMadeIsNamedAgain) {
+  Used policy;
+  Machine machine(policy, 2, 6);
+  const std::vector<Exchange> wanted = machine.scan({4, 5}, 4);
+  machine.make(wanted[1]);
+  EXPECT_EQ(machine.scan({4, 5}, 4), (std::vector<Exchange>{{.promote = 4, .demote = 0}}));
+}
+
+TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorOneOfTheWrongTier) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng(seed);
+    Used policy;
+    const auto near = static_cast<PageIndex>(1 + rng.below(10));
+    Machine machine(policy, near, 40);
+    for (int i = 0; i < 200; ++i) {
+      std::vector<PageIndex> used;
+      for (PageIndex page = 0; page < 40; ++page) {
+        if (rng.below(4) == 0) used.push_back(page);
+      }
+      for (const Exchange& exchange : machine.scan(used, 1 + rng.below(5))) {
+        if (rng.below(3) != 0) machine.make(exchange);
+        ASSERT_FALSE(testing::Test::HasFatalFailure()) << seed;
+      }
+      ASSERT_EQ(machine.near(), near);
+    }
+  }
+}
+
+TEST(Placement, IsRefusedByAnUnknownNameAndANearMemoryOfNoPages) {
+  EXPECT_THROW(OwnedPlacement("statics", 3), InputError);
+  EXPECT_THROW(OwnedPlacement("static", 0), InputError);
+}
+
+TEST(Policies, AreFoundByNamesThatMeanOnePolicyInAllFamilies) {
+  std::vector<std::string_view> names;
+  for (const ReplacementEntry& entry : replacements()) names.push_back(entry.name);
+  for (const PlacementEntry& entry : placements()) names.push_back(entry.name);
+  for (const OracleEntry& entry : oracles()) names.push_back(entry.name);
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+  for (const ReplacementEntry& entry : replacements()) {
+    EXPECT_NO_THROW(OwnedReplacement(entry.name, 10)) << entry.name;
+  }
+  EXPECT_EQ(replacements()[default_replacement()].name, "s3-fifo");
+}
+
+}  // namespace test_file
+}  // namespace nearfar::policy

@@ -1,0 +1,204 @@
+"""Traces of other tools as they come: virtual addresses, digits in an unknown base, and figures
+that a trace does not let anyone measure.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import nearfar
+from conftest import Run
+from nearfar import InputError
+
+DRAM = "model:ddr4-2666"
+BUS = 21.33  # GB/s of DDR4-2666
+
+VIRTUAL = "0 9618752\n13 140734746854976\n5 9618816\n"
+
+
+def written(folder: Path, text: str | bytes, name: str = "t.trace") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+# Figures that were not measured
+
+
+def test_nothing_is_said_of_reads_where_nothing_was_read(nearfar: Run, tmp_path: Path) -> None:
+    trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 1\n")
+    text = nearfar("replay", DRAM, trace)[1]
+    assert "bandwidth" in text
+    assert "latency" not in text
+    result = json.loads(nearfar("replay", DRAM, trace, "--json", "-", "--quiet")[1])
+    assert not any(name.startswith("read_p") or name == "read_max_ns" for name in result)
+
+
+def test_writes_are_waited_for_unless_told_otherwise(run_replay: Callable[..., dict]) -> None:
+    text = "".join(f"{64 * i:#x} WRITE 0\n" for i in range(32))
+    waited = run_replay(text)
+    assert waited["gb_per_s"] < BUS
+    assert waited["commands"]["WR"] == 32
+    accepted = run_replay(text, "--no-drain", "--pace", "asap")
+    assert accepted["elapsed_ps"] < waited["elapsed_ps"]
+    assert accepted["trace"].get("drain") is None
+
+
+def test_what_took_no_time_has_no_bandwidth(nearfar: Run, tmp_path: Path) -> None:
+    trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 0\n")
+    options = ("--no-drain", "--pace", "asap")
+    assert "bandwidth" not in nearfar("replay", DRAM, trace, *options)[1]
+    result = json.loads(nearfar("replay", DRAM, trace, *options, "--json", "-", "--quiet")[1])
+    assert "gb_per_s" not in result
+
+
+def test_accesses_without_a_cycle_are_not_called_in_time(run_replay: Callable[..., dict]) -> None:
+    assert "late" not in run_replay("0x0 READ 0\n", "--pace", "asap")
+    assert run_replay("0x0 READ 0\n")["late"] == 0
+
+
+def test_text_says_what_a_rate_of_accepted_writes_counts(nearfar: Run, tmp_path: Path) -> None:
+    trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 1\n")
+    assert "accepted, not drained" in nearfar("replay", DRAM, trace, "--no-drain")[1]
+
+
+@pytest.fixture
+def run_replay(nearfar: Run, tmp_path: Path) -> Callable[..., dict]:
+    def run(text: str, *options: str) -> dict:
+        trace = written(tmp_path, text)
+        found: dict = json.loads(
+            nearfar("replay", DRAM, trace, *options, "--json", "-", "--quiet")[1]
+        )
+        return found
+
+    return run
+
+
+# Where pages lie
+
+
+@pytest.mark.parametrize("model", ["ddr4-2666", "optane-100", "optane-tiered"])
+def test_addresses_beyond_memory_get_frames_in_order_of_first_touch(
+    model: str, nearfar: Run, tmp_path: Path
+) -> None:
+    trace = written(tmp_path, VIRTUAL)
+    status, text, note = nearfar("replay", f"model:{model}", trace)
+    assert status == 0
+    assert "requests" in text
+    assert note.count("\n") == 1
+    assert "--frames first-touch" in note
+    assert nearfar("replay", f"model:{model}", trace, "--frames", "first-touch") == (0, text, "")
+
+
+def test_a_result_says_that_frames_were_given(tmp_path: Path) -> None:
+    assert nearfar.replay(DRAM, written(tmp_path, VIRTUAL)).trace["frames"] == "first-touch"
+    physical = nearfar.replay(DRAM, written(tmp_path, "0 9618752\n"))
+    assert "frames" not in physical.trace
+
+
+def test_a_command_trace_is_of_the_frames_that_were_used(tmp_path: Path) -> None:
+    commands = tmp_path / "c.csv"
+    nearfar.replay(DRAM, written(tmp_path, VIRTUAL), command_trace=commands)
+    rows = [line.split(",") for line in commands.read_text().splitlines()[1:]]
+    assert [row[6] for row in rows].count("ACT") == 1, "both pages lie in one row"
+    assert list(tmp_path.glob("c.csv*")) == [commands]
+
+
+def test_folded_addresses_lie_in_memory(tmp_path: Path) -> None:
+    result = nearfar.replay(DRAM, written(tmp_path, VIRTUAL), frames="fold")
+    assert result.requests == 3
+    assert result.trace["frames"] == "fold"
+
+
+def test_refusing_names_the_other_frames(refused: Callable[..., str], tmp_path: Path) -> None:
+    trace = written(tmp_path, VIRTUAL)
+    message = refused("replay", DRAM, trace, "--frames", "refuse")
+    assert message.startswith(f"{trace}:2: found address 0x7fff")
+    assert "--frames first-touch or fold" in message
+
+
+def test_a_programs_pages_may_be_folded_too(tmp_path: Path) -> None:
+    trace = written(tmp_path, "I  04000000,3\n L 1ffefffe70,8\n", "t.lackey")
+    assert nearfar.replay(DRAM, trace, frames="fold").requests == 1
+    with pytest.raises(InputError, match="found 8 bytes at address 0x1ffefffe70"):
+        nearfar.replay(DRAM, trace, frames="refuse")
+
+
+# Lines that can be read in more than one way
+
+
+def test_digits_without_a_base_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    ids = written(tmp_path, "42932745\n42932746\n10\n", "ids.txt")
+    for command in (("trace", "info"), ("replay", DRAM), ("tier", "replay")):
+        message = refused(*command, ids)
+        assert message.startswith(f"{ids}:1: found '42932745'")
+        assert "--base 16 or --base 10" in message
+        assert "--format" in message
+
+
+def test_a_base_settles_it(nearfar: Run, tmp_path: Path) -> None:
+    ids = written(tmp_path, "42932745\n42932746\n10\n", "ids.txt")
+    for options, highest in (
+        (("--base", "10"), "0x28f1a0a"),
+        (("--base", "16"), "0x42932746"),
+        (("--format", "vans"), "0x42932746"),
+    ):
+        text = nearfar("trace", "info", ids, *options)[1]
+        assert highest in text, options
+
+
+def test_a_base_is_of_text(refused: Callable[..., str], tmp_path: Path) -> None:
+    trace = written(tmp_path, bytes(64) + b"\0" * 64)
+    message = refused("trace", "info", trace, "--format", "champsim", "--base", "10")
+    assert "leave --base out" in message
+
+
+def test_a_trace_of_dramsys_is_told_by_its_name(
+    nearfar: Run, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    text = "31: read 0x400140\n2: (128) write 0x400160 0x1234\n"
+    assert "dramsys\n" in nearfar("trace", "info", written(tmp_path, text, "a.stl"))[1]
+    relative = nearfar("trace", "info", written(tmp_path, text, "a.rstl"))[1]
+    assert "dramsys-relative" in relative
+    message = refused("trace", "info", written(tmp_path, text, "a.txt"))
+    assert "--format dramsys (.stl) or --format dramsys-relative (.rstl)" in message
+
+
+# The neighbours
+
+
+def test_operations_of_dramsim2_are_read(nearfar: Run, tmp_path: Path) -> None:
+    trace = written(tmp_path, "0x2000 IFETCH 30\n0x3000 WRITE 160\n0x2040 P_LOCK_RD 165\n")
+    result = json.loads(nearfar("trace", "info", trace, "--json", "-")[1])
+    assert (result["operations"]["read"], result["operations"]["write"]) == (2, 1)
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    marked = nearfar.trace_info(written(tmp_path, b"\xef\xbb\xbf0x40 READ 1\n"))
+    assert (marked.format, marked.records) == ("dramsim3", 1)
+
+
+def test_nvmain_is_read_written_and_keeps_threads(tmp_path: Path) -> None:
+    data = "00" * 64
+    text = f"NVMV1\n3 W 0x40 {data} {data} 2\n9 R 0x80 {data} {data} 0\n"
+    trace = written(tmp_path, text, "t.nvt")
+    packed, back = tmp_path / "t.nft", tmp_path / "back.nvt"
+    nearfar.convert_trace(trace, packed)
+    assert nearfar.trace_info(packed).threads == {"0": 1, "2": 1}
+    nearfar.convert_trace(packed, back)
+    assert back.read_text() == text
+
+
+def test_a_trace_of_dynamorio_plays_as_a_program(tmp_path: Path) -> None:
+    entries = [(25, 0, 5), (22, 0, 77), (10, 3, 0x400000), (0, 8, 0x7FFF1000), (26, 0, 0)]
+    trace = written(tmp_path, b"".join(struct.pack("<HHQ", *entry) for entry in entries))
+    info = nearfar.trace_info(trace)
+    assert (info.format, info.kind, info.counts) == ("memtrace", "program", "instructions")
+    assert nearfar.replay(DRAM, trace).reads == 1
+    with pytest.raises(InputError, match="to: found 'memtrace'"):
+        nearfar.convert_trace(trace, tmp_path / "out", to="memtrace")
