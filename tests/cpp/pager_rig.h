@@ -67,8 +67,8 @@ class TreeRig {
       return;
     }
     const bool packed = options.compression != Compression::none;
-    store_ = &far_stores()[far_store_named(packed ? "compressed" : "anonymous")].make(
-        *far_storage_, far);
+    store_ = &far_stores()[far_store_named(packed ? "compressed" : "anonymous")].make(*far_storage_,
+                                                                                      far);
   }
   TreeRig(const TreeRig&) = delete;
   TreeRig& operator=(const TreeRig&) = delete;
@@ -135,8 +135,7 @@ class TreeRig {
   os::Place blocks_ = 0;
   Region region_;
   int far_ = -1;
-  std::unique_ptr<policy::PolicyStorage> storage_ =
-      std::make_unique<policy::PolicyStorage>();
+  std::unique_ptr<policy::PolicyStorage> storage_ = std::make_unique<policy::PolicyStorage>();
   policy::Replacement* policy_ = nullptr;
   std::unique_ptr<FarStoreStorage> far_storage_ = std::make_unique<FarStoreStorage>();
   FarStore* store_ = nullptr;

@@ -1,8 +1,6 @@
 // The pager's bookkeeping, without a kernel: page table, limbo, address ranges.
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,7 +21,6 @@
 #include "tier/pager/page_table.h"
 #include "tier/pager/pending_remaps.h"
 #include "tier/pager/write_protection.h"
-#include "tier/tree/wake_pipe.h"
 
 namespace nearfar::tier {
 namespace test_file {
@@ -305,25 +302,6 @@ TEST(WriteProtection, AreForbidden) {
   WriteProtection history;
   history.forbid();
   EXPECT_FALSE(history.pays());
-}
-
-TEST(TreeBell, RingsHoweverFullItsPipeIs) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-  const int pipe = os::open_of(::getpid(), ends[1], O_NONBLOCK);
-  ASSERT_GE(pipe, 0);
-  TreeBell bell(pipe);
-  bell.listen();
-  constexpr int more_than_a_pipe_holds = 70000;
-  for (int i = 0; i < more_than_a_pipe_holds; ++i) {
-    bell.ring();
-    pollfd rung{.fd = bell.descriptor(), .events = POLLIN, .revents = 0};
-    if (i % 1000 == 0 || i + 10 > more_than_a_pipe_holds) {
-      ASSERT_EQ(::poll(&rung, 1, 0), 1) << i;
-    }
-    bell.heard();
-  }
-  for (const int descriptor : {ends[0], ends[1], pipe, bell.descriptor()}) ::close(descriptor);
 }
 
 }  // namespace test_file
