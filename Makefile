@@ -33,7 +33,7 @@ as_installed = CMAKE_GENERATOR='Unix Makefiles' CMAKE_BUILD_PARALLEL_LEVEL=$(JOB
 .PHONY: help
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
-	  awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
+	  awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: install ## probe the Optane model and this machine, validate the model; writes nearfar-demo.html
@@ -130,6 +130,15 @@ stress: install $(STAMPS)/test ## stress two tiers for 30 minutes, then run real
 	@scripts/need redis?
 	@NEARFAR_NIGHTLY=1 NEARFAR_STRESS_SECONDS=1800 $(BIN)/pytest --timeout 3600 \
 	  tests/python/tier/test_tier_stress.py tests/python/tier/test_tier_hazards.py tests/python/tier/test_tier_programs.py
+
+fuzzed = text bytes convert settings
+corpus = $(if $(filter convert,$(1)),tests/fuzz/corpus/text tests/fuzz/corpus/bytes,tests/fuzz/corpus/$(1))
+
+.PHONY: fuzz
+fuzz: install ## an hour: a million inputs for each reader in C++, 100,000 for each in Python, that may not break it
+	@$(call build,fuzz,nearfar_fuzz)
+	@$(foreach name,$(fuzzed),build/fuzz/tests/fuzz/fuzz_$(name) -runs=1000000 $(call corpus,$(name)) && ) \
+	  $(BIN)/python tests/fuzz/readers.py --runs 100000
 
 .PHONY: kernels
 kernels: install $(STAMPS)/test ## test two tiers on four processors under older and newer kernels

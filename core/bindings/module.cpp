@@ -6,7 +6,6 @@ namespace nb = nanobind;
 
 void bind_crash(nb::module_& module);
 void bind_measure(nb::module_& module);
-void bind_policies(nb::module_& module);
 void bind_probe(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_sequence(nb::module_& module);
@@ -33,7 +32,6 @@ NB_MODULE(_core, module) {
   module.def("version", [] { return NEARFAR_VERSION; });
   bind_crash(module);
   bind_measure(module);
-  bind_policies(module);
 #ifdef __x86_64__
   bind_probe(module);
 #endif

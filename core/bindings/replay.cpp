@@ -1,8 +1,11 @@
 #include "sim/machine/replay.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
@@ -83,7 +86,13 @@ class BoundReplay {
       dict["p99_ps"] = read->p99.ps();
       dict["p999_ps"] = read->p999.ps();
       dict["max_ps"] = read->max.ps();
+      dict["p90_ps"] = read->p90.ps();
+      dict["mean_ps"] = read->mean_ps;
+      dict["ranges_ps"] = read->ranges;
     }
+    const sim::Traffic::Series& traffic = result.traffic;
+    dict["bucket_ps"] = traffic.width().ps();
+    dict["moved"] = traffic.buckets();
     if (const auto& late = result.late) {
       dict["late"] = late->requests;
       dict["late_max_ps"] = late->longest.ps();

@@ -20,6 +20,12 @@ namespace {
 
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
+/// Bytes that are no UTF-8 as \xNN: a trace may hold any.
+nb::object text_of(const std::string& bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                                        "backslashreplace"));
+}
+
 class BoundSummary {
  public:
   BoundSummary(const std::string& name, const std::string& format, std::uint32_t base)
@@ -53,7 +59,7 @@ class BoundSummary {
     const trace::Timing timing = reader_->timing();
     nb::dict dict;
     dict["format"] = format();
-    dict["header"] = reader_->header();
+    dict["header"] = text_of(reader_->header());
     dict["kind"] = timing.kind == trace::Kind::memory ? "memory" : "program";
     dict["counts"] = timing.counts == trace::Counts::cycles ? "cycles" : "instructions";
     dict["clock_ps"] = timing.clock_ps;
@@ -158,11 +164,12 @@ class BoundConverter {
   BoundConverter(const std::string& name, const std::string& from, std::uint32_t base,
                  const std::string& to, std::uint64_t skip, std::uint64_t run,
                  std::uint64_t clock_ps, const std::string& command)
-      : converter_(trace::make_reader(name, from, base), {.to = to,
-                                                    .window = {.skip = skip, .warm = 0, .run = run},
-                                                    .clock_ps = clock_ps,
-                                                    .command = command,
-                                                    .creator = "nearfar " NEARFAR_VERSION}) {}
+      : converter_(trace::make_reader(name, from, base),
+                   {.to = to,
+                    .window = {.skip = skip, .warm = 0, .run = run},
+                    .clock_ps = clock_ps,
+                    .command = command,
+                    .creator = "nearfar " NEARFAR_VERSION}) {}
 
   nb::bytes feed(const nb::bytes& data) {
     std::string out;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 #include "sim/cpu/core.h"
 
 namespace nearfar::frontend {
@@ -23,7 +23,7 @@ class Activity {
   /// Threads were looked at, at `now`.
   void looked(Tick now) { due_ = now + all_.width(); }
 
-  /// The thread has got to `clock`, and its core has counted so much.
+  /// The thread has got to `clock`, with these counts of its core.
   void look(std::size_t thread, Tick clock, const sim::cpu::CoreCounts& counts) {
     Seen& of = threads_[thread];
     if (counts.instructions != of.counted) {
@@ -45,7 +45,7 @@ class Activity {
     threads_[thread].seen = max(threads_[thread].seen, until);
   }
 
-  /// Time and the cores' counts begin anew at `begin`.
+  /// Time and the cores' counts begin again at `begin`.
   void restart(Tick begin) {
     begin_ = begin;
     due_ = begin;

@@ -19,12 +19,12 @@ namespace nearfar::frontend {
 /// is read, then written, at most `at_once` at a time, past the caches, which give the lines up
 /// before.
 ///
-/// Copies are made in the order in which they are asked for, and wait meanwhile. Whoever asks for
-/// them should first see that the mover is not full(): then no more wait than a few decisions make,
+/// Copies are made in the order in which they are asked for, and wait meanwhile. A caller
+/// should first see that the mover is not full: then no more wait than a few decisions make,
 /// however slow memory is.
 class Mover {
  public:
-  /// Who waits for a copy to be complete.
+  /// A core that waits for copies to be complete, as the caller numbers it.
   using Waiter = std::uint32_t;
   static constexpr Waiter nobody = ~Waiter{0};
 

@@ -8,6 +8,7 @@
 
 #include "base/tick.h"
 #include "policy/page.h"
+#include "policy/placement/placement.h"
 
 namespace nearfar::frontend {
 
@@ -46,6 +47,8 @@ class Placer {
   virtual void placed(policy::PageIndex, policy::Tier) {}
   virtual void released(policy::PageIndex page) = 0;
 
+  /// Whether touched() has to be called.
+  [[nodiscard]] virtual bool needs_touches() const { return false; }
   /// The program accesses the page, in its caches or not. Appends the moves that follow, which are
   /// made at once.
   virtual void touched(policy::PageIndex, bool /*write*/, Tick /*now*/, std::vector<Move>&) {}
@@ -64,6 +67,9 @@ class Placer {
                                                   const Placer::Limits& limits);
 /// Both tiers are addressed directly: a placement policy exchanges pages between them.
 [[nodiscard]] std::unique_ptr<Placer> make_flat(const std::string& policy,
+                                                const Placer::Limits& limits);
+/// A policy that the caller has made, and that must outlive the placer.
+[[nodiscard]] std::unique_ptr<Placer> make_flat(policy::Placement& policy,
                                                 const Placer::Limits& limits);
 /// The same, by an oracle that sees every access to memory.
 [[nodiscard]] std::unique_ptr<Placer> make_oracle(const std::string& policy,

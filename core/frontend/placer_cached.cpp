@@ -17,6 +17,7 @@ class CachedPlacer final : public Placer {
       : near_pages_(limits.near_pages), paging_({.policy = policy, .near = limits.near_pages}) {}
 
   [[nodiscard]] bool is_cache() const override { return true; }
+  [[nodiscard]] bool needs_touches() const override { return true; }
   [[nodiscard]] bool faults(PageIndex page) const override { return !paging_.is_mapped(page); }
 
   /// Pages come into near memory by touched().

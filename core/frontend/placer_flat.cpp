@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "frontend/placer.h"
 #include "policy/offline/owned.h"
@@ -16,8 +17,8 @@ using policy::Tier;
 /// an interval. A scan takes no simulated time; the copies that follow do.
 class FlatPlacer final : public Placer {
  public:
-  FlatPlacer(const std::string& policy, const Limits& limits)
-      : policy_(policy, limits.near_pages),
+  FlatPlacer(policy::OwnedPlacement policy, const Limits& limits)
+      : policy_(std::move(policy)),
         interval_(limits.interval),
         next_(limits.interval),
         exchanges_(std::max<std::uint64_t>(1, limits.pairs)) {}
@@ -38,8 +39,8 @@ class FlatPlacer final : public Placer {
     policy_->released(page);
   }
 
+  [[nodiscard]] bool needs_touches() const override { return policy_->needs_scans(); }
   void touched(PageIndex page, bool write, Tick now, std::vector<Move>& moves) override {
-    if (!policy_->needs_scans()) return;
     pages_[page].accessed = true;
     pages_[page].written |= write;
     if (now < next_) return;
@@ -112,7 +113,11 @@ class OraclePlacer final : public Placer {
 }  // namespace
 
 std::unique_ptr<Placer> make_flat(const std::string& policy, const Placer::Limits& limits) {
-  return std::make_unique<FlatPlacer>(policy, limits);
+  return std::make_unique<FlatPlacer>(policy::OwnedPlacement(policy, limits.near_pages), limits);
+}
+
+std::unique_ptr<Placer> make_flat(policy::Placement& policy, const Placer::Limits& limits) {
+  return std::make_unique<FlatPlacer>(policy::OwnedPlacement(policy), limits);
 }
 
 std::unique_ptr<Placer> make_oracle(const std::string& policy, const Placer::Limits& limits) {

@@ -14,7 +14,7 @@
 #include "frontend/mover.h"
 #include "frontend/page_gate.h"
 #include "frontend/space.h"
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 #include "frontend/trace_recorder.h"
 #include "sim/cpu/cores.h"
 #include "sim/machine/tiers.h"
@@ -72,7 +72,7 @@ class Program {
   /// What the thread has executed. `block` has to stay where it is for as long as the program.
   /// Throws InputError when memory runs out.
   void run(Thread thread, const sim::cpu::Block& block, std::span<const sim::cpu::Access> accesses);
-  /// Writes lines back as so many clwb would: for flushes whose addresses are known by range.
+  /// Writes lines back as one clwb each would: for flushes whose addresses are known by range.
   void flush_range(Thread thread, Address address, Bytes bytes);
 
   /// The thread is in the kernel, or gone: the others do not wait for it.

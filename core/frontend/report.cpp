@@ -8,7 +8,7 @@
 #include "base/histogram.h"
 #include "frontend/activity.h"
 #include "frontend/program.h"
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 
 /// What a program's run came to, as text.
 namespace nearfar::frontend {

@@ -9,11 +9,11 @@
 #include "frontend/block_writes.h"
 #include "frontend/program.h"
 
-/// What a program did to its pages, as text: which are hot, and where they lie.
+/// A program's pages as text: which are hot, and where they lie.
 namespace nearfar::frontend {
 namespace {
 
-/// How many have so much.
+/// How many have each count.
 using Distribution = std::map<std::uint64_t, std::uint64_t>;
 
 Bytes size_of(const AddressSpace::Page& page) { return page.huge ? Frames::huge : Frames::small; }
@@ -25,7 +25,7 @@ const char* name_of(std::optional<Mapping> kind) {
   return kind ? names[static_cast<std::size_t>(*kind)] : "other";
 }
 
-/// What the hottest 1, 2, 4... take together, up to all: how far accesses are concentrated.
+/// Sums over the hottest 1, 2, 4... up to all: how far accesses are concentrated.
 void write_hottest(std::ostream& out, std::string_view name, const Distribution& counts) {
   std::uint64_t sum = 0;
   std::uint64_t before = 0;
@@ -41,7 +41,7 @@ void write_hottest(std::ostream& out, std::string_view name, const Distribution&
   if (next != 2 * before && before != 0) out << name << '.' << before << " = " << sum << '\n';
 }
 
-/// Pages near each other in the program's addresses, in at most so many cells of equal size.
+/// Pages near each other in the program's addresses, in a limited number of cells of equal size.
 struct Area {
   static constexpr std::uint64_t cells = 64;
   static constexpr std::size_t most = 48;

@@ -256,6 +256,7 @@ bool AddressSpace::faults(Address address) const {
 }
 
 void AddressSpace::touch(Address address, bool write, Tick now, std::vector<Copy>& copies) {
+  if (!options_.placer->needs_touches()) return;
   frame_of(address);
   if ((table_.find(address.value()).word & stays_bit) != 0) return;
   wanted_.clear();

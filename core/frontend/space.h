@@ -23,7 +23,7 @@ using policy::Tier;
 /// Where a page goes when it is first touched, and whether pages move: only where a policy says.
 enum class Place : std::uint8_t { near, far, interleave, policy };
 
-/// What lies behind a range of a program's addresses.
+/// The kind of memory behind a range of a program's addresses.
 /// All but persistent memory is placed as the user says.
 enum class Mapping : std::uint8_t {
   memory,      ///< without a name
@@ -58,7 +58,7 @@ class AddressSpace final : public sim::cpu::PageMap {
     std::uint64_t reads = 0;  ///< lines that memory was asked for
     std::uint64_t writes = 0;
   };
-  /// What has to be copied, because a page moved.
+  /// A copy that is due because a page moved.
   struct Copy {
     Address from, to;
     Bytes bytes = 0;
@@ -109,7 +109,7 @@ class AddressSpace final : public sim::cpu::PageMap {
     if (options_.placer) options_.placer->report(out);
   }
 
-  /// What a page belongs to; nothing where no mapping was known.
+  /// The mapping that a page belongs to; nothing where no mapping was known.
   [[nodiscard]] std::optional<Mapping> kind_of(std::uint64_t page) const {
     std::uint64_t begin = 0;
     const Region* const region = region_of(page, begin);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr bool names_differ() {
   std::vector<std::string_view> names;
+  names.reserve(replacement_entries.size() + placement_entries.size() + oracle_entries.size());
   for (const ReplacementEntry& entry : replacement_entries) names.push_back(entry.name);
   for (const PlacementEntry& entry : placement_entries) names.push_back(entry.name);
   for (const OracleEntry& entry : oracle_entries) names.push_back(entry.name);

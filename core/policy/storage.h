@@ -7,7 +7,7 @@
 
 namespace nearfar::policy {
 
-/// Where a policy is made, but for its records of pages: it allocates nothing itself.
+/// The memory of a policy, except its records of pages: it allocates nothing itself.
 struct PolicyStorage {
   alignas(8) std::array<std::byte, 24576> bytes;
 };

@@ -22,7 +22,7 @@ std::uint64_t word(const char* bytes) {
   return value;
 }
 
-/// Between two accesses: 64 bytes each, so that times that are no instructions fill no disk.
+/// Between two accesses. They take 64 bytes each: times in other units must not fill the disk.
 constexpr std::uint64_t most_instructions = 1'000'000;
 
 constexpr std::size_t word_bytes = 8;
@@ -54,7 +54,7 @@ void ChampSimReader::feed(std::string_view chunk, std::vector<Record>& out) {
 void ChampSimReader::read_instruction(const char* bytes, std::vector<Record>& out) {
   ++instructions_;
   ++gap_;
-  // The only fields that cannot hold anything: what tells another file from such a trace.
+  // Only these fields cannot hold every value, so only they tell another file from a trace.
   if ((bytes[is_branch_at] & ~1) != 0 || (bytes[branch_taken_at] & ~1) != 0) {
     throw InputError(place(instructions_) + "found bytes " +
                      std::to_string(static_cast<unsigned char>(bytes[is_branch_at])) + ", " +
@@ -109,7 +109,7 @@ void ChampSimWriter::put(const Record& record, std::string& out) {
   }
   std::size_t at = record.access == Access::read ? read_at + word_bytes * reads_++
                                                  : written_at + word_bytes * writes_++;
-  // 0 is no access; another byte of that line is as good.
+  // Address 0 means no access; another byte of the line means the same line.
   std::uint64_t address = std::max<std::uint64_t>(record.address.value(), 1);
   for (; address != 0; address >>= 8) instruction_[at++] = static_cast<char>(address & 0xff);
 }

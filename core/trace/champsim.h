@@ -34,10 +34,9 @@ class ChampSimReader final : public Reader {
   std::string partial_;
 };
 
-/// Writes them. Instructions without an access fill the gaps; accesses between which no
-/// instruction lies share one as far as it has room, which is two writes and before them four
-/// reads. Sizes are lost, and where the instructions lie, which our records do not know: all
-/// stand at address 0.
+/// Writes ChampSim's traces. Instructions without an access fill the gaps. Accesses without an
+/// instruction between them share one as far as it has room, which is four reads and then two
+/// writes. Sizes are lost. All instructions stand at address 0, as our records do not hold theirs.
 class ChampSimWriter final : public Writer {
  public:
   void put(const Record& record, std::string& out) override;

@@ -120,7 +120,7 @@ Header Converter::own_header() const {
   return header;
 }
 
-/// In words that every format has.
+/// As a read or a write, which every format has.
 void Converter::write_simply(Record record, std::string& out) {
   const bool flush = record.access == Access::flush;
   if (is_fence(record.access) || (flush && timing_.kind == Kind::program)) {
@@ -159,8 +159,8 @@ void Converter::put(const Record& record, std::string& out) {
   ++records_;
 }
 
-/// Cycles of the trace's clock in those of the clock that is written for. Relative ones do not
-/// drift: what is rounded off one is in the next.
+/// Converts cycles of the trace read to cycles of the trace written. Relative times do not drift:
+/// the remainder of one is added to the next.
 std::uint64_t Converter::rescaled(std::uint64_t cycles, bool absolute) {
   if (to_clock_ps_ == 0) return cycles;
   using Wide = unsigned __int128;

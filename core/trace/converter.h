@@ -15,16 +15,18 @@ namespace nearfar::trace {
 
 /// Turns a trace into one of another format, or into a part of itself.
 ///
-/// Only our own format has all operations. For others an NT write is a write, and so is a flush of
-/// a trace of memory, which it reaches as one; fences, and flushes of a program, whose stores are
-/// there already, are left out and counted. Formats without sizes get an access for each line.
-/// Whatever else the other format cannot say is an InputError.
+/// Only our own format has all operations. In other formats a non-temporal write becomes a write,
+/// and so does a flush in a trace of memory, which memory sees as a write. Fences are left out and
+/// counted, and so are flushes in a program's trace, since its stores are in the trace already.
+/// Formats without sizes get one access for each line. A record that the other format cannot hold
+/// is an InputError.
 class Converter {
  public:
   struct Options {
     std::string to{};
     Window window{};  ///< its `warm` counts as skipped
-    /// Of the cycles (or instructions) of whichever trace does not say itself; 0: as they are.
+    /// Length of a cycle (or instruction) in the trace, read or written, that does not state it;
+    /// 0: cycles keep their numbers.
     std::uint64_t clock_ps = 0;
     std::string command{};  ///< for the header of our own format
     std::string creator{};
@@ -49,7 +51,7 @@ class Converter {
   void finish(std::string& out);
 
   [[nodiscard]] std::string_view from() const { return reader_->format_name(); }
-  /// Records written; and of those in the window, the ones that had no place.
+  /// Records written, and records in the window that were left out.
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
@@ -77,9 +79,9 @@ class Converter {
   std::size_t next_ = 0;  // of them, to be written
   std::unique_ptr<Writer> writer_;  // with the first record, when times are known
 
-  std::uint64_t to_clock_ps_ = 0;  // of the cycles written, where they are others than those read
+  std::uint64_t to_clock_ps_ = 0;  // of a cycle written, if it differs from a cycle read
   std::uint64_t pending_ = 0;  // the gaps of records that were left out
-  unsigned __int128 read_ps_ = 0;  // relative times so far, and how many cycles were written for it
+  unsigned __int128 read_ps_ = 0;  // sum of relative times; `written_` cycles stand for it
   std::uint64_t written_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace nearfar::trace {
 namespace {
 
 std::optional<Access> access_named(std::string_view name) {
-  constexpr std::array<std::string_view, 7> reads = {"READ",    "read",      "P_MEM_RD", "P_FETCH",
+  constexpr std::array<std::string_view, 7> reads = {"READ",   "read",      "P_MEM_RD", "P_FETCH",
                                                      "IFETCH", "P_LOCK_RD", "P_LOCK_WR"};
   constexpr std::array<std::string_view, 4> writes = {"WRITE", "write", "P_MEM_WR", "BOFF"};
   if (std::ranges::find(reads, name) != reads.end()) return Access::read;

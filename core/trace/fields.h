@@ -52,9 +52,8 @@ class Fields {
     std::string_view digits = word();
     if (digits.starts_with("0x")) digits.remove_prefix(2);
     return !digits.empty() && digits.size() <= most &&
-           std::all_of(digits.begin(), digits.end(), [](char c) {
-             return digit_values[static_cast<unsigned char>(c)] < 16;
-           });
+           std::all_of(digits.begin(), digits.end(),
+                       [](char c) { return digit_values[static_cast<unsigned char>(c)] < 16; });
   }
 
   /// Hexadecimal with 0x, and without in that base: 10 or 16.

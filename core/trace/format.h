@@ -46,12 +46,12 @@ enum class Clock : std::uint8_t { never, optional, always };
 struct Format {
   std::string_view name;
   std::string_view syntax;    ///< of a line, as messages quote it; or what the bytes are
-  std::string_view magic{};   ///< first bytes; empty for text, and where nothing tells the format
+  std::string_view magic{};  ///< first bytes; empty for text, and where nothing tells the format
   std::string_view ending{};  ///< of file names: tells formats apart that read the same lines
-  Timing timing{};            ///< of text
-  bool timed = true;          ///< says when
-  bool sized = true;          ///< and how many bytes; otherwise an access is a line of 64 bytes
-  bool complete = false;      ///< has every operation that a record can have
+  Timing timing{};  ///< of text
+  bool timed = true;  ///< says when
+  bool sized = true;  ///< and how many bytes; otherwise an access is a line of 64 bytes
+  bool complete = false;  ///< has every operation that a record can have
   Clock clock = Clock::never;
   /// Tools that read such lines differ in the base of an address without 0x.
   bool bases_differ = false;

@@ -22,8 +22,8 @@ extern const Format memtrace;  // DynamoRIO's drmemtrace
 namespace {
 
 constexpr std::array all = {
-    &ramulator, &ramulator_cpu, &dramsim3, &vans, &lackey,   &nvmain,
-    &dramsys,   &dramsys_relative, &packed, &gem5, &champsim, &memtrace,
+    &ramulator, &ramulator_cpu,    &dramsim3, &vans, &lackey,   &nvmain,
+    &dramsys,   &dramsys_relative, &packed,   &gem5, &champsim, &memtrace,
 };
 
 }  // namespace

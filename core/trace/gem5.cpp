@@ -18,7 +18,7 @@ constexpr std::uint64_t max_message_bytes = 1024 * 1024;
 constexpr std::uint64_t read_request = 1;
 constexpr std::uint64_t write_request = 4;
 
-/// What a command asks of memory; nothing for one that moves no data there, or is no request.
+/// The access that a command makes; none if it moves no data to or from memory, or is no request.
 struct Command {
   std::uint64_t number;
   std::optional<Access> access;
@@ -40,7 +40,7 @@ constexpr std::array commands = {
     Command{25, Access::read},   // ReadSharedReq
 };
 
-/// A varint at the front of `text`, which it is taken from; nothing when it does not end there.
+/// Takes a varint from the front of `text`; nothing when it does not end there.
 std::optional<std::uint64_t> take_varint(std::string_view& text) {
   std::array<char, max_varint_bytes> bytes{};
   std::copy_n(text.begin(), std::min(text.size(), bytes.size()), bytes.begin());
@@ -53,8 +53,8 @@ std::optional<std::uint64_t> take_varint(std::string_view& text) {
   return value;
 }
 
-/// The numbers of a message by field, as far as there are any below 8; other fields are skipped.
-/// Nothing when the bytes are no message.
+/// The numbers of a message in its fields below 8; other fields are skipped. Nothing when the bytes
+/// are no message.
 std::optional<std::array<std::optional<std::uint64_t>, 8>> numbers_of(std::string_view message) {
   enum : std::uint64_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
   std::array<std::optional<std::uint64_t>, 8> numbers;

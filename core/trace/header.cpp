@@ -28,7 +28,7 @@ void append_string(std::string& json, std::string_view name, std::string_view va
   json += '"';
 }
 
-/// A JSON object whose values are strings and whole numbers, which is all a header has.
+/// A JSON object whose values are strings and whole numbers; a header has no others.
 class Object {
  public:
   explicit Object(std::string_view text) : rest_(text) {}
@@ -96,7 +96,8 @@ class Object {
     return std::nullopt;
   }
 
-  /// What follows a backslash. Of \u only what is written here: control characters.
+  /// Reads the characters behind a backslash. Of \u only control characters are known, as no others
+  /// are written.
   bool append_escaped(std::string& value) {
     constexpr std::string_view names = "\"\\/bfnrt";
     constexpr std::string_view meant = "\"\\/\b\f\n\r\t";

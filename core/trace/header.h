@@ -20,14 +20,14 @@ struct Header {
 
 inline constexpr std::string_view packed_magic = "nearfar-trace ";
 
-/// A header line is at most this long, its newline among it.
+/// The longest header line, its newline included.
 inline constexpr std::size_t max_header_bytes = 64 * 1024;
 
 /// The whole line, with its newline.
 [[nodiscard]] std::string header_line(const Header& header);
 
-/// Reads the line, without its newline. Throws InputError "found ..., expected ..." for one of
-/// another version or format, or one that says what this version cannot know.
+/// Reads the line, without its newline. Throws InputError "found ..., expected ..." for another
+/// version or format, and for a value that this version does not know.
 [[nodiscard]] Header parse_header(std::string_view line);
 
 }  // namespace nearfar::trace

@@ -4,8 +4,8 @@
 // without 0x, virtual, sizes decimal. Lines that begin with "==" are valgrind's own remarks.
 //
 // An access carries the number of instructions since the access before it; the accesses of one
-// instruction follow its line. Written instructions all stand at address 0: where a program's
-// instructions lie is not in our records.
+// instruction follow its line. All instructions are written at address 0, as our records do not
+// hold their addresses.
 
 #include "trace/fields.h"
 #include "trace/format.h"
@@ -13,7 +13,7 @@
 namespace nearfar::trace {
 namespace {
 
-/// Between two accesses: a line each, so that times that are no instructions fill no disk.
+/// Between two accesses. They take a line each: times in other units must not fill the disk.
 constexpr std::uint64_t most_instructions = 1'000'000;
 
 struct Bytes {

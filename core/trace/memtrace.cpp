@@ -101,7 +101,7 @@ class MemtraceReader final : public Reader {
   bool any_ = false;
   std::uint64_t flushed_from_ = 0;  // of a flush whose end follows
   std::map<std::uint64_t, std::uint16_t> threads_;  // by their ids, in order of appearance
-  std::vector<std::uint64_t> gaps_{0};              // of each thread
+  std::vector<std::uint64_t> gaps_{0};  // of each thread
   std::uint16_t thread_ = 0;
 };
 
@@ -180,8 +180,7 @@ void MemtraceReader::flush_to(std::uint64_t end, std::vector<Record>& out) {
 
 void MemtraceReader::change_thread(std::uint64_t id) {
   constexpr std::size_t most = 0xffff;  // 65535 itself is that of lines that a policy moves
-  const auto [entry, fresh] =
-      threads_.try_emplace(id, static_cast<std::uint16_t>(threads_.size()));
+  const auto [entry, fresh] = threads_.try_emplace(id, static_cast<std::uint16_t>(threads_.size()));
   if (fresh && threads_.size() > most) {
     refuse("more than 65535 threads", "fewer");
   }

@@ -30,8 +30,8 @@ namespace nearfar::trace {
 // Control, by bits 4-7: 0, the records that follow are those of the thread whose number follows
 // (thread 0 begins); 1, the end, with the number of records. Anything else is an error.
 
-/// Writes it. Compressing is the caller's: each time the string has grown to `frame_bytes` or
-/// more, make it a zstd frame of its own and empty it, so that a recorder that dies has lost one
+/// Writes our own format. The caller compresses: each time the string has grown to `frame_bytes` or
+/// more, it makes the string a zstd frame and empties it, so that a recorder that dies loses one
 /// frame at most.
 class PackedWriter final : public Writer {
  public:
@@ -58,7 +58,7 @@ class PackedWriter final : public Writer {
   std::vector<std::uint64_t> threads_;  // the last address of each
 };
 
-/// Reads it.
+/// Reads our own format.
 class PackedReader final : public Reader {
  public:
   explicit PackedReader(std::string name) : Reader(std::move(name)) {}
@@ -74,7 +74,7 @@ class PackedReader final : public Reader {
   [[nodiscard]] std::string header() const override { return line_; }
 
  private:
-  /// Where reading stands.
+  /// State of the reader between two records.
   struct Place {
     const char* at = nullptr;
     std::uint64_t count = 0;  // records so far
@@ -97,7 +97,7 @@ class PackedReader final : public Reader {
   bool in_header_ = true;
   bool ended_ = false;
   Place place_;
-  std::vector<std::uint64_t> threads_{0};  // the last address of each but the present one
+  std::vector<std::uint64_t> threads_{0};  // the last address of each thread but the present one
   std::string partial_;  // a record whose end has not arrived
 };
 

@@ -119,8 +119,9 @@ void Parser::check_base(std::string_view line) {
   const bool is_decimal = format_->read(line, in_decimal, decimal);
   const bool is_hexadecimal = format_->read(line, in_hexadecimal, hexadecimal);
   if (is_decimal && is_hexadecimal && decimal != hexadecimal) {
-    refuse(line, "0x before an address, or --base 16 or --base 10 to say what its digits are (--format " +
-                     std::string(format_->name) + " alone means 16)");
+    refuse(line,
+           "0x before an address, or --base 16 or --base 10 to say what its digits are (--format " +
+               std::string(format_->name) + " alone means 16)");
   }
   base_known_ = !is_decimal || line.starts_with("0x") || line.starts_with("0X");
 }

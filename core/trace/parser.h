@@ -13,9 +13,9 @@ namespace nearfar::trace {
 /// Reads a text trace.
 ///
 /// A byte-order mark at the start, blank lines and lines that start with '#' are skipped; a line
-/// may end in "\r\n". A bad line throws InputError "NAME:LINE: found '...', expected ...", after which the parser
-/// is of no further use. So does a line that can be read in more than one way, when neither the
-/// format nor the base says which. Memory is bounded by the longest allowed line.
+/// may end in "\r\n". A bad line throws InputError "NAME:LINE: found '...', expected ...", after
+/// which the parser is of no further use. So does a line that can be read in more than one way,
+/// when neither the format nor the base says which. Memory is bounded by the longest allowed line.
 class Parser final : public Reader {
  public:
   /// `name` is what messages call the trace. Without a format the first line tells it, and where

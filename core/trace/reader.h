@@ -18,29 +18,29 @@ class Reader {
   virtual ~Reader() = default;
 
   /// Appends the records that are complete with `chunk` to `out`. Throws InputError
-  /// "NAME:LINE: found ..., expected ..." for what is not of the format; the records before it
-  /// have been appended.
+  /// "NAME:LINE: found ..., expected ..." for bytes that are not of the format; the records before
+  /// them have been appended.
   virtual void feed(std::string_view chunk, std::vector<Record>& out) = 0;
 
-  /// The end of the trace: appends what only that completes. Throws InputError when the trace
-  /// holds no record at all, or says itself that there should be more.
+  /// Ends the trace: appends records that only the end completes. Throws InputError when the trace
+  /// holds no record at all, or states itself that there should be more.
   virtual void finish(std::vector<Record>& out) = 0;
 
-  /// The name of the format; empty before it is known, which it is with the first record.
+  /// The name of the format; empty until the first record at the latest.
   [[nodiscard]] virtual std::string_view format_name() const = 0;
 
-  /// Known with the first record.
+  /// Valid from the first record on.
   [[nodiscard]] virtual Timing timing() const { return {}; }
 
-  /// How messages about the record with that `Record::line` begin: "NAME:LINE: ".
+  /// The beginning of a message about the record with that `Record::line`: "NAME:LINE: ".
   [[nodiscard]] virtual std::string place(std::uint64_t line) const {
     return name_ + ":" + std::to_string(line) + ": ";
   }
 
-  /// A line of text that the trace has about itself; empty when there is none.
+  /// The header line of the trace; empty when it has none.
   [[nodiscard]] virtual std::string header() const { return {}; }
 
-  /// What messages call the trace.
+  /// The name of the trace in messages.
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
@@ -49,8 +49,8 @@ class Reader {
 
 /// A reader of the format of that name, "auto" for one that tells it by the first bytes.
 /// `name` is what messages call the trace. `base` is that of a text's addresses without 0x: 10, 16,
-/// or 0 for the format's own. Throws InputError for a name that is no format's, and for a base where
-/// the trace is not text.
+/// or 0 for the format's own. Throws InputError for a name that is no format's, and for a base
+/// where the trace is not text.
 [[nodiscard]] std::unique_ptr<Reader> make_reader(std::string name, std::string_view format,
                                                   unsigned base = 0);
 

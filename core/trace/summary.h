@@ -9,7 +9,7 @@
 
 namespace nearfar::trace {
 
-/// What a trace holds, exactly: memory grows with the pages it touches, not with its length.
+/// Exact counts of a trace. Memory grows with the pages it touches, not with its length.
 class Summary {
  public:
   static constexpr Bytes page_bytes = 4096;
@@ -26,7 +26,7 @@ class Summary {
   [[nodiscard]] std::uint64_t count(Access access) const {
     return by_access_[static_cast<std::size_t>(access)];
   }
-  /// Of every thread, its records.
+  /// Records by thread.
   [[nodiscard]] const std::vector<std::uint64_t>& by_thread() const { return by_thread_; }
   /// Records that are no fences.
   [[nodiscard]] std::uint64_t accesses() const;
@@ -35,7 +35,7 @@ class Summary {
   [[nodiscard]] Address highest() const { return highest_; }
   [[nodiscard]] std::uint64_t lines() const;
   [[nodiscard]] std::uint64_t pages() const { return pages_.size(); }
-  /// Accesses whose first line is the one that the thread's access before ended in, or the next.
+  /// Accesses whose first line is the last line of the thread's previous access, or the next one.
   [[nodiscard]] std::uint64_t sequential() const { return sequential_; }
   /// Cycles from the first record to the last, or instructions of all threads.
   [[nodiscard]] std::uint64_t length() const { return last_ - first_; }

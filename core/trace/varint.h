@@ -33,7 +33,7 @@ inline void append_varint(std::string& out, std::uint64_t value) {
 /// Reads a varint that is known to end before max_varint_bytes or to have as many bytes there,
 /// and moves `at` behind it. False when it is longer than 64 bits.
 ///
-/// Every byte takes the bit away that said that it would come.
+/// Each byte clears the bit of the one before it that announced it.
 [[nodiscard, gnu::always_inline]] inline bool read_varint(const char*& at, std::uint64_t& value) {
   const auto byte = [](char c) { return std::uint64_t{static_cast<unsigned char>(c)}; };
   std::uint64_t next = byte(at[0]);

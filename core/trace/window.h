@@ -16,7 +16,7 @@ struct Window {
 
 enum class Part : std::uint8_t { skipped, warming, counted, beyond };
 
-/// Follows a trace record by record, and says where in the window each stands.
+/// Follows a trace record by record and finds the part of the window that each lies in.
 class Windowing {
  public:
   explicit Windowing(const Window& window)

@@ -7,19 +7,19 @@
 
 namespace nearfar::trace {
 
-/// Writes records as a trace into a string that the caller empties when it likes.
+/// Writes records as a trace into a string that the caller may empty at any time.
 ///
-/// What a format has no words for is lost when it is time (Ramulator's load/store traces have
-/// none; VANS cannot wait before its first access) or the thread, and refused when it is an
-/// access: an InputError says which.
+/// A time or a thread that the format cannot express is lost: Ramulator's load/store traces have no
+/// times, and VANS cannot wait before its first access. An access that it cannot express is an
+/// InputError that names the access.
 class Writer {
  public:
   virtual ~Writer() = default;
 
-  /// Adds a record; appends to `out` what is complete with it.
+  /// Adds a record and appends to `out` all that is complete with it.
   virtual void put(const Record& record, std::string& out) = 0;
 
-  /// Appends what is left. Without it the trace is not whole.
+  /// Appends the rest. Without it the trace is not complete.
   virtual void finish(std::string& out) = 0;
 };
 

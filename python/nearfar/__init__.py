@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     )
     from nearfar.results import load as load_result
     from nearfar.results import save as save_result
-    from nearfar.simulate.crashes.explore import crash
+    from nearfar.simulate.crashes.explore import CrashOptions, crash
     from nearfar.simulate.crashes.invariant import CrashImage
     from nearfar.simulate.crashes.program import CrashProgram
-    from nearfar.simulate.programs.run import run
-    from nearfar.simulate.replay import replay
+    from nearfar.simulate.programs.run import RunOptions, run
+    from nearfar.simulate.replay import ReplayOptions, replay
     from nearfar.simulate.tier_replay import tier_replay
+    from nearfar.simulate.traces.convert import ConvertOptions, trace_info
     from nearfar.simulate.traces.convert import convert as convert_trace
-    from nearfar.simulate.traces.convert import trace_info
     from nearfar.simulate.validation.validate import validate
 
     __version__: str
@@ -63,7 +63,9 @@ __all__ = [
     "Chase",
     "ComparisonResult",
     "Contention",
+    "ConvertOptions",
     "CrashImage",
+    "CrashOptions",
     "CrashProgram",
     "CrashResult",
     "Effort",
@@ -78,7 +80,9 @@ __all__ = [
     "Overwrite",
     "Point",
     "ProbeResult",
+    "ReplayOptions",
     "ReplayResult",
+    "RunOptions",
     "RunResult",
     "Stream",
     "TierReplayResult",
@@ -107,7 +111,9 @@ _HOMES = {
     "Chase": ("nearfar.measuring", "Chase"),
     "ComparisonResult": ("nearfar.results", "ComparisonResult"),
     "Contention": ("nearfar.measuring", "Contention"),
+    "ConvertOptions": ("nearfar.simulate.traces.convert", "ConvertOptions"),
     "CrashImage": ("nearfar.simulate.crashes.invariant", "CrashImage"),
+    "CrashOptions": ("nearfar.simulate.crashes.explore", "CrashOptions"),
     "CrashProgram": ("nearfar.simulate.crashes.program", "CrashProgram"),
     "CrashResult": ("nearfar.results", "CrashResult"),
     "Effort": ("nearfar.measuring", "Effort"),
@@ -122,7 +128,9 @@ _HOMES = {
     "Overwrite": ("nearfar.measuring", "Overwrite"),
     "Point": ("nearfar.results", "Point"),
     "ProbeResult": ("nearfar.results", "ProbeResult"),
+    "ReplayOptions": ("nearfar.simulate.replay", "ReplayOptions"),
     "ReplayResult": ("nearfar.results", "ReplayResult"),
+    "RunOptions": ("nearfar.simulate.programs.run", "RunOptions"),
     "RunResult": ("nearfar.results", "RunResult"),
     "Stream": ("nearfar.measuring", "Stream"),
     "TierReplayResult": ("nearfar.results", "TierReplayResult"),

@@ -56,6 +56,11 @@ class ReplayData(TypedDict):
     p99_ps: NotRequired[int]
     p999_ps: NotRequired[int]
     max_ps: NotRequired[int]
+    p90_ps: NotRequired[int]
+    mean_ps: NotRequired[float]
+    ranges_ps: NotRequired[list[tuple[int, int]]]  # highest latency and reads, eight an octave
+    bucket_ps: int
+    moved: list[tuple[int, int]]  # lines read and written in each bucket, by their completion
     late: NotRequired[int]  # requests that entered after their cycle, at the trace's pace
     late_max_ps: NotRequired[int]
     format: str
@@ -460,7 +465,6 @@ class PagingData(TypedDict):
     scans: int
     pages_scanned: int
 
-def replacement_policies() -> list[str]: ...
 def swap_can_look() -> int:
     """0 if this kernel tells of other processes' pages, else minus the error's number."""
 

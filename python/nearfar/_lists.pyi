@@ -15,6 +15,9 @@ PAGER_CPUS: dict[str, str]
 RESIDENCES: dict[str, str]
 POLICIES: tuple[str, ...]  # of replacement
 DEFAULT_POLICY: str
+PLACEMENT_POLICIES: tuple[str, ...]
+ORACLES: tuple[str, ...]  # "oracle:NAME"
+MACHINE_KINDS: tuple[str, ...]
 
 FAR_STORES: dict[str, tuple[str, str, str]]  # what the user types, backing, meaning
 FAR_SLOTS: int  # of any tree

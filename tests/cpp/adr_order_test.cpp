@@ -247,7 +247,7 @@ struct Power {
   }
 };
 
-TEST(PowerFailure, LeavesAStateThatFencesAllowWheneverItComes) {
+TEST(PowerFailure, APowerFailureLeavesAStateThatFencesAllowWheneverItComes) {
   std::uint64_t stores_out_of_order = 0;
   for (std::uint64_t seed = 1; seed <= cases(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

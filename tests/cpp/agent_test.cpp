@@ -76,21 +76,21 @@ struct Played : testing::PlayedByAgent {
   }
 };
 
-TEST(Load, TakesTheWayOutTheMemoryAndTheWayBack) {
+TEST(Load, ALoadTakesTheWayOutTheMemoryAndTheWayBack) {
   const Config config = core();
   const Played run(config, many(Kind::load, 1));
   EXPECT_EQ(run.measured.latency.max(), (config.read_out + memory + config.read_back).ps());
   EXPECT_EQ(run.device.entries().front().time, config.read_out);
 }
 
-TEST(Load, WaitsForTheOneItsAddressComesFrom) {
+TEST(Load, ALoadWaitsForTheLoadThatGivesItsAddress) {
   const Config config = core();
   const Played run(config, chain(10));
   EXPECT_EQ(run.now, 10 * (config.read_out + memory + config.read_back));
   EXPECT_EQ(run.device.most_in_use(), 1u);
 }
 
-TEST(Load, OverlapsAsManyAsThereAreLineBuffers) {
+TEST(Load, ALoadOverlapsAsManyAsThereAreLineBuffers) {
   for (const std::uint32_t buffers : {1u, 3u, 16u}) {
     Config config = core();
     config.load_buffers = buffers;
@@ -101,7 +101,7 @@ TEST(Load, OverlapsAsManyAsThereAreLineBuffers) {
   }
 }
 
-TEST(Load, NeedsRoomInTheReorderBufferBehindTheOldestThatIsOut) {
+TEST(Load, ALoadNeedsRoomInTheReorderBufferBehindTheOldestThatIsOut) {
   // With a loop of n instructions around each, loads n instructions apart: k of them span
   // (k - 1) n instructions, less than the reorder buffer's.
   for (const std::uint32_t instructions : {16u, 32u, 100u, 223u, 224u, 1000u}) {
@@ -110,20 +110,20 @@ TEST(Load, NeedsRoomInTheReorderBufferBehindTheOldestThatIsOut) {
   }
 }
 
-TEST(Load, IsNotHeldUpBySfence) {
+TEST(Load, ALoadIsNotHeldUpBySfence) {
   // Stores are: this is a fence for stores. Nothing has been stored.
   const Played run(core(), many(Kind::load, 1) + many(Kind::sfence, 1) + many(Kind::load, 1));
   EXPECT_EQ(run.device.most_in_use(), 2u);
 }
 
-TEST(NonTemporalStore, HoldsItsBufferUntilTheAcceptanceIsBack) {
+TEST(NonTemporalStore, ANonTemporalStoreHoldsItsBufferUntilTheAcceptanceIsBack) {
   Config config = core();
   const Played run(config, many(Kind::nt_store, 1200));
   EXPECT_EQ(config.wc_buffers, 12u);
   EXPECT_EQ(run.now, 100 * (config.nt_out + memory + config.nt_back));
 }
 
-TEST(CachedStore, BringsItsLineInFirst) {
+TEST(CachedStore, ACachedStoreBringsItsLineInFirst) {
   const Config config = core();
   const Played run(config, many(Kind::store_clwb, 1));
   const auto& entries = run.device.entries();
@@ -133,7 +133,7 @@ TEST(CachedStore, BringsItsLineInFirst) {
   EXPECT_EQ(entries[1].time, config.read_out + memory + config.read_back + config.flush_out);
 }
 
-TEST(CachedStore, IsFlushedInProgramOrderByAFewFlushBuffers) {
+TEST(CachedStore, ACachedStoreIsFlushedInProgramOrderByAFewFlushBuffers) {
   Config config = core();
   const Played run(config, many(Kind::store_clwb, 400));
   std::uint64_t next = 0;
@@ -152,7 +152,7 @@ TEST(CachedStore, IsFlushedInProgramOrderByAFewFlushBuffers) {
   EXPECT_EQ(sent.back() - sent.front(), 99 * taken) << "and no longer";
 }
 
-TEST(CachedStore, PushesAnotherLineOutWhenTheCachesAreFull) {
+TEST(CachedStore, ACachedStorePushesAnotherLineOutWhenTheCachesAreFull) {
   Config config = core();
   config.writeback_lines = 100;
   const Played run(config, many(Kind::store, 500));
@@ -161,7 +161,7 @@ TEST(CachedStore, PushesAnotherLineOutWhenTheCachesAreFull) {
   for (const auto& [line, times] : written) EXPECT_EQ(times, 1u) << line;
 }
 
-TEST(Sfence, WaitsUntilEveryStoreBeforeItIsAcknowledged) {
+TEST(Sfence, AnSfenceWaitsUntilEveryStoreBeforeItIsAcknowledged) {
   const Config config = core();
   const Script fence{step_of(Kind::sfence)};
   EXPECT_EQ(Played(config, timed(many(Kind::nt_store, 1) + fence)).measured.samples.front(),
@@ -172,7 +172,7 @@ TEST(Sfence, WaitsUntilEveryStoreBeforeItIsAcknowledged) {
   EXPECT_EQ(Played(config, timed(fence)).measured.samples.front(), config.sfence);
 }
 
-TEST(Sfence, HoldsLaterStoresBackButNotTheAskingForTheirLines) {
+TEST(Sfence, AnSfenceHoldsLaterStoresBackButNotTheAskingForTheirLines) {
   const Config config = core();
   const Script fence{step_of(Kind::sfence)};
   const Played run(config, timed(Script{step_of(Kind::store_clwb, 0)} + fence +
@@ -190,7 +190,7 @@ TEST(Sfence, HoldsLaterStoresBackButNotTheAskingForTheirLines) {
   EXPECT_EQ(run.measured.samples.front(), written[2] - config.flush_out + fenced);
 }
 
-TEST(Sfence, HoldsBackNonTemporalStoresButNotLoads) {
+TEST(Sfence, AnSfenceHoldsBackNonTemporalStoresButNotLoads) {
   const Config config = core();
   const Played run(config, Script{step_of(Kind::nt_store, 0), step_of(Kind::sfence),
                                   step_of(Kind::load, 1), step_of(Kind::nt_store, 2)});
@@ -202,7 +202,7 @@ TEST(Sfence, HoldsBackNonTemporalStoresButNotLoads) {
   EXPECT_EQ(sent[2], 2 * config.nt_out + memory + config.nt_back + config.sfence);
 }
 
-TEST(Mfence, WaitsForLoadsToo) {
+TEST(Mfence, AnMfenceWaitsForLoadsToo) {
   const Config config = core();
   const Script mfence{step_of(Kind::mfence)};
   EXPECT_EQ(Played(config, timed(many(Kind::load, 1) + mfence)).measured.samples.front(),
@@ -211,12 +211,12 @@ TEST(Mfence, WaitsForLoadsToo) {
             config.nt_out + memory + config.nt_back + config.mfence);
 }
 
-TEST(Thread, HasBuffersOfItsOwn) {
+TEST(Thread, AThreadHasBuffersOfItsOwn) {
   const Played run(core(), std::vector<Script>(3, many(Kind::load, 100)));
   EXPECT_EQ(run.device.most_in_use(), 3 * 16u);
 }
 
-TEST(Agent, SendsEveryLineOfItsProgramsOnceWhateverTheMemoryRefuses) {
+TEST(Agent, AnAgentSendsEveryLineOfItsProgramsOnceWhateverTheMemoryRefuses) {
   for (const std::uint32_t slots : {1u, 2u, 7u, 1000u}) {
     for (const std::uint32_t reorder : {0u, 1u, 5u}) {
       Config config = core();
@@ -250,7 +250,7 @@ TEST(Agent, SendsEveryLineOfItsProgramsOnceWhateverTheMemoryRefuses) {
   }
 }
 
-TEST(Agent, DoesTheSameForTheSameSeed) {
+TEST(Agent, AnAgentDoesTheSameForTheSameSeed) {
   const auto entries = [] {
     Config config = core();
     config.writeback_lines = 50;
@@ -261,7 +261,7 @@ TEST(Agent, DoesTheSameForTheSameSeed) {
   EXPECT_EQ(entries(), entries());
 }
 
-TEST(Agent, MeasuresFromTheEndOfTheWarmUpToTheLimit) {
+TEST(Agent, AnAgentMeasuresFromTheEndOfTheWarmUpToTheLimit) {
   const Played run(core(), {chain(100)}, {.lines = 60, .warm_lines = 10});
   EXPECT_EQ(run.measured.lines, 50u);
   EXPECT_EQ(run.entered(Op::read).size(), 60u) << "what is after the limit is not done";
@@ -269,13 +269,13 @@ TEST(Agent, MeasuresFromTheEndOfTheWarmUpToTheLimit) {
   EXPECT_EQ(run.measured.elapsed, 50 * (config.read_out + memory + config.read_back));
 }
 
-TEST(Agent, MeasuresTheFirstThreadOfSeveralIfToldTo) {
+TEST(Agent, AnAgentMeasuresTheFirstThreadOfSeveralIfToldTo) {
   const Played run(core(), {chain(20), many(Kind::load, 100'000)}, {.leader_lines = 20});
   EXPECT_EQ(run.measured.latency.count(), 20u);
   EXPECT_LT(run.device.entries().size(), 100'000u) << "the other thread ends with it";
 }
 
-TEST(NoCore, ReachesTheMemoryAtOnceWithSoManyOutstanding) {
+TEST(NoCore, RequestsWithoutACoreReachTheMemoryAtOnce) {
   const Played run(Config::none(7), many(Kind::load, 700));
   EXPECT_EQ(run.device.entries().front().time, Tick(0));
   EXPECT_EQ(run.device.most_in_use(), 7u);

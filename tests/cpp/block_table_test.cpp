@@ -78,7 +78,7 @@ struct Shape {
 
 class BlockTableOf : public ::testing::TestWithParam<std::tuple<Shape, Replacement>> {};
 
-TEST_P(BlockTableOf, AgreesWithASearchedListThroughRandomUse) {
+TEST_P(BlockTableOf, ABlockTableAgreesWithASearchedListThroughRandomUse) {
   const auto [shape, policy] = GetParam();
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     Rng rng(seed);

@@ -28,7 +28,7 @@ struct Guesses {
   }
 };
 
-TEST(BranchPredictor, ExpectsWhatTheCodeItselfTells) {
+TEST(BranchPredictor, ABranchPredictorExpectsTheTargetsThatTheCodeItselfTells) {
   Guesses guesses;
   guesses.wrong({block(a, BlockEnd::jump, b)});
   EXPECT_EQ(guesses.wrong({block(b, BlockEnd::next), block(b + 0x40, BlockEnd::call, c),
@@ -40,7 +40,7 @@ TEST(BranchPredictor, ExpectsWhatTheCodeItselfTells) {
   EXPECT_EQ(guesses.wrong({block(c, BlockEnd::next)}), 1);
 }
 
-TEST(BranchPredictor, FollowsNestedCallsBackToWhoeverCalled) {
+TEST(BranchPredictor, ABranchPredictorFollowsNestedCallsBackToTheirCallers) {
   Guesses guesses;
   guesses.wrong({block(a, BlockEnd::jump, a)});
   // Two callers of one function that calls another by a register, which is always the same.
@@ -56,7 +56,7 @@ TEST(BranchPredictor, FollowsNestedCallsBackToWhoeverCalled) {
   EXPECT_LE(wrong, 4);
 }
 
-TEST(BranchPredictor, LearnsPatternsWithinItsHistory) {
+TEST(BranchPredictor, ABranchPredictorLearnsPatternsWithinItsHistory) {
   // A loop of nine rounds in a loop: only the length of the inner one tells when it ends.
   Guesses guesses;
   std::vector<Block> rounds(9, block(a, BlockEnd::conditional, a));
@@ -65,7 +65,7 @@ TEST(BranchPredictor, LearnsPatternsWithinItsHistory) {
   EXPECT_EQ(guesses.wrong(rounds, 100), 0);
 }
 
-TEST(BranchPredictor, KeepsABiasBesideWhatItCannotLearn) {
+TEST(BranchPredictor, ABranchPredictorKeepsABiasBesideBranchesThatItCannotLearn) {
   // A coin decides the first condition; the second always holds, whatever the coin said.
   Guesses guesses;
   Rng coin(3);

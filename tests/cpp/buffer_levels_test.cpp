@@ -108,7 +108,7 @@ void expect_fresh(const std::vector<Arrival>& arrivals, const Outcome& outcome) 
 
 class BufferLevels : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(BufferLevels, AnswerEveryRequestWithFreshDataAndForgetNothing) {
+TEST_P(BufferLevels, BufferLevelsAnswerEveryRequestWithFreshDataAndForgetNothing) {
   for (std::uint64_t i = 0; i < 9; ++i) {
     const std::uint64_t seed = GetParam() * 9 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -123,7 +123,7 @@ TEST_P(BufferLevels, AnswerEveryRequestWithFreshDataAndForgetNothing) {
   }
 }
 
-TEST_P(BufferLevels, DoTheSameHoweverTimeIsCut) {
+TEST_P(BufferLevels, BufferLevelsDoTheSameHoweverTimeIsCut) {
   for (std::uint64_t i = 0; i < 3; ++i) {
     const std::uint64_t seed = 1000 + GetParam() * 3 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -170,7 +170,7 @@ std::uint64_t count(const Outcome& outcome, const std::string& name) {
   return outcome.counters.at("channel.0.dimm." + name);
 }
 
-TEST(FirstLevel, FillsAnEntryOfSeveralBlocksWhole) {
+TEST(FirstLevel, TheFirstLevelFillsAnEntryOfSeveralBlocksWhole) {
   const Settings settings = levels_with(2, {{"nvdimm.buffer.1.entry", "2048"}});
   const Outcome found = one_by_one(settings, {{Op::read, 576}, {Op::read, 0}, {Op::read, 1984}});
   EXPECT_EQ(count(found, "media.read_bytes"), 2048u);
@@ -179,7 +179,7 @@ TEST(FirstLevel, FillsAnEntryOfSeveralBlocksWhole) {
   EXPECT_EQ(count(found, "table.reads"), 1u);
 }
 
-TEST(FirstLevel, HasTheBlockThatIsWantedFirst) {
+TEST(FirstLevel, TheFirstLevelGetsTheWantedBlockFirst) {
   const auto latency = [](const char* entry, Bytes address) {
     const Outcome found =
         one_by_one(levels_with(2, {{"nvdimm.buffer.1.entry", entry}}), {{Op::read, address}});
@@ -189,7 +189,7 @@ TEST(FirstLevel, HasTheBlockThatIsWantedFirst) {
   EXPECT_EQ(latency("4096", 0), latency("256", 0));
 }
 
-TEST(FirstLevel, KeepsItsPartOfALargerBlock) {
+TEST(FirstLevel, TheFirstLevelKeepsItsPartOfALargerBlock) {
   const Settings settings = levels_with(2, {{"nvdimm.buffer.1.entry", "64"}});
   const Outcome found = one_by_one(settings, {{Op::read, 0}, {Op::read, 64}, {Op::read, 0}});
   EXPECT_EQ(count(found, "media.read_bytes"), 2 * 256u);
@@ -197,7 +197,7 @@ TEST(FirstLevel, KeepsItsPartOfALargerBlock) {
   EXPECT_EQ(count(found, "rmw.hits"), 1u);
 }
 
-TEST(FirstLevel, OfABlockThatWasWrittenHasOnlyThat) {
+TEST(FirstLevel, TheFirstLevelHasOnlyTheWrittenBlocksOfAnEntry) {
   // The rest of the entry comes when it is read.
   const Settings settings =
       levels_with(2, {{"nvdimm.buffer.1.entry", "1024"}, {"nvdimm.lsq.hold", "0"}});
@@ -209,7 +209,7 @@ TEST(FirstLevel, OfABlockThatWasWrittenHasOnlyThat) {
   EXPECT_EQ(count(found, "media.read_bytes"), 3 * 256u);
 }
 
-TEST(MediaBlocks, AreWhatWritesCombineTo) {
+TEST(MediaBlocks, WritesCombineToWholeMediaBlocks) {
   // Whatever the entries are: four lines of a block are one write to the media.
   for (const char* entry : {"64", "256", "2048"}) {
     const Settings settings =
@@ -231,7 +231,7 @@ TEST(MediaBlocks, AreWhatWritesCombineTo) {
   }
 }
 
-TEST(OneLevel, ReadsTheTableForEveryMiss) {
+TEST(OneLevel, ASingleLevelReadsTheTableForEveryMiss) {
   const Outcome found =
       one_by_one(levels_with(1, {}), {{Op::read, 0}, {Op::read, 256}, {Op::read, 64}});
   EXPECT_EQ(count(found, "table.reads"), 2u);
@@ -239,7 +239,7 @@ TEST(OneLevel, ReadsTheTableForEveryMiss) {
   EXPECT_EQ(found.counters.count("channel.0.dimm.ait.hits"), 0u);
 }
 
-TEST(MiddleLevel, AnswersAfterItsOwnLatencyWithoutMediaOrTable) {
+TEST(MiddleLevel, TheMiddleLevelAnswersAfterItsOwnLatencyWithoutMediaOrTable) {
   const Settings settings = levels_with(3, {{"nvdimm.buffer.1.entries", "1"},
                                             {"nvdimm.buffer.1.ways", "1"},
                                             {"nvdimm.buffer.2.entry", "1024"},
@@ -254,7 +254,7 @@ TEST(MiddleLevel, AnswersAfterItsOwnLatencyWithoutMediaOrTable) {
   EXPECT_EQ(from_middle - from_first, Tick(70'000));
 }
 
-TEST(MiddleLevel, TakesAlongWhatTheFirstHasOfAnEntryThatLeaves) {
+TEST(MiddleLevel, TheMiddleLevelTakesAlongTheFirstLevelsPartOfAnEntryThatLeaves) {
   const Settings settings = levels_with(3, {{"nvdimm.buffer.1.entries", "2"},
                                             {"nvdimm.buffer.1.ways", "2"},
                                             {"nvdimm.buffer.1.policy", "lru"},
@@ -269,7 +269,7 @@ TEST(MiddleLevel, TakesAlongWhatTheFirstHasOfAnEntryThatLeaves) {
   EXPECT_EQ(count(found, "middle.misses"), 4u);
 }
 
-TEST(Levels, ThatCannotBeAreAnErrorThatNamesThem) {
+TEST(Levels, ImpossibleLevelsAreAnErrorThatNamesThem) {
   const auto refusal = [](int levels, const Overrides& overrides) -> std::string {
     try {
       const Machine machine(levels_with(levels, overrides));

@@ -157,7 +157,7 @@ class Addresses {
   std::uint64_t line_ = 0;
 };
 
-TEST(PaperModel, CountsWhatTheDimmCountsOneAccessAfterAnother) {
+TEST(PaperModel, APaperModelAgreesWithTheCountsOfTheDimmOneAccessAfterAnother) {
   for (std::uint64_t seed = 0; seed < cases(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Overrides overrides = random_buffers(seed, 1);
@@ -183,7 +183,7 @@ TEST(PaperModel, CountsWhatTheDimmCountsOneAccessAfterAnother) {
   }
 }
 
-TEST(PaperModel, CountsWhatTheDimmCountsOfOverlappingReads) {
+TEST(PaperModel, APaperModelAgreesWithTheCountsOfTheDimmForOverlappingReads) {
   // Eight reads at a time, sets of more than eight ways: what is on its way in is never the
   // block whose turn it is to leave, so time must make no difference.
   for (std::uint64_t seed = 0; seed < cases(60); ++seed) {
@@ -217,7 +217,7 @@ std::uint64_t misses_of_walk(const Overrides& overrides, std::uint64_t blocks, s
   return counters_of(bench.machine()).at("channel.0.dimm.rmw.misses") - before;
 }
 
-TEST(RmwBuffer, LosesNothingOfAWalkThatFitsAndAllOfOneThatDoesNot) {
+TEST(RmwBuffer, TheRmwBufferLosesNothingOfAWalkThatFitsAndAllOfOneThatDoesNot) {
   // As Sec'23 measured: no eviction in a same-order walk of 64 blocks, nothing else at 65.
   for (const char* policy : {"fifo", "lru"}) {
     const Overrides overrides{{"nvdimm.buffer.1.policy", policy}};
@@ -230,7 +230,7 @@ TEST(RmwBuffer, LosesNothingOfAWalkThatFitsAndAllOfOneThatDoesNot) {
   EXPECT_LT(at_random, 4 * 65u / 4) << "of 65 blocks few are missing";
 }
 
-TEST(RmwBuffer, KeepsTheSetsApart) {
+TEST(RmwBuffer, TheRmwBufferKeepsTheSetsApart) {
   // 64 blocks of one set of four ways: each throws another out. Neighbours: nothing is lost.
   const Overrides overrides{{"nvdimm.buffer.1.ways", "4"}};
   EXPECT_EQ(misses_of_walk(overrides, 64, 256), 0u);
@@ -238,7 +238,7 @@ TEST(RmwBuffer, KeepsTheSetsApart) {
   EXPECT_EQ(misses_of_walk(overrides, 5, 16 * 256), 4 * 5u);
 }
 
-TEST(RmwBuffer, IsWholeAfterAWriteOfPartOfABlock) {
+TEST(RmwBuffer, TheRmwBufferIsWholeAfterAWriteOfPartOfABlock) {
   // The media merged the rest in: a read of another line of the block is a hit.
   Bench bench(Overrides{{"nvdimm.lsq.hold", "0"}});
   ASSERT_TRUE(bench.send(write_of(1, 0, 5)));

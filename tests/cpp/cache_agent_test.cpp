@@ -54,7 +54,7 @@ struct Played : testing::PlayedByAgent {
   }
 };
 
-TEST(CachedLoad, TakesItsLevelsLatencyAndBeyondThemTheWayToMemory) {
+TEST(CachedLoad, ACachedLoadTakesItsLevelsLatencyAndBeyondThemTheWayToMemory) {
   const Config config = core();
   const Tick miss = config.read_out + memory + config.read_back;
   const Tick walk = config.caches.l1.latency;  // the page's entry, once it has been read
@@ -74,7 +74,7 @@ TEST(CachedLoad, TakesItsLevelsLatencyAndBeyondThemTheWayToMemory) {
   EXPECT_GT(walk, Tick(0));
 }
 
-TEST(CachedLoad, ReachesMemoryOnceForALineItAndAStoreWaitFor) {
+TEST(CachedLoad, ACachedLoadReachesMemoryOnceForALineItAndAStoreWaitFor) {
   const Config config = core();
   Step update = step_of(Kind::store, 5);
   update.again = true;
@@ -84,7 +84,7 @@ TEST(CachedLoad, ReachesMemoryOnceForALineItAndAStoreWaitFor) {
   EXPECT_EQ(run.measured.lines, 1u);
 }
 
-TEST(CachedLoad, MayBeOutAsOftenAsThereAreRegisters) {
+TEST(CachedLoad, AsManyCachedLoadsAreOutAsThereAreRegisters) {
   Config config = core();
   config.caches.l1.mshrs = 3;
   std::vector<Step> loads;
@@ -94,7 +94,7 @@ TEST(CachedLoad, MayBeOutAsOftenAsThereAreRegisters) {
   EXPECT_EQ(run.now, 10 * (config.read_out + memory + config.read_back));
 }
 
-TEST(UncachedLoad, FindsWhatTheCachesHaveAndLeavesNothing) {
+TEST(UncachedLoad, AnUncachedLoadFindsLinesOfTheCachesAndLeavesNothing) {
   const Config config = core();
   std::vector<Step> script{step_of(Kind::load, 1),    step_of(Kind::mfence),
                            step_of(Kind::nt_load, 1), step_of(Kind::nt_load, 2),
@@ -102,7 +102,7 @@ TEST(UncachedLoad, FindsWhatTheCachesHaveAndLeavesNothing) {
   EXPECT_EQ(Played(config, {script}).entered(Op::read), 3u);
 }
 
-TEST(CachedStore, ReachesMemoryOnceForEachLineThatIsThrownOut) {
+TEST(CachedStore, ACachedStoreReachesMemoryOnceForEachLineThatIsThrownOut) {
   const Config config = core();
   std::vector<Step> stores;
   constexpr std::uint64_t lines = 5'000;
@@ -120,7 +120,7 @@ TEST(CachedStore, ReachesMemoryOnceForEachLineThatIsThrownOut) {
   EXPECT_EQ(run.counters.at("writebacks"), written.size());
 }
 
-TEST(CachedStore, WithClwbIsWrittenOnceAndItsLineStaysIfTheCoreKeepsIt) {
+TEST(CachedStore, ACachedStoreWithClwbIsWrittenOnceAndItsLineStaysIfTheCoreKeepsIt) {
   for (const bool keeps : {false, true}) {
     Config config = core();
     config.clwb_keeps = keeps;
@@ -131,7 +131,7 @@ TEST(CachedStore, WithClwbIsWrittenOnceAndItsLineStaysIfTheCoreKeepsIt) {
   }
 }
 
-TEST(NonTemporalStore, ThrowsTheLineOutOfTheCaches) {
+TEST(NonTemporalStore, ANonTemporalStoreThrowsTheLineOutOfTheCaches) {
   const Config config = core();
   const Played run(config,
                    {{step_of(Kind::store, 1), step_of(Kind::mfence), step_of(Kind::nt_store, 1),
@@ -140,7 +140,7 @@ TEST(NonTemporalStore, ThrowsTheLineOutOfTheCaches) {
   EXPECT_EQ(run.entered(Op::write), 1u);
 }
 
-TEST(Cores, PassALineToOneAnotherWithoutTheMemory) {
+TEST(Cores, CoresPassALineToOneAnotherWithoutTheMemory) {
   Config config = core();
   config.reorder_reads = 0;
   std::vector<std::vector<Step>> scripts;
@@ -158,7 +158,7 @@ TEST(Cores, PassALineToOneAnotherWithoutTheMemory) {
   EXPECT_EQ(run.entered(Op::write), 0u);
 }
 
-TEST(Prefetchers, FetchWhatTheySayAndNothingWhenOff) {
+TEST(Prefetchers, PrefetchersFetchTheirLinesAndNothingWhenOff) {
   Config config = core();
   const std::vector<Step> two{step_of(Kind::load, 6), step_of(Kind::mfence),
                               step_of(Kind::load, 7)};
@@ -189,7 +189,7 @@ TEST(Prefetchers, FetchWhatTheySayAndNothingWhenOff) {
   EXPECT_LT(stream.now, 20 * (config.read_out + memory + config.read_back));
 }
 
-TEST(Agent, WarmsItsCachesWithoutTimeOrMemory) {
+TEST(Agent, AnAgentWarmsItsCachesWithoutTimeOrMemory) {
   const Config config = core();
   const Played run(config, {round_and_round(Kind::load, 32, 3)}, 32);
   EXPECT_EQ(run.entered(Op::read), 0u);
@@ -197,7 +197,7 @@ TEST(Agent, WarmsItsCachesWithoutTimeOrMemory) {
   EXPECT_EQ(run.counters.at("l1.hits"), 64u);
 }
 
-TEST(Agent, WithCachesDoesTheSameForTheSameSeed) {
+TEST(Agent, AnAgentWithCachesDoesTheSameForTheSameSeed) {
   Config config = core();
   config.caches.prefetch = {
       .adjacent = true, .stream = true, .streams = 8, .degree = 2, .distance = 8};

@@ -85,7 +85,7 @@ class Socket {
     caches.transfers().clear();
   }
 
-  /// Ends all walks; who waited for them.
+  /// Ends all walks and returns what waited for them.
   std::vector<Hierarchy::Waiter> walk() {
     std::vector<Hierarchy::Waiter> woken;
     while (!caches.ends().empty()) {
@@ -118,7 +118,7 @@ class Socket {
 
 Address at(Line line) { return Address(line * line_bytes); }
 
-TEST(Hierarchy, AnswersFromTheNearestLevelThatHasTheLine) {
+TEST(Hierarchy, TheHierarchyAnswersFromTheNearestLevelThatHasTheLine) {
   Socket socket(small());
   EXPECT_EQ(socket.play(0, 0, Kind::load), Level::memory);
   EXPECT_EQ(socket.play(0, 0, Kind::load), Level::l1);
@@ -130,7 +130,7 @@ TEST(Hierarchy, AnswersFromTheNearestLevelThatHasTheLine) {
   EXPECT_EQ(socket.read[0], 1u);
 }
 
-TEST(Hierarchy, TakesTheLatencyOfTheLevelAndOfTheTranslation) {
+TEST(Hierarchy, TheHierarchyTakesTheLatencyOfTheLevelAndOfTheTranslation) {
   Socket socket(small());
   socket.play(0, 0, Kind::load);
   EXPECT_EQ(socket.caches.access(0, at(0), Kind::load, 0).latency, Tick(2'000));
@@ -149,7 +149,7 @@ TEST(Hierarchy, TakesTheLatencyOfTheLevelAndOfTheTranslation) {
   EXPECT_EQ(socket.caches.ends()[0].delay, Tick(3'000 + 2'000));
 }
 
-TEST(Hierarchy, AsksMemoryOnceForALineThatManyWaitFor) {
+TEST(Hierarchy, TheHierarchyAsksMemoryOnceForALineThatManyWaitFor) {
   Socket socket(small(), 2);
   for (Hierarchy::Waiter id = 0; id < 5; ++id) {
     EXPECT_EQ(socket.caches.access(0, at(7), Kind::load, id, true).state, State::waits);
@@ -160,7 +160,7 @@ TEST(Hierarchy, AsksMemoryOnceForALineThatManyWaitFor) {
   EXPECT_EQ(socket.answer_all(), (std::vector<Hierarchy::Waiter>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST(Hierarchy, HasAsManyMissesOutAsRegisters) {
+TEST(Hierarchy, TheHierarchyHasAsManyMissesOutAsRegisters) {
   Socket socket(small());
   for (Hierarchy::Waiter id = 0; id < 4; ++id) {
     EXPECT_EQ(socket.caches.access(0, at(100 + id), Kind::load, id, true).state, State::waits);
@@ -173,7 +173,7 @@ TEST(Hierarchy, HasAsManyMissesOutAsRegisters) {
   EXPECT_EQ(socket.caches.access(0, at(200), Kind::load, 11, true).state, State::waits);
 }
 
-TEST(Hierarchy, StartsNoMissWhileItsWriteBacksPileUp) {
+TEST(Hierarchy, TheHierarchyStartsNoMissWhileItsWriteBacksPileUp) {
   HierarchyConfig config = small();
   config.writebacks = 1;
   Hierarchy caches(config, 1);
@@ -199,7 +199,7 @@ TEST(Hierarchy, StartsNoMissWhileItsWriteBacksPileUp) {
 /// it became dirty in memory's eyes, and not one more.
 class Conservation : public ::testing::TestWithParam<std::tuple<bool, std::size_t>> {};
 
-TEST_P(Conservation, WritesEachDirtyLineBackExactlyOnce) {
+TEST_P(Conservation, TheHierarchyWritesEachDirtyLineBackExactlyOnce) {
   const auto [inclusive, cores] = GetParam();
   Socket socket(small(inclusive), cores);
   Rng rng(11);
@@ -219,7 +219,7 @@ TEST_P(Conservation, WritesEachDirtyLineBackExactlyOnce) {
     socket.written_now.clear();
     socket.play(core, line, what < 5 ? Kind::store : Kind::load);
     for (const Line written : socket.written_now) {
-      // It can only have left for memory if it was dirty, and nobody has it dirty now.
+      // It can only have left for memory if it was dirty, and no core has it dirty now.
       ASSERT_TRUE(dirty[written]) << "line " << written << " at access " << i;
       dirty[written] = false;
     }
@@ -234,7 +234,7 @@ TEST_P(Conservation, WritesEachDirtyLineBackExactlyOnce) {
   EXPECT_GT(left, 50u);
 }
 
-TEST_P(Conservation, KeepsWhatContainsWhat) {
+TEST_P(Conservation, TheHierarchyKeepsInclusionBetweenItsLevels) {
   const auto [inclusive, cores] = GetParam();
   Socket socket(small(inclusive), cores);
   Rng rng(12);
@@ -269,7 +269,7 @@ TEST_P(Conservation, KeepsWhatContainsWhat) {
 INSTANTIATE_TEST_SUITE_P(All, Conservation,
                          ::testing::Combine(::testing::Bool(), ::testing::Values(1u, 3u)));
 
-TEST(Hierarchy, TellsAStoreWhoseLineWasTakenAway) {
+TEST(Hierarchy, TheHierarchyTellsAStoreThatItsLineWasTakenAway) {
   Socket socket(small(), 2);
   socket.play(0, 5, Kind::load);
   EXPECT_EQ(socket.play(1, 5, Kind::store), Level::l3);  // another core has it
@@ -277,7 +277,7 @@ TEST(Hierarchy, TellsAStoreWhoseLineWasTakenAway) {
   EXPECT_TRUE(socket.caches.commit(1, at(5)));
 }
 
-TEST(Hierarchy, GivesAnUncachedAccessNoPlace) {
+TEST(Hierarchy, TheHierarchyGivesAnUncachedAccessNoPlace) {
   Socket socket(small());
   EXPECT_EQ(socket.caches.where(0, at(3)), std::nullopt);
   socket.play(0, 3, Kind::load);
@@ -286,7 +286,7 @@ TEST(Hierarchy, GivesAnUncachedAccessNoPlace) {
   EXPECT_EQ(socket.caches.where(0, at(3)), std::nullopt);
 }
 
-TEST(Hierarchy, ThrowsOutLinesAtTheirSliceWhicheverCoreMadeThemGo) {
+TEST(Hierarchy, TheHierarchyThrowsOutLinesAtTheirSliceWhicheverCoreCausedIt) {
   const Socket socket(small(), 2);
   std::set<std::uint16_t> slices;
   for (Line line = 0; line < 64; ++line) {
@@ -299,7 +299,7 @@ TEST(Hierarchy, ThrowsOutLinesAtTheirSliceWhicheverCoreMadeThemGo) {
   EXPECT_EQ(slices, (std::set<std::uint16_t>{0, 1, 2}));
 }
 
-TEST(Hierarchy, SendsWhatACoreWritesFromThatCore) {
+TEST(Hierarchy, TheHierarchySendsTheWritesOfACoreFromThatCore) {
   const Socket socket(small(), 2);
   for (Line line = 0; line < 64; ++line) {
     EXPECT_EQ(socket.caches.waits_at(0, Address(line * line_bytes), false), 3);

@@ -36,7 +36,7 @@ bool access(Cache& cache, Line line) {
   return true;
 }
 
-TEST(Cache, WithLruHitsWhatAListOfLastUsesSays) {
+TEST(Cache, ACacheWithLruHasTheHitsOfAListOfLastUses) {
   Cache cache(config_of(16 * 1024, 8, Policy::lru), 1);
   std::map<std::uint64_t, std::list<Line>> sets;
   Rng rng(7);
@@ -83,7 +83,7 @@ class DrawnTree {
   std::map<Node, bool> points_right_;
 };
 
-TEST(Cache, WithPlruThrowsOutWhereATreeDrawnOutPoints) {
+TEST(Cache, ACacheWithPlruThrowsOutTheLineThatADrawnTreePointsTo) {
   for (const std::uint32_t ways : {1u, 2u, 8u, 16u}) {
     Cache cache(config_of(ways * line_bytes, ways, Policy::plru), 1);
     DrawnTree tree(ways);
@@ -107,7 +107,7 @@ TEST(Cache, WithPlruThrowsOutWhereATreeDrawnOutPoints) {
   }
 }
 
-TEST(Cache, WithQlruKeepsYoungLinesAndThrowsTheLeftmostOldOneOut) {
+TEST(Cache, ACacheWithQlruKeepsYoungLinesAndThrowsTheLeftmostOldOneOut) {
   Cache cache(config_of(4 * line_bytes, 4, Policy::qlru), 1);
   for (Line line = 0; line < 4; ++line) access(cache, line);  // all of age 1
   access(cache, 2);                                           // 2: age 0
@@ -122,7 +122,7 @@ TEST(Cache, WithQlruKeepsYoungLinesAndThrowsTheLeftmostOldOneOut) {
   EXPECT_NE(cache.find(10), Cache::none);
 }
 
-TEST(Cache, WithRandomReplacementLosesAnyLine) {
+TEST(Cache, ACacheWithRandomReplacementLosesAnyLine) {
   Cache cache(config_of(8 * line_bytes, 8, Policy::random), 3);
   std::set<Cache::Slot> left;
   for (Line line = 0; line < 8; ++line) access(cache, line);
@@ -133,7 +133,7 @@ TEST(Cache, WithRandomReplacementLosesAnyLine) {
   EXPECT_EQ(left.size(), 8u);
 }
 
-TEST(Cache, HoldsItsSizeAndTellsWhatItLoses) {
+TEST(Cache, ACacheHoldsItsSizeAndReportsTheLinesThatItLoses) {
   for (const Policy policy : {Policy::lru, Policy::plru, Policy::qlru, Policy::random}) {
     Cache cache(config_of(64 * 1024, 16, policy), 1);
     std::set<Line> here;
@@ -155,7 +155,7 @@ TEST(Cache, HoldsItsSizeAndTellsWhatItLoses) {
   }
 }
 
-TEST(Cache, SpreadsAnyRunOfLinesEvenlyOverItsSlices) {
+TEST(Cache, ACacheSpreadsAnyRunOfLinesEvenlyOverItsSlices) {
   const Cache cache(config_of(33 << 20, 11, Policy::random, 24), 1);
   for (const Line first : {Line{0}, Line{1} << 25, Line{123'456}}) {
     std::map<std::uint64_t, std::uint64_t> lines_of_slice;
@@ -174,7 +174,7 @@ TEST(Cache, SpreadsAnyRunOfLinesEvenlyOverItsSlices) {
   }
 }
 
-TEST(Policy, OfAnUnknownNameIsRefusedWithTheKey) {
+TEST(Policy, AnUnknownReplacementPolicyIsRefusedWithItsKey) {
   EXPECT_EQ(policy_of("plru", "cpu.l1.policy"), Policy::plru);
   try {
     (void)policy_of("mru", "cpu.l1.policy");

@@ -39,7 +39,7 @@ struct Round {
   std::uint64_t first = 0, second = 0, walks = 0;
 };
 
-TEST(Tlb, ReachesAsManyPagesAsItHasEntries) {
+TEST(Tlb, ATlbReachesAsManyPagesAsItHasEntries) {
   for (const Bytes page : {Tlb::small_page, Tlb::huge_page}) {
     const std::uint64_t entries = page == Tlb::small_page ? 64 : 32;
     Tlb fits(config_of(page), 1);
@@ -53,7 +53,7 @@ TEST(Tlb, ReachesAsManyPagesAsItHasEntries) {
   }
 }
 
-TEST(Tlb, IsOneEntryForAllOfAPage) {
+TEST(Tlb, ATlbUsesOneEntryForAllOfAPage) {
   Tlb tlb(config_of(Tlb::huge_page), 1);
   EXPECT_EQ(tlb.look_up(Address(5), true), Tlb::Found::walk);
   EXPECT_EQ(tlb.look_up(Address(5), true), Tlb::Found::walk);
@@ -62,7 +62,7 @@ TEST(Tlb, IsOneEntryForAllOfAPage) {
   EXPECT_EQ(tlb.look_up(Address(Tlb::huge_page), true), Tlb::Found::walk);
 }
 
-TEST(Tlb, ReadsTheDirectoryOnlyForSmallPagesWhoseEntryItHasForgotten) {
+TEST(Tlb, ATlbReadsTheDirectoryOnlyForSmallPagesWhoseEntryIsNotRemembered) {
   Tlb huge(config_of(Tlb::huge_page), 1);
   EXPECT_FALSE(huge.reads_directory(Address(0), true));
   Tlb small(config_of(Tlb::small_page), 1);
@@ -74,7 +74,7 @@ TEST(Tlb, ReadsTheDirectoryOnlyForSmallPagesWhoseEntryItHasForgotten) {
   EXPECT_TRUE(small.reads_directory(Address(0), false));
 }
 
-TEST(Tlb, HasEightEntriesInALineOfTheTables) {
+TEST(Tlb, ATlbHasEightEntriesInALineOfTheTables) {
   std::set<Line> entries, directories;
   for (std::uint64_t page = 0; page < 4'096; ++page) {
     const Address address(page * Tlb::small_page);

@@ -59,7 +59,7 @@ std::vector<Step> loads(std::initializer_list<Line> lines) {
   return script;
 }
 
-TEST(PageWalk, ReadsDirectoryAndEntryOneAfterTheOtherAndThenTheLine) {
+TEST(PageWalk, APageWalkReadsDirectoryAndEntryOneAfterTheOtherAndThenTheLine) {
   const Config config = core();
   const Played run(config, {loads({5})});
   EXPECT_EQ(run.now, 3 * miss(config));
@@ -69,7 +69,7 @@ TEST(PageWalk, ReadsDirectoryAndEntryOneAfterTheOtherAndThenTheLine) {
   EXPECT_EQ(run.counters.at("tlb.walks_to_memory"), 2u);
 }
 
-TEST(PageWalk, ToAPageOf2MiBReadsOneTable) {
+TEST(PageWalk, APageWalkToAPageOf2MiBReadsOneTable) {
   Config config = core();
   config.caches.tlb.page = Tlb::huge_page;
   const Played run(config, {loads({5})});
@@ -77,7 +77,7 @@ TEST(PageWalk, ToAPageOf2MiBReadsOneTable) {
   EXPECT_EQ(run.table_reads(), 1u);
 }
 
-TEST(PageWalk, TakesAConstantWhereTablesLieApart) {
+TEST(PageWalk, APageWalkTakesAConstantWhereTablesLieApart) {
   Config config = core();
   config.caches.tables = {.apart = Tick(80'000)};
   const Played run(config, {loads({5})});
@@ -85,7 +85,7 @@ TEST(PageWalk, TakesAConstantWhereTablesLieApart) {
   EXPECT_EQ(run.device.entries().size(), 1u);
 }
 
-TEST(PageWalk, FindsInTheCachesWhatAnEarlierOneHasRead) {
+TEST(PageWalk, APageWalkFindsTheTablesOfAnEarlierOneInTheCaches) {
   const Config config = core();
   std::vector<Step> script = loads({5});
   script.push_back(step_of(Kind::mfence));
@@ -99,7 +99,7 @@ TEST(PageWalk, FindsInTheCachesWhatAnEarlierOneHasRead) {
   EXPECT_EQ(run.counters.at("tlb.walks"), 2u);
 }
 
-TEST(PageWalk, IsOneForAllWhoNeedThePage) {
+TEST(PageWalk, OnePageWalkServesAllAccessesThatNeedThePage) {
   const Config config = core();
   std::vector<Step> script = loads({1, 2, 3, 4});
   script.push_back(step_of(Kind::store, 5));
@@ -109,7 +109,7 @@ TEST(PageWalk, IsOneForAllWhoNeedThePage) {
   EXPECT_EQ(run.counters.at("misses"), 5u);
 }
 
-TEST(PageWalk, WaitsForAWalkerWhenAllAreAtWork) {
+TEST(PageWalk, APageWalkWaitsForAWalkerWhenAllAreAtWork) {
   // Each walk reads a directory's line and an entry's of its own.
   const std::vector<Step> script =
       loads({0, 8 * region_lines, 16 * region_lines, 24 * region_lines});
@@ -121,7 +121,7 @@ TEST(PageWalk, WaitsForAWalkerWhenAllAreAtWork) {
   }
 }
 
-TEST(PageWalk, AsksMemoryOnceForALineThatTwoWalksNeed) {
+TEST(PageWalk, APageWalkAsksMemoryOnceForALineThatTwoWalksNeed) {
   const Config config = core();
   // Pages side by side: their entries share a line.
   const Played run(config, {loads({0, page_lines})});
@@ -129,7 +129,7 @@ TEST(PageWalk, AsksMemoryOnceForALineThatTwoWalksNeed) {
   EXPECT_EQ(run.table_reads(), 2u);
 }
 
-TEST(PageWalk, OfOneCoreKeepsNoOtherWaiting) {
+TEST(PageWalk, APageWalkOfOneCoreKeepsNoOtherWaiting) {
   const Config config = core(1);
   const Played one(config, {loads({0})});
   const Played two(config, {loads({0}), loads({16 * region_lines})});
@@ -153,7 +153,7 @@ std::vector<std::vector<Step>> crowd(std::uint64_t seed) {
   return scripts;
 }
 
-TEST(PageWalk, EndsWhateverIsShort) {
+TEST(PageWalk, APageWalkEndsWhateverIsShort) {
   for (std::uint64_t seed = 1; seed <= sim::testing::cases(60); ++seed) {
     Rng rng(seed);
     Config config = core(static_cast<std::uint32_t>(1 + rng.below(3)));

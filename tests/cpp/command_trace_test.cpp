@@ -24,7 +24,7 @@ using dram::Command;
 const std::string header = "time_ps,device,channel,rank,bank_group,bank,command,row,column\n";
 
 /// A folder of its own for each test, removed afterwards.
-class CommandTraceTest : public testing::Test {
+class CommandTraceTest : public ::testing::Test {
  protected:
   CommandTraceTest()
       : folder_(fs::temp_directory_path() /
@@ -91,7 +91,7 @@ TEST_F(CommandTraceTest, EveryDeviceHasItsNameInItsRows) {
   EXPECT_EQ(text(), header + "833,dram,1,2,,,REF,,\n833,nvdimm,1,2,,,REF,,\n");
 }
 
-TEST_F(CommandTraceTest, LosesNothingBeyondItsBuffer) {
+TEST_F(CommandTraceTest, ACommandTraceLosesNothingBeyondItsBuffer) {
   constexpr std::uint64_t rows = 200'000;  // several MB
   CommandTrace trace(file());
   dram::CommandLog& log = trace.log_for("dram");
@@ -173,7 +173,7 @@ TEST_F(CommandTraceTest, AFileThatCannotBeCreatedIsAnInputError) {
             nowhere.string() + ": cannot be written: No such file or directory");
 }
 
-TEST_F(CommandTraceTest, AFullDiskIsToldNotSwallowed) {
+TEST_F(CommandTraceTest, AFullDiskIsReported) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full on this system";
   CommandTrace trace("/dev/full");
   dram::CommandLog& log = trace.log_for("dram");

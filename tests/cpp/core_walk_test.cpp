@@ -22,7 +22,7 @@ struct Walker : CoreMachine {
   }
 };
 
-TEST(PageWalk, HoldsUpALoadOfAnyCoreAndIsCountedAsTranslation) {
+TEST(PageWalk, APageWalkHoldsUpALoadOfAnyCoreAndIsCountedAsTranslation) {
   for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
     Walker machine(kind);
     machine.cores().add();
@@ -42,7 +42,7 @@ TEST(PageWalk, HoldsUpALoadOfAnyCoreAndIsCountedAsTranslation) {
   }
 }
 
-TEST(PageWalk, BoundsHowManyPagesACoreReachesAtOnce) {
+TEST(PageWalk, APageWalkBoundsHowManyPagesACoreReachesAtOnce) {
   const auto time = [](std::uint32_t walkers) {
     Walker machine(CoreConfig::Kind::window);
     machine.config.caches.tlb.walkers = walkers;

@@ -30,7 +30,7 @@ struct Played {
   friend bool operator==(const Played&, const Played&) = default;
 };
 
-/// Plays a program a thread; how much of it is fed at a time, and to whom, `feeder` says.
+/// Plays a program a thread; `feeder` says how much of it is fed at a time, and to which thread.
 Played play(const std::vector<std::vector<Code>>& programs, CoreConfig::Kind kind,
             std::uint64_t feeder, Tick quantum = Tick(1'000'000)) {
   CoreMachine machine(kind);
@@ -68,7 +68,7 @@ Played play(const std::vector<std::vector<Code>>& programs, CoreConfig::Kind kin
   return played;
 }
 
-TEST(Cores, DoNotDependOnHowAThreadIsFed) {
+TEST(Cores, CoresDoNotDependOnHowAThreadIsFed) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
       const std::vector<std::vector<Code>> program{random_program(seed, 400)};
@@ -77,7 +77,7 @@ TEST(Cores, DoNotDependOnHowAThreadIsFed) {
   }
 }
 
-TEST(Cores, DoNotDependOnWhichThreadIsFedFirst) {
+TEST(Cores, CoresDoNotDependOnWhichThreadIsFedFirst) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     std::vector<std::vector<Code>> programs;
     for (std::uint64_t i = 0; i < 3; ++i) programs.push_back(random_program(seed * 10 + i, 200));
@@ -87,7 +87,7 @@ TEST(Cores, DoNotDependOnWhichThreadIsFedFirst) {
   }
 }
 
-TEST(Cores, DoNotDependOnTheQuantum) {
+TEST(Cores, CoresDoNotDependOnTheQuantum) {
   std::vector<std::vector<Code>> programs;
   for (std::uint64_t i = 0; i < 3; ++i) programs.push_back(random_program(90 + i, 200));
   const Played first = play(programs, CoreConfig::Kind::window, 1, Tick(10'000));
@@ -95,7 +95,7 @@ TEST(Cores, DoNotDependOnTheQuantum) {
   EXPECT_EQ(first, play(programs, CoreConfig::Kind::window, 1, Tick(100'000'000)));
 }
 
-TEST(Cores, AccountForAllTheirTime) {
+TEST(Cores, CoresAccountForAllTheirTime) {
   const std::vector<std::vector<Code>> program{random_program(4, 500)};
   for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
     const Played played = play(program, kind, 1);
@@ -106,7 +106,7 @@ TEST(Cores, AccountForAllTheirTime) {
   }
 }
 
-TEST(Cores, CountNoTimeThatAThreadSpendsElsewhere) {
+TEST(Cores, CoresCountNoTimeThatAThreadSpendsElsewhere) {
   for (const auto kind : {CoreConfig::Kind::window, CoreConfig::Kind::simple}) {
     CoreMachine machine(kind);
     machine.cores().add();
@@ -170,7 +170,7 @@ Shift play_in_turn(std::size_t threads, std::uint64_t feeder) {
   return told;
 }
 
-TEST(Cores, AreTakenAgainWhenTheirThreadsHaveEnded) {
+TEST(Cores, CoresAreTakenAgainWhenTheirThreadsHaveEnded) {
   const Shift told = play_in_turn(40, 1);
   EXPECT_EQ(told.cores, 2u);
   std::uint64_t instructions = 0;
@@ -181,13 +181,13 @@ TEST(Cores, AreTakenAgainWhenTheirThreadsHaveEnded) {
   }
 }
 
-TEST(Cores, ThatAreTakenAgainDoNotDependOnHowTheirThreadsAreFed) {
+TEST(Cores, CoresThatAreTakenAgainDoNotDependOnHowTheirThreadsAreFed) {
   const Shift told = play_in_turn(12, 1);
   EXPECT_EQ(told, play_in_turn(12, 2));
   EXPECT_EQ(told, play_in_turn(12, 3));
 }
 
-TEST(Cores, HoldAThreadThatIsAQuantumAhead) {
+TEST(Cores, CoresHoldAThreadThatIsAQuantumAhead) {
   CoreMachine machine;
   machine.cores().add();
   machine.cores().add();
@@ -201,14 +201,14 @@ TEST(Cores, HoldAThreadThatIsAQuantumAhead) {
   machine.cores().play();
   EXPECT_TRUE(machine.cores().ahead(0));
   EXPECT_EQ(machine.counts(0).instructions, 1u);
-  // The other one waits in the kernel: nobody waits for it.
+  // The other one waits in the kernel: the first does not wait for it.
   machine.cores().leave(1);
   machine.cores().play();
   EXPECT_FALSE(machine.cores().ahead(0));
   EXPECT_EQ(machine.counts(0).instructions, 8002u);
 }
 
-TEST(Cores, LetAThreadSpinUntilAnotherHasWritten) {
+TEST(Cores, CoresLetAThreadSpinUntilAnotherHasWritten) {
   CoreMachine machine;
   Cores& cores = machine.cores();
   cores.add();
@@ -219,7 +219,7 @@ TEST(Cores, LetAThreadSpinUntilAnotherHasWritten) {
   work.add(alu({.sources = {1}, .destinations = {1}}, 20));
   Code write;
   write.add(mov_store({.sources = {1}, .address = {2}})).access(0, true);
-  // As programs run that are executed while they are simulated: whoever is ahead is held.
+  // As programs run that are executed while they are simulated: a thread that is ahead is held.
   int left = 10'000;
   std::uint64_t spins = 0;
   while (left > 0) {
@@ -246,7 +246,7 @@ TEST(Cores, LetAThreadSpinUntilAnotherHasWritten) {
   EXPECT_GT(spins, 50'000u);
 }
 
-TEST(Cores, PassALineThatBothWriteFromOneToTheOther) {
+TEST(Cores, CoresPassALineThatBothWriteFromOneToTheOther) {
   CoreMachine machine;
   Cores& cores = machine.cores();
   for (int i = 0; i < 2; ++i) {
@@ -305,7 +305,7 @@ Tick count_apart(std::uint64_t bytes_apart) {
   return max(machine.finish(0), machine.finish(1));
 }
 
-TEST(Cores, AreSlowOnWordsOfOneLineAndFastOnLinesOfTheirOwn) {
+TEST(Cores, CoresAreSlowOnWordsOfOneLineAndFastOnLinesOfTheirOwn) {
   const Tick shared = count_apart(8);
   const Tick apart = count_apart(64);
   EXPECT_GT(shared, apart + 500 * CoreMachine().config.caches.l3.latency);
@@ -344,7 +344,7 @@ double chase(std::size_t threads, std::uint64_t lines) {
          static_cast<double>(2 * lines);
 }
 
-TEST(Cores, ContendForTheL3TheyShare) {
+TEST(Cores, CoresContendForTheL3TheyShare) {
   // 64 KiB each, of which L2 holds 16 and L3 66.
   const auto l3 = static_cast<double>(CoreMachine().config.caches.l3.latency.ps());
   const double alone = chase(1, 1024);
@@ -354,7 +354,7 @@ TEST(Cores, ContendForTheL3TheyShare) {
   EXPECT_LT(chase(2, 512), 1.1 * l3);
 }
 
-TEST(SimpleCore, TakesACycleAnInstructionAndItsMisses) {
+TEST(SimpleCore, ASimpleCoreTakesACycleAnInstructionAndItsMisses) {
   CoreMachine machine(CoreConfig::Kind::simple);
   machine.cores().add();
   std::vector<Code> codes(200);

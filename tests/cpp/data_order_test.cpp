@@ -22,7 +22,7 @@ Request media_write_of(std::uint64_t id, std::uint64_t address, DataHandle data)
   return request;
 }
 
-TEST(DataOrder, KeepsTwoWritesOfALineInOrderWhileTheirTranslationWaits) {
+TEST(DataOrder, TheDimmKeepsTwoWritesOfALineInOrderWhileTheirTranslationWaits) {
   // Another page's translation keeps the only entry busy, so the first write of the line has to
   // wait for it. The second must not slip in before it, whenever it comes.
   for (std::uint64_t apart = 0; apart < 400'000; apart += 1000) {
@@ -39,7 +39,7 @@ TEST(DataOrder, KeepsTwoWritesOfALineInOrderWhileTheirTranslationWaits) {
   }
 }
 
-TEST(DataOrder, KeepsTheLastWriteOfALineWhenItsBlockMovesAndItOvertakesAnEarlierOne) {
+TEST(DataOrder, TheDimmKeepsTheLastWriteOfALineWhenItsBlockMovesAndItOvertakesAnEarlierOne) {
   // Three writes wait for one partition. The first is on the media and has its block moved while
   // the other two still wait; a fourth write goes to another partition, past the third.
   std::uint64_t overtakes = 0;
@@ -73,7 +73,7 @@ TEST(DataOrder, KeepsTheLastWriteOfALineWhenItsBlockMovesAndItOvertakesAnEarlier
   EXPECT_GT(overtakes, 0u) << "the case is not met";
 }
 
-TEST(DataOrder, LetsAReadSeeTheLastWriteAtEveryStageOfItsWay) {
+TEST(DataOrder, TheDimmLetsAReadSeeTheLastWriteAtEveryStageOfItsWay) {
   // From the write pending queue to the media takes this line 25 us; every 50 ns another machine
   // is asked.
   std::uint64_t forwards = 0;
@@ -105,7 +105,7 @@ TEST(DataOrder, LetsAReadSeeTheLastWriteAtEveryStageOfItsWay) {
   EXPECT_EQ(rmw_misses, 0u);
 }
 
-TEST(DataOrder, FindsItsDataWhereverTheBlockHasMoved) {
+TEST(DataOrder, TheDimmFindsItsDataWhereverTheBlockHasMoved) {
   // Every write moves its block; after each, every line of four blocks is read from the media.
   Bench bench({{"nvdimm.buffer.1.entries", "1"},
                {"nvdimm.buffer.1.ways", "1"},

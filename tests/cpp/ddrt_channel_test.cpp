@@ -37,7 +37,7 @@ struct Crowd {
   std::uint64_t id = 100;
 };
 
-TEST(PendingQueues, TakeAsManyAsTheyHave) {
+TEST(PendingQueues, PendingQueuesTakeAsManyRequestsAsTheyHavePlaces) {
   Bench bench(Overrides{{"imc.rpq.lines", "5"}, {"imc.wpq.lines", "3"}, {"nvdimm.lsq.lines", "1"}});
   for (std::uint64_t i = 0; i < 5; ++i) EXPECT_TRUE(bench.send(read_of(i, i * 4096)));
   EXPECT_FALSE(bench.send(read_of(5, 5 * 4096)));
@@ -45,7 +45,7 @@ TEST(PendingQueues, TakeAsManyAsTheyHave) {
   EXPECT_FALSE(bench.send(write_of(13, 1 << 20, 1))) << "the queues are apart";
 }
 
-TEST(PendingQueues, AnswerAReadFromTheYoungestWaitingWrite) {
+TEST(PendingQueues, PendingQueuesAnswerAReadFromTheYoungestWaitingWrite) {
   Bench bench(Overrides{{"nvdimm.lsq.lines", "1"}});
   ASSERT_TRUE(bench.send(write_of(1, 0, 100)));
   ASSERT_TRUE(bench.send(write_of(2, 0, 200)));
@@ -56,7 +56,7 @@ TEST(PendingQueues, AnswerAReadFromTheYoungestWaitingWrite) {
   EXPECT_EQ(done.time, Tick(3000)) << "one line's time";
 }
 
-TEST(PendingQueues, WakeRefusedPortsInTheOrderTheyCame) {
+TEST(PendingQueues, PendingQueuesWakeRefusedPortsInTheOrderTheyCame) {
   for (const bool write : {false, true}) {
     Crowd crowd(write);
     for (std::size_t turn = 1; turn <= 4; ++turn) {
@@ -69,12 +69,12 @@ TEST(PendingQueues, WakeRefusedPortsInTheOrderTheyCame) {
   }
 }
 
-TEST(PendingQueues, PassAPlaceOnWhenAWokenPortDoesNotTakeIt) {
+TEST(PendingQueues, PendingQueuesPassAPlaceOnWhenAWokenPortDoesNotTakeIt) {
   for (const bool write : {false, true}) {
     Crowd crowd(write);
     ASSERT_TRUE(crowd.bench.wait_for_wakes(1));
     const Tick freed = crowd.bench.now();
-    ASSERT_TRUE(crowd.bench.wait_for_wakes(3)) << "nobody is woken any more";
+    ASSERT_TRUE(crowd.bench.wait_for_wakes(3)) << "no port is woken any more";
     EXPECT_EQ(crowd.bench.woken(), (Ports{0, 1, 2}));
     EXPECT_EQ(crowd.bench.now(), freed + Tick(2)) << "an instant for each";
     ASSERT_TRUE(crowd.offer(2));
@@ -84,7 +84,7 @@ TEST(PendingQueues, PassAPlaceOnWhenAWokenPortDoesNotTakeIt) {
   }
 }
 
-TEST(PendingQueues, AreOpenToAllWhenNoneOfTheWokenPortsCame) {
+TEST(PendingQueues, PendingQueuesAreOpenToAllWhenNoneOfTheWokenPortsCame) {
   for (const bool write : {false, true}) {
     Crowd crowd(write);
     ASSERT_TRUE(crowd.bench.wait_for_wakes(4));
@@ -93,7 +93,7 @@ TEST(PendingQueues, AreOpenToAllWhenNoneOfTheWokenPortsCame) {
   }
 }
 
-TEST(PendingQueues, WakeThoseWhoWereRefusedAHeldPlaceThatNobodyTook) {
+TEST(PendingQueues, PendingQueuesWakePortsThatWereRefusedAHeldPlaceLeftUntaken) {
   Bench bench(Overrides{{"imc.rpq.lines", "1"}});
   ASSERT_TRUE(bench.send(read_of(1, 0, 1)));
   ASSERT_FALSE(bench.send(read_of(2, 4096, 2)));
@@ -107,7 +107,7 @@ TEST(PendingQueues, WakeThoseWhoWereRefusedAHeldPlaceThatNobodyTook) {
   EXPECT_TRUE(bench.send(read_of(3, 8192, 3)));
 }
 
-TEST(PendingQueues, ServeGreedyPortsInTurn) {
+TEST(PendingQueues, PendingQueuesServeGreedyPortsInTurn) {
   // Eight ports each want the next place as soon as they have one.
   for (const bool write : {false, true}) {
     Bench bench({{"imc.rpq.lines", "3"}, {"imc.wpq.lines", "3"}, {"nvdimm.lsq.lines", "8"}});
@@ -133,7 +133,7 @@ TEST(PendingQueues, ServeGreedyPortsInTurn) {
   }
 }
 
-TEST(Bus, NeedsNoTurnBeforeItsFirstUse) {
+TEST(Bus, TheBusNeedsNoTurnBeforeItsFirstUse) {
   Bench bench;
   ASSERT_TRUE(bench.send(write_of(1, 0, 100)));
   bench.step();
@@ -154,7 +154,7 @@ Tick hit_behind(std::uint64_t writes) {
   return bench.wait_for(2).time - start;
 }
 
-TEST(Bus, TurnsBetweenDirections) {
+TEST(Bus, TheBusTurnsBetweenDirections) {
   // Request 10 ns, two look-ups 10 and 30: ready at 50; grant 20, line 3.
   EXPECT_EQ(hit_behind(0), Tick(73'000));
   EXPECT_EQ(hit_behind(5), Tick(73'000)) << "lines until 64 ns, turned at 70";
@@ -162,7 +162,7 @@ TEST(Bus, TurnsBetweenDirections) {
   EXPECT_EQ(hit_behind(8), Tick(82'000));
 }
 
-TEST(Bus, CarriesOneLineAtATimeAndNeedsNoTurnWithinADirection) {
+TEST(Bus, TheBusCarriesOneLineAtATimeAndNeedsNoTurnWithinADirection) {
   Bench bench;
   for (std::uint64_t page = 0; page < 4; ++page) {
     ASSERT_TRUE(bench.send(read_of(page, page * 4096)));
@@ -178,7 +178,7 @@ TEST(Bus, CarriesOneLineAtATimeAndNeedsNoTurnWithinADirection) {
   }
 }
 
-TEST(Completions, CarryTheCallersAddressWhateverTheChannel) {
+TEST(Completions, CompletionsCarryTheCallersAddressWhateverTheChannel) {
   Bench bench(Overrides{{"channels", "6"}});
   for (std::uint64_t i = 0; i < 60; ++i) {
     const std::uint64_t address = i * 4096 + 8 * i;  // and not that of the line
@@ -187,7 +187,7 @@ TEST(Completions, CarryTheCallersAddressWhateverTheChannel) {
   }
 }
 
-TEST(Machine, RefusesAnAddressBeyondItsMemory) {
+TEST(Machine, AMachineRefusesAnAddressBeyondItsMemory) {
   Machine machine(quiet_optane({{"channels", "2"}}));
   EXPECT_EQ(machine.capacity(), Bytes{2} << 30);
   EXPECT_TRUE(machine.try_send(read_of(1, (Bytes{2} << 30) - 64), Tick(0)).accepted);
@@ -195,7 +195,7 @@ TEST(Machine, RefusesAnAddressBeyondItsMemory) {
   EXPECT_THROW(static_cast<void>(machine.try_send(beyond, Tick(0))), InputError);
 }
 
-TEST(Machine, HasNothingToDoWhenIdleAndIsIdleAgainAfterwards) {
+TEST(Machine, AMachineHasNothingToDoWhenIdleAndIsIdleAgainAfterwards) {
   Machine machine(quiet_optane());
   EXPECT_TRUE(machine.idle());
   EXPECT_TRUE(machine.next_event().is_never());

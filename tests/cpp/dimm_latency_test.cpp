@@ -82,19 +82,19 @@ class Idle : public Bench {
   Constants constants;
 };
 
-TEST(IdleLatency, OfAReadFromTheRmwBuffer) {
+TEST(IdleLatency, TheIdleLatencyOfAReadFromTheRmwBufferIsThatOfItsParts) {
   Idle bench({}, {0});
   const Constants& c = bench.constants;
   EXPECT_EQ(bench.read(64), start + c.request + c.lsq + c.rmw + c.out());
 }
 
-TEST(IdleLatency, OfAReadThatHitsTheAitBuffer) {
+TEST(IdleLatency, TheIdleLatencyOfAReadThatHitsTheAitBufferIsThatOfItsParts) {
   Idle bench({}, {0});
   const Constants& c = bench.constants;
   EXPECT_EQ(bench.read(block), start + c.request + c.lsq + c.rmw + c.ait + c.media_read + c.out());
 }
 
-TEST(IdleLatency, OfAReadThatMissesTheAitBuffer) {
+TEST(IdleLatency, TheIdleLatencyOfAReadThatMissesTheAitBufferIsThatOfItsParts) {
   // 1 ps later each time: the table read starts at an edge of the DRAM's clock.
   for (std::uint64_t late = 0; late < 2000; late += 125) {
     Idle bench({}, {});
@@ -105,7 +105,7 @@ TEST(IdleLatency, OfAReadThatMissesTheAitBuffer) {
   }
 }
 
-TEST(IdleLatency, OfAReadThatTheAitBufferHoldsTheDataOf) {
+TEST(IdleLatency, TheIdleLatencyOfAReadWithDataInTheAitBufferIsThatOfItsParts) {
   // Block 1 of the page came into the on-DIMM DRAM and has left the RMW buffer since.
   Idle bench({{"nvdimm.buffer.2.fill", "sector"},
               {"nvdimm.buffer.1.entries", "1"},
@@ -117,7 +117,7 @@ TEST(IdleLatency, OfAReadThatTheAitBufferHoldsTheDataOf) {
       << "the last read of that bank was of the table, in another row";
 }
 
-TEST(IdleLatency, OfAReadOfALineThatWaitsInTheLoadStoreQueue) {
+TEST(IdleLatency, TheIdleLatencyOfAReadOfALineThatWaitsInTheLoadStoreQueueIsThatOfItsParts) {
   Idle bench({}, {});
   const Constants& c = bench.constants;
   ASSERT_TRUE(bench.send(write_of(9, 0, 1)));
@@ -125,13 +125,13 @@ TEST(IdleLatency, OfAReadOfALineThatWaitsInTheLoadStoreQueue) {
   EXPECT_EQ(bench.read(0), start + Tick(1'000'000) + c.request + c.lsq + c.out());
 }
 
-TEST(IdleLatency, OfAReadOfALineThatWaitsInTheWritePendingQueue) {
+TEST(IdleLatency, TheIdleLatencyOfAReadOfALineThatWaitsInTheWritePendingQueueIsThatOfItsParts) {
   Idle bench({}, {});
   ASSERT_TRUE(bench.send(write_of(9, 0, 1)));
   EXPECT_EQ(bench.read(0), start + bench.constants.line);
 }
 
-TEST(IdleLatency, OfTheOtherLinesOfABlockIsALanesTimeEach) {
+TEST(IdleLatency, TheIdleLatencyOfTheOtherLinesOfABlockIsALanesTimeEach) {
   Idle bench({}, {0});
   const Constants& c = bench.constants;
   for (std::uint64_t line = 0; line < 4; ++line) {
@@ -143,26 +143,26 @@ TEST(IdleLatency, OfTheOtherLinesOfABlockIsALanesTimeEach) {
   }
 }
 
-TEST(IdleLatency, OfAWholeBlockToTheMedia) {
+TEST(IdleLatency, TheIdleLatencyOfAWholeBlockToTheMediaIsThatOfItsParts) {
   Idle bench({}, {0});  // its page's translation is buffered
   const Constants& c = bench.constants;
   EXPECT_EQ(bench.store(block, 4), start + 4 * c.line + c.rmw + c.ait + c.media_write);
 }
 
-TEST(IdleLatency, OfPartOfABlockToTheMediaIsThatOfTheWholeAfterItsTimeInTheQueue) {
+TEST(IdleLatency, TheIdleLatencyOfPartOfABlockIsThatOfTheWholeAfterItsTimeInTheQueue) {
   Idle bench({}, {0});
   const Constants& c = bench.constants;
   EXPECT_EQ(bench.store(block), start + c.line + c.hold + c.rmw + c.ait + c.media_write);
 }
 
-TEST(IdleLatency, OfAWriteWhosePageIsNotTranslated) {
+TEST(IdleLatency, TheIdleLatencyOfAWriteWhosePageIsNotTranslatedIsThatOfItsParts) {
   Idle bench({}, {0});
   const Constants& c = bench.constants;
   const Tick asked = start + 4 * c.line + c.rmw + c.ait + c.table;
   EXPECT_EQ(bench.store(1 << 24, 4), c.dram(asked) + c.media_write);
 }
 
-TEST(IdleLatency, OfAFencedWriteDoesNotContainItsTimeInTheQueue) {
+TEST(IdleLatency, TheIdleLatencyOfAFencedWriteDoesNotContainItsTimeInTheQueue) {
   Idle bench({}, {0});
   const Constants& c = bench.constants;
   Request write = write_of(1, block, 1);
@@ -173,7 +173,7 @@ TEST(IdleLatency, OfAFencedWriteDoesNotContainItsTimeInTheQueue) {
   EXPECT_EQ(bench.now(), start + c.line + c.rmw + c.ait + c.media_write);
 }
 
-TEST(IdleLatency, OfAReadOfAMovingBlockContainsTheRestOfTheStall) {
+TEST(IdleLatency, TheIdleLatencyOfAReadOfAMovingBlockContainsTheRestOfTheStall) {
   const Overrides moving = {{"nvdimm.wear.writes", "1"}, {"nvdimm.wear.stall", "3000000"}};
   Idle bench(moving, {0});
   const Constants& c = bench.constants;
@@ -214,30 +214,30 @@ void expect_interval(Tick expected, double measured) {
   EXPECT_NEAR(measured, ps, 0.001 * ps);
 }
 
-TEST(SaturatedRate, OfWholeBlocksIsTheMedias) {
+TEST(SaturatedRate, TheSaturatedRateOfWholeBlocksIsTheMedias) {
   // Pages go round the lanes, so that those are not the bottleneck.
   const auto address = [](std::uint64_t i) { return i / 4 * (page + block) + i % 4 * line_bytes; };
   expect_interval(constants.media_interval, 4 * interval_ps(Op::read, 40'000, address));
   expect_interval(constants.media_write, 4 * interval_ps(Op::write, 20'000, address));
 }
 
-TEST(SaturatedRate, OfSingleLinesIsAsIfTheyWereBlocks) {
+TEST(SaturatedRate, TheSaturatedRateOfSingleLinesIsAsIfTheyWereBlocks) {
   const auto address = [](std::uint64_t i) { return i * block; };
   expect_interval(constants.media_interval, interval_ps(Op::read, 20'000, address));
   expect_interval(constants.media_write, interval_ps(Op::write, 10'000, address));
 }
 
-TEST(SaturatedRate, OfOneBlockWrittenOverAndOverIsItsPartitions) {
+TEST(SaturatedRate, TheSaturatedRateOfOneBlockWrittenOverAndOverIsItsPartitions) {
   const auto address = [](std::uint64_t i) { return i % 4 * line_bytes; };
   expect_interval(constants.media_partition, 4 * interval_ps(Op::write, 8'000, address));
 }
 
-TEST(SaturatedRate, OfReadsFromTheRmwBufferIsTheBus) {
+TEST(SaturatedRate, TheSaturatedRateOfReadsFromTheRmwBufferIsTheBus) {
   const auto address = [](std::uint64_t i) { return i % 16 * page; };
   expect_interval(constants.line, interval_ps(Op::read, 20'000, address));
 }
 
-TEST(SaturatedRate, OfReadsOfOnePageFromTheRmwBufferIsItsLanes) {
+TEST(SaturatedRate, TheSaturatedRateOfReadsOfOnePageFromTheRmwBufferIsItsLanes) {
   const auto address = [](std::uint64_t i) { return i % 64 * line_bytes; };
   expect_interval(constants.lane, interval_ps(Op::read, 20'000, address));
 }

@@ -207,7 +207,7 @@ Settings ddr4_settings() {
   return settings;
 }
 
-TEST(DramConfig, ComesFromAModelsKeys) {
+TEST(DramConfig, ADramConfigComesFromAModelsKeys) {
   const Config config = config_from(ddr4_settings(), "dram.");
   EXPECT_EQ(config.ranks, 2u);
   EXPECT_EQ(config.timing.rfc, 467u);
@@ -217,7 +217,7 @@ TEST(DramConfig, ComesFromAModelsKeys) {
   EXPECT_EQ(config.capacity(), Bytes{16} << 30);
 }
 
-TEST(DramConfig, NamesTheKeyWhoseValueCannotBe) {
+TEST(DramConfig, ADramConfigNamesTheKeyOfAnImpossibleValue) {
   const std::pair<const char*, const char*> wrong[] = {
       {"standard", "DDR3"},
       {"clock_ps", "0"},
@@ -266,7 +266,7 @@ std::uint64_t slow_line(const Config& config, std::uint32_t n) {
   return AddressMapping(config, "").address({n, 0, 0}, 0).block(line_bytes);
 }
 
-TEST(DramPorts, ArePutOffToTheNextEdgeAndWokenInOrderOfArrival) {
+TEST(DramPorts, RefusedPortsArePutOffToTheNextEdgeAndWokenInOrderOfArrival) {
   const Config config = tiny_queues();
   Channel channel(config, 0);
   ASSERT_TRUE(channel.try_send(request(Op::read, slow_line(config, 0), 0, 0), Tick(0)).accepted);
@@ -319,7 +319,7 @@ TEST(DramPorts, AHeldSlotPassesOnWhenItsPortDoesNotCome) {
   EXPECT_EQ(wakes[0].id, 1u);
   EXPECT_EQ(wakes[1].id, 2u);
   EXPECT_EQ(wakes[1].time - wakes[0].time, config.clock * Channel::hold);
-  // Nobody comes at all: after the second hold the slot is anybody's.
+  // No port comes at all: after the second hold any port may take the slot.
   const Tick later = wakes[1].time + config.clock * Channel::hold;
   EXPECT_FALSE(
       channel.try_send(request(Op::read, slow_line(config, 9), 9, 9), later - config.clock * 2)

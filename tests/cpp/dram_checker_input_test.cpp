@@ -16,7 +16,7 @@
 namespace nearfar::checker {
 namespace test_file {
 
-TEST(SpeedBins, AgreeWithTheNumbersInWriting) {
+TEST(SpeedBins, SpeedBinsAgreeWithTheNumbersInWriting) {
   Limits bin = speed_bin({2666, 8, 8});
   const Limits written = ddr4_2666v();
   EXPECT_EQ(bin.ras, written.ras);
@@ -41,7 +41,7 @@ TEST(SpeedBins, AgreeWithTheNumbersInWriting) {
 constexpr const char* csv_header =
     "time_ps,device,channel,rank,bank_group,bank,command,row,column\n";
 
-TEST(CommandTraceCsv, IsReadByDeviceAndChannel) {
+TEST(CommandTraceCsv, ACommandTraceCsvIsReadByDeviceAndChannel) {
   std::stringstream in;
   in << csv_header << "75000,dram,0,1,2,3,ACT,77,\n"
      << "76500,dimm0,0,0,,,REF,,\n"
@@ -58,7 +58,7 @@ TEST(CommandTraceCsv, IsReadByDeviceAndChannel) {
   EXPECT_TRUE(check(traces.at({"dimm0", 0}), ddr4_2666v()).passes());
 }
 
-TEST(CommandTraceCsv, RefusesWhatIsNoTrace) {
+TEST(CommandTraceCsv, ACommandTraceCsvReaderRefusesOtherText) {
   const auto message = [](const std::string& text) -> std::string {
     std::istringstream in(text);
     try {
@@ -85,7 +85,7 @@ TEST(CommandTraceCsv, RefusesWhatIsNoTrace) {
   EXPECT_EQ(message(header + "1,d,0,0,0,,PRE,,\n"), "command trace, line 2: bank is blank");
 }
 
-TEST(LimitsFromSettings, AreThoseThatTheSettingsState) {
+TEST(LimitsFromSettings, LimitsFromSettingsAreThoseThatTheSettingsState) {
   Machine machine;
   machine.ranks = 3;
   for (const Device& device : {Device{2400, 4, 4}, Device{2933, 16, 8}, Device{3200, 8, 16}}) {
@@ -97,7 +97,7 @@ TEST(LimitsFromSettings, AreThoseThatTheSettingsState) {
   EXPECT_EQ(limits_from(off, "dram.").refi, 0u);
 }
 
-TEST(LimitsFromSettings, TakeEachTimingFromItsOwnKey) {
+TEST(LimitsFromSettings, LimitsFromSettingsTakeEachTimingFromItsOwnKey) {
   const std::pair<const char*, std::uint64_t Limits::*> timings[] = {
       {"cl", &Limits::cl},       {"cwl", &Limits::cwl},     {"rcd", &Limits::rcd},
       {"rp", &Limits::rp},       {"ras", &Limits::ras},     {"rc", &Limits::rc},
@@ -118,13 +118,13 @@ TEST(LimitsFromSettings, TakeEachTimingFromItsOwnKey) {
   for (const auto& [key, member] : timings) EXPECT_EQ(limits.*member, value++) << key;
 }
 
-TEST(LimitsFromSettings, RefuseAWriteLatencyBeyondTheEndOfAReadsBurst) {
+TEST(LimitsFromSettings, LimitsFromSettingsRefuseAWriteLatencyBeyondTheEndOfAReadsBurst) {
   const std::string settings = Machine{}.settings("dram.") + "dram.timing.cl = 10\n";
   EXPECT_EQ(limits_from(settings + "dram.timing.cwl = 14\n", "dram").cwl, 14u);
   EXPECT_THROW((void)limits_from(settings + "dram.timing.cwl = 15\n", "dram"), InputError);
 }
 
-TEST(LimitsFromSettings, ReadsTheKeysBelowThePrefixAndNamesTheMissingOne) {
+TEST(LimitsFromSettings, LimitsFromSettingsUseTheKeysBelowThePrefixAndNameAMissingOne) {
   const std::string other = "nvdimm.dram.clock_ps = 833\ndram.clock_ps = 750\n";
   try {
     (void)limits_from(other, "dram");

@@ -43,7 +43,7 @@ class Service : public testing::Test {
   }
 };
 
-TEST_F(Service, AcceptsReadsAndWritesOfTheRightLine) {
+TEST_F(Service, TheCheckerAcceptsReadsAndWritesOfTheRightLine) {
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}}), {read(90, 150 + data_after)}), "");
   EXPECT_EQ(complaint(with(opened(), {{150, Command::wr}}), {write(90)}), "");
   // Two writes merged; a read out of the write queue; one of what was written.
@@ -52,31 +52,31 @@ TEST_F(Service, AcceptsReadsAndWritesOfTheRightLine) {
             "");
 }
 
-TEST_F(Service, RefusesAnotherColumnThanAsked) {
+TEST_F(Service, TheCheckerRefusesAnotherColumnThanAsked) {
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}}, 24), {read(90, 150 + data_after)}),
             "line 20488: a read was answered by no access");
 }
 
-TEST_F(Service, RefusesAnswersAtAnotherTimeThanTheData) {
+TEST_F(Service, TheCheckerRefusesAnswersAtAnotherTimeThanTheData) {
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}}), {read(90, 150 + data_after - 1)}),
             "line 20488: a read was answered by no access");
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}}), {read(150, 150 + data_after)}),
             "line 20488: accessed before it was asked for");
 }
 
-TEST_F(Service, RefusesAnswersOutOfAnEmptyWriteQueue) {
+TEST_F(Service, TheCheckerRefusesAnswersOutOfAnEmptyWriteQueue) {
   EXPECT_EQ(complaint({}, {read(90, 91)}), "line 20488: a read was answered by no access");
   EXPECT_EQ(complaint(with(opened(), {{150, Command::wr}}), {write(90), read(100, 140)}),
             "line 20488: a read was answered by no access");
 }
 
-TEST_F(Service, TakesTheRowFromTheBankThatIsAccessed) {
+TEST_F(Service, TheCheckerTakesTheRowFromTheBankThatIsAccessed) {
   const Script script =
       Script(750).act(100, {}, 5).act(104, {1, 0}, 6).act(111, {0, 1}, 7).act(115, {0, 0, 1}, 8);
   EXPECT_EQ(complaint(with(script, {{150, Command::rd}}), {read(90, 150 + data_after)}), "");
 }
 
-TEST_F(Service, RefusesAccessesThatNobodyAsked) {
+TEST_F(Service, TheCheckerRefusesAccessesWithoutARequest) {
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}, {160, Command::rd}}),
                       {read(90, 150 + data_after)}),
             "line 20488: read without being asked");
@@ -86,13 +86,13 @@ TEST_F(Service, RefusesAccessesThatNobodyAsked) {
             "line 20488: accessed without being asked");
 }
 
-TEST_F(Service, RefusesWritesThatAreNeverDone) {
+TEST_F(Service, TheCheckerRefusesWritesThatAreNeverDone) {
   EXPECT_EQ(complaint({}, {write(90)}), "line 20488: a write was accepted and never done");
   EXPECT_EQ(complaint(with(opened(), {{150, Command::wr}}), {write(90), write(160)}),
             "line 20488: a write was accepted and never done");
 }
 
-TEST_F(Service, RefusesReadsThatMissAWrite) {
+TEST_F(Service, TheCheckerRefusesReadsThatMissAWrite) {
   EXPECT_EQ(complaint(with(opened(), {{150, Command::rd}, {170, Command::wr}}),
                       {write(90), read(100, 150 + data_after)}),
             "line 20488: a read missed a write");

@@ -53,13 +53,13 @@ TEST(DramChecker, EveryRuleHasAScenarioThatBreaksIt) {
 
 class CheckerScenario : public testing::TestWithParam<Scenario> {};
 
-TEST_P(CheckerScenario, LegalTracePasses) {
+TEST_P(CheckerScenario, ALegalTracePasses) {
   const Scenario& s = GetParam();
   const Findings findings = check(s.legal, s.limits);
   EXPECT_TRUE(findings.passes()) << listed(findings, s.legal);
 }
 
-TEST_P(CheckerScenario, BrokenTraceBreaksThatRuleAndNoOther) {
+TEST_P(CheckerScenario, ABrokenTraceBreaksThatRuleAndNoOther) {
   const Scenario& s = GetParam();
   const Findings findings = check(s.broken, s.limits);
   EXPECT_EQ(findings.broken(), only(s.rule)) << listed(findings, s.broken);
@@ -68,7 +68,7 @@ TEST_P(CheckerScenario, BrokenTraceBreaksThatRuleAndNoOther) {
   }
 }
 
-TEST_P(CheckerScenario, WithoutThatRuleBrokenTracePasses) {
+TEST_P(CheckerScenario, WithoutThatRuleABrokenTracePasses) {
   const Scenario& s = GetParam();
   EXPECT_TRUE(check(s.broken, s.limits, RuleSet::all().without(s.rule)).passes());
 }
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, CheckerScenario, testing::ValuesIn(all_scenarios
 
 class TightScenario : public testing::TestWithParam<Scenario> {};
 
-TEST_P(TightScenario, LegalTraceHasNothingToSpare) {
+TEST_P(TightScenario, ALegalTraceHasNothingToSpare) {
   const Scenario& s = GetParam();
   EXPECT_GT(check(s.legal, s.limits).tight_count(s.rule), 0u);
 }
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Ddr5Distances, TightScenario, testing::ValuesIn(ddr5_di
 INSTANTIATE_TEST_SUITE_P(Refresh, TightScenario, testing::ValuesIn(refresh_scenarios()),
                          scenario_name);
 
-TEST(DramChecker, NamesBothCommandsAndBothDistances) {
+TEST(DramChecker, TheCheckerNamesBothCommandsAndBothDistances) {
   const Limits limits = ddr4_2666v();
   const Trace trace = Script(750).act(100, {2, 3, 1}, 77).rd(118, {2, 3, 1}, 77, 8);
   const Findings findings = check(trace, limits);
@@ -103,7 +103,7 @@ TEST(DramChecker, NamesBothCommandsAndBothDistances) {
             "ACT rank 1 group 2 bank 3 row 77 at 75000 ps: 18 clocks, limit 19");
 }
 
-TEST(DramChecker, NamesADistanceInsideABankGroupForTheGroupHoweverShort) {
+TEST(DramChecker, TheCheckerNamesADistanceInsideABankGroupForTheGroupHoweverShort) {
   const Limits limits = ddr4_2666v();
   const Script::Bank first{0, 0};
   const Script::Bank second{0, 1};
@@ -119,20 +119,20 @@ TEST(DramChecker, NamesADistanceInsideABankGroupForTheGroupHoweverShort) {
   EXPECT_EQ(check(writes, limits, without_bus).broken(), only(Rule::tCCD_L));
 }
 
-TEST(DramChecker, NamesABubbleMissingAltogether) {
+TEST(DramChecker, TheCheckerNamesABubbleMissingAltogether) {
   const Trace back_to_back =
       Script(750).act(100, {0, 0, 0}).act(101, {0, 0, 1}).rd(200, {0, 0, 0}).rd(204, {0, 0, 1});
   EXPECT_EQ(check(back_to_back, ddr4_2666v()).broken(), only(Rule::tRTRS));
 }
 
-TEST(DramChecker, ComparesCommandsOfOneClockToo) {
+TEST(DramChecker, TheCheckerComparesCommandsOfOneClockToo) {
   const Trace together = Script(750).act(100, {0, 0}).act(100, {1, 0});
   RuleSet both = only(Rule::command_bus);
   both.add(Rule::tRRD_S);
   EXPECT_EQ(check(together, ddr4_2666v()).broken(), both);
 }
 
-TEST(DramChecker, ExpectsRefreshUpToTheEndOfTheTrace) {
+TEST(DramChecker, TheCheckerExpectsRefreshUpToTheEndOfTheTrace) {
   Limits limits = ddr4_2666v();
   limits.ranks = 1;
   const std::uint64_t last = 9 * limits.refi;
@@ -142,7 +142,7 @@ TEST(DramChecker, ExpectsRefreshUpToTheEndOfTheTrace) {
   EXPECT_TRUE(broken.has(Rule::refresh_gap));
 }
 
-TEST(DramChecker, ExpectsNoRefreshOfARankInSelfRefresh) {
+TEST(DramChecker, TheCheckerExpectsNoRefreshOfARankInSelfRefresh) {
   Limits limits = ddr4_2666v();
   limits.ranks = 1;
   const std::uint64_t wake = 1000 * limits.refi;
@@ -152,7 +152,7 @@ TEST(DramChecker, ExpectsNoRefreshOfARankInSelfRefresh) {
   EXPECT_FALSE(check(overslept, limits).passes());
 }
 
-TEST(DramChecker, KeepsPostponedRefreshesOwedAcrossSelfRefresh) {
+TEST(DramChecker, TheCheckerKeepsPostponedRefreshesOwedAcrossSelfRefresh) {
   Limits limits = ddr4_2666v();
   limits.ranks = 1;
   const std::uint64_t refi = limits.refi;
@@ -165,7 +165,7 @@ TEST(DramChecker, KeepsPostponedRefreshesOwedAcrossSelfRefresh) {
   EXPECT_TRUE(check(trace(6 * refi + 1), limits).broken().has(Rule::refresh_postponed));
 }
 
-TEST(DramChecker, DoesNotCountTheRefreshAfterSelfRefreshAsPulledIn) {
+TEST(DramChecker, TheCheckerDoesNotCountTheRefreshAfterSelfRefreshAsPulledIn) {
   Limits limits = ddr4_2666v();
   limits.ranks = 1;
   Script script(750);
@@ -175,7 +175,7 @@ TEST(DramChecker, DoesNotCountTheRefreshAfterSelfRefreshAsPulledIn) {
   EXPECT_TRUE(check(script, limits).passes());
 }
 
-TEST(DramChecker, ExpectsNoRefreshWhenRefreshIsOff) {
+TEST(DramChecker, TheCheckerExpectsNoRefreshWhenRefreshIsOff) {
   Limits limits = ddr4_2666v();
   limits.refi = 0;
   EXPECT_TRUE(check(Script(750).act(1'000'000, {}), limits).passes());
@@ -186,7 +186,7 @@ TEST(DramChecker, ExpectsNoRefreshWhenRefreshIsOff) {
 // must agree on every command: legal there, illegal one clock earlier, and for the same rules.
 class TightScripts : public testing::TestWithParam<Device> {};
 
-TEST_P(TightScripts, AreLegalAndNotOneClockEarlier) {
+TEST_P(TightScripts, TightScriptsAreLegalAndNotOneClockEarlier) {
   Limits limits = speed_bin(GetParam());
   for (std::uint64_t seed = 0; seed < 48; ++seed) {
     limits.ranks = 1 + seed % 4;
@@ -208,7 +208,7 @@ TEST_P(TightScripts, AreLegalAndNotOneClockEarlier) {
   }
 }
 
-TEST_P(TightScripts, MeetEveryDistanceTightly) {
+TEST_P(TightScripts, TightScriptsMeetEveryDistanceTightly) {
   Limits limits = speed_bin(GetParam());
   limits.ranks = 2;
   Findings total;

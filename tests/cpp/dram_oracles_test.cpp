@@ -48,19 +48,19 @@ class IdleLatency : public ::testing::TestWithParam<SpeedBin> {
 
 // One cycle from arrival to the first command, then what the device takes.
 
-TEST_P(IdleLatency, OfAMissIsActivateReadAndBurst) {
+TEST_P(IdleLatency, TheIdleLatencyOfAMissIsActivateReadAndBurst) {
   const Timing t = config().timing;
   EXPECT_EQ(latency_of_last(config(), {read_at(Tick(0), Address(0))}), 1 + t.rcd + t.cl + t.burst);
 }
 
-TEST_P(IdleLatency, OfAHitIsReadAndBurst) {
+TEST_P(IdleLatency, TheIdleLatencyOfAHitIsReadAndBurst) {
   const Timing t = config().timing;
   const Tick later = config().clock * 1000;
   EXPECT_EQ(latency_of_last(config(), {read_at(Tick(0), Address(0)), read_at(later, Address(0))}),
             1 + t.cl + t.burst);
 }
 
-TEST_P(IdleLatency, OfAConflictIsPrechargeActivateReadAndBurst) {
+TEST_P(IdleLatency, TheIdleLatencyOfAConflictIsPrechargeActivateReadAndBurst) {
   const Timing t = config().timing;
   const Tick later = config().clock * 1000;
   const Address other_row = AddressMapping(config(), "").address({7, 0, 0}, 0);
@@ -136,7 +136,7 @@ TEST_P(DramBandwidth, SequentialWritesFillTheBusToWithinAPercent) {
   EXPECT_NEAR(cycles / (config.timing.ccd_s * 19'999.0), 1.0, 0.01);
 }
 
-TEST_P(DramBandwidth, RefreshCostsItsTimeAndTheReopeningOfRows) {
+TEST_P(DramBandwidth, ARefreshCostsItsTimeAndTheReopeningOfRows) {
   Config config = example_of(GetParam());
   const Timing& t = config.timing;
   constexpr std::uint64_t count = 200'000;

@@ -22,7 +22,7 @@ std::vector<Tick> times_of(const Outcome& outcome, Command command, std::uint8_t
   return times;
 }
 
-TEST(DramRefresh, ComesEveryRefreshIntervalOfAnIdleChannel) {
+TEST(DramRefresh, ARefreshComesEveryRefreshIntervalOfAnIdleChannel) {
   const Config config = ddr4_2666();
   const Tick interval = config.clock * config.timing.refi;
   const auto times = times_of(drive(config, Mode::next_event, {}, interval * 100), Command::ref);
@@ -39,7 +39,7 @@ Config same_bank_refresh() {
   return config;
 }
 
-TEST(DramRefresh, OfTheSameBankTakesTheNumbersInTurnOnceEachInterval) {
+TEST(DramRefresh, ARefreshOfTheSameBankTakesTheNumbersInTurnOnceEachInterval) {
   const Config config = same_bank_refresh();
   const Tick interval = config.clock * config.timing.refi;
   const auto commands = drive(config, Mode::next_event, {}, interval * 100).commands;
@@ -52,7 +52,7 @@ TEST(DramRefresh, OfTheSameBankTakesTheNumbersInTurnOnceEachInterval) {
   }
 }
 
-TEST(DramRefresh, OfTheSameBankStopsReadsOfItsBanksAlone) {
+TEST(DramRefresh, ARefreshOfTheSameBankStopsReadsOfItsBanksAlone) {
   Config config = same_bank_refresh();
   const Timing& t = config.timing;
   const AddressMapping mapping(config, "mapping");
@@ -78,7 +78,7 @@ TEST(DramRefresh, OfTheSameBankStopsReadsOfItsBanksAlone) {
   EXPECT_NEAR(static_cast<double>(lost / config.clock) / stops, each, 0.03 * each);
 }
 
-TEST(DramRefresh, OfTheSameBankLosesLessThanOfAllBanksToRandomReads) {
+TEST(DramRefresh, ARefreshOfTheSameBankLosesLessThanOfAllBanksToRandomReads) {
   Config config = same_bank_refresh();
   StreamShape shape;
   shape.count = 40'000;
@@ -93,7 +93,7 @@ TEST(DramRefresh, OfTheSameBankLosesLessThanOfAllBanksToRandomReads) {
 
 class Postponement : public ::testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Postponement, NeverExceedsItsBoundAndIsMadeUpFor) {
+TEST_P(Postponement, PostponedRefreshesNeverExceedTheirBoundAndAreMadeUpFor) {
   Config config = ddr4_2666();
   config.ranks = 2;
   config.refresh_postpone = GetParam();
@@ -140,7 +140,7 @@ TEST(DramPower, ARankWithoutRequestsIsPoweredDownAfterItsIdleTime) {
             (times_of(outcome, Command::pdx)[0] - times_of(outcome, Command::pde)[0]).ps());
 }
 
-TEST(DramPower, PowerDownIsLeftForEachRefresh) {
+TEST(DramPower, ARankLeavesPowerDownForEachRefresh) {
   Config config = ddr4_2666();
   config.powerdown_idle = 100;
   const Tick interval = config.clock * config.timing.refi;
@@ -193,7 +193,7 @@ struct IdlePolicy {
 
 class IdleTime : public ::testing::TestWithParam<IdlePolicy> {};
 
-TEST_P(IdleTime, IsSkippedWithTheResultOfLivingThroughIt) {
+TEST_P(IdleTime, IdleTimeIsSkippedWithTheResultOfLivingThroughIt) {
   Config config = ddr4_2666();
   config.ranks = GetParam().ranks;
   config.powerdown_idle = GetParam().powerdown;
@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, IdleTime,
                                            IdlePolicy{2, 0, 400'000, 0},
                                            IdlePolicy{3, 100'000, 0, 1}));
 
-TEST(DramIdle, ASecondOfItTakesHardlyAnEvent) {
+TEST(DramIdle, ASecondOfIdleTimeTakesHardlyAnEvent) {
   Config config = ddr4_2666();
   Channel channel(config, 0);
   EXPECT_TRUE(channel.next_event().is_never());

@@ -159,7 +159,7 @@ bool stands_for_its_place(Command command, std::uint32_t bank, const Config& con
   return to_bank(command) || (command == Command::refsb ? in_rank < config.banks : in_rank == 0);
 }
 
-TEST_P(DramTiming, TheCompiledTableSaysWhatTheTableSays) {
+TEST_P(DramTiming, TheCompiledTableEqualsTheTable) {
   Config config = example_of(GetParam());
   config.ranks = GetParam() == Standard::ddr4 ? 3 : 2;
   constexpr Cycle when = 1000;
@@ -277,7 +277,7 @@ Cycle write_to_read(const Config& config, const Location& write, const Location&
   return (delivered - written) / config.clock;
 }
 
-TEST(DramScripts, AReadAfterAWriteWaitsForTheTurnaroundOfWhereItGoes) {
+TEST(DramScripts, AReadAfterAWriteWaitsForTheTurnaroundOfItsBankGroupOrRank) {
   const Config config = two_ranks();
   const Timing& t = config.timing;
   const Location write = in_bank(0, 0, 0);

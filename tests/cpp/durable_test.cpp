@@ -54,14 +54,14 @@ void follow(std::uint64_t seed, Covered& covered) {
     for (const auto& [line, data] : shadow) {
       ASSERT_EQ(machine.durable(Address(line)), data) << "line " << line << ", step " << step;
     }
-    ASSERT_EQ(machine.durable(Address(lines * apart)), 0u) << "a line nobody wrote";
+    ASSERT_EQ(machine.durable(Address(lines * apart)), 0u) << "a line that was never written";
   }
   for (const auto& [name, value] : counters_of(machine)) {
     if (name.ends_with("migrations")) covered.moves += value;
   }
 }
 
-TEST(Durable, IsWhatWasAcceptedLastWhereverItLies) {
+TEST(Durable, DurableDataAreThoseAcceptedLastWhereverTheyLie) {
   Covered covered;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -136,14 +136,14 @@ void expect_near(const char* pattern, double expected_pj, Driven& run, double to
   EXPECT_LT(std::abs(off), tolerance) << pattern;
 }
 
-TEST(DramEnergy, OfAnIdleRankIsStandbyAndItsRefreshes) {
+TEST(DramEnergy, TheEnergyOfAnIdleRankIsStandbyAndItsRefreshes) {
   const Config config = with_currents(ddr4_2666());
   Driven run(config);
   run.idle_until(config.clock * t.refi * 100);
   expect_near("idle, precharged", over(power(idd2n), run.cycles()) + 100 * refresh_pj(), run, 1e-4);
 }
 
-TEST(DramEnergy, OfAnOpenRowIsActiveStandby) {
+TEST(DramEnergy, TheEnergyOfAnOpenRowIsActiveStandby) {
   const Config config = quiet();
   Driven run(config);
   run.send(Address(0), Op::read);
@@ -169,15 +169,15 @@ void expect_stream(const char* pattern, Op op, double burst_pj) {
       run, 0.01);
 }
 
-TEST(DramEnergy, OfReadsAtPeakIsThatOfBurstsWithoutAGap) {
+TEST(DramEnergy, TheEnergyOfReadsAtPeakIsThatOfBurstsWithoutAGap) {
   expect_stream("row hits, reads at peak", Op::read, read_pj());
 }
 
-TEST(DramEnergy, OfWritesAtPeakIsThatOfBurstsWithoutAGap) {
+TEST(DramEnergy, TheEnergyOfWritesAtPeakIsThatOfBurstsWithoutAGap) {
   expect_stream("row hits, writes at peak", Op::write, write_pj());
 }
 
-TEST(DramEnergy, OfRowConflictsInOneBankIsTheCurrentOfItsMeasuringLoop) {
+TEST(DramEnergy, TheEnergyOfRowConflictsInOneBankIsTheCurrentOfItsMeasuringLoop) {
   // A bank that is activated and precharged every tRC draws IDD0 and IPP0 by their definition.
   constexpr std::uint64_t rows = 10'000;
   const Config config = quiet();
@@ -190,7 +190,7 @@ TEST(DramEnergy, OfRowConflictsInOneBankIsTheCurrentOfItsMeasuringLoop) {
               0.002);
 }
 
-TEST(DramEnergy, OfActivatesAtTheirFastestIsFourInAWindow) {
+TEST(DramEnergy, TheEnergyOfActivatesAtTheirFastestIsFourInAWindow) {
   constexpr std::uint32_t rows = 2'000;
   Config config = quiet();
   config.page = PagePolicy::closed;
@@ -208,7 +208,7 @@ TEST(DramEnergy, OfActivatesAtTheirFastestIsFourInAWindow) {
               activates * (activate_pj() + read_pj() + over(power(idd3n), t.faw / 4.0)), run, 0.02);
 }
 
-TEST(DramEnergy, OfHalfReadsAndHalfWritesIsTheSumOfBoth) {
+TEST(DramEnergy, TheEnergyOfHalfReadsAndHalfWritesIsTheSumOfBoth) {
   constexpr std::uint64_t pairs = 50'000;
   const Config config = quiet();
   Driven run(config);
@@ -225,7 +225,7 @@ TEST(DramEnergy, OfHalfReadsAndHalfWritesIsTheSumOfBoth) {
       0.01);
 }
 
-TEST(DramEnergy, OfPowerDownIsItsCurrentButForWakingToRefresh) {
+TEST(DramEnergy, TheEnergyOfPowerDownIsItsCurrentExceptForRefreshes) {
   Config config = with_currents(ddr4_2666());
   config.powerdown_idle = 100;
   Driven run(config);
@@ -237,7 +237,7 @@ TEST(DramEnergy, OfPowerDownIsItsCurrentButForWakingToRefresh) {
       run, 1e-3);
 }
 
-TEST(DramEnergy, OfActivePowerDownIsItsCurrent) {
+TEST(DramEnergy, TheEnergyOfActivePowerDownIsItsCurrent) {
   Config config = quiet();
   config.powerdown_idle = 100;
   Driven run(config);
@@ -250,7 +250,7 @@ TEST(DramEnergy, OfActivePowerDownIsItsCurrent) {
               run, 1e-4);
 }
 
-TEST(DramEnergy, OfSelfRefreshIsItsCurrentAlone) {
+TEST(DramEnergy, TheEnergyOfSelfRefreshIsItsCurrentAlone) {
   Config config = with_currents(ddr4_2666());
   config.selfrefresh_idle = 1000;
   Driven run(config);
@@ -259,7 +259,7 @@ TEST(DramEnergy, OfSelfRefreshIsItsCurrentAlone) {
               over(power(idd2n), 1000) + over(power(idd6, ipp6), run.cycles() - 1000), run, 1e-4);
 }
 
-TEST(DramEnergy, OfRefreshHalfTheTimeIsHalfItsCurrent) {
+TEST(DramEnergy, TheEnergyOfRefreshHalfTheTimeIsHalfItsCurrent) {
   Config config = with_currents(ddr4_2666());
   config.timing.refi = 2 * t.rfc;
   Driven run(config);
@@ -270,7 +270,7 @@ TEST(DramEnergy, OfRefreshHalfTheTimeIsHalfItsCurrent) {
       0.002);
 }
 
-TEST(DramEnergy, OfTwoRanksIsThatOfEach) {
+TEST(DramEnergy, TheEnergyOfTwoRanksIsThatOfEach) {
   Config config = quiet();
   config.ranks = 2;
   config.mapping = "rank-row-bank-column-bank_group";
@@ -286,7 +286,7 @@ TEST(DramEnergy, OfTwoRanksIsThatOfEach) {
               run, 0.01);
 }
 
-TEST(DramEnergy, GrowsWithTheOpenRowsWhereStandbyDoes) {
+TEST(DramEnergy, TheEnergyGrowsWithTheOpenRowsWhereStandbyDoes) {
   Config config = quiet();
   config.energy->rho_permille = 0;
   const AddressMapping mapping(config, "");
@@ -354,7 +354,7 @@ TEST_P(EnergyLaws, StatesOfARankFillTheTime) {
   for (const auto& [rank, time] : of_rank) EXPECT_EQ(time, end(sent).ps()) << rank;
 }
 
-TEST_P(EnergyLaws, DoNotDependOnHowTimeWasCut) {
+TEST_P(EnergyLaws, EnergiesDoNotDependOnHowTimeWasSplit) {
   const Config machine = config();
   const auto sent = arrivals(machine);
   Channel whole(machine, 0);
@@ -364,7 +364,7 @@ TEST_P(EnergyLaws, DoNotDependOnHowTimeWasCut) {
   EXPECT_EQ(sums(whole), sums(pieces));
 }
 
-TEST_P(EnergyLaws, ReadingInTheMiddleChangesNothing) {
+TEST_P(EnergyLaws, ReadingEnergiesInTheMiddleChangesNothing) {
   const Config machine = config();
   const auto sent = arrivals(machine);
   const Tick middle = sent[sent.size() / 2].time;
@@ -380,7 +380,7 @@ TEST_P(EnergyLaws, ReadingInTheMiddleChangesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(RandomMachines, EnergyLaws, ::testing::Range<std::uint64_t>(1, 25));
 
-TEST(DramEnergy, RefusesAnOperationThatDrawsLessThanItsStandby) {
+TEST(DramEnergy, AnOperationThatDrawsLessThanItsStandbyIsRefused) {
   Config config = quiet();
   config.energy->idd4r = 40'000;
   try {

@@ -20,7 +20,7 @@ struct Event {
   std::uint32_t number;
 };
 
-TEST(EventQueue, AnswersNeverWhenEmpty) {
+TEST(EventQueue, AnEventQueueAnswersNeverWhenEmpty) {
   EventQueue<int> queue;
   EXPECT_TRUE(queue.empty());
   EXPECT_TRUE(queue.next().is_never());
@@ -32,7 +32,7 @@ TEST(EventQueue, EventsOfOneTimeLeaveInTheOrderTheyCame) {
   for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(queue.pop(), i);
 }
 
-TEST(EventQueue, AgreesWithAStableSortWhateverIsPushedBetween) {
+TEST(EventQueue, AnEventQueueAgreesWithAStableSortWhateverIsPushedBetween) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Rng rng(seed);
     EventQueue<std::uint32_t> queue;
@@ -57,7 +57,7 @@ TEST(EventQueue, AgreesWithAStableSortWhateverIsPushedBetween) {
   }
 }
 
-TEST(EventLanes, SayWhatAnEventQueueSays) {
+TEST(EventLanes, EventLanesAgreeWithAnEventQueue) {
   Rng rng(11);
   EventQueue<std::uint32_t> queue;
   EventLanes<std::uint32_t, 3> events;
@@ -76,7 +76,7 @@ TEST(EventLanes, SayWhatAnEventQueueSays) {
   }
 }
 
-TEST(TimedFifo, KnowsWhenItsFirstEventIsDue) {
+TEST(TimedFifo, ATimedFifoKnowsWhenItsFirstEventIsDue) {
   TimedFifo<int> events;
   EXPECT_TRUE(events.next().is_never());
   for (int i = 0; i < 40; ++i) events.push(Tick(100 + static_cast<std::uint64_t>(i / 2)), i);
@@ -90,7 +90,7 @@ TEST(TimedFifo, KnowsWhenItsFirstEventIsDue) {
   EXPECT_EQ(events.next(), Tick(7));
 }
 
-TEST(TimedFifo, KnowsWhatIsDueOnceItsFirstEventsAreDropped) {
+TEST(TimedFifo, ATimedFifoKnowsTheNextEventOnceItsFirstEventsAreDropped) {
   TimedFifo<int> events;
   for (int i = 0; i < 10; ++i) events.push(Tick(100 + static_cast<std::uint64_t>(i)), i);
   ASSERT_EQ(events.first().size(), 10u);
@@ -102,7 +102,7 @@ TEST(TimedFifo, KnowsWhatIsDueOnceItsFirstEventsAreDropped) {
   EXPECT_TRUE(events.next().is_never());
 }
 
-TEST(EventLanes, KeepTheEventsOfALaneThatSleeps) {
+TEST(EventLanes, EventLanesKeepTheEventsOfALaneThatSleeps) {
   EventLanes<int, 2> events;
   events.sleep(1);
   events.push(1, Tick(10), 1);
@@ -118,7 +118,7 @@ TEST(EventLanes, KeepTheEventsOfALaneThatSleeps) {
   EXPECT_TRUE(events.next().is_never());
 }
 
-TEST(Slab, KeepsWhatIsInUseAndTakesNoMemoryForWhatWasGivenBack) {
+TEST(Slab, ASlabKeepsObjectsInUseAndReusesThoseThatWereReturned) {
   Rng rng(7);
   Slab<std::uint64_t> slab;
   std::vector<std::pair<Slab<std::uint64_t>::Index, std::uint64_t>> held;
@@ -140,7 +140,7 @@ TEST(Slab, KeepsWhatIsInUseAndTakesNoMemoryForWhatWasGivenBack) {
   EXPECT_LT(highest, 100u);
 }
 
-TEST(Slab, TakesAnObjectAsItWasGivenBack) {
+TEST(Slab, ASlabHandsOutAnObjectAsItWasReturned) {
   Slab<std::string> slab;
   const auto index = slab.take("its memory");
   slab.give_back(index);

@@ -61,7 +61,7 @@ struct FarTree {
     made.become(member);
     return made;
   }
-  /// From here on nobody can cut the file short.
+  /// From here on the file cannot be truncated.
   void seal() const {
     ASSERT_EQ(::ftruncate(file, static_cast<off_t>(users.size() * os::page_bytes)), 0);
     ASSERT_EQ(::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK), 0);

@@ -13,7 +13,7 @@ namespace test_file {
 
 // The ring begins with 16 places: walks that wander between empty and some dozens cross its end
 // at every fill and make it grow at any of them.
-TEST(Fifo, GivesBackWhatWasPushedInOrderThroughEveryWrapAndGrowth) {
+TEST(Fifo, AFifoReturnsItsItemsInOrderThroughEveryWrapAndGrowth) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Rng rng(seed);
     Fifo<std::uint64_t> fifo;
@@ -33,7 +33,7 @@ TEST(Fifo, GivesBackWhatWasPushedInOrderThroughEveryWrapAndGrowth) {
   }
 }
 
-TEST(Fifo, ShowsItsFirstItemsSideBySideAndDropsAnyNumberOfThem) {
+TEST(Fifo, AFifoShowsItsFirstItemsSideBySideAndDropsAnyNumberOfThem) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Rng rng(seed);
     Fifo<std::uint64_t> fifo;
@@ -60,7 +60,7 @@ TEST(Fifo, ShowsItsFirstItemsSideBySideAndDropsAnyNumberOfThem) {
   }
 }
 
-TEST(Fifo, InsertsBehindEverythingThatDoesNotComeAfter) {
+TEST(Fifo, AFifoInsertsBehindEverythingThatDoesNotComeAfter) {
   struct Item {
     std::uint64_t key = 0;
     std::uint64_t pushed = 0;

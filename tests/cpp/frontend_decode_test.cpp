@@ -23,7 +23,7 @@ Decoded decoded(std::initializer_list<int> bytes) {
 
 InstructionKind kind(std::initializer_list<int> bytes) { return decoded(bytes).instruction.kind; }
 
-TEST(Decode, TellsWhatTouchesMemoryAndHow) {
+TEST(Decode, DecodingTellsWhichInstructionsTouchMemoryAndHow) {
   EXPECT_EQ(kind({0x48, 0x01, 0xd8}), plain);               // add rax, rbx
   EXPECT_EQ(kind({0x48, 0x8b, 0x03}), load);                // mov rax, [rbx]
   EXPECT_EQ(kind({0x48, 0x89, 0x03}), store);               // mov [rbx], rax
@@ -38,7 +38,7 @@ TEST(Decode, TellsWhatTouchesMemoryAndHow) {
   EXPECT_EQ(kind({0x0f, 0x05}), system_call);
 }
 
-TEST(Decode, TellsFlushesFencesAndWhatPassesTheCaches) {
+TEST(Decode, DecodingTellsFlushesFencesAndNonTemporalAccesses) {
   EXPECT_EQ(kind({0x66, 0x0f, 0xae, 0x33}), flush);                  // clwb [rbx]
   EXPECT_EQ(kind({0x66, 0x0f, 0xae, 0x3b}), flush_invalidate);       // clflushopt [rbx]
   EXPECT_EQ(kind({0x0f, 0xae, 0x3b}), flush_ordered);                // clflush [rbx]
@@ -52,7 +52,7 @@ TEST(Decode, TellsFlushesFencesAndWhatPassesTheCaches) {
   EXPECT_EQ(kind({0xf3, 0x90}), pause);
 }
 
-TEST(Decode, KeepsApartWhatTheAddressWaitsForAndWhatTheResultDoes) {
+TEST(Decode, DecodingSeparatesTheInputsOfTheAddressFromThoseOfTheResult) {
   const Instruction add = decoded({0x48, 0x03, 0x04, 0xcb}).instruction;  // add rax, [rbx + rcx*8]
   EXPECT_EQ(add.sources[0], 0);
   EXPECT_EQ(add.sources[1], no_register);
@@ -71,7 +71,7 @@ TEST(Decode, KeepsApartWhatTheAddressWaitsForAndWhatTheResultDoes) {
   EXPECT_EQ(vector.latency, 4);
 }
 
-TEST(Decode, WaitsForARegisterThatAConditionMayLeaveAsItIs) {
+TEST(Decode, DecodingWaitsForARegisterThatAConditionMayLeaveAsItIs) {
   const Instruction move = decoded({0x48, 0x0f, 0x44, 0xc3}).instruction;  // cmove rax, rbx
   EXPECT_NE(std::find(move.sources.begin(), move.sources.end(), 0), move.sources.end());
   EXPECT_NE(std::find(move.sources.begin(), move.sources.end(), 3), move.sources.end());
@@ -79,7 +79,7 @@ TEST(Decode, WaitsForARegisterThatAConditionMayLeaveAsItIs) {
             move.sources.end());
 }
 
-TEST(Decode, LeavesOutWhatRenamingAndTheStackEngineDo) {
+TEST(Decode, DecodingLeavesOutTheWorkOfRenamingAndTheStackEngine) {
   const Instruction zero = decoded({0x31, 0xc0}).instruction;  // xor eax, eax
   EXPECT_EQ(zero.sources[0], no_register);
   EXPECT_EQ(zero.latency, 0);
@@ -90,7 +90,7 @@ TEST(Decode, LeavesOutWhatRenamingAndTheStackEngineDo) {
   EXPECT_EQ(push.kind, store);
 }
 
-TEST(Decode, AddsNothingToALoadThatOnlyLoads) {
+TEST(Decode, DecodingAddsNothingToALoadThatOnlyLoads) {
   EXPECT_EQ(decoded({0x48, 0x8b, 0x03}).instruction.latency, 0);  // mov rax, [rbx]
   EXPECT_EQ(decoded({0x48, 0x0f, 0xb6, 0x03}).instruction.latency, 0);  // movzx rax, [rbx]
   EXPECT_EQ(decoded({0xc5, 0xfe, 0x6f, 0x03}).instruction.latency, 0);  // vmovdqu ymm0, [rbx]
@@ -100,7 +100,7 @@ TEST(Decode, AddsNothingToALoadThatOnlyLoads) {
   EXPECT_EQ(decoded({0x48, 0x0f, 0xaf, 0x03}).instruction.latency, 3);  // imul rax, [rbx]
 }
 
-TEST(Decode, TellsMultiplicationsOfVectorsFromThoseOfNumbers) {
+TEST(Decode, DecodingTellsMultiplicationsOfVectorsFromThoseOfNumbers) {
   const auto cost = [](std::initializer_list<int> bytes) {
     const Instruction made = decoded(bytes).instruction;
     return std::pair{static_cast<int>(made.latency), static_cast<int>(made.uops)};
@@ -113,7 +113,7 @@ TEST(Decode, TellsMultiplicationsOfVectorsFromThoseOfNumbers) {
             (std::pair{17, 2}));  // cmpxchg16b [rbx], its lock apart
 }
 
-TEST(Decode, TellsWhereAProgramCanGoOn) {
+TEST(Decode, DecodingTellsWhereAProgramCanContinue) {
   const auto end = [](std::initializer_list<int> bytes) { return decoded(bytes).end; };
   EXPECT_EQ(end({0x48, 0x01, 0xd8}), BlockEnd::next);  // add rax, rbx
   EXPECT_EQ(end({0x75, 0xfe}), BlockEnd::conditional);
@@ -126,7 +126,7 @@ TEST(Decode, TellsWhereAProgramCanGoOn) {
   EXPECT_EQ(end({0xf3, 0xa4}), BlockEnd::conditional);  // rep movsb: again, or on
 }
 
-TEST(Decode, TellsWhatIsOneOperationWithTheBranchBehindIt) {
+TEST(Decode, DecodingTellsWhichInstructionsFuseWithTheBranchBehindThem) {
   const auto fusion = [](std::initializer_list<int> bytes) { return decoded(bytes).fusion; };
   EXPECT_EQ(fusion({0x48, 0x85, 0xc0}), Fusion::any);  // test rax, rax
   EXPECT_EQ(fusion({0x48, 0x39, 0xd8}), Fusion::order);  // cmp rax, rbx
@@ -142,7 +142,7 @@ TEST(Decode, TellsWhatIsOneOperationWithTheBranchBehindIt) {
   EXPECT_EQ(decoded({0xeb, 0xfe}).condition, Condition::none);  // jmp
 }
 
-TEST(Decode, FindsTheAddressOfAFlush) {
+TEST(Decode, DecodingFindsTheAddressOfAFlush) {
   const AddressForm form = decoded({0x66, 0x0f, 0xae, 0x74, 0x8b, 0x40}).address;  // [rbx+rcx*4+64]
   EXPECT_TRUE(form.known);
   EXPECT_EQ(form.base, 3);
@@ -156,7 +156,7 @@ TEST(Decode, FindsTheAddressOfAFlush) {
   EXPECT_FALSE(decoded({0x64, 0x66, 0x0f, 0xae, 0x33}).address.known);  // fs:[rbx]
 }
 
-TEST(Decode, RecognisesWhatQemuLacksAndWhatRepeats) {
+TEST(Decode, DecodingRecognisesInstructionsThatQemuLacksAndThoseThatRepeat) {
   EXPECT_TRUE(decoded({0x62, 0xf1}).evex);  // as far as QEMU 7.2 reads vaddpd zmm
   EXPECT_FALSE(decoded({0x48, 0x01, 0xd8}).evex);
   EXPECT_TRUE(decoded({0xf3, 0xa4}).repeats);  // rep movsb

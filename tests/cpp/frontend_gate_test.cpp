@@ -1,4 +1,4 @@
-// Threads that run side by side stay within a quantum; nobody waits for one that is away.
+// Threads that run side by side stay within a quantum; none waits for a thread that is away.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace nearfar::frontend::qemu {
 namespace test_file {
 
-TEST(Gate, HoldsTheFastThreadUntilTheSlowOneHasCome) {
+TEST(Gate, TheGateHoldsTheFastThreadUntilTheSlowOneHasCome) {
   std::mutex mutex;
   Gate gate;
   std::array<Tick, 2> at{};
@@ -38,7 +38,7 @@ TEST(Gate, HoldsTheFastThreadUntilTheSlowOneHasCome) {
   RecordProperty("widest_ps", static_cast<int>(widest.ps()));
 }
 
-TEST(Gate, KnowsTheSlowestOfThoseInside) {
+TEST(Gate, TheGateKnowsTheSlowestThreadInside) {
   Gate gate;
   const Gate::Member a = gate.join(Tick(5));
   const Gate::Member b = gate.join(Tick(7));
@@ -53,7 +53,7 @@ TEST(Gate, KnowsTheSlowestOfThoseInside) {
   EXPECT_EQ(gate.slowest(), Tick(9));
 }
 
-TEST(Gate, LetsAThreadGoOnAloneWhenAllOthersAreAway) {
+TEST(Gate, TheGateLetsAThreadGoOnAloneWhenAllOthersAreAway) {
   std::mutex mutex;
   Gate gate;
   const Gate::Member a = gate.join(Tick());

@@ -7,7 +7,7 @@
 namespace nearfar::frontend::qemu {
 namespace test_file {
 
-TEST(Loaded, TellsTheProgramItsVariablesItsLibrariesAndItsStack) {
+TEST(Loaded, ALoadedProgramHasItsVariablesItsLibrariesAndItsStack) {
   std::istringstream maps(
       "4000000000-4000003000 r--p 00000000 fe:00 10053731    /srv/a program\n"
       "4000003000-4000004000 rw-p 00002000 fe:00 10053731    /srv/a program\n"

@@ -200,7 +200,7 @@ Code code_of(const Loop& loop) {
   return code;
 }
 
-TEST(MicroLoops, TakeTheCyclesThatFollowFromLatenciesAndPorts) {
+TEST(MicroLoops, MicroLoopsTakeTheCyclesThatFollowFromLatenciesAndPorts) {
   std::vector<Loop> loops = compute_loops();
   for (Loop& loop : memory_loops()) loops.push_back(std::move(loop));
   double worst = 0;
@@ -218,7 +218,7 @@ TEST(MicroLoops, TakeTheCyclesThatFollowFromLatenciesAndPorts) {
   std::cout << loops.size() << " loops; the worst is " << 100 * worst << " % off: " << of << '\n';
 }
 
-TEST(MicroLoops, GoTheGeneralWayInTheSameTime) {
+TEST(MicroLoops, MicroLoopsGoTheGeneralWayInTheSameTime) {
   std::vector<Loop> loops = compute_loops();
   for (Loop& loop : memory_loops()) loops.push_back(std::move(loop));
   for (const Loop& loop : loops) {
@@ -238,7 +238,7 @@ TEST(MicroLoops, GoTheGeneralWayInTheSameTime) {
   }
 }
 
-TEST(Branches, CostThePenaltyWhenTheirTargetCannotBeGuessed) {
+TEST(Branches, BranchesCostThePenaltyWhenTheirTargetCannotBeGuessed) {
   // A coin decides between two blocks of equal cost: half the guesses are wrong.
   CoreMachine machine;
   machine.cores().add();

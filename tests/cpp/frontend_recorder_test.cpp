@@ -35,7 +35,7 @@ Taken drain(Recorder& recorder) {
   return out;
 }
 
-TEST(Recorder, MakesOneAccessOfAVectorStoreInPieces) {
+TEST(Recorder, TheRecorderMakesOneAccessOfAVectorStoreInPieces) {
   const Translated block = block_of(3);
   Recorder recorder;
   recorder.begin(block);
@@ -50,7 +50,7 @@ TEST(Recorder, MakesOneAccessOfAVectorStoreInPieces) {
   EXPECT_EQ(taken.counts.instructions, 3U);
 }
 
-TEST(Recorder, KeepsApartWhatIsNotOneAccess) {
+TEST(Recorder, TheRecorderSeparatesAccessesThatAreNotAdjacent) {
   const Translated block = block_of(3);
   Recorder recorder;
   recorder.begin(block);
@@ -66,7 +66,7 @@ TEST(Recorder, KeepsApartWhatIsNotOneAccess) {
   EXPECT_EQ(taken.runs[1].size(), 1U);
 }
 
-TEST(Recorder, MovesALineAtATimeForARepeatedInstruction) {
+TEST(Recorder, TheRecorderMovesALineAtATimeForARepeatedInstruction) {
   const Translated first = block_of(5, true, 0x40);
   const Translated step = block_of(1, true, 0x40);
   Recorder recorder;
@@ -86,7 +86,7 @@ TEST(Recorder, MovesALineAtATimeForARepeatedInstruction) {
   for (const Access& access : taken.runs[0]) EXPECT_EQ(access.instruction, 4);
 }
 
-TEST(Recorder, FollowsARepeatedInstructionDownwardsAndThroughADrain) {
+TEST(Recorder, TheRecorderFollowsARepeatedInstructionDownwardsAndThroughADrain) {
   const Translated step = block_of(1, true, 0x40);
   Recorder recorder;
   Counts counts;
@@ -101,7 +101,7 @@ TEST(Recorder, FollowsARepeatedInstructionDownwardsAndThroughADrain) {
   EXPECT_EQ(counts.store_bytes, 128U);
 }
 
-TEST(Recorder, CutsALongRepeatedInstructionIntoPieces) {
+TEST(Recorder, TheRecorderCutsALongRepeatedInstructionIntoPieces) {
   const Translated step = block_of(1, true, 0x40);
   Recorder recorder;
   for (unsigned i = 0; i < 256 * 64; ++i) {

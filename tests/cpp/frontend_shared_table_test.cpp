@@ -1,4 +1,4 @@
-// What processes of a run tell each other: kept for all who map the file, never lowered, and never
+// What processes of a run tell each other: kept for all that map the file, never lowered, and never
 // given out under another key.
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class SharedTableFile : public ::testing::Test {
   std::string file_;
 };
 
-TEST_F(SharedTableFile, KeepsTheHighestThatAnyProcessHasTold) {
+TEST_F(SharedTableFile, ASharedTableKeepsTheHighestThatAnyProcessHasTold) {
   SharedTable table(file_);
   const Key key('p', 7);
   const Key counted('n', 7);
@@ -56,7 +56,7 @@ TEST_F(SharedTableFile, KeepsTheHighestThatAnyProcessHasTold) {
   EXPECT_EQ(table.get(key), 5u);
 }
 
-TEST_F(SharedTableFile, CountsWhatFindsNoPlaceAndNeverMixesUpKeys) {
+TEST_F(SharedTableFile, ASharedTableCountsEntriesWithoutAPlaceAndNeverMixesUpKeys) {
   make(256);
   SharedTable table(file_);
   constexpr std::uint64_t keys = 1000;
@@ -72,7 +72,7 @@ TEST_F(SharedTableFile, CountsWhatFindsNoPlaceAndNeverMixesUpKeys) {
   EXPECT_EQ(table.lost(), keys - kept);
 }
 
-TEST_F(SharedTableFile, SaysWhyTheFileCannotBeThere) {
+TEST_F(SharedTableFile, ASharedTableSaysWhyItsFileCannotBeMade) {
   EXPECT_THROW(SharedTable("/no/such/folder/times"), InputError);
 }
 

@@ -18,19 +18,19 @@ std::vector<Part> parts(Window window, std::uint64_t block, std::size_t blocks) 
   return found;
 }
 
-TEST(Window, FollowsOneInstructionAfterTheOther) {
+TEST(Window, AWindowFollowsOneInstructionAfterTheOther) {
   const std::vector<Part> expected{Part::skipped, Part::skipped, Part::warming, Part::counted,
                                    Part::counted, Part::counted, Part::beyond};
   EXPECT_EQ(parts(Window(2, 1, 3), 1, 7), expected);
 }
 
-TEST(Window, GivesABlockToThePartThatItBeginsIn) {
+TEST(Window, AWindowGivesABlockToThePartThatItBeginsIn) {
   const std::vector<Part> expected{Part::skipped, Part::warming, Part::counted, Part::counted,
                                    Part::beyond};
   EXPECT_EQ(parts(Window(9, 10, 12), 10, 5), expected);
 }
 
-TEST(Window, CountsAllThatIsLeftUnlessToldOtherwise) {
+TEST(Window, AWindowCountsTheRestOfTheProgramUnlessToldOtherwise) {
   EXPECT_EQ(parts(Window(0, 0, 0), 1, 2), (std::vector<Part>{Part::counted, Part::counted}));
   EXPECT_EQ(parts(Window(1, 0, 0), 1, 2), (std::vector<Part>{Part::skipped, Part::counted}));
   EXPECT_EQ(parts(Window(1, ~0ull, 1), 1, 2), (std::vector<Part>{Part::skipped, Part::warming}));

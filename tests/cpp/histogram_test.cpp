@@ -19,7 +19,7 @@ std::uint64_t nearest_rank(std::vector<std::uint64_t> values, std::uint64_t nume
   return values[rank - 1];
 }
 
-TEST(Histogram, IsExactBelow256) {
+TEST(Histogram, AHistogramIsExactBelow256) {
   Histogram histogram;
   for (std::uint64_t value = 0; value < 256; ++value) histogram.add(value);
   for (std::uint64_t rank = 1; rank <= 256; ++rank) {
@@ -27,7 +27,7 @@ TEST(Histogram, IsExactBelow256) {
   }
 }
 
-TEST(Histogram, TellsEveryRangeThatHoldsValues) {
+TEST(Histogram, AHistogramTellsEveryRangeThatHoldsValues) {
   Histogram histogram;
   for (const std::uint64_t value : {0, 15, 16, 1000, 1023, 1024}) histogram.add(value);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
@@ -38,7 +38,7 @@ TEST(Histogram, TellsEveryRangeThatHoldsValues) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(Histogram, NeverUnderstatesAndOverstatesByLessThanOnePart128) {
+TEST(Histogram, AHistogramNeverUnderstatesAndOverstatesByLessThanOnePart128) {
   Rng rng(1);
   for (int magnitude = 0; magnitude < 64; ++magnitude) {
     Histogram histogram;
@@ -56,7 +56,7 @@ TEST(Histogram, NeverUnderstatesAndOverstatesByLessThanOnePart128) {
   }
 }
 
-TEST(Histogram, KeepsTheLargestAndTheSumExactly) {
+TEST(Histogram, AHistogramKeepsTheLargestAndTheSumExactly) {
   Histogram histogram;
   for (const std::uint64_t value : {1'000'003u, 7u, 2'000'001u}) histogram.add(value);
   EXPECT_EQ(histogram.max(), 2'000'001u);
@@ -65,7 +65,7 @@ TEST(Histogram, KeepsTheLargestAndTheSumExactly) {
   EXPECT_EQ(histogram.quantile(1, 1), 2'000'001u);
 }
 
-TEST(Histogram, HoldsTheWholeRangeOf64Bits) {
+TEST(Histogram, AHistogramHoldsTheWholeRangeOf64Bits) {
   constexpr std::uint64_t largest = ~std::uint64_t{0};
   Histogram histogram;
   histogram.add(0);
@@ -74,13 +74,13 @@ TEST(Histogram, HoldsTheWholeRangeOf64Bits) {
   EXPECT_EQ(histogram.quantile(1, 1), largest);
 }
 
-TEST(Histogram, SaysZeroWhenEmpty) {
+TEST(Histogram, AHistogramSaysZeroWhenEmpty) {
   const Histogram histogram;
   EXPECT_EQ(histogram.quantile(1, 2), 0u);
   EXPECT_EQ(histogram.max(), 0u);
 }
 
-TEST(Histogram, MergedEqualsAllAddedToOne) {
+TEST(Histogram, MergedHistogramsEqualOneThatGotAllValues) {
   Rng rng(2);
   Histogram left, right, all;
   for (int i = 0; i < 1000; ++i) {

@@ -152,7 +152,7 @@ TEST(LinkBehind, AStreamIsPlayedInBatches) {
   EXPECT_LT(advances(false), 1000u) << "those of one instant or a few instants at a time";
 }
 
-TEST(LinkBehind, WhatTheMemoryCountsIsRightWhenItIsSettled) {
+TEST(LinkBehind, TheCountsOfTheMemoryAreRightWhenItIsSettled) {
   const auto counted = [](bool observed) {
     Link link(long_link(), std::make_unique<Machine>(dram_machine()), observed);
     Sink sink;

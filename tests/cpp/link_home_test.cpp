@@ -70,7 +70,7 @@ constexpr std::uint64_t line = 3;
 const Tick read_time = 1_ns + 60_ns + 100_ns + 5_ns + 40_ns;
 const Tick write_time = 6_ns + 60_ns + 40_ns + 60_ns + 100_ns + 1_ns + 40_ns;
 
-TEST(LinkHome, AFirstReadWritesTheLinesStateAndNobodyWaitsForThat) {
+TEST(LinkHome, AFirstReadWritesTheLinesStateAndNoRequestWaitsForThat) {
   Bench bench(other_socket());
   EXPECT_EQ(bench.alone(Op::read, line), read_time);
   EXPECT_EQ(bench.asked(), "rw");
@@ -121,7 +121,7 @@ TEST(LinkHome, PagesThatHaveBeenSeenChangeNoState) {
   EXPECT_EQ(all.asked(), "r");
 }
 
-TEST(LinkHome, APlaceInItIsTakenUntilTheMemoryHasTakenTheState) {
+TEST(LinkHome, APlaceInTheHomeAgentIsTakenUntilTheMemoryHasTakenTheState) {
   Config config = other_socket();
   config.read_credits = 1;
   Bench bench(config);

@@ -156,7 +156,7 @@ TEST(Link, CreditsBoundWhatTheDevicesPortHolds) {
       << "one credit: a slot out, the way there, the way of the credit back";
 }
 
-TEST(Link, RefusedPortsAreWokenInOrderAndOneThatStaysAwayStopsNobody) {
+TEST(Link, RefusedPortsAreWokenInOrderAndOneThatStaysAwayStopsNoOther) {
   Config config = quick_link();
   config.read_credits = 1;
   Bench bench(config);

@@ -21,7 +21,7 @@ LsqConfig config_of(std::uint32_t lines, std::uint32_t high) {
   return config;
 }
 
-TEST(LoadStoreQueue, CombinesTheLinesOfABlock) {
+TEST(LoadStoreQueue, TheLoadStoreQueueCombinesTheLinesOfABlock) {
   LoadStoreQueue queue(config_of(16, 12), 256);
   for (const std::uint32_t line : {2u, 0u, 3u, 1u}) {
     EXPECT_FALSE(queue.must_drain(Tick(5)));
@@ -36,7 +36,7 @@ TEST(LoadStoreQueue, CombinesTheLinesOfABlock) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(LoadStoreQueue, KeepsTwoStoresToOneLineTwoWritesInOrder) {
+TEST(LoadStoreQueue, TheLoadStoreQueueKeepsTwoStoresToOneLineTwoWritesInOrder) {
   LoadStoreQueue queue(config_of(16, 0), 256);
   queue.write(7, 1, 100, nullptr, Tick(0));
   queue.write(7, 1, 200, nullptr, Tick(0));
@@ -54,7 +54,7 @@ TEST(LoadStoreQueue, KeepsTwoStoresToOneLineTwoWritesInOrder) {
   EXPECT_FALSE(queue.forwards(7, 1, data));
 }
 
-TEST(LoadStoreQueue, LetsABlockLeaveAtItsAge) {
+TEST(LoadStoreQueue, TheLoadStoreQueueLetsABlockLeaveAtItsAge) {
   LoadStoreQueue queue(config_of(16, 12), 256);
   EXPECT_TRUE(queue.next_aged().is_never());
   queue.write(7, 0, 0, nullptr, Tick(50));
@@ -64,7 +64,7 @@ TEST(LoadStoreQueue, LetsABlockLeaveAtItsAge) {
   EXPECT_TRUE(queue.must_drain(Tick(1050)));
 }
 
-TEST(LoadStoreQueue, DrainsOnAFenceWhatIsThereAndNoMore) {
+TEST(LoadStoreQueue, TheLoadStoreQueueDrainsItsPresentLinesOnAFenceAndNoMore) {
   LoadStoreQueue queue(config_of(16, 12), 256);
   queue.write(1, 0, 0, nullptr, Tick(0));
   queue.write(2, 0, 0, nullptr, Tick(0));
@@ -79,7 +79,7 @@ TEST(LoadStoreQueue, DrainsOnAFenceWhatIsThereAndNoMore) {
   EXPECT_FALSE(queue.must_drain(Tick(0)));
 }
 
-TEST(LoadStoreQueue, AgreesWithAListOfGroups) {
+TEST(LoadStoreQueue, TheLoadStoreQueueAgreesWithAListOfGroups) {
   struct Group {
     std::uint64_t block;
     std::map<std::uint32_t, DataHandle> lines;

@@ -24,7 +24,7 @@ inline void expect_conserved(const std::vector<Arrival>& arrivals, const Outcome
     last = completion.time;
     if (completion.kind == Completion::Kind::wake) continue;
     const auto found = index_of.find(completion.id);
-    ASSERT_NE(found, index_of.end()) << "nobody's: " << text(completion);
+    ASSERT_NE(found, index_of.end()) << "of no request: " << text(completion);
     const std::size_t i = found->second;
     const Request& request = arrivals[i].request;
     ASSERT_EQ(completion.address, request.address) << text(completion);

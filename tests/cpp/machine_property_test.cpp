@@ -18,7 +18,7 @@ namespace test_file {
 class RandomMachine : public ::testing::TestWithParam<std::uint64_t> {};
 
 // A million requests in all, over 540 machines.
-TEST_P(RandomMachine, AnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
+TEST_P(RandomMachine, ARandomMachineAnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
   for (std::uint64_t i = 0; i < 27; ++i) {
     const std::uint64_t seed = GetParam() * 100 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -35,7 +35,7 @@ TEST_P(RandomMachine, AnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
   }
 }
 
-TEST_P(RandomMachine, GivesTheSameForTheSameSeedAndAnySplitOfTime) {
+TEST_P(RandomMachine, ARandomMachineGivesTheSameForTheSameSeedAndAnySplitOfTime) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     const std::uint64_t seed = GetParam() * 100 + 50 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -57,7 +57,7 @@ TEST_P(RandomMachine, GivesTheSameForTheSameSeedAndAnySplitOfTime) {
   }
 }
 
-TEST_P(RandomMachine, DoesAllTheSameALittleLaterWhenStartedLater) {
+TEST_P(RandomMachine, ARandomMachineThatStartsLaterDoesEverythingThatMuchLater) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     const std::uint64_t seed = GetParam() * 100 + 80 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -94,7 +94,7 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325u;
 };
 
-TEST(RandomMachines, AnswerBitForBitTheSameInEveryBuild) {
+TEST(RandomMachines, RandomMachinesAnswerBitForBitTheSameInEveryBuild) {
   // One number for release, debug and sanitizer builds, and for every compiler. A change that
   // is meant to alter times or counts puts the new number here.
   Hash hash;
@@ -113,7 +113,7 @@ TEST(RandomMachines, AnswerBitForBitTheSameInEveryBuild) {
   EXPECT_EQ(hash.value(), 12184269771778665005u);
 }
 
-TEST(MixedTraffic, StarvesNobody) {
+TEST(MixedTraffic, MixedTrafficStarvesNoPort) {
   // Writes as fast as they are taken, from eight ports, and reads one after another: no read
   // waits longer than a batch of writes and the reads before it, and no write either.
   Machine machine(quiet_optane());
@@ -140,7 +140,7 @@ TEST(MixedTraffic, StarvesNobody) {
   EXPECT_LT(slowest_write, Tick(60'000'000));
 }
 
-TEST(Interleave, IsABijectionOverTheWholeMemory) {
+TEST(Interleave, AnInterleavingIsABijectionOverTheWholeMemory) {
   for (const std::uint32_t channels : {1u, 2u, 3u, 5u, 6u}) {
     for (const Bytes granularity : {64u, 256u, 4096u}) {
       const imc::Interleave interleave(channels, granularity);
@@ -157,7 +157,7 @@ TEST(Interleave, IsABijectionOverTheWholeMemory) {
   }
 }
 
-TEST(Interleave, DoesNotDependOnBackPressure) {
+TEST(Interleave, AnInterleavingDoesNotDependOnBackPressure) {
   // The released VANS mapped an address again at every retry. Here the refused machine and the
   // unhindered one give each channel the same lines.
   const auto lines_of_channels = [](const char* wpq, std::uint64_t gap) {

@@ -48,7 +48,7 @@ TEST(Media, AnIdleReadTakesItsLatency) {
   EXPECT_EQ(started[0].done, Tick(150'500));
 }
 
-TEST(Media, OfReadsThatCanStartAtOnceTheOldestDoes) {
+TEST(Media, TheOldestOfTheReadsThatCanStartStarts) {
   Media media(config_without_budget(), page, block);
   std::vector<Media::Started> started;
   // Partition 1 has been used last, so it became free last; both are long free by now.
@@ -100,7 +100,7 @@ TEST(Media, OneBlockIsReachedAtThePaceOfItsPartition) {
   }
 }
 
-TEST(Media, ABlockOfSmallerAccessesCostsThemAll) {
+TEST(Media, ABlockOfSeveralAccessesCostsAllOfThem) {
   MediaConfig config = config_without_budget();
   config.access = 64;
   Media media(config, page, block);
@@ -124,7 +124,7 @@ TEST(Media, TheBudgetPaysForReadsAndWritesAlike) {
   EXPECT_EQ(play(media).back().done, Tick(110'000) + 19 * Tick(350'000));
 }
 
-TEST(Media, WhatTheBudgetLeftUndrawnInItsWindowIsDrawnAtOnce) {
+TEST(Media, PowerLeftUndrawnInTheWindowOfTheBudgetIsDrawnAtOnce) {
   // 350 ns a write; the path alone lets one go each 110 ns.
   Media media(config_without_budget(), page, block, PowerBudget(2'000, Tick(700'000)));
   const Tick later(5'000'000);
@@ -171,7 +171,7 @@ TEST(Media, NothingStartsDuringAStallThoughItWasWaiting) {
   EXPECT_EQ(started[1].done, Tick(9'220'000));
 }
 
-TEST(Media, StartsEveryAccessOnceAndKeepsEveryDistance) {
+TEST(Media, TheMediaStartEveryAccessOnceAndKeepEveryDistance) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Rng rng(seed);
     MediaConfig config = config_without_budget();

@@ -94,7 +94,7 @@ struct Played {
 
 class MediaTraffic : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(MediaTraffic, IsWhatCallersWereToldPlusWhatMoved) {
+TEST_P(MediaTraffic, MediaTrafficIsThatOfReportedWritesPlusThatOfMoves) {
   const Played run(GetParam(), {{"nvdimm.buffer.2.fill", "none"}});
   const std::uint64_t written = run.blocks_written.size();
   const std::uint64_t moved = run.count("wear.migrations") * run.device.config().wear.block;
@@ -112,7 +112,7 @@ TEST_P(MediaTraffic, IsWhatCallersWereToldPlusWhatMoved) {
   EXPECT_EQ(run.count("lsq.lines_combined"), run.host_lines(Op::write) - written);
 }
 
-TEST_P(MediaTraffic, CostsItsEnergy) {
+TEST_P(MediaTraffic, MediaTrafficCostsItsEnergy) {
   const Played run(GetParam());
   const nvdimm::MediaConfig& media = run.device.config().media;
   EXPECT_EQ(run.count("media.energy.read_pj"),
@@ -123,7 +123,7 @@ TEST_P(MediaTraffic, CostsItsEnergy) {
                 static_cast<std::uint64_t>(media.write_energy_pj));
 }
 
-TEST_P(MediaTraffic, WearsEachBlockByWhatIsWrittenToIt) {
+TEST_P(MediaTraffic, MediaTrafficWearsEachBlockByTheWritesToIt) {
   // Blocks move after `least` to `most` writes, at first after half of that at the earliest.
   const Played run(GetParam(), {{"nvdimm.wear.stall", "0"}, {"nvdimm.wear.spares", "3"}});
   const nvdimm::WearConfig& wear = run.device.config().wear;
@@ -159,7 +159,7 @@ TEST_P(MediaTraffic, WearsEachBlockByWhatIsWrittenToIt) {
             run.count("wear.migrations") * (wear.block / run.device.config().page()));
 }
 
-TEST_P(MediaTraffic, LeavesEveryBlockAPlaceOfItsOwn) {
+TEST_P(MediaTraffic, MediaTrafficLeavesEveryBlockAPlaceOfItsOwn) {
   const Played run(GetParam());
   const nvdimm::WearConfig& wear = run.device.config().wear;
   const std::uint64_t blocks = run.device.capacity() / wear.block;
@@ -180,7 +180,7 @@ TEST_P(MediaTraffic, LeavesEveryBlockAPlaceOfItsOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MediaTraffic, ::testing::Range(std::uint64_t{1}, 1 + cases(40)));
 
-TEST(MediaTraffics, AreMadeOfCombinedWritesOfMovesAndOfStalls) {
+TEST(MediaTraffics, MediaTrafficIsMadeOfCombinedWritesOfMovesAndOfStalls) {
   // What the tests above compare is not nothing.
   std::map<std::string, std::uint64_t> sums;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -41,7 +41,7 @@ struct Moving {
   std::vector<std::pair<Mover::Waiter, Tick>> done;
 };
 
-TEST(Mover, ReadsEveryLineOfAPageOnceAndWritesItThereAfterwards) {
+TEST(Mover, TheMoverReadsEveryLineOfAPageOnceAndWritesItThereAfterwards) {
   Moving moving(0);
   moving.copy(3);
   moving.finish();
@@ -62,14 +62,14 @@ TEST(Mover, ReadsEveryLineOfAPageOnceAndWritesItThereAfterwards) {
   EXPECT_EQ(written, page / line_bytes);
 }
 
-TEST(Mover, HasAtMostThirtyTwoLinesOnTheirWay) {
+TEST(Mover, TheMoverHasAtMostThirtyTwoLinesOnTheirWay) {
   Moving moving(0);
   for (std::uint64_t number = 0; number < 20; ++number) moving.copy(number);
   moving.finish();
   EXPECT_EQ(moving.machine.device.most_in_use(), 32u);
 }
 
-TEST(Mover, IsFullWhileMoreThanItsRoomWaitsToBeCopied) {
+TEST(Mover, TheMoverIsFullWhileMoreThanItsRoomWaitsToBeCopied) {
   Moving moving(2 * page);
   for (std::uint64_t number = 0; number < 2; ++number) moving.copy(number);
   EXPECT_FALSE(moving.mover.is_full());
@@ -83,7 +83,7 @@ TEST(Mover, IsFullWhileMoreThanItsRoomWaitsToBeCopied) {
   EXPECT_EQ(moving.mover.lines(), 3 * page / line_bytes);
 }
 
-TEST(Mover, TellsAWaiterOnceWhenTheLastOfItsPagesIsThere) {
+TEST(Mover, TheMoverTellsAWaiterOnceWhenTheLastOfItsPagesIsThere) {
   Moving moving(0);
   moving.copy(0, 1);
   moving.copy(1);
@@ -98,7 +98,7 @@ TEST(Mover, TellsAWaiterOnceWhenTheLastOfItsPagesIsThere) {
   EXPECT_EQ(moving.done[1].second, Tick(4 * 4 * memory_latency.ps()));
 }
 
-TEST(Mover, BeginsACopyNoEarlierThanItIsAskedFor) {
+TEST(Mover, TheMoverBeginsACopyNoEarlierThanItIsAskedFor) {
   Moving moving(0);
   moving.copy(0, 1, Tick(5'000'000));
   moving.finish();
@@ -150,27 +150,31 @@ struct Faulting {
   Block store{.pc = 0x2000, .instructions = {}};
 };
 
-TEST(PageGate, HasACoreWaitForAPageThatIsCopiedInAndForNothingElse) {
+TEST(PageGate, ACoreWaitsForAPageThatIsCopiedInAndForNothingElse) {
   for (const auto kind : {sim::cpu::CoreConfig::Kind::simple, sim::cpu::CoreConfig::Kind::window}) {
     Faulting program(2, 1, kind);
+    // The slot in which the window core issues the access is no wait.
+    const bool window = kind == sim::cpu::CoreConfig::Kind::window;
+    const Tick expected = Faulting::page_copy - (window ? Tick(500 / 4) : Tick{});
     for (std::uint64_t number = 0; number < 3; ++number) program.touch(0, number);
     program.finish();
     // First touches copy nothing, and what leaves was not written.
     EXPECT_EQ(program.waited(), Tick{});
     program.touch(0, 0);
     program.finish();
-    EXPECT_EQ(program.waited(), Faulting::page_copy);
+    EXPECT_EQ(program.waited(), expected);
     program.touch(0, 0, false, 64);
     program.touch(0, 2);
     program.finish();
-    EXPECT_EQ(program.waited(), Faulting::page_copy);
+    EXPECT_EQ(program.waited(), expected);
     EXPECT_EQ(program.mover.lines(), page / line_bytes);
   }
 }
 
-TEST(PageGate, HasACoreWaitToo_ForAPageThatMustBeCopiedOutFirst) {
+TEST(PageGate, ACoreWaitsForAPageThatMustBeCopiedOutFirst) {
   Faulting program(1, 1);
   program.touch(0, 0, true);
+  program.touch(0, 0, false, 64);  // behind which the store is done
   program.finish();
   program.touch(0, 1);
   program.finish();
@@ -181,7 +185,7 @@ TEST(PageGate, HasACoreWaitToo_ForAPageThatMustBeCopiedOutFirst) {
   EXPECT_EQ(program.mover.lines(), 2 * page / line_bytes);
 }
 
-TEST(PageGate, HasOtherCoresWaitForAPageThatIsOnItsWay) {
+TEST(PageGate, OtherCoresWaitForAPageThatIsOnItsWay) {
   Faulting program(2, 2);
   program.cores.leave(1);
   for (std::uint64_t number = 0; number < 3; ++number) program.touch(0, number);
@@ -201,7 +205,7 @@ TEST(PageGate, HasOtherCoresWaitForAPageThatIsOnItsWay) {
   EXPECT_GE(program.cores.clock(1), begin + Faulting::page_copy);
 }
 
-TEST(PageGate, LetsAnAccessGoThatNeedsMorePagesThanThereAreFrames) {
+TEST(PageGate, AnAccessThatNeedsMorePagesThanFramesGoesOn) {
   Faulting program(1, 1);
   for (int i = 0; i < 10; ++i) program.touch(0, 0, true, page - 4);
   program.finish();

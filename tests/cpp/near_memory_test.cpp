@@ -66,27 +66,27 @@ class Near {
 using Cost = Near::Cost;
 constexpr std::uint64_t there = 65536;  // as far away as near memory is large: a conflict
 
-TEST(NearMemory, ReadHitIsOneDramAccess) {
+TEST(NearMemory, AReadHitIsOneDramAccess) {
   Near near;
   near.play(Op::read, 640);
   EXPECT_EQ(near.cost(Op::read, 640), (Cost{1, 0, 0, 0}));
 }
 
-TEST(NearMemory, ReadMissIsAProbeAndAFill) {
+TEST(NearMemory, AReadMissIsAProbeAndAFill) {
   Near near;
   EXPECT_EQ(near.cost(Op::read, 640), (Cost{1, 1, 1, 0}));
   EXPECT_EQ(near.cost(Op::read, 640 + there), (Cost{1, 1, 1, 0})) << "a clean victim is dropped";
   EXPECT_EQ(near.cost(Op::read, 640), (Cost{1, 1, 1, 0}));
 }
 
-TEST(NearMemory, WriteHitIsAProbeAndAWrite) {
+TEST(NearMemory, AWriteHitIsAProbeAndAWrite) {
   Near near;
   near.play(Op::read, 640);
   EXPECT_EQ(near.cost(Op::write, 640), (Cost{1, 1, 0, 0}));
   EXPECT_EQ(near.cost(Op::write, 640), (Cost{1, 1, 0, 0})) << "dirty or not";
 }
 
-TEST(NearMemory, FullLineWriteMissIsThreeDramAccessesAndFetchesNothing) {
+TEST(NearMemory, AWriteMissOfAFullLineIsThreeDramAccessesAndFetchesNothing) {
   Near near;
   EXPECT_EQ(near.cost(Op::write, 640), (Cost{1, 2, 0, 0}));
 }
@@ -141,7 +141,7 @@ TEST(NearMemory, ALongLineIsFetchedAndWrittenBackWhole) {
   EXPECT_EQ(near.cost(Op::write, 640), (Cost{1, 5, 3, 0})) << "the others, the claim and the data";
 }
 
-TEST(NearMemory, DirtySectorsGoAlone) {
+TEST(NearMemory, DirtySectorsAreWrittenBackAlone) {
   Near near(Overrides{{"near.line", "256"}, {"near.dirty", "sector"}});
   near.play(Op::read, 640);
   near.play(Op::write, 704);
@@ -150,7 +150,7 @@ TEST(NearMemory, DirtySectorsGoAlone) {
   EXPECT_EQ(near.cost(Op::read, 640), (Cost{1, 4, 4, 1})) << "the one that was probed";
 }
 
-TEST(NearMemory, WhatIsNotInclusiveKeepsOnlyWrites) {
+TEST(NearMemory, ANearMemoryThatIsNotInclusiveKeepsOnlyWrites) {
   Near near(Overrides{{"near.inclusive", "false"}});
   EXPECT_EQ(near.cost(Op::read, 640), (Cost{1, 0, 1, 0}));
   EXPECT_EQ(near.cost(Op::read, 640), (Cost{1, 0, 1, 0}));
@@ -166,7 +166,7 @@ TEST(NearMemory, PrefetchBringsTheNextLineToo) {
   EXPECT_EQ(near.cost(Op::read, 576), (Cost{2, 1, 1, 0})) << "the next one was there";
 }
 
-TEST(NearMemory, AppDirectGoesPastIt) {
+TEST(NearMemory, AppDirectAccessesGoPastNearMemory) {
   const std::uint64_t direct = 1073741824 - 4096;
   Near near(Overrides{{"near.app_direct", "4096"}});
   EXPECT_EQ(near.cost(Op::read, direct), (Cost{0, 0, 1, 0}));

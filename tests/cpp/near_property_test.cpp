@@ -71,7 +71,7 @@ std::vector<Arrival> stream_of(const Device& memory, std::uint64_t seed) {
 
 class RandomNear : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(RandomNear, AnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
+TEST_P(RandomNear, ARandomNearMemoryAnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
   for (std::uint64_t i = 0; i < 20; ++i) {
     const std::uint64_t seed = GetParam() * 100 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -88,7 +88,7 @@ TEST_P(RandomNear, AnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
   }
 }
 
-TEST_P(RandomNear, GivesTheSameForAnySplitOfTime) {
+TEST_P(RandomNear, ARandomNearMemoryGivesTheSameForAnySplitOfTime) {
   for (std::uint64_t i = 0; i < 3; ++i) {
     const std::uint64_t seed = GetParam() * 100 + 50 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -156,7 +156,7 @@ class OfflineCache {
   std::unordered_map<std::uint64_t, Set> content_;
 };
 
-TEST_P(RandomNear, HitsWhatAnOfflineModelHits) {
+TEST_P(RandomNear, ARandomNearMemoryHasTheHitsOfAnOfflineModel) {
   for (std::uint64_t i = 0; i < 20; ++i) {
     const std::uint64_t seed = GetParam() * 100 + 60 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -183,7 +183,7 @@ TEST_P(RandomNear, HitsWhatAnOfflineModelHits) {
 
 /// Every access that the counters tell of was made, and nothing else: on the near DRAM and at
 /// the DIMMs' controllers.
-TEST_P(RandomNear, MakesJustTheAccessesItCounts) {
+TEST_P(RandomNear, ARandomNearMemoryMakesJustTheAccessesItCounts) {
   for (std::uint64_t i = 0; i < 10; ++i) {
     const std::uint64_t seed = GetParam() * 100 + 80 + i;
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -33,7 +33,7 @@ std::vector<std::string> names() {
   return names;
 }
 
-TEST(Oracle, FillsNearMemoryFirst) {
+TEST(Oracle, AnOracleFillsNearMemoryFirst) {
   for (const std::string& name : names()) {
     const auto oracle = make(name);
     EXPECT_EQ(oracle->place(1), Tier::near) << name;
@@ -44,7 +44,7 @@ TEST(Oracle, FillsNearMemoryFirst) {
   }
 }
 
-TEST(Oracle, FifoSendsOutWhatCameFirstHoweverMuchItIsUsed) {
+TEST(Oracle, FifoSendsOutTheFirstPageHoweverMuchItIsUsed) {
   const auto oracle = make("fifo");
   for (PageIndex page = 1; page <= 3; ++page) oracle->place(page);
   EXPECT_TRUE(access(*oracle, 1).empty());
@@ -52,7 +52,7 @@ TEST(Oracle, FifoSendsOutWhatCameFirstHoweverMuchItIsUsed) {
   EXPECT_EQ(access(*oracle, 1), (std::vector<Exchange>{{.promote = 1, .demote = 2}}));
 }
 
-TEST(Oracle, LruSendsOutWhatWasUsedLongestAgo) {
+TEST(Oracle, LruSendsOutTheLeastRecentlyUsedPage) {
   const auto oracle = make("lru");
   for (PageIndex page = 1; page <= 3; ++page) oracle->place(page);
   EXPECT_TRUE(access(*oracle, 1).empty());
@@ -61,7 +61,7 @@ TEST(Oracle, LruSendsOutWhatWasUsedLongestAgo) {
   EXPECT_EQ(access(*oracle, 2), (std::vector<Exchange>{{.promote = 2, .demote = no_page}}));
 }
 
-TEST(Oracle, HotColdExchangesOnceAnIntervalAndOnlyForTheBetter) {
+TEST(Oracle, HotColdExchangesOnceAnIntervalAndOnlyForHotterPages) {
   const auto oracle = make("hot-cold", 2, 1);
   for (PageIndex page = 1; page <= 4; ++page) oracle->place(page);
   for (int i = 0; i < 5; ++i) access(*oracle, 1);
@@ -152,7 +152,7 @@ struct Reference {
   }
 };
 
-TEST(Oracle, DoesWhatAPlainReferenceDoesAndNeverFillsNearMemoryBeyondItsPages) {
+TEST(Oracle, AnOracleActsAsAPlainReferenceAndNeverOverfillsNearMemory) {
   for (const std::string& name : names()) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       Rng rng(seed);
@@ -178,7 +178,7 @@ TEST(Oracle, DoesWhatAPlainReferenceDoesAndNeverFillsNearMemoryBeyondItsPages) {
   }
 }
 
-TEST(Oracle, IsRefusedByAnUnknownName) {
+TEST(Oracle, AnOracleOfAnUnknownNameIsRefused) {
   EXPECT_THROW(static_cast<void>(make("lruu")), InputError);
 }
 

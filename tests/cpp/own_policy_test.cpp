@@ -33,7 +33,7 @@ class LastIn final : public QueuedReplacement<1> {
 
 Replacement& make_last_in(PolicyStorage& at, PageIndex) { return make_at<LastIn>(at); }
 
-TEST(OwnPolicy, NamesOnlyResidentPagesAndWhatCameLastFirst) {
+TEST(OwnPolicy, TheDocumentedPolicyNamesOnlyResidentPagesTheLastOneFirst) {
   PolicyStorage storage;
   Replacement& policy = make_last_in(storage, 30);
   std::vector<std::uint32_t> records(100 * policy.bytes_per_page() / 4);

@@ -27,7 +27,7 @@ struct Plain {
   }
 };
 
-TEST(PageTable, FindsWhatAMapWouldInAllOf64Bits) {
+TEST(PageTable, APageTableFindsWhatAMapWouldInAllOf64Bits) {
   PageTable table;
   Plain plain;
   Rng rng(1);
@@ -49,7 +49,7 @@ TEST(PageTable, FindsWhatAMapWouldInAllOf64Bits) {
   }
 }
 
-TEST(PageTable, TellsThePagesOfARangeByAddressWhileTheyGo) {
+TEST(PageTable, APageTableTellsThePagesOfARangeByAddressWhileTheyGo) {
   PageTable table;
   for (const std::uint64_t page : {huge - small, huge, huge + small, 600 * huge, 601 * huge}) {
     table.set(page, page >= 600 * huge, 7);
@@ -64,7 +64,7 @@ TEST(PageTable, TellsThePagesOfARangeByAddressWhileTheyGo) {
   EXPECT_EQ(table.size(), 2u);
 }
 
-TEST(Tally, CountsOnWhereAByteAndAWordEnd) {
+TEST(Tally, ATallyCountsOnWhereAByteAndAWordEnd) {
   Tally tally(3);
   for (const std::uint64_t start : {std::uint64_t{0xfe}, std::uint64_t{0xfffffffe}}) {
     tally.set(1, start);

@@ -35,7 +35,7 @@ Visits mixed(std::uint64_t seed, PageIndex pages, int length) {
   return all;
 }
 
-TEST(Visits, JoinAccessesToOnePageAndRememberThatOneWrote) {
+TEST(Visits, VisitsJoinAccessesToOnePageAndRememberThatOneWrote) {
   Visits all;
   all.access(70, false);
   all.access(70, true);
@@ -121,7 +121,7 @@ TEST(Paging, AReleasedPageLeavesItsFrameAndIsNewWhenTouchedAgain) {
   EXPECT_EQ(paging.counts().copies_in, 0u);
 }
 
-TEST(Paging, IsACacheWithFifoAndNoLimbo) {
+TEST(Paging, PagingIsACacheWithFifoAndNoLimbo) {
   const Visits all = mixed(3, 50, 5000);
   std::list<PageIndex> cache;
   std::uint64_t misses = 0;
@@ -134,7 +134,7 @@ TEST(Paging, IsACacheWithFifoAndNoLimbo) {
   EXPECT_EQ(replay(all, {.policy = "fifo", .near = 12}).misses(), misses);
 }
 
-TEST(Paging, LosesNoPageAndNeverUsesMoreFramesThanThereAre) {
+TEST(Paging, PagingLosesNoPageAndNeverUsesMoreFramesThanThereAre) {
   for (const auto& [name, make] : replacements()) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const Visits all = mixed(seed, 60, 2000);
@@ -223,7 +223,7 @@ std::uint64_t searched_belady(const Visits& visits, std::size_t near) {
   return misses;
 }
 
-TEST(Bounds, BeladyOfManyVisitsIsWhatASearchFinds) {
+TEST(Bounds, BeladysMissesOfManyVisitsAreThoseOfASearch) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const Visits drawn = mixed(seed, 60, 1500);
     Visits all;
@@ -237,7 +237,7 @@ TEST(Bounds, BeladyOfManyVisitsIsWhatASearchFinds) {
   }
 }
 
-TEST(Bounds, ThereIsNoneWithoutNearMemory) {
+TEST(Bounds, ThereIsNoBoundWithoutNearMemory) {
   EXPECT_THROW((void)belady_misses(visits({1}), 0), InputError);
 }
 
@@ -283,7 +283,7 @@ TEST(Paging, AReplayReleasesPages) {
   EXPECT_EQ(counts.copies_in, 0u);
 }
 
-TEST(Paging, RefusesLimboThatLeavesNoPageResident) {
+TEST(Paging, LimboThatLeavesNoPageResidentIsRefused) {
   EXPECT_THROW(Paging({.policy = "fifo", .near = 4, .limbo = 4}), InputError);
   EXPECT_THROW(Paging({.policy = "lifo", .near = 4}), InputError);
 }

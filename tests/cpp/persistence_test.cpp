@@ -45,7 +45,7 @@ Question question_of(bool eadr) {
   return question;
 }
 
-TEST(Persistence, FindsTheSameStatesByBoxesAndByInterleavings) {
+TEST(Persistence, BoxesAndInterleavingsGiveTheSameStates) {
   std::uint64_t states = 0;
   for (std::uint64_t seed = 0; seed < cases(2000); ++seed) {
     const Program program = random_program(seed, 1, 12);
@@ -67,7 +67,7 @@ TEST(Persistence, FindsTheSameStatesByBoxesAndByInterleavings) {
   EXPECT_GT(states, cases(20'000));
 }
 
-TEST(Persistence, AllowsEveryStateThatRunsPassThrough) {
+TEST(Persistence, TheRulesAllowEveryStateThatRunsPassThrough) {
   std::uint64_t met = 0;
   std::uint64_t allowed = 0;
   for (std::uint64_t seed = 0; seed < cases(150); ++seed) {

@@ -1,62 +1,20 @@
 #include "policy/placement/placement.h"
 
 #include <algorithm>
-#include <array>
-#include <string>
+#include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "placement_fixture.h"
 #include "policy/offline/owned.h"
 
 namespace nearfar::policy {
 namespace test_file {
-
-/// A policy as one would write it: promotes pages that the last scan found used, in exchange for
-/// pages that it found unused.
-class Used final : public Placement {
- public:
-  [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(Record); }
-  void keep_in(void* records) override { records_ = static_cast<Record*>(records); }
-  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
-    return near_free != 0 ? Tier::near : Tier::far;
-  }
-  void placed(PageIndex page, Tier tier) override {
-    pages_ = std::max(pages_, page + 1);
-    records_[page].known = true;
-    records_[page].near = tier == Tier::near;
-  }
-  void released(PageIndex page) override { records_[page] = {}; }
-  void moved(PageIndex from, PageIndex to) override {
-    pages_ = std::max(pages_, to + 1);
-    records_[to] = std::exchange(records_[from], {});
-  }
-  [[nodiscard]] bool needs_scans() const override { return true; }
-  void scanned(std::span<const Scan> pages) override {
-    for (const Scan& found : pages) records_[found.page].used = found.accessed;
-  }
-  [[nodiscard]] std::size_t decide(std::span<Exchange> exchanges) override {
-    std::size_t count = 0;
-    PageIndex cold = 0;
-    for (PageIndex hot = 0; hot < pages_ && count < exchanges.size(); ++hot) {
-      if (!records_[hot].known || records_[hot].near || !records_[hot].used) continue;
-      while (cold < pages_ && !(records_[cold].near && !records_[cold].used)) ++cold;
-      if (cold == pages_) break;
-      exchanges[count++] = {.promote = hot, .demote = cold++};
-    }
-    return count;
-  }
-  void resize(PageIndex) override {}
-
- private:
-  struct Record {
-    bool known = false, near = false, used = false, unused = false;
-  };
-  Record* records_ = nullptr;
-  PageIndex pages_ = 0;
-};
 
 /// A machine of two tiers that makes some of the exchanges it is asked for, and reports those.
 class Machine {
@@ -103,7 +61,7 @@ class Machine {
   std::vector<Tier> tiers_;
 };
 
-TEST(Placement, StaticFillsNearMemoryFirstAndExchangesNothing) {
+TEST(Placement, StaticPlacementFillsNearMemoryFirstAndExchangesNothing) {
   OwnedPlacement policy("static", 3);
   Machine machine(*policy, 3, 8);
   EXPECT_EQ(machine.near(), 3u);
@@ -114,7 +72,7 @@ TEST(Placement, StaticFillsNearMemoryFirstAndExchangesNothing) {
 }
 
 TEST(Placement, APolicyExchangesUsedPagesForUnusedOnesWithinItsPairs) {
-  Used policy;
+  PromotesUsed policy;
   Machine machine(policy, 2, 6);
   EXPECT_EQ(machine.scan({4, 5}, 1), (std::vector<Exchange>{{.promote = 4, .demote = 0}}));
   EXPECT_EQ(machine.scan({4, 5}, 4),
@@ -122,17 +80,17 @@ TEST(Placement, APolicyExchangesUsedPagesForUnusedOnesWithinItsPairs) {
 }
 
 TEST(Placement, AnExchangeThatCouldNotBeMadeIsNamedAgain) {
-  Used policy;
+  PromotesUsed policy;
   Machine machine(policy, 2, 6);
   const std::vector<Exchange> wanted = machine.scan({4, 5}, 4);
   machine.make(wanted[1]);
   EXPECT_EQ(machine.scan({4, 5}, 4), (std::vector<Exchange>{{.promote = 4, .demote = 0}}));
 }
 
-TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorOneOfTheWrongTier) {
+TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorAPageOfTheWrongTier) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
-    Used policy;
+    PromotesUsed policy;
     const auto near = static_cast<PageIndex>(1 + rng.below(10));
     Machine machine(policy, near, 40);
     for (int i = 0; i < 200; ++i) {
@@ -149,18 +107,17 @@ TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorOneOfTheWrongTier) {
   }
 }
 
-TEST(Placement, IsRefusedByAnUnknownNameAndANearMemoryOfNoPages) {
+TEST(Placement, AnUnknownPlacementAndANearMemoryOfNoPagesAreRefused) {
   EXPECT_THROW(OwnedPlacement("statics", 3), InputError);
   EXPECT_THROW(OwnedPlacement("static", 0), InputError);
 }
 
-TEST(Policies, AreFoundByNamesThatMeanOnePolicyInAllFamilies) {
-  std::vector<std::string_view> names;
-  for (const ReplacementEntry& entry : replacements()) names.push_back(entry.name);
-  for (const PlacementEntry& entry : placements()) names.push_back(entry.name);
-  for (const OracleEntry& entry : oracles()) names.push_back(entry.name);
-  std::ranges::sort(names);
-  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+TEST(Policies, ANameMeansOnePolicyInAllFamilies) {
+  std::set<std::string_view> names;
+  for (const ReplacementEntry& entry : replacements()) names.insert(entry.name);
+  for (const PlacementEntry& entry : placements()) names.insert(entry.name);
+  for (const OracleEntry& entry : oracles()) names.insert(entry.name);
+  EXPECT_EQ(names.size(), replacements().size() + placements().size() + oracles().size());
   for (const ReplacementEntry& entry : replacements()) {
     EXPECT_NO_THROW(OwnedReplacement(entry.name, 10)) << entry.name;
   }

@@ -24,7 +24,7 @@ std::vector<Line> proposed(Prefetcher& prefetcher, Line first, Line last,
   }
 }
 
-TEST(Prefetcher, TakesASequenceAcrossTheEndOfItsPage) {
+TEST(Prefetcher, ThePrefetcherTakesASequenceAcrossTheEndOfItsPage) {
   Prefetcher upward(streamer);
   const std::vector<Line> wanted = proposed(upward, 0, page - 1);
   EXPECT_EQ(wanted.back(), page - 1 + 20);
@@ -37,7 +37,7 @@ TEST(Prefetcher, TakesASequenceAcrossTheEndOfItsPage) {
   EXPECT_EQ(proposed(downward, page - 1, 0).back(), 0u);  // and stops at the first line of all
 }
 
-TEST(Prefetcher, StopsAtThePagesEndWhereTheNextOneLiesElsewhere) {
+TEST(Prefetcher, ThePrefetcherStopsAtThePagesEndWhereTheNextOneLiesElsewhere) {
   Prefetcher elsewhere(streamer);
   EXPECT_EQ(proposed(elsewhere, 0, page - 1, {.more = false}).back(), page - 1);
   EXPECT_TRUE(proposed(elsewhere, page, page + 7, {.more = false}).empty());
@@ -49,7 +49,7 @@ TEST(Prefetcher, StopsAtThePagesEndWhereTheNextOneLiesElsewhere) {
   EXPECT_TRUE(proposed(confined, page, page + 7).empty());
 }
 
-TEST(Prefetcher, RunsLessFarAheadWhileMuchIsOutstanding) {
+TEST(Prefetcher, ThePrefetcherRunsLessFarAheadWhileMuchIsOutstanding) {
   const auto furthest = [](std::uint32_t outstanding) {
     Prefetcher prefetcher(streamer);
     const Line last = page - 25;

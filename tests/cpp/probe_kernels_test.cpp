@@ -57,7 +57,7 @@ std::vector<Op> operations() {
   return found;
 }
 
-TEST(Chain, IsOneCycleThroughAllBlocksWhateverTheSeed) {
+TEST(Chain, AChainIsOneCycleThroughAllBlocksWhateverTheSeed) {
   for (const std::uint64_t blocks : {1u, 2u, 3u, 64u, 1000u}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const auto next = random_cycle(blocks, seed);
@@ -72,12 +72,12 @@ TEST(Chain, IsOneCycleThroughAllBlocksWhateverTheSeed) {
   }
 }
 
-TEST(Chain, IsTheSameForTheSameSeedAlone) {
+TEST(Chain, AChainIsTheSameForTheSameSeedOnly) {
   EXPECT_EQ(random_cycle(1000, 7), random_cycle(1000, 7));
   EXPECT_NE(random_cycle(1000, 7), random_cycle(1000, 8));
 }
 
-TEST(Chain, LeadsThroughChosenOffsetsInTheirOrderAndBack) {
+TEST(Chain, AChainLeadsThroughChosenOffsetsInTheirOrderAndBack) {
   const Lines memory(64);
   const std::vector<std::uint64_t> offsets{1024, 0, 64, 4000, 8};
   link(memory.base(), offsets);
@@ -90,7 +90,7 @@ TEST(Chain, LeadsThroughChosenOffsetsInTheirOrderAndBack) {
   EXPECT_EQ(follow(at, 2), memory.base() + offsets[2]);
 }
 
-TEST(Chain, ThatIsChangedOnItsWayLeadsToTheSamePlaces) {
+TEST(Chain, AChainThatIsChangedOnItsWayLeadsToTheSamePlaces) {
   const Lines memory(64);
   const std::vector<std::uint64_t> offsets{1024, 0, 64, 3968};
   link(memory.base(), offsets);
@@ -113,7 +113,7 @@ struct Region {
   Walk walk;
 };
 
-TEST(Walks, FollowTheCycleWhateverTheOperationTheWidthAndTheTable) {
+TEST(Walks, WalksFollowTheCycleWhateverTheOperationTheWidthAndTheTable) {
   constexpr std::uint64_t blocks = 100;
   for (const Op op : operations()) {
     for (const Width width : widths()) {
@@ -133,7 +133,7 @@ TEST(Walks, FollowTheCycleWhateverTheOperationTheWidthAndTheTable) {
   }
 }
 
-TEST(Walks, WithALoadAloneLeaveTheMemoryAsItWas) {
+TEST(Walks, WalksWithALoadAloneLeaveTheMemoryAsItWas) {
   for (const Op op : operations()) {
     if (!is_load(op) || op == Op::load_store) continue;
     for (const Width width : widths()) {
@@ -149,7 +149,7 @@ TEST(Walks, WithALoadAloneLeaveTheMemoryAsItWas) {
   }
 }
 
-TEST(Walks, WithALoadAndAStoreCountUpOneWordOfEachLine) {
+TEST(Walks, WalksWithALoadAndAStoreCountUpOneWordOfEachLine) {
   for (const Successor successor : {Successor::lines, Successor::table}) {
     const Region region(50);
     link(region.walk.blocks, region.next);
@@ -161,7 +161,7 @@ TEST(Walks, WithALoadAndAStoreCountUpOneWordOfEachLine) {
   }
 }
 
-TEST(Walks, WithAStoreFillEveryWordOfEachBlockWithItsSuccessorAndNothingElse) {
+TEST(Walks, WalksWithAStoreFillEveryWordOfEachBlockWithItsSuccessorAndNothingElse) {
   for (const Op op : operations()) {
     if (is_load(op)) continue;
     for (const Width width : widths()) {
@@ -180,7 +180,7 @@ TEST(Walks, WithAStoreFillEveryWordOfEachBlockWithItsSuccessorAndNothingElse) {
   }
 }
 
-TEST(Walks, CanReadBackWhatAStoreWalkHasWritten) {
+TEST(Walks, WalksCanReadBackWhatAStoreWalkHasWritten) {
   for (const Width width : widths()) {
     const Region region(50);
     walk_kernel(Op::nt_store, Successor::table, width)(region.walk, 0, 50);
@@ -191,7 +191,7 @@ TEST(Walks, CanReadBackWhatAStoreWalkHasWritten) {
   }
 }
 
-TEST(Accesses, AtAStrideTouchEachPlaceInTurnAndWrapAround) {
+TEST(Accesses, AccessesAtAStrideTouchEachPlaceInTurnAndWrapAround) {
   for (const Width width : widths()) {
     const Lines memory(16);
     const Accesses accesses{.base = memory.base(),
@@ -219,7 +219,7 @@ TEST(Accesses, AtAStrideTouchEachPlaceInTurnAndWrapAround) {
   }
 }
 
-TEST(Accesses, WithoutAGapTouchEveryLineAndWrapAround) {
+TEST(Accesses, AccessesWithoutAGapTouchEveryLineAndWrapAround) {
   for (const Width width : widths()) {
     const Lines memory(16);
     const Accesses accesses{.base = memory.base(),
@@ -250,7 +250,7 @@ const std::byte* distinct_words() {
   return reinterpret_cast<const std::byte*>(words.at);
 }
 
-TEST(Accesses, WriteTheLineTheyAreGivenWhateverTheOperationAndTheWidth) {
+TEST(Accesses, AccessesWriteTheGivenLineWhateverTheOperationAndTheWidth) {
   for (const Op op : operations()) {
     if (is_load(op) && op != Op::load_store) continue;
     for (const Width width : widths()) {
@@ -274,7 +274,7 @@ TEST(Accesses, WriteTheLineTheyAreGivenWhateverTheOperationAndTheWidth) {
   }
 }
 
-TEST(Filling, CopiesTheLineToEveryLine) {
+TEST(Filling, FillingCopiesTheLineToEveryLine) {
   for (const Width width : widths()) {
     const Lines memory(8);
     fill_with(memory.base(), 5 * line_bytes, distinct_words(), width);
@@ -284,7 +284,7 @@ TEST(Filling, CopiesTheLineToEveryLine) {
   }
 }
 
-TEST(Accesses, InRandomOrderStayInsideTheAreaAndReachAllOfIt) {
+TEST(Accesses, AccessesInRandomOrderStayInsideTheAreaAndReachAllOfIt) {
   const Lines memory(64);
   const Accesses accesses{.base = memory.base(),
                           .area = 62 * line_bytes,
@@ -300,7 +300,7 @@ TEST(Accesses, InRandomOrderStayInsideTheAreaAndReachAllOfIt) {
   }
 }
 
-TEST(Accesses, ThatAreMixedWriteTheirShare) {
+TEST(Accesses, AccessesThatAreMixedWriteTheirShare) {
   constexpr int places = 4000;
   const Lines memory(places);
   const Accesses accesses{.base = memory.base(),
@@ -318,7 +318,7 @@ TEST(Accesses, ThatAreMixedWriteTheirShare) {
   EXPECT_NEAR(written, 0.3 * places, 0.04 * places);
 }
 
-TEST(Operations, AreRefusedByNameWhenTheProcessorLacksThem) {
+TEST(Operations, OperationsAreRefusedByNameWhenTheProcessorLacksThem) {
   const Isa none;
   EXPECT_EQ(parse_op("load", none), Op::load);
   EXPECT_EQ(parse_op("ntstore", none), Op::nt_store);
@@ -336,7 +336,7 @@ TEST(Operations, AreRefusedByNameWhenTheProcessorLacksThem) {
   EXPECT_THROW((void)parse_fence("lfence"), InputError);
 }
 
-TEST(Operations, UseTheWidestVectorsThereAre) {
+TEST(Operations, OperationsUseTheWidestVectorsOfTheProcessor) {
   EXPECT_EQ(Isa{}.width(), Width::sse2);
   EXPECT_EQ(Isa{.avx2 = true}.width(), Width::avx2);
   EXPECT_EQ((Isa{.avx2 = true, .avx512f = true}.width()), Width::avx512);

@@ -51,7 +51,7 @@ ChaseRequest small_chase() {
   return request;
 }
 
-TEST(AChase, WalksWholeRegionsOnceEach) {
+TEST(AChase, AChaseWalksWholeRegionsOnceEach) {
   const ChaseRequest request = small_chase();
   EXPECT_EQ(request.regions(), 12u);
   const Memory memory({.bytes = request.footprint()});
@@ -61,7 +61,7 @@ TEST(AChase, WalksWholeRegionsOnceEach) {
   for (const Chunk& chunk : timings.threads[0]) EXPECT_GE(chunk.ns, 0);
 }
 
-TEST(AChase, CutsALargeRegionIntoChunksThatSayWhereTheyLie) {
+TEST(AChase, AChaseCutsALargeRegionIntoChunksThatSayWhereTheyLie) {
   ChaseRequest request = small_chase();
   request.region = 1 << 20;
   request.lines = 1;
@@ -76,7 +76,7 @@ TEST(AChase, CutsALargeRegionIntoChunksThatSayWhereTheyLie) {
   EXPECT_EQ(walked, request.region_lines());
 }
 
-TEST(AChase, ThatReadsAfterItWroteCountsBothAndPutsTheReadsBehind) {
+TEST(AChase, AChaseThatReadsAfterItWroteCountsBothAndPutsTheReadsBehind) {
   ChaseRequest request = small_chase();
   request.region = 1 << 20;
   request.lines = 1;
@@ -92,7 +92,7 @@ TEST(AChase, ThatReadsAfterItWroteCountsBothAndPutsTheReadsBehind) {
   }
 }
 
-TEST(AChase, ThatRepeatsOneRegionGoesOnUntilItHasEnoughChunks) {
+TEST(AChase, AChaseThatRepeatsOneRegionGoesOnUntilItHasEnoughChunks) {
   ChaseRequest request = small_chase();
   request.repeat = true;
   request.least_chunks = 40;
@@ -106,7 +106,7 @@ TEST(AChase, ThatRepeatsOneRegionGoesOnUntilItHasEnoughChunks) {
   }
 }
 
-TEST(AChase, StoresToItsRegionsAndToNothingElse) {
+TEST(AChase, AChaseStoresToItsRegionsAndToNothingElse) {
   ChaseRequest request = small_chase();
   request.op = Op::store;
   request.block = 128;
@@ -119,7 +119,7 @@ TEST(AChase, StoresToItsRegionsAndToNothingElse) {
   }
 }
 
-TEST(AChase, OnSeveralThreadsGivesEachItsOwnRegions) {
+TEST(AChase, AChaseOnSeveralThreadsGivesEachItsOwnRegions) {
   ChaseRequest request = small_chase();
   request.op = Op::nt_store;
   request.lines = 1;
@@ -133,13 +133,13 @@ TEST(AChase, OnSeveralThreadsGivesEachItsOwnRegions) {
   }
 }
 
-TEST(AChase, BeyondItsMemoryIsRefused) {
+TEST(AChase, AChaseBeyondItsMemoryIsRefused) {
   const ChaseRequest request = small_chase();
   const Memory memory({.bytes = request.footprint() - 64});
   EXPECT_THROW((void)chase(memory, request, {}), InputError);
 }
 
-TEST(AnOverwrite, KeepsATimeForEveryWriteAndGoesRoundItsRegion) {
+TEST(AnOverwrite, AnOverwriteKeepsATimeForEveryWriteAndGoesRoundItsRegion) {
   const Memory memory({.bytes = 8192});
   OverwriteRequest request;
   request.region = 512;
@@ -152,7 +152,7 @@ TEST(AnOverwrite, KeepsATimeForEveryWriteAndGoesRoundItsRegion) {
   EXPECT_EQ(memory.base()[512], std::byte{0});
 }
 
-TEST(AStream, MakesAsManyAccessesAsWereAskedForOnEachThread) {
+TEST(AStream, AStreamMakesAsManyAccessesAsWereAskedForOnEachThread) {
   StreamRequest request;
   request.op = Op::nt_store;
   request.access = 256;
@@ -166,7 +166,7 @@ TEST(AStream, MakesAsManyAccessesAsWereAskedForOnEachThread) {
   for (const auto& chunks : timings.threads) EXPECT_EQ(lines_of(chunks), 1000u);
 }
 
-TEST(AStream, LeavesInItsAreaTheValueItWasToldToWriteOverTheOneItFound) {
+TEST(AStream, AStreamLeavesInItsAreaTheValueItWasToldToWriteOverTheOneItFound) {
   StreamRequest request;
   request.op = Op::nt_store;
   request.stride = line_bytes;
@@ -182,7 +182,7 @@ TEST(AStream, LeavesInItsAreaTheValueItWasToldToWriteOverTheOneItFound) {
   }
 }
 
-TEST(Contention, TimesTheReaderAndCountsWhatTheOthersMoved) {
+TEST(Contention, ContentionTimesTheReaderAndCountsTheBytesOfTheOthers) {
   ContentionRequest request;
   request.area = 1 << 20;
   request.reads = 5000;
@@ -196,7 +196,7 @@ TEST(Contention, TimesTheReaderAndCountsWhatTheOthersMoved) {
   }
 }
 
-TEST(Contention, WithADelayMovesNoMoreThanThatAllows) {
+TEST(Contention, ContentionWithADelayMovesNoMoreThanTheDelayAllows) {
   ContentionRequest request;
   request.area = 1 << 20;
   request.reads = 20'000;
@@ -210,7 +210,7 @@ TEST(Contention, WithADelayMovesNoMoreThanThatAllows) {
   EXPECT_LE(timings.other_gb_per_s, 0.0641);  // 64 B a microsecond
 }
 
-TEST(Dropping, TimesSoManyLinesAsOftenAsWasAskedFor) {
+TEST(Dropping, DroppingLinesIsTimedAsOftenAsAsked) {
   const Memory memory({.bytes = 4096});
   for (const bool changes : {false, true}) {
     const DropRequest request{.lines = 64, .changes = changes, .chunks = 5, .cpu = usable(1)[0]};
@@ -224,7 +224,7 @@ TEST(Dropping, TimesSoManyLinesAsOftenAsWasAskedFor) {
   EXPECT_THROW((void)drop(memory, {.lines = 0}, {}), InputError);
 }
 
-TEST(AWalk, ThatChangesItsLinesTakesOnlyWholeLines) {
+TEST(AWalk, AWalkThatChangesItsLinesTakesOnlyWholeLines) {
   const Memory memory({.bytes = 1 << 20});
   FollowRequest request;
   request.offsets = {0, 4096, 64};
@@ -238,7 +238,7 @@ TEST(AWalk, ThatChangesItsLinesTakesOnlyWholeLines) {
   EXPECT_THROW((void)follow(memory, request, {}), InputError);
 }
 
-TEST(AWalk, TakesAsManyChunksAsWereAskedForAndStaysAmongItsOffsets) {
+TEST(AWalk, AWalkTakesAsManyChunksAsWereAskedForAndStaysAmongItsOffsets) {
   const Memory memory({.bytes = 1 << 20});
   FollowRequest request;
   request.offsets = {0, 4096, 64, 8192 + 8};
@@ -255,7 +255,7 @@ TEST(AWalk, TakesAsManyChunksAsWereAskedForAndStaysAmongItsOffsets) {
   EXPECT_THROW((void)follow(memory, request, {}), InputError);
 }
 
-TEST(ATeam, EndsWithWhatTheLeadersPollThrowsAndNobodyIsLeftRunning) {
+TEST(ATeam, ATeamEndsWithTheErrorOfTheLeadersPollAndLeavesNoThreadRunning) {
   int polls = 0;
   const Poll poll = [&] {
     if (++polls == 10) throw std::runtime_error("stop");
@@ -272,7 +272,7 @@ TEST(ATeam, EndsWithWhatTheLeadersPollThrowsAndNobodyIsLeftRunning) {
   EXPECT_EQ(polls, 10);
 }
 
-TEST(ATeam, LetsItsCallerGoWhereItMightBefore) {
+TEST(ATeam, ATeamGivesItsCallerTheProcessorsItHadBefore) {
   const std::vector<int> before = usable(CPU_SETSIZE);
   std::vector<int> during;
   run_team({before.front()}, [&](const Member&) { during = usable(CPU_SETSIZE); }, {});
@@ -280,11 +280,11 @@ TEST(ATeam, LetsItsCallerGoWhereItMightBefore) {
   EXPECT_EQ(usable(CPU_SETSIZE), before);
 }
 
-TEST(ATeam, OnAProcessorThatIsNotThereIsRefused) {
+TEST(ATeam, ATeamOnAnAbsentProcessorIsRefused) {
   EXPECT_THROW(run_team({CPU_SETSIZE - 1}, [](const Member&) {}, {}), InputError);
 }
 
-TEST(TheClock, TakesOffWhatReadingItCostsButNeverMoreThanThereIs) {
+TEST(TheClock, TheClockSubtractsTheCostOfReadingItButNeverBelowZero) {
   const Clock& clock = Clock::host();
   EXPECT_GT(clock.hertz(), 1e8);
   EXPECT_LE(clock.overhead_p10_ns(), clock.overhead_p50_ns());
@@ -294,7 +294,7 @@ TEST(TheClock, TakesOffWhatReadingItCostsButNeverMoreThanThereIs) {
   EXPECT_NEAR(clock.raw_ns(1'000'000) - clock.ns(1'000'000), clock.overhead_p50_ns(), 1e-3);
 }
 
-TEST(AChunk, IsAsLargeAsTheFastestSeenAllows) {
+TEST(AChunk, AChunkIsAsLargeAsTheFastestSeenAllows) {
   ChunkSize size(10'000, 1000);
   EXPECT_EQ(size.units(), 64u);
   size.learn(64, 64);

@@ -57,7 +57,7 @@ Memory mapped(const std::string& path, Bytes bytes, bool destructive = false) {
   return Memory({.bytes = bytes, .path = path, .destructive = destructive});
 }
 
-TEST(AnonymousMemory, BeginsAtAHugePageWhateverItsPagesAre) {
+TEST(AnonymousMemory, AnonymousMemoryBeginsAtAHugePageWhateverItsPagesAre) {
   for (const Bytes bytes : {Bytes{1}, Bytes{4096}, Bytes{5} << 20}) {
     const Memory memory({.bytes = bytes});
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.base()) % (2 << 20), 0u);
@@ -67,10 +67,11 @@ TEST(AnonymousMemory, BeginsAtAHugePageWhateverItsPagesAre) {
   }
 }
 
-TEST(AnonymousMemory, OfImpossibleSizeOrPagesOrNodeIsRefused) {
+TEST(AnonymousMemory, AnonymousMemoryOfImpossibleSizeOrPagesOrNodeIsRefused) {
   EXPECT_NE(refused([] { const Memory memory({.bytes = 0}); }).find("0 B"), std::string::npos);
-  EXPECT_NE(refused([] { const Memory memory({.bytes = Bytes{1} << 62}); }).find("cannot be mapped"),
-            std::string::npos);
+  EXPECT_NE(
+      refused([] { const Memory memory({.bytes = Bytes{1} << 62}); }).find("cannot be mapped"),
+      std::string::npos);
   EXPECT_NE(refused([] {
               const Memory memory({.bytes = 4096, .node = 1000});
             }).find("no memory on node 1000"),
@@ -79,7 +80,7 @@ TEST(AnonymousMemory, OfImpossibleSizeOrPagesOrNodeIsRefused) {
             std::string::npos);
 }
 
-TEST_F(Places, AFreshFileIsGoneAtOnceAndForGood) {
+TEST_F(Places, AFreshFileLosesItsNameAtOnceAndForGood) {
   {
     const Memory memory = mapped(path("fresh"), 1 << 20);
     EXPECT_TRUE(holds_nothing());
@@ -124,7 +125,7 @@ TEST_F(Places, AFileInUseIsRefused) {
   EXPECT_NE(refused([&] { mapped(file, 4096); }).find("is in use"), std::string::npos);
 }
 
-TEST_F(Places, WhatIsNoPlaceForMemoryIsRefusedByName) {
+TEST_F(Places, AFileThatIsNoPlaceForMemoryIsRefusedByName) {
   const auto reason = [](const std::string& path) {
     return refused([&] { (void)inspect(path, true); });
   };
@@ -143,7 +144,7 @@ TEST_F(Places, MoreThanTheFileSystemHoldsIsRefusedBeforeAnythingIsWritten) {
   EXPECT_TRUE(holds_nothing());
 }
 
-TEST(Refusals, AreOneLineThatNamesThePath) {
+TEST(Refusals, RefusalsAreOneLineThatNamesThePath) {
   for (const auto& [error, reason] :
        {std::pair{ENOENT, "does not exist"}, std::pair{EACCES, "may not be written"},
         std::pair{EROFS, "is read-only"}, std::pair{EBUSY, "is in use"},

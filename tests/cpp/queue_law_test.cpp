@@ -74,7 +74,7 @@ double sampled_occupancy(const Overrides& overrides, const std::vector<Arrival>&
   return static_cast<double>(inside) / static_cast<double>(samples);
 }
 
-TEST(LittlesLaw, HoldsForTheReadPendingQueue) {
+TEST(LittlesLaw, LittlesLawHoldsForTheReadPendingQueue) {
   const Overrides overrides{{"imc.rpq.lines", "200"}};
   const auto arrivals =
       random_arrivals(3000, Tick(40'000), Op::read, [](Rng& rng) { return rng.below(1 << 20); });
@@ -92,7 +92,7 @@ TEST(LittlesLaw, HoldsForTheReadPendingQueue) {
               0.02 * expected);
 }
 
-TEST(LittlesLaw, HoldsForTheWritePendingQueue) {
+TEST(LittlesLaw, LittlesLawHoldsForTheWritePendingQueue) {
   // With a load-store queue that always has room, the write pending queue is a line for the bus:
   // each write leaves a line's time after it could start, and it starts when it is the first.
   const Overrides overrides{{"imc.wpq.lines", "100"},
@@ -151,7 +151,7 @@ struct Saturated {
   double per_ps = 0;
 };
 
-TEST(FullQueues, HoldAsManyReadsAsTheReadPendingQueueHasPlaces) {
+TEST(FullQueues, FullQueuesHoldAsManyReadsAsTheReadPendingQueueHasPlaces) {
   for (const std::uint64_t lines : {1u, 3u, 16u, 44u}) {
     const Saturated run({{"imc.rpq.lines", std::to_string(lines)}, {"imc.wpq.lines", "8"}},
                         Op::read, 4000);
@@ -159,7 +159,7 @@ TEST(FullQueues, HoldAsManyReadsAsTheReadPendingQueueHasPlaces) {
   }
 }
 
-TEST(FullQueues, HoldAsManyWritesAsTheTwoQueuesBeforeTheMediaHavePlaces) {
+TEST(FullQueues, FullQueuesHoldAsManyWritesAsTheTwoQueuesBeforeTheMediaHavePlaces) {
   // A line keeps its place in the load-store queue until it is on the media. On the bus it has one
   // in each of the queues.
   const auto line = static_cast<double>(quiet_optane().time("nvdimm.bus.line").ps());

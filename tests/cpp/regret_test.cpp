@@ -13,7 +13,7 @@
 namespace nearfar::policy {
 namespace test_file {
 
-TEST(Regret, KeepsPartOfALoopThatDoesNotFit) {
+TEST(Regret, RegretKeepsPartOfALoopThatDoesNotFit) {
   Visits loop;
   for (std::uint64_t i = 0; i < 200'000; ++i) loop.access(i % 500, false);
   const auto misses = [&](const std::string& policy) {
@@ -25,7 +25,7 @@ TEST(Regret, KeepsPartOfALoopThatDoesNotFit) {
   EXPECT_LT(misses("regret"), misses("s3-fifo"));
 }
 
-TEST(Regret, WithoutScansWatchesPagesWhileTheyAreOut) {
+TEST(Regret, RegretWithoutScansWatchesPagesWhileTheyAreOut) {
   // Where no page is known to be used while it is resident.
   const auto misses = [](const Visits& all, const std::string& policy) {
     return replay(all, {.policy = policy, .near = 300, .limbo = 18, .scans = false}).misses();
@@ -53,7 +53,7 @@ TEST(Regret, WithoutScansWatchesPagesWhileTheyAreOut) {
   EXPECT_LT(100 * misses(scanned, "regret"), 95 * misses(scanned, "s3-fifo"));
 }
 
-TEST(Regret, WithoutScansLearnsHowLongWhatItSawHolds) {
+TEST(Regret, RegretWithoutScansLearnsHowLongItsKnowledgeHolds) {
   // Young pages, each used three times in a row, beside old ones that are used at random.
   Visits all;
   Rng rng(9);
@@ -69,7 +69,7 @@ TEST(Regret, WithoutScansLearnsHowLongWhatItSawHolds) {
   EXPECT_LT(100 * misses("regret"), 102 * misses("s3-fifo"));
 }
 
-TEST(Regret, KeepsTheTimesOfPagesThatNearMemoryHoldsFewOf) {
+TEST(Regret, RegretKeepsTheTimesOfPagesBeyondASmallNearMemory) {
   Visits all;
   Rng rng(3);
   for (int i = 0; i < 600'000; ++i) {
@@ -83,7 +83,7 @@ TEST(Regret, KeepsTheTimesOfPagesThatNearMemoryHoldsFewOf) {
   EXPECT_LT(100 * misses("regret"), 101 * misses("s3-fifo"));
 }
 
-TEST(Regret, ForgetsAPhaseThatHasEnded) {
+TEST(Regret, RegretForgetsAPhaseThatHasEnded) {
   // Pages 0 to 399 for long, then others, of which near memory holds most.
   Visits all;
   Rng rng(5);
@@ -134,13 +134,13 @@ double scanned_a_miss(PageIndex pages) {
   return static_cast<double>(counts.pages_scanned) / static_cast<double>(counts.misses());
 }
 
-TEST(Regret, IsToldMoreOftenOfPagesThatAreUsedMoreOften) {
+TEST(Regret, RegretIsToldMoreOftenOfPagesThatAreUsedMoreOften) {
   // From one scan to the next each page is visited once in a while, or nearly all are.
   EXPECT_LT(scanned_a_miss(400), 4.0);
   EXPECT_GT(scanned_a_miss(110), 6.0);
 }
 
-TEST(Regret, NoticesThatTheRatesOfManyPagesChangeAtOnce) {
+TEST(Regret, RegretNoticesThatTheRatesOfManyPagesChangeAtOnce) {
   // Zipf-like use of a third of the pages, which overlaps with the last phase's third.
   const auto page = [](Rng& rng) {
     const double at = rng.uniform();
@@ -151,7 +151,7 @@ TEST(Regret, NoticesThatTheRatesOfManyPagesChangeAtOnce) {
   EXPECT_LT(100 * all.regret, 95 * all.s3_fifo);
 }
 
-TEST(Regret, TellsAPhaseThatLivesInLimboFromTheOneBefore) {
+TEST(Regret, RegretTellsAPhaseThatLivesInLimboFromTheOneBefore) {
   // Each phase has as many pages as near memory, limbo included: what is left of others keeps some
   // of its pages in limbo, from where they come back without a miss.
   const auto page = [](Rng& rng) { return rng.below(1024); };
@@ -160,7 +160,7 @@ TEST(Regret, TellsAPhaseThatLivesInLimboFromTheOneBefore) {
   EXPECT_LT(all.regret, all.s3_fifo);
 }
 
-TEST(StayTable, HoldsAsFarAsWhatWasPromisedHappens) {
+TEST(StayTable, AStayTableHoldsAsFarAsThePromisedUsesHappen) {
   StayTable table;
   EXPECT_EQ(table.holds(3), 1);
   for (int i = 0; i < 1000; ++i) {
@@ -174,7 +174,7 @@ TEST(StayTable, HoldsAsFarAsWhatWasPromisedHappens) {
   EXPECT_GT(table.holds(7), 0.99F);
 }
 
-TEST(ReuseTable, UseAtRandomLeavesTheGuessAsItIs) {
+TEST(ReuseTable, RandomUseLeavesTheGuessAsItIs) {
   ReuseTable table;
   // Of a hundred pages used once in 1000 on average, followed for long.
   for (int round = 0; round < 400; ++round) {
@@ -189,7 +189,7 @@ TEST(ReuseTable, UseAtRandomLeavesTheGuessAsItIs) {
   }
 }
 
-TEST(ReuseTable, ExpectsWhatIsDueBeforeWhatWasJustUsed) {
+TEST(ReuseTable, AReuseTableExpectsDuePagesBeforeJustUsedOnes) {
   ReuseTable table;
   // A loop: nothing is used at ages 0 to 7, everything at 8.
   for (int round = 0; round < 100; ++round) {
@@ -202,7 +202,7 @@ TEST(ReuseTable, ExpectsWhatIsDueBeforeWhatWasJustUsed) {
   for (std::size_t age = 0; age < 8; ++age) EXPECT_GT(table.worth(3, age + 1), table.worth(3, age));
 }
 
-TEST(ReuseTable, WhereManyHaveDiedAPageIsWorthWhatThoseOfItsAgeStillBring) {
+TEST(ReuseTable, APageIsWorthWhatPagesOfItsAgeStillBring) {
   ReuseTable table;
   // As guessed at ages 0 to 7, later never.
   for (int round = 0; round < 400; ++round) {

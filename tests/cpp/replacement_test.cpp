@@ -9,7 +9,7 @@
 namespace nearfar::policy {
 namespace test_file {
 
-TEST(Replacement, DoesWhatAPlainReferenceDoesAndNamesOnlyResidentPages) {
+TEST(Replacement, APolicyActsAsAPlainReferenceAndNamesOnlyResidentPages) {
   for (const auto& [name, make] : replacements()) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const auto capacity = static_cast<PageIndex>(1 + Rng(seed).below(40));
@@ -44,7 +44,7 @@ std::vector<PageIndex> named(std::string_view name, bool reserved) {
   return out;
 }
 
-TEST(Replacement, SameEventsGiveTheSameAnswersWhateverWasReserved) {
+TEST(Replacement, TheSameEventsGiveTheSameAnswersWhateverWasReserved) {
   for (const auto& [name, make] : replacements()) {
     EXPECT_EQ(named(name, false), named(name, false)) << name;
     EXPECT_EQ(named(name, true), named(name, false)) << name;

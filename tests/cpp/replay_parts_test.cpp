@@ -105,7 +105,7 @@ TEST(ReplayMemory, AFlushIsAWriteAndAnAddressBeyondMemoryIsRefused) {
   EXPECT_THROW(static_cast<void>(play(small, {at(1)})), InputError);
 }
 
-TEST(ReplayParts, WhatIsSkippedIsNotPlayedAndWhatWarmsUpIsNotCounted) {
+TEST(ReplayParts, SkippedAccessesAreNotPlayedAndWarmUpIsNotCounted) {
   MockDevice device({.latency = 10 * period});
   std::vector<Record> records;
   for (std::uint64_t i = 0; i < 10; ++i) records.push_back(at(i));
@@ -117,7 +117,7 @@ TEST(ReplayParts, WhatIsSkippedIsNotPlayedAndWhatWarmsUpIsNotCounted) {
   EXPECT_EQ(result.counters.at(0).value, 4u);  // offers
 }
 
-TEST(ReplayParts, AreOfInstructionsWhereTheTraceCountsThem) {
+TEST(ReplayParts, PartsOfAReplayAreInstructionsIfTheTraceCountsThem) {
   std::vector<Record> records;
   for (std::uint64_t i = 0; i < 10; ++i) {
     records.push_back(at(i));

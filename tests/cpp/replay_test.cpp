@@ -97,7 +97,8 @@ TEST(ReplayPaced, IdleCyclesAreHonouredAndACriticalReadIsAwaited) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play_paced(device, "0x0 R:4\n0x40 C\n0x80 C:200\n0xc0 R\n");
   EXPECT_EQ(entry_cycles(device), (std::vector<std::uint64_t>{0, 5, 105, 306}));
-  EXPECT_EQ(result.late.value().requests, 0u) << "what waits for a critical read is not due before it";
+  EXPECT_EQ(result.late.value().requests, 0u)
+      << "what waits for a critical read is not due before it";
 }
 
 TEST(ReplayPaced, LateAccessesWaitInOrderAndAreCounted) {
@@ -108,7 +109,8 @@ TEST(ReplayPaced, LateAccessesWaitInOrderAndAreCounted) {
   EXPECT_EQ(device.entries()[1].address, Address(0x40));
   EXPECT_EQ(result.late.value().requests, 2u);
   EXPECT_EQ(result.late->longest, 180 * cycle);
-  EXPECT_EQ(result.read_latency.value().max, 100 * cycle) << "waiting at the door is not memory latency";
+  EXPECT_EQ(result.read_latency.value().max, 100 * cycle)
+      << "waiting at the door is not memory latency";
 }
 
 TEST(ReplayPaced, AnEarlierCycleThanTheLineBeforeMeansLate) {
@@ -138,7 +140,7 @@ TEST(ReplayPaced, IdleTimeCostsNothing) {
   EXPECT_LE(device.advances(), 4u);
 }
 
-TEST(ReplayAsap, KeepsAsManyInFlightAsAllowed) {
+TEST(ReplayAsap, AReplayKeepsAsManyInFlightAsAllowed) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play(device, random_reads(640, 1), {.pace = Pace::asap, .outstanding = 64});
   EXPECT_EQ(device.most_in_use(), 64u);
@@ -146,7 +148,7 @@ TEST(ReplayAsap, KeepsAsManyInFlightAsAllowed) {
   EXPECT_FALSE(result.late) << "nothing is due at a cycle";
 }
 
-TEST(ReplayAsap, OneOutstandingIsADependentChain) {
+TEST(ReplayAsap, AReplayWithOneOutstandingRequestIsADependentChain) {
   MockDevice device({.latency = 100 * cycle});
   const auto result = play(device, random_reads(50, 1), {.pace = Pace::asap, .outstanding = 1});
   EXPECT_EQ(device.most_in_use(), 1u);
@@ -235,7 +237,7 @@ TEST(Replay, AnAddressBeyondMemoryIsToldWithItsLine) {
   EXPECT_EQ(
       complaint("LD 0xffe 2\nLD 0xffe 3\n"),
       "t:2: found 3 bytes at address 0xffe, expected one below 0x1000, the memory's capacity, "
-            "or --frames first-touch or fold");
+      "or --frames first-touch or fold");
   EXPECT_EQ(complaint("LD 0xffffffffffffffff\n"),
             "t:1: found address 0xffffffffffffffff, expected one below 0x1000, the memory's "
             "capacity, or --frames first-touch or fold");
@@ -270,7 +272,7 @@ TEST(Replay, AClockOfNoLengthIsAnInputError) {
   EXPECT_THROW(Replay(device, trace::make_reader("t", "auto"), {}), InputError);
 }
 
-TEST(Replay, MeasuresTheSameHoweverTheTraceIsCut) {
+TEST(Replay, AReplayMeasuresTheSameHoweverTheTraceIsCut) {
   const std::string text = random_reads(500, 3);
   const auto outcome = [&](std::size_t piece) {
     MockDevice device({.latency = 90 * cycle, .slots = 5});
@@ -351,7 +353,7 @@ class QueueingDevice : public MockDevice {
   }
 };
 
-TEST(Replay, WithDrainTimeEndsWhenTheLastWriteHasLeftTheQueues) {
+TEST(Replay, AReplayWithDrainEndsWhenTheLastWriteHasLeftTheQueues) {
   const MockDevice::Config config{.latency = cycle, .media_latency = 500 * cycle};
   QueueingDevice device(config);
   const auto drained = play(device, "ST 0\nST 64\n", {.pace = Pace::trace, .drain = true});
@@ -362,7 +364,7 @@ TEST(Replay, WithDrainTimeEndsWhenTheLastWriteHasLeftTheQueues) {
   EXPECT_EQ(play(readable, "LD 0\n", {.pace = Pace::trace, .drain = true}).elapsed, cycle);
 }
 
-TEST(Replay, WhatTookNoTimeHasNoBandwidth) {
+TEST(Replay, AReplayThatTakesNoTimeHasNoBandwidth) {
   MockDevice device({.latency = Tick{}});
   EXPECT_FALSE(play_paced(device, "ST 0\n").gb_per_s());
 }
@@ -379,14 +381,13 @@ TEST(ReplayFrames, FirstTouchTakesPagesBeyondMemoryAsTheyCome) {
 
 TEST(ReplayFrames, FoldDropsWholeMemorySizesFromAnAddress) {
   MockDevice device({.capacity = 8192});
-  play(device, "LD 0xffff00003040\nLD 0x1fc0 65\n",
-       {.pace = Pace::trace, .frames = Frames::fold});
+  play(device, "LD 0xffff00003040\nLD 0x1fc0 65\n", {.pace = Pace::trace, .frames = Frames::fold});
   ASSERT_EQ(device.entries().size(), 3u);
   EXPECT_EQ(device.entries()[0].address, Address(0x1040));
   EXPECT_EQ(device.entries()[2].address, Address(0)) << "the line behind the last is the first";
 }
 
-TEST(Replay, FollowsWritesToTheMediaWhenAsked) {
+TEST(Replay, AReplayFollowsWritesToTheMediaWhenAsked) {
   MockDevice device;
   const auto result =
       play(device, "ST 0\nLD 64\nST 128\n", {.pace = Pace::trace, .tell_media = true});
@@ -415,7 +416,7 @@ TEST(Replay, TheLastCompletionHasItsOwnTimeHoweverLateItIsCollected) {
   EXPECT_EQ(requester.now(), 1000 * cycle);
 }
 
-TEST(Replay, FinishLeavesNothingInFlight) {
+TEST(Replay, FinishingLeavesNothingInFlight) {
   MockDevice device({.slots = 9});
   const auto result = play(device, random_reads(333, 6), {.pace = Pace::asap});
   EXPECT_TRUE(device.idle());
@@ -429,9 +430,9 @@ struct Broken {
   std::string complaint;
 };
 
-class ReplayAccounting : public testing::TestWithParam<Broken> {};
+class ReplayAccounting : public ::testing::TestWithParam<Broken> {};
 
-TEST_P(ReplayAccounting, ABrokenDeviceIsFoundOut) {
+TEST_P(ReplayAccounting, ABrokenDeviceIsReported) {
   for (const std::uint64_t healthy : {0, 1, 50, 99}) {
     MockDevice device({.slots = 8});
     device.misbehave(GetParam().fault, healthy);
@@ -445,7 +446,7 @@ TEST_P(ReplayAccounting, ABrokenDeviceIsFoundOut) {
   }
 }
 
-std::string fault_name(const testing::TestParamInfo<Broken>& info) {
+std::string fault_name(const ::testing::TestParamInfo<Broken>& info) {
   constexpr const char* names[] = {"None",    "Lost",  "Twice",     "OtherAddress",
                                    "OtherId", "Early", "NeverWoken"};
   return names[static_cast<std::size_t>(info.param.fault)];
@@ -453,12 +454,12 @@ std::string fault_name(const testing::TestParamInfo<Broken>& info) {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, ReplayAccounting,
-    testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
-                    Broken{Fault::never_wake, "the memory has nothing left to do"},
-                    Broken{Fault::twice, "a completion nobody waits for"},
-                    Broken{Fault::other_id, "a completion nobody waits for"},
-                    Broken{Fault::other_address, "a completion with another request's address"},
-                    Broken{Fault::early, "a completion from the future"}),
+    ::testing::Values(Broken{Fault::lose, "the memory has nothing left to do"},
+                      Broken{Fault::never_wake, "the memory has nothing left to do"},
+                      Broken{Fault::twice, "a completion that no request waits for"},
+                      Broken{Fault::other_id, "a completion that no request waits for"},
+                      Broken{Fault::other_address, "a completion with another request's address"},
+                      Broken{Fault::early, "a completion from the future"}),
     fault_name);
 
 }  // namespace test_file

@@ -67,7 +67,7 @@ std::vector<std::uint64_t> random_steps(std::size_t count, std::uint64_t seed) {
 
 class EitherAgent : public ::testing::TestWithParam<bool> {};
 
-TEST_P(EitherAgent, EveryStepEndsNoEarlierThanItBeganAndNoneBeginsBeforeTheOneBefore) {
+TEST_P(EitherAgent, EveryStepEndsNoEarlierThanItBeganAndBeginsAfterTheOneBefore) {
   for (const std::uint32_t outstanding : {1u, 3u, 0u}) {
     const auto found = times(random_steps(4000, outstanding), outstanding, GetParam());
     std::uint64_t latest = 0;
@@ -80,7 +80,7 @@ TEST_P(EitherAgent, EveryStepEndsNoEarlierThanItBeganAndNoneBeginsBeforeTheOneBe
   }
 }
 
-TEST_P(EitherAgent, PlaysTheSameTwice) {
+TEST_P(EitherAgent, AnAgentPlaysTheSameTwice) {
   const auto steps = random_steps(4000, 7);
   const auto once = times(steps, 4, GetParam());
   const auto again = times(steps, 4, GetParam());
@@ -88,7 +88,7 @@ TEST_P(EitherAgent, PlaysTheSameTwice) {
   EXPECT_EQ(once.done, again.done);
 }
 
-TEST_P(EitherAgent, AnMfenceAndAWaitEndWhenEverythingBeforeThemHas) {
+TEST_P(EitherAgent, AnMfenceAndAWaitEndWhenAllEarlierStepsHaveEnded) {
   const auto steps = random_steps(4000, 3);
   const auto found = times(steps, 8, GetParam());
   std::uint64_t accesses_done = 0;
@@ -102,7 +102,7 @@ TEST_P(EitherAgent, AnMfenceAndAWaitEndWhenEverythingBeforeThemHas) {
   }
 }
 
-TEST_P(EitherAgent, ADelayPutsOffWhatFollows) {
+TEST_P(EitherAgent, ADelayPutsOffTheStepsBehindIt) {
   const auto found = times({load(0), wait, delay(5'000'000), load(64)}, 1, GetParam());
   EXPECT_EQ(found.done[2], found.done[1] + 5'000'000);
   EXPECT_EQ(found.issued[3], found.done[2]);
@@ -113,7 +113,7 @@ TEST_P(EitherAgent, ADependentChainIssuesEachLoadWhenTheLastIsDone) {
   for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(found.issued[i], found.done[i - 1]);
 }
 
-TEST_P(EitherAgent, OnlySoManyLoadsAreOut) {
+TEST_P(EitherAgent, NoMoreLoadsAreOutThanTheLimitAllows) {
   std::vector<std::uint64_t> steps;
   for (Bytes i = 0; i < 500; ++i) steps.push_back(load(i * 1'000'000 % (1 << 29) / 64 * 64));
   constexpr std::size_t outstanding = 5;
@@ -215,13 +215,13 @@ TEST(Sequence, AnAddressWithinALineMeansTheLine) {
   EXPECT_EQ(found.done, aligned.done);
 }
 
-TEST(Sequence, NothingToPlayTakesNoTime) {
+TEST(Sequence, AnEmptySequenceTakesNoTime) {
   const auto found = times({});
   EXPECT_TRUE(found.issued.empty());
   EXPECT_EQ(found.elapsed, Tick{});
 }
 
-TEST(Sequence, RefusesWhatNoMachineCanDo) {
+TEST(Sequence, ASequenceRefusesStepsThatNoMachineCanDo) {
   EXPECT_EQ(refusal({load(0), Sequence::pack(Kind::load, 1 << 30)}),
             "sequence: step 1 has address 1073741824, beyond the memory of 1073741824 B");
   EXPECT_EQ(refusal({std::uint64_t{7} << 56}), "sequence: step 0 has operation 7, expected 0 to 6");
@@ -230,7 +230,7 @@ TEST(Sequence, RefusesWhatNoMachineCanDo) {
             "sequence: step 128 brings the delays to more than 106 days");
 }
 
-TEST(Sequence, LetsItsCallerInterrupt) {
+TEST(Sequence, ASequenceLetsItsCallerInterrupt) {
   Sequence sequence;
   sequence.steps.assign(1 << 17, load(0));
   for (const bool core : {false, true}) {

@@ -20,7 +20,7 @@ std::string error_of(const auto& action) {
   return "no error";
 }
 
-TEST(Settings, ReadsEveryKindOfValue) {
+TEST(Settings, SettingsReadEveryKindOfValue) {
   const Settings settings = Settings::parse(
       "# exported\n\n  a.count = 12\r\nb.time=750\n c.name = open \nd.flag = true\n"
       "e.real = 0.165\nf.flag = false\nlast = 18446744073709551615");
@@ -33,19 +33,19 @@ TEST(Settings, ReadsEveryKindOfValue) {
   EXPECT_EQ(settings.count("last"), ~std::uint64_t{0});
 }
 
-TEST(Settings, NamesTheLineThatIsNoSetting) {
+TEST(Settings, SettingsNameALineThatIsNoSetting) {
   EXPECT_NE(error_of([] { (void)Settings::parse("a = 1\n\nfoo\n"); }).find("line 3"),
             std::string::npos);
   EXPECT_NE(error_of([] { (void)Settings::parse("= 1\n"); }).find("line 1"), std::string::npos);
 }
 
-TEST(Settings, RefusesAKeyThatAppearsTwice) {
+TEST(Settings, SettingsRefuseAKeyThatAppearsTwice) {
   const std::string error = error_of([] { (void)Settings::parse("a = 1\nb = 2\na = 1\n"); });
   EXPECT_NE(error.find("line 3"), std::string::npos);
   EXPECT_NE(error.find("'a'"), std::string::npos);
 }
 
-TEST(Settings, NamesTheKeyThatIsMissingOrUnreadable) {
+TEST(Settings, SettingsNameTheKeyThatIsMissingOrUnreadable) {
   const Settings settings =
       Settings::parse("n = 12x\nm = -1\nf = yes\nr = 1.5.2\nbig = 18446744073709551616\ne =\n");
   EXPECT_NE(error_of([&] { (void)settings.count("none.such"); }).find("'none.such' is missing"),
@@ -59,7 +59,7 @@ TEST(Settings, NamesTheKeyThatIsMissingOrUnreadable) {
   EXPECT_NE(error_of([&] { (void)settings.real("r"); }).find("a number"), std::string::npos);
 }
 
-TEST(Settings, SaysSoInOneLine) {
+TEST(Settings, SettingsReportAnErrorInOneLine) {
   const std::string error = error_of([] { (void)Settings::parse("nonsense\n"); });
   EXPECT_EQ(error.find('\n'), std::string::npos) << error;
 }
@@ -72,7 +72,7 @@ struct Misfit {
 
 class OptaneSettings : public ::testing::TestWithParam<Misfit> {};
 
-TEST_P(OptaneSettings, ThatDoNotFitTogetherAreAnErrorThatNamesThem) {
+TEST_P(OptaneSettings, OptaneSettingsThatContradictEachOtherAreAnErrorThatNamesThem) {
   const auto [key, value, told] = GetParam();
   const Settings settings = sim::testing::optane({{key, value}});
   const std::string error = error_of([&] { const sim::Machine machine(settings); });
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Misfit{"nvdimm.wear.block", "1000", "nvdimm.wear.block"},
                       Misfit{"nvdimm.table.entry", "1000000000", "on-DIMM DRAM"}));
 
-TEST(OptaneSettings, MissingAreNamed) {
+TEST(OptaneSettings, MissingOptaneSettingsAreNamed) {
   Settings settings = Settings::parse("machine = nvdimm\nchannels = 1\nimc.interleave = 4096\n");
   EXPECT_NE(error_of([&] { const sim::Machine machine(settings); }).find("imc."),
             std::string::npos);

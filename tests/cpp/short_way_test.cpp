@@ -80,7 +80,7 @@ CoreConfig random_core(Rng& rng) {
   return core;
 }
 
-TEST(ShortWay, TellsTheTimesAndCountsOfTheGeneralWayForAnyProgram) {
+TEST(ShortWay, TheShortWayGivesTheTimesAndCountsOfTheGeneralWayForAnyProgram) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Rng rng(seed);
     const CoreConfig core = seed % 3 == 0 ? CoreMachine().core : random_core(rng);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "placement_fixture.h"
 #include "policy/registry.h"
 
 namespace nearfar::frontend {
@@ -58,7 +59,7 @@ AddressSpace::Page page_at(const AddressSpace& space, std::uint64_t address) {
   return pages_of(space).at(address);
 }
 
-TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
+TEST(AddressSpace, AnAddressSpacePlacesAPageOnceAndNoTwoInOneFrame) {
   AddressSpace space = make(Place::far);
   space.mapped(Address(mib), mib, Mapping::memory);
   std::set<Address> frames;
@@ -73,7 +74,7 @@ TEST(AddressSpace, PlacesAPageOnceAndNoTwoInOneFrame) {
   EXPECT_EQ(space.in_use(Tier::near), 0u);
 }
 
-TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
+TEST(AddressSpace, AnAddressSpacePutsPersistentPagesIntoFarMemoryInEveryPlacement) {
   for (const Place place : {Place::near, Place::interleave}) {
     AddressSpace space = make(place);
     space.mapped(Address(0x10000), 0x10000, Mapping::persistent);
@@ -83,7 +84,7 @@ TEST(AddressSpace, PutsPersistentPagesIntoFarMemoryWhateverElse) {
   }
 }
 
-TEST(AddressSpace, InterleavesPageByPage) {
+TEST(AddressSpace, AnAddressSpaceInterleavesPageByPage) {
   AddressSpace space = make(Place::interleave);
   space.mapped(Address(0), mib, Mapping::memory);
   for (Bytes at = 0; at < mib; at += Frames::small) space.frame_of(Address(at));
@@ -91,7 +92,7 @@ TEST(AddressSpace, InterleavesPageByPage) {
   EXPECT_EQ(space.in_use(Tier::far), mib / 2);
 }
 
-TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
+TEST(AddressSpace, AnAddressSpaceGoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
   AddressSpace space = make(Place::near);
   space.mapped(Address(0), 64 * mib, Mapping::memory);
   for (Bytes at = 0; at < near_bytes + far_bytes; at += Frames::small) space.frame_of(Address(at));
@@ -100,7 +101,7 @@ TEST(AddressSpace, GoesToTheOtherTierWhenOneIsFullAndSaysWhenBothAre) {
   EXPECT_THROW(space.frame_of(Address(near_bytes + far_bytes)), InputError);
 }
 
-TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
+TEST(AddressSpace, AnAddressSpaceUsesHugePagesWhereAMappingHoldsThem) {
   AddressSpace space = make(Place::far, true);
   space.mapped(Address(mib), 4 * mib, Mapping::memory);  // 1 to 5 MiB: 2 to 4 is whole
   EXPECT_FALSE(space.frame_of(Address(mib)).huge);
@@ -110,7 +111,7 @@ TEST(AddressSpace, UsesHugePagesWhereAMappingHoldsThem) {
   EXPECT_EQ(space.frame_of(Address(2 * mib)).frame.value() % Frames::huge, 0u);
 }
 
-TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
+TEST(AddressSpace, AnAddressSpaceReturnsFramesAndUsesThemAgain) {
   AddressSpace space = make(Place::far);
   const std::uint64_t before = space.generation();
   for (int times = 0; times < 20; ++times) {
@@ -124,7 +125,7 @@ TEST(AddressSpace, GivesFramesBackAndTakesThemAgain) {
   EXPECT_EQ(space.unknown_pages(), 1u);
 }
 
-TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
+TEST(AddressSpace, AnAddressSpaceUnmapsTheMiddleOfAMapping) {
   AddressSpace space = make(Place::far);
   space.mapped(Address(0), 3 * Frames::small, Mapping::persistent);
   space.unmapped(Address(Frames::small), Frames::small);
@@ -132,7 +133,7 @@ TEST(AddressSpace, UnmapsTheMiddleOfAMapping) {
   EXPECT_EQ(space.unknown_pages(), 1u);
 }
 
-TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
+TEST(AddressSpace, AnAddressSpaceTakesPagesAlongWhenAMappingMoves) {
   AddressSpace space = make(Place::far);
   space.mapped(Address(mib), 2 * Frames::small, Mapping::memory);
   const Address first = space.frame_of(Address(mib)).frame;
@@ -145,7 +146,7 @@ TEST(AddressSpace, TakesPagesAlongWhenAMappingMoves) {
   EXPECT_EQ(space.in_use(Tier::far), 3 * Frames::small);
 }
 
-TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
+TEST(AddressSpace, AnAddressSpaceExchangesThePagesThatThePolicyNames) {
   AddressSpace space = make("oracle:lru", 2);
   space.mapped(Address(0), mib, Mapping::memory);
   const Address near0 = space.frame_of(Address(0)).frame;
@@ -168,7 +169,7 @@ TEST(AddressSpace, ExchangesPagesAsThePolicySays) {
   EXPECT_EQ(page_at(space, 2 * Frames::small).writes, 1u);
 }
 
-TEST(AddressSpace, MovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
+TEST(AddressSpace, AnAddressSpaceMovesHugePagesWholeAndKeepsThoseBesidePersistentFilesFar) {
   AddressSpace space = make("oracle:lru", 1, true);
   space.mapped(Address(mib), 5 * mib, Mapping::memory);  // 1 to 6 MiB: from 0 on three pages
   space.mapped(Address(8 * mib), Frames::small, Mapping::persistent);
@@ -217,7 +218,7 @@ void expect_conserved(const AddressSpace& space, const Frames& near, const std::
   ASSERT_LE(used[0], near.capacity()) << what;
 }
 
-TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
+TEST(AddressSpace, AnAddressSpaceConservesPagesWhateverAProgramDoes) {
   for (const char* policy : {"static", "oracle:fifo", "oracle:lru", "oracle:hot-cold"}) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const bool huge = seed % 2 == 0;
@@ -249,8 +250,55 @@ TEST(AddressSpace, ConservesPagesWhateverAProgramDoes) {
   }
 }
 
+std::map<std::string, std::uint64_t> placer_report(const AddressSpace& space) {
+  std::stringstream text;
+  space.report_placer(text);
+  std::map<std::string, std::uint64_t> values;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t at = line.find(" = ");
+    values[line.substr(0, at)] = std::stoull(line.substr(at + 3));
+  }
+  return values;
+}
+
+TEST(AddressSpace, AnAddressSpaceExchangesPagesAfterAScanAsAPlacementPolicySays) {
+  policy::PromotesUsed policy;
+  AddressSpace space =
+      make(2 * Frames::small,
+           {.place = Place::policy,
+            .placer = make_flat(policy, {.near_pages = 2, .interval = Tick(1000), .pairs = 1})});
+  space.mapped(Address(0), mib, Mapping::memory);
+  std::vector<AddressSpace::Copy> copies;
+  const auto touch = [&](std::uint64_t page, bool write, Tick now) {
+    space.touch(Address(page * Frames::small), write, now, copies);
+  };
+  for (std::uint64_t page = 0; page < 4; ++page) touch(page, false, Tick(1));
+  EXPECT_EQ(space.in_use(Tier::near), 2 * Frames::small);
+  // At the first scan all have been used: nothing is to be exchanged.
+  touch(0, true, Tick(1000));
+  EXPECT_TRUE(copies.empty());
+  EXPECT_TRUE(policy.used(1) && policy.used(3));
+  EXPECT_TRUE(policy.written(0));
+  EXPECT_FALSE(policy.written(1));
+  // Before the next one only far pages are; of their two pairs one may be exchanged.
+  const Address near = space.frame_of(Address(0)).frame;
+  const Address far = space.frame_of(Address(2 * Frames::small)).frame;
+  touch(2, false, Tick(1500));
+  touch(3, false, Tick(1999));
+  EXPECT_TRUE(copies.empty());
+  touch(3, false, Tick(2000));
+  EXPECT_FALSE(policy.written(0));
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(space.frame_of(Address(2 * Frames::small)).frame, near);
+  EXPECT_EQ(space.frame_of(Address(0)).frame, far);
+  const auto values = placer_report(space);
+  EXPECT_EQ(values.at("flat.scans"), 2u);
+  EXPECT_EQ(values.at("flat.pages_scanned"), 8u);
+  EXPECT_EQ(values.at("flat.exchanges"), 1u);
+}
+
 /// The near copy of a page that is cached, and the far frame that it keeps.
-TEST(AddressSpace, CachesAPageInNearMemoryAndKeepsItsFrameInFarMemory) {
+TEST(AddressSpace, AnAddressSpaceCachesAPageInNearMemoryAndKeepsItsFrameInFarMemory) {
   AddressSpace space = make("fifo", 1);
   space.mapped(Address(0), mib, Mapping::memory);
   std::vector<AddressSpace::Copy> copies;
@@ -280,7 +328,7 @@ TEST(AddressSpace, CachesAPageInNearMemoryAndKeepsItsFrameInFarMemory) {
   EXPECT_EQ(space.in_use(Tier::far), 0u);
 }
 
-TEST(AddressSpace, KeepsTheNumberAndTheFramesOfACachedPageThatMremapMoves) {
+TEST(AddressSpace, AnAddressSpaceKeepsTheNumberAndTheFramesOfACachedPageThatMremapMoves) {
   AddressSpace space = make("fifo", 2);
   space.mapped(Address(0), mib, Mapping::memory);
   std::vector<AddressSpace::Copy> copies;
@@ -320,18 +368,7 @@ struct PlainCache {
   }
 };
 
-std::map<std::string, std::uint64_t> placer_report(const AddressSpace& space) {
-  std::stringstream text;
-  space.report_placer(text);
-  std::map<std::string, std::uint64_t> values;
-  for (std::string line; std::getline(text, line);) {
-    const std::size_t at = line.find(" = ");
-    values[line.substr(0, at)] = std::stoull(line.substr(at + 3));
-  }
-  return values;
-}
-
-TEST(AddressSpace, CountsWhatAPlainCacheOfPagesCounts) {
+TEST(AddressSpace, AnAddressSpaceCountsWhatAPlainCacheOfPagesCounts) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const bool huge = seed % 4 == 0;
     const Bytes unit = huge ? Frames::huge : Frames::small;
@@ -372,7 +409,7 @@ TEST(AddressSpace, CountsWhatAPlainCacheOfPagesCounts) {
   }
 }
 
-TEST(AddressSpace, ConservesTheFramesOfEveryReplacementPolicy) {
+TEST(AddressSpace, AnAddressSpaceConservesTheFramesOfEveryReplacementPolicy) {
   for (const policy::ReplacementEntry& entry : policy::replacements()) {
     const std::string name(entry.name);
     AddressSpace space = make(name.c_str(), 5);

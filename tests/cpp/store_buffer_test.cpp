@@ -39,7 +39,7 @@ Code nt_line(std::uint64_t line, std::uint16_t pieces = 2) {
 
 Code fence(Kind kind) { return Code{}.add(instruction(kind, 1)); }
 
-TEST(StoreBuffer, CombinesNonTemporalStoresToALine) {
+TEST(StoreBuffer, AStoreBufferCombinesNonTemporalStoresToALine) {
   CoreMachine machine;
   machine.cores().add();
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -53,7 +53,7 @@ TEST(StoreBuffer, CombinesNonTemporalStoresToALine) {
   EXPECT_EQ(machine.counts().nt_partial, 0u);
 }
 
-TEST(StoreBuffer, SendsHalfALineWhenAFenceComes) {
+TEST(StoreBuffer, AStoreBufferSendsHalfALineWhenAFenceComes) {
   CoreMachine machine;
   machine.cores().add();
   Code half;
@@ -67,7 +67,7 @@ TEST(StoreBuffer, SendsHalfALineWhenAFenceComes) {
   EXPECT_EQ(machine.counts().nt_partial, 1u);
 }
 
-TEST(StoreBuffer, IsBoundByWriteCombiningBuffersForNonTemporalStores) {
+TEST(StoreBuffer, AStoreBufferIsBoundByWriteCombiningBuffersForNonTemporalStores) {
   CoreMachine machine;
   machine.config.wc_buffers = 10;
   machine.cores().add();
@@ -84,7 +84,7 @@ TEST(StoreBuffer, IsBoundByWriteCombiningBuffersForNonTemporalStores) {
   EXPECT_NEAR(each, expected, 0.02 * expected);
 }
 
-TEST(StoreBuffer, IsBoundByMissRegistersForStoresThatMiss) {
+TEST(StoreBuffer, AStoreBufferIsBoundByMissRegistersForStoresThatMiss) {
   CoreMachine machine;
   machine.config.caches.l1.mshrs = 8;
   machine.cores().add();
@@ -108,7 +108,7 @@ TEST(StoreBuffer, IsBoundByMissRegistersForStoresThatMiss) {
             Tick((machine.finish() - begin).ps() / 2));
 }
 
-TEST(StoreBuffer, HoldsAFullFenceUntilWhatWasFlushedIsAccepted) {
+TEST(StoreBuffer, AStoreBufferHoldsAFullFenceUntilFlushedLinesAreAccepted) {
   CoreMachine machine;
   machine.cores().add();
   Code persist;
@@ -128,7 +128,7 @@ TEST(StoreBuffer, HoldsAFullFenceUntilWhatWasFlushedIsAccepted) {
   EXPECT_EQ(written(machine), 120u);
 }
 
-TEST(StoreBuffer, KeepsTheLineOfAFlushIfTheCachesDo) {
+TEST(StoreBuffer, AStoreBufferKeepsTheLineOfAFlushIfTheCachesDo) {
   CoreMachine machine;
   machine.config.clwb_keeps = true;
   machine.cores().add();
@@ -142,7 +142,7 @@ TEST(StoreBuffer, KeepsTheLineOfAFlushIfTheCachesDo) {
   EXPECT_EQ(machine.device.entries().size(), 101u);
 }
 
-TEST(StoreBuffer, FlushesACleanLineForNothing) {
+TEST(StoreBuffer, AStoreBufferFlushesACleanLineForNothing) {
   CoreMachine machine;
   machine.cores().add();
   Code flush;
@@ -154,7 +154,7 @@ TEST(StoreBuffer, FlushesACleanLineForNothing) {
   EXPECT_EQ(machine.counts().flushes_dirty, 0u);
 }
 
-TEST(StoreBuffer, LetsLoadsPassAStoreFence) {
+TEST(StoreBuffer, AStoreBufferLetsLoadsPassAStoreFence) {
   // They are done long before the fence is, which waits for the line to be accepted.
   CoreMachine machine;
   machine.cores().add();
@@ -172,7 +172,7 @@ TEST(StoreBuffer, LetsLoadsPassAStoreFence) {
   EXPECT_LT(machine.cores().retired(0) - begin, machine.config.nt_out);
 }
 
-TEST(StoreBuffer, ForwardsToALoadOfTheSameBytes) {
+TEST(StoreBuffer, AStoreBufferForwardsToALoadOfTheSameBytes) {
   // A counter in memory: each round waits for the store before it, not for the cache.
   CoreMachine machine;
   Code count;

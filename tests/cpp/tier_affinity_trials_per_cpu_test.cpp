@@ -13,7 +13,7 @@ constexpr std::size_t trial_of_several =
     6 * (AffinityTrials::left_out + AffinityTrials::compared_of_several + 1) + 2 * part_on_each;
 constexpr Times better_on_each{30'000, 15'000, 10'000, 7'000};
 
-TEST(TierAffinityTrials, SeveralThreadsAreServedOnEachOfTheirProcessorsWhereThatIsFaster) {
+TEST(TierAffinityTrials, SeveralThreadsAreServedOnEachProcessorWhereThatIsFaster) {
   Program program(better_on_each);
   program.several(true);
   program.faults(AffinityTrials::faults_before + trial_of_several);
@@ -29,14 +29,14 @@ TEST(TierAffinityTrials, SeveralThreadsAreServedOnEachOfTheirProcessorsWhereThat
   EXPECT_GT(slower.times(PagerCpu::per_cpu), 0U);
 }
 
-TEST(TierAffinityTrials, OneThreadIsNot) {
+TEST(TierAffinityTrials, OneThreadIsNotServedOnEachProcessor) {
   Program program(better_on_each);
   program.faults(AffinityTrials::faults_before + 3 * trial_of_several);
   EXPECT_EQ(program.times(PagerCpu::per_cpu), 0U);
   EXPECT_EQ(program.where(), PagerCpu::same_idle);
 }
 
-TEST(TierAffinityTrials, WhatIsFastestIsFoundAnewWhenOthersBeginOrCeaseToFault) {
+TEST(TierAffinityTrials, TheFastestWayIsFoundAnewWhenThreadsBeginOrCeaseToFault) {
   Program program(better_on_each);
   program.faults(AffinityTrials::faults_before + 20 * trial);
   ASSERT_EQ(program.where(), PagerCpu::same_idle);
@@ -49,7 +49,7 @@ TEST(TierAffinityTrials, WhatIsFastestIsFoundAnewWhenOthersBeginOrCeaseToFault) 
   EXPECT_EQ(program.where(), PagerCpu::same_idle);
 }
 
-TEST(TierAffinityTrials, WhereItIsHopelessOnEachItIsNotTriedForLong) {
+TEST(TierAffinityTrials, AHopelessWayOnEachProcessorIsNotTriedForLong) {
   Program program({30'000, 15'000, 10'000, 1'000'000});
   program.several(true);
   program.faults(AffinityTrials::faults_before + trial_of_several);

@@ -20,7 +20,7 @@ TEST(TierAffinityTrials, AShortProgramHasNoTrial) {
   EXPECT_GT(program.times(PagerCpu::same_idle), 0U);
 }
 
-TEST(TierAffinityTrials, UnlessItsFaultsTakeLong) {
+TEST(TierAffinityTrials, AShortProgramHasATrialIfItsFaultsTakeLong) {
   constexpr Times slowest_to_wake{500'000, 500'000, 15'000};
   Program program(slowest_to_wake);
   std::size_t faults = 0;
@@ -33,7 +33,7 @@ TEST(TierAffinityTrials, UnlessItsFaultsTakeLong) {
   EXPECT_LT(program.times(PagerCpu::same), part / 2);
 }
 
-TEST(TierAffinityTrials, NorHasOneThatFillsMemory) {
+TEST(TierAffinityTrials, AProgramThatFillsMemoryHasNoTrial) {
   // A fault takes long, but there are few of them.
   Program program(slow_to_wake);
   program.compute(1'000'000);
@@ -56,7 +56,7 @@ TEST(TierAffinityTrials, TrialsThatFindTheSameComeMoreAndMoreRarelyUntilAThreadJ
   EXPECT_LE(until_tried(), AffinityTrials::soonest_ns + trial * slow_to_wake[0]);
 }
 
-TEST(TierAffinityTrials, TakesWhatIsFastest) {
+TEST(TierAffinityTrials, TheFastestWayIsTaken) {
   const std::array<std::pair<Times, PagerCpu>, 3> machines{{{slow_to_wake, PagerCpu::same_idle},
                                                             {quick_to_wake, PagerCpu::any},
                                                             {all_busy, PagerCpu::same}}};
@@ -95,7 +95,7 @@ TEST(TierAffinityTrials, AWayThatIsHopelessIsNotTriedForLong) {
   }
 }
 
-TEST(TierAffinityTrials, FindsOutThatTheMachineHasChanged) {
+TEST(TierAffinityTrials, ATrialFindsOutThatTheMachineHasChanged) {
   Program program(slow_to_wake);
   program.faults(1'000'000);
   EXPECT_EQ(program.where(), PagerCpu::same_idle);
@@ -107,7 +107,7 @@ TEST(TierAffinityTrials, FindsOutThatTheMachineHasChanged) {
   EXPECT_GT(program.times(PagerCpu::same) - before, 95'000U);
 }
 
-TEST(TierAffinityTrials, WhatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
+TEST(TierAffinityTrials, AWayThatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
   Program program(slow_to_wake);
   program.faults(1'000'000);
   EXPECT_EQ(program.where(), PagerCpu::same_idle);
@@ -117,8 +117,8 @@ TEST(TierAffinityTrials, WhatSuddenlyTakesManyTimesAsLongIsTriedAnewAtOnce) {
   EXPECT_LT(program.now() - changed, 1'000'000'000U);
 }
 
-TEST(TierAffinityTrials, WhatNoOtherTrialHasConfirmedIsDoubtedSoon) {
-  // Who faults beside the pager's thread is sent away only after the trial.
+TEST(TierAffinityTrials, AnUnconfirmedWayIsDoubtedSoon) {
+  // A thread that faults beside the pager's is sent away only after the trial.
   Program program({60'000, 15'000, 20'000});
   program.faults(AffinityTrials::faults_before + trial);
   ASSERT_EQ(program.where(), PagerCpu::same);
@@ -130,7 +130,7 @@ TEST(TierAffinityTrials, WhatNoOtherTrialHasConfirmedIsDoubtedSoon) {
   EXPECT_LT(program.now() - changed, 50'000'000U);
 }
 
-TEST(TierAffinityTrials, NorIsItConfirmedByWhereThePagerWasBeforeAnyTrial) {
+TEST(TierAffinityTrials, AWayIsNotConfirmedByThePlaceBeforeAnyTrial) {
   // Other ways are so much slower that a trial which counts as confirmed comes late.
   Program program({10'000, 60'000, 60'000});
   program.faults(AffinityTrials::faults_before + trial);
@@ -140,7 +140,7 @@ TEST(TierAffinityTrials, NorIsItConfirmedByWhereThePagerWasBeforeAnyTrial) {
   EXPECT_LT(program.now() - settled, 410'000'000U);
 }
 
-TEST(TierAffinityTrials, WhatAnotherHasConfirmedIsNot) {
+TEST(TierAffinityTrials, AConfirmedWayIsNotDoubtedSoon) {
   Program program({60'000, 15'000, 20'000});
   while (program.now() < 3'000'000'000) program.faults(1);
   ASSERT_EQ(program.where(), PagerCpu::same);
@@ -150,7 +150,7 @@ TEST(TierAffinityTrials, WhatAnotherHasConfirmedIsNot) {
   EXPECT_EQ(program.times(PagerCpu::same) - before, 2'000U);
 }
 
-TEST(TierAffinityTrials, ItIsDoubtedMoreAndMoreRarely) {
+TEST(TierAffinityTrials, AWayIsDoubtedMoreAndMoreRarely) {
   // Each time that it has settled, what it has found takes three times as long as in the trial, and
   // another way is a little faster.
   Times ns{2'000'000'000, 1'000, 1'100};
@@ -184,7 +184,7 @@ TEST(TierAffinityTrials, AnInterruptionIsNoReasonForATrial) {
   EXPECT_EQ(program.times(PagerCpu::same_idle) - before, 10 * AffinityTrials::compared);
 }
 
-TEST(TierAffinityTrials, WhereEachBringsManyPagesSaysNothingOfWhereItBringsOne) {
+TEST(TierAffinityTrials, FaultsOfManyPagesTellNothingOfFaultsOfOne) {
   Program program(quick_to_wake);
   program.become({250'000, 400'000, 400'000}, 15);
   program.faults(AffinityTrials::faults_before + trial + 1);
@@ -197,7 +197,7 @@ TEST(TierAffinityTrials, WhereEachBringsManyPagesSaysNothingOfWhereItBringsOne) 
   EXPECT_LT(program.now() - changed, 3 * AffinityTrials::soonest_ns);
 }
 
-TEST(TierAffinityTrials, OneInterruptionDoesNotCount) {
+TEST(TierAffinityTrials, OneInterruptionDoesNotCountInATrial) {
   for (std::size_t in = 0; in < trial; in += part / 4) {
     Program program({20'000, 25'000, 18'000});
     program.faults(AffinityTrials::faults_before + in);
@@ -207,7 +207,7 @@ TEST(TierAffinityTrials, OneInterruptionDoesNotCount) {
   }
 }
 
-TEST(TierAffinityTrials, AFewThatTakeVeryLongCountAsSuch) {
+TEST(TierAffinityTrials, AFewVeryLongFaultsCountInATrial) {
   Program program({100'000, 100'000, 12'000});
   program.faults(AffinityTrials::faults_before + 1);
   std::size_t behind = 0;
@@ -218,7 +218,7 @@ TEST(TierAffinityTrials, AFewThatTakeVeryLongCountAsSuch) {
   EXPECT_NE(program.where(), PagerCpu::same_idle);
 }
 
-TEST(TierAffinityTrials, FaultsThatAreLearntOfTogetherAreSharedOut) {
+TEST(TierAffinityTrials, FaultsThatAreReadTogetherAreSharedOut) {
   // 8, 1, 8, 1: each takes 10 us wherever it is served; what differs is the time of the batches.
   AffinityTrials placement;
   std::uint64_t now = 1'000'000'000;
@@ -245,7 +245,7 @@ TEST(TierAffinityTrials, PausesOfTheProgramDoNotCount) {
   EXPECT_EQ(program.where(), PagerCpu::same_idle);
 }
 
-TEST(TierAffinityTrials, HowLongTheProgramComputesDoesNotCountWhereThatIsKnown) {
+TEST(TierAffinityTrials, TheComputingTimeOfAProgramDoesNotCountWhereItIsKnown) {
   Program program(quick_to_wake);
   program.compute(150'000);
   program.faults(AffinityTrials::faults_before);
@@ -279,7 +279,7 @@ TEST(TierAffinityTrials, ATrialTellsNothingInWhichTheProgramBeginsToCompute) {
   EXPECT_EQ(program.where(), PagerCpu::any);
 }
 
-TEST(TierAffinityTrials, NorIsAWayInWhichAProgramThatComputesWaitsHopelessly) {
+TEST(TierAffinityTrials, AHopelessWayForAProgramThatComputesIsNotTriedForLong) {
   constexpr Times slow_behind{20'000, 30'000, 5'000'000};
   Program program(slow_behind);
   program.compute(1'000'000);
@@ -291,7 +291,7 @@ TEST(TierAffinityTrials, NorIsAWayInWhichAProgramThatComputesWaitsHopelessly) {
   EXPECT_LT(program.times(PagerCpu::same_idle) - before, part + part / 2);
 }
 
-TEST(TierAffinityTrials, WhereItStarvesItIsNotForAWhile) {
+TEST(TierAffinityTrials, ThePagerStaysAwayForAWhileWhereItStarves) {
   Program program(slow_to_wake);
   const std::uint64_t starved = starve_behind(program, all_busy);
   const std::size_t before = program.times(PagerCpu::same_idle);
@@ -304,7 +304,7 @@ TEST(TierAffinityTrials, WhereItStarvesItIsNotForAWhile) {
   EXPECT_EQ(program.where(), PagerCpu::same_idle);
 }
 
-TEST(TierAffinityTrials, WhereItStarvesBehindNoProcessorIsIdleElsewhere) {
+TEST(TierAffinityTrials, NoProcessorIsIdleWhereThePagerStarvesBehindAThread) {
   constexpr Times looks_idle{9'000, 14'000, 12'000};  // for a moment
   Program program(slow_to_wake);
   const std::uint64_t starved = starve_behind(program, looks_idle);
@@ -325,7 +325,7 @@ TEST(TierAffinityTrials, AnotherProcessorMustBeWorthIt) {
   EXPECT_EQ(clearly.where(), PagerCpu::any);
 }
 
-TEST(TierAffinityTrials, WhereItStarvesAgainAndAgainItIsNotForLonger) {
+TEST(TierAffinityTrials, ThePagerStaysAwayLongerEachTimeItStarves) {
   Program program(slow_to_wake);
   const auto out_for = [&] {
     while (program.where() != PagerCpu::same_idle) program.faults(1);
@@ -347,7 +347,7 @@ TEST(TierAffinityTrials, WhereItStarvesAgainAndAgainItIsNotForLonger) {
   EXPECT_LE(out_for(), AffinityTrials::first_out_ns + a_trial_ns);
 }
 
-TEST(TierAffinityTrials, WhereverItStarvesTheSchedulerIsLeft) {
+TEST(TierAffinityTrials, TheSchedulerPlacesAPagerThatStarvesEverywhere) {
   Program program(slow_to_wake);
   program.faults(before_slow + 3 * part / 2);
   EXPECT_EQ(program.where(), PagerCpu::same);
@@ -361,7 +361,7 @@ TEST(TierAffinityTrials, WhereverItStarvesTheSchedulerIsLeft) {
   EXPECT_EQ(program.where(), PagerCpu::any);
 }
 
-TEST(TierAffinityTrials, WhereItIsToldToBeNothingIsTried) {
+TEST(TierAffinityTrials, AFixedWayIsNotTried) {
   for (const auto& [wanted, where] :
        {std::pair{PagerCpu::any, PagerCpu::any}, std::pair{PagerCpu::same, PagerCpu::same},
         std::pair{PagerCpu::same_idle, PagerCpu::same_idle}}) {
@@ -374,7 +374,7 @@ TEST(TierAffinityTrials, WhereItIsToldToBeNothingIsTried) {
   }
 }
 
-TEST(TierAffinityTrials, ItIsBackThereSoonHoweverOftenItStarves) {
+TEST(TierAffinityTrials, ThePagerReturnsSoonHoweverOftenItStarves) {
   Program program(slow_to_wake, PagerCpu::same_idle);
   while (program.where() != PagerCpu::same_idle) program.faults(1);
   for (int times = 0; times < 10; ++times) {

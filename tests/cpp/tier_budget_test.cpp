@@ -23,7 +23,7 @@ struct Shared {
   }
 };
 
-TEST(Slots, AreTakenSideBySideAndNeverTwice) {
+TEST(Slots, SlotsAreTakenSideBySideAndNeverTwice) {
   Shared shared;
   Slots one(*shared.control, shared.users.data());
   Slots other(*shared.control, shared.users.data());
@@ -38,7 +38,7 @@ TEST(Slots, AreTakenSideBySideAndNeverTwice) {
   EXPECT_EQ(other.take(), 42U);
 }
 
-TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
+TEST(Slots, SlotsAreFreeWhenTheLastUserReleasesThem) {
   Shared shared;
   Slots slots(*shared.control, shared.users.data());
   const Slot slot = slots.take();
@@ -51,7 +51,7 @@ TEST(Slots, AreFreeWhenTheLastUserLetsGo) {
   EXPECT_EQ(shared.control->slots_used.load(), 0U);
 }
 
-TEST(Slots, AreUsedAgainWhateverLiesBeforeThem) {
+TEST(Slots, SlotsAreUsedAgainWhateverLiesBeforeThem) {
   Shared shared;
   shared.users = std::vector<Slots::Users>(4096);
   shared.control->far_slots = shared.users.size();
@@ -66,7 +66,7 @@ TEST(Slots, AreUsedAgainWhateverLiesBeforeThem) {
   EXPECT_LE(shared.control->slots_end.load(), 430U);
 }
 
-TEST(Slots, WithMoreUsersThanCanBeCountedAreKept) {
+TEST(Slots, SlotsWithMoreUsersThanCanBeCountedAreKept) {
   Shared shared;
   Slots slots(*shared.control, shared.users.data());
   const Slot slot = slots.take();
@@ -76,7 +76,7 @@ TEST(Slots, WithMoreUsersThanCanBeCountedAreKept) {
   EXPECT_NE(slots.take(), slot);
 }
 
-TEST(Slots, OfAProcessThatHasEndedAreFreeButForThoseOfItsChildren) {
+TEST(Slots, SlotsOfAnEndedProcessAreFreeExceptThoseOfItsChildren) {
   Shared shared;
   Slots ended(*shared.control, shared.users.data());
   Slots other(*shared.control, shared.users.data());
@@ -97,7 +97,7 @@ TEST(Slots, OfAProcessThatHasEndedAreFreeButForThoseOfItsChildren) {
   EXPECT_EQ(shared.control->slots_used.load(), 2U) << "nothing is given back twice";
 }
 
-TEST(Budget, IsOneForATree) {
+TEST(Budget, OneBudgetServesATree) {
   Shared shared(10);
   const Slots slots(*shared.control, shared.users.data());
   Budget parent(*shared.control, slots);
@@ -129,7 +129,7 @@ std::int32_t ended_process() {
   return child;
 }
 
-TEST(Budget, OfAChildWhoseParentEndsBeforeItRunsIsGivenUpOrTakenAnew) {
+TEST(Budget, TheBudgetOfAChildWhoseParentEndsEarlyIsGivenUpOrTakenAnew) {
   Shared shared(10);
   const Slots slots(*shared.control, shared.users.data());
   Budget other(*shared.control, slots);
@@ -155,7 +155,7 @@ TEST(Budget, OfAChildWhoseParentEndsBeforeItRunsIsGivenUpOrTakenAnew) {
   EXPECT_EQ(shared.control->managed_total.load(), 0U);
 }
 
-TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
+TEST(Budget, ABudgetHasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
   Shared shared;
   Budget budget(*shared.control, Slots(*shared.control, shared.users.data()));
   ASSERT_TRUE(budget.join(1));
@@ -165,6 +165,130 @@ TEST(Budget, HasPlacesForManyProcessesAndSaysWhenThereAreNoMore) {
   EXPECT_EQ(budget.processes(), Control::most_members);
   budget.end(shared.control->members[7]);
   EXPECT_EQ(budget.prepare_child(), &shared.control->members[7]);
+}
+
+TEST(Budget, AChildIsChargedBeyondTheLimitWhereItIsForced) {
+  Shared shared(10);
+  Budget parent(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(parent.join(1));
+  ASSERT_TRUE(parent.try_charge(8));
+  Member* const child = parent.prepare_child();
+  ASSERT_NE(child, nullptr);
+  EXPECT_TRUE(parent.charge_child(*child, true));
+  EXPECT_EQ(parent.others(), 8U);
+  EXPECT_EQ(parent.free(), 0U);
+}
+
+TEST(Budget, PagesBeyondTheLimitAreChargedWhereTheyMustBeGranted) {
+  Shared shared(10);
+  Budget budget(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(budget.join(1));
+  budget.charge(12);
+  EXPECT_EQ(budget.own(), 12U);
+  EXPECT_EQ(budget.free(), 0U);
+  EXPECT_FALSE(budget.try_charge(1));
+  budget.release(0);
+  budget.release(5);
+  EXPECT_EQ(budget.free(), 3U);
+  EXPECT_EQ(shared.control->counts[static_cast<std::size_t>(Count::near_peak)].load(), 12U);
+}
+
+TEST(Budget, AProcessThatExecutesAnotherProgramGivesUpWhatItHad) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget before(*shared.control, slots);
+  ASSERT_TRUE(before.join(getpid()));
+  before.charge(4);
+  before.managed(6);
+  Budget after(*shared.control, slots);
+  ASSERT_TRUE(after.join(getpid()));
+  EXPECT_EQ(after.own(), 0U);
+  EXPECT_EQ(after.free(), 10U);
+  EXPECT_EQ(after.processes(), 1U);
+  EXPECT_EQ(shared.control->managed_total.load(), 0U);
+}
+
+TEST(Budget, AForkedProcessThatExecutesAnotherProgramLeavesItsPlaceToItsParent) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget parent(*shared.control, slots);
+  ASSERT_TRUE(parent.join(getppid()));
+  Member* const place = parent.prepare_child();
+  ASSERT_NE(place, nullptr);
+  Budget child = parent;
+  child.become(*place, getpid());
+  child.charge(3);
+  Budget other_program(*shared.control, slots);
+  ASSERT_TRUE(other_program.join(getpid()));
+  EXPECT_EQ(other_program.others(), 3U) << "the parent still reads the old place's slots";
+  parent.end(*place);
+  EXPECT_EQ(other_program.others(), 0U);
+}
+
+TEST(Budget, TheEndOfAProcessIsSeenByAnother) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget one(*shared.control, slots);
+  ASSERT_TRUE(one.join(getpid()));
+  Budget ended(*shared.control, slots);
+  ASSERT_TRUE(ended.join(ended_process()));
+  ended.charge(5);
+  ended.want(2);
+  EXPECT_EQ(one.wanted(), 2U);
+  EXPECT_TRUE(one.reap());
+  EXPECT_EQ(one.others(), 0U);
+  EXPECT_EQ(one.wanted(), 0U) << "it waits no more";
+  EXPECT_FALSE(one.reap());
+}
+
+TEST(Budget, AProcessInANamespaceOfItsOwnGivesUpNobodysPlace) {
+  Shared shared(10);
+  const Slots slots(*shared.control, shared.users.data());
+  Budget ended(*shared.control, slots);
+  ASSERT_TRUE(ended.join(ended_process()));
+  Budget inside(*shared.control, slots);
+  ASSERT_TRUE(inside.join(getpid() + 1)) << "the number in /proc is not its own";
+  EXPECT_FALSE(inside.reap());
+  EXPECT_EQ(inside.processes(), 2U);
+}
+
+TEST(Budget, AFullTreeHasRoomAgainWhenAProcessHasEnded) {
+  Shared shared;
+  const Slots slots(*shared.control, shared.users.data());
+  Budget budget(*shared.control, slots);
+  ASSERT_TRUE(budget.join(getpid()));
+  while (budget.prepare_child() != nullptr) {
+  }
+  shared.control->members[9].process = ended_process();
+  shared.control->members[9].forked_by = 0;
+  EXPECT_EQ(budget.prepare_child(), &shared.control->members[9]);
+  EXPECT_EQ(budget.prepare_child(), nullptr);
+}
+
+TEST(Budget, AChildWithoutAPlaceEndsWithAMessage) {
+  Shared shared;
+  Budget parent(*shared.control, Slots(*shared.control, shared.users.data()));
+  ASSERT_TRUE(parent.join(1));
+  Member* const place = parent.prepare_child();
+  ASSERT_NE(place, nullptr);
+  place->process = 2;  // another process has it by now
+  while (parent.prepare_child() != nullptr) {
+  }
+  Budget child = parent;
+  EXPECT_EXIT(child.become(*place, 3), ::testing::ExitedWithCode(1),
+              "more than 4096 processes in one tree");
+}
+
+TEST(Budget, UnmanagedPagesAreThePeaksOfAllProcessesTogether) {
+  Shared shared;
+  const Slots slots(*shared.control, shared.users.data());
+  Budget one(*shared.control, slots);
+  Budget other(*shared.control, slots);
+  ASSERT_TRUE(one.join(1) && other.join(2));
+  one.unmanaged(7);
+  other.unmanaged(5);
+  one.unmanaged(3);
+  EXPECT_EQ(shared.control->counts[static_cast<std::size_t>(Count::unmanaged_peak)].load(), 12U);
 }
 
 }  // namespace test_file

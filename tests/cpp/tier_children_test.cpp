@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -20,12 +21,13 @@ namespace test_file {
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) != -1; }
 
-/// Forks a child that runs until `let_go` is closed, and tells `children` of it.
-pid_t fork_into(Children& children, Children::Child& child, int let_go) {
+/// Forks a child that runs until the parent closes the second end of a pipe.
+pid_t fork_into(Children& children, Children::Child& child, std::array<int, 2> ends) {
   const pid_t process = ::fork();
   if (process == 0) {
     children.keep_only(&child);
-    pollfd closed{.fd = let_go, .events = 0, .revents = 0};
+    ::close(ends[1]);
+    pollfd closed{.fd = ends[0], .events = 0, .revents = 0};
     (void)::poll(&closed, 1, -1);
     std::_Exit(0);
   }
@@ -34,14 +36,14 @@ pid_t fork_into(Children& children, Children::Child& child, int let_go) {
 }
 
 TEST(Children, AChildThatRunsIsNotReportedAndOneThatEndsIs) {
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   Children children;
   EXPECT_EQ(children.descriptor(), -1);
   EXPECT_EQ(children.ended(), nullptr);
   Children::Child* const child = children.prepare();
   ASSERT_NE(child, nullptr);
-  const pid_t process = fork_into(children, *child, ends[0]);
+  const pid_t process = fork_into(children, *child, ends);
   EXPECT_EQ(children.ended(), nullptr);
   ::close(ends[1]);
   ::waitpid(process, nullptr, 0);
@@ -78,8 +80,8 @@ TEST(Children, AChildThatExecutesAnotherProgramIsReported) {
 
 TEST(Children, AChildKeepsOnlyItsOwnEnd) {
   Children children;
-  Children::Child* const sibling = children.prepare();
-  Children::Child* const self = children.prepare();
+  const Children::Child* const sibling = children.prepare();
+  const Children::Child* const self = children.prepare();
   ASSERT_TRUE(sibling != nullptr && self != nullptr);
   const std::vector<int> others{sibling->alive, sibling->held, self->alive, children.descriptor()};
   const int own = self->held;
@@ -105,7 +107,7 @@ TEST(Children, AnEmptyPlaceIsTakenAgain) {
   EXPECT_EQ(children.prepare(), first);
 }
 
-TEST(Children, OneThatWaitsForItsForkIsFound) {
+TEST(Children, AChildThatWaitsForItsForkIsFound) {
   Children children;
   (void)children.prepare();
   Children::Child* const second = children.prepare();
@@ -129,7 +131,7 @@ TEST(Children, TheListOfSharedSlotsIsFreedWithTheChild) {
   EXPECT_EQ(child->shared, nullptr);
 }
 
-TEST(Children, WithoutDescriptorsThereIsNoPlace) {
+TEST(Children, WithoutDescriptorsThereIsNoPlaceForAChild) {
   const auto prepared = [](rlim_t more) {
     const int next = ::dup(0);
     ::close(next);

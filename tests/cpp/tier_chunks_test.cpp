@@ -98,7 +98,7 @@ TEST(Chunks, TheSlotsOfAnEndedProcessAreFree) {
   EXPECT_EQ(tree.control->stored_bytes.load(), 0U);
 }
 
-TEST(Chunks, AChunkThatNobodyUsesServesAnotherClass) {
+TEST(Chunks, AnUnusedChunkServesAnotherClass) {
   FarTree tree;
   Slots slots = tree.slots(0);
   const Slot small = slots.take(1);

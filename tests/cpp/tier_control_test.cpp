@@ -51,7 +51,7 @@ TEST(Control, OnlyPlacesThatWereEverTakenAreVisited) {
   EXPECT_EQ(&control->used_members()[2], &control->members[2]);
 }
 
-TEST(Orders, LieBehindTheControlBlock) {
+TEST(Orders, OrdersLieBehindTheControlBlock) {
   const os::Place begin = os::reserve(Control::bytes);
   ASSERT_NE(begin, 0U);
   auto& control = *os::pointer<Control>(begin);
@@ -97,7 +97,7 @@ TEST_P(Lists, EveryEntryHasAMeaning) {
     EXPECT_FALSE(std::string_view(entry.meaning).empty()) << entry.name;
 }
 
-TEST(Counts, PeaksAreTheOnesCalledSo) {
+TEST(Counts, PeaksAreTheCountsThatAreCalledPeaks) {
   for (std::size_t i = 0; i < number_of_counts; ++i) {
     const bool named = std::string_view(all_counts[i].name).ends_with("_peak");
     EXPECT_EQ(is_peak(static_cast<Count>(i)), named) << all_counts[i].name;

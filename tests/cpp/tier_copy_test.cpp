@@ -72,7 +72,7 @@ TEST_F(Watched, MemoryIsReadUpToTheFirstPageThatIsMissing) {
   opened.close();
 }
 
-TEST_F(Watched, WhoWritesToAProtectedPageWaits) {
+TEST_F(Watched, AThreadThatWritesToAProtectedPageWaits) {
   bring_in(0, 1);
   ASSERT_EQ(uffd_.protect(page(0), page_bytes), 0);
   std::thread writer([this] { *pointer<volatile unsigned char>(page(0)) = 7; });
@@ -87,7 +87,7 @@ TEST_F(Watched, WhoWritesToAProtectedPageWaits) {
   EXPECT_EQ(first_byte(page(0)), 7);
 }
 
-TEST_F(Watched, WhatIsCopiedIsNotMoved) {
+TEST_F(Watched, ACopiedPageIsNotMoved) {
   EXPECT_FALSE(uffd_.moves());
   const Moved moved = uffd_.move(page(1), page(0), page_bytes);
   EXPECT_EQ(moved.bytes, 0U);

@@ -101,7 +101,7 @@ TEST(FarFile, AFileOnTmpfsIsWrittenByCallsFirstAndThenInPlace) {
   EXPECT_EQ(std::memcmp(file.at(9), second.data(), second.size()), 0);
 }
 
-TEST(FarFile, AFileIsMappedBetweenTwoPagesThatNobodyMayTouch) {
+TEST(FarFile, AFileIsMappedBetweenTwoPagesWithoutAccess) {
   const MemoryFile memory(slots, F_SEAL_SHRINK);
   FarFile file(memory.descriptor());
   file.map(slots);

@@ -167,7 +167,7 @@ TEST_P(PlainStores, FarMemoryThatIsFullEndsTheProgram) {
 }
 
 TEST(MemoryStore, AFileThatWasCutShortEndsTheProgramThatWouldReadIt) {
-  FarTree tree;
+  const FarTree tree;
   FarStoreStorage storage;
   FarStore& store = make_memory_store(storage, tree.memory());
   Page page{};
@@ -182,7 +182,7 @@ TEST(MemoryStore, AFileThatWasCutShortEndsTheProgramThatWouldReadIt) {
 }
 
 TEST(MemoryStore, AFileThatDoesNotLieInMemoryIsReadBySystemCalls) {
-  FarTree tree;
+  const FarTree tree;
   const DiskFile disk;
   FarMemory memory = tree.memory();
   memory.descriptor = disk.descriptor();
@@ -196,7 +196,7 @@ TEST(MemoryStore, AFileThatDoesNotLieInMemoryIsReadBySystemCalls) {
   EXPECT_EQ(store.descriptor(), disk.descriptor());
 }
 
-TEST(FarStores, EachKindHasANameOfItsOwnAndSaysWhatItIs) {
+TEST(FarStores, EachKindHasANameAndAMeaningOfItsOwn) {
   std::set<std::string_view> names;
   for (const FarStoreEntry& entry : far_stores()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
@@ -206,7 +206,7 @@ TEST(FarStores, EachKindHasANameOfItsOwnAndSaysWhatItIs) {
   }
 }
 
-TEST(FarStores, AKindThatIsNotThereEndsTheProgram) {
+TEST(FarStores, AnUnknownKindEndsTheProgram) {
   EXPECT_EXIT((void)far_store_named("tape"), ::testing::ExitedWithCode(1),
               "no such kind of far memory");
 }
@@ -217,7 +217,7 @@ TEST(FarStores, EveryKindOfBackingHasAName) {
   EXPECT_STREQ(name_of(FarBacking::node), "node");
 }
 
-TEST(FarStores, WhatAllProcessesKnowOfSlotsLiesBehindTheControlMemory) {
+TEST(FarStores, TheSharedSlotTablesLieBehindTheControlMemory) {
   constexpr std::uint64_t slots = 2 * Chunks::slots_a_chunk;
   const std::size_t length = control_memory_bytes(slots);
   const os::Place begin = os::reserve(length);

@@ -1,4 +1,4 @@
-// The program's threads that fault: who of them is kept on one processor, and where they may run
+// The program's threads that fault: which of them is kept on one processor, and where they may run
 // when they are let go.
 
 #include "tier/service/faulting_threads.h"
@@ -74,7 +74,7 @@ class FaultingThreads : public testing::Test {
   int second_ = 0;
 };
 
-TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
+TEST_F(FaultingThreads, FaultingThreadsAreKeptFromTheirSecondFaultOn) {
   const Sleeper often;
   const Sleeper once;
   const Sleeper never;
@@ -92,7 +92,7 @@ TEST_F(FaultingThreads, AreKeptFromTheirSecondFaultOn) {
   EXPECT_EQ(threads_.kept().load(), 0U);
 }
 
-TEST_F(FaultingThreads, GoToAnotherProcessorWithThePager) {
+TEST_F(FaultingThreads, FaultingThreadsGoToAnotherProcessorWithThePager) {
   const Sleeper sleeper;
   fault(sleeper);
   threads_.keep_on({&first_, 1});
@@ -103,7 +103,7 @@ TEST_F(FaultingThreads, GoToAnotherProcessorWithThePager) {
   EXPECT_TRUE(is_free(sleeper)) << "as before the first processor, not as before the second";
 }
 
-TEST_F(FaultingThreads, AreAsManyOnOneProcessorAsOnAnother) {
+TEST_F(FaultingThreads, FaultingThreadsAreAsManyOnOneProcessorAsOnAnother) {
   const std::array<Sleeper, 4> sleepers;
   for (const Sleeper& sleeper : sleepers) fault(sleeper);
   const std::array<int, 2> both{first_, second_};
@@ -127,7 +127,7 @@ TEST_F(FaultingThreads, AreAsManyOnOneProcessorAsOnAnother) {
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, AreSpreadAgainWhenThoseOnOneProcessorHaveEnded) {
+TEST_F(FaultingThreads, FaultingThreadsAreSpreadAgainWhenAllOnOneProcessorHaveEnded) {
   std::array<std::unique_ptr<Sleeper>, 4> sleepers;
   for (auto& sleeper : sleepers) {
     sleeper = std::make_unique<Sleeper>();
@@ -155,7 +155,7 @@ TEST_F(FaultingThreads, AreSpreadAgainWhenThoseOnOneProcessorHaveEnded) {
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
+TEST_F(FaultingThreads, FaultingThreadsStayThereIfTheProgramMovesOneOfThem) {
   const Sleeper own;
   const Sleeper later;
   ASSERT_TRUE(os::run_on(own.number(), os::Cpus::only(second_)));
@@ -169,7 +169,7 @@ TEST_F(FaultingThreads, OfWhichOneIsPutElsewhereByTheProgramStayThere) {
   EXPECT_EQ(later.cpus(), os::Cpus::only(second_));
 }
 
-TEST_F(FaultingThreads, AreLetGoWhenTheyFaultLittleBesideOthers) {
+TEST_F(FaultingThreads, FaultingThreadsAreLetGoWhenTheyFaultLittleBesideOthers) {
   const Sleeper busy;
   const Sleeper idle;
   fault(busy);
@@ -189,7 +189,7 @@ TEST_F(FaultingThreads, AreLetGoWhenTheyFaultLittleBesideOthers) {
   threads_.forget_all();
 }
 
-TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHoldsThem) {
+TEST_F(FaultingThreads, FaultingThreadsAreNotKeptWhileTheProgramHoldsThem) {
   const Sleeper sleeper;
   fault(sleeper);
   threads_.hold_until_release();
@@ -205,7 +205,7 @@ TEST_F(FaultingThreads, AreNotKeptWhileTheProgramHoldsThem) {
   EXPECT_TRUE(is_free(sleeper));
 }
 
-TEST_F(FaultingThreads, ThatWereKeptBeforeHaveNotJoined) {
+TEST_F(FaultingThreads, FaultingThreadsThatWereKeptBeforeHaveNotJoined) {
   const Sleeper sleeper;
   const Sleeper other;
   fault(sleeper);
@@ -222,7 +222,7 @@ TEST_F(FaultingThreads, ThatWereKeptBeforeHaveNotJoined) {
   EXPECT_EQ(threads_.faulted(sleeper.number()), News::joined) << "of another process";
 }
 
-TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
+TEST_F(FaultingThreads, FaultingThreadsThatHaveEndedAreForgotten) {
   auto sleeper = std::make_unique<Sleeper>();
   fault(*sleeper);
   const int number = sleeper->number();
@@ -234,7 +234,7 @@ TEST_F(FaultingThreads, ThatHaveEndedAreForgotten) {
   EXPECT_EQ(threads_.faulted(number), News::none) << "as another's first fault";
 }
 
-TEST_F(FaultingThreads, BeyondThoseThatThereIsRoomForRunWhereTheyDid) {
+TEST_F(FaultingThreads, FaultingThreadsBeyondTheRoomForThemRunWhereTheyDid) {
   for (std::size_t i = 0; i < tier::FaultingThreads::most; ++i)
     EXPECT_EQ(threads_.faulted(1'000'000'000 + static_cast<int>(i)), News::none);
   const Sleeper sleeper;

@@ -1,4 +1,4 @@
-// Several threads that serve their faults at once: whose pages are in copy, and the lock.
+// Several threads that serve their faults at once: the pages in copy, and the lock.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ void be_over(PageCopy& copying) {
   EXPECT_FALSE(copying.copy.has_come());
 }
 
-TEST(InFlight, HasEachPageOnce) {
+TEST(InFlight, EachPageIsInFlightOnce) {
   InFlight copies;
   PageCopy* const seventh = copies.add(7);
   ASSERT_NE(seventh, nullptr);
@@ -31,7 +31,7 @@ TEST(InFlight, HasEachPageOnce) {
   EXPECT_NE(copies.add(7), nullptr);
 }
 
-TEST(InFlight, CompletesThoseThatAreOver) {
+TEST(InFlight, FinishedCopiesAreCompleted) {
   InFlight copies;
   std::array<PageCopy*, 3> all{};
   for (PageNumber page = 0; page < all.size(); ++page) {
@@ -57,7 +57,7 @@ TEST(InFlight, CompletesThoseThatAreOver) {
   EXPECT_FALSE(copies.any());
 }
 
-TEST(InFlight, KeepsThePlaceOfOneThatHasNotBeenLeft) {
+TEST(InFlight, ThePlaceOfACopyIsKeptUntilItIsLeft) {
   InFlight copies;
   std::array<PageCopy*, InFlight::most> all{};
   for (PageNumber page = 0; page < InFlight::most; ++page) {
@@ -74,7 +74,7 @@ TEST(InFlight, KeepsThePlaceOfOneThatHasNotBeenLeft) {
   EXPECT_EQ(copies.add(InFlight::most - 1), nullptr);
 }
 
-TEST(InFlight, HasNoneInAChild) {
+TEST(InFlight, AChildHasNoCopyInFlight) {
   InFlight copies;
   for (PageNumber page = 0; page < InFlight::most; ++page) ASSERT_NE(copies.add(page), nullptr);
   copies.clear();
@@ -82,7 +82,7 @@ TEST(InFlight, HasNoneInAChild) {
   for (PageNumber page = 0; page < InFlight::most; ++page) EXPECT_NE(copies.add(page), nullptr);
 }
 
-TEST(Lock, LetsOneInAtATime) {
+TEST(Lock, TheLockLetsOneInAtATime) {
   constexpr std::size_t threads = 4;
   constexpr std::size_t turns = 20000;
   static Lock lock;
@@ -106,7 +106,7 @@ TEST(Lock, LetsOneInAtATime) {
   EXPECT_TRUE(lock.try_lock());
 }
 
-TEST(Lock, IsNotHadTwiceHoweverLongItIsHeld) {
+TEST(Lock, TheLockIsNotTakenTwiceHoweverLongItIsHeld) {
   static Lock lock;
   EXPECT_TRUE(lock.try_lock());
   EXPECT_FALSE(lock.try_lock());

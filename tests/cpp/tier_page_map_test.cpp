@@ -36,7 +36,7 @@ Found found_by(Place begin, Find find) {
   return all;
 }
 
-TEST(PageMap, IsTheSameHoweverTheKernelTellsOfIt) {
+TEST(PageMap, ThePageMapIsTheSameByEveryInterfaceOfTheKernel) {
   const Place begin = reserve(pages * page_bytes);
   ASSERT_NE(begin, 0);
   Found touched;
@@ -67,7 +67,7 @@ TEST(PageMap, IsTheSameHoweverTheKernelTellsOfIt) {
   unmap(begin, pages * page_bytes);
 }
 
-TEST(PageMap, TellsHugePagesOnlyWhereItIsOpen) {
+TEST(PageMap, ThePageMapShowsHugePagesOnlyWhereItIsOpen) {
   PageMap map;
   EXPECT_FALSE(map.tells_huge());
   map.open();

@@ -52,7 +52,7 @@ class Sequence {
   std::size_t useful_ = 0;
 };
 
-TEST(Streams, DoublesForASequenceAndStaysAtOnePageOtherwise) {
+TEST(Streams, ReadAheadDoublesForASequenceAndStaysAtOnePageOtherwise) {
   Sequence sequence(8);
   std::vector<std::size_t> lengths;
   for (int i = 0; i < 5; ++i) lengths.push_back(sequence.fault().pages);
@@ -77,7 +77,7 @@ std::vector<std::size_t> lengths_down(Streams& streams, PageNumber page, int fau
   return lengths;
 }
 
-TEST(Streams, GoDownAsWellButBringAllAtOnce) {
+TEST(Streams, StreamsGoDownAsWellButBringAllPagesAtOnce) {
   Streams streams(512);
   EXPECT_EQ(lengths_down(streams, 1000, 8), (std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 32, 32}));
   EXPECT_EQ(streams.next_part().count, 0U);
@@ -85,7 +85,7 @@ TEST(Streams, GoDownAsWellButBringAllAtOnce) {
   EXPECT_EQ(lengths_down(shorter, 1000, 6), (std::vector<std::size_t>{1, 2, 4, 8, 8, 8}));
 }
 
-TEST(Streams, ThatHaveGoneUpDoNotTurnRound) {
+TEST(Streams, StreamsThatHaveGoneUpDoNotTurnRound) {
   Streams streams(8);
   const auto far = [](PageNumber) { return false; };
   (void)streams.brought({}, 100, 1, 0, 1);
@@ -96,7 +96,7 @@ TEST(Streams, ThatHaveGoneUpDoNotTurnRound) {
   EXPECT_EQ(streams.wanted(103, far).pages, 4U);
 }
 
-TEST(Streams, GoDownPastPagesThatAreNear) {
+TEST(Streams, StreamsGoDownPastPagesThatAreNear) {
   Streams streams(8);
   const auto near = [](PageNumber page) { return page == 99 || page == 98 || page == 95; };
   (void)streams.brought({}, 100, 1, 0, 1);
@@ -107,7 +107,7 @@ TEST(Streams, GoDownPastPagesThatAreNear) {
   EXPECT_EQ(streams.brought(streams.wanted(94, near), 91, 4, 0, 4), 1U);
 }
 
-TEST(Streams, GoDownOnlyWhereNoneGoesUp) {
+TEST(Streams, StreamsGoDownOnlyWhereNoneGoesUp) {
   Streams streams(8);
   const auto far = [](PageNumber) { return false; };
   (void)streams.brought({}, 104, 1, 0, 1);
@@ -117,13 +117,13 @@ TEST(Streams, GoDownOnlyWhereNoneGoesUp) {
   EXPECT_EQ(run.pages, 2U);
 }
 
-TEST(Streams, DownAtTheFirstPageEnd) {
+TEST(Streams, StreamsThatGoDownEndAtTheFirstPage) {
   Streams streams(8);
   (void)streams.brought({}, 0, 1, 0, 1);
   EXPECT_FALSE(streams.wanted(0, [](PageNumber) { return false; }).down);
 }
 
-TEST(Streams, KeepsThePaceWhereReadAheadWasCutShort) {
+TEST(Streams, AStreamKeepsItsPaceAfterShortenedReadAhead) {
   Streams streams(8);
   const auto far = [](PageNumber) { return false; };
   const auto wanted = [&](PageNumber page) { return streams.wanted(page, far); };
@@ -140,13 +140,13 @@ TEST(Streams, KeepsThePaceWhereReadAheadWasCutShort) {
   EXPECT_EQ(wanted(page + 516).pages, 2U);
 }
 
-TEST(Streams, FollowsSeveralSequencesAtOnce) {
+TEST(Streams, ReadAheadFollowsSeveralSequencesAtOnce) {
   Sequence sequence(8);
   for (PageNumber i = 0; i < 4; ++i) (void)sequence.fault(1000 * i);
   for (PageNumber i = 0; i < 4; ++i) EXPECT_EQ(sequence.wanted(1000 * i + 1).pages, 2U);
 }
 
-TEST(Streams, GoesOnBehindPagesThatAreNear) {
+TEST(Streams, AStreamGoesOnBehindPagesThatAreNear) {
   Sequence sequence(8, false, {101, 102, 103, 106});
   (void)sequence.fault(100);
   EXPECT_EQ(sequence.wanted(103).pages, 2U);
@@ -157,7 +157,7 @@ TEST(Streams, GoesOnBehindPagesThatAreNear) {
   EXPECT_EQ(sequence.wanted(107).pages, 4U);
 }
 
-TEST(Streams, GoesOnBehindManyPagesThatAreNear) {
+TEST(Streams, AStreamGoesOnBehindManyPagesThatAreNear) {
   std::set<PageNumber> near;
   for (PageNumber page = 101; page < 101 + 2 * Streams::farthest; ++page) near.insert(page);
   Sequence sequence(8, false, near);
@@ -167,7 +167,7 @@ TEST(Streams, GoesOnBehindManyPagesThatAreNear) {
   EXPECT_EQ(sequence.wanted(farthest).pages, 1U);
 }
 
-TEST(Streams, WhoWaitsDoesSoForTheFirstPagesOnly) {
+TEST(Streams, AThreadWaitsForTheFirstPagesOnly) {
   Sequence sequence(128, true);
   for (int i = 0; i < 7; ++i) EXPECT_LE(sequence.fault().at_once, 16U);
   EXPECT_EQ(sequence.next(), 100U + 127);
@@ -175,7 +175,7 @@ TEST(Streams, WhoWaitsDoesSoForTheFirstPagesOnly) {
   EXPECT_EQ(sequence.next(), 100U + 255);
 }
 
-TEST(Streams, WhoIsFasterWaitsForMoreAtOnce) {
+TEST(Streams, AFasterThreadWaitsForMorePagesAtOnce) {
   Sequence sequence(128);
   for (int i = 0; i < 20; ++i) (void)sequence.fault();
   const PageNumber before = sequence.next();
@@ -187,7 +187,7 @@ TEST(Streams, WhoIsFasterWaitsForMoreAtOnce) {
   EXPECT_EQ(sequence.fault().at_once, 16U);
 }
 
-TEST(Streams, WhatCannotFollowIsThatOfOneStreamOnly) {
+TEST(Streams, PagesThatCannotFollowAreThoseOfOneStreamOnly) {
   Streams streams(128);
   const auto far = [](PageNumber) { return false; };
   for (const PageNumber page : {100U, 5000U})

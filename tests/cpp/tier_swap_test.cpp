@@ -52,7 +52,7 @@ class ImageTest : public testing::Test {
 
 using Heard = std::vector<std::string>;
 
-TEST_F(ImageTest, APageThatComesIsTold) {
+TEST_F(ImageTest, APageThatComesIsReported) {
   EXPECT_EQ(look({pages(0, 2, true)}), (Heard{"came 0", "came 1"}));
   EXPECT_EQ(changes_.first_touches, 2U);
   EXPECT_EQ(look({pages(0, 3, true)}), Heard{"came 2"});
@@ -61,7 +61,7 @@ TEST_F(ImageTest, APageThatComesIsTold) {
   EXPECT_EQ(changes_.page_ins, 0U);
 }
 
-TEST_F(ImageTest, APageThatWasNamedAndReturnsIsTold) {
+TEST_F(ImageTest, ANamedPageThatReturnsIsReported) {
   look({pages(0, 2, true)});
   image_.left(1);
   EXPECT_EQ(image_.swapped(), 1U);
@@ -84,7 +84,7 @@ TEST_F(ImageTest, APageThatIsUnmappedIsReleasedWhereverItWas) {
   EXPECT_EQ(look({pages(63, 64, true)}), (Heard{"gone 0", "gone 1", "came 63"}));
 }
 
-TEST_F(ImageTest, NumbersAreByGroupsAndServeAgainWhenAGroupIsEmpty) {
+TEST_F(ImageTest, PageNumbersComeInGroupsAndServeAgainWhenAGroupIsEmpty) {
   look({pages(62, 66, true), pages(1000 * 64, 1000 * 64 + 1, true)});
   EXPECT_EQ(notes_.heard, (Heard{"came 62", "came 63", "came 64", "came 65", "came 128"}));
   EXPECT_EQ(notes_.end(), 192U);
@@ -96,7 +96,7 @@ TEST_F(ImageTest, NumbersAreByGroupsAndServeAgainWhenAGroupIsEmpty) {
   EXPECT_EQ(groups_.end(), 192U);
 }
 
-TEST_F(ImageTest, ALookAtThisProcessFindsWhatItTouched) {
+TEST_F(ImageTest, ALookAtThisProcessFindsThePagesThatItTouched) {
   const auto place = os::Place{tier::os::reserve(2 * Groups::bytes)};
   ASSERT_NE(place, 0U);
   *tier::os::pointer<volatile char>(place + 3 * page) = 1;
@@ -117,7 +117,7 @@ TEST_F(ImageTest, ALookAtThisProcessFindsWhatItTouched) {
   tier::os::unmap(place, 2 * Groups::bytes);
 }
 
-TEST(Pace, TheMoreComesInTheMoreRoomIsKept) {
+TEST(Pace, TheMonitorKeepsMoreRoomTheMoreComesIn) {
   Pace pace;
   EXPECT_EQ(pace.room(3200), 100U);
   EXPECT_EQ(pace.excess(3100, 3200), 0U);
@@ -130,7 +130,7 @@ TEST(Pace, TheMoreComesInTheMoreRoomIsKept) {
   EXPECT_EQ(pace.room(3200), 100U);
 }
 
-TEST(Pace, ItSlowsDownWhileNothingComesAndNeverTakesMoreThanItsShare) {
+TEST(Pace, TheMonitorSlowsDownWhileNothingComesAndKeepsToItsShare) {
   Pace pace;
   pace.came(1);
   EXPECT_EQ(pace.pause(Pace::Duration(0)), Pace::shortest);

@@ -37,7 +37,7 @@ struct Tables {
   }
 };
 
-TEST(PageTable, NamesResidentPagesAsThePolicyOrdersThem) {
+TEST(PageTable, APageTableNamesResidentPagesAsThePolicyOrdersThem) {
   Tables t;
   for (const PageNumber page : {1500U, 300U, 5U, 6U, 7U}) {
     t.table.use(page);
@@ -57,7 +57,7 @@ TEST(PageTable, NamesResidentPagesAsThePolicyOrdersThem) {
 }
 
 /// The launcher's limit: metadata is at most 16 bytes a page, but for policies that say otherwise.
-TEST(PageTable, ChargesWhatItAndThePolicyKeepOfAGroup) {
+TEST(PageTable, APageTableChargesItsRecordsOfAGroupAndThePolicys) {
   const std::map<std::string_view, std::size_t> more{{"raminate", 3}};
   for (const auto& [name, make] : policy::replacements()) {
     Tables t(name);
@@ -68,7 +68,7 @@ TEST(PageTable, ChargesWhatItAndThePolicyKeepOfAGroup) {
   }
 }
 
-TEST(PageTable, SaysWhatTheGroupsOfARunMayCost) {
+TEST(PageTable, APageTableTellsTheMostThatTheGroupsOfARunMayCost) {
   Tables t;
   EXPECT_EQ(t.table.most_use(500, 12), t.table.most_use());
   EXPECT_EQ(t.table.most_use(500, 13), 2 * t.table.most_use());
@@ -80,7 +80,7 @@ TEST(PageTable, SaysWhatTheGroupsOfARunMayCost) {
   EXPECT_EQ(t.table.most_use(500, 13), 0U);
 }
 
-TEST(PageTable, FindsUsedPages) {
+TEST(PageTable, APageTableFindsUsedPages) {
   Tables t;
   t.table.use(601);
   t.table.push(601);
@@ -90,7 +90,7 @@ TEST(PageTable, FindsUsedPages) {
   EXPECT_EQ(t.table.state(3), State::fresh);
 }
 
-TEST(PageTable, AGroupThatIsGivenBackLeavesWhatThePolicyKeptToTheNext) {
+TEST(PageTable, AReturnedGroupLeavesThePolicysRecordsToTheNext) {
   Tables t;
   for (const PageNumber page : {600U, 5U, 6U}) {
     t.table.use(page);
@@ -118,7 +118,7 @@ TEST(PageTable, AGroupThatIsGivenBackLeavesWhatThePolicyKeptToTheNext) {
 }
 
 /// Of groups in use here and there among many: those, and no others, in order.
-TEST(PageTable, PassesOverGroupsThatAreNotInUse) {
+TEST(PageTable, APageTablePassesOverGroupsThatAreNotInUse) {
   constexpr std::size_t groups = 3 * PageTable::block + 7;
   constexpr auto end = static_cast<PageNumber>(groups * PageTable::group);
   policy::OwnedReplacement policy("fifo", 100);
@@ -145,7 +145,7 @@ TEST(PageTable, PassesOverGroupsThatAreNotInUse) {
 }
 
 /// What is read of a large arena has to be copied at every fork: nothing where no group is in use.
-TEST(PageTable, ReadsNoRanksWhereNoGroupIsInUse) {
+TEST(PageTable, APageTableReadsNoRanksWhereNoGroupIsInUse) {
   constexpr std::size_t blocks = 6;
   constexpr std::size_t bytes = blocks * PageTable::block * sizeof(std::uint32_t);
   constexpr auto end = static_cast<PageNumber>(blocks * PageTable::block * PageTable::group);
@@ -167,7 +167,7 @@ TEST(PageTable, ReadsNoRanksWhereNoGroupIsInUse) {
   os::unmap(os::place(ranks), bytes);
 }
 
-TEST(EmptyGroups, TheOldestOfManyIsToBeLookedAt) {
+TEST(EmptyGroups, TheOldestOfManyEmptyGroupsIsExaminedFirst) {
   EmptyGroups groups;
   EXPECT_EQ(groups.note(512, 2), no_page);
   EXPECT_EQ(groups.note(1024, 2), no_page);
@@ -177,7 +177,7 @@ TEST(EmptyGroups, TheOldestOfManyIsToBeLookedAt) {
   EXPECT_EQ(groups.note(4096, 0), 512U);
 }
 
-TEST(Limbo, GivesPagesBackInOrderAndReusesWhatWasTakenOut) {
+TEST(Limbo, LimboReturnsPagesInOrderAndReusesTheirPlaces) {
   Limbo limbo(4);
   for (PageNumber page = 10; page < 14; ++page) limbo.push(page);
   EXPECT_TRUE(limbo.full());
@@ -205,7 +205,7 @@ std::map<os::Place, PageNumber> cut_all(PendingRemaps& remaps, os::Place begin, 
   return pages;
 }
 
-TEST(PendingRemaps, KeepPagesBesideWhatIsCutOutOfThem) {
+TEST(PendingRemaps, PendingRemapsKeepPagesBesideARangeThatIsCutOut) {
   constexpr os::Place page = os::page_bytes;
   PendingRemaps remaps;
   ASSERT_TRUE(remaps.add({.begin = 100 * page, .end = 110 * page, .first = 7}));
@@ -223,7 +223,7 @@ TEST(PendingRemaps, KeepPagesBesideWhatIsCutOutOfThem) {
   EXPECT_TRUE(remaps.empty());
 }
 
-TEST(PendingRemaps, AreNoMoreThanTheyHaveRoomFor) {
+TEST(PendingRemaps, PendingRemapsAreNoMoreThanTheirRoom) {
   PendingRemaps remaps;
   for (std::size_t i = 0; i < PendingRemaps::most; ++i)
     EXPECT_TRUE(remaps.add({.begin = i * os::page_bytes, .end = (i + 1) * os::page_bytes}));
@@ -231,7 +231,7 @@ TEST(PendingRemaps, AreNoMoreThanTheyHaveRoomFor) {
 }
 
 /// The same operations on extents and on a set of addresses leave the same behind.
-TEST(Extents, AreASetOfAddresses) {
+TEST(Extents, ExtentsAreASetOfAddresses) {
   constexpr std::uintptr_t space = 64;
   std::array<Extents::Extent, 40> memory;
   Extents extents(memory.data(), memory.size());
@@ -259,7 +259,7 @@ TEST(Extents, AreASetOfAddresses) {
   }
 }
 
-TEST(Extents, TakeTheLowestAlignedRange) {
+TEST(Extents, ExtentsTakeTheLowestAlignedRange) {
   std::array<Extents::Extent, 8> memory;
   Extents extents(memory.data(), memory.size());
   ASSERT_TRUE(extents.add(0x1000, 0x10000));
@@ -281,7 +281,7 @@ void learn(WriteProtection& history, std::size_t held, std::size_t broken) {
   }
 }
 
-TEST(WriteProtection, PayWhereFewAreBroken) {
+TEST(WriteProtection, WriteProtectionPaysWhereFewProtectionsAreBroken) {
   WriteProtection history;
   EXPECT_TRUE(history.pays());
   learn(history, 93'000, 7'000);
@@ -290,7 +290,7 @@ TEST(WriteProtection, PayWhereFewAreBroken) {
   EXPECT_FALSE(history.pays());
 }
 
-TEST(WriteProtection, PayAgainSoonAfterWritingEnds) {
+TEST(WriteProtection, WriteProtectionPaysAgainSoonAfterWritingEnds) {
   WriteProtection history;
   learn(history, 0, 1'000'000);
   EXPECT_FALSE(history.pays());
@@ -298,7 +298,7 @@ TEST(WriteProtection, PayAgainSoonAfterWritingEnds) {
   EXPECT_TRUE(history.pays());
 }
 
-TEST(WriteProtection, AreForbidden) {
+TEST(WriteProtection, ForbiddenWriteProtectionNeverPays) {
   WriteProtection history;
   history.forbid();
   EXPECT_FALSE(history.pays());

@@ -85,7 +85,7 @@ TEST_F(WakePipes, APagerThatCannotWatchThePipeEndsTheProgram) {
   EXPECT_EXIT(WakePipe(9999).listen(), ::testing::ExitedWithCode(1), "cannot be watched");
 }
 
-TEST(WakePipe, WithoutAPipeNothingIsWoken) {
+TEST(WakePipe, WithoutAPipeNoPagerIsWoken) {
   WakePipe none;
   none.listen();
   none.wake_all();

@@ -18,7 +18,7 @@ namespace test_file {
 
 constexpr std::uint64_t gib_pages = std::uint64_t{1} << 18U;
 
-TEST(WindowPages, DoubleUpToAMostWhereMuchIsFree) {
+TEST(WindowPages, WindowPagesDoubleUpToALimitWhereMuchIsFree) {
   std::size_t pages = 0;
   std::size_t windows = 0;
   for (; pages < most_window; ++windows) {
@@ -30,7 +30,7 @@ TEST(WindowPages, DoubleUpToAMostWhereMuchIsFree) {
   EXPECT_EQ(window_pages(pages, 16 * gib_pages, 16 * gib_pages, 0), most_window);
 }
 
-TEST(WindowPages, AreWholeHugePagesAndAnEighthOfWhatIsFreeAtMost) {
+TEST(WindowPages, WindowPagesAreWholeHugePagesAndAnEighthOfFreeMemoryAtMost) {
   for (std::uint64_t free = 0; free < 8 * gib_pages; free = free * 3 + 1000) {
     const std::size_t pages = window_pages(most_window, 1, free, 100);
     EXPECT_EQ(pages % huge_pages, 0U);
@@ -38,7 +38,7 @@ TEST(WindowPages, AreWholeHugePagesAndAnEighthOfWhatIsFreeAtMost) {
   }
 }
 
-TEST(WindowPages, NeedNothingFreeIfTheyAreASmallPartOfTheLimit) {
+TEST(WindowPages, WindowPagesNeedNoFreeMemoryIfTheyAreASmallPartOfTheLimit) {
   constexpr std::uint64_t least = 32 * huge_pages;
   EXPECT_EQ(window_pages(0, least - 1, 0, 0), 0U);
   EXPECT_EQ(window_pages(0, least, 0, 0), huge_pages);
@@ -46,7 +46,7 @@ TEST(WindowPages, NeedNothingFreeIfTheyAreASmallPartOfTheLimit) {
   EXPECT_LE(window_pages(huge_pages, least, 0, 0), modest_window(least));
 }
 
-TEST(Windows, AreFoundByAnyPageAndTakenInTheOrderOfTheirGrant) {
+TEST(Windows, WindowsAreFoundByAnyPageAndTakenInTheOrderOfTheirGrant) {
   Windows windows;
   windows.add({1024, 2048});
   windows.add({0, 512});
@@ -64,7 +64,7 @@ TEST(Windows, AreFoundByAnyPageAndTakenInTheOrderOfTheirGrant) {
   EXPECT_EQ(windows.size(), Windows::most);
 }
 
-TEST(WholeGroups, AreKnownByAnyOfTheirPages) {
+TEST(WholeGroups, WholeGroupsAreKnownByAnyOfTheirPages) {
   constexpr std::size_t pages = 200 * huge_pages;
   std::vector<std::uint64_t> bits(WholeGroups::words(pages));
   WholeGroups groups(bits.data());
@@ -78,7 +78,7 @@ TEST(WholeGroups, AreKnownByAnyOfTheirPages) {
   EXPECT_TRUE(groups.has(pages - 1));
 }
 
-TEST(ExpectedGroups, AreFoundByTheirFirstPageUntilOthersTakeTheirPlace) {
+TEST(ExpectedGroups, ExpectedGroupsAreFoundByTheirFirstPageUntilOthersTakeTheirPlace) {
   ExpectedGroups expected;
   EXPECT_EQ(expected.find(0), nullptr);
   for (PageNumber i = 0; i < ExpectedGroups::most; ++i) {
@@ -103,7 +103,7 @@ TEST(ExpectedGroups, AreFoundByTheirFirstPageUntilOthersTakeTheirPlace) {
   EXPECT_EQ(expected.next(0).first, 2 * huge_pages);
 }
 
-TEST(ExpectedGroups, WhatLiesBehindOthersGivesWayFirst) {
+TEST(ExpectedGroups, AnExpectedGroupBehindOthersGivesWayFirst) {
   ExpectedGroups expected;
   for (PageNumber i = 0; i < ExpectedGroups::most; ++i)
     expected.expect(expected.next(no_page), i * huge_pages);
@@ -116,7 +116,7 @@ TEST(ExpectedGroups, WhatLiesBehindOthersGivesWayFirst) {
   EXPECT_EQ(expected.next(no_page).first, 4 * huge_pages);
 }
 
-TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
+TEST(ExpectedGroups, TheOldestExpectedGroupIsFirst) {
   ExpectedGroups expected;
   const auto held = [](const ExpectedGroups::Group& group) { return group.held(); };
   EXPECT_EQ(expected.oldest(held), nullptr);
@@ -131,7 +131,7 @@ TEST(ExpectedGroups, TheOldestOfSomeIsFirst) {
   EXPECT_EQ(expected.oldest(held)->first, 3 * huge_pages);
 }
 
-TEST(RecycledGroups, OneWaitsAtATimeAndAllThatGroupsCanBeReadToHaveRoom) {
+TEST(RecycledGroups, OneRecycledGroupWaitsAtATimeAndEveryReadHasRoom) {
   constexpr os::Place base = 64 * huge_bytes;
   RecycledGroups recycled(base);
   EXPECT_FALSE(recycled.has_spare());
@@ -157,7 +157,7 @@ TEST(RecycledGroups, OneWaitsAtATimeAndAllThatGroupsCanBeReadToHaveRoom) {
   EXPECT_EQ(recycled.room(), fourth);
 }
 
-TEST(LeavingGroups, AGroupLeavesWhenAllOfItHasBeenNamedInWhateverOrder) {
+TEST(LeavingGroups, AGroupLeavesWhenAllOfItHasBeenNamedInAnyOrder) {
   LeavingGroups leaving;
   for (PageNumber i = 0; i < huge_pages - 1; ++i) {
     EXPECT_EQ(leaving.name(5 * huge_pages + (i * 5 + 3) % huge_pages).first, no_page);
@@ -175,7 +175,7 @@ TEST(LeavingGroups, AGroupLeavesWhenAllOfItHasBeenNamedInWhateverOrder) {
   EXPECT_EQ(leaving.take_oldest().first, no_page);
 }
 
-TEST(LeavingGroups, WhatHasWaitedLongestGivesWay) {
+TEST(LeavingGroups, TheGroupThatHasWaitedLongestGivesWay) {
   LeavingGroups leaving;
   EXPECT_EQ(leaving.name(3).first, no_page);
   for (std::size_t i = 1; i < LeavingGroups::most; ++i)
@@ -190,7 +190,7 @@ TEST(LeavingGroups, WhatHasWaitedLongestGivesWay) {
   EXPECT_EQ(leaving.take_oldest().first, no_page);
 }
 
-TEST(Limbo, AlignsWhatComesNextAndLosesNothingBeforeIt) {
+TEST(Limbo, LimboAlignsTheNextPagesAndLosesNoneBeforeThem) {
   Limbo limbo(1024);
   for (PageNumber page = 0; page < 600; ++page) limbo.push(page);
   EXPECT_EQ(limbo.room_aligned(512), 0U);

@@ -1,4 +1,4 @@
-#include "frontend/time_series.h"
+#include "base/time_series.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::uint64_t sum_of(const TimeSeries<kinds>& series, std::size_t kind) {
   return sum;
 }
 
-TEST(TimeSeries, LosesNothingHoweverLongTimeGetsAndStaysSmall) {
+TEST(TimeSeries, ATimeSeriesLosesNothingHoweverLongTimeGetsAndStaysSmall) {
   TimeSeries<2> series(5_us);
   Rng rng(1);
   std::uint64_t added = 0;
@@ -44,7 +44,7 @@ TEST(TimeSeries, LosesNothingHoweverLongTimeGetsAndStaysSmall) {
   EXPECT_LT(series.width() * 64, at - 5_us);
 }
 
-TEST(TimeSeries, GivesEveryBucketItsShare) {
+TEST(TimeSeries, ATimeSeriesGivesEveryBucketItsShare) {
   TimeSeries<1> series;
   series.spread(0, Tick(500'000), Tick(4'500'000), 400);
   ASSERT_EQ(series.buckets().size(), 5u);
@@ -52,7 +52,7 @@ TEST(TimeSeries, GivesEveryBucketItsShare) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(series.buckets()[i][0], expected[i]);
 }
 
-TEST(TimeSeries, WidensByAddingNeighbours) {
+TEST(TimeSeries, ATimeSeriesWidensByAddingNeighbours) {
   TimeSeries<1> series;
   for (std::uint64_t i = 0; i < 5; ++i) series.add(0, Tick(i * 1'000'000), i + 1);
   series.widen(2_us);
@@ -62,7 +62,7 @@ TEST(TimeSeries, WidensByAddingNeighbours) {
   EXPECT_EQ(series.buckets()[2][0], 5u);
 }
 
-TEST(Activity, PutsWhatCameSinceTheLastLookIntoThatTimeAndNoneIntoAWait) {
+TEST(Activity, ActivitySinceTheLastLookGoesIntoThatTimeAndNoneIntoAWait) {
   Activity activity;
   activity.restart(Tick{});
   activity.add(Tick{});
@@ -83,7 +83,7 @@ TEST(Activity, PutsWhatCameSinceTheLastLookIntoThatTimeAndNoneIntoAWait) {
   }
 }
 
-TEST(BlockWrites, CountsEveryBlockOf256BytesByItself) {
+TEST(BlockWrites, WritesAreCountedForEveryBlockOf256BytesByItself) {
   BlockWrites writes;
   const Address far(Bytes{7} << 30);
   for (int i = 0; i < 3; ++i) writes.add(far + 192);

@@ -48,19 +48,19 @@ std::string packed(const std::vector<Record>& records, const Timing& timing) {
   return bytes;
 }
 
-TEST(Convert, GoesThroughOurFormatAndBackUnchanged) {
+TEST(Convert, ATraceGoesThroughOurFormatAndBackUnchanged) {
   const std::string zeros(128, '0');
   const struct {
     std::string text;
     std::string format;
-  } traces[] = {{"0x40 R\n0x80 W:7\n0xc0 C\n0x1000 R\n", "vans"},
-                {"0x40 READ 9\n0x80 WRITE 5\n", "dramsim3"},
-                {"LD 0x40\nST 0x1080 256\n", "ramulator"},
-                {"7 64 128\n0 192\n", "ramulator-cpu"},
-                {"NVMV1\n3 W 0x40 " + zeros + " " + zeros + " 2\n9 R 0x80 " + zeros + " " + zeros +
-                     " 0\n",
-                 "nvmain"},
-                {"I  00000000,1\n L ff0,16\n S ff0,16\n", "lackey"}};
+  } traces[] = {
+      {"0x40 R\n0x80 W:7\n0xc0 C\n0x1000 R\n", "vans"},
+      {"0x40 READ 9\n0x80 WRITE 5\n", "dramsim3"},
+      {"LD 0x40\nST 0x1080 256\n", "ramulator"},
+      {"7 64 128\n0 192\n", "ramulator-cpu"},
+      {"NVMV1\n3 W 0x40 " + zeros + " " + zeros + " 2\n9 R 0x80 " + zeros + " " + zeros + " 0\n",
+       "nvmain"},
+      {"I  00000000,1\n L ff0,16\n S ff0,16\n", "lackey"}};
   for (const auto& [text, format] : traces) {
     EXPECT_EQ(converted(converted(text, {.to = "nearfar"}), {.to = format}), text) << format;
   }
@@ -102,12 +102,12 @@ TEST(Convert, LongGapsAreHandedOutInParts) {
   EXPECT_EQ(converter.records(), 8u);
 }
 
-TEST(Convert, WhatIsOnlyReadIsRefusedAsATarget) {
+TEST(Convert, AFormatThatIsOnlyReadIsRefusedAsATarget) {
   EXPECT_EQ(converted("LD 0x40\n", {.to = "memtrace"}),
             "trace format 'memtrace' can be read only; choose another one");
 }
 
-TEST(Convert, TakesAPartOfATrace) {
+TEST(Convert, AConversionTakesAPartOfATrace) {
   const std::string text = "0x0 READ 5\n0x40 READ 10\n0x80 READ 20\n0xc0 READ 40\n";
   EXPECT_EQ(converted(text, {.to = "dramsim3", .window = {.skip = 1, .warm = 0, .run = 2}}),
             "0x40 READ 5\n0x80 READ 15\n");
@@ -118,7 +118,7 @@ TEST(Convert, TakesAPartOfATrace) {
             "t: found nothing in the part that was asked for, expected a longer trace");
 }
 
-TEST(Convert, SaysInSimplerWordsWhatOnlyOurFormatHas) {
+TEST(Convert, RecordsOfOurFormatAloneAreSimplified) {
   const std::string bytes =
       packed({{.address = Address(0x40), .cycles = 1, .size = 64},
               {.cycles = 2, .access = Access::store_fence},
@@ -143,7 +143,7 @@ TEST(Convert, AProgramsFlushesAreNoWritesOfTheirOwn) {
   EXPECT_EQ(result.left_out, 1u);
 }
 
-TEST(Convert, TimesBecomeThoseOfTheClockThatIsAskedFor) {
+TEST(Convert, TimesBecomeThoseOfTheRequestedClock) {
   std::vector<Record> records;
   for (std::uint64_t i = 1; i <= 4; ++i) {
     records.push_back({.address = Address(64 * i), .cycles = 1000 * i, .absolute = true});
@@ -158,7 +158,7 @@ TEST(Convert, TimesBecomeThoseOfTheClockThatIsAskedFor) {
             "0x40 READ 1\n0x80 READ 2\n0xc0 READ 4\n0x100 READ 5\n");
 }
 
-TEST(Convert, AClockIsAskedForWhereItIsNeededAndRefusedWhereItIsNot) {
+TEST(Convert, AClockIsRequiredWhereItIsNeededAndRefusedElsewhere) {
   const std::string known = packed({{.address = Address(64)}}, {.clock_ps = 1});
   EXPECT_EQ(converted(known, {.to = "vans"}),
             "t: found cycles of known length in this trace of nearfar, expected a clock for the "
@@ -172,7 +172,7 @@ TEST(Convert, AClockIsAskedForWhereItIsNeededAndRefusedWhereItIsNot) {
   EXPECT_EQ(fuzz::read_in_pieces(packets, 1000, "gem5").records.at(0).cycles, 6750u);
 }
 
-TEST(Convert, RefusesInOneLineWhatAFormatCannotSay) {
+TEST(Convert, ARecordThatAFormatCannotSayIsRefusedInOneLine) {
   EXPECT_EQ(converted("0x40 C\n", {.to = "ramulator"}),
             "t: the access of line 1 cannot be written as 'LD|ST|R|W ADDRESS [SIZE]' (ramulator); "
             "choose another format");

@@ -54,7 +54,7 @@ TEST(ChampSimTrace, AnInstructionReadsThenWritesAndOthersAreTheGap) {
             }));
 }
 
-TEST(ChampSimTrace, OtherBytesAreFoundOut) {
+TEST(ChampSimTrace, BytesOfAnotherFormatAreFoundOut) {
   EXPECT_EQ(read_all(std::string(128, 'z'), "champsim").error,
             "t: instruction 1: found bytes 122, 122 for is_branch and branch_taken, expected 0 or "
             "1: no ChampSim trace");
@@ -65,7 +65,7 @@ TEST(ChampSimTrace, OtherBytesAreFoundOut) {
             "t: found no access in it, expected ChampSim instructions");
 }
 
-TEST(ChampSimTrace, WhatIsWrittenReadsBackTheSame) {
+TEST(ChampSimTrace, AWrittenTraceReadsBackTheSame) {
   Rng rng(9);
   std::vector<Record> records;
   std::uint64_t instructions = 0;
@@ -108,7 +108,7 @@ TEST(Gem5Trace, APacketIsAnAccessAtItsTick) {
   }
 }
 
-TEST(Gem5Trace, WhatIsWrittenReadsBackTheSame) {
+TEST(Gem5Trace, AWrittenTraceReadsBackTheSame) {
   Rng rng(4);
   std::vector<Record> records;
   for (std::uint64_t line = 1; line <= 200; ++line) {
@@ -126,13 +126,13 @@ TEST(Gem5Trace, WhatIsWrittenReadsBackTheSame) {
   EXPECT_EQ(read_all(bytes, "gem5").records, records);
 }
 
-TEST(Gem5Trace, WhereverItIsCutOffItIsAnError) {
+TEST(Gem5Trace, ATruncatedTraceIsAnErrorWhereverItEnds) {
   for (std::size_t bytes = 1; bytes < gem5_trace.size(); ++bytes) {
     EXPECT_NE(read_all(gem5_trace.substr(0, bytes), "gem5").error, "") << bytes;
   }
 }
 
-TEST(Gem5Trace, WhatIsNoRequestIsNamed) {
+TEST(Gem5Trace, APacketThatIsNoRequestIsNamed) {
   const std::string start = gem5_trace.substr(0, 18);
   EXPECT_EQ(read_all(start + "\x09\x08\x01\x10\x02\x18\xc0\x20\x20\x40", "gem5").error,
             "t: packet 1: found command 2, expected a request that reads or writes memory, such as "
@@ -212,14 +212,16 @@ TEST(Memtrace, AFlushMayBeOneRecordOrTwo) {
   EXPECT_EQ(records[2].size, 4096u);
 }
 
-TEST(Memtrace, WhatIsNoWholeTraceIsToldWithItsRecord) {
-  EXPECT_EQ(read_all(memtrace({begin, {0, 8, 64}}), "memtrace").error,
-            "t: found the end of the file after 2 records, expected a footer: the trace was cut off");
+TEST(Memtrace, AnIncompleteTraceIsReportedWithItsRecord) {
+  EXPECT_EQ(
+      read_all(memtrace({begin, {0, 8, 64}}), "memtrace").error,
+      "t: found the end of the file after 2 records, expected a footer: the trace was cut off");
   EXPECT_EQ(read_all(memtrace({begin, {50, 8, 64}}), "memtrace").error,
             "t: record 2: found type 50, expected one up to 49, the last that is known");
-  EXPECT_EQ(read_all(memtrace({{0, 8, 64}}), "memtrace").error,
-            "t: record 1: found type 0 with value 64, expected a header (25) of version 2 or later, "
-            "as drraw2trace writes");
+  EXPECT_EQ(
+      read_all(memtrace({{0, 8, 64}}), "memtrace").error,
+      "t: record 1: found type 0 with value 64, expected a header (25) of version 2 or later, "
+      "as drraw2trace writes");
   EXPECT_EQ(read_all(memtrace({begin, {0, 4097, 64}}), "memtrace").error,
             "t: record 2: found a size of 4097, expected at most 4096 bytes");
   EXPECT_EQ(read_all(memtrace({begin, {0, 8, 64}, end, end}), "memtrace").error,

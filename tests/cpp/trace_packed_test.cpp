@@ -59,7 +59,7 @@ std::vector<Record> random_records(std::uint64_t seed, bool absolute) {
   return records;
 }
 
-TEST(PackedTrace, WhatIsWrittenReadsBackTheSame) {
+TEST(PackedTrace, AWrittenTraceReadsBackTheSame) {
   for (const bool absolute : {false, true}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const auto records = random_records(seed, absolute);
@@ -69,7 +69,7 @@ TEST(PackedTrace, WhatIsWrittenReadsBackTheSame) {
   }
 }
 
-TEST(PackedTrace, ReadsTheSameHoweverItIsCut) {
+TEST(PackedTrace, APackedTraceReadsTheSameHoweverItIsCut) {
   const auto records = random_records(3, false);
   const auto bytes = packed(records);
   for (const std::size_t piece : {1, 2, 7, 31, 32, 100, 1000}) {
@@ -88,7 +88,7 @@ TEST(PackedTrace, AWholeLineNearTheLastOneTakesTwoBytes) {
   EXPECT_EQ(packed(records).size(), header.size() + 2 * records.size() + 2);
 }
 
-TEST(PackedTrace, TheHeaderIsALineThatAPersonCanRead) {
+TEST(PackedTrace, TheHeaderIsAReadableLine) {
   const Header header{.timing = {.kind = Kind::memory, .absolute = true, .clock_ps = 750},
                       .target = "model:optane-100",
                       .command = "sort \"a\\b\"\n\x01",
@@ -106,7 +106,7 @@ TEST(PackedTrace, TheHeaderIsALineThatAPersonCanRead) {
   EXPECT_EQ(parse_header(other.substr(0, other.size() - 1)), program);
 }
 
-TEST(PackedTrace, AHeaderMayHaveMoreThanIsKnownAndNotLess) {
+TEST(PackedTrace, AHeaderMayHaveUnknownKeysAndMustHaveTheKnownOnes) {
   const auto header = [](std::string_view json) {
     return complaint("nearfar-trace 1 " + std::string(json) + "\n\x16" + std::string(1, '\0'));
   };
@@ -130,7 +130,7 @@ TEST(PackedTrace, AnotherVersionAndAForeignFileAreNamed) {
             "t: found '\\x7fELF', expected a header 'nearfar-trace 1 {...}'");
 }
 
-TEST(PackedTrace, WhereverItIsCutOffItSaysSoAndHowFarItGot) {
+TEST(PackedTrace, ATruncatedTraceSaysHowFarItGotWhereverItEnds) {
   auto records = random_records(5, true);
   records.resize(40);
   const auto whole = packed(records, {.timing = {.absolute = true, .clock_ps = 1}});
@@ -148,7 +148,7 @@ TEST(PackedTrace, WhereverItIsCutOffItSaysSoAndHowFarItGot) {
   }
 }
 
-TEST(PackedTrace, DamageIsToldWithTheRecordItIsIn) {
+TEST(PackedTrace, DamageIsReportedWithItsRecord) {
   const auto whole = packed({{.address = Address(64), .line = 1, .size = 64}});
   const std::string header = whole.substr(0, whole.find('\n') + 1);
   EXPECT_EQ(complaint(header + "\x26" + std::string(1, '\0')),
@@ -169,7 +169,7 @@ TEST(PackedTrace, DamageIsToldWithTheRecordItIsIn) {
   }
 }
 
-TEST(PackedTrace, WhatItCannotSayIsRefused) {
+TEST(PackedTrace, ARecordThatTheFormatCannotSayIsRefused) {
   const auto put = [](Record record) {
     PackedWriter writer({});
     std::string bytes;

@@ -22,7 +22,7 @@ using sim::cpu::InstructionKind;
 using trace::Access;
 using trace::Record;
 
-/// The pieces of a recording, as whoever takes them makes a trace of them.
+/// The pieces of a recording, made into a trace as their taker does it.
 struct Taken {
   std::string bytes;
   std::uint64_t records = 0;
@@ -63,7 +63,7 @@ TEST(TraceRecorder, PiecesAndAnEndMakeATrace) {
                                 .absolute = true}));
 }
 
-TEST(TraceRecorder, GapsInInstructionsAreOfTheThread) {
+TEST(TraceRecorder, GapsInInstructionsAreThoseOfTheThread) {
   Taken taken;
   TraceRecorder recorder(Gaps::instructions, Tick(300), {}, taken.take());
   recorder.add(0, Access::read, Address(64), Tick(1), 10);
@@ -126,7 +126,7 @@ std::size_t count(const std::vector<Record>& records, Access access) {
                     [&](const Record& record) { return record.access == access; }));
 }
 
-TEST(TraceRecorder, OnlyWhatTheCachesDoNotHaveReachesMemory) {
+TEST(TraceRecorder, OnlyLinesThatTheCachesLackReachMemory) {
   Recorded recorded;
   recorded.run(InstructionKind::load, 256);
   const auto once = recorded.read();
@@ -140,7 +140,7 @@ TEST(TraceRecorder, OnlyWhatTheCachesDoNotHaveReachesMemory) {
   }
 }
 
-TEST(TraceRecorder, StoresPastTheCachesAndFencesAreTold) {
+TEST(TraceRecorder, StoresPastTheCachesAndFencesAreRecorded) {
   Recorded recorded;
   recorded.run(InstructionKind::nt_store, 32);
   recorded.run(InstructionKind::store_fence, 1);

@@ -71,10 +71,9 @@ const Sample samples[] = {
      "0x1c0 P_LOCK_WR 21\n"},
     {&vans, "0x240 R\n0x3c0 W\n0x140 C\n00000380\n0x2c0 R:100\n0x200 W 7\n0x280 C:0\n"},
     {&lackey, "==7== Lackey\nI  0400,3\n L 1ffe,8\nI  0403,5\n S 2000,16\nI  0408,2\n M 2040,4\n"},
-    {&nvmain,
-     "NVMV1\n4 R 0x40 00ff 0 0\n5 W 80 0 0x1 3\n9 W 0xC0 FF 7\n"},
+    {&nvmain, "NVMV1\n4 R 0x40 00ff 0 0\n5 W 80 0 0x1 3\n9 W 0xC0 FF 7\n"},
     {&dramsys,
-     "# cycle\n31:\tread\t0x400140\n33: read 400160\n56: write 0x7fff8000 0x12345678\n"
+     "31:\tread\t0x400140\n33: read 400160\n56: write 0x7fff8000 0x12345678\n"
      "81: (128) read 0x400180\n"},
     {&dramsys_relative, "31: read 0x400140\n2: (512) read 0x400160\n23: write 0x7fff8000 0xab\n"},
 };
@@ -129,14 +128,14 @@ TEST(Trace, VansIdleCyclesDelayTheNextAccessAndCriticalReadsBlock) {
             }));
 }
 
-TEST(Trace, SkipsBlankLinesAndCommentsAndCountsThem) {
+TEST(Trace, BlankLinesAndCommentsAreSkippedAndCounted) {
   const auto records = parse("# made by hand\r\n\r\n \t\n  LD 0x40  \r\n# end\nST\t0x80");
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].line, 4u);
   EXPECT_EQ(records[1].line, 6u);
 }
 
-TEST(Trace, TellsEveryFormatFromItsFirstLine) {
+TEST(Trace, EveryFormatIsKnownByItsFirstLine) {
   ASSERT_EQ(std::size(samples), text_formats().size()) << "every format needs a sample above";
   for (const Sample& sample : samples) {
     Parser parser(name_for(sample.format));
@@ -182,7 +181,7 @@ TEST(Trace, FormatsAreFoundByName) {
   EXPECT_EQ(find_format("ramulator3"), nullptr);
 }
 
-TEST(Trace, ReadsTheSameHoweverItIsCutInTwo) {
+TEST(Trace, ATraceReadsTheSameHoweverItIsCutInTwo) {
   for (const Sample& sample : samples) {
     const auto whole = parse(sample.text, sample.format);
     for (std::size_t cut = 0; cut <= sample.text.size(); ++cut) {
@@ -196,7 +195,7 @@ TEST(Trace, ReadsTheSameHoweverItIsCutInTwo) {
   }
 }
 
-TEST(Trace, ReadsTheSameByteByByte) {
+TEST(Trace, ATraceReadsTheSameByteByByte) {
   for (const Sample& sample : samples) {
     Parser parser(name_for(sample.format));
     std::vector<Record> records;
@@ -257,12 +256,13 @@ std::vector<Record> random_records(const Format& format, Rng& rng) {
   return records;
 }
 
-TEST(Trace, WhatIsWrittenReadsBackTheSame) {
+TEST(Trace, AWrittenTraceReadsBackTheSame) {
   for (const Format* format : text_formats()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       Rng rng(seed);
       const auto records = random_records(*format, rng);
-      EXPECT_EQ(parse(write_all(*format, records), nullptr, name_for(format)), records) << format->name << ", seed " << seed;
+      EXPECT_EQ(parse(write_all(*format, records), nullptr, name_for(format)), records)
+          << format->name << ", seed " << seed;
     }
   }
 }
@@ -289,7 +289,7 @@ TEST(Trace, TimesAreKeptFromOneFormatToAnother) {
       << "a cycle that goes back is no wait";
 }
 
-TEST(Trace, WhatAFormatCannotSayIsRefusedByName) {
+TEST(Trace, ARecordThatAFormatCannotSayIsRefusedByName) {
   const auto message = [](const Format& format, std::string_view text) -> std::string {
     try {
       static_cast<void>(write_all(format, parse(text)));
@@ -310,7 +310,7 @@ TEST(Trace, WhatAFormatCannotSayIsRefusedByName) {
   EXPECT_NE(message(vans, "LD 0x40 64\n"), "");
 }
 
-TEST(Trace, ABadLineIsToldByNumberTextAndWhatWasExpected) {
+TEST(Trace, ABadLineIsReportedByNumberTextAndExpectedForm) {
   EXPECT_EQ(complaint("LD 0x40\nLD 0xZZ\n"),
             "t:2: found 'LD 0xZZ', expected 'LD|ST|R|W ADDRESS [SIZE]'");
   EXPECT_EQ(complaint("3 64\n-1 64\n"),
@@ -333,15 +333,17 @@ TEST(Trace, AnUnknownFirstLineListsEveryFormat) {
 }
 
 TEST(Trace, OperationsOfDramsim2AreReadsAndWritesByItsRules) {
-  const auto records = parse(
-      "0x40 IFETCH 1\n0x80 P_FETCH 2\n0xc0 P_LOCK_RD 3\n0x100 P_LOCK_WR 4\n0x140 BOFF 5\n");
+  const auto records =
+      parse("0x40 IFETCH 1\n0x80 P_FETCH 2\n0xc0 P_LOCK_RD 3\n0x100 P_LOCK_WR 4\n0x140 BOFF 5\n");
   ASSERT_EQ(records.size(), 5u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(records[i].access, Access::read) << i;
   EXPECT_EQ(records[4].access, Access::write);
 }
 
 TEST(Trace, AByteOrderMarkAtTheStartIsNotOfTheFirstLine) {
-  EXPECT_EQ(parse("\xef\xbb\xbf" "LD 0x40\n"), parse("LD 0x40\n"));
+  EXPECT_EQ(parse("\xef\xbb\xbf"
+                  "LD 0x40\n"),
+            parse("LD 0x40\n"));
   EXPECT_EQ(parse("\xef\xbb\xbf# made elsewhere\r\nLD 0x40\r\n").front().line, 2u);
   EXPECT_NE(complaint("LD 0x40\n\xef\xbb\xbfLD 0x80\n"), "") << "elsewhere it is a fault";
 }
@@ -363,14 +365,15 @@ TEST(Trace, NvmainThreadsAndCyclesAreKeptAndDataAreNot) {
 
 TEST(Trace, TheNameTellsWhatDramsysCountsCyclesFrom) {
   const std::string_view text = "31: read 0x40\n2: (128) write 0x80 0xab\n";
-  EXPECT_EQ(parse(text, nullptr, "a.stl"),
-            (std::vector<Record>{{.address = Address(0x40), .cycles = 31, .line = 1, .absolute = true},
-                                 {.address = Address(0x80),
-                                  .cycles = 2,
-                                  .line = 2,
-                                  .size = 128,
-                                  .access = Access::write,
-                                  .absolute = true}}));
+  EXPECT_EQ(
+      parse(text, nullptr, "a.stl"),
+      (std::vector<Record>{{.address = Address(0x40), .cycles = 31, .line = 1, .absolute = true},
+                           {.address = Address(0x80),
+                            .cycles = 2,
+                            .line = 2,
+                            .size = 128,
+                            .access = Access::write,
+                            .absolute = true}}));
   EXPECT_EQ(parse(text, nullptr, "a.rstl.gz"), parse(text, &dramsys_relative));
   EXPECT_FALSE(parse(text, nullptr, "a.rstl").front().absolute);
   EXPECT_EQ(complaint(text),
@@ -383,8 +386,7 @@ TEST(Trace, DigitsThatAreAnotherAddressInAnotherBaseAreRefused) {
       "expected 0x before an address, or --base 16 or --base 10 to say what its digits are "
       "(--format vans alone means 16)";
   EXPECT_EQ(complaint("42932745\n42932746\n10\n"), "t:1: found '42932745', " + tail);
-  EXPECT_EQ(complaint("5\n10 W\n"), "t:2: found '10 W', " + tail)
-      << "5 is the same in both bases";
+  EXPECT_EQ(complaint("5\n10 W\n"), "t:2: found '10 W', " + tail) << "5 is the same in both bases";
   EXPECT_EQ(parse("c0\n10\n").back().address, Address(0x10)) << "the first line is hexadecimal";
   EXPECT_EQ(parse("0x40 R\n10\n").back().address, Address(0x10)) << "as VANS reads it";
   EXPECT_EQ(parse("10\n", &vans).front().address, Address(0x10));
@@ -423,14 +425,15 @@ TEST(Trace, EveryWayALineCanBeWrongIsFound) {
       {&ramulator_cpu,
        {"1", "x 64", "1 64 128 192", "1 64 z", "1.5 64", "18446744073709551615 64", "1 -64"}},
       {&dramsim3,
-       {"0x40", "0x40 READ", "0x40 P_INT_ACK 1", "0x40 LOCK_RD 1", "0x40 READ x", "0x40 READ 1 2", "zz READ 1", "0x40 FETCH 1",
-        "0x40 READ -1", "0x40 READ 0x10", "0x READ 1"}},
+       {"0x40", "0x40 READ", "0x40 P_INT_ACK 1", "0x40 LOCK_RD 1", "0x40 READ x", "0x40 READ 1 2",
+        "zz READ 1", "0x40 FETCH 1", "0x40 READ -1", "0x40 READ 0x10", "0x READ 1"}},
       {&lackey,
        {"I 0400", "L 40,", "L ,8", "L 0x40,8", "L 40,0", "L 40,4097", "L 40,8 9", "X 40,8",
         "LL 40,8", "L 40 ,8", "L 40,x", "L zz,8", "=x"}},
       {&nvmain,
        {"1 R 0x40", "1 R 0x40 00", "1 R 0x40 zz 0", "1 R 0x40 0 zz 0", "1 R 0x40 0 0 0 0",
-        "1 X 0x40 0 0", "1 R 40h 0 0", "x R 0x40 0 0", "1 R 0x40 0 65536", "NVMV2", "1 R 0x40 0x 0"}},
+        "1 X 0x40 0 0", "1 R 40h 0 0", "x R 0x40 0 0", "1 R 0x40 0 65536", "NVMV2",
+        "1 R 0x40 0x 0"}},
       {&dramsys,
        {"1 read 0x40", "1: READ 0x40", "1: read", "1: (0) read 0x40", "1: (4097) read 0x40",
         "1: (8 read 0x40", "x: read 0x40", "1: read 0x40 00", "1: write 0x40 zz",
@@ -455,7 +458,7 @@ TEST(Trace, MessagesStayOneReadableLine) {
             "t:2: found '" + std::string(60, 'z') + "'..., expected 'ADDRESS [R|W|C][:IDLE]'");
 }
 
-TEST(Trace, CompressedDataAreCalledSo) {
+TEST(Trace, CompressedDataAreReportedAsCompressed) {
   EXPECT_EQ(complaint("\x28\xb5\x2f\xfd$A\n"),
             "t:1: found '(\\xb5/\\xfd$A', expected text, not compressed data");
 }
@@ -480,9 +483,9 @@ TEST(Trace, ATraceWithoutAnyAccessIsAnError) {
       "'BUBBLES READ-ADDRESS [WRITE-ADDRESS]' (ramulator-cpu), "
       "'ADDRESS READ|WRITE CYCLE' (dramsim3), 'ADDRESS [R|W|C][:IDLE]' (vans), "
       "'I|L|S|M ADDRESS,SIZE' (lackey), "
-            "'CYCLE R|W ADDRESS DATA [OLD-DATA] THREAD' (nvmain), "
-            "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys), "
-            "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys-relative)";
+      "'CYCLE R|W ADDRESS DATA [OLD-DATA] THREAD' (nvmain), "
+      "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys), "
+      "'CYCLE: [(BYTES)] read|write ADDRESS [DATA]' (dramsys-relative)";
   EXPECT_EQ(complaint(""), "t" + tail);
   EXPECT_EQ(complaint("# only\n# comments\n\n"), "t" + tail);
   EXPECT_EQ(complaint("", &vans), "t: found no access in it, expected 'ADDRESS [R|W|C][:IDLE]'");

@@ -44,18 +44,18 @@ std::vector<std::uint64_t> order(std::uint32_t reorder_writes, std::uint64_t see
   return lines;
 }
 
-TEST(Uncore, BringsEveryLineOnce) {
+TEST(Uncore, TheUncoreBringsEveryLineOnce) {
   std::vector<std::uint64_t> lines = order(3, 1);
   std::ranges::sort(lines);
   ASSERT_EQ(lines.size(), stops * lines_of_stop);
   for (std::uint64_t line = 0; line < lines.size(); ++line) EXPECT_EQ(lines[line], line);
 }
 
-TEST(Uncore, KeepsTheOrderOfArrivalWithoutDisorder) {
+TEST(Uncore, TheUncoreKeepsTheOrderOfArrivalWithoutDisorder) {
   EXPECT_TRUE(std::ranges::is_sorted(order(0, 1)));
 }
 
-TEST(Uncore, KeepsTheOrderOfOneStopIfOnlyItsOldestLineMayGo) {
+TEST(Uncore, TheUncoreKeepsTheOrderOfOneStopIfOnlyItsOldestLineMayGo) {
   std::map<std::uint64_t, std::uint64_t> last;
   for (const std::uint64_t line : order(1, 1)) {
     const auto [found, first] = last.try_emplace(line % stops, line);
@@ -67,7 +67,7 @@ TEST(Uncore, KeepsTheOrderOfOneStopIfOnlyItsOldestLineMayGo) {
 
 /// Equal turns at random: neighbours that wait at different stops drift apart by about the square
 /// root of the turns between.
-TEST(Uncore, LetsNeighboursOfDifferentStopsDriftApart) {
+TEST(Uncore, TheUncoreLetsNeighboursOfDifferentStopsDriftApart) {
   const std::vector<std::uint64_t> lines = order(1, 1);
   std::vector<std::int64_t> at(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) at[lines[i]] = static_cast<std::int64_t>(i);

@@ -20,7 +20,7 @@ WearConfig config_of(std::uint64_t writes, double spread, std::uint64_t spares) 
   return config;
 }
 
-TEST(Wear, LeavesEveryBlockInItsPlaceAtFirst) {
+TEST(Wear, WearLevellingLeavesEveryBlockInItsPlaceAtFirst) {
   const WearLeveler wear(config_of(100, 0.1, 4), 1 << 20, 1);
   for (std::uint64_t address = 0; address < 1 << 20; address += 1000) {
     EXPECT_EQ(wear.translate(Address(address)), Address(address));
@@ -39,13 +39,14 @@ TEST(Wear, RemappingStaysAPermutationThatMovesNothingElse) {
     while (moves < 5000) {
       const std::uint64_t block = rng.below(rng.below(2) == 0 ? 100 : 3);
       const Address address(block * 4096 + rng.below(4096));
-      if (!wear.count_write(address)) continue;
-      const auto move = wear.move(address);
+      const auto move = wear.count_write(address);
+      if (!move) continue;
+      EXPECT_TRUE(wear.finish(move->number).empty());
       ++moves;
-      ASSERT_EQ(move.block, block);
-      ASSERT_EQ(move.from, place[block]);
-      ASSERT_NE(move.to, move.from);
-      place[block] = move.to;
+      ASSERT_EQ(move->block, block);
+      ASSERT_EQ(move->from, Address(place[block] * 4096));
+      ASSERT_NE(move->to, move->from);
+      place[block] = move->to.value() / 4096;
       std::set<std::uint64_t> taken;
       for (std::uint64_t other = 0; other < 100; ++other) {
         ASSERT_EQ(wear.place_of(other), place[other]);
@@ -60,32 +61,53 @@ TEST(Wear, RemappingStaysAPermutationThatMovesNothingElse) {
 
 TEST(Wear, AMoveTakesTheFreeBlockThatHasWaitedLongest) {
   WearLeveler wear(config_of(1, 0, 2), 10 * 4096, 1);
-  EXPECT_EQ(wear.move(Address(0)).to, 10u);
-  EXPECT_EQ(wear.move(Address(4096)).to, 11u);
-  EXPECT_EQ(wear.move(Address(2 * 4096)).to, 0u) << "where the first has left";
+  EXPECT_EQ(wear.count_write(Address(0))->to, Address(10 * 4096));
+  EXPECT_EQ(wear.count_write(Address(4096))->to, Address(11 * 4096));
+  EXPECT_EQ(wear.count_write(Address(2 * 4096))->to, Address(0)) << "where the first has left";
 }
 
 TEST(Wear, WithoutAFreeBlockNothingMoves) {
   WearLeveler wear(config_of(1, 0, 0), 10 * 4096, 1);
-  ASSERT_TRUE(wear.count_write(Address(4096)));
-  const auto move = wear.move(Address(4096));
-  EXPECT_EQ(move.from, move.to);
+  EXPECT_FALSE(wear.count_write(Address(4096)));
   EXPECT_EQ(wear.place_of(1), 1u);
 }
 
-TEST(Wear, NeverMovesAnythingWhenOff) {
+TEST(Wear, ABlockThatMovesDoesNotMoveAgainBeforeItHasArrived) {
+  WearLeveler wear(config_of(1, 0, 2), 10 * 4096, 1);
+  const auto first = wear.count_write(Address(4096));
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(wear.count_write(Address(4096 + 256)));
+  static_cast<void>(wear.finish(first->number));
+  EXPECT_TRUE(wear.count_write(Address(4096)));
+}
+
+TEST(Wear, AccessesToABlockThatMovesWaitInTheirOrderAndOthersDoNot) {
+  WearLeveler wear(config_of(1, 0, 2), 10 * 4096, 1);
+  EXPECT_FALSE(wear.waits(Address(4096), 7));
+  const auto move = wear.count_write(Address(4096));
+  ASSERT_TRUE(move);
+  EXPECT_TRUE(wear.waits(Address(4096 + 64), 8));
+  EXPECT_FALSE(wear.waits(Address(2 * 4096), 9));
+  EXPECT_TRUE(wear.waits(Address(4096), 10));
+  EXPECT_EQ(wear.finish(move->number), (std::vector<WearLeveler::Waiter>{8, 10}));
+  EXPECT_FALSE(wear.waits(Address(4096), 11));
+}
+
+TEST(Wear, WearLevellingNeverMovesAnythingWhenOff) {
   WearLeveler wear(config_of(0, 0, 4), 10 * 4096, 1);
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(wear.count_write(Address(0)));
 }
 
-TEST(Wear, MovesAfterItsShareOfWritesWithinTheSpread) {
+TEST(Wear, WearLevellingMovesAfterItsShareOfWritesWithinTheSpread) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     WearLeveler wear(config_of(1000, 0.2, 3), 10 * 4096, seed);
     std::set<std::uint64_t> distinct;
     std::uint64_t total = 0;
     for (int move = 0; move < 40; ++move) {
       std::uint64_t writes = 1;
-      while (!wear.count_write(Address(0))) ++writes;
+      auto moved = wear.count_write(Address(0));
+      for (; !moved; ++writes) moved = wear.count_write(Address(0));
+      static_cast<void>(wear.finish(moved->number));
       if (move == 0) {
         ASSERT_GE(writes, 400u);  // half of the way may be behind it
       } else {
@@ -100,7 +122,7 @@ TEST(Wear, MovesAfterItsShareOfWritesWithinTheSpread) {
   }
 }
 
-TEST(Wear, CountsEachBlockForItself) {
+TEST(Wear, WearLevellingCountsEachBlockForItself) {
   WearLeveler wear(config_of(100, 0, 3), 10 * 4096, 1);
   std::uint64_t writes = 1;
   while (!wear.count_write(Address(0))) ++writes;

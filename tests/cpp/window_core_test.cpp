@@ -45,13 +45,13 @@ Tick time_of(CoreMachine& machine, const std::vector<Code>& codes) {
   return machine.finish() - begin;
 }
 
-TEST(WindowCore, WaitsForEachLoadOfADependentChain) {
+TEST(WindowCore, AWindowCoreWaitsForEachLoadOfADependentChain) {
   CoreMachine machine;
   const double each = static_cast<double>(time_of(machine, misses(400, true)).ps()) / 400;
   EXPECT_NEAR(each, static_cast<double>(machine.miss().ps()), 0.02 * each);
 }
 
-TEST(WindowCore, OverlapsIndependentMissesUpToTheMissRegisters) {
+TEST(WindowCore, AWindowCoreOverlapsIndependentMissesUpToTheMissRegisters) {
   for (const std::uint32_t registers : {1u, 4u, 10u, 16u}) {
     CoreMachine machine;
     machine.config.caches.l1.mshrs = registers;
@@ -61,7 +61,7 @@ TEST(WindowCore, OverlapsIndependentMissesUpToTheMissRegisters) {
   }
 }
 
-TEST(WindowCore, OverlapsOnlyMissesThatTheReorderBufferHolds) {
+TEST(WindowCore, AWindowCoreOverlapsOnlyMissesThatTheReorderBufferHolds) {
   // Each miss comes with 55 instructions: of 224, four are in the reorder buffer at once.
   CoreMachine machine;
   std::vector<Code> codes = misses(400, false);
@@ -73,7 +73,7 @@ TEST(WindowCore, OverlapsOnlyMissesThatTheReorderBufferHolds) {
   EXPECT_NEAR(each, expected, 0.05 * expected);
 }
 
-TEST(WindowCore, OverlapsOnlyAsManyLoadsAsItsQueueHolds) {
+TEST(WindowCore, AWindowCoreOverlapsOnlyAsManyLoadsAsItsQueueHolds) {
   CoreMachine machine;
   machine.core.loads = 6;
   const double each = static_cast<double>(time_of(machine, misses(1200, false)).ps()) / 1200;
@@ -97,7 +97,7 @@ TEST(WindowCore, TimeElsewhereIsNotTheProgramsTime) {
   EXPECT_EQ(coarse(spent), first - Tick(5'000'000) + (second - Tick(9'000'000)));
 }
 
-TEST(WindowCore, HitsTakeTheirLevelsLatencyOnAChain) {
+TEST(WindowCore, HitsOnAChainTakeTheLatencyOfTheirLevel) {
   const struct {
     std::uint64_t lines;
     bool l2;

@@ -18,9 +18,9 @@ constexpr std::size_t most_read = 1 << 20;
 void check_conversion(std::string_view bytes, const trace::Format& to) {
   std::string written;
   try {
-    trace::Converter converter(trace::make_reader("t", "auto"),
-                               {.to = std::string(to.name),
-                                .clock_ps = to.clock == trace::Clock::always ? 1000u : 0u});
+    trace::Converter converter(
+        trace::make_reader("t", "auto"),
+        {.to = std::string(to.name), .clock_ps = to.clock == trace::Clock::always ? 1000u : 0u});
     converter.feed(bytes, written);
     if (converter.has_more()) return;  // many mebibytes of gaps
     converter.finish(written);

@@ -1,12 +1,13 @@
-// Runs a fuzz target, an LLVMFuzzerTestOneInput(), without libFuzzer: on every file of a corpus, and
-// then on inputs that are made of them, the same ones for the same seed.
+// Runs a fuzz target, an LLVMFuzzerTestOneInput(), without libFuzzer: on every file of a corpus,
+// and then on inputs that are made of them, the same ones for the same seed.
 //
 //     fuzz_text [-runs=N] [-seconds=S] [-seed=N] [-only=N] CORPUS...
 //
-// Whatever the target does that it must not (a signal, a report of a sanitizer, more than 5 s for an
-// input, more than a gibibyte) ends the program; the input is in the file crash-TARGET-NUMBER then,
-// and -only=NUMBER runs it again. Where the core is compiled with -fsanitize-coverage=trace-pc, an
-// input that reaches code not reached before joins those that others are made of.
+// Whatever the target does that it must not (a signal, a report of a sanitizer, more than 5 s for
+// an input, more than a gibibyte) ends the program; the input is in the file crash-TARGET-NUMBER
+// then, and -only=NUMBER runs it again. Where the core is compiled with
+// -fsanitize-coverage=trace-pc, an input that reaches code not reached before joins those that
+// others are made of.
 
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -56,7 +57,7 @@ namespace {
 
 constexpr std::size_t most_bytes = 4096;
 constexpr std::size_t most_seeds = 20'000;
-constexpr int most_seconds_an_input = 5;
+constexpr int most_seconds_an_input = 5;  // of the processor, as the machine may be busy
 constexpr long most_kib = 1024 * 1024;
 
 std::string input;          // the present one, for what ends the program
@@ -65,20 +66,21 @@ std::string target;
 
 [[noreturn]] void keep_and_end(const char* why) {
   const std::string file = "crash-" + target + "-" + std::to_string(number);
-  std::ofstream(file, std::ios::binary).write(input.data(), static_cast<std::streamsize>(input.size()));
+  std::ofstream(file, std::ios::binary)
+      .write(input.data(), static_cast<std::streamsize>(input.size()));
   std::fprintf(stderr, "%s: %s, on input %llu of %zu bytes, which is in %s\n", target.c_str(), why,
                static_cast<unsigned long long>(number), input.size(), file.c_str());
   std::_Exit(1);
 }
 
 void on_signal(int signal) {
-  keep_and_end(signal == SIGALRM ? "took more than 5 s" : "ended by a signal");
+  keep_and_end(signal == SIGPROF ? "took more than 5 s" : "ended by a signal");
 }
 
 void run(std::string bytes) {
   input = std::move(bytes);
   const itimerval limit{{0, 0}, {most_seconds_an_input, 0}};
-  setitimer(ITIMER_REAL, &limit, nullptr);
+  setitimer(ITIMER_PROF, &limit, nullptr);
   try {
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
   } catch (const std::exception& error) {
@@ -112,11 +114,42 @@ class Mutations {
 
  private:
   void edit(std::string& bytes, Rng& rng) {
-    static constexpr std::string_view words[] = {
-        "0x",   "\n",    " ",    "\r\n", ":",  ",",  "18446744073709551615", "18446744073709551616",
-        "READ", "WRITE", "LD",   "ST",   "R ", "W ", "NVMV1\n", "BOFF", "IFETCH", "(64) ", "read ",
-        "write ", "#", "\xef\xbb\xbf", "4294967295", "-1", "0", "=", ".", "\"", "{", "}", "[", "]",
-        "gem5", "nearfar-trace 1 {", "\x1f\x8b", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"};
+    static constexpr std::string_view words[] = {"0x",
+                                                 "\n",
+                                                 " ",
+                                                 "\r\n",
+                                                 ":",
+                                                 ",",
+                                                 "18446744073709551615",
+                                                 "18446744073709551616",
+                                                 "READ",
+                                                 "WRITE",
+                                                 "LD",
+                                                 "ST",
+                                                 "R ",
+                                                 "W ",
+                                                 "NVMV1\n",
+                                                 "BOFF",
+                                                 "IFETCH",
+                                                 "(64) ",
+                                                 "read ",
+                                                 "write ",
+                                                 "#",
+                                                 "\xef\xbb\xbf",
+                                                 "4294967295",
+                                                 "-1",
+                                                 "0",
+                                                 "=",
+                                                 ".",
+                                                 "\"",
+                                                 "{",
+                                                 "}",
+                                                 "[",
+                                                 "]",
+                                                 "gem5",
+                                                 "nearfar-trace 1 {",
+                                                 "\x1f\x8b",
+                                                 "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"};
     const auto place = [&] { return static_cast<std::size_t>(rng.below(bytes.size() + 1)); };
     switch (rng.below(9)) {
       case 0:
@@ -213,7 +246,7 @@ Options read_options(int count, char** words) {
 int main(int count, char** words) {
   target = std::filesystem::path(words[0]).filename().string();
   const Options options = read_options(count, words);
-  for (const int signal : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+  for (const int signal : {SIGPROF, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     std::signal(signal, on_signal);
   }
   std::vector<std::string> corpus = read_corpus(options.corpus);
@@ -239,8 +272,9 @@ int main(int count, char** words) {
     }
     if (number == options.only) break;
   }
-  std::printf("%s: %zu files and %llu inputs made of them, of which %llu reached code of their own\n",
-              target.c_str(), files, static_cast<unsigned long long>(number - 1),
-              static_cast<unsigned long long>(kept));
+  std::printf(
+      "%s: %zu files and %llu inputs made of them, of which %llu reached code of their own\n",
+      target.c_str(), files, static_cast<unsigned long long>(number - 1),
+      static_cast<unsigned long long>(kept));
   return 0;
 }

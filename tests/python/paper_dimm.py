@@ -85,7 +85,7 @@ class PaperDimm:
         self.counts: Counter[str] = Counter()
 
     def load(self, address: int) -> str:
-        """Who had what was needed: "rmw", "middle", "ait", or else "table"."""
+        """The part that answers: "rmw", "middle", "ait", or else "table"."""
         if self._count("rmw", self._first.hit(address)):
             return "rmw"
         in_middle = self._middle is not None and self._middle.hit(address)
@@ -112,7 +112,7 @@ class PaperDimm:
 def paper_loads(
     values: Mapping[str, Plain], addresses: list[int], seed: int
 ) -> tuple[Counter[str], list[str]]:
-    """What the DIMMs of a model count together, and who serves each load."""
+    """The counts of the DIMMs of a model together, and the part that serves each load."""
     channels, chunk = int(values["channels"]), int(values["imc.interleave"])
     dimms = [PaperDimm(values, seed) for _ in range(channels)]
     served = []

@@ -60,7 +60,9 @@ def test_every_command_keeps_the_standard(
     model = load_target(f"model:{machine}")
     write_trace(tmp_path / "trace.txt", 5000)
     commands = tmp_path / "commands.csv"
-    nearfar.replay(model, tmp_path / "trace.txt", pace=pace, command_trace=commands)
+    nearfar.replay(
+        model, tmp_path / "trace.txt", nearfar.ReplayOptions(pace=pace, command_trace=commands)
+    )
     (tmp_path / "settings.txt").write_text(model.export())
 
     verdict = check(commands, tmp_path / "settings.txt", prefix)
@@ -76,7 +78,7 @@ def test_subchannels_are_channels_of_their_own_in_a_trace(tmp_path: Path) -> Non
     write_trace(tmp_path / "trace.txt", 500)
     commands = tmp_path / "commands.csv"
     model = load_target("model:ddr5-4800,channels=2")
-    nearfar.replay(model, tmp_path / "trace.txt", command_trace=commands)
+    nearfar.replay(model, tmp_path / "trace.txt", nearfar.ReplayOptions(command_trace=commands))
     with commands.open() as rows:
         assert {row["channel"] for row in csv.DictReader(rows)} == {"0", "1", "2", "3"}
 
@@ -85,7 +87,7 @@ def test_a_command_moved_forward_is_noticed(tmp_path: Path) -> None:
     model = nearfar.load_model("ddr4-2666")
     write_trace(tmp_path / "trace.txt", 200)
     commands = tmp_path / "commands.csv"
-    nearfar.replay(model, tmp_path / "trace.txt", command_trace=commands)
+    nearfar.replay(model, tmp_path / "trace.txt", nearfar.ReplayOptions(command_trace=commands))
     (tmp_path / "settings.txt").write_text(model.export())
 
     lines = commands.read_text().splitlines()

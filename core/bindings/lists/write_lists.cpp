@@ -19,6 +19,7 @@
 
 #include "base/named.h"
 #include "policy/registry.h"
+#include "sim/machine/machine.h"
 #include "tier/far/chunks.h"
 #include "tier/far/compression.h"
 #include "tier/os/eviction.h"
@@ -136,11 +137,19 @@ void Module::far_stores() {
   out_ << "}\n";
 }
 
-void write_policies(Module& module) {
+template <typename Entry>
+std::vector<std::string_view> names_of(std::span<const Entry> family) {
   std::vector<std::string_view> names;
-  for (const policy::ReplacementEntry& entry : policy::replacements()) names.push_back(entry.name);
-  module.names("POLICIES", names);
-  module.text("DEFAULT_POLICY", names[policy::default_replacement()]);
+  names.reserve(family.size());
+  for (const Entry& entry : family) names.push_back(entry.name);
+  return names;
+}
+
+void write_policies(Module& module) {
+  module.names("POLICIES", names_of(policy::replacements()));
+  module.text("DEFAULT_POLICY", policy::replacements()[policy::default_replacement()].name);
+  module.names("PLACEMENT_POLICIES", names_of(policy::placements()));
+  module.names("ORACLES", names_of(policy::oracles()));
 }
 
 void write_counts(Module& module) {
@@ -213,6 +222,7 @@ int main(int count, char** words) {
   module.list("PAGER_CPUS", all_pager_cpus);
   module.list("RESIDENCES", all_residences);
   write_policies(module);
+  module.names("MACHINE_KINDS", sim::Machine::kinds());
   module.far_stores();
   write_control(module);
   write_faults(module);

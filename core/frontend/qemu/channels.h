@@ -16,7 +16,7 @@ namespace nearfar::frontend::qemu {
 /// the inode of the end that reads, datagrams by where they go.
 class Channels {
  public:
-  /// An address, so that all who mean the same socket have the same bytes.
+  /// An address, so that all processes that mean one socket have the same bytes.
   using Name = std::vector<std::uint8_t>;
 
   explicit Channels(SharedTable& table) : table_(table) {}

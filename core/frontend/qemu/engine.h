@@ -38,9 +38,9 @@ class Engine {
   virtual void come_back(Thread thread, Tick at) = 0;
   /// What the thread's clock shows.
   [[nodiscard]] virtual Tick now(Thread thread) = 0;
-  /// About the same, for those who only compare.
+  /// About the same, for comparisons.
   [[nodiscard]] virtual Tick clock(Thread thread) const = 0;
-  /// Whether the thread should be held until the others, of whom the slowest is at `slowest`,
+  /// Whether the thread should be held until the others, of which the slowest is at `slowest`,
   /// have come.
   [[nodiscard]] virtual bool ahead(Thread thread, Tick slowest) const = 0;
 

@@ -37,7 +37,8 @@ class Gate {
   void restart() {
     clocks_.clear();
     waiting_ = 0;
-    // Those who waited are in another process: a condition that counts them would wait for them.
+    // The threads that waited are in another process: a condition that counts them would wait for
+    // them.
     static_cast<void>(moved_.release());  // NOLINT(bugprone-unused-return-value)
     moved_ = std::make_unique<std::condition_variable>();
   }

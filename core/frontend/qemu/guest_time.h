@@ -50,7 +50,7 @@ class GuestTime {
     return shown_ns < base ? Tick() : ticks(shown_ns - base);
   }
 
-  /// The span, at most a hundred simulated days: further than that nobody runs.
+  /// The span, at most a hundred simulated days: no run is longer.
   [[nodiscard]] static Tick ticks(std::uint64_t ns) {
     constexpr std::uint64_t longest = 100ull * 24 * 3600 * 1000 * 1000 * 1000;
     return Tick((ns < longest ? ns : longest) * 1000);

@@ -5,7 +5,7 @@
 
 namespace nearfar::frontend::qemu {
 
-/// What executing an instruction costs once its operands are there.
+/// The cost of an instruction once its operands are there.
 struct Cost {
   std::uint8_t latency = 1;  ///< cycles
   std::uint8_t uops = 1;     ///< issue slots

@@ -16,11 +16,11 @@ struct Loaded {
   Mapping kind = Mapping::memory;
 };
 
-/// What a process finds in its memory before it runs: QEMU maps the program, the dynamic linker
-/// and the stack without a system call of the guest's. `maps` is the text of /proc/self/maps, in
-/// which guest addresses are QEMU's own.
+/// The ranges that a process finds in its memory before it runs: QEMU maps the program, the dynamic
+/// linker and the stack without a system call of the guest's. `maps` is the text of
+/// /proc/self/maps, in which guest addresses are QEMU's own.
 ///
-/// Memory without a name is a stack behind a page that nobody may touch, and a program's variables
+/// Memory without a name is a stack behind a page without access, and a program's variables
 /// behind its file.
 [[nodiscard]] std::vector<Loaded> loaded_ranges(std::istream& maps);
 

@@ -13,13 +13,13 @@
 
 namespace nearfar::frontend::qemu {
 
-/// Orders the clocks of a run's processes by what they tell each other: whoever reads what another
-/// process wrote, accepts its connection, gets its signal or waits for its end goes on no earlier
-/// than it was then.
+/// Orders the clocks of a run's processes by what they tell each other: a process that reads
+/// what another wrote, accepts its connection, gets its signal or waits for its end goes on no
+/// earlier than the other was then.
 ///
-/// A time is told before the call that may wake somebody, and looked for behind the call that may
-/// have been woken. What is kept of a channel is the latest time: who reads late what was written
-/// early goes on from what was written last.
+/// A process tells its time before a call that may wake another, and looks for one behind a call
+/// that another may have woken. A channel keeps the latest time only: a process that reads late a
+/// message written early goes on from the time of the last one.
 class Messages {
  public:
   explicit Messages(SharedTable& table) : table_(table), channels_(table) {}
@@ -33,8 +33,8 @@ class Messages {
   /// ended; nothing if it came from elsewhere.
   [[nodiscard]] std::optional<Tick> interrupted();
 
-  /// Times of processing, for who waits for this process's end: its own, and that of the children
-  /// that it has waited for.
+  /// Times of processing, for the process that waits for this one's end: its own, and that of the
+  /// children that it has waited for.
   struct Usage {
     Tick own{};
     Tick children{};
@@ -47,7 +47,7 @@ class Messages {
   /// This process is new: what its number stands for in the table was another's.
   void forget_process();
 
-  /// Nobody is inside while the process forks.
+  /// No thread is inside while the process forks.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 

@@ -95,7 +95,7 @@ std::optional<std::uint64_t> address_of(const AddressForm& form) {
   return address;
 }
 
-/// A flush or prefetch: QEMU does nothing for it, so no access tells its address.
+/// A flush or prefetch: QEMU does nothing for it, so no access shows its address.
 void on_line(unsigned, void* data) {
   Thread& thread = plugin->process->thread();
   const Translated* block = thread.recorder.current();
@@ -207,7 +207,7 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
                                              number(argument(arguments, "number")));
     plugin = std::make_unique<Plugin>(std::move(process)).release();
   } catch (const std::exception& error) {
-    // `nearfar run` says it, and QEMU that the plug-in does not want to begin.
+    // `nearfar run` prints it; QEMU says only that the plug-in failed to begin.
     std::ofstream(std::string(argument(arguments, "run")) + "/refused") << error.what() << '\n';
     return 1;
   }
@@ -222,7 +222,7 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
 }
 
 /// In place of the C library's, by which QEMU 7.2 ends itself when a signal ends the guest: its
-/// interface tells plug-ins nothing of that, and what was measured would be lost.
+/// interface does not tell plug-ins of that, and the measurements would be lost.
 NEARFAR_EXPORT int kill(pid_t process, int signal) noexcept {
   if (plugin != nullptr && process == getpid() && deadly(signal)) {
     plugin->process->end(signal);

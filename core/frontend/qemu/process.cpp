@@ -158,7 +158,7 @@ std::string Process::flush_trace() try {
 }
 
 void Process::fail(const std::string& why) {
-  flush_trace();  // what there is; if nobody takes it that may be why
+  flush_trace();  // as far as it goes; if it cannot be stored that may be why
   write_locked(true, 0, why);
   // Neither QEMU nor the guest can go on, and no exception may cross QEMU's code.
   _exit(125);

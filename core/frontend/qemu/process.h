@@ -23,7 +23,8 @@
 
 namespace nearfar::frontend::qemu {
 
-/// One thread of the guest. Only its own host thread touches it, but for what the lock guards.
+/// One thread of the guest. Only its own host thread touches it, except the members that the lock
+/// guards.
 struct Thread {
   Recorder recorder;
   Counts fresh;  ///< counted since the last drain
@@ -57,7 +58,7 @@ class Process {
   void drain(Thread& thread);
 
   /// The thread enters a system call, and comes back at `until` or later; one that was `blocked`
-  /// not before whoever woke it.
+  /// not before the thread that woke it.
   void leave(Thread& thread);
   void come(Thread& thread, Tick until, bool blocked);
   void end_thread(Thread& thread);

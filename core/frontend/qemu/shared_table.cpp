@@ -59,7 +59,7 @@ SharedTable::Place* SharedTable::place(const Key& key) {
   for (std::size_t i = 0; i < std::min(furthest, count_); ++i) {
     Place& at = places_[(wanted + i) % count_];
     std::uint64_t found = at.key.load(std::memory_order_acquire);
-    if (found == 0) at.key.compare_exchange_strong(found, wanted);  // or who was faster is there
+    if (found == 0) at.key.compare_exchange_strong(found, wanted);  // or another process was faster
     if (found == 0 || found == wanted) return &at;
   }
   lost_.fetch_add(1, std::memory_order_relaxed);

@@ -40,9 +40,9 @@ class Key {
 /// Numbers that the processes of a run share, in a file that all of them map: a hash table with a
 /// fixed number of places, each a key and a number, that only ever fills up.
 ///
-/// A place is taken by one exchange of its key and changed by one atomic operation, so whoever
-/// dies anywhere leaves it whole, and nobody waits. Numbers begin at 0. What finds no place near
-/// where it belongs is not kept, and counted as `lost`.
+/// A place is taken by one exchange of its key and changed by one atomic operation, so a process
+/// that dies anywhere leaves it whole, and none waits. Numbers begin at 0. A number that finds no
+/// place near where it belongs is not kept, and counted as `lost`.
 class SharedTable {
  public:
   /// `nearfar run` has made the file, full of zeros: each 16 bytes are a place. Throws InputError
@@ -56,10 +56,10 @@ class SharedTable {
   /// The number becomes `value` if it is less.
   void raise(const Key& key, std::uint64_t value);
   void increment(const Key& key);
-  /// For a number that nobody else changes.
+  /// For a number that no other process changes.
   void set(const Key& key, std::uint64_t value);
 
-  /// What this process could not keep.
+  /// Numbers that this process could not keep.
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
   /// This process is a fork of the one that counted.
   void forget_lost() { lost_.store(0, std::memory_order_relaxed); }

@@ -9,8 +9,8 @@
 namespace nearfar::frontend::qemu {
 
 /// Follows the guest's system calls. Clocks tell simulated time: what the kernel wrote is
-/// overwritten. Who waits for a time waits as long by the real clock, and its own clock goes on
-/// by what it waited for: other processes and threads get the time that the program gives them.
+/// overwritten. A thread that waits for a time waits as long by the real clock, and its own clock
+/// goes on by as much: other processes and threads get the time that the program gives them.
 class SystemCalls {
  public:
   explicit SystemCalls(Process& process);

@@ -17,7 +17,7 @@ class TraceSocket {
  public:
   TraceSocket(std::string path, std::uint64_t number) : path_(std::move(path)), number_(number) {}
 
-  /// Throws std::runtime_error when nobody stores it.
+  /// Throws std::runtime_error when the launcher does not store it.
   void send(std::string_view piece, std::uint64_t records) const;
 
  private:

@@ -29,7 +29,7 @@ struct Translated {
 };
 
 /// All blocks ever translated. They stay: QEMU's code keeps pointers to them, and when it drops
-/// its code and translates anew the same block comes back, recognised by its bytes.
+/// its code and translates again the same block comes back, recognised by its bytes.
 class Blocks {
  public:
   /// The block that `key`, its address and its bytes, stands for; made by `make` if it is new.

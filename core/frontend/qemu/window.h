@@ -6,9 +6,9 @@
 
 namespace nearfar::frontend::qemu {
 
-/// Which of a program's instructions are simulated, and which of these count: so many are skipped,
-/// so many warm up what the machine keeps, so many are measured, and what comes then runs
-/// unmeasured to its end. All threads are counted together, and parts end with whole blocks.
+/// Which of a program's instructions are simulated, and which of these count: the first are
+/// skipped, the next warm up the machine's caches and buffers, the next are measured, and the rest
+/// runs unmeasured to its end. All threads are counted together, and parts end with whole blocks.
 class Window {
  public:
   enum class Part : std::uint8_t { skipped, warming, counted, beyond };

@@ -30,6 +30,8 @@ class Owned {
   /// Throws as `make` does.
   Owned(std::string_view name, PageIndex near_pages)
       : policy_(&make(name, *storage_, near_pages)) {}
+  /// One that the caller has made, and that must outlive this.
+  explicit Owned(Policy& policy) : policy_(&policy) {}
 
   /// Makes room for the records of the pages below `pages`; none beyond may be named to it.
   void reserve(PageIndex pages) {
@@ -40,8 +42,8 @@ class Owned {
     policy_->keep_in(records_.data());
   }
 
-  [[nodiscard]] Policy& operator*() { return *policy_; }
-  [[nodiscard]] Policy* operator->() { return policy_; }
+  [[nodiscard]] Policy& operator*() const { return *policy_; }
+  [[nodiscard]] Policy* operator->() const { return policy_; }
 
  private:
   std::unique_ptr<PolicyStorage> storage_ = std::make_unique<PolicyStorage>();

@@ -37,7 +37,7 @@ void Paging::visit(PageIndex page, bool write, std::vector<Change>* changes) {
   state.accessed = true;
   state.written |= write;
   state.dirty |= write;
-  // Behind the touch, of which the next scan so does not tell.
+  // After the touch, so that the next scan does not find it.
   if (misses_a_scan_ != 0 && misses_since_scan_ >= misses_a_scan_) scan();
 }
 

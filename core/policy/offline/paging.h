@@ -11,7 +11,7 @@
 
 namespace nearfar::policy {
 
-/// What the pager of the live runtime would do with a program's pages, counted.
+/// Counts what the pager of the live runtime would do with a program's pages.
 ///
 /// Near memory has a fixed number of frames. A frame is free, or holds a resident page, or one in
 /// limbo: chosen to leave, unmapped, not yet dropped. A touch of a page that is not mapped is a

@@ -31,7 +31,7 @@ class Visits {
     std::uint32_t word_;
   };
 
-  /// Part of the page with that number, whatever the caller counts pages by. Throws InputError
+  /// Part of the page with that number, in the caller's own numbers. Throws InputError
   /// for pages beyond `most_pages`.
   void access(std::uint64_t number, bool write);
   /// The page is unmapped; nothing where it was never accessed.

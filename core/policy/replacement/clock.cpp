@@ -6,8 +6,9 @@ namespace {
 
 /// A hand goes round the resident pages and takes the first that was not used since it last came
 /// by (Corbató, "A paging experiment with the Multics system", 1968). Here the circle is a queue:
-/// the hand is at its front, what it passes goes to its back, and so does what comes in. Used is
-/// what a scan found accessed, or what was found in limbo; a page that has just come in is not yet.
+/// the hand is at its front; pages that it passes go to its back, and so do pages that come in. A
+/// page is used if a scan found it accessed, or if it was found in limbo; one that has just come in
+/// is not.
 class Clock final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { insert(page, 0); }

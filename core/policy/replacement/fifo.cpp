@@ -4,9 +4,9 @@
 namespace nearfar::policy {
 namespace {
 
-/// What came in first leaves first, used or not. Needs no scans. A page found in limbo goes to the
-/// back of the queue, so that with limbo behind it this is the segmented FIFO of VMS (Turner and
-/// Levy, "Segmented FIFO page replacement", SIGMETRICS 1981).
+/// The page that came in first leaves first, used or not. Needs no scans. A page found in limbo
+/// goes to the back of the queue, so that with limbo behind it this is the segmented FIFO of VMS
+/// (Turner and Levy, "Segmented FIFO page replacement", SIGMETRICS 1981).
 class Fifo final : public QueuedReplacement<1> {
  public:
   void fault(PageIndex page) override { pages_.push_back(queue, page); }

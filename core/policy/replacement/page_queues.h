@@ -8,7 +8,7 @@
 
 namespace nearfar::policy {
 
-/// What is kept of a page in eight bytes: its neighbours in its queue, which queue that is (0:
+/// The record of a page in eight bytes: its neighbours in its queue, which queue that is (0:
 /// none), and a mark of the policy's own. All zeros is a page that never came.
 struct PageRecord {
   static constexpr std::uint8_t none = 0;  ///< of a page that is in no queue
@@ -83,13 +83,13 @@ class PageQueues {
     push_back(queue, page);
   }
 
-  /// Takes the page out, if it is in, and what is known of it.
+  /// Takes the page out, if it is in, and clears its record.
   void forget(PageIndex page) {
     if (holds(page)) remove(page);
     records_[page] = {};
   }
 
-  /// All that is known of a page is known of another, which takes its place.
+  /// Another page takes the place of a page, in its queue and with its record.
   void rename(PageIndex from, PageIndex to) {
     const Record record = records_[from];
     if (record.queue != PageRecord::none) {
@@ -161,7 +161,7 @@ class PageQueues {
   PageIndex size_ = 0;
 };
 
-/// What every policy over such queues does alike.
+/// The part that all policies over such queues share.
 ///
 /// Pages that could not leave wait in a queue of their own until as many others have been named as
 /// are resident, since the first of them came there, or none is left. Only then does the policy get

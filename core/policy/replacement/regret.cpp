@@ -20,7 +20,8 @@ struct RegretFacts {
   static constexpr unsigned cut = 18;  ///< off the end of the interval's float
 
   std::uint32_t last_use : 13 = 0;
-  std::uint32_t interval : 9 = 0;  ///< a float of 1 + the mean, without what all have alike
+  std::uint32_t interval : 9 =
+      0;  ///< a float of 1 + the mean, without the bits that all have in common
   std::uint32_t uses : 5 = 0;  ///< 0: of a page that never came
   std::uint32_t stay : 5 = 0;  ///< how long it was resident last; only where nothing is scanned
 };
@@ -43,14 +44,14 @@ static_assert(sizeof(RegretRecord) == 8);
 ///
 /// Rates change, and those of many pages at once when a phase ends. An interval is as likely from a
 /// page as it was, or more likely from one of which nothing is known; in that measure what was
-/// counted before goes for less. How many of the last intervals told of a change is what the next
+/// counted before goes for less. How many of the last intervals showed a change is what the next
 /// is judged by, so that amid others that change little evidence is enough, and a resident page
 /// that has waited for longer than its past explains is given up sooner.
 ///
 /// Of a resident page only scans say that it is not used. Where none come, a page is watched while
 /// it is out: an interval begins when it leaves, and the table learns from pages that are not
 /// resident. What was seen then is the less sure the longer the page has been in since. How much
-/// less, a second table learns from what comes of pages after such stays; and a part of that time
+/// less, a second table learns from the uses of pages after such stays; and a part of that time
 /// goes as spent unused, more of it the more rates change.
 ///
 /// A scan tells pages apart if it finds some used and others not. Where few miss, most are used
@@ -281,7 +282,7 @@ class Regret final : public SampledReplacement<RegretRecord> {
     change_ = std::max(least_change, change_ + (changed - change_) / changes_meant);
     return 1 - changed;
   }
-  /// Of a number from 1 on, up to what goes for endless.
+  /// Of a number from 1 on, up to the one that stands for endless.
   [[nodiscard]] static float power(float x, unsigned exponent) {
     float product = 1;
     for (; exponent != 0 && product < endless; exponent /= 2) {

@@ -27,13 +27,13 @@ class Replacement {
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
-  /// What it keeps of each page, a multiple of 4.
+  /// The size of its record of a page, a multiple of 4.
   [[nodiscard]] virtual std::size_t bytes_per_page() const = 0;
-  /// Where it keeps that, before any event: `bytes_per_page` for each page that there will be,
+  /// Where its records lie, before any event: `bytes_per_page` for each page that there will be,
   /// zeros at first. Beyond the highest page that came nothing is written. Called again when all of
-  /// it has been copied elsewhere, as it is.
+  /// them have been copied elsewhere, as they are.
   virtual void keep_in(void* records) = 0;
-  /// Where it keeps what it knows of a page, for who wants that in the processor's cache in time.
+  /// Where its record of a page lies, for a caller that prefetches it.
   [[nodiscard]] virtual const void* record(PageIndex page) const = 0;
 
   /// A page that is neither resident nor in limbo was touched and comes in, for the first time or
@@ -67,7 +67,7 @@ class Replacement {
   virtual void resize(PageIndex capacity) = 0;
 
   /// How many scans are worth their cost while as many pages fault as near memory holds, by what
-  /// the last one has found; 0: the policy makes nothing of them, whatever they find.
+  /// the last one has found; 0: the policy ignores them.
   [[nodiscard]] virtual unsigned scans_per_turnover() const = 0;
 
  protected:

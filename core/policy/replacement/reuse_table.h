@@ -6,12 +6,12 @@
 
 namespace nearfar::policy {
 
-/// What has been learnt of when pages are used again, from all of them together.
+/// Statistics of when pages are used again, learnt from all of them together.
 ///
 /// Pages are told apart by *kind*, the mean interval between their uses in half octaves and how
 /// many uses that mean is over (one kind more is of pages used once only), and by *age*, the time
-/// since their last use, in half octaves too. Whoever keeps the table brings for each page a plain
-/// guess of its *rate* of use. A cell (kind, age) adds up the uses that happened there, the
+/// since their last use, in half octaves too. The policy that keeps the table brings for each page
+/// a plain guess of its *rate* of use. A cell (kind, age) adds up the uses that happened there, the
 /// page-time spent there, and the uses that the guesses promised for that time. The hazard of a
 /// cell is the guess times uses over promises (with one use and one promise before any were seen,
 /// so that an unknown cell is as guessed).
@@ -50,7 +50,7 @@ class ReuseTable {
     cells_[kind][age].promised += time * rate;
   }
 
-  /// Works out anew what pages of one kind are worth, and lets what it comes from fade.
+  /// Computes the worth of pages of one kind again, and lets the sums that it comes from fade.
   void refresh(std::size_t kind);
 
   /// The hazard of a cell over the guess.

@@ -6,11 +6,11 @@
 namespace nearfar::policy {
 namespace {
 
-/// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023). What comes
-/// in goes through a small queue of a tenth of near memory; unused there it leaves, and is
-/// remembered for as many such departures as the main queue has places. Used there, or back while
-/// remembered, it enters the main queue, which gives as many further rounds as uses were counted,
-/// three at most.
+/// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023). A page
+/// that comes in goes through a small queue of a tenth of near memory; unused there it leaves, and
+/// is remembered for as many such departures as the main queue has places. Used there, or back
+/// while remembered, it enters the main queue, which gives as many further rounds as uses were
+/// counted, three at most.
 ///
 /// The paper counts accesses, and asks for two in the small queue. A scan tells of one, however
 /// many there were, so one is enough here. A page found in limbo has been used there, a short time

@@ -7,11 +7,11 @@ namespace nearfar::policy {
 namespace {
 
 /// 2Q (Johnson and Shasha, "2Q: a low overhead high performance buffer management replacement
-/// algorithm", VLDB 1994, the full version). What comes in waits in a first-in first-out queue of a
-/// quarter of near memory (A1in); use there means nothing, as it may be one burst. What leaves it
-/// is remembered for as many departures as half of near memory (A1out), and if it returns meanwhile
-/// it enters the main queue (Am), which is ordered by last use, as the scans show it. A page found
-/// in limbo has come back sooner than any remembered one, and is treated so.
+/// algorithm", VLDB 1994, the full version). A page that comes in waits in a first-in first-out
+/// queue of a quarter of near memory (A1in); use there means nothing, as it may be one burst. What
+/// leaves it is remembered for as many departures as half of near memory (A1out), and if it returns
+/// meanwhile it enters the main queue (Am), which is ordered by last use, as the scans show it. A
+/// page found in limbo has come back sooner than any remembered one, and is treated so.
 class TwoQ final : public QueuedReplacement<2> {
  public:
   explicit TwoQ(PageIndex capacity) { resize(capacity); }

@@ -11,7 +11,7 @@
 namespace nearfar::sim {
 namespace {
 
-/// What a loss of power would leave now.
+/// The state that a loss of power would leave now.
 class Now final : public persistence::CrashState {
  public:
   Now(const persistence::Program& program, const CrashCores& cores)
@@ -24,7 +24,7 @@ class Now final : public persistence::CrashState {
     for (std::uint32_t line = 0; line < stores_.size(); ++line) {
       const std::uint32_t before = stores_[line];
       stores_[line] = eadr ? cores_.visible(line) : cores_.durable(line);
-      // Whatever was acknowledged is there, and nothing that was there goes.
+      // Everything acknowledged is there, and nothing that was there goes.
       if (stores_[line] < before || (!eadr && stores_[line] < cores_.acknowledged(line))) {
         throw std::logic_error("the memory has lost a line that it had taken");
       }

@@ -14,7 +14,7 @@ namespace nearfar::sim {
 /// what the caches hold. No state is visited twice. Returns how many there were.
 ///
 /// The cores are simple on purpose: store buffers and write-combining buffers as the rules of
-/// persistency want them (in places stricter: flushes keep their place among the stores), one
+/// persistency require them (in places stricter: flushes keep their place among the stores), one
 /// coherent cache that writes back whenever chance says so, one write of a line under way at a
 /// time. Queues, buses and buffers behind them are the model's.
 std::uint64_t visit_runs(const Settings& model, const persistence::Program& program,

@@ -35,7 +35,7 @@ bool CrashCores::step() {
   const auto first = static_cast<std::uint32_t>(rng_.below(cores_.size()));
   for (std::uint32_t i = 0; i < cores_.size(); ++i) {
     const auto core = static_cast<std::uint32_t>((first + i) % cores_.size());
-    // Not every core does everything at every moment, or all runs would be alike.
+    // Not every core does everything at every moment, or all runs would be the same.
     if (rng_.below(2) == 0) moved |= issue(core);
     if (rng_.below(2) == 0) moved |= leave(core);
     if (rng_.below(4) == 0) moved |= combine(core);

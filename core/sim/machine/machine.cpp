@@ -20,7 +20,7 @@ constexpr Tick last_instant = Tick::never() - Tick(1);
 
 }  // namespace
 
-/// What the machine needs of a channel, whatever hangs on it.
+/// A channel as the machine needs it, with any kind of memory on it.
 class Machine::Channel {
  public:
   virtual ~Channel() = default;
@@ -131,34 +131,63 @@ class Machine::NvdimmChannel final : public Channel {
   imc::DdrtChannel channel_;
 };
 
-Machine::Machine(const Settings& settings, dram::CommandLog* log)
-    : interleave_(static_cast<std::uint32_t>(settings.count("channels")),
-                  settings.bytes("imc.interleave")) {
-  const auto channels = static_cast<std::uint8_t>(settings.count("channels"));
-  const std::string& kind = settings.name("machine");
-  if (kind == "dram") {
-    const dram::Config config = dram::config_from(settings, "dram.");
-    const auto schedulers = static_cast<std::uint8_t>(channels * config.subchannels);
-    capacity_ = config.capacity() * schedulers;
-    takes_early_ = true;
-    interleave_ = imc::Interleave(channels, settings.bytes("imc.interleave"), config.subchannels,
-                                  config.subchannel_interleave);
-    for (std::uint8_t i = 0; i < schedulers; ++i) {
-      channels_.push_back(std::make_unique<DramChannel>(config, interleave_, i, log));
-    }
-  } else if (kind == "nvdimm") {
-    const imc::DdrtConfig bus = imc::ddrt_config_from(settings);
-    const nvdimm::Config dimm = nvdimm::config_from(settings);
-    dram_owner_ = "nvdimm";
-    capacity_ = dimm.media.capacity * channels;
-    for (std::uint8_t i = 0; i < channels; ++i) {
-      channels_.push_back(std::make_unique<NvdimmChannel>(bus, dimm, i, log));
-    }
-  } else {
-    throw InputError("model: machine is '" + kind + "', expected dram or nvdimm");
+namespace {
+
+std::uint8_t channels_in(const Settings& settings) {
+  return static_cast<std::uint8_t>(settings.count("channels"));
+}
+
+}  // namespace
+
+std::span<const Machine::Kind> Machine::table() {
+  static constexpr Kind kinds[] = {{"dram", &Machine::add_dram}, {"nvdimm", &Machine::add_nvdimms}};
+  return kinds;
+}
+
+std::vector<std::string_view> Machine::kinds() {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : table()) names.push_back(kind.name);
+  return names;
+}
+
+const Machine::Kind& Machine::kind_of(const Settings& settings) {
+  const std::string& name = settings.name("machine");
+  std::string known;
+  for (const Kind& kind : table()) {
+    if (kind.name == name) return kind;
+    known += (known.empty() ? "" : " or ") + std::string(kind.name);
   }
+  throw InputError("model: machine is '" + name + "', expected " + known);
+}
+
+Machine::Machine(const Settings& settings, dram::CommandLog* log)
+    : interleave_(channels_in(settings), settings.bytes("imc.interleave")) {
+  (this->*kind_of(settings).add_channels)(settings, log);
   for (const auto& channel : channels_) channel->next = channel->next_event();
   refresh_next();
+}
+
+void Machine::add_dram(const Settings& settings, dram::CommandLog* log) {
+  const dram::Config config = dram::config_from(settings, "dram.");
+  const std::uint8_t channels = channels_in(settings);
+  const auto schedulers = static_cast<std::uint8_t>(channels * config.subchannels);
+  capacity_ = config.capacity() * schedulers;
+  takes_early_ = true;
+  interleave_ = imc::Interleave(channels, settings.bytes("imc.interleave"), config.subchannels,
+                                config.subchannel_interleave);
+  for (std::uint8_t i = 0; i < schedulers; ++i) {
+    channels_.push_back(std::make_unique<DramChannel>(config, interleave_, i, log));
+  }
+}
+
+void Machine::add_nvdimms(const Settings& settings, dram::CommandLog* log) {
+  const imc::DdrtConfig bus = imc::ddrt_config_from(settings);
+  const nvdimm::Config dimm = nvdimm::config_from(settings);
+  const std::uint8_t channels = channels_in(settings);
+  capacity_ = dimm.media.capacity * channels;
+  for (std::uint8_t i = 0; i < channels; ++i) {
+    channels_.push_back(std::make_unique<NvdimmChannel>(bus, dimm, i, log));
+  }
 }
 
 Machine::~Machine() = default;

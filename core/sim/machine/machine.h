@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/settings.h"
@@ -18,6 +19,7 @@ class Machine final : public Device {
  public:
   /// `log`, if given, receives every DRAM command, those of on-DIMM DRAM included, and must
   /// outlive the machine. Throws InputError when the settings do not make a machine.
+  /// What hangs on the channels is the kind that the key `machine` names.
   explicit Machine(const Settings& settings, dram::CommandLog* log = nullptr);
   ~Machine() override;
 
@@ -44,13 +46,23 @@ class Machine final : public Device {
   [[nodiscard]] std::uint32_t channels() const {
     return static_cast<std::uint32_t>(channels_.size());
   }
-  /// "dram" or "nvdimm": whose commands a command trace shows.
-  [[nodiscard]] const char* dram_owner() const { return dram_owner_; }
+  /// The kinds of machines, as the key `machine` names them.
+  [[nodiscard]] static std::vector<std::string_view> kinds();
 
  private:
   class Channel;
   class DramChannel;
   class NvdimmChannel;
+
+  /// How a kind of machine makes its channels. A new kind is a line of the table in machine.cpp.
+  struct Kind {
+    std::string_view name;
+    void (Machine::*add_channels)(const Settings& settings, dram::CommandLog* log);
+  };
+  [[nodiscard]] static std::span<const Kind> table();
+  [[nodiscard]] static const Kind& kind_of(const Settings& settings);
+  void add_dram(const Settings& settings, dram::CommandLog* log);
+  void add_nvdimms(const Settings& settings, dram::CommandLog* log);
 
   /// The channel in which something happens next, and when that is in one of the others.
   struct Turn {
@@ -67,7 +79,6 @@ class Machine final : public Device {
   imc::Interleave interleave_;
   Bytes capacity_ = 0;
   bool takes_early_ = false;
-  const char* dram_owner_ = "dram";
   std::vector<std::unique_ptr<Channel>> channels_;
   Tick next_ = Tick::never();
   std::vector<Completion> earlier_;  ///< room for merge()

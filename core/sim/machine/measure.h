@@ -27,7 +27,7 @@ struct Point {
   /// Of a stream: how long the writes that were still queued at its end took to leave the memory's
   /// queues. They count as accessed.
   Tick drain{};
-  Histogram latency;          ///< of single loads, in ps; empty for stores
+  Histogram latency;  ///< of single loads, in ps; empty for stores
   std::vector<Tick> samples;  ///< of overwrites
   std::vector<Counters::Reading> counters;  ///< over the whole run, warm-up included
 };
@@ -51,8 +51,8 @@ struct ChasePattern {
   cpu::FencePlace fence = cpu::FencePlace::region;
   cpu::FenceKind fence_kind = cpu::FenceKind::mfence;
   std::uint32_t threads = 1;
-  std::uint64_t lines = 0;  ///< at least so many a thread, in whole regions; 0: enough
-  std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after so many
+  std::uint64_t lines = 0;  ///< a thread, at least, in whole regions; 0: enough
+  std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after this many
   AgentChoice agent;
 
   template <typename Self, typename Visit>

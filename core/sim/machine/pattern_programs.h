@@ -11,7 +11,7 @@
 
 namespace nearfar::sim {
 
-/// What the threads of the microbenchmarks do: one program a thread. All throw InputError for an
+/// The programs of the microbenchmarks' threads, one each. All throw InputError for an
 /// operation that is not known.
 using Programs = std::vector<std::unique_ptr<cpu::Program>>;
 

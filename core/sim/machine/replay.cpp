@@ -24,6 +24,21 @@ std::string hex(std::uint64_t value) {
   return "0x" + text;
 }
 
+ReplayResult::ReadLatency read_latency(const Histogram& latency) {
+  ReplayResult::ReadLatency found{.p50 = Tick(latency.quantile(1, 2)),
+                                  .p90 = Tick(latency.quantile(9, 10)),
+                                  .p99 = Tick(latency.quantile(99, 100)),
+                                  .p999 = Tick(latency.quantile(999, 1000)),
+                                  .max = Tick(latency.max()),
+                                  .count = latency.count()};
+  found.mean_ps = static_cast<double>(latency.sum()) / static_cast<double>(found.count);
+  constexpr unsigned eighths = 3;
+  latency.each(eighths, [&](std::uint64_t highest, std::uint64_t count) {
+    found.ranges.emplace_back(highest, count);
+  });
+  return found;
+}
+
 }  // namespace
 
 std::optional<double> ReplayResult::gb_per_s() const {
@@ -83,14 +98,11 @@ ReplayResult Replay::finish() {
       .elapsed = first_due_ ? end - *first_due_ : Tick{},
       .read_latency = {},
       .late = {},
+      .traffic = requester_.traffic(),
       .counters = read_counters(),
   };
   if (totals.reads() != 0) {
-    const Histogram& latency = requester_.read_latency();
-    result.read_latency = {.p50 = Tick(latency.quantile(1, 2)),
-                           .p99 = Tick(latency.quantile(99, 100)),
-                           .p999 = Tick(latency.quantile(999, 1000)),
-                           .max = Tick(latency.max())};
+    result.read_latency = read_latency(requester_.read_latency());
   }
   if (options_.pace == Pace::trace) result.late = {.requests = late_, .longest = late_max_};
   return result;
@@ -152,7 +164,10 @@ void Replay::play(trace::Record record) {
     if (record.thread >= fences_.size()) fences_.resize(record.thread + std::size_t{1});
     fences_[record.thread] = record.access;
   } else if (record.access != trace::Access::flush || timing_.kind == trace::Kind::memory) {
-    if (!first_due_) first_due_ = max(due, counting_since_);
+    if (!first_due_) {
+      first_due_ = max(due, counting_since_);
+      requester_.count_traffic_from(*first_due_);
+    }
     play_lines(record, due);
   }
   timeline.last_entry = requester_.now();
@@ -184,7 +199,7 @@ std::uint16_t Replay::port_of(Address line, Op op) const {
   return sim::port_of(device_.queue_of(line), op);
 }
 
-/// Warming up is over: what it asked for is let finish, so that nothing of it is counted.
+/// Warming up is over: its requests finish first, so that none of them is counted.
 void Replay::count_from_here() {
   counting_ = true;
   if (options_.window.warm == 0) return;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/counters.h"
@@ -30,7 +31,7 @@ enum class Frames : std::uint8_t {
   fold,         ///< at the remainder of the address by the size of memory
 };
 
-/// What a replay measured. What it could not measure is empty.
+/// The measurements of a replay. What it could not measure is empty.
 struct ReplayResult {
   std::uint64_t requests = 0;  ///< lines of 64 bytes, which is what memory is asked for
   std::uint64_t reads = 0;
@@ -43,7 +44,12 @@ struct ReplayResult {
   /// Read latency, from acceptance by the memory to the data. Quantiles are less than
   /// 0.79 % above the exact ones and never below; the maximum is exact.
   struct ReadLatency {
-    Tick p50, p99, p999, max;
+    Tick p50, p90, p99, p999, max;
+    double mean_ps = 0;
+    std::uint64_t count = 0;
+    /// The highest latency of each range that holds any, in ps, and the reads in it, from the
+    /// lowest up; eight ranges share a power of two.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
   };
   std::optional<ReadLatency> read_latency;  ///< empty when nothing was read
   /// Requests that entered after their cycle, and the longest such wait, which is not part of the
@@ -53,6 +59,8 @@ struct ReplayResult {
     Tick longest;
   };
   std::optional<Lateness> late;
+  /// Lines by the time at which they completed, from when the first request was due.
+  Traffic::Series traffic;
   std::vector<Counters::Reading> counters;  ///< the device's
 
   /// 10^9 bytes a second; empty when no time has passed.
@@ -71,12 +79,12 @@ class Replay {
   struct Options {
     Pace pace = Pace::trace;
     std::uint32_t outstanding = 0;  ///< requests in flight at most; 0: what the device takes
-    Tick clock{};                   ///< period of the trace's cycles or instructions, > 0
-    bool trace_clock = false;       ///< a trace that says its clock itself is right
+    Tick clock{};  ///< period of the trace's cycles or instructions, > 0
+    bool trace_clock = false;  ///< a trace that says its clock itself is right
     trace::Window window{};
     /// Empty: first_touch for a program's trace, whose addresses are virtual, as_is for others.
     std::optional<Frames> frames{};
-    bool drain = false;       ///< time ends when no write is queued any more
+    bool drain = false;  ///< time ends when no write is queued any more
     bool tell_media = false;  ///< follow every write to the media
   };
 
@@ -102,7 +110,7 @@ class Replay {
   [[nodiscard]] bool is_beyond_memory() const { return beyond_memory_; }
 
  private:
-  /// Whose time a gap counts from. Instructions are each thread's own; cycles are one clock's.
+  /// The times that gaps count from: one of each thread for instructions, one of all for cycles.
   struct Timeline {
     bool begun = false;
     Tick last_entry;

@@ -90,7 +90,7 @@ std::uint64_t Requester::media_waiting() const {
   return asked ? totals_.writes() - totals_.media_writes : 0;
 }
 
-/// Lets the device play until it has something to tell.
+/// Advances the device to its next completion.
 void Requester::step() {
   const Tick reached = device_.advance_to_completion(end_of_time, sink_);
   if (sink_.empty()) {
@@ -122,10 +122,10 @@ void Requester::collect() {
     const bool done = completion.kind == Completion::Kind::done;
     const std::uint8_t awaited = done ? await_done : await_media;
     const auto slot = static_cast<std::uint32_t>(completion.id);
-    if (slot >= flights_.size()) broken("a completion nobody waits for", completion);
+    if (slot >= flights_.size()) broken("a completion that no request waits for", completion);
     Flight& flight = flights_[slot];
     if (flight.id != completion.id || (flight.awaited & awaited) == 0) {
-      broken("a completion nobody waits for", completion);
+      broken("a completion that no request waits for", completion);
     }
     if (flight.address != completion.address) {
       broken("a completion with another request's address", completion);
@@ -133,7 +133,10 @@ void Requester::collect() {
 
     if (done) {
       --waiting_;
-      if (flight.op == Op::read) read_latency_.add((completion.time - flight.sent).ps());
+      if (flight.op == Op::read) {
+        seen_.read_latency.add((completion.time - flight.sent).ps());
+      }
+      seen_.traffic.add(flight.op, now_);
       totals_.last_done = max(totals_.last_done, completion.time);
     } else {
       ++totals_.media_writes;

@@ -6,11 +6,12 @@
 
 #include "base/histogram.h"
 #include "sim/device.h"
+#include "sim/machine/traffic.h"
 
 namespace nearfar::sim {
 
-/// Sends lines to a device in order, and accounts for every one. What one port is refused holds
-/// up what the others would send.
+/// Sends lines to a device in order, and accounts for every one. A line that one port
+/// refuses holds up those for the others.
 ///
 /// Time passes only in here: in advance_to(), and wherever the sender has to wait, for a
 /// place among the outstanding requests, for a device that refused, for one request.
@@ -24,7 +25,7 @@ class Requester {
     std::uint16_t port = 0;
   };
 
-  /// What was sent, and what became of it.
+  /// Counts of requests sent, and of how they ended.
   struct Totals {
     std::array<std::uint64_t, 2> sent{};  ///< by operation
     std::uint64_t media_writes = 0;       ///< writes that reached the media (tell_media)
@@ -69,14 +70,18 @@ class Requester {
   void settle() { settle_at(device_, now_); }
 
   [[nodiscard]] const Totals& totals() const { return totals_; }
-  /// Starts counting anew. Nothing may be in flight.
+  /// Resets the counts. Nothing may be in flight.
   void forget() {
     totals_ = {};
-    read_latency_ = {};
+    seen_ = {};
   }
+  /// What has completed over time is counted from then on; time must not have passed it.
+  void count_traffic_from(Tick begin) { seen_.traffic.restart(begin); }
 
   /// Read latencies in ps, from acceptance to completion.
-  [[nodiscard]] const Histogram& read_latency() const { return read_latency_; }
+  [[nodiscard]] const Histogram& read_latency() const { return seen_.read_latency; }
+  /// Lines by the time at which they completed.
+  [[nodiscard]] Traffic::Series traffic() const { return seen_.traffic.series(); }
 
  private:
   /// A request in flight. Slots are reused; an id is the slot and a serial number, so a
@@ -106,7 +111,7 @@ class Requester {
   std::uint64_t limit_;
   std::array<std::uint8_t, 2> awaits_ = {await_done, await_done};  // by operation
   Request request_;                                                // the last one sent
-  std::uint16_t thread_ = 0;                                       // and for whom
+  std::uint16_t thread_ = 0;                                       // and its thread
   Tick now_;
   bool woken_ = false;
   std::uint64_t serial_ = 0;
@@ -115,7 +120,10 @@ class Requester {
   std::uint32_t first_free_ = no_slot;
   Sink sink_;
   Totals totals_;
-  Histogram read_latency_;
+  struct Seen {
+    Histogram read_latency;
+    Traffic traffic;
+  } seen_;
 };
 
 }  // namespace nearfar::sim

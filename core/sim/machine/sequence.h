@@ -20,7 +20,7 @@ struct Sequence {
     mfence,
     sfence,
     wait,   ///< until everything before it has completed
-    delay,  ///< nothing for so many picoseconds
+    delay,  ///< nothing, for a number of picoseconds
     cached_load,  ///< through the core's caches, of the line at the operand, an address
   };
   static constexpr std::uint64_t kinds = 7;

@@ -8,7 +8,7 @@
 namespace nearfar::sim {
 namespace {
 
-// Whoever sends makes two ports of a queue: one for reads and, behind it, one for writes. The bit
+// A sender makes two ports of a queue: one for reads and, behind it, one for writes. The bit
 // in front of that tells the memories apart; without it, it is the memory's own port.
 std::uint16_t inner_port(std::uint16_t port) {
   return static_cast<std::uint16_t>((port & 1) | (port >> 1 & ~1u));

@@ -10,8 +10,8 @@
 
 namespace nearfar::sim {
 
-/// Near and far memory side by side in one address space: near from 0, far behind it. Who places
-/// pages decides which is used.
+/// Near and far memory side by side in one address space: near from 0, far behind it. The
+/// placement of pages decides which is used.
 class Tiers final : public Device {
  public:
   /// `near` may be null: then all is far.

@@ -155,8 +155,8 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
     case Event::Kind::written:
       written(event.index, now);
       break;
-    case Event::Kind::unlock:
-      unlock(event.index, now);
+    case Event::Kind::migrated:
+      for (const Index transfer : wear_.finish(event.index)) translated(transfer, now);
       break;
     case Event::Kind::drain:
       break;  // advance() drains after every event
@@ -207,7 +207,7 @@ void Dimm::register_counters(Counters& counters, const std::string& prefix) cons
   media_.register_counters(counters, prefix + "media.");
   counters.add(prefix + "media.writes", media_writes_);
   counters.add(prefix + "media.merges", merges_);
-  counters.add(prefix + "wear.migrations", migrations_done_);
+  wear_.register_counters(counters, prefix + "wear.");
   counters.add(prefix + "wear.minor_stalls", minor_stalls_);
   dram_.register_counters(counters, prefix + "dram.");
   counters.add(prefix + "energy.sram_pj", [this] { return sram_pj(); });

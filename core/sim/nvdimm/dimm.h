@@ -170,7 +170,7 @@ class Dimm {
       fetched,
       filled,
       written,
-      unlock,
+      migrated,
       drain
     } kind;
     Index index;
@@ -179,11 +179,6 @@ class Dimm {
   struct Arrival {
     Request request;
     Address device;
-  };
-
-  struct Migration {
-    std::uint64_t wear_block;
-    std::vector<Index> waiting;
   };
 
   struct Stalled {
@@ -265,9 +260,7 @@ class Dimm {
 
   // Wear
   void count_wear(Address block, Tick now);
-  void migrate(Address block, Tick now);
-  bool wait_for_migration(Index transfer);
-  void unlock(Index migration, Tick now);
+  void migrate(const WearLeveler::Migration& migration, Tick now);
   void move_content(Address from, Address to);
 
   // Energy
@@ -327,8 +320,6 @@ class Dimm {
   Slab<Arrival> arrivals_;
   std::deque<Stalled> stalled_;  ///< found every RMW slot of their set pinned
   std::deque<Index> untranslated_;  ///< transfers that found every AIT way of their set pending
-  Slab<Migration> migrations_;
-  std::vector<Index> migrating_;
   std::deque<Request> dram_backlog_;
   std::uint32_t writes_announced_ = 0;  ///< lines not yet written that the queue has room for
   std::uint32_t writes_under_way_ = 0;
@@ -352,7 +343,6 @@ class Dimm {
   std::uint64_t rmw_misses_ = 0;
   std::uint64_t merges_ = 0;
   std::uint64_t media_writes_ = 0;
-  std::uint64_t migrations_done_ = 0;
   std::uint64_t minor_stalls_ = 0;
   std::uint64_t table_reads_ = 0;
   std::uint64_t table_writes_ = 0;

@@ -53,7 +53,7 @@ void Dimm::table_arrived(Index waiting, Tick now) {
 }
 
 void Dimm::translated(Index transfer, Tick now) {
-  if (!migrating_.empty() && wait_for_migration(transfer)) return;
+  if (wear_.waits(transfers_[transfer].at, transfer)) return;
   if (transfers_[transfer].kind == Transfer::Kind::write) {
     media_.write(transfer, wear_.translate(transfers_[transfer].at), now);
     return;

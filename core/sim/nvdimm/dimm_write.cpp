@@ -174,51 +174,23 @@ void Dimm::count_wear(Address block, Tick now) {
     ++minor_stalls_;
     media_.stall(now + minor.stall);
   }
-  if (wear_.count_write(block)) migrate(block, now);
+  if (const auto migration = wear_.count_write(block)) migrate(*migration, now);
 }
 
-void Dimm::migrate(Address block, Tick now) {
-  const std::uint64_t wear_block = block.block(config_.wear.block);
-  const bool already = std::any_of(migrating_.begin(), migrating_.end(), [&](Index other) {
-    return migrations_[other].wear_block == wear_block;
-  });
-  if (already) return;
-  const WearLeveler::Move move = wear_.move(block);
-  if (move.from == move.to) return;
-  ++migrations_done_;
-
-  const Address from(move.from * config_.wear.block);
-  const Address to(move.to * config_.wear.block);
+/// A block moves: it is read and written whole, the table's entries of its pages change, and what
+/// asks for it waits.
+void Dimm::migrate(const WearLeveler::Migration& migration, Tick now) {
   for (Bytes offset = 0; offset < config_.wear.block; offset += config_.media.access) {
-    media_.read(none, from + offset, now);
-    media_.write(none, to + offset, now);
+    media_.read(none, migration.from + offset, now);
+    media_.write(none, migration.to + offset, now);
   }
-  if (data_in_use_) move_content(from, to);
+  if (data_in_use_) move_content(migration.from, migration.to);
   const Bytes pages = config_.wear.block / page_;
   for (Bytes page = 0; page < pages; ++page) {
     ++table_writes_;
-    dram_send(posted, table_.line_of(wear_block * pages + page), Op::write, now);
+    dram_send(posted, table_.line_of(migration.block * pages + page), Op::write, now);
   }
-  const Index migration = migrations_.take({wear_block, {}});
-  migrating_.push_back(migration);
-  events_.push(now + config_.wear.stall, {Event::Kind::unlock, migration});
-}
-
-bool Dimm::wait_for_migration(Index transfer) {
-  const std::uint64_t wear_block = transfers_[transfer].at.block(config_.wear.block);
-  for (const Index migration : migrating_) {
-    if (migrations_[migration].wear_block != wear_block) continue;
-    migrations_[migration].waiting.push_back(transfer);
-    return true;
-  }
-  return false;
-}
-
-void Dimm::unlock(Index migration, Tick now) {
-  const std::vector<Index> waiting = std::move(migrations_[migration].waiting);
-  std::erase(migrating_, migration);
-  migrations_.give_back(migration);
-  for (const Index transfer : waiting) translated(transfer, now);
+  events_.push(now + config_.wear.stall, {Event::Kind::migrated, migration.number});
 }
 
 void Dimm::move_content(Address from, Address to) {

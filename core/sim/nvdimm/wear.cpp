@@ -1,5 +1,8 @@
 #include "sim/nvdimm/wear.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/rng.h"
 
 namespace nearfar::sim::nvdimm {
@@ -20,9 +23,14 @@ std::uint32_t WearLeveler::threshold(std::uint64_t block, std::uint64_t epoch) c
   return writes == 0 ? 1 : writes;
 }
 
-bool WearLeveler::count_write(Address device) {
-  if (config_.writes == 0) return false;
-  const std::uint64_t block = device.value() / config_.block;
+std::optional<WearLeveler::Migration> WearLeveler::count_write(Address device) {
+  if (config_.writes == 0) return std::nullopt;
+  const std::uint64_t block = device.block(config_.block);
+  return has_to_move(block) ? begin(block) : std::nullopt;
+}
+
+/// Counts a write to the block.
+bool WearLeveler::has_to_move(std::uint64_t block) {
   std::uint32_t& left = writes_left_.at(block);
   if (left == 0) {
     // Half of the way may be behind it: the LENS series saw its first stall after 10,731
@@ -35,15 +43,37 @@ bool WearLeveler::count_write(Address device) {
   return true;
 }
 
-WearLeveler::Move WearLeveler::move(Address device) {
-  const std::uint64_t block = device.value() / config_.block;
+std::optional<WearLeveler::Migration> WearLeveler::begin(std::uint64_t block) {
+  const bool already = std::ranges::any_of(
+      moving_, [&](std::uint32_t other) { return migrations_[other].block == block; });
+  if (already || free_.empty()) return std::nullopt;
   const std::uint64_t from = place_of(block);
-  if (free_.empty()) return {block, from, from};
   const std::uint64_t to = free_.front();
   free_.pop_front();
   free_.push_back(from);
   moved_to_.at(block) = static_cast<std::uint32_t>(to + 1);
-  return {block, from, to};
+  ++migrations_begun_;
+  moving_.push_back(migrations_.take({.block = block, .waiting = {}}));
+  return Migration{.number = moving_.back(),
+                   .block = block,
+                   .from = Address(from * config_.block),
+                   .to = Address(to * config_.block)};
+}
+
+bool WearLeveler::waits(Address device, Waiter waiter) {
+  for (const std::uint32_t migration : moving_) {
+    if (migrations_[migration].block != device.block(config_.block)) continue;
+    migrations_[migration].waiting.push_back(waiter);
+    return true;
+  }
+  return false;
+}
+
+std::vector<WearLeveler::Waiter> WearLeveler::finish(std::uint32_t migration) {
+  std::vector<Waiter> waiting = std::move(migrations_[migration].waiting);
+  std::erase(moving_, migration);
+  migrations_.give_back(migration);
+  return waiting;
 }
 
 }  // namespace nearfar::sim::nvdimm

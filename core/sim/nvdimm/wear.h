@@ -3,8 +3,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "base/counters.h"
+#include "base/slab.h"
 #include "sim/nvdimm/config.h"
 
 namespace nearfar::sim::nvdimm {
@@ -31,7 +35,7 @@ class SparseArray {
 };
 
 /// Wear levelling: which media block holds which block of the DIMM's address space, how
-/// often each is written, and when it moves.
+/// often each is written, when it moves, and which accesses wait until it has.
 ///
 /// A block that has taken its share of writes moves to the free block that has waited
 /// longest, and leaves its own place free: the map, free blocks included, stays a
@@ -48,16 +52,26 @@ class WearLeveler {
     return Address(place_of(block) * config_.block + device.value() % config_.block);
   }
 
-  /// Counts one media write to the block of `device`; true when the block has to move.
-  [[nodiscard]] bool count_write(Address device);
-
-  struct Move {
-    std::uint64_t block;  ///< of the device's address space
-    std::uint64_t from;   ///< media block
-    std::uint64_t to;     ///< media block
+  /// An access that waits for a block that moves, as the DIMM numbers it.
+  using Waiter = std::uint32_t;
+  struct Migration {
+    std::uint32_t number;  ///< until it is over
+    std::uint64_t block;   ///< of the device's address space
+    Address from, to;      ///< on the media
   };
-  /// Moves the block of `device`; no move (from == to) when there is no free block.
-  Move move(Address device);
+
+  /// Counts one media write to the block of `device`, which may make the block move. Its new place
+  /// is the one that translate() gives from now on. A block does not move while it moves, nor where
+  /// there is no free block.
+  [[nodiscard]] std::optional<Migration> count_write(Address device);
+  /// Has an access wait if the block of `device` moves: whether it does.
+  [[nodiscard]] bool waits(Address device, Waiter waiter);
+  /// The migration is over: what waited for it, in order.
+  [[nodiscard]] std::vector<Waiter> finish(std::uint32_t migration);
+
+  void register_counters(Counters& counters, const std::string& prefix) const {
+    counters.add(prefix + "migrations", migrations_begun_);
+  }
 
   [[nodiscard]] std::uint64_t media_blocks() const { return blocks_ + config_.spares; }
   [[nodiscard]] std::uint64_t place_of(std::uint64_t block) const {
@@ -66,15 +80,25 @@ class WearLeveler {
   }
 
  private:
+  struct Moving {
+    std::uint64_t block = 0;
+    std::vector<Waiter> waiting;
+  };
+
   [[nodiscard]] std::uint32_t threshold(std::uint64_t block, std::uint64_t epoch) const;
+  [[nodiscard]] bool has_to_move(std::uint64_t block);
+  [[nodiscard]] std::optional<Migration> begin(std::uint64_t block);
 
   WearConfig config_;
   std::uint64_t blocks_;
   std::uint64_t seed_;
   std::uint64_t moves_ = 0;
   SparseArray writes_left_;  ///< until the next move; 0: not drawn yet
-  SparseArray moved_to_;     ///< media block + 1; 0: where it began
+  SparseArray moved_to_;  ///< media block + 1; 0: where it began
   std::deque<std::uint64_t> free_;
+  Slab<Moving> migrations_;
+  std::vector<std::uint32_t> moving_;  ///< numbers of migrations, in the order of their beginnings
+  std::uint64_t migrations_begun_ = 0;
 };
 
 }  // namespace nearfar::sim::nvdimm

@@ -49,7 +49,7 @@ class FarStore {
     std::size_t filled = 0;  ///< pages that needed no slot
   };
 
-  /// The contents of the first of these far pages, and of as many after it as could be had at once:
+  /// The contents of the first of these far pages, and of as many after it as are at hand:
   /// in place, or copied to `buffer`, which has room for all of them. Contents in place may be gone
   /// by the time they are read; `expect` tells.
   [[nodiscard]] virtual Run view(std::span<const Page> pages, unsigned char* buffer) = 0;

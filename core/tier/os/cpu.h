@@ -34,7 +34,7 @@ void prefer(int thread, int steps) noexcept;
 /// takes to leave the policy of `run_when_idle`. It is tried with a step of niceness, which a
 /// thread that may not keeps.
 [[nodiscard]] bool may_prefer_again() noexcept;
-/// From now on it runs where nobody else wants to (SCHED_IDLE).
+/// From now on it runs only when no other thread wants the processor (SCHED_IDLE).
 void run_when_idle(int thread) noexcept;
 
 /// Opens what the kernel tells of a thread of this process, for `cpu_of`; -errno on failure.

@@ -6,8 +6,8 @@
 
 namespace nearfar::tier::os {
 
-/// Reads this process's memory without waiting for pages that are missing: who serves faults must
-/// not cause any.
+/// Reads this process's memory without waiting for pages that are missing: a thread that serves
+/// faults must not cause any.
 class OwnMemory {
  public:
   /// Where this fails (a process that has changed its user), pages are looked for before they are

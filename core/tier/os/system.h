@@ -68,6 +68,16 @@ inline long protect(Place at, std::size_t length, int protection) noexcept {
   return static_cast<Place>(at);
 }
 
+/// The same, over reserved addresses, and not counted among the process's data (RLIMIT_DATA): the
+/// kernel counts memory that grows downwards as stack. It cannot grow where the page before it is
+/// reserved, too, and inaccessible. Returns false if it is refused.
+[[nodiscard]] inline bool make_uncounted(Place at, std::size_t length) noexcept {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_GROWSDOWN | MAP_FIXED;
+  if (map(at, length, PROT_READ | PROT_WRITE, flags) < 0) return false;
+  advise(at, length, MADV_NOHUGEPAGE);
+  return true;
+}
+
 /// Waits while `at` is `value`; may return early.
 void wait(std::atomic<std::uint32_t>& at, std::uint32_t value) noexcept;
 /// The same, and for so long at most.
@@ -90,7 +100,7 @@ void wake(std::atomic<std::uint32_t>& at, int most) noexcept;
 /// Whether the process is gone, or left only for its parent to look at.
 [[nodiscard]] bool has_ended(int process) noexcept;
 
-/// Whether the kernel has transparent huge pages for those who ask for them.
+/// Whether the kernel has transparent huge pages for memory that asks for them.
 [[nodiscard]] bool has_huge_pages() noexcept;
 /// Whether it merges this process's equal pages, unasked. It then unprotects them.
 [[nodiscard]] bool merges_pages() noexcept;
@@ -100,6 +110,15 @@ void wake(std::atomic<std::uint32_t>& at, int most) noexcept;
 /// The same of input, with status 2: "WHAT: found 'FOUND', expected EXPECTED". What was found may
 /// be null, if that is said by `what`.
 [[noreturn]] void refuse(const char* what, const char* found, const char* expected) noexcept;
+
+/// An array of zeros that stays until the process ends, which it does with a message if there is no
+/// memory for `what`.
+template <typename T>
+[[nodiscard]] T* reserve_array(std::size_t count, const char* what) noexcept {
+  const Place at = reserve(count * sizeof(T));
+  if (at == 0) fail(what);
+  return pointer<T>(at);
+}
 
 /// Signals by which faults are served, a bit each as the kernel has them: nothing blocks them but
 /// in threads that touch no managed memory. Set before there is any.

@@ -81,7 +81,8 @@ long KernelUffd::open(Eviction wanted, Changes changes, Faults faults) noexcept 
     descriptor_ = hide(static_cast<int>(opened));
     moves_ = moves;
     protects_ = protects;
-    // Who lets pages leave by being copied drops them from their place, which it would be told of.
+    // Where pages leave by being copied, the pager drops them from their place, and would be told
+    // of that.
     const bool followed = moves && changes == Changes::followed;
     const std::uint64_t signalled = faults == Faults::signal ? UFFD_FEATURE_SIGBUS : 0;
     if (agree((moves ? feature_move : 0) | (protects ? feature_protect : 0) |

@@ -16,13 +16,13 @@ struct Moved {
   long error = 0;
 };
 
-/// Whether filling pages wakes who waits for them, or leaves that to `Uffd::wake`.
+/// Whether filling pages wakes the threads that wait for them, or leaves that to `Uffd::wake`.
 enum class Waking : bool { later, at_once };
 
 /// Whether the next write to pages that are filled waits, too, until they are unprotected.
 enum class Protect : bool { off, on };
 
-/// Whether who changes registered memory waits until that has been read, too.
+/// Whether a thread that changes registered memory waits until that has been read, too.
 enum class Changes : bool { unseen, followed };
 
 /// What becomes of a thread that touches a missing page: it waits until the page is filled, also
@@ -44,11 +44,11 @@ struct Message {
   Place begin = 0;
   Place end = 0;
   Place to = 0;
-  int thread = 0;  ///< of a fault: who waits, by its number,
-  Touch touch = Touch::read;  ///< and for what
+  int thread = 0;  ///< of a fault: the number of the waiting thread,
+  Touch touch = Touch::read;  ///< and its access
 };
 
-/// What who lets pages leave by being copied is told once.
+/// The warning, given once, where pages leave by being copied.
 inline constexpr const char* copying_risks =
     "nearfar tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
     "(O_DIRECT, buffers registered with io_uring)\n";

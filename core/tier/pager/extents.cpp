@@ -88,7 +88,9 @@ bool Extents::insert(std::size_t at, Extent extent) {
 }
 
 Extents reserve_extents(std::size_t most) {
-  return {os::pointer<Extents::Extent>(os::reserve(most * sizeof(Extents::Extent))), most};
+  return {os::reserve_array<Extents::Extent>(
+              most, "no memory for the pager's tables (ulimit -v, ulimit -d)"),
+          most};
 }
 
 }  // namespace nearfar::tier

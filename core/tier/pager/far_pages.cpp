@@ -22,7 +22,7 @@ const void* FarPages::in_place(PageNumber page) const {
 }
 
 FarPages::Copies FarPages::find_copies(std::span<const Page* const> pages) {
-  Copies copies;
+  Copies copies{};
   emulate(state_.store.find_copies(pages, far_copies, copies));
   return copies;
 }

@@ -36,14 +36,14 @@ constexpr std::size_t staging_bytes = limbo_bytes + RecycledGroups::bytes;
 constexpr std::size_t incoming_bytes = ExpectedGroups::most * huge_bytes;
 
 void reserve_staging(PagerState& state) {
-  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   constexpr std::size_t all = staging_bytes + incoming_bytes;
   os::Place& staging = state.region.staging;
-  if (staging == 0)
-    staging = (os::reserve(all + huge_bytes) + huge_bytes - 1) / huge_bytes * huge_bytes;
-  const long mapped = os::map(staging, all, PROT_READ | PROT_WRITE, flags | MAP_FIXED);
-  if (staging == 0 || mapped < 0) os::fail("no address space for the staging memory", mapped);
-  state.memory().advise(staging, staging_bytes, MADV_NOHUGEPAGE);
+  if (staging == 0) {
+    const os::Place reserved = os::reserve(all + 2 * huge_bytes, PROT_NONE);
+    if (reserved == 0) os::fail("no address space for the staging memory");
+    staging = (reserved / huge_bytes + 1) * huge_bytes;
+  }
+  if (!os::make_uncounted(staging, all)) os::fail("no memory for the staging memory");
   state.memory().advise(staging + staging_bytes, incoming_bytes, MADV_HUGEPAGE);
   state.memory().advise(staging, all, MADV_DONTFORK);
 }

@@ -41,8 +41,8 @@ class WholeGroups {
 
 /// A set for so many pages, in memory that no allocator knows.
 [[nodiscard]] inline WholeGroups reserve_groups(std::size_t pages) {
-  return WholeGroups(
-      os::pointer<std::uint64_t>(os::reserve(WholeGroups::words(pages) * sizeof(std::uint64_t))));
+  return WholeGroups(os::reserve_array<std::uint64_t>(
+      WholeGroups::words(pages), "no memory for the pager's tables (ulimit -v, ulimit -d)"));
 }
 
 }  // namespace nearfar::tier

@@ -1,6 +1,6 @@
 // Calls that show where the program's threads may run, or hand it on to a thread, a child or
 // another program. While threads fault, the pager may keep them on one processor
-// (faulting_threads.h); that is nobody's business but its own, so before any of these they may all
+// (faulting_threads.h); the program must not see that, so before any of these calls they may all
 // run where they could.
 //
 // fork is not among them: its handlers see to that (fork.cpp).

@@ -92,8 +92,8 @@ class Handlers {
 };
 
 constinit Handlers handlers;
-// Never held while a handler runs, which may register others. Held, by who forks, while libc makes
-// the child, which so finds the list whole.
+// Never held while a handler runs, which may register others. Held, by the forking thread, while
+// libc makes the child, which so finds the list whole.
 Lock handlers_lock;
 bool known_to_libc;
 std::uint64_t last_to_run;  // those that are registered while others run wait for the next fork

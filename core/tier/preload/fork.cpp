@@ -26,7 +26,7 @@ FILE* _IO_iter_file(void*);  // NOLINT(bugprone-reserved-identifier,readability-
 namespace nearfar::tier::preload {
 namespace {
 
-/// Whether this is the first process of a tree that nobody launched.
+/// Whether this is the first process of a tree without a launcher.
 bool is_first(const Runtime& tier) {
   return tier.launch.process == static_cast<int>(os::call(__NR_getpid));
 }
@@ -60,7 +60,7 @@ void touch_stack(Space& space) {
 void prepare() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
-  // libc takes it, too, later: who has it then could wait for the end of this.
+  // libc takes it, too, later: its holder could then wait for the end of this fork.
   _IO_list_lock();
   const std::uint64_t before = os::block_signals();
   one_fork.lock();
@@ -99,7 +99,7 @@ void start_in_child() {
 }
 
 /// Calls `start_in_child` on a stack that is not managed: from when memory is watched until the
-/// pager's thread runs, nobody would bring in what a stack grows into.
+/// pager's thread runs, no thread would bring in the pages that a stack grows into.
 void start_in_child_elsewhere() {
   alignas(64) static char stack[std::size_t{256} << 10U];
   static ucontext_t back;

@@ -30,7 +30,7 @@ std::size_t whole_pages(std::size_t length) {
 
 bool aligned(Place at) { return at % page_bytes == 0; }
 
-/// Memory that the program will read and write and nobody else sees.
+/// Memory that the program will read and write and no other process sees.
 bool manageable(int protection, int flags) {
   constexpr int kept = MAP_TYPE | MAP_ANONYMOUS;
   constexpr int special = MAP_HUGETLB | MAP_32BIT | MAP_GROWSDOWN | MAP_LOCKED;
@@ -38,8 +38,8 @@ bool manageable(int protection, int flags) {
          (protection & PROT_EXEC) == 0;
 }
 
-/// Who compiles while it runs wants memory that its own code reaches by a jump or a call, before it
-/// makes that executable: within 2 GiB of the code that asks for it, as a rule.
+/// A just-in-time compiler wants memory that its own code reaches by a jump or a call, before it
+/// makes that memory executable: within 2 GiB of the code that asks for it, as a rule.
 bool is_beside(Place wish, std::size_t length, Place caller) {
   constexpr Place reached = Place{1} << 31U;
   if (wish == 0 || length > reached) return false;
@@ -74,6 +74,8 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   if (!aligned(at) || !tier->space.touches(at, length)) return plain();
   if (!tier->space.holds(at, length)) return -ENOMEM;
   if (manageable(protection, flags)) return tier->space.map_fixed(at, length, protection);
+  if ((flags & MAP_GROWSDOWN) != 0 && manageable(protection, flags & ~MAP_GROWSDOWN))
+    return tier->space.map_growing(at, length, protection);
   return tier->space.map_foreign(at, asked, protection, flags, descriptor, offset);
 }
 
@@ -113,7 +115,7 @@ bool is_hint(int advice) {
 }
 
 /// Advice that is not known here, or cannot be followed, is refused as by a kernel that does not
-/// have it: who gives it has another way.
+/// have it: the caller has another way.
 long advise(Place at, std::size_t asked, int advice) {
   Runtime* const tier = runtime();
   const auto plain = [&] {

@@ -54,7 +54,7 @@ class Opened {
   [[nodiscard]] bool read(T& to, std::uint64_t at) const {
     return os::call(__NR_pread64, number_, os::word(&to), sizeof to, os::word(at)) == sizeof to;
   }
-  /// Whether who runs it becomes another user.
+  /// Whether running it changes the user.
   [[nodiscard]] bool changes_user() const {
     struct stat found{};
     if (os::call(__NR_fstat, number_, os::word(&found)) != 0) return false;

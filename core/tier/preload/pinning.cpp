@@ -1,5 +1,5 @@
 // Memory that must stay near. When a thread ends, the kernel marks the robust mutexes that it
-// holds and tells who joins it, both by writing to memory that nobody brings in for it any more:
+// holds and tells the joining thread, both by writing to memory that no pager brings in any more:
 // were it far, others would wait for ever. These pages are locked, which the pager respects.
 //
 // All of a program's memory cannot be locked: it would take in the library's own tables, of which

@@ -58,7 +58,7 @@ std::uint64_t count(const Control& control, Count what) {
 
 int standard_error = -1;
 
-/// A line to standard error, as far as anybody reads that.
+/// A line to standard error, if a reader is left.
 void say(const Text& text) { (void)text.write(standard_error >= 0 ? standard_error : 2); }
 
 bool write_json(Control& control, int descriptor) {

@@ -1,5 +1,6 @@
 #include "tier/preload/runtime.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,14 +69,27 @@ os::Place lay_out(Room& room, os::Place at, std::size_t length, std::size_t reco
   return arrays.end();
 }
 
+/// Writes to memory that the program may not touch, as a debugger would: where it may have little
+/// data (RLIMIT_DATA), so much cannot be opened to it at once.
+void write_inaccessible(os::Place at) {
+  const long memory =
+      os::call(__NR_openat, AT_FDCWD, os::word("/proc/self/mem"), O_RDWR | O_CLOEXEC);
+  if (memory < 0) return;
+  const char zero = 0;
+  os::call(__NR_pwrite64, memory, os::word(&zero), sizeof zero, os::word(at));
+  os::call(__NR_close, memory);
+}
+
 /// Parts of a mapping that were touched apart from each other stay apart for ever, as the kernel
 /// keeps lists of their own of them, and a process may have 65530. One touch before there are
 /// parts makes the list that all will share.
 void join_parts(os::Place at, std::size_t length) {
   if (os::protect(at, length, PROT_READ | PROT_WRITE) == 0) {
     *os::pointer<volatile char>(at) = 0;
-    os::advise(at, page_bytes, MADV_DONTNEED);
+  } else {
+    write_inaccessible(at);
   }
+  os::advise(at, page_bytes, MADV_DONTNEED);
   os::protect(at, length, PROT_NONE);
 }
 
@@ -85,14 +99,16 @@ Room reserve_room(std::size_t record_bytes) {
     // Whole alignment units, so that what is taken from it can be aligned.
     Room room;
     const std::size_t kept = lay_out(room, 0, length - gib, record_bytes);
-    const os::Place at = os::reserve(kept + length, PROT_NONE);
+    const std::size_t all = page_bytes + kept + length;
+    const os::Place at = os::reserve(all, PROT_NONE);
     if (at == 0) continue;
-    if (os::protect(at, kept, PROT_READ | PROT_WRITE) != 0) {
-      os::unmap(at, kept + length);
+    const os::Place arrays = at + page_bytes;
+    if (!os::make_uncounted(arrays, kept)) {
+      os::unmap(at, all);
       continue;
     }
-    room.base = (lay_out(room, at, length - gib, record_bytes) + gib - 1) / gib * gib;
-    os::advise(at, kept + length, MADV_DONTDUMP);
+    room.base = (lay_out(room, arrays, length - gib, record_bytes) + gib - 1) / gib * gib;
+    os::advise(at, all, MADV_DONTDUMP);
     join_parts(room.base, room.length);
     return room;
   }

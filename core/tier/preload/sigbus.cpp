@@ -69,7 +69,7 @@ struct sigaction take_program_action() {
   return action;
 }
 
-/// A SIGBUS that is none of ours: behind the end of a file, or one that somebody has sent.
+/// A SIGBUS that is none of ours: behind the end of a file, or one that a process has sent.
 void hand_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = take_program_action();
   const bool sent = info->si_code <= 0;

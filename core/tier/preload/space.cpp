@@ -1,5 +1,8 @@
 #include "tier/preload/space.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <mutex>
 
 namespace nearfar::tier {
@@ -38,7 +41,8 @@ Space::Space(os::Place base, std::size_t length, Extents free, Service& service)
     : base_(base),
       end_(base + length),
       free_(free),
-      foreign_(os::pointer<Extents::Extent>(os::reserve(most_foreign * sizeof(Extents::Extent))),
+      foreign_(os::reserve_array<Extents::Extent>(
+                   most_foreign, "no memory for the list of mappings (ulimit -v, ulimit -d)"),
                most_foreign),
       service_(service) {
   (void)free_.add(base_, end_);
@@ -122,6 +126,36 @@ long Space::map_fixed(os::Place at, std::size_t length, int protection) {
   clear(at, length);
   const long error = open(at, length, protection);
   return error == 0 ? static_cast<long>(at) : error;
+}
+
+/// Free addresses below `at`, `most` bytes of them or fewer, are taken; how many. As below a stack,
+/// some stay free between them and what the program has mapped there.
+std::size_t Space::claim_below(os::Place at, std::size_t most) {
+  constexpr std::size_t gap = 256 * os::page_bytes;
+  const os::SignalsBlocked blocked;
+  const std::lock_guard guard(lock_);
+  const std::size_t i = free_.find(at - os::page_bytes);
+  if (i == free_.size() || free_[i].begin >= at) return 0;
+  const os::Place lowest = free_[i].begin == base_ ? base_ : free_[i].begin + gap;
+  if (lowest >= at) return 0;
+  const std::size_t length = std::min(most, at - lowest);
+  (void)free_.remove(at - length, at);
+  return length;
+}
+
+/// Below it lies reserved memory, into which the kernel does not let it grow. So all that it may
+/// grow by, the size of a stack (RLIMIT_STACK), is opened with it.
+long Space::map_growing(os::Place at, std::size_t length, int protection) {
+  const long made = map_fixed(at, length, protection);
+  if (made < 0) return made;
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  rlimit stack{};
+  os::call(__NR_prlimit64, 0, RLIMIT_STACK, 0, os::word(&stack));
+  const std::size_t whole = std::min<std::size_t>(stack.rlim_cur, most);
+  if (whole <= length) return made;
+  const std::size_t room = claim_below(at, (whole - length) / os::page_bytes * os::page_bytes);
+  if (room != 0 && open(at - room, room, protection) != 0) give(at - room, room);
+  return made;
 }
 
 /// It is made elsewhere first, as the kernel unmaps what is in its way before it looks whether it

@@ -50,6 +50,8 @@ class Space {
   [[nodiscard]] long map_free(os::Place at, std::size_t length, int protection);
   /// Fresh memory in place of what is there.
   [[nodiscard]] long map_fixed(os::Place at, std::size_t length, int protection);
+  /// The same, of memory that grows downwards (MAP_GROWSDOWN), as far as what lies below is free.
+  [[nodiscard]] long map_growing(os::Place at, std::size_t length, int protection);
   /// A mapping of another kind in place of what is there, which stays if that cannot be made. The
   /// length is as it was asked for.
   [[nodiscard]] long map_foreign(os::Place at, std::size_t asked, int protection, int flags,
@@ -77,6 +79,7 @@ class Space {
   [[nodiscard]] bool cover(os::Place at, std::size_t length);
   [[nodiscard]] os::Place take(std::size_t length);
   [[nodiscard]] bool claim(os::Place begin, os::Place end);
+  [[nodiscard]] std::size_t claim_below(os::Place at, std::size_t most);
   void give(os::Place at, std::size_t length);
   [[nodiscard]] long open(os::Place at, std::size_t length, int protection);
   [[nodiscard]] long map_taken(os::Place at, std::size_t length, int protection);

@@ -34,8 +34,8 @@ long register_ring(long ring, long operation, long argument, long count) {
   return os::call(__NR_io_uring_register, ring, operation, argument, count);
 }
 
-/// prctl(2). The kernel unprotects pages that it merges with others, so that nobody would hear of a
-/// write to one that came in guarded.
+/// prctl(2). The kernel unprotects pages that it merges with others, so the pager would not learn
+/// of a write to one that came in write-protected.
 long control_process(long option, long a, long b, long c, long d) {
   constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
   if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;

@@ -47,7 +47,7 @@ Reading Gauge::read(const std::vector<pid_t>& processes) const {
   return reading;
 }
 
-bool Gauge::somebody_waits() const {
+bool Gauge::process_waits() const {
   if (!grouped() || unified_) return false;
   return value_of(os::contents(group_ + "/memory.oom_control"), "under_oom") != 0;
 }

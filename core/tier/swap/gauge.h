@@ -25,12 +25,13 @@ class Gauge {
 
   [[nodiscard]] bool grouped() const { return !group_.empty(); }
   [[nodiscard]] Reading read(const std::vector<pid_t>& processes) const;
-  /// Where the group makes who lacks memory wait rather than be killed: whether somebody does.
-  [[nodiscard]] bool somebody_waits() const;
-  /// Has those try again. The kernel wakes nobody when pages go to swap, but does when a limit,
+  /// Where the group makes a process that lacks memory wait rather than be killed: whether one
+  /// does.
+  [[nodiscard]] bool process_waits() const;
+  /// Has those try again. The kernel wakes none when pages go to swap, but does when a limit,
   /// here one of so many pages, becomes larger for a moment.
   void wake(std::uint64_t limit) const;
-  /// From now on who lacks memory is killed.
+  /// From now on a process that lacks memory is killed.
   void give_up_waiting() const;
   /// The tree's processes now, in order of their numbers; `launcher` inherits its orphans.
   [[nodiscard]] std::vector<pid_t> processes(pid_t launcher) const;

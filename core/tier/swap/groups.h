@@ -19,7 +19,7 @@ class Groups {
   static constexpr std::size_t pages = 64;
   static constexpr std::size_t bytes = pages * os::page_bytes;
 
-  /// Where a group lies, and whose it is, in the words of who took it.
+  /// Where a group lies, and its owner, in the words of the launcher that took it.
   struct Group {
     std::uint32_t owner = 0;
     os::Place base = 0;

@@ -15,7 +15,7 @@ struct Changes {
   std::uint64_t kernel_evictions = 0;  ///< went to swap unasked
 };
 
-/// Who is told what looks have shown.
+/// Told of what looks have shown.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -23,7 +23,7 @@ class Listener {
   /// From now on, pages below `end` are named.
   virtual void room(PageIndex end) = 0;
   virtual void came(PageIndex page) = 0;
-  /// It is unmapped, or in swap though nobody named it.
+  /// It is unmapped, or in swap though the policy did not name it.
   virtual void gone(PageIndex page) = 0;
 };
 

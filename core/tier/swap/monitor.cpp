@@ -10,7 +10,7 @@ using Clock = std::chrono::steady_clock;
 
 /// At once, so that the limit is looked at again before long.
 constexpr std::uint64_t most_victims = 1024;
-/// When somebody waits for memory although near memory is not full: page tables, the kernel's own.
+/// When a process waits for memory although near memory is not full: page tables, the kernel's own.
 constexpr std::uint64_t least_for_waiting = 16;
 /// Steps to wait at most after attempts at which nothing left.
 constexpr unsigned most_patience = 64;
@@ -92,7 +92,7 @@ Pace::Duration Monitor::step() {
   }
   const std::uint64_t watched = os::cpu_time_ns();
   counts_.watching_ns += watched - began;
-  const bool waiting = gauge_.somebody_waits();
+  const bool waiting = gauge_.process_waits();
   const std::uint64_t excess =
       std::max(pace_.excess(reading.near, limit), waiting ? least_for_waiting : 0);
   if (fruitless_ > 0) {
@@ -179,7 +179,7 @@ void Monitor::evict(std::uint64_t pages, bool waiting) {
   const bool in_vain = left == 0 && (waiting || !victims_.empty());
   patience_ = in_vain ? std::min(2 * patience_, most_patience) : 1;
   fruitless_ = left != 0 ? 0 : patience_;
-  // Nothing can leave, so nobody who waits for memory would get any.
+  // Nothing can leave, so no process that waits for memory would get any.
   if (patience_ == most_patience) gauge_.give_up_waiting();
 }
 

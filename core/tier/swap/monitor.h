@@ -50,7 +50,7 @@ class Monitor final : private Listener {
     std::uint64_t limit_pages = 0;
     std::string group;  ///< folder of the tree's control group; empty: it has none
     bool unified = false;  ///< it is one of version 2
-    pid_t launcher = 0;  ///< whose descendants the tree is; it inherits the tree's orphans
+    pid_t launcher = 0;  ///< the tree is its descendants; it inherits the tree's orphans
     pid_t program = 0;  ///< the child that is not this thread's to wait for
   };
 
@@ -86,7 +86,7 @@ class Monitor final : private Listener {
   void came(PageIndex page) override { policy_->fault(page); }
   void gone(PageIndex page) override { policy_->released(page); }
 
-  /// `waiting`: somebody waits for memory.
+  /// `waiting`: a process waits for memory.
   void evict(std::uint64_t pages, bool waiting);
   void take_out(Watched& watched, std::span<const Victim> victims);
   void check(Watched& watched, std::span<const Victim> victims);

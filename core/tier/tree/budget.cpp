@@ -118,8 +118,8 @@ std::uint64_t Budget::processes() const {
 Member* Budget::place(std::int32_t process) {
   do {
     for (Member& member : control_->members) {
-      std::int32_t nobody = 0;
-      if (!member.process.compare_exchange_strong(nobody, process)) continue;
+      std::int32_t empty = 0;
+      if (!member.process.compare_exchange_strong(empty, process)) continue;
       const auto end = static_cast<std::uint64_t>(&member - control_->members) + 1;
       std::uint64_t seen = control_->members_end.load();
       while (seen < end && !control_->members_end.compare_exchange_weak(seen, end)) {

@@ -50,7 +50,7 @@ class Budget {
   /// So many anonymous pages of this process are not managed now.
   void unmanaged(std::uint64_t pages);
 
-  /// Pages: all that the tree may have, this process's, those that nobody has, the other
+  /// Pages: all that the tree may have, this process's, those that are free, the other
   /// processes'.
   [[nodiscard]] std::uint64_t limit() const { return control_->limit_pages.load(); }
   [[nodiscard]] std::uint64_t own() const {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from dataclasses import fields
 
 from nearfar.cli import measure as measure_command
 from nearfar.cli.options import add_result, add_target, complain, write_result
@@ -13,7 +14,7 @@ from nearfar.errors import InputError
 from nearfar.measuring import Pattern
 from nearfar.measuring.quantity import parse_size
 from nearfar.report.crash import crash_text
-from nearfar.simulate.crashes.explore import MAX_STATES, RUNS, SEED, crash
+from nearfar.simulate.crashes.explore import MAX_STATES, RUNS, SEED, CrashOptions, crash
 
 
 def add_arguments(parser: Parser) -> None:
@@ -87,17 +88,8 @@ def run(args: argparse.Namespace) -> int:
     crashed = crash(
         args.target,
         args.program if args.pattern is None else _pattern(args.target, args.pattern),
-        invariant=args.invariant,
-        from_label=args.from_label,
-        to_label=args.to_label,
-        max_states=args.max_states,
-        runs=args.runs,
-        seed=args.seed,
-        format=args.format,
-        base=args.base,
-        frames=args.frames,
-        thread=args.thread,
-        area=args.area,
+        args.invariant,
+        CrashOptions(**{one.name: getattr(args, one.name) for one in fields(CrashOptions)}),
     )
     if "frames" in crashed.program:
         complain(

@@ -11,6 +11,7 @@ import os
 import signal
 
 INTERRUPTED = 130
+TERMINATED = 128 + signal.SIGTERM
 
 
 def take_over() -> None:
@@ -22,16 +23,29 @@ def take_over() -> None:
 
 
 class Interruptible:
-    """While work runs: SIGINT raises KeyboardInterrupt, where it would end the process."""
+    """While work runs: SIGINT raises KeyboardInterrupt, where it would end the process; and so does
+    SIGTERM, since what was finished is kept for either.
+    """
 
-    def __enter__(self) -> None:
+    terminated = False  # it was SIGTERM
+
+    def __enter__(self) -> Interruptible:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # or it is ignored
+            signal.signal(signal.SIGTERM, self._terminate)
         self._before = signal.getsignal(signal.SIGINT)
         if self._before is leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        return self
 
     def __exit__(self, *_: object) -> None:
+        if signal.getsignal(signal.SIGTERM) == self._terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self._before is leave:
             signal.signal(signal.SIGINT, leave)
+
+    def _terminate(self, *_: object) -> None:
+        self.terminated = True
+        raise KeyboardInterrupt
 
 
 def leave(*_: object) -> None:

@@ -1,7 +1,7 @@
 """Entry point: find the command, run it, and turn every failure into one line.
 
-Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 130 interrupted, 141 the reader
-of the output went away.
+Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 130 interrupted, 141 the reader of
+the output went away, 143 terminated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
-from nearfar.cli.interrupt import INTERRUPTED, Interruptible
+from nearfar.cli.interrupt import INTERRUPTED, TERMINATED, Interruptible
 from nearfar.cli.options import abandon, complain, reason
 from nearfar.cli.parser import Parser
 from nearfar.errors import NearfarError
@@ -75,8 +75,13 @@ def _run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return 2
     command = chosen[0].load()
-    with Interruptible():
-        return command.run(args)
+    with Interruptible() as interruptible:
+        try:
+            return command.run(args)
+        except KeyboardInterrupt:
+            if not interruptible.terminated:
+                raise
+            return _fail("terminated", TERMINATED)
 
 
 def _version() -> str:

@@ -17,7 +17,7 @@ from nearfar.cli.progress import ProgressBar
 from nearfar.cli.trace_options import add_trace
 from nearfar.model.units import CLOCK
 from nearfar.report.text import replay_text
-from nearfar.simulate.replay import FRAMES, PACES, replay
+from nearfar.simulate.replay import FRAMES, PACES, ReplayOptions, replay
 
 
 def add_arguments(parser: Parser) -> None:
@@ -73,17 +73,19 @@ def run(args: argparse.Namespace) -> int:
         replayed = replay(
             args.target,
             args.trace,
-            format=args.format,
-            base=args.base,
-            pace=args.pace,
-            outstanding=args.outstanding,
-            clock_ps=args.clock,
-            skip=args.skip or 0,
-            warm=args.warm or 0,
-            run=args.run,
-            frames=args.frames,
-            drain=args.drain,
-            command_trace=args.command_trace,
+            ReplayOptions(
+                format=args.format,
+                base=args.base,
+                pace=args.pace,
+                outstanding=args.outstanding,
+                clock_ps=args.clock,
+                skip=args.skip or 0,
+                warm=args.warm or 0,
+                run=args.run,
+                frames=args.frames,
+                drain=args.drain,
+                command_trace=args.command_trace,
+            ),
             progress=progress,
         )
     if args.frames is None and "frames" in replayed.trace:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from nearfar.cli.options import (
     add_result,
@@ -21,8 +20,9 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.model.units import BYTES, COUNT
 from nearfar.report.run import run_text
+from nearfar.simulate.programs.places import POLICIES
 from nearfar.simulate.programs.qemu import QEMU, include_folder
-from nearfar.simulate.programs.run import CORES, PAGES, POLICIES
+from nearfar.simulate.programs.run import CORES, PAGES, RunOptions
 from nearfar.simulate.programs.run import run as run_program
 
 
@@ -50,8 +50,8 @@ def add_program(parser: Parser) -> None:
         "--place",
         metavar="WHERE",
         default="far",
-        help="where pages lie: near, far (default), interleave or policy:NAME, NAME one of "
-        + ", ".join(POLICIES),
+        help="where pages lie: near, far (default), interleave, or as a policy says; "
+        + "; ".join(f"{family}:NAME with {', '.join(names)}" for family, names in POLICIES.items()),
     )
     parser.add_argument(
         "--near", metavar="SIZE", type=quantity(BYTES), help="of near memory at most so much"
@@ -76,20 +76,20 @@ def add_program(parser: Parser) -> None:
     )
 
 
-def program_options(args: argparse.Namespace) -> dict[str, Any]:
+def program_options(args: argparse.Namespace) -> RunOptions:
     """What add_program() declared, as the functions that run programs take it."""
-    return {
-        "core": args.core,
-        "place": args.place,
-        "pages": args.pages,
-        "near_bytes": args.near,
-        "persistent": args.pmem,
-        "regions_only": args.roi,
-        "skip": args.skip or 0,
-        "warm": args.warm or 0,
-        "measured": args.run,
-        "qemu": args.qemu,
-    }
+    return RunOptions(
+        core=args.core,
+        place=args.place,
+        pages=args.pages,
+        near_bytes=args.near,
+        persistent=args.pmem,
+        regions_only=args.roi,
+        skip=args.skip or 0,
+        warm=args.warm or 0,
+        measured=args.run,
+        qemu=args.qemu,
+    )
 
 
 def add_arguments(parser: Parser) -> None:
@@ -107,7 +107,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
-    ran = run_program(args.target, args.program, **program_options(args))
+    ran = run_program(args.target, args.program, program_options(args))
     if not args.quiet:
         with reporting(sys.stderr):
             sys.stderr.write(run_text(ran))

@@ -3,7 +3,7 @@
 One line is stored over and over. A stall is a store that takes many times the median. Stalls
 of different causes have different lengths, so they are divided by length; a family whose
 gaps, counted in writes, are as irregular as chance is none. The first stall is left out,
-for nobody knows how many writes the block had seen before.
+because it is not known how many writes the block had seen before.
 
 Which bytes are counted together is asked with two lines, twice as many stores to one
 as to the other, in turns longer than the write queues. Counted together, the gaps stay as
@@ -29,7 +29,7 @@ from nearfar.results.findings import Observation, identified
 PROBER = "migration"
 
 _NAMES = ("migration", "migration.period", "migration.stall", "migration.block")
-_FEW = 3  # gaps from which a first idea of the period can be had
+_FEW = 3  # gaps that give a first idea of the period
 _ENOUGH = 10  # gaps that a statement about the period has to rest on
 _GAPS = 44  # gaps for which the interval is as narrow as it should be
 _BLOCK_GAPS = 24

@@ -52,6 +52,7 @@ _AGAIN = (320, 320)  # rounds where fewer leave it open
 _NEARLY = 0.6  # of far memory's latency cold: it may be that much quicker warm
 _FAR = 2.0  # times a hit: a near memory is worth having only if what is behind it is far slower
 _SIGMA, _OPEN = 4.0, 1.0  # by so many errors more reads miss, or may miss, than are late
+_CONFLICTING = 0.2  # of the reads miss, at least, where twice as many places as fit are read
 _LINES = tuple(LINE << i for i in range(7))  # up to 4 KiB
 _STORES = (400, 1200)
 
@@ -91,7 +92,13 @@ def study(found: Findings) -> Study[None]:
                 "begin",
                 [scale.evidence],
             )
-        yield from _organisation(claimed, scale, *sets)
+        if (yield from _organisation(claimed, scale, *sets)) is None:
+            return found.lack(
+                NAMES,
+                f"{UNSEEN}: of places that seem to conflict nearly all are served; what is late "
+                "now and then, a refresh, is late without",
+                sets[0].evidence,
+            )
     except MissingError:
         return found.lack(NAMES, "experiments were not made, or reach beyond the memory")
     return _judged(found, claimed)
@@ -233,7 +240,8 @@ def _fit(scale: _Scale, distance: int) -> Study[tuple[int, tuple[str, ...]] | No
     return (served, (ids[served], ids[misses])) if served > 0 else None
 
 
-def _organisation(found: Findings, scale: _Scale, sets: _Sets) -> Study[None]:
+def _organisation(found: Findings, scale: _Scale, sets: _Sets) -> Study[bool | None]:
+    """Finds everything; None where twice as many places as fit are served nonetheless."""
     capacity = sets.fit * sets.distance
     found.add(
         identified(
@@ -256,6 +264,10 @@ def _organisation(found: Findings, scale: _Scale, sets: _Sets) -> Study[None]:
             odd = factor
             evidence = [seen.id]
     ways, apart = sets.fit // odd, odd * sets.distance
+    crowd = yield _circle(2 * ways, apart)
+    assert crowd.histogram is not None
+    if slower(crowd.histogram, scale.slow_ns) < _CONFLICTING * size(crowd.histogram):
+        return None
     found.add(
         identified(
             "near.ways",
@@ -268,6 +280,7 @@ def _organisation(found: Findings, scale: _Scale, sets: _Sets) -> Study[None]:
     line = yield from _line(found, scale, ways, apart)
     yield from _prefetch(found, scale, ways, apart, line)
     yield from _write(found, scale, ways, apart)
+    return True
 
 
 def _line(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[int | None]:
@@ -314,7 +327,7 @@ def _prefetch(
 def _write(found: Findings, scale: _Scale, ways: int, apart: int) -> Study[None]:
     """Stores to one line: each goes on to far memory, or none while the line stays.
 
-    Nobody waits for a store that stays: one after another takes less than a read that is served,
+    No access waits for a store that stays: one after another takes less than a read that is served,
     however many ways are looked up for it. Stores that conflict tell what sending a line to far
     memory takes. By themselves they do not tell which it is: long lines are fetched besides.
     """

@@ -1,8 +1,8 @@
 """The access orders that probes play, rebuilt from their descriptions.
 
 An order is plain values in a result file: `{"kind": ..., "params": {...}, "seed": n}`. Both
-who plays it and who judges what it measured build it here, so that an inference knows the
-very accesses behind every number. Addresses are those within one module; `spread` gives the
+the prober that plays it and the inference that judges it build it here, so that an inference knows
+the very accesses behind every number. Addresses are those within one module; `spread` gives the
 machine's, once it is known how they are interleaved.
 """
 
@@ -281,7 +281,7 @@ _CELL = 32 << 10  # one place of a flush in each; distances are multiples of it
 
 
 def _flushed(pieces: list[Words], timed: Mask, rng: np.random.Generator) -> Steps:
-    """Loads of each piece, and before it of places that nobody has touched.
+    """Loads of each piece, and before it of places that were never touched.
 
     Those lie 16 to 24 KiB beyond multiples of 32 KiB and the pieces less than 12 KiB: in other
     sets, also the lines that a prefetch may bring. By turns of three they change their 4 KiB, so

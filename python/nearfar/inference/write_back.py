@@ -4,7 +4,7 @@ Places that conflict are read in turn, more of them than a set holds, so that ea
 a line; then again with each line changed before the next read, so that what is evicted has to be
 written back. What changing a line costs by itself is known from as many places as fit.
 
-A write-back may well be over before anybody waits for it. Whether changed lines are written
+A write-back may well be over before a load waits for it. Whether changed lines are written
 back at all is shown beside it: lines are thrown out by `clflush`, which waits for that.
 """
 
@@ -21,7 +21,7 @@ from nearfar.results.findings import Finding, Observation, identified, not_ident
 NAME = "cache.1.write_back"
 DROP = "drop"  # observations of lines thrown out
 
-_LEAST_SHARE = 0.05  # of a conflicting read: less is nobody's concern
+_LEAST_SHARE = 0.05  # of a conflicting read: less does not matter
 _CHUNK_NS = 20_000.0
 
 

@@ -8,12 +8,14 @@ normal form. Raises InputError naming the field, as the command's option is call
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from nearfar.errors import InputError, check_one_of
 from nearfar.measuring.quantity import (
     at_least,
     line_multiple,
+    parse_count,
     parse_size,
     parse_time_ns,
     parse_value,
@@ -25,15 +27,41 @@ Held = TypeVar("Held")
 SizeText = int | str
 
 
-class _Field(Generic[Given, Held]):
+@dataclass(frozen=True)
+class Option:
+    """How a field is an option of `nearfar measure`, and what results call it.
+
+    `about` is its help; `metavar` what its value is called, or what the field's kind is; `json`
+    is its name in results, if another than the field's; `required` on the command line.
+    """
+
+    about: str
+    metavar: str = ""
+    json: str = ""
+    required: bool = False
+
+
+class Field(Generic[Given, Held]):
     """A dataclass reads a field's default through `__get__` on the class."""
 
-    def __init__(self, default: Given) -> None:
+    metavar: str  # of a value on the command line
+
+    def __init__(self, default: Given, option: Option) -> None:
         self._given = default
+        self.option = option
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._slot = f"_{name}"
         self._option = name.replace("_", "-")
+
+    @property
+    def flag(self) -> str:
+        """The option of the command line."""
+        return f"--{self._option}"
+
+    def from_text(self, text: str) -> Any:
+        """What the command line gives, for the field to take. Raises ValueError."""
+        return text
 
     @overload
     def __get__(self, instance: None, owner: type) -> Given: ...
@@ -56,29 +84,37 @@ class _Field(Generic[Given, Held]):
         return bytes_
 
 
-class Size(_Field[SizeText, int]):
+class Size(Field[SizeText, int]):
     """One positive size, a multiple of a cache line."""
+
+    metavar = "SIZE"
 
     def normalise(self, value: SizeText) -> int:
         return self.size(value)
 
 
-class OptionalSize(_Field[SizeText | None, int | None]):
+class OptionalSize(Field[SizeText | None, int | None]):
     """A size, or None where the pattern does without."""
+
+    metavar = "SIZE"
 
     def normalise(self, value: SizeText | None) -> int | None:
         return None if value is None else self.size(value)
 
 
-class Sizes(_Field[SizeText | Sequence[SizeText], tuple[int, ...]]):
+class Sizes(Field[SizeText | Sequence[SizeText], tuple[int, ...]]):
     """One or more sizes: a point for each."""
+
+    metavar = "SIZE[,SIZE...]"
 
     def normalise(self, value: SizeText | Sequence[SizeText]) -> tuple[int, ...]:
         return tuple(self.size(item) for item in _listed(self._option, value))
 
 
-class Strides(_Field[SizeText | Sequence[SizeText] | None, tuple[int | str, ...] | None]):
+class Strides(Field[SizeText | Sequence[SizeText] | None, tuple[int | str, ...] | None]):
     """Sizes, or "random" among them; None: as large as the access."""
+
+    metavar = "SIZE[,SIZE...]|random"
 
     def normalise(
         self, value: SizeText | Sequence[SizeText] | None
@@ -91,8 +127,10 @@ class Strides(_Field[SizeText | Sequence[SizeText] | None, tuple[int | str, ...]
         )
 
 
-class OptionalTimes(_Field[float | str | Sequence[float | str] | None, tuple[float, ...] | None]):
+class OptionalTimes(Field[float | str | Sequence[float | str] | None, tuple[float, ...] | None]):
     """One or more times in ns, or as "100ns": a point for each; None where there is no wait."""
+
+    metavar = "TIME[,TIME...]"
 
     def normalise(
         self, value: float | str | Sequence[float | str] | None
@@ -102,15 +140,19 @@ class OptionalTimes(_Field[float | str | Sequence[float | str] | None, tuple[flo
         return tuple(parse_time_ns(self._option, item) for item in _listed(self._option, value))
 
 
-class OptionalValue(_Field[str | None, str | None]):
+class OptionalValue(Field[str | None, str | None]):
     """What a line holds, as hexadecimal digits of a part that is repeated; None: anything."""
+
+    metavar = "HEX"
 
     def normalise(self, value: str | None) -> str | None:
         return None if value is None else parse_value(self._option, value)
 
 
-class OptionalValues(_Field[str | Sequence[str] | None, tuple[str, ...] | None]):
+class OptionalValues(Field[str | Sequence[str] | None, tuple[str, ...] | None]):
     """One or more of these: a point for each."""
+
+    metavar = "HEX[,HEX...]"
 
     def normalise(self, value: str | Sequence[str] | None) -> tuple[str, ...] | None:
         if value is None:
@@ -118,8 +160,10 @@ class OptionalValues(_Field[str | Sequence[str] | None, tuple[str, ...] | None])
         return tuple(parse_value(self._option, item) for item in _listed(self._option, value))
 
 
-class Percent(_Field[int | str | None, int | None]):
+class Percent(Field[int | str | None, int | None]):
     """A share of 0 to 100 per cent, as a number or as "70%"; None where nothing is mixed."""
+
+    metavar = "PERCENT"
 
     def normalise(self, value: int | str | None) -> int | None:
         if value is None:
@@ -130,8 +174,13 @@ class Percent(_Field[int | str | None, int | None]):
         return int(digits)
 
 
-class Counts(_Field[int | Sequence[int], tuple[int, ...]]):
+class Counts(Field[int | Sequence[int], tuple[int, ...]]):
     """One or more counts of at least one."""
+
+    metavar = "N[,N...]"
+
+    def from_text(self, text: str) -> tuple[int, ...]:
+        return tuple(parse_count(part) for part in text.split(","))
 
     def normalise(self, value: int | Sequence[int]) -> tuple[int, ...]:
         counts = (value,) if isinstance(value, int) else tuple(value)
@@ -140,12 +189,13 @@ class Counts(_Field[int | Sequence[int], tuple[int, ...]]):
         return counts
 
 
-class Names(_Field[str | Sequence[str], tuple[str, ...]]):
+class Names(Field[str | Sequence[str], tuple[str, ...]]):
     """One or more names out of a closed list."""
 
-    def __init__(self, default: str, known: Sequence[str]) -> None:
-        super().__init__(default)
+    def __init__(self, default: str, known: Sequence[str], option: Option) -> None:
+        super().__init__(default, option)
         self._known = known
+        self.metavar = "NAME[,NAME...]"
 
     def normalise(self, value: str | Sequence[str]) -> tuple[str, ...]:
         names = tuple(str(item) for item in _listed(self._option, value))
@@ -154,24 +204,26 @@ class Names(_Field[str | Sequence[str], tuple[str, ...]]):
         return names
 
 
-class Name(_Field[str, str]):
+class Name(Field[str, str]):
     """One name out of a closed list."""
 
-    def __init__(self, default: str, known: Sequence[str]) -> None:
-        super().__init__(default)
+    def __init__(self, default: str, known: Sequence[str], option: Option) -> None:
+        super().__init__(default, option)
         self._known = known
+        self.metavar = "|".join(known)
 
     def normalise(self, value: str) -> str:
         check_one_of(self._option, value, self._known)
         return value
 
 
-class OptionalName(_Field[str | None, str | None]):
+class OptionalName(Field[str | None, str | None]):
     """One name out of a closed list, or None where the target decides."""
 
-    def __init__(self, default: str | None, known: Sequence[str]) -> None:
-        super().__init__(default)
+    def __init__(self, default: str | None, known: Sequence[str], option: Option) -> None:
+        super().__init__(default, option)
         self._known = known
+        self.metavar = "|".join(known)
 
     def normalise(self, value: str | None) -> str | None:
         if value is not None:
@@ -179,20 +231,30 @@ class OptionalName(_Field[str | None, str | None]):
         return value
 
 
-class Count(_Field[int, int]):
+class Count(Field[int, int]):
     """A whole number from `least` on."""
 
-    def __init__(self, default: int, least: int = 1) -> None:
-        super().__init__(default)
+    metavar = "N"
+
+    def __init__(self, default: int, option: Option, least: int = 1) -> None:
+        super().__init__(default, option)
         self._least = least
+
+    def from_text(self, text: str) -> int:
+        return parse_count(text)
 
     def normalise(self, value: int) -> int:
         at_least(self._option, value, self._least)
         return value
 
 
-class OptionalCount(_Field[int | None, int | None]):
+class OptionalCount(Field[int | None, int | None]):
     """A count of at least one, or None where the pattern or the target decides."""
+
+    metavar = "N"
+
+    def from_text(self, text: str) -> int:
+        return parse_count(text)
 
     def normalise(self, value: int | None) -> int | None:
         if value is not None:

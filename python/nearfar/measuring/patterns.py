@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from nearfar.errors import InputError
 from nearfar.measuring import fields
+from nearfar.measuring.fields import Option
 from nearfar.measuring.quantity import LINE, line_multiple
 
 # The others run on models and on real machines alike, HOST_OPS on real machines alone.
@@ -39,6 +40,10 @@ OVERWRITE_ACCESS = 256  # bytes in one timed overwrite: an access of the media
 # than half a per cent between seeds. A bigger region is walked once.
 STEADY_LINES = 65536
 
+_OUTSTANDING = Option("lines in flight at most")
+_AGENT = Option("none drives the controller without a core's limits")
+_SEED = Option("of every random order; default 1")
+
 
 @dataclass(frozen=True)
 class Chase:
@@ -56,20 +61,47 @@ class Chase:
     "lines" they load.
     """
 
-    region: fields.Sizes = fields.Sizes(4096)
-    block: fields.Size = fields.Size(LINE)
-    op: fields.Names = fields.Names("ntload", CHASE_OPS)
-    regions: fields.Name = fields.Name("fresh", ("fresh", "repeat"))
-    fence: fields.Name = fields.Name("region", ("region", "block", "none"))
-    fence_kind: fields.Name = fields.Name("mfence", FENCES)
-    threads: fields.Counts = fields.Counts(1)
-    outstanding: fields.OptionalCount = fields.OptionalCount(None)
-    agent: fields.Name = fields.Name("core", AGENTS)
-    lines: fields.OptionalCount = fields.OptionalCount(None)
-    seed: fields.Count = fields.Count(1, least=0)
+    region: fields.Sizes = fields.Sizes(
+        4096, Option("one point for each", json="region_bytes", required=True)
+    )
+    block: fields.Size = fields.Size(
+        LINE, Option("accessed together; default 64B", json="block_bytes")
+    )
+    op: fields.Names = fields.Names(
+        "ntload",
+        CHASE_OPS,
+        Option(
+            "ntload (default), load, ntstore, store, store+clwb, raw (read after write); "
+            "load+store (changes each line it follows); on a model also load+store+clwb (and "
+            "writes it back), on a host load+clflushopt, store+clflushopt",
+            metavar="OP[,OP...]",
+        ),
+    )
+    regions: fields.Name = fields.Name(
+        "fresh", ("fresh", "repeat"), Option("default fresh: each line once")
+    )
+    fence: fields.Name = fields.Name(
+        "region", ("region", "block", "none"), Option("where; default region")
+    )
+    fence_kind: fields.Name = fields.Name(
+        "mfence", FENCES, Option("default mfence; cpuid on a host")
+    )
+    threads: fields.Counts = fields.Counts(1, Option("default 1"))
+    outstanding: fields.OptionalCount = fields.OptionalCount(None, _OUTSTANDING)
+    agent: fields.Name = fields.Name("core", AGENTS, _AGENT)
+    lines: fields.OptionalCount = fields.OptionalCount(
+        None, Option("lines a thread touches, rounded up to whole regions")
+    )
+    seed: fields.Count = fields.Count(1, _SEED, least=0)
     whole: bool = True
-    stride: fields.OptionalSize = fields.OptionalSize(None)
-    successors: fields.OptionalName = fields.OptionalName(None, ("lines", "table"))
+    stride: fields.OptionalSize = fields.OptionalSize(
+        None, Option("host: between blocks' beginnings", json="stride_bytes")
+    )
+    successors: fields.OptionalName = fields.OptionalName(
+        None,
+        ("lines", "table"),
+        Option("host: loads find the next block in the lines (default) or in a table elsewhere"),
+    )
 
     kind: ClassVar[str] = "chase"
 
@@ -106,11 +138,17 @@ class Chase:
 class Overwrite:
     """Writes of 256 B one after another, each fenced and timed, going round a small region."""
 
-    region: fields.Size = fields.Size(OVERWRITE_ACCESS)
-    writes: fields.Count = fields.Count(262144)
-    op: fields.Name = fields.Name("ntstore", OVERWRITE_OPS)
-    fence_kind: fields.Name = fields.Name("mfence", FENCES)
-    seed: fields.Count = fields.Count(1, least=0)
+    region: fields.Size = fields.Size(OVERWRITE_ACCESS, Option("default 256B", json="region_bytes"))
+    writes: fields.Count = fields.Count(262144, Option("default 262144"))
+    op: fields.Name = fields.Name(
+        "ntstore",
+        OVERWRITE_OPS,
+        Option("ntstore (default) or store+clwb; on a host store+clflushopt", metavar="OP"),
+    )
+    fence_kind: fields.Name = fields.Name(
+        "mfence", FENCES, Option("default mfence; cpuid on a host")
+    )
+    seed: fields.Count = fields.Count(1, _SEED, least=0)
 
     kind: ClassVar[str] = "overwrite"
 
@@ -147,20 +185,50 @@ class Stream:
     point for each, over the value `held` before.
     """
 
-    op: fields.Names = fields.Names("load", STREAM_OPS)
-    access: fields.Sizes = fields.Sizes(256)
-    stride: fields.Strides = fields.Strides(None)
-    threads: fields.Counts = fields.Counts(1)
-    area: fields.Size = fields.Size(2 << 30)
-    reads: fields.Percent = fields.Percent(None)
-    outstanding: fields.OptionalCount = fields.OptionalCount(None)
-    fence_every: fields.OptionalSize = fields.OptionalSize(None)
-    fence_kind: fields.OptionalName = fields.OptionalName(None, FENCES)  # None: sfence
-    agent: fields.Name = fields.Name("core", AGENTS)
-    lines: fields.OptionalCount = fields.OptionalCount(None)
-    seed: fields.Count = fields.Count(1, least=0)
-    value: fields.OptionalValues = fields.OptionalValues(None)
-    held: fields.OptionalValue = fields.OptionalValue(None)
+    op: fields.Names = fields.Names(
+        "load",
+        STREAM_OPS,
+        Option(
+            "load, ntload, store, ntstore, store+clwb, load+store; on a host also "
+            "load+clflushopt, store+clflushopt",
+            metavar="OP[,OP...]",
+            required=True,
+        ),
+    )
+    access: fields.Sizes = fields.Sizes(
+        256, Option("bytes of one access; default 256B", json="access_bytes")
+    )
+    stride: fields.Strides = fields.Strides(
+        None, Option("default: the access size, so sequential", json="stride_bytes")
+    )
+    threads: fields.Counts = fields.Counts(1, Option("default 1"))
+    area: fields.Size = fields.Size(
+        2 << 30, Option("of each thread; default 2GiB", json="area_bytes")
+    )
+    reads: fields.Percent = fields.Percent(
+        None, Option("mix: this share loads, the rest does OP", json="reads_percent")
+    )
+    outstanding: fields.OptionalCount = fields.OptionalCount(None, _OUTSTANDING)
+    fence_every: fields.OptionalSize = fields.OptionalSize(
+        None, Option("bytes between fences; default none", json="fence_every_bytes")
+    )
+    fence_kind: fields.OptionalName = fields.OptionalName(  # None: sfence
+        None, FENCES, Option("default sfence; cpuid on a host")
+    )
+    agent: fields.Name = fields.Name("core", AGENTS, _AGENT)
+    lines: fields.OptionalCount = fields.OptionalCount(
+        None, Option("lines a point touches over all threads")
+    )
+    seed: fields.Count = fields.Count(1, _SEED, least=0)
+    value: fields.OptionalValues = fields.OptionalValues(
+        None,
+        Option(
+            "host: what stores write, 1, 2, 4... 64 bytes repeated, such as 0xf0; one point each"
+        ),
+    )
+    held: fields.OptionalValue = fields.OptionalValue(
+        None, Option("host: what memory holds before")
+    )
 
     kind: ClassVar[str] = "stream"
 
@@ -224,12 +292,28 @@ class Contention:
     for each delay: latency under the load that is injected.
     """
 
-    other: fields.Name = fields.Name("ntstore", ("none", "load", "ntload", "ntstore"))
-    area: fields.Size = fields.Size(1 << 30)
-    reads: fields.Count = fields.Count(20000)
-    seed: fields.Count = fields.Count(1, least=0)
-    threads: fields.OptionalCount = fields.OptionalCount(None)  # the others; None: one
-    delay: fields.OptionalTimes = fields.OptionalTimes(None)
+    other: fields.Name = fields.Name(
+        "ntstore",
+        ("none", "load", "ntload", "ntstore"),
+        Option(
+            "what other threads do: load one at a time, or load or store (default) at full speed"
+        ),
+    )
+    area: fields.Size = fields.Size(
+        1 << 30, Option("of each thread; default 1GiB", json="area_bytes")
+    )
+    reads: fields.Count = fields.Count(20000, Option("default 20000"))
+    seed: fields.Count = fields.Count(1, _SEED, least=0)
+    threads: fields.OptionalCount = fields.OptionalCount(  # the others; None: one
+        None, Option("others; default 1")
+    )
+    delay: fields.OptionalTimes = fields.OptionalTimes(
+        None,
+        Option(
+            "load that is injected: from one access of another thread to its next; one point each",
+            json="delay_ns",
+        ),
+    )
 
     kind: ClassVar[str] = "contention"
 
@@ -252,23 +336,19 @@ class Contention:
 
 Pattern = Chase | Overwrite | Stream | Contention
 
-_JSON_NAMES = {
-    "region": "region_bytes",
-    "block": "block_bytes",
-    "access": "access_bytes",
-    "stride": "stride_bytes",
-    "area": "area_bytes",
-    "reads": "reads_percent",
-    "fence_every": "fence_every_bytes",
-    "delay": "delay_ns",
-}
+
+def options(kind: type[Pattern]) -> dict[str, fields.Field[Any, Any]]:
+    """The fields of a kind of pattern that are options of `nearfar measure`, by their names."""
+    found = {one.name: vars(kind).get(one.name) for one in dataclasses.fields(kind)}
+    return {name: field for name, field in found.items() if isinstance(field, fields.Field)}
 
 
 def _to_dict(pattern: Pattern) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": pattern.kind}
-    for field in dataclasses.fields(pattern):
-        value = getattr(pattern, field.name)
+    known = options(type(pattern))
+    for one in dataclasses.fields(pattern):
+        value = getattr(pattern, one.name)
         if value is not None:
-            name = _JSON_NAMES.get(field.name, field.name)
+            name = (known[one.name].option.json if one.name in known else "") or one.name
             out[name] = list(value) if isinstance(value, tuple) else value
     return out

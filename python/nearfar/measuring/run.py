@@ -42,9 +42,15 @@ def measure(
 ) -> MeasureResult:
     """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", or a model.
 
-    `effort` and `destructive`, a file or device that may lose what it holds, are for a host.
+    The result has a point for each size, operation and number of threads, in the order of the
+    pattern: `ns_per_line` is elapsed time in ns per 64 B line and thread, `gb_per_s` 10^9 bytes a
+    second over all threads. Of an overwrite `samples` has one entry a write, in ns. On a model the
+    same pattern, seed and model give the same result; on a host a point is the median of its
+    repetitions, with an interval. `effort` and `destructive`, a file or device that may lose what
+    it holds, are for a host; `progress` is told points done and in all.
+
     Raises InputError when the pattern does not fit the target, before anything runs, and
-    Interrupted on Ctrl-C.
+    Interrupted on Ctrl-C, with the points that were finished.
     """
     if isinstance(target, str) and is_host(target):
         target = parse_host(target, destructive)

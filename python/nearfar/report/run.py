@@ -140,6 +140,7 @@ def _facts(machines: Sequence[Machine]) -> str:
         *_amplification(machines),
         *_energy(machines),
         *_hot(machines),
+        *_paging(machines),
     ]
     width = max((len(name) for name, _ in rows), default=0)
     return "".join(f"{name:{width}}  {value}\n" for name, value in rows)
@@ -211,6 +212,27 @@ def _hot(machines: Sequence[Machine]) -> list[tuple[str, str]]:
     moved = sum(one.memory.pages_moved for one in machines)
     if moved:
         rows.append(("pages moved", f"{moved:,}"))
+    return rows
+
+
+def _paging(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    """Of near memory as a cache of pages, and of cores that waited for pages to be moved."""
+    rows = []
+    cached = totals.cached(machines)
+    if cached is not None:
+        touched = cached.hits + cached.faults
+        rows.append(
+            (
+                "near as a cache",
+                f"{_percent(cached.hits, touched)} of {touched:,} accesses hit; "
+                f"{cached.faults:,} faults, {cached.first_touches:,} of them first touches; "
+                f"pages copied: {cached.copies_in:,} in, {cached.copies_out:,} out; "
+                f"{cached.clean_drops:,} dropped clean",
+            )
+        )
+    held = sum(one.memory.held_blocks for one in machines)
+    if held:
+        rows.append(("held up", f"{held:,} times, by pages that waited to be copied"))
     return rows
 
 

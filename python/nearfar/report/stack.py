@@ -23,6 +23,7 @@ COLOURS = {
     "tlb": 3,
     "store_queue": 2,
     "fence": 4,
+    "paging": 9,
 }
 _WIDTH, _LEFT, _RIGHT = 1120, 104, 20
 _ROW, _BAR, _TOP = 34, 22, 10

@@ -92,8 +92,8 @@ class _Decoder:
         if not self._fits(kind, data):
             self._fail(f"found {_brief(data)} for {path}, expected {_NAMES.get(kind, 'null')}")
         if isinstance(data, (int, float)) and not isinstance(data, bool):
-            if not math.isfinite(data):
-                self._fail(f"found {data} for {path}, expected a finite number")
+            if not _is_finite(data):
+                self._fail(f"found {_brief(data)} for {path}, expected a finite number")
             if data < 0:
                 self._fail(f"found {data} for {path}, expected zero or more")
         return data
@@ -137,6 +137,14 @@ def _plain(value: Any) -> Any:
 
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
+
+
+def _is_finite(number: int | float) -> bool:
+    """Of whole numbers: as one with a point."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _brief(data: object) -> str:

@@ -24,20 +24,20 @@ DEFAULT_POLICY = _lists.DEFAULT_POLICY  # of programs on two tiers
 
 MAGIC = _lists.FAULT_MAGIC
 HEAD_BYTES = _lists.FAULT_HEAD_BYTES
-_EVENTS = tuple(_lists.FAULT_EVENTS)
+_NAMES = tuple(_lists.FAULT_EVENTS)
 
 
 class Event(enum.IntEnum):
     """What happened to a page, as nearfar._lists.FAULT_EVENTS says."""
 
-    FAULT = _EVENTS.index("fault")
-    AHEAD = _EVENTS.index("ahead")
-    SECOND_CHANCE = _EVENTS.index("second_chance")
-    EVICTED = _EVENTS.index("evicted")
-    REFUSED = _EVENTS.index("refused")
-    RELEASED = _EVENTS.index("released")
-    MOVED_FROM = _EVENTS.index("moved_from")
-    MOVED_TO = _EVENTS.index("moved_to")
+    FAULT = _NAMES.index("fault")
+    AHEAD = _NAMES.index("ahead")
+    SECOND_CHANCE = _NAMES.index("second_chance")
+    EVICTED = _NAMES.index("evicted")
+    REFUSED = _NAMES.index("refused")
+    RELEASED = _NAMES.index("released")
+    MOVED_FROM = _NAMES.index("moved_from")
+    MOVED_TO = _NAMES.index("moved_to")
 
 
 _KINDS = frozenset(Event)

@@ -62,6 +62,8 @@ def load(path: str | Path) -> Document:
     except ValueError as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise InputError(f"{path}{line}: not JSON: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: found values nested too deeply, expected a result") from None
     return parse(data, origin=str(path))
 
 

@@ -102,13 +102,37 @@ class Concentration:
 
 
 @dataclass(frozen=True)
+class Cached:
+    """What near memory did as a cache of far pages, in pages.
+
+    `hits` are accesses of the program, in its caches or not, to pages that were near; `faults`
+    those to others: `first_touches`, which copy nothing, and `copies_in`. Of the pages that left,
+    `copies_out` had been written, and `clean_drops` had not. `scans` of the accessed bits saw
+    `pages_scanned`. `resident_pages` were near in the end, of at most `near_pages`.
+    """
+
+    near_pages: int
+    resident_pages: int
+    hits: int
+    faults: int
+    first_touches: int
+    copies_in: int
+    copies_out: int
+    clean_drops: int
+    scans: int
+    pages_scanned: int
+
+
+@dataclass(frozen=True)
 class Memory:
     """Where pages lie, how often they moved, and which are hot.
 
     `pages` are the hottest, hottest first; `areas` all that were asked for, by address;
     `gone_lines` were asked for of pages that had been unmapped at the end, `table_lines` of page
     tables.
-    `written_blocks` are blocks of 256 B of far memory, a DIMM's unit of wear.
+    `written_blocks` are blocks of 256 B of far memory, a DIMM's unit of wear. `held_blocks` are
+    blocks of instructions that waited because too many pages waited to be copied; `cached` is
+    there where near memory was a cache of pages.
     """
 
     near_bytes: int
@@ -121,6 +145,8 @@ class Memory:
     areas: Sequence[Area]
     hot_pages: Concentration
     written_blocks: Concentration
+    held_blocks: int = 0
+    cached: Cached | None = None
 
 
 @dataclass(frozen=True)

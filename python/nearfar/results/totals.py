@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from nearfar.results.machine import NO_LOADS, Concentration, LoadLatency, Machine
+from nearfar.results.machine import NO_LOADS, Cached, Concentration, LoadLatency, Machine
 from nearfar.results.run import RunProcess, RunResult
 
 LINE = 64
@@ -19,6 +19,7 @@ CAUSES = {
     "tlb": "translations",
     "store_queue": "a full store queue",
     "fence": "fences",
+    "paging": "pages copied between tiers",
 }
 
 
@@ -114,6 +115,16 @@ def energy(machines: Sequence[Machine]) -> dict[str, int]:
         for name, picojoules in one.energy.items():
             found[name] = found.get(name, 0) + picojoules
     return found
+
+
+def cached(machines: Sequence[Machine]) -> Cached | None:
+    """What near memory did as a cache of pages, where it was one."""
+    found = [one.memory.cached for one in machines if one.memory.cached is not None]
+    if not found:
+        return None
+    return Cached(
+        **{field.name: sum(getattr(one, field.name) for one in found) for field in fields(Cached)}
+    )
 
 
 def needed_for(concentration: Concentration, share: float) -> tuple[int, int, float]:

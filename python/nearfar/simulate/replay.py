@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -13,7 +14,9 @@ from nearfar.measuring.run import Progress
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import ReplayResult, check_writable
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.results.machine import LoadLatency
+from nearfar.results.replay import Traffic
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
 
@@ -37,26 +40,9 @@ class Player(Protocol):
 PlayerFactory = Callable[..., Player]
 
 
-def replay(
-    target: str | Model,
-    trace: str | Path,
-    *,
-    format: str = "auto",
-    base: int | None = None,
-    pace: str = "trace",
-    outstanding: int | None = None,
-    clock_ps: int | None = None,
-    skip: int = 0,
-    warm: int = 0,
-    run: int | None = None,
-    frames: str | None = None,
-    drain: bool = True,
-    command_trace: str | Path | None = None,
-    progress: Progress | None = None,
-    player: PlayerFactory | None = None,
-) -> ReplayResult:
-    """Play the trace file `trace` on a model; plain, or packed with gzip, bzip2, zstandard, xz or
-    zip.
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a trace is replayed.
 
     `base`, 10 or 16, is that of addresses without 0x; None: the format's own.
     `pace="trace"` sends each access at its cycle, "asap" as fast as `outstanding` requests
@@ -68,70 +54,97 @@ def replay(
     which is refused beyond memory. None: "first-touch" where addresses are virtual, and where a
     trace in a file has one beyond memory, which the result's `trace` then says. With `drain` time
     ends when the last write has left memory's queues, without it when the last write was accepted.
-    `progress` is told bytes of the file, done and in all.
-
-    Raises InputError for a file or a line that cannot be read, and for an address beyond the
-    model's memory.
+    Every DRAM command is written to the file `command_trace`, as CSV.
     """
-    check_one_of("format", format, readable())
-    check_one_of("pace", pace, PACES)
-    if frames is not None:
-        check_one_of("frames", frames, FRAMES)
-    if outstanding is not None:
-        at_least("outstanding", outstanding, 1)
-    check_window(skip, warm, run)
-    if command_trace is not None:
-        check_writable(command_trace)
+
+    format: str = "auto"
+    base: int | None = None
+    pace: str = "trace"
+    outstanding: int | None = None
+    clock_ps: int | None = None
+    skip: int = 0
+    warm: int = 0
+    run: int | None = None
+    frames: str | None = None
+    drain: bool = True
+    command_trace: str | Path | None = None
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be."""
+        check_one_of("format", self.format, readable())
+        check_one_of("pace", self.pace, PACES)
+        if self.frames is not None:
+            check_one_of("frames", self.frames, FRAMES)
+        if self.outstanding is not None:
+            at_least("outstanding", self.outstanding, 1)
+        check_window(self.skip, self.warm, self.run)
+        if self.command_trace is not None:
+            check_writable(self.command_trace)
+
+
+_DEFAULTS = ReplayOptions()
+
+
+def replay(
+    target: str | Model,
+    trace: str | Path,
+    options: ReplayOptions = _DEFAULTS,
+    *,
+    progress: Progress | None = None,
+    player: PlayerFactory | None = None,
+) -> ReplayResult:
+    """Play the trace file `trace` on a model; plain, or packed with gzip, bzip2, zstandard, xz or
+    zip.
+
+    `progress` is told bytes of the file, done and in all. Times of the result are in the unit that
+    their names end in, bandwidth in 10^9 bytes a second.
+
+    Raises InputError for a file or a line that cannot be read, for an address beyond the model's
+    memory, and for options that cannot be.
+    """
+    options.check()
     model = resolve(target)
     make = player or _core_player()
 
     def play(frames: str | None) -> Player:
+        given = options.clock_ps
         return make(
             model.export(),
-            name=str(trace),
-            format=format,
-            base=base or 0,
-            pace=pace,
-            outstanding=outstanding or 0,
-            clock_ps=_memory_clock(model) if clock_ps is None else clock_ps,
-            trace_clock=clock_ps is None,
-            skip=skip,
-            warm=warm,
-            run=run or 0,
+            name=shown(trace),
+            format=options.format,
+            base=options.base or 0,
+            pace=options.pace,
+            outstanding=options.outstanding or 0,
+            clock_ps=_memory_clock(model) if given is None else given,
+            trace_clock=given is None,
+            skip=options.skip,
+            warm=options.warm,
+            run=options.run or 0,
             frames=frames or "",
-            drain=drain,
-            command_trace="" if command_trace is None else str(command_trace),
+            drain=options.drain,
+            command_trace="" if options.command_trace is None else str(options.command_trace),
         )
 
+    frames = options.frames
     running = play(frames)
     try:
-        data = _finished(running, trace, format, progress)
+        data = _finished(running, trace, options.format, progress)
     except InputError:
         again = frames is None and running.is_beyond_memory() and Path(trace).is_file()
         if not again:
             raise
         frames = "first-touch"
         del running  # and its command trace, before there is another
-        data = _finished(play(frames), trace, format, progress)
+        data = _finished(play(frames), trace, options.format, progress)
+    return _result(model, _played(trace, data["format"], options, frames), data)
+
+
+def _result(model: Model, played: Mapping[str, Any], data: Mapping[str, Any]) -> ReplayResult:
     latency = {name: _ns(data.get(name)) for name in ("p50_ps", "p99_ps", "p999_ps", "max_ps")}
     return ReplayResult(
         target=describe(model),
         environment=environment(model, seed=int(model["seed"])),
-        trace=_played(
-            trace,
-            data["format"],
-            pace,
-            {
-                "outstanding": outstanding,
-                "clock_ps": clock_ps,
-                "skip": skip or None,
-                "warm": warm or None,
-                "run": run,
-                "base": base,
-                "frames": frames,
-                "drain": drain or None,
-            },
-        ),
+        trace=played,
         requests=data["requests"],
         reads=data["reads"],
         writes=data["writes"],
@@ -148,7 +161,33 @@ def replay(
         commands=commands(data["counters"]),
         commands_by_device=commands_by_device(data["counters"]),
         counters=dict(sorted(data["counters"].items())),
+        read_latency=_read_latency(data),
+        over_time=_traffic(data),
     )
+
+
+def _read_latency(data: Mapping[str, Any]) -> LoadLatency | None:
+    """None where nothing was read."""
+    if not data.get("ranges_ps"):
+        return None
+    return LoadLatency(
+        count=data["reads"],
+        mean_ns=data["mean_ps"] / 1000,
+        p50_ns=data["p50_ps"] / 1000,
+        p90_ns=data["p90_ps"] / 1000,
+        p99_ns=data["p99_ps"] / 1000,
+        p999_ns=data["p999_ps"] / 1000,
+        max_ns=data["max_ps"] / 1000,
+        buckets=tuple(tuple(one) for one in data["ranges_ps"]),
+    )
+
+
+def _traffic(data: Mapping[str, Any]) -> Traffic | None:
+    moved = data.get("moved")
+    if not moved:
+        return None
+    reads, writes = zip(*moved, strict=True)
+    return Traffic(bucket_ns=data["bucket_ps"] / 1000, reads=tuple(reads), writes=tuple(writes))
 
 
 def _finished(
@@ -210,10 +249,20 @@ def check_window(skip: int, warm: int, run: int | None) -> None:
 
 
 def _played(
-    trace: str | Path, format: str, pace: str, optional: Mapping[str, int | str | None]
+    trace: str | Path, format: str, options: ReplayOptions, frames: str | None
 ) -> dict[str, Any]:
-    given = {name: value for name, value in optional.items() if value is not None}
-    return {"file": Path(trace).name, "format": format, "pace": pace, **given}
+    given = {
+        "outstanding": options.outstanding,
+        "clock_ps": options.clock_ps,
+        "skip": options.skip or None,
+        "warm": options.warm or None,
+        "run": options.run,
+        "base": options.base,
+        "frames": frames,
+        "drain": options.drain or None,
+    }
+    said = {name: value for name, value in given.items() if value is not None}
+    return {"file": Path(trace).name, "format": format, "pace": options.pace, **said}
 
 
 def _memory_clock(model: Model) -> int:

@@ -14,7 +14,7 @@ from nearfar.measuring.quantity import parse_size
 from nearfar.measuring.run import Progress
 from nearfar.results.faults import MAGIC, POLICIES, Event, Faults, parse_faults
 from nearfar.results.tier_replay import NearSize, PolicyMisses, TierReplayResult
-from nearfar.simulate.traces.file import peeked, refuse_others
+from nearfar.simulate.traces.file import peeked, refuse_others, shown
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end, pieces
 
@@ -68,7 +68,7 @@ def tier_replay(
     else:
         ahead = 0
         refuse_others(trace, start, format)
-        visits = _core.PageVisits(name=str(trace), format=format, base=base or 0)
+        visits = _core.PageVisits(name=shown(trace), format=format, base=base or 0)
         with exact_end(visits):
             for piece in stream:
                 visits.feed(piece)

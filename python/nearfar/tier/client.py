@@ -24,7 +24,7 @@ class Running:
     """A tree that runs: how it was when it was found, and where it is asked."""
 
     stats: Mapping[str, Any]
-    folder: Path | None  # of its socket; None: nobody launched it
+    folder: Path | None  # of its socket; None: it has no launcher
 
     @property
     def process(self) -> int:

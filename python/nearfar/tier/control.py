@@ -219,27 +219,27 @@ def set_residence(memory: int, what: Residence) -> None:
 
 
 def owner(memory: int) -> Owner:
-    """Who has the tree's descriptors open, where nobody launched it."""
+    """The process that has the tree's descriptors open, if no launcher started the tree."""
     return Owner(*(read_field(memory, _lists.ORDERS[name]) for name in _OWNER))
 
 
 def set_owner(memory: int, owner: Owner) -> None:
-    """Say who has them open from now on."""
+    """Name the process that has them open from now on."""
     words = (owner.process, owner.control, owner.far, owner.bell)
     _write(memory, _lists.ORDERS, dict(zip(_OWNER, words, strict=True)))
 
 
 def order(memory: int, bell: int) -> int:
-    """Make every process look at what was changed: the generation that they will have followed.
+    """Make every process look at what was changed: the generation of orders that begins.
 
-    `bell` is the end of a pipe, not blocking, that nobody else reads. Others may give orders at
-    the same time where nobody launched the tree, so this is for who has `locked` it.
+    `bell` is the end of a pipe, not blocking, that no other process reads. Where no launcher
+    started the tree, several processes may give orders, so the caller must have `locked` it.
     """
     generation = (read_field(memory, _lists.ORDERS["generation"]) + 1) % _GENERATIONS
     write_field(memory, _lists.ORDERS["generation"], generation)
     try:
         os.write(bell, b"\0")
-    except BlockingIOError:  # full of what everybody has heard
+    except BlockingIOError:  # full of bytes that have woken every process
         os.read(bell, 1 << 16)
         os.write(bell, b"\0")
     return generation

@@ -92,7 +92,7 @@ def _open(name: str) -> int:
 
 
 def _in_memory() -> int:
-    """A memory file of LARGEST bytes, a hole at first, that nobody can cut short: the pager may
+    """A memory file of LARGEST bytes, a hole at first, that no process can cut short: the pager may
     then read and write it in place. Where files may not be so large (RLIMIT_FSIZE) it is empty, and
     grows as it is written."""
     descriptor = os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

@@ -47,7 +47,7 @@ class Group:
             self._write("memory.oom_control", int(wait))
 
     def processes(self) -> list[int]:
-        """Who is in it."""
+        """The processes in it."""
         return [int(word) for word in (self.folder / "cgroup.procs").read_text().split()]
 
     def kills(self) -> int:
@@ -60,7 +60,7 @@ class Group:
         return 0
 
     def remove(self) -> None:
-        """Move who is left in it one up, and remove it."""
+        """Move the processes left in it one up, and remove it."""
         for _ in range(100):
             for process in self.processes():
                 with contextlib.suppress(OSError):

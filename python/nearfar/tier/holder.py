@@ -1,4 +1,4 @@
-"""A process that has what a tree shares open for as long as anybody of the tree may want it.
+"""A process that has what a tree shares open for as long as a process of the tree may want it.
 
 What runs on when the program has ended, or its launcher was killed, opens it again whenever it
 executes another program: by the holder's number in /proc.
@@ -32,7 +32,7 @@ _MEMORY_FIELD, _ENVIRONMENT_END_FIELD = 20, 48  # of /proc/PID/stat, counted beh
 def held_open(memory: int, far_file: int, bell: int, log: FaultLog) -> Iterator[int]:
     """Have a process that keeps these descriptors open, by the same numbers: its own number.
 
-    It belongs to no terminal. Afterwards it is gone if nobody of the tree runs; otherwise it is
+    It belongs to no terminal. Afterwards it is gone if no process of the tree runs; otherwise it is
     the tree's owner until the last has ended, and the log is in use.
     """
     ours, its = socket.socketpair()
@@ -108,7 +108,7 @@ def _named(memory: int) -> Iterator[int]:
     """Processes that may run: those of the tree, and those with its environment, which are about
     to become some of it, or start others.
 
-    Who has ended since the processes were listed may have started one that is not among them, so
+    A process that has ended since they were listed may have started one that is not among them, so
     they are listed again until all that tell nothing told nothing before; on a machine that starts
     programs all the time, a few times only.
     """
@@ -122,7 +122,7 @@ def _named(memory: int) -> Iterator[int]:
             named = any(word.startswith(own) for word in words)
             if named:
                 yield process
-            if named or not words:  # who was named has ended, as another is asked for
+            if named or not words:  # the named process has ended, as another is asked for
                 mute.add(process)
         if mute <= before:
             return

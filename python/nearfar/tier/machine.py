@@ -97,8 +97,8 @@ def allocator() -> str | None:
 
 
 def obstacle(*, sigbus: bool = False) -> Obstacle | None:
-    """What is missing on this machine; None if nothing is. With `sigbus`, no leave is needed for
-    faults inside system calls.
+    """What is missing on this machine; None if nothing is. With `sigbus`, no permission is needed
+    for faults inside system calls.
     """
     if not library().is_file():
         return Obstacle(f"this installation has no {LIBRARY}", GET_LIBRARY)
@@ -135,7 +135,7 @@ def _of_files(error: OSError) -> Obstacle | None:
 
 
 def evictions(*, sigbus: bool = False) -> tuple[str, ...]:
-    """How pages can leave in this kernel, of control.EVICTIONS. Raises OSError without leave."""
+    """How pages can leave in this kernel, of control.EVICTIONS. OSError without permission."""
     return tuple(
         eviction
         for eviction, feature in ((MOVE, _FEATURE_MOVE), (COPY, _FEATURE_PROTECT))

@@ -11,7 +11,7 @@ from nearfar.errors import InputError, file_error
 def create(name: str, mode: int) -> int:
     """Make a file to read and to write: its descriptor.
 
-    `mode` says who may, before the umask. Raises InputError if it is there or cannot be made.
+    `mode` has its permissions, before the umask. InputError if it is there or cannot be made.
     """
     try:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

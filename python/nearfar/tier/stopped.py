@@ -74,8 +74,8 @@ def _stop(process: int, thread: int) -> bool:
         if error.errno == errno.ESRCH:
             return False
         raise NearfarError(
-            f"{process}: may not be looked into ({error.strerror}), as only root may, or who "
-            "debugs it already does; as root `sysctl kernel.yama.ptrace_scope=0` lets you"
+            f"{process}: may not be looked into ({error.strerror}), as only root may, or a "
+            "debugger already does; as root `sysctl kernel.yama.ptrace_scope=0` lets you"
         ) from None
     try:
         _ptrace(_INTERRUPT, thread, 0, 0)

@@ -112,7 +112,7 @@ def test_show_gives_the_same_as_json(capsys: Capture) -> None:
     assert data["hash"] == f"sha256:{model.hash()}"
 
 
-def test_export_prints_what_the_core_reads(capsys: Capture) -> None:
+def test_export_prints_the_form_that_the_core_reads(capsys: Capture) -> None:
     assert cli.main(["model", "export", "model:optane-100,channels=6"]) == 0
     assert capsys.readouterr().out == load("optane-100").override(channels=6).export()
 
@@ -125,7 +125,7 @@ def test_export_writes_a_file(tmp_path: Path, capsys: Capture) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_check_says_what_it_found(tmp_path: Path, capsys: Capture) -> None:
+def test_check_reports_its_findings(tmp_path: Path, capsys: Capture) -> None:
     bad = tmp_path / "bad.toml"
     bad.write_text("chanels = 6")
     worse = tmp_path / "worse.toml"
@@ -154,14 +154,14 @@ def test_the_schema_documents_every_key(capsys: Capture) -> None:
         assert len(cells[4]) > 8
 
 
-def test_the_schema_of_one_component(capsys: Capture) -> None:
+def test_the_schema_can_be_limited_to_one_component(capsys: Capture) -> None:
     assert cli.main(["model", "schema", "nvdimm.rmw"]) == 0
     out = capsys.readouterr().out
     assert "nvdimm.buffer.1.entries" in out
     assert "nvdimm.buffer.2.entries" not in out
 
 
-def test_the_schema_as_json(capsys: Capture) -> None:
+def test_the_schema_is_written_as_json(capsys: Capture) -> None:
     assert cli.main(["model", "schema", "--json", "-"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [key["key"] for key in data["keys"]] == list(KEYS)

@@ -32,7 +32,7 @@ def script(shell: str, capsys: Capture) -> str:
 
 
 def run(shell: str, code: str, folder: Path) -> list[str]:
-    """The lines a shell prints for `code`, without anybody's start-up files."""
+    """The lines a shell prints for `code`, without start-up files."""
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"{shell} is not installed")
@@ -113,7 +113,7 @@ SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
         ("nearfar completion ", {"bash", "zsh", "fish"}),
     ],
 )
-def test_what_may_follow_is_offered(
+def test_the_words_that_may_follow_are_offered(
     shell: str, line: str, offered: set[str], tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / "mine.toml").touch()

@@ -55,7 +55,7 @@ def test_an_interrupt_as_the_process_ends_is_one_line() -> None:
 
 
 @pytest.mark.parametrize("when", ["then", "end"])
-def test_interrupts_that_are_ignored_stay_so(when: str) -> None:
+def test_ignored_interrupts_stay_ignored(when: str) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

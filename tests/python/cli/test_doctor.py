@@ -30,14 +30,14 @@ def core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("core")
-def test_all_is_well_with_the_core_built(capsys: Capture) -> None:
+def test_every_check_passes_with_the_core_built(capsys: Capture) -> None:
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "ok        core: 1.2.3 at /somewhere/_core.so\n" in out
     assert f"ok        models: {', '.join(presets())}\n" in out
 
 
-def test_without_the_core_it_says_what_to_do(
+def test_without_the_core_doctor_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setitem(sys.modules, "nearfar._core", None)  # the import fails
@@ -87,7 +87,7 @@ def test_missing_reference_data_are_found(monkeypatch: pytest.MonkeyPatch) -> No
     assert doctor.reference().status == doctor.MISSING
 
 
-def test_what_measuring_this_machine_rests_on_follows(
+def test_the_preconditions_of_measuring_follow(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     conditions = [
@@ -115,7 +115,7 @@ def test_what_measuring_this_machine_rests_on_follows(
 
 
 @pytest.mark.usefixtures("core")
-def test_the_findings_as_json(capsys: Capture) -> None:
+def test_the_findings_are_written_as_json(capsys: Capture) -> None:
     assert main(["doctor", "--json", "-"]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert len(findings) == len(doctor.CHECKS)

@@ -15,7 +15,7 @@ def said_of(path: Path) -> str:
     return str(file_error(path, caught.value))
 
 
-def test_a_missing_file_is_told_with_the_nearest_name_beside_it(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_the_nearest_name_beside_it(tmp_path: Path) -> None:
     (tmp_path / "redis.faults").touch()
     missing = "No such file or directory"
     assert said_of(tmp_path / "redis.fault") == (
@@ -36,7 +36,7 @@ def test_other_reasons_stand_alone_and_follow_what_failed(tmp_path: Path) -> Non
     assert str(file_error("x", error, "cannot write: ")) == "x: cannot write: Permission denied"
 
 
-def test_a_file_that_was_to_be_made_is_not_told_with_others(tmp_path: Path) -> None:
+def test_a_file_to_be_made_is_reported_without_other_names(tmp_path: Path) -> None:
     (tmp_path / "redis.faults").touch()
     error = FileNotFoundError(2, "No such file or directory")
     said = str(file_error(tmp_path / "redis.fault", error, new=True))

@@ -58,19 +58,26 @@ def test_each_example_holds_and_its_broken_twin_does_not(name: str, nearfar: Run
             assert violation["persisted"]
 
 
-def test_runs_meet_some_of_the_states_and_break_what_they_break() -> None:
+def test_runs_meet_some_of_the_states_and_break_the_same_invariants() -> None:
     program = CrashProgram.load(EXAMPLES / "undo_log_broken.txt")
-    crashed = package.crash(OPTANE, program, invariant=str(EXAMPLES / "undo_log.py"), runs=64)
+    crashed = package.crash(
+        OPTANE,
+        program,
+        invariant=str(EXAMPLES / "undo_log.py"),
+        options=package.CrashOptions(runs=64),
+    )
     assert 5 < crashed.machine.states <= crashed.architecture.states
     assert 0 < crashed.machine.violating <= crashed.architecture.violating
-    assert package.crash(OPTANE, program, runs=0).machine.states == 0
+    assert package.crash(OPTANE, program, options=package.CrashOptions(runs=0)).machine.states == 0
 
 
 @pytest.mark.parametrize("target", [OPTANE + ",link.kind=cxl", OPTANE + ",channels=6"])
-def test_runs_on_other_machines_stay_within_what_is_allowed(target: str) -> None:
+def test_runs_on_other_machines_stay_within_the_allowed_states(target: str) -> None:
     program = CrashProgram.load(EXAMPLES / "list_insert_broken.txt")
     for domain in ("adr", "eadr"):
-        crashed = package.crash(f"{target},imc.domain={domain}", program, runs=32)
+        crashed = package.crash(
+            f"{target},imc.domain={domain}", program, options=package.CrashOptions(runs=32)
+        )
         assert 4 < crashed.machine.states <= crashed.architecture.states
 
 
@@ -84,7 +91,7 @@ def test_the_document_reads_back_and_is_the_same_each_time(nearfar: Run) -> None
     assert document.to_dict() == json.loads(out)
 
 
-def test_labels_bound_the_question(write: Callable[[str, str], str], nearfar: Run) -> None:
+def test_labels_bound_the_examined_crashes(write: Callable[[str, str], str], nearfar: Run) -> None:
     program = write("p", "store 0 1\nlabel a\nstore 64 1\nlabel b\nstore 128 1\n")
 
     def count(*options: str) -> int:
@@ -126,7 +133,9 @@ def test_draws_of_one_thread_are_even() -> None:
             persisted[i] += image.u64(64 * i)
         return True
 
-    crashed = package.crash(OPTANE, program, invariant=note, max_states=2000, runs=0)
+    crashed = package.crash(
+        OPTANE, program, invariant=note, options=package.CrashOptions(max_states=2000, runs=0)
+    )
     drawn = crashed.architecture.states
     assert all(0.45 < count / drawn < 0.55 for count in persisted)
 
@@ -273,7 +282,7 @@ def test_memory_mode_is_refused(write: Callable[[str, str], str], refused: Refus
     assert "is in Memory Mode (near.kind = cache), which keeps nothing over a crash" in message
 
 
-def test_mixed_mode_keeps_what_lies_in_app_direct(
+def test_mixed_mode_keeps_data_in_app_direct(
     write: Callable[[str, str], str], refused: Refused
 ) -> None:
     mixed = "model:optane-100,near.kind=cache,near.capacity=1MiB,near.app_direct=1MiB"

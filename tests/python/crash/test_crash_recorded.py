@@ -53,7 +53,7 @@ def words_of(program: CrashProgram) -> list[int]:
 
 
 def states_of(program: CrashProgram) -> int:
-    crashed = package.crash(OPTANE, program, runs=0)
+    crashed = package.crash(OPTANE, program, options=package.CrashOptions(runs=0))
     assert crashed.architecture.exhaustive
     return crashed.architecture.states
 
@@ -75,7 +75,7 @@ def test_a_pattern_has_the_states_of_a_machine_played_step_by_step(
     assert states_of(program) == len(reachable(program, words_of(program)))
 
 
-def test_fenced_overwrites_add_what_their_lines_can_leave() -> None:
+def test_fenced_overwrites_add_the_states_of_their_lines() -> None:
     # The first state, and after each write any of its four lines but none.
     assert states_of(of_pattern(load("optane-100"), Overwrite(writes=50))) == 1 + 50 * 15
 
@@ -104,7 +104,9 @@ def test_the_traffic_of_a_recording_is_flushes_and_writes_of_whole_lines(tmp_pat
         seen.add(tuple(image.u64(word) for word in words))
         return True
 
-    crashed = package.crash(OPTANE, tmp_path / "t.nft", invariant=note, runs=2)
+    crashed = package.crash(
+        OPTANE, tmp_path / "t.nft", invariant=note, options=package.CrashOptions(runs=2)
+    )
     assert seen == {image for image, _ in expected}
     assert crashed.architecture.states == len(seen)
 
@@ -130,7 +132,9 @@ def test_crashes_lie_between_two_records(tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "t.nft", records)
 
     def states(first: str | None, last: str | None) -> int:
-        crashed = package.crash(OPTANE, trace, from_label=first, to_label=last, runs=1)
+        crashed = package.crash(
+            OPTANE, trace, options=package.CrashOptions(from_label=first, to_label=last, runs=1)
+        )
         return crashed.architecture.states
 
     assert states(None, None) == 4
@@ -164,12 +168,16 @@ def test_a_program_keeps_its_virtual_addresses_and_its_words(tmp_path: Path) -> 
 def test_only_a_thread_or_an_area_can_be_asked_about(tmp_path: Path) -> None:
     records = [(NT_WRITE, 0x1000, 64), (NT_WRITE, 0x2000, 64), (NT_WRITE, 0x3000, 64)]
     trace = write_trace(tmp_path / "t.nft", records)
-    assert package.crash(OPTANE, trace, runs=0).architecture.states == 8
-    crashed = package.crash(OPTANE, trace, runs=0, area=(0x1FF0, 0x20), thread=0)
+    assert (
+        package.crash(OPTANE, trace, options=package.CrashOptions(runs=0)).architecture.states == 8
+    )
+    crashed = package.crash(
+        OPTANE, trace, options=package.CrashOptions(runs=0, area=(0x1FF0, 0x20), thread=0)
+    )
     assert crashed.architecture.states == 2
 
 
-def test_of_too_many_states_some_are_drawn_and_how_many_is_said(nearfar: Run) -> None:
+def test_some_of_too_many_states_are_drawn_and_their_number_is_reported(nearfar: Run) -> None:
     command = ["crash", OPTANE, "--pattern", "overwrite --writes 1000", "--max-states", "100"]
     status, out, _ = nearfar(*command, "--runs", "0")
     assert status == 0
@@ -201,13 +209,13 @@ def test_of_too_many_states_some_are_drawn_and_how_many_is_said(nearfar: Run) ->
         (["--pattern", "overwrite --writes 4", "--thread", "0"], "thread: is of a trace, which"),
     ],
 )
-def test_what_has_no_crash_is_refused_in_one_line(
+def test_input_without_a_crash_to_examine_is_refused_in_one_line(
     refused: Refused, arguments: list[str], complaint: str
 ) -> None:
     assert complaint in refused("crash", OPTANE, *arguments)
 
 
-def test_a_trace_that_says_too_little_is_refused(refused: Refused, tmp_path: Path) -> None:
+def test_a_trace_with_too_little_information_is_refused(refused: Refused, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "t.nft", [(READ, 0x1000, 64)])
     assert "t.nft: found no store in it" in refused("crash", OPTANE, trace)
     trace = write_trace(tmp_path / "t.nft", [(NT_WRITE, 0x1000, 64)])

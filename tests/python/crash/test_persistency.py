@@ -24,7 +24,9 @@ def states(program: CrashProgram, words: list[int], *, eadr: bool = False) -> se
         found.append((tuple(image.u64(word) for word in words), frozenset(passed)))
         return True
 
-    crashed = nearfar.crash(TARGETS[eadr], program, invariant=note, runs=0)
+    crashed = nearfar.crash(
+        TARGETS[eadr], program, invariant=note, options=nearfar.CrashOptions(runs=0)
+    )
     assert crashed.architecture.exhaustive
     assert crashed.architecture.states == len(found) == len(set(found))
     return set(found)

@@ -212,12 +212,12 @@ def ends_so(text: str, end: str, target: str) -> bool:
 @pytest.mark.parametrize(("text", "end", "allowed"), [
     pytest.param(*rest, id=name) for name, *rest in LITMUS
 ])  # fmt: skip
-def test_adr(text: str, end: str, allowed: bool) -> None:
+def test_a_litmus_test_has_its_known_outcome_with_adr(text: str, end: str, allowed: bool) -> None:
     assert ends_so(text, end, "model:optane-100") is allowed
 
 
 @pytest.mark.parametrize(("text", "end", "allowed"), [
     pytest.param(*rest, id=name) for name, *rest in EADR_LITMUS
 ])  # fmt: skip
-def test_eadr(text: str, end: str, allowed: bool) -> None:
+def test_a_litmus_test_has_its_known_outcome_with_eadr(text: str, end: str, allowed: bool) -> None:
     assert ends_so(text, end, "model:optane-100" + EADR) is allowed

@@ -26,7 +26,7 @@ def test_a_table_gives_values_intervals_and_evidence(nearfar: Run, reference: Pa
     assert rows[-1].split()[0] == "migration.block"
 
 
-def test_what_it_writes_is_a_result_that_gives_the_same_again(
+def test_the_written_result_gives_the_same_again(
     nearfar: Run, reference: Path, tmp_path: Path
 ) -> None:
     saved = tmp_path / "saved.json"
@@ -146,7 +146,7 @@ def test_intervals_name_their_unit_once(name: str, bounds: tuple[float, float], 
     assert interval(identified(name, bounds[0], "", (), bounds)) == shown
 
 
-def test_what_is_not_identifiable_says_why_and_between_which_bounds() -> None:
+def test_an_unidentifiable_finding_says_why_and_between_which_bounds() -> None:
     findings: list[Finding] = [
         not_identifiable("buffer.1.entry", "needs blocks", (), (64, 256)),
         not_identifiable("modules", "needs pairs", ()),
@@ -156,5 +156,5 @@ def test_what_is_not_identifiable_says_why_and_between_which_bounds() -> None:
     assert "parameter" not in text
 
 
-def test_no_findings_say_so() -> None:
+def test_a_result_without_findings_says_so() -> None:
     assert findings_text([]) == "nothing to infer from\n"

@@ -107,7 +107,7 @@ def test_noise_is_that_of_single_points_not_of_the_curve() -> None:
     assert noise(region, time) == pytest.approx(0.01, rel=0.4)
 
 
-def test_entries_follow_from_what_overflowing_costs_blocks_of_each_size() -> None:
+def test_entries_follow_from_the_cost_of_overflowing_by_block_size() -> None:
     for entry in (256, 1024, 4096):
         levels = [
             Plateaus(block, 100, 100 + 70 * 64 * max(0.0, 1 / block - 1 / entry), 0.1)

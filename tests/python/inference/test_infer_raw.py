@@ -104,7 +104,7 @@ def test_strides_of_one_lat_mem_rd_run_are_curves_of_their_own() -> None:
         ("bandwidth.mix", 0.85),
     ],
 )
-def test_mlc_tables_say_what_is_behind_all_caches(name: str, value: float) -> None:
+def test_mlc_tables_give_the_latency_behind_all_caches(name: str, value: float) -> None:
     seen = found(MLC)[name]
     assert seen.status == IDENTIFIED
     assert seen.value == pytest.approx(value)

@@ -75,14 +75,16 @@ def test_the_true_organisation_is_the_likeliest(policy: str, entries: int, ways:
 
 
 @pytest.mark.parametrize(("entries", "ways"), [(8, 8), (64, 4), (60, 20)])
-def test_random_replacement_is_plausible_and_what_lru_does_is_not(entries: int, ways: int) -> None:
+def test_random_replacement_is_plausible_and_the_hits_of_lru_are_not(
+    entries: int, ways: int
+) -> None:
     order = blocks(entries, seed=7, count=12_000)
     hits = played("random", entries, ways, order)
     assert plausible(entries, ways, order, hits)
     assert not plausible(entries, ways, order, played("lru", entries, ways, order))
 
 
-def test_late_hits_are_recognised_for_what_they_are() -> None:
+def test_late_hits_are_recognised_as_hits() -> None:
     """A hit that was delayed looks like a miss; the organisation is found all the same."""
     order = blocks(64, seed=11, count=12_000)
     delayed = np.random.default_rng(1).random(len(order)) < 1 / 16

@@ -42,7 +42,7 @@ def test_a_dimm_stays_within_its_power_budget(budget: float, pattern: Pattern) -
 
 
 @pytest.mark.parametrize("op", ["ntload", "ntstore"])
-def test_the_budget_is_used_where_it_is_what_limits(op: str) -> None:
+def test_the_budget_is_used_up_where_it_is_the_limit(op: str) -> None:
     pattern = Stream(op=op, threads=4, lines=100_000)
     (point,) = nearfar.measure("model:optane-100,nvdimm.power_budget=12.5W", pattern).points
     assert point.average_power_w == pytest.approx(12.5, rel=0.02)
@@ -80,7 +80,7 @@ def test_components_are_summed_over_channels() -> None:
     assert summary({"channel.0.reads": 4}) == {}
 
 
-def test_a_link_that_is_up_draws_the_same_whatever_it_carries() -> None:
+def test_a_link_that_is_up_draws_the_same_at_any_load() -> None:
     """5 pJ for each of the 128 bits of a slot of 667 ps, in both directions: 1.92 W."""
     for pattern in (Chase(region="64KiB", lines=5_000), PATTERNS[0]):
         (point,) = nearfar.measure("model:cxl-expander", pattern).points
@@ -88,7 +88,7 @@ def test_a_link_that_is_up_draws_the_same_whatever_it_carries() -> None:
         assert power == pytest.approx(2 * 128 * 5 / 667, rel=1e-3)
 
 
-def test_without_an_idle_share_a_link_costs_what_it_carries() -> None:
+def test_without_an_idle_share_a_link_costs_only_the_slots_that_it_carries() -> None:
     target = "model:cxl-expander,link.energy.idle=0,link.energy.bit=3pJ"
     (point,) = nearfar.measure(target, PATTERNS[0]).points
     slots = sum(point.counters[f"link.{way}_slots"] for way in ("request", "response"))

@@ -72,14 +72,14 @@ def test_a_target_says_which_memory(text: str, meant: Host) -> None:
         ("host:file=a,node=0", "a file lies where it lies"),
     ],
 )
-def test_a_target_that_is_none_is_refused(text: str, complaint: str) -> None:
+def test_an_unknown_target_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(InputError) as error:
         parse_host(text)
     assert complaint in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_only_what_is_named_may_be_destroyed(tmp_path: Path) -> None:
+def test_only_a_named_file_may_be_destroyed(tmp_path: Path) -> None:
     file = tmp_path / "device"
     assert parse_host(f"host:file={file}", str(tmp_path / "x" / ".." / "device")).may_destroy()
     assert not parse_host(f"host:file={file}").may_destroy()
@@ -147,7 +147,7 @@ def test_lines_of_a_stream_are_those_of_all_threads(host: HostStandIn) -> None:
 
 
 @pytest.mark.usefixtures("host")
-def test_the_arithmetic_of_a_point() -> None:
+def test_a_point_has_the_arithmetic_of_its_run() -> None:
     (point,) = played(Stream(access=64, threads=2, lines=1000, area="1MiB")).points
     assert point.ns_per_line == pytest.approx(100)
     assert point.gb_per_s == pytest.approx(2 * 64 / 100)
@@ -167,7 +167,7 @@ def test_an_overwrite_keeps_every_sample() -> None:
     assert (point.p50_ns, point.p99_ns, point.max_ns) == (100, 100, 60_000)
 
 
-def test_contention_tells_what_the_other_thread_moved(host: HostStandIn) -> None:
+def test_contention_tells_how_many_bytes_the_other_thread_moved(host: HostStandIn) -> None:
     beside, alone = (
         played(Contention(other=other, area="1MiB")).points[0] for other in ("load", "none")
     )
@@ -188,7 +188,7 @@ def test_contention_is_a_point_for_each_delay_and_as_many_threads_as_were_asked_
     assert parse(json.loads(to_json(result))) == result
 
 
-def test_only_what_is_asked_to_be_mixed_is_mixed(host: HostStandIn) -> None:
+def test_only_a_stream_that_asks_for_a_mix_is_mixed(host: HostStandIn) -> None:
     brief = Effort(least=1, most=1)
     played(Stream(op="load,load+store,store", area="1MiB"), effort=brief)
     played(Stream(op="store", reads="70%", area="1MiB"), effort=brief)
@@ -258,7 +258,7 @@ def test_an_effort_that_makes_no_sense_is_refused() -> None:
             Effort(**wrong)  # type: ignore[arg-type]
 
 
-def test_ctrl_c_keeps_what_was_measured(host: HostStandIn) -> None:
+def test_ctrl_c_keeps_the_measured_points(host: HostStandIn) -> None:
     host.interrupt_at = 4
     with pytest.raises(Interrupted) as stopped:
         played(Chase(region="4KiB,8KiB,16KiB", lines=1), effort=Effort(least=2, most=2))
@@ -295,7 +295,7 @@ def test_progress_rises_to_its_end() -> None:
         (Contention(threads=4, area="1MiB"), "host", "threads: 5 are more than the 4 processors"),
     ],
 )
-def test_what_the_machine_cannot_do_is_refused_before_anything_runs(
+def test_an_operation_that_the_machine_lacks_is_refused_before_anything_runs(
     host: HostStandIn, pattern: Any, target: str, complaint: str
 ) -> None:
     with pytest.raises(InputError) as error:
@@ -318,7 +318,7 @@ def test_what_the_machine_cannot_do_is_refused_before_anything_runs(
         (Stream(op="load", held="0xf0"), "value: a model's memory holds nothing"),
     ],
 )
-def test_what_only_a_machine_can_do_is_refused_on_a_model(pattern: Any, complaint: str) -> None:
+def test_an_option_of_real_machines_is_refused_on_a_model(pattern: Any, complaint: str) -> None:
     with pytest.raises(InputError, match="host targets") as error:
         measuring.measure("model:optane-100", pattern)
     assert complaint in str(error.value)
@@ -328,7 +328,7 @@ def test_what_only_a_machine_can_do_is_refused_on_a_model(pattern: Any, complain
 
 
 @pytest.mark.usefixtures("host")
-def test_a_result_says_what_it_was_measured_on_and_survives_its_file() -> None:
+def test_a_result_names_its_machine_and_survives_its_file() -> None:
     result = played(Chase(lines=1, seed=3), "host:pages=2MiB")
     assert (result.target.kind, result.target.mode) == ("host", "measured")
     assert result.target.spec == "host:pages=2MiB"
@@ -356,7 +356,7 @@ def test_a_file_says_whether_it_was_the_medium(
     assert {one["destructive"] for one in host.mapped if one["path"] == "x"} == {True}
 
 
-def test_a_walk_is_so_many_ns_a_load(host: HostStandIn) -> None:
+def test_a_walk_gives_the_nanoseconds_of_a_load(host: HostStandIn) -> None:
     host.walk_ns = lambda pages, count: 4.0 if pages == "2MiB" else 9.0 + count
     fast = WalkMemory("host:pages=2MiB", 1 << 20, core=host).walk([0, 64, 128])
     slow = WalkMemory(Host(), 1 << 20, core=host).walk([0, 64, 128])

@@ -126,7 +126,7 @@ def test_an_interrupted_measurement_keeps_its_points(
     assert sum(point.repetitions or 0 for point in kept.points) == 4
 
 
-def test_an_interrupted_probe_of_this_machine_goes_on_with_what_is_missing(
+def test_an_interrupted_probe_of_this_machine_goes_on_with_the_missing_probers(
     nearfar: Run, made_up: HostStandIn, tmp_path: Path
 ) -> None:
     part, rest = tmp_path / "part.json", tmp_path / "rest.json"

@@ -66,7 +66,7 @@ def test_a_pattern_survives_going_to_another_process() -> None:
         (lambda: Stream(reads="most"), "reads: found 'most', expected 0% to 100%"),
         (lambda: Stream(fence_every=32), "fence-every: 32 B is not a multiple of 64 B"),
         (lambda: Stream(fence_kind="mfence"), "fence-kind: without fence-every there is no fence"),
-        (lambda: Stream(agent="nobody"), "agent: found 'nobody', expected one of core, none"),
+        (lambda: Stream(agent="robot"), "agent: found 'robot', expected one of core, none"),
     ],
 )
 def test_a_pattern_that_cannot_be_played_cannot_be_made(make: Any, complaint: str) -> None:
@@ -136,7 +136,7 @@ def test_only_a_walk_that_may_end_early_is_cut(core: StandIn) -> None:
     assert [(asked["lines"], asked["walk_lines"]) for asked in core.asked] == [(16384, 0), (64, 64)]
 
 
-def test_the_arithmetic_of_a_point(core: StandIn) -> None:
+def test_a_point_has_the_arithmetic_of_its_run(core: StandIn) -> None:
     (point,) = played(core, Stream(op="load", threads=4, lines=4000, access=64)).points
     assert point.lines == 4000
     assert point.threads == 4
@@ -146,7 +146,7 @@ def test_the_arithmetic_of_a_point(core: StandIn) -> None:
     assert (point.p50_ns, point.p99_ns, point.p999_ns, point.max_ns) == (100, 200, 300, 400)
 
 
-def test_amplification_is_media_bytes_over_what_the_host_asked_for(core: StandIn) -> None:
+def test_amplification_is_media_bytes_over_bytes_of_the_host(core: StandIn) -> None:
     loads, stores = played(core, Chase(op="ntload,ntstore", lines=640)).points
     assert loads.media_read_bytes == 128 * loads.lines
     assert loads.read_amplification == 2.0
@@ -205,7 +205,9 @@ def test_without_a_mix_loads_read_everything_and_stores_nothing(core: StandIn) -
     assert [asked["reads_percent"] for asked in core.asked] == [100, 0, 70]
 
 
-def test_contention_is_a_point_for_each_delay_with_what_the_others_moved(core: StandIn) -> None:
+def test_contention_gives_a_point_for_each_delay_with_the_bytes_of_the_others(
+    core: StandIn,
+) -> None:
     pattern = Contention(other="ntload", threads=3, delay="1us,0ns", reads=50)
     points = played(core, pattern).points
     assert [one["delay_ps"] for one in core.asked] == [1_000_000, 0]
@@ -247,7 +249,7 @@ def test_the_same_pattern_gives_the_same_document(core: StandIn) -> None:
     assert first == second
 
 
-def test_a_result_names_its_model_and_what_it_resolves_to(core: StandIn) -> None:
+def test_a_result_names_its_model_and_the_resolved_form(core: StandIn) -> None:
     plain = played(core, Chase())
     other = played(core, Chase(), f"{MODEL},nvdimm.rmw.entries=128")
     assert plain.target.spec == MODEL
@@ -286,7 +288,7 @@ def test_a_stall_is_slow_against_the_median_and_long_enough_for_a_migration() ->
     assert stalls([3_000.0] * 100 + [52_000.0]) == []  # not 20 times the median
 
 
-def test_intervals_and_their_variation() -> None:
+def test_intervals_lie_between_stalls_and_have_a_variation() -> None:
     assert intervals([10, 30, 60]) == [20, 30]
     assert variation([20, 20, 20]) == 0
     assert variation([10, 30]) == pytest.approx(200**0.5 / 20)
@@ -302,7 +304,7 @@ def fenced_stores_ns(kind: str, lines_ahead: int = 64) -> float:
     return point.ns_per_line
 
 
-def test_what_keeps_the_next_store_from_asking_for_its_line() -> None:
+def test_a_fence_keeps_the_next_store_from_asking_for_its_line() -> None:
     with_the_read = fenced_stores_ns("sfence") + 300  # ns, an idle read at least
     assert fenced_stores_ns("mfence") > with_the_read
     assert fenced_stores_ns("sfence", lines_ahead=0) > with_the_read
@@ -326,7 +328,7 @@ def test_cached_stores_wait_for_so_many_lines_at_once() -> None:
     )
 
 
-def test_a_second_thread_of_a_core_halves_what_the_first_one_has() -> None:
+def test_a_second_thread_of_a_core_halves_the_share_of_the_first() -> None:
     alone, beside = (plain_stores(2, cpu_cores=cores, cpu_store_lines=2) for cores in (2, 1))
     assert beside == pytest.approx(alone / 2, rel=0.1)
 

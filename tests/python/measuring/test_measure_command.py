@@ -190,7 +190,16 @@ def test_an_unknown_model_is_refused(refused: Callable[..., str]) -> None:
     assert "optane-100" in refused("measure", "model:optane-10", "chase", "--region", "4KiB")
 
 
-def test_ctrl_c_writes_the_finished_points_and_leaves_with_130(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGINT, 130, "nearfar: interrupted\n"),
+        (signal.SIGTERM, 143, "nearfar: terminated\n"),
+    ],
+)
+def test_a_measurement_that_is_told_to_end_writes_the_finished_points(
+    tmp_path: Path, number: int, status: int, said: str
+) -> None:
     file = tmp_path / "r.json"
     # The first points take milliseconds and the last one hours.
     process = subprocess.Popen(
@@ -204,9 +213,9 @@ def test_ctrl_c_writes_the_finished_points_and_leaves_with_130(tmp_path: Path) -
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "2 of 3\n"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "nearfar: interrupted\n")
+    assert (process.returncode, err) == (status, said)
     data = json.loads(file.read_text())
     assert data["interrupted"] is True
     assert [p["region_bytes"] for p in data["points"]] == [4096, 8192]

@@ -34,7 +34,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kernel:
     return write
 
 
-def test_each_is_there_with_its_effect_and_what_is_bad_can_be_mended() -> None:
+def test_each_precondition_has_its_effect_and_a_bad_one_its_remedy() -> None:
     found = preconditions()
     assert [one.name for one in found] == [
         *("prefetchers", "smt", "governor", "huge pages", "tlb reach"),
@@ -99,7 +99,9 @@ def test_prefetchers_that_cannot_be_read_are_unknown(kernel: Kernel) -> None:
     [("0", BARE, "ok"), ("1", BARE, "bad"), ("1", VIRTUAL, "bad"), ("0", VIRTUAL, "unknown"),
      (None, BARE, "unknown")],
 )  # fmt: skip
-def test_smt(kernel: Kernel, active: str | None, cpuinfo: str, state: str) -> None:
+def test_the_state_of_smt_follows_the_kernel(
+    kernel: Kernel, active: str | None, cpuinfo: str, state: str
+) -> None:
     kernel("proc/cpuinfo", cpuinfo)
     if active is not None:
         kernel("sys/devices/system/cpu/smt/active", active + "\n")
@@ -109,7 +111,9 @@ def test_smt(kernel: Kernel, active: str | None, cpuinfo: str, state: str) -> No
 @pytest.mark.parametrize(
     ("setting", "state"), [("performance", "ok"), ("powersave", "bad"), (None, "unknown")]
 )
-def test_governor(kernel: Kernel, setting: str | None, state: str) -> None:
+def test_the_state_of_the_governor_follows_the_kernel(
+    kernel: Kernel, setting: str | None, state: str
+) -> None:
     if setting is not None:
         kernel("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", setting + "\n")
     found = conditions.governor()
@@ -117,7 +121,9 @@ def test_governor(kernel: Kernel, setting: str | None, state: str) -> None:
     assert (found.mend == "cpupower frequency-set --governor performance") == (state == "bad")
 
 
-def test_migration_virtualisation_and_load(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migration_virtualisation_and_load_are_reported(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kernel("proc/sys/kernel/numa_balancing", "1\n")
     assert conditions.migration().state == "bad"
     kernel("proc/sys/kernel/numa_balancing", "0\n")
@@ -221,7 +227,7 @@ def test_memory_is_read_from_the_machine_or_the_node(kernel: Kernel) -> None:
     assert machine.memory_nodes() == [0, 1, 4]
 
 
-def test_other_readings(kernel: Kernel) -> None:
+def test_huge_pages_cpu_name_and_cache_are_read_from_the_kernel(kernel: Kernel) -> None:
     kernel("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
     assert machine.transparent_huge_pages() == "madvise"
     assert machine.cpu_name() == "Xeon"

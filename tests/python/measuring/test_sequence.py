@@ -61,6 +61,8 @@ def test_an_empty_list_takes_no_time() -> None:
         (words((LOAD, 0)), "cpu", "agent 'cpu' is not known, expected core or none"),
     ],
 )
-def test_what_cannot_be_played_is_bad_input(steps: bytes, agent: str, complaint: str) -> None:
+def test_a_step_that_cannot_be_played_is_bad_input(
+    steps: bytes, agent: str, complaint: str
+) -> None:
     with pytest.raises(InputError, match=complaint):
         play(steps, agent)

@@ -349,7 +349,7 @@ def test_a_wrong_file_is_one_clear_line(tmp_path: Path, text: str | bytes, expec
     assert message_for(tmp_path, text) == expected
 
 
-def test_choosing_the_levels_drops_what_a_preset_says_of_others() -> None:
+def test_choosing_the_levels_drops_the_keys_of_other_levels_from_a_preset() -> None:
     optane = load("optane-100")
     one, three = (optane.override({"nvdimm.levels": levels}) for levels in (1, 3))
     assert "nvdimm.buffer.2.entries" not in one.values

@@ -69,7 +69,7 @@ def test_hits_have_the_links_bandwidth() -> None:
     )
 
 
-def test_what_is_written_goes_to_the_flash_in_pages_when_it_is_evicted() -> None:
+def test_written_data_go_to_the_flash_in_pages_when_they_are_evicted() -> None:
     small = ",near.capacity=256KiB"
     point = read(small, area=1024 * MIB, outstanding=16, lines=1000, op="ntstore")
     count = point.counters

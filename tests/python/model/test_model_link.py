@@ -10,7 +10,7 @@ from nearfar.errors import InputError
 from nearfar.model import load, load_target
 
 
-def test_no_link_unless_a_model_has_one() -> None:
+def test_a_machine_has_no_link_unless_its_model_has_one() -> None:
     keys = [key for key in load("optane-100").values if key.startswith("link.")]
     assert keys == ["link.kind"]
 
@@ -21,12 +21,12 @@ def test_a_link_stands_in_front_of_any_machine() -> None:
         assert "link.request_latency = 160000" in model.export().splitlines()
 
 
-def test_a_key_of_a_link_that_is_not_there_names_what_it_needs() -> None:
+def test_a_key_of_an_absent_link_names_the_key_that_it_needs() -> None:
     with pytest.raises(InputError, match=r"found link\.slot in a model with link\.kind = 'none'"):
         load_target("model:optane-100,link.slot=1ns")
 
 
-def test_a_model_file_is_told_its_line(tmp_path: Path) -> None:
+def test_an_error_in_a_model_file_names_its_line(tmp_path: Path) -> None:
     file = tmp_path / "m.toml"
     file.write_text('machine = "dram"\n[link]\nkind = "cxl"\nslot = "0 ps"\n')
     with pytest.raises(InputError, match=r"m\.toml:4: .*link\.slot"):

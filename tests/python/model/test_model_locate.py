@@ -46,7 +46,7 @@ def paths(tree, above=()):
         ("[ a . 'b' ]\nc = 1", ("a", "b", "c"), 2),
     ],
 )
-def test_the_line_of_a_key(text, path, line):
+def test_the_line_of_a_key_is_found(text, path, line):
     tomllib.loads(text)  # the cases themselves are valid
     assert key_lines(text)[path] == line
 
@@ -90,7 +90,7 @@ def test_every_key_of_a_made_up_file_is_found_on_its_line(entries):
 
 
 @given(st.text(alphabet="ab.=\n[]{}\"'#,\\ 1", max_size=40))
-def test_whatever_tomllib_accepts_the_scanner_follows(text):
+def test_the_scanner_follows_every_file_that_tomllib_accepts(text):
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError:

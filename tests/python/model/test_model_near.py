@@ -17,7 +17,7 @@ from nearfar.results.schema import Point
 GIB = 1 << 30
 
 
-def test_no_near_memory_unless_a_model_has_one() -> None:
+def test_a_machine_has_no_near_memory_unless_its_model_has_one() -> None:
     keys = [key for key in load("optane-100").values if key.startswith("near.")]
     assert keys == ["near.kind"]
 
@@ -90,14 +90,14 @@ MODE = "model:optane-memory-mode,"
         ("model:cxl-expander,link.place=far", "expected memory, there being no near memory"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(target: str, expected: str) -> None:
+def test_a_senseless_model_is_refused_in_one_line(target: str, expected: str) -> None:
     with pytest.raises(InputError) as caught:
         load_target(target)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_file_is_told_its_line(tmp_path: Path) -> None:
+def test_an_error_in_a_model_file_names_its_line(tmp_path: Path) -> None:
     file = tmp_path / "m.toml"
     file.write_text('base = "optane-100"\n[near]\nkind = "cache"\ncapacity = "9 GiB"\n')
     with pytest.raises(InputError, match=r"m\.toml:4: .*at most the near DRAM \(8 GiB\)"):
@@ -114,7 +114,7 @@ def test_a_model_file_is_told_its_line(tmp_path: Path) -> None:
         ("model:cxl-hybrid,near.kind=none", "in a model with near.kind = 'none'"),
     ],
 )
-def test_memory_that_is_not_there_ends_the_command(
+def test_absent_memory_ends_the_command(
     refused: Callable[..., str], target: str, expected: str
 ) -> None:
     assert expected in refused("measure", target, "chase", "--region", "4KiB")
@@ -133,7 +133,7 @@ FAR = "model:optane-100,near.kind=cache,near.capacity=1MiB"
 
 
 @pytest.mark.parametrize("dram", ["", ",near.dram.speed_bin=DDR5-4800B,near.dram.density_gbit=16"])
-def test_throughput_times_latency_is_what_is_outstanding(dram: str) -> None:
+def test_throughput_times_latency_is_the_number_of_outstanding_requests(dram: str) -> None:
     point = at_random(FAR + dram, 16)
     mean_ns = point.counters["near.read_time_ps"] / point.counters["near.reads"] / 1e3
     assert point.gb_per_s / 64 * mean_ns == pytest.approx(16, rel=0.03)
@@ -167,7 +167,7 @@ def latency_ns(target: str, regions: str) -> float:
     return float(points[0]["elapsed_ps"]) / points[0]["lines"] / 1000
 
 
-def test_a_hit_costs_what_dram_does_and_a_miss_what_far_memory_does_besides() -> None:
+def test_a_hit_costs_a_dram_access_and_a_miss_one_of_far_memory_besides() -> None:
     dram = latency_ns("model:ddr4-2666", "repeat")
     far = latency_ns("model:optane-100", "fresh")
     mode = "model:optane-100,near.kind=cache,near.dram.width=8"

@@ -160,7 +160,7 @@ def test_an_export_has_every_value_once_in_base_units(name: str) -> None:
             assert text == str(int(entry.value))
 
 
-def test_an_export_reads_as_expected() -> None:
+def test_an_export_has_the_expected_text() -> None:
     lines = exported(load_target("model:optane-100,nvdimm.dram.clock=2400 MT/s").export())
     assert lines["nvdimm.dram.clock_ps"] == "833"
     assert lines["imc.interleave"] == "4096"

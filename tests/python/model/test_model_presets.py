@@ -25,7 +25,7 @@ DDR4 = ["ddr4-2400", "ddr4-2666", "ddr4-2933", "ddr4-3200"]
 DDR5 = ["ddr5-4800", "ddr5-5600"]
 
 
-def test_the_presets_are_these() -> None:
+def test_every_preset_is_listed() -> None:
     others = ["optane-100", "optane-100-remote", "optane-200", "optane-memory-mode"]
     others.append("optane-tiered")
     assert presets() == ["aep-sample", "cxl-expander", "cxl-hybrid", *DDR4, *DDR5, *others]
@@ -66,8 +66,8 @@ def test_every_timing_constant_of_a_preset_names_its_source(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", presets())
-def test_sources_are_quoted_for_what_the_preset_gives(name: str) -> None:
-    """A citation beside a default would vouch for a number nobody wrote down."""
+def test_sources_are_quoted_for_the_values_of_the_preset(name: str) -> None:
+    """A citation beside a default would vouch for a number that no source has."""
     model = load(name)
     sizes = [k for k, e in model.values.items() if k not in model.given and e.source == ""]
     assert sizes == []
@@ -87,7 +87,7 @@ COLUMNS = (
 
 
 @pytest.mark.parametrize("name", DDR4)
-def test_the_timing_of_a_speed_grade(name: str) -> None:
+def test_a_speed_grade_has_the_timing_of_its_standard(name: str) -> None:
     model = load(name)
     timing = [model[f"dram.timing.{column}"] for column in COLUMNS.split()]
     assert [model["dram.clock"], *timing] == [int(number) for number in JESD79[name].split()]
@@ -105,7 +105,7 @@ JESD79_5 = {
 
 
 @pytest.mark.parametrize("name", DDR5)
-def test_the_timing_of_a_ddr5_speed_grade(name: str) -> None:
+def test_a_ddr5_speed_grade_has_the_timing_of_its_standard(name: str) -> None:
     model = load(name)
     columns = f"{COLUMNS} ccd_l_wr ccd_l_wr2 ppd rfc_sb refsb_rd".split()
     timing = [model[f"dram.timing.{column}"] for column in columns]
@@ -159,7 +159,7 @@ def test_activate_spacing_depends_on_the_page(width: int, faw: int, rrd_s: int, 
     assert found == (faw, rrd_s, rrd_l)
 
 
-def test_rounding_forgives_what_the_rounded_clock_adds() -> None:
+def test_rounding_forgives_the_error_of_the_rounded_clock() -> None:
     assert jedec.clocks(5000, 833) == 6  # 6.002 clocks of 833 ps, 6 of the true 833.3
     assert jedec.clocks(5000, 750) == 7
     assert jedec.clocks(15000, 750) == 20
@@ -168,7 +168,7 @@ def test_rounding_forgives_what_the_rounded_clock_adds() -> None:
     assert jedec.clocks(5015, 416, "DDR5") == 13
 
 
-def test_a_timing_can_be_overridden_and_what_follows_moves_with_it() -> None:
+def test_a_timing_can_be_overridden_and_dependent_timings_follow() -> None:
     model = load("ddr4-2666").override("dram.timing.rcd=20", "dram.timing.ras=50")
     assert model["dram.timing.rcd"] == 20
     assert model["dram.timing.rc"] == 50 + 19
@@ -178,13 +178,13 @@ def test_a_timing_can_be_overridden_and_what_follows_moves_with_it() -> None:
     assert slower["dram.timing.xs"] == 560 + 13
 
 
-def test_a_slower_clock_moves_what_jedec_gives_as_time_and_not_what_it_gives_in_clocks() -> None:
+def test_a_slower_clock_changes_timings_in_nanoseconds_and_not_those_in_clocks() -> None:
     model = load("ddr4-2666").override("dram.clock=1000 ps")
     assert model["dram.timing.ras"] == 32
     assert model["dram.timing.cl"] == 19
 
 
-def test_the_optane_preset_says_what_the_studies_disagree_on() -> None:
+def test_the_optane_preset_names_the_values_that_studies_disagree_on() -> None:
     model = load("optane-100")
     for key in ("nvdimm.buffer.1.entries", "nvdimm.buffer.2.fill", "nvdimm.wear.block"):
         assert model.alternatives[key]

@@ -42,7 +42,7 @@ ABSENT = "or no such key"
         ),
     ],
 )
-def test_a_key_of_what_is_not_there_is_refused(target: str, key: str, expected: str) -> None:
+def test_a_key_of_an_absent_part_is_refused(target: str, key: str, expected: str) -> None:
     with pytest.raises(InputError) as error:
         load_target(f"model:{target}")
     message = str(error.value)
@@ -76,7 +76,7 @@ def test_values_that_contradict_each_other_are_refused(target: str, message: str
         "ddr4-2666,dram.refresh.enabled=false",
     ],
 )
-def test_what_a_preset_says_of_a_part_goes_when_that_is_switched_off(target: str) -> None:
+def test_the_keys_of_a_part_go_when_the_part_is_switched_off(target: str) -> None:
     load_target(f"model:{target}")
 
 
@@ -87,7 +87,7 @@ def test_a_flat_tier_has_all_of_its_dram_and_nothing_of_a_cache() -> None:
     assert tier["near.capacity"] == 192 << 30
 
 
-def test_a_file_may_describe_what_it_switches_off(tmp_path: Path) -> None:
+def test_a_file_may_describe_a_part_that_it_switches_off(tmp_path: Path) -> None:
     file = tmp_path / "off.toml"
     file.write_text('base = "ddr4-2666"\n[cpu.prefetch]\nstream = false\ndegree = 4\n')
     assert load(file).override("cpu.prefetch.stream=true")["cpu.prefetch.degree"] == 4

@@ -65,7 +65,7 @@ def test_reading_is_exact_multiplication(pair, whole, thousandths, space):
         ("750 ps", CLOCK, 750),
     ],
 )
-def test_known_quantities(text, dimension, value):
+def test_known_quantities_are_read_with_their_units(text, dimension, value):
     assert parse(text, dimension) == value
 
 
@@ -94,7 +94,7 @@ def test_known_quantities(text, dimension, value):
         ("-1 GHz", CLOCK, "expected a clock above zero"),
     ],
 )
-def test_what_is_no_quantity_is_refused_with_what_was_expected(text, dimension, message):
+def test_text_that_is_no_quantity_is_refused_with_the_expected_form(text, dimension, message):
     with pytest.raises(ValueError, match=message):
         parse(text, dimension)
 

@@ -97,7 +97,7 @@ def test_dependent_reads_are_slower_than_random_and_random_than_sequential(
     assert order == sorted(order, key=float)
 
 
-def test_what_a_model_cannot_tell_is_said_to_be_so(findings: dict[str, Finding]) -> None:
+def test_a_model_says_what_it_cannot_tell(findings: dict[str, Finding]) -> None:
     for name, reason in (("ict.value", "holds nothing"), ("ict.remote", "one memory")):
         assert findings[name].status != IDENTIFIED
         assert reason in findings[name].reason

@@ -78,7 +78,7 @@ def test_memory_without_anything_near_has_no_near_memory() -> None:
 
 
 @pytest.mark.parametrize("waits", [0.0, 1.5])
-def test_what_a_reader_waits_for_a_changed_line_to_leave_is_found_or_said_to_be_nothing(
+def test_the_wait_for_a_changed_line_to_leave_is_found_or_said_to_be_none(
     waits: float,
 ) -> None:
     caches = (Cache(48 << 10, 12, 1.0), Cache(1 << 20, 16, 5.0))

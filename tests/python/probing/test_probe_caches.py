@@ -51,7 +51,9 @@ def test_the_presets_caches_and_tlbs_come_back(optane: list[Observation]) -> Non
     assert {name: values[name] for name in expected} == expected
 
 
-def test_they_follow_from_the_saved_observations_alone(optane: list[Observation]) -> None:
+def test_findings_on_caches_follow_from_the_saved_observations_alone(
+    optane: list[Observation],
+) -> None:
     saved = json.loads(json.dumps([encode(one) for one in optane]))
     loaded = [decode(Observation, one, "saved") for one in saved]
     assert [encode(one) for one in findings_of(loaded)] == [

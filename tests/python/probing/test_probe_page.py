@@ -250,7 +250,7 @@ def test_text_from_outside_cannot_become_markup(browser: Browser, tmp_path: Path
 # The diagram
 
 
-def test_what_is_not_known_is_a_question_mark_and_what_was_not_sought_is_absent() -> None:
+def test_an_unknown_part_is_a_question_mark_and_one_not_sought_is_absent() -> None:
     picture = diagram(
         [
             identified("buffer.1.capacity", 4096, "", []),

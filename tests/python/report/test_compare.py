@@ -56,7 +56,7 @@ def test_words_differ_when_they_are_not_the_same() -> None:
     assert of([lru], [lru]).parameters[0].differs is False
 
 
-def test_what_one_side_does_not_know_is_no_difference() -> None:
+def test_a_value_that_one_side_lacks_is_no_difference() -> None:
     known = identified("modules", 6, "", ())
     unknown = not_identifiable("modules", "", ())
     for a, b in (([known], [unknown]), ([known], []), ([], [known])):

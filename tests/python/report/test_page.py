@@ -71,7 +71,7 @@ def test_every_point_is_drawn_once_for_the_hardware_and_once_for_the_model(
             assert (hardware.get_attribute("d") or "").count("M") == series.n
 
 
-def test_what_is_drawn_lies_inside_its_chart(opened: Opened) -> None:
+def test_every_mark_lies_inside_its_chart(opened: Opened) -> None:
     outside = opened.page.evaluate(
         """() => [...document.querySelectorAll("svg")].flatMap((svg) => {
           const box = svg.viewBox.baseVal;
@@ -210,7 +210,7 @@ def test_without_its_script_it_still_shows_everything(
     context.close()
 
 
-def test_every_chart_has_a_name_and_a_table_for_those_who_do_not_see_it(
+def test_every_chart_has_a_name_and_a_table_of_its_numbers(
     opened: Opened, validation: ValidationResult
 ) -> None:
     for svg in opened.page.locator("svg").all():

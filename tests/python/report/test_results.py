@@ -91,7 +91,7 @@ def test_any_result_comes_back_from_its_text(
     assert parse(json.loads(to_json(result))) == result
 
 
-def test_the_text_has_the_schema_first_and_leaves_out_what_does_not_apply() -> None:
+def test_the_text_has_the_schema_first_and_leaves_out_keys_that_do_not_apply() -> None:
     data = json.loads(to_json(RESULT))
     assert next(iter(data.items())) == ("schema", "nearfar/result/1")
     assert set(data) == {"schema", "target", "environment", "pattern", "points"}

@@ -58,3 +58,10 @@ def test_the_check_passes_a_file_in_plain_english(tmp_path: Path) -> None:
     page.write_text("The pager wakes the waiting thread.\n", encoding="utf-8")
     ran = subprocess.run([SCRIPT, page], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_the_check_passes_over_files_that_are_no_text(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.bin"
+    trace.write_bytes(b"\x80who")
+    ran = subprocess.run([SCRIPT, trace], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

@@ -15,11 +15,11 @@ CORE = ROOT / "core"
 PACKAGE = ROOT / "python" / "nearfar"
 
 
-def test_cpp_rooms_include_only_what_the_arrows_allow() -> None:
+def test_cpp_folders_include_only_folders_that_the_arrows_allow() -> None:
     assert [str(arrow) for arrow in forbidden_includes(CORE)] == []
 
 
-def test_python_rooms_import_only_what_the_arrows_allow() -> None:
+def test_python_packages_import_only_packages_that_the_arrows_allow() -> None:
     assert [str(arrow) for arrow in forbidden_imports(PACKAGE)] == []
 
 
@@ -73,7 +73,7 @@ def test_a_forbidden_include_is_noticed(tmp_path: Path, file: str, line: str) ->
     assert [arrow.file for arrow in forbidden_includes(tmp_path)] == [file]
 
 
-def test_a_file_outside_the_rooms_is_noticed(tmp_path: Path) -> None:
+def test_a_file_outside_the_known_folders_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "utils").mkdir()
     (tmp_path / "utils" / "misc.h").write_text("#pragma once\n")
     assert [arrow.file for arrow in forbidden_includes(tmp_path)] == ["utils/misc.h"]

@@ -27,7 +27,7 @@ def need(environment: dict[str, str], *capabilities: str) -> subprocess.Complete
     )
 
 
-def test_what_is_missing_is_named_with_the_command_that_installs_it(bare: dict[str, str]) -> None:
+def test_a_missing_package_is_named_with_the_command_that_installs_it(bare: dict[str, str]) -> None:
     answer = need(bare, "valgrind", "chromium")
     assert answer.returncode == 1
     assert "sudo apt-get install valgrind chromium" in answer.stderr
@@ -57,7 +57,7 @@ def test_an_unknown_capability_is_a_mistake_in_the_makefile(bare: dict[str, str]
     assert "unknown capability quantum" in answer.stderr
 
 
-def test_packages_are_installed_where_that_may_be_done_without_asking(
+def test_packages_are_installed_where_no_password_is_needed(
     bare: dict[str, str],
 ) -> None:
     folder = Path(bare["PATH"])

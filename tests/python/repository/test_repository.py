@@ -16,7 +16,7 @@ LONGEST_FILE = 450
 # A word that only means something where this was written: private paths, trackers, hosts.
 PRIVATE = re.compile(
     r"""
-      (?<![\w.])/(?:work|root|home)/\w        # a path on somebody's machine
+      (?<![\w.])/(?:work|root|home)/\w        # a path on one machine
     | (?<!\w)/tmp/\w                          # a temporary file by name
     | \.\./shared\b
     | \b(?:issue|ticket|session)\s+\#?\d+\b   # a tracker's number
@@ -44,12 +44,12 @@ def too_long(text: str) -> bool:
     return len(text.splitlines()) > LONGEST_FILE
 
 
-def test_files_speak_of_the_product_alone() -> None:
+def test_files_name_nothing_outside_the_product() -> None:
     found = {}
     for file in repository_files():
-        if file == Path(__file__) or file.suffix in (".png", ".zst", ".gz"):
+        if file == Path(__file__):
             continue
-        words = private_words(file.read_text(encoding="utf-8"))
+        words = private_words(file.read_text(encoding="utf-8", errors="replace"))
         if words:
             found[file.relative_to(ROOT).as_posix()] = words
     assert found == {}
@@ -64,11 +64,11 @@ def test_a_private_word_is_noticed(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["/proc/self", "the work done", "network/work", "issues reads"])
-def test_an_ordinary_word_is_not(text: str) -> None:
+def test_an_ordinary_word_is_not_noticed(text: str) -> None:
     assert private_words(text) == []
 
 
-def test_a_code_file_fits_in_the_head() -> None:
+def test_a_code_file_is_short_enough() -> None:
     long = [
         file.relative_to(ROOT).as_posix()
         for file in repository_files()
@@ -97,12 +97,16 @@ def links(markdown: str) -> list[str]:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
+    """A page that `make docs` makes from the program need not be there before."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    made = {ROOT / page for page in re.findall(r">(docs/\S+\.md)$", makefile, re.MULTILINE)}
+    assert len(made) == 2
     broken = [
         f"{file.relative_to(ROOT)}: {target}"
         for file in repository_files()
         if file.suffix == ".md"
         for target in links(file.read_text(encoding="utf-8"))
-        if not (file.parent / target).exists()
+        if not (file.parent / target).exists() and file.parent / target not in made
     ]
     assert broken == []
 

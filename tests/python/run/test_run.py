@@ -203,7 +203,7 @@ def test_a_signal_that_ends_the_program_is_passed_on_and_nothing_counted_is_lost
         assert ran["processes"][0].get("finished", True)
 
 
-def test_ctrl_c_ends_the_program_keeps_what_was_measured_and_leaves_no_process(
+def test_ctrl_c_ends_the_program_keeps_the_counts_and_leaves_no_process(
     compiled: Compile, tmp_path: Path
 ) -> None:
     program = compiled(
@@ -372,7 +372,7 @@ def test_avx512_is_refused_in_one_line(compiled: Compile) -> None:
     assert [note for note in ran["notes"] if note.startswith(f"{program} was ended: it uses AVX")]
 
 
-def test_what_cannot_run_is_refused_in_one_line(
+def test_a_file_that_cannot_run_is_refused_in_one_line(
     refused: Callable[..., str], tmp_path: Path
 ) -> None:
     def said(*words: str) -> str:
@@ -394,7 +394,7 @@ def test_what_cannot_run_is_refused_in_one_line(
     assert "found a program for aarch64, expected one for 64-bit x86-64" in said(str(plain))
 
 
-def test_a_qemu_that_will_not_do_is_refused(refused: Callable[..., str], compiled: Compile) -> None:
+def test_an_unsuitable_qemu_is_refused(refused: Callable[..., str], compiled: Compile) -> None:
     def said(qemu: str) -> str:
         return refused("run", "model:ddr4-2666", "--qemu", qemu, "--", "true")
 

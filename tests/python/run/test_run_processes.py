@@ -1,4 +1,4 @@
-"""All processes of a run share one simulated time: who hears of another is not before it."""
+"""All processes of a run share one simulated time: hearing of another brings its time along."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def noted(out: str) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("core", ["count", "window"])
-def test_what_a_server_takes_is_seen_by_its_client_over_all_that_carries_bytes(
+def test_a_client_sees_the_time_of_its_server_over_every_channel(
     compiled: Compile, tmp_path: Path, core: str
 ) -> None:
     program = compiled("talk", TALK)
@@ -289,7 +289,7 @@ int main(int count, char** words) {
 )
 
 
-def test_ends_of_children_and_what_they_used_come_up_a_chain_of_forks(compiled: Compile) -> None:
+def test_ends_of_children_and_their_usage_come_up_a_chain_of_forks(compiled: Compile) -> None:
     out, err, ran = simulated("model:ddr4-2666", [compiled("chain", CHAIN)], os.environ)
     assert (err, ran.exit_code) == ("", 0)
     times = noted(out)

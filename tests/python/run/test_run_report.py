@@ -33,7 +33,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert parse(json.loads(json.dumps(again.to_dict()))).to_dict() == example().to_dict()
 
 
-def test_over_time_adds_up_to_the_sums() -> None:
+def test_figures_over_time_add_up_to_the_sums() -> None:
     machine = example_machine()
     assert sum(machine.over_time.instructions) == machine.core.counts["instructions"]
     for cause, ps in machine.core.stack_ps.items():
@@ -46,14 +46,14 @@ def test_over_time_adds_up_to_the_sums() -> None:
     assert sum(cells) == asked
 
 
-def test_hits_are_of_what_was_asked() -> None:
+def test_hits_are_counted_among_the_accesses_of_their_level() -> None:
     hits = example_machine().hits
     assert hits["L1"] == [950, 1000]
     assert hits["L2"] == [20, 45]
     assert hits["L3"] == [10, 25]
     assert hits["rows of near DRAM"] == [3, 4]
     assert hits["read-modify-write buffer"] == [2, 8]
-    assert "TLB" not in hits  # nobody asked it
+    assert "TLB" not in hits  # no access reached it
 
 
 def test_ratios_count_the_lines_of_the_tier_that_they_are_of() -> None:
@@ -121,7 +121,7 @@ def test_the_text_says_which_window_was_measured() -> None:
     assert "measured:" not in run_text(example())
 
 
-def test_without_a_machine_the_text_has_only_what_was_executed() -> None:
+def test_without_a_machine_the_text_has_only_executed_instructions() -> None:
     counted = replace(example(), core="count", processes=example().processes[:1])
     text = run_text(counted)
     assert "where the time went" not in text
@@ -278,7 +278,7 @@ def test_slices_of_a_thread_follow_each_other_within_the_process() -> None:
     assert second[0]["args"] == {"instructions": 2000}
 
 
-def test_counters_times_their_spans_give_what_was_moved() -> None:
+def test_counters_times_their_spans_give_the_moved_bytes() -> None:
     counters: dict[str, list[tuple[float, dict[str, float]]]] = {}
     for event in timeline(example()):
         if event["ph"] == "C":
@@ -310,7 +310,9 @@ def test_the_command_writes_the_timeline_of_one_run(
 # Two runs
 
 
-def test_two_runs_differ_in_what_changed_and_in_nothing_else(nearfar: Run, tmp_path: Path) -> None:
+def test_two_runs_differ_in_the_changed_option_and_in_nothing_else(
+    nearfar: Run, tmp_path: Path
+) -> None:
     one, other = example(), example()
     machine = example_machine()
     slower = replace(

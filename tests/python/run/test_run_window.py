@@ -22,7 +22,7 @@ int main(void) {
 """
 
 
-def test_what_is_skipped_and_what_warms_up_does_not_count(compiled: Compile) -> None:
+def test_skipped_and_warm_up_instructions_do_not_count(compiled: Compile) -> None:
     program = compiled("rounds", ROUNDS)
 
     def counted(*options: str) -> tuple[int, int, list[str], str]:

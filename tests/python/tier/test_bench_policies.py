@@ -39,7 +39,7 @@ def test_a_page_is_likely_in_another_phase_as_often_as_phases_have_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["scan", "loop", "scan+zipf"])
-def test_what_is_not_drawn_has_no_informed_choice(name: str) -> None:
+def test_a_trace_that_is_not_drawn_has_no_informed_choice(name: str) -> None:
     trace = tier_policies.TRACES[name](np.random.default_rng(3), PAGES, 10)
     assert informed_misses(trace, 10) is None
 
@@ -72,7 +72,7 @@ def test_the_counted_choice_evicts_the_page_with_the_fewest_visits() -> None:
     assert counted_misses([Phase(np.array([0, 0, 0, 1, 2, 1]))], 2, fade=0.5) == 0
 
 
-def test_told_of_phases_the_counted_choice_forgets_what_was_before() -> None:
+def test_told_of_phases_the_counted_choice_forgets_earlier_ones() -> None:
     # 0 has three visits when 1 and 2 come, but none in their phase.
     trace = [Phase(np.array([0, 0, 0, 1, 2])), Phase(np.array([1, 2, 1, 2, 0]))]
     assert counted_misses(trace, 2) == 5

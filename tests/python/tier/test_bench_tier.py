@@ -87,7 +87,7 @@ def test_an_interruption_takes_down_what_was_set_up() -> None:
         pytest.skip(str(missing))
 
 
-def test_a_ratio_that_cannot_be_had_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ratio_that_was_not_measured_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     case = next(case for case in tier.cases(quick=True) if case.pattern == "scan")
     took = {"nearfar": tier.Rounds({0: tier.Took(1, 1)}), "loop": tier.Rounds({0: tier.Took(2, 2)})}
     tier.judge({case: took})
@@ -130,7 +130,7 @@ def test_an_interruption_ends_what_a_program_has_started(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(shutil.which("sleep") is None, reason="no sleep")
-def test_busy_loops_end_with_what_they_were_beside(tmp_path: Path) -> None:
+def test_busy_loops_end_with_the_program_beside_them(tmp_path: Path) -> None:
     program = tmp_path / "hog"
     program.write_text('#!/bin/sh\necho $$ >"$0.$$"\nexec sleep 100\n')
     program.chmod(0o755)
@@ -159,7 +159,7 @@ def test_an_interruption_is_told_in_a_line() -> None:
     assert err == "tier: interrupted; no ratio is told\n"
 
 
-def test_what_cannot_be_taken_down_after_an_interruption_does_not_undo_it() -> None:
+def test_a_failed_cleanup_does_not_undo_an_interruption() -> None:
     def interrupted(*_: object) -> tier.Took:
         try:
             raise KeyboardInterrupt

@@ -37,7 +37,7 @@ def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_tier
 @pytest.mark.parametrize(("near", "seed"), [(8, 1), (4, 2)])
-def test_everything_done_to_memory_at_once_loses_nothing(
+def test_all_operations_on_memory_at_once_lose_nothing(
     tiered: Run, stress: Path, near: int, seed: int
 ) -> None:
     ran = tiered(near, stress, str(seed), "2000", "3", "6000").covered()
@@ -128,7 +128,7 @@ assert look() == before
 
 
 @needs_tier
-def test_what_a_shell_starts_is_managed_too(tiered: Run, tmp_path: Path) -> None:
+def test_programs_that_a_shell_starts_are_managed_too(tiered: Run, tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     lines.write_text("".join(f"{i * 7919 % 1000003} line {i}\n" for i in range(160000)))
     ran = tiered(2, "sh", "-c", f"sort -S 100M '{lines}' | tail -n 1").covered()

@@ -1,5 +1,5 @@
-"""Where the pager's thread runs: beside whoever faults, as long as it gets to run there; and whom
-it keeps there."""
+"""Where the pager's thread runs: beside the faulting thread, as long as it gets to run there; and
+the threads that it keeps there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
+def test_the_pager_comes_to_faulting_threads_and_leaves_idle_ones(
+    tmp_path: Path, program: Path, case: str
+) -> None:
     # Each comes there in its first trial, but "kept" wants it to go on.
     options = ("--pager-cpu", "same_idle") if case == "kept" else ()
     run = run_tiered(tmp_path, "4MiB", program, case, options=options)
@@ -42,14 +44,14 @@ def test_it_comes_and_goes(tmp_path: Path, program: Path, case: str) -> None:
     assert counts["followed"] < counts["faults"]
 
 
-def test_what_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Path) -> None:
+def test_programs_that_kept_threads_start_may_run_everywhere(tmp_path: Path, program: Path) -> None:
     run = run_tiered(tmp_path, "4MiB", program, "starts", options=("--pager-cpu", "same_idle"))
     # Of vfork, posix_spawn, syscall and exec.
     assert run.out == 4 * "ok\n", run.out + run.err
     assert run.counts["followed"] > 0
 
 
-def test_on_each_of_two_processors_one_serves_those_who_are_kept_there(
+def test_each_of_two_processors_has_a_pagers_thread_for_the_threads_kept_there(
     tmp_path: Path, program: Path
 ) -> None:
     run = run_tiered(tmp_path, "4MiB", program, "each", options=("--pager-cpu", "per_cpu"))
@@ -57,7 +59,7 @@ def test_on_each_of_two_processors_one_serves_those_who_are_kept_there(
     assert run.covered().counts["followed"] > 0
 
 
-def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> None:
+def test_on_one_processor_the_pager_follows_no_thread(tmp_path: Path, program: Path) -> None:
     one = {min(os.sched_getaffinity(0))}
     run = run_tiered(
         tmp_path, "4MiB", program, "much", preexec_fn=lambda: os.sched_setaffinity(0, one)
@@ -67,7 +69,7 @@ def test_on_one_processor_nobody_is_followed(tmp_path: Path, program: Path) -> N
 
 
 @pytest.mark.parametrize("case", ["equal", "served-there"])
-def test_who_may_not_use_its_policy_is_followed_by_an_equal(
+def test_without_the_right_to_sched_idle_the_pager_runs_as_an_equal(
     tmp_path: Path, program: Path, case: str
 ) -> None:
     run = run_tiered(
@@ -78,7 +80,7 @@ def test_who_may_not_use_its_policy_is_followed_by_an_equal(
     assert run.covered().counts["followed"] > 0
 
 
-def test_when_the_first_thread_has_ended_it_goes(tmp_path: Path, program: Path) -> None:
+def test_the_pager_leaves_when_the_first_thread_has_ended(tmp_path: Path, program: Path) -> None:
     run = run_tiered(
         tmp_path, "4MiB", program, "first-thread-ended", options=("--pager-cpu", "same_idle")
     )
@@ -87,13 +89,13 @@ def test_when_the_first_thread_has_ended_it_goes(tmp_path: Path, program: Path) 
 
 
 @pytest.mark.parametrize("where", ["same", "same_idle", "per_cpu"])
-def test_it_goes_where_it_is_told_to(tmp_path: Path, program: Path, where: str) -> None:
+def test_the_pager_goes_where_it_is_told_to(tmp_path: Path, program: Path, where: str) -> None:
     run = run_tiered(tmp_path, "4MiB", program, "served-there", options=("--pager-cpu", where))
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] > 0
 
 
-def test_told_to_be_anywhere_it_follows_nobody(tmp_path: Path, program: Path) -> None:
+def test_a_pager_that_may_run_anywhere_follows_no_thread(tmp_path: Path, program: Path) -> None:
     run = run_tiered(tmp_path, "4MiB", program, "much", options=("--pager-cpu", "any"))
     assert run.out == "ok\n", run.out + run.err
     assert run.covered().counts["followed"] == 0
@@ -110,14 +112,14 @@ def test_told_to_be_anywhere_it_follows_nobody(tmp_path: Path, program: Path) ->
         (("--backend", "swap", "--pager-cpu", "same"), "--pager-cpu: is for --backend uffd"),
     ],
 )
-def test_a_place_that_is_none_is_refused(
+def test_an_unknown_place_is_refused(
     tmp_path: Path, refused: Callable[..., str], options: tuple[str, ...], complaint: str
 ) -> None:
     far = () if "swap" in options else ("--far", tmp_path / "far")
     assert complaint in refused("tier", "run", "--near", "4MiB", *far, *options, "--", "true")
 
 
-def test_where_it_could_not_stay_it_is_not_started(tmp_path: Path) -> None:
+def test_a_pager_that_could_not_stay_is_not_started(tmp_path: Path) -> None:
     words = command(
         "4MiB",
         tmp_path / "far",

@@ -82,9 +82,7 @@ def test_a_program_runs_on_two_tiers_by_its_environment(alone: Environment, tmp_
 
 
 @needs_tier
-def test_its_children_and_what_it_becomes_share_its_limit(
-    alone: Environment, tmp_path: Path
-) -> None:
+def test_children_and_executed_programs_share_the_limit(alone: Environment, tmp_path: Path) -> None:
     script = '"$0" -c "$1"; "$0" -c "$1" | cat; exec "$0" -c "$1"'
     ran = run("sh", "-c", script, *RUN_HOLDS[::2], env=alone())
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -105,7 +103,7 @@ def test_without_a_file_for_it_the_report_is_a_line(alone: Environment) -> None:
 
 
 @needs_tier
-def test_it_can_be_looked_at_and_given_another_limit(
+def test_a_program_without_a_launcher_is_watched_and_given_another_limit(
     alone: Environment, nearfar: Callable[..., tuple[int, str, str]]
 ) -> None:
     with subprocess.Popen(
@@ -122,7 +120,7 @@ def test_it_can_be_looked_at_and_given_another_limit(
 
 
 @needs_tier
-def test_several_may_tell_it_something_at_once(
+def test_several_commands_may_give_orders_at_once(
     alone: Environment, nearfar: Callable[..., tuple[int, str, str]]
 ) -> None:
     environment = alone(NEARFAR_TIER_NEAR="64MiB")
@@ -153,7 +151,7 @@ def test_several_may_tell_it_something_at_once(
     [(7, 7, True), (8, 7, True), (6, 7, False), (0, 7, False), (1, 2**32 - 1, True),
      (2**32 - 1, 1, False)],
 )  # fmt: skip
-def test_an_order_is_followed_by_who_follows_a_later_one(
+def test_an_order_is_followed_by_processes_that_follow_a_later_one(
     followed: int, generation: int, expected: bool
 ) -> None:
     member = Member(1, 0, 0, followed, 0, 0, 0)
@@ -273,7 +271,9 @@ for i in itertools.count():
 @pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
 @pytest.mark.parametrize("where", ["any", "same_idle"])
-def test_its_pager_runs_where_it_is_told_to(alone: Environment, tmp_path: Path, where: str) -> None:
+def test_a_program_without_a_launcher_has_its_pager_where_it_is_told_to(
+    alone: Environment, tmp_path: Path, where: str
+) -> None:
     """Behind, but for a while after it starved there, as it may beside other tests."""
     words = [sys.executable, "-c", FAULTS_AGAIN]
     pipe = subprocess.PIPE

@@ -84,7 +84,7 @@ def test_forked_children_share_compressed_pages_until_one_writes(
 
 
 @needs_tier
-def test_what_does_not_compress_takes_what_it_is(run: Run) -> None:
+def test_pages_that_do_not_compress_take_their_whole_size(run: Run) -> None:
     program = KEEPS.format(NOISE, 32)
     ran = run(program, "compressed").covered()
     assert ran.out == native(sys.executable, "-c", program)
@@ -102,7 +102,7 @@ def test_pages_of_one_word_over_and_over_cost_nothing(run: Run) -> None:
 
 
 @needs_tier
-def test_what_is_emulated_is_charged_for_the_bytes_that_move(run: Run) -> None:
+def test_emulated_memory_is_charged_for_the_bytes_that_move(run: Run) -> None:
     def charged(program: str, *words: str) -> float:
         """Bytes a page that moved, by what they were charged at 1 GB/s."""
         counts = run(program, *words, "--emulate", "bandwidth=1GB/s").covered().counts
@@ -163,7 +163,7 @@ def test_the_names_of_far_memory_say_what_it_is_compressed_with() -> None:
         (("--backend", "swap", "--compress", "lz4"), "is for --backend uffd"),
     ],
 )
-def test_a_compression_that_cannot_be_is_refused(
+def test_an_impossible_compression_is_refused(
     refused: Callable[..., str], words: tuple[str, ...], said: str
 ) -> None:
     assert said in refused("tier", "run", "--near", "8MiB", *words, "--", "true")

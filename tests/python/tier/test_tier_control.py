@@ -136,7 +136,7 @@ def test_a_limit_and_a_pause_are_for_all_processes_of_a_tree(start: Start, tier:
 
 
 @needs_tier
-def test_a_paused_program_is_resident_for_whoever_looks_from_outside(
+def test_a_paused_program_is_resident_for_readers_from_outside(
     start: Start, tier: Tier, nearfar: Run
 ) -> None:
     holding = start(8)

@@ -18,7 +18,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("case", ["all", "holes", "given-back", "two", "copied"])
 @pytest.mark.parametrize("options", [(), ("--sigbus",)])
-def test_nothing_is_lost(
+def test_memory_that_is_read_downwards_loses_nothing(
     tmp_path: Path, program: Path, case: str, options: tuple[str, ...]
 ) -> None:
     ran = run_tiered(tmp_path, "4MiB", program, case, options=options).covered()
@@ -28,7 +28,7 @@ def test_nothing_is_lost(
 
 
 @pytest.mark.parametrize(("near", "fewer"), [("4MiB", 10), ("64MiB", 20)])
-def test_a_fault_brings_what_is_touched_next(
+def test_a_fault_brings_in_the_pages_that_are_touched_next(
     tmp_path: Path, program: Path, near: str, fewer: int
 ) -> None:
     counts = run_tiered(tmp_path, near, program, "all").counts

@@ -144,7 +144,7 @@ def test_a_program_by_itself_copies_as_its_environment_says(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("options", [(), ("--evict", "copy")])
-def test_what_a_write_brings_in_is_written_out_and_what_a_read_brings_in_is_compared(
+def test_pages_brought_in_by_a_write_are_written_out_and_others_are_compared(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     touches = (

@@ -145,14 +145,16 @@ def test_a_program_goes_on_without_its_launcher_and_keeps_its_memory(
     assert not (tmp_path / "far").exists()
 
 
-def test_what_is_executed_without_the_launcher_has_its_memory(tmp_path: Path, waits: Path) -> None:
+def test_a_program_executed_without_the_launcher_has_its_memory(
+    tmp_path: Path, waits: Path
+) -> None:
     with waiting(tmp_path, waits, "echo", "reached") as run:
         run.launcher.kill()
         run.launcher.wait()
         assert run.go_on()[:2] == ("ok\nreached\n", "")
 
 
-def test_what_is_executed_without_the_one_that_holds_it_says_so_and_ends(
+def test_a_program_executed_without_the_holder_says_so_and_ends(
     tmp_path: Path, waits: Path
 ) -> None:
     with waiting(tmp_path, waits, "echo", "not reached") as run:
@@ -209,22 +211,22 @@ def test_a_file_system_that_is_full_ends_the_program_with_the_reason(tmp_path: P
     assert ran.stderr.count("\n") == 1
 
 
-def run_as_nobody(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs it as a user who may read everything, as the checkout may be root's, but not write."""
+def run_without_rights(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs it as a user that may read everything, as the checkout may be root's, but not write."""
     if Path("/proc/sys/vm/unprivileged_userfaultfd").read_text().strip() != "0":
         pytest.skip("every user may use userfaultfd here")
     readers = [f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")]
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *readers]
+    unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *readers]
     tmp_path.chmod(0o777)
     return subprocess.run(
-        [*nobody, *words], capture_output=True, text=True, check=False, timeout=60
+        [*unprivileged, *words], capture_output=True, text=True, check=False, timeout=60
     )
 
 
 @needs_root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
-def test_a_user_who_may_not_is_told_what_to_do(tmp_path: Path) -> None:
-    ran = run_as_nobody(
+def test_a_user_without_permission_is_told_what_to_do(tmp_path: Path) -> None:
+    ran = run_without_rights(
         tmp_path, *command("8MiB", tmp_path / "far", "true", result=tmp_path / "result.json")
     )
     assert (ran.stdout, ran.returncode) == ("", 1)
@@ -237,13 +239,13 @@ def test_a_user_who_may_not_is_told_what_to_do(tmp_path: Path) -> None:
 
 @needs_root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
-def test_a_user_who_may_not_needs_no_leave_where_system_calls_do_not_wait() -> None:
+def test_a_user_without_permission_may_run_where_system_calls_do_not_wait() -> None:
     with tempfile.TemporaryDirectory() as name:  # where that user may execute something
         folder = Path(name)
         program = compiled(PROGRAMS / "hazards" / "sigbus.c", folder / "sigbus")
         result, far = folder / "result.json", folder / "far"
         words = command("2MiB", far, program, result=result, options=["--sigbus"])
-        ran = run_as_nobody(folder, *words)
+        ran = run_without_rights(folder, *words)
         assert ran.stdout == "ok\n", ran.stderr
         counts = json.loads(result.read_text())
     assert counts["evictions"] > 1000
@@ -288,7 +290,7 @@ def test_a_program_that_the_kernel_kills_for_lack_of_memory_is_told_apart(
 
 
 def test_a_signal_just_as_the_program_starts_reaches_it(tmp_path: Path) -> None:
-    """Sent by the launcher itself before it waits, and held back by nobody in the program."""
+    """Sent by the launcher itself before it waits, and not held back in the program."""
     code = """
 import os, signal, subprocess, sys
 from nearfar.tier import launch

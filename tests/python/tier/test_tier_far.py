@@ -20,7 +20,7 @@ HOLDS = "held = [str(i) * 20 for i in range(90000)]; print(hash(sum(map(len, hel
 
 @needs_tier
 @pytest.mark.parametrize("kind", ["file", "tmpfs", "anonymous", "node"])
-def test_every_kind_of_far_memory_gives_back_what_was_put_there(tmp_path: Path, kind: str) -> None:
+def test_every_kind_of_far_memory_returns_its_contents(tmp_path: Path, kind: str) -> None:
     shared = Path("/dev/shm") / f"nearfar-{tmp_path.name}"
     far = {
         "file": tmp_path / "far",
@@ -98,7 +98,9 @@ def test_a_name_that_is_nearly_one_is_no_file(
         ("", "--far: found '', expected FILE, anonymous, node:N or compressed"),
     ],
 )
-def test_what_a_name_may_mean_is_said(refused: Callable[..., str], name: str, said: str) -> None:
+def test_a_refused_name_says_what_it_may_mean(
+    refused: Callable[..., str], name: str, said: str
+) -> None:
     assert said in refused("tier", "run", "--near", "8MiB", "--far", name, "--", "true")
 
 

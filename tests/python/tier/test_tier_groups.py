@@ -32,7 +32,7 @@ def ran(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_lost_of_what_comes_back_as_one(tmp_path: Path, groups: Path, case: str) -> None:
+def test_groups_that_come_back_as_one_lose_nothing(tmp_path: Path, groups: Path, case: str) -> None:
     counts = ran(tmp_path, groups, case).counts
     assert counts["huge_ins"] > 0
     assert counts["near_peak_bytes"] <= 64 * MIB + (MIB if case == "protected" else 0)
@@ -70,7 +70,7 @@ def test_every_page_but_the_first_is_counted_as_read_ahead(tmp_path: Path, group
     assert counts["read_ahead_hits"] > 0.9 * counts["read_ahead"]
 
 
-def test_what_streams_run_into_has_been_read_before_it_is_touched(
+def test_groups_that_streams_run_into_are_read_before_they_are_touched(
     tmp_path: Path, groups: Path
 ) -> None:
     counts = ran(tmp_path, groups, "waited").counts
@@ -80,7 +80,7 @@ def test_what_streams_run_into_has_been_read_before_it_is_touched(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_lost_of_what_is_read_to_memory_that_others_have_left(
+def test_groups_read_into_recycled_memory_lose_nothing(
     tmp_path: Path, groups: Path, case: str
 ) -> None:
     # First in, first out: of a loop that hardly fits, everything leaves.
@@ -97,11 +97,13 @@ def test_groups_leave_limbo_as_one_though_single_pages_leave_before_them(
     assert counts["recycled_ins"] > 0.8 * counts["huge_ins"]
 
 
-def test_what_came_in_small_pages_in_order_is_gathered(tmp_path: Path, groups: Path) -> None:
+def test_small_pages_that_came_in_order_become_a_huge_page(tmp_path: Path, groups: Path) -> None:
     assert ran(tmp_path, groups, "middle").counts["gathered"] > 0
 
 
-def test_what_is_read_backwards_comes_back_page_by_page(tmp_path: Path, groups: Path) -> None:
+def test_memory_that_is_read_backwards_comes_back_page_by_page(
+    tmp_path: Path, groups: Path
+) -> None:
     assert ran(tmp_path, groups, "backwards").counts["huge_ins"] == 0
 
 

@@ -73,12 +73,12 @@ def test_buffers_registered_with_io_uring_stay_where_devices_write(
 
 
 @not_copied
-def test_direct_input_and_output_of_far_memory(hazard: Hazard, tmp_path: Path) -> None:
+def test_direct_input_and_output_work_on_far_memory(hazard: Hazard, tmp_path: Path) -> None:
     lost_nothing(hazard("direct_io", tmp_path / "file"))
 
 
 @needs_root
-def test_memory_that_the_kernel_compacts_meanwhile(hazard: Hazard) -> None:
+def test_memory_that_the_kernel_compacts_loses_nothing(hazard: Hazard) -> None:
     assert lost_nothing(hazard("compaction")).counts["over_budget"] == 0
 
 
@@ -117,7 +117,7 @@ def test_closing_descriptors_past_libc_ends_the_program_before_it_sees_zeros(
     assert ran.err.splitlines(keepends=True)[-1] == said
 
 
-def test_memory_given_back_reads_as_zeros(hazard: Hazard) -> None:
+def test_discarded_memory_reads_as_zeros(hazard: Hazard) -> None:
     lost_nothing(hazard("given_back"))
 
 
@@ -185,16 +185,16 @@ def test_far_memory_grows_shrinks_and_moves(hazard: Hazard) -> None:
     lost_nothing(hazard("remaps"))
 
 
-def test_forks_while_threads_write(hazard: Hazard) -> None:
+def test_forks_while_threads_write_lose_nothing(hazard: Hazard) -> None:
     assert lost_nothing(hazard("forks_under_writes")).counts["forks"] == 12
 
 
-def test_forks_while_threads_wait_for_faults(hazard: Hazard) -> None:
+def test_forks_while_threads_wait_for_faults_lose_nothing(hazard: Hazard) -> None:
     # What they bring in meanwhile is charged twice, and hardly any of it beyond the limit.
     assert lost_nothing(hazard("forks_beside_faults")).counts["forks"] == 10
 
 
-def test_a_handler_forks_while_its_thread_gives_memory_back(hazard: Hazard) -> None:
+def test_a_handler_forks_while_its_thread_discards_memory(hazard: Hazard) -> None:
     assert lost_nothing(hazard("handler_forks")).counts["forks"] == 100
 
 
@@ -210,7 +210,7 @@ def test_the_first_thread_may_end_before_the_others(hazard: Hazard) -> None:
     lost_nothing(hazard("main_ends"))
 
 
-def test_a_chain_of_programs_each_with_memory_of_its_own(hazard: Hazard) -> None:
+def test_every_program_of_a_chain_has_memory_of_its_own(hazard: Hazard) -> None:
     lost_nothing(hazard("exec_chain", "5"))
 
 
@@ -222,12 +222,12 @@ def test_far_memory_of_programs_that_have_ended_is_used_again(hazard: Hazard) ->
     assert ran.counts["far_peak_bytes"] < 2 * once
 
 
-def test_a_table_of_descriptors_of_its_own_leaves_a_child_what_is_far(hazard: Hazard) -> None:
+def test_a_child_of_a_program_with_its_own_descriptors_keeps_far_memory(hazard: Hazard) -> None:
     lost_nothing(hazard("own_table"))
 
 
 @pytest.mark.parametrize("descriptors", [None, "30"])
-def test_eighty_children_at_once_or_as_many_as_there_are_descriptors_for(
+def test_eighty_children_run_at_once_or_as_many_as_there_are_descriptors_for(
     tmp_path: Path, descriptors: str | None
 ) -> None:
     program = compiled(PROGRAMS / "hazards" / "many_children.c", tmp_path / "many_children")
@@ -255,12 +255,12 @@ def test_cold_pages_that_are_to_leave_with_others_and_cannot_are_not_lost(tmp_pa
 
 
 @pytest.mark.parametrize("steps", ["1", "4", "512"])
-def test_what_is_known_of_memory_that_was_given_back_takes_none(hazard: Hazard, steps: str) -> None:
+def test_records_of_discarded_memory_take_no_near_memory(hazard: Hazard, steps: str) -> None:
     ran = lost_nothing(hazard("wanders", "2048", steps, "200", "2"))
     assert ran.counts["over_budget"] == 0
 
 
-def test_nor_does_what_was_given_back_in_windows(tmp_path: Path) -> None:
+def test_discarded_windows_take_no_near_memory(tmp_path: Path) -> None:
     """Always 16 MiB of 64: nothing ever leaves, and the kernel fills most of it by itself."""
     program = compiled(PROGRAMS / "hazards" / "wanders.c", tmp_path / "wanders")
     ran = run_tiered(tmp_path, "64MiB", program, "4096", "1", "1500", "64")
@@ -301,27 +301,27 @@ def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
         "unmaps_beside_forks",
     ],
 )
-def test_forks_whatever_libc_and_other_threads_do(hazard: Hazard, name: str) -> None:
+def test_forks_work_whatever_libc_and_other_threads_do(hazard: Hazard, name: str) -> None:
     assert lost_nothing(hazard(name)).counts["forks"] > 0
 
 
 @not_copied
-def test_forks_beside_threads_that_give_memory_back_by_number(hazard: Hazard) -> None:
+def test_forks_work_beside_threads_that_discard_memory_by_number(hazard: Hazard) -> None:
     assert lost_nothing(hazard("discards_beside_forks", "by number")).counts["forks"] == 50
 
 
-def test_moving_memory_while_other_threads_fill_and_give_back(hazard: Hazard) -> None:
+def test_memory_moves_while_other_threads_fill_and_discard_it(hazard: Hazard) -> None:
     lost_nothing(hazard("moves_beside"))
 
 
-def test_touches_beside_threads_that_give_memory_back_without_a_pause(hazard: Hazard) -> None:
+def test_touches_are_served_beside_threads_that_discard_without_a_pause(hazard: Hazard) -> None:
     lost_nothing(hazard("touches_beside_discards"))
 
 
 @pytest.mark.parametrize(
     "options", [("--sigbus",), ("--pager-cpu", "per_cpu")], ids=["sigbus", "each"]
 )
-def test_the_same_where_several_threads_serve_faults(
+def test_touches_beside_discards_are_served_by_several_threads_too(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     if "--sigbus" in options:
@@ -330,7 +330,7 @@ def test_the_same_where_several_threads_serve_faults(
     lost_nothing(run_tiered(tmp_path, "2MiB", program, policy="fifo", options=options))
 
 
-def test_what_libraries_allocate_that_find_libc_first_may_be_freed_by_others(
+def test_memory_of_libraries_that_find_libc_first_may_be_freed_by_others(
     tmp_path: Path,
 ) -> None:
     source = PROGRAMS / "hazards" / "loads.c"
@@ -345,5 +345,5 @@ def test_what_libraries_allocate_that_find_libc_first_may_be_freed_by_others(
     run.covered()
 
 
-def test_a_process_whose_first_thread_has_ended_keeps_what_it_has_far(hazard: Hazard) -> None:
+def test_a_process_whose_first_thread_has_ended_keeps_its_far_memory(hazard: Hazard) -> None:
     lost_nothing(hazard("main_ends_first"))

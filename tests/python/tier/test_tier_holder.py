@@ -15,7 +15,7 @@ from nearfar.tier import control, holder
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """A process with the environment of this process's tree, of which nobody is a member."""
+    """A process with the environment of this process's tree, of which no process is a member."""
     monkeypatch.setattr(control, "members", lambda _: [])
     own = {holder.VARIABLE: f"{os.getpid()}:3"}
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=own) as one:
@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         one.communicate(b"\n")
 
 
-def test_who_was_started_by_one_that_has_ended_since_is_found(
+def test_a_process_started_by_an_ended_one_is_found(
     started: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = subprocess.Popen(["true"])
@@ -34,7 +34,9 @@ def test_who_was_started_by_one_that_has_ended_since_is_found(
     assert lists == [[]]
 
 
-def test_all_are_listed_a_few_times_at_most(started: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_are_listed_a_few_times_at_most(
+    started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     times = 0
 
     def another() -> list[int]:
@@ -47,7 +49,7 @@ def test_all_are_listed_a_few_times_at_most(started: int, monkeypatch: pytest.Mo
     assert times == holder._MOST_LISTS
 
 
-def test_who_has_no_environment_yet_is_waited_for(
+def test_a_process_without_an_environment_yet_is_waited_for(
     started: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if what it has were not there at first.
@@ -58,10 +60,10 @@ def test_who_has_no_environment_yet_is_waited_for(
     assert looks == [False]
 
 
-def test_who_has_none_and_is_to_have_none_is_not() -> None:
+def test_a_process_that_will_have_no_environment_is_not_waited_for() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={}) as one:
         assert holder._environment(one.pid) == []
         one.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
-        assert holder._environment(one.pid) == []  # nor one that nobody has waited for
+        assert holder._environment(one.pid) == []  # nor one that was not waited for
     assert holder._environment(one.pid) == []

@@ -89,7 +89,7 @@ def test_a_signal_that_ends_the_program_ends_the_launcher_with_its_status(tmp_pa
         assert launcher.wait(timeout=60) == 128 + signal.SIGINT
 
 
-def test_what_a_terminal_sends_to_both_the_program_gets_once(tmp_path: Path) -> None:
+def test_a_signal_of_the_terminal_reaches_the_program_once(tmp_path: Path) -> None:
     words = command("64MiB", tmp_path / "far", sys.executable, "-c", HEARS, result=tmp_path / "r")
     launcher, terminal = pty.fork()
     if launcher == 0:
@@ -106,7 +106,7 @@ def test_what_a_terminal_sends_to_both_the_program_gets_once(tmp_path: Path) -> 
         assert os.waitstatus_to_exitcode(os.waitpid(launcher, 0)[1]) == 0
 
 
-def test_what_a_program_sends_to_its_group_it_gets_once(tmp_path: Path) -> None:
+def test_a_signal_to_its_own_group_reaches_the_program_once(tmp_path: Path) -> None:
     code = """
 import os, signal, subprocess
 heard = [signal.SIGINT, signal.SIGUSR1]
@@ -146,12 +146,12 @@ def left(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 Left = tuple[subprocess.Popen[str], int]
 
 
-def test_what_a_program_leaves_may_execute_others(left: Left) -> None:
+def test_processes_left_behind_may_execute_others(left: Left) -> None:
     launcher, _ = left
     assert launcher.communicate("\n", timeout=60) == ("before\nafter\n", "")
 
 
-def test_what_a_program_leaves_can_be_told_things_and_leaves_nothing(left: Left) -> None:
+def test_processes_left_behind_follow_orders_and_leave_nothing(left: Left) -> None:
     launcher, other = left
     tree = find(other)
     assert tree.ask(do="set", near_bytes=4 * MIB)["near_limit_bytes"] == 4 * MIB
@@ -167,7 +167,7 @@ def test_nothing_stays_behind_a_program_that_leaves_nothing(tmp_path: Path) -> N
     assert not Path(f"/proc/{int(ran.out)}").exists()
 
 
-def test_what_a_program_leaves_records_its_faults_no_more_and_goes_on(tmp_path: Path) -> None:
+def test_processes_left_behind_stop_recording_faults_and_go_on(tmp_path: Path) -> None:
     log = tmp_path / "faults"
     code = """
 import os

@@ -45,7 +45,7 @@ def test_every_entry_of_a_list_has_a_meaning() -> None:
     assert all(meaning for _, _, meaning in _lists.FAR_STORES.values())
 
 
-def test_what_settings_say_is_read_from_the_control_memory(memory: int) -> None:
+def test_settings_are_read_from_the_control_memory(memory: int) -> None:
     assert control.limit(memory) == (64 << 20) // control.PAGE
     assert control.policy(memory) == "clock"
     assert control.compression(memory) == "zstd"

@@ -5,6 +5,9 @@ Each is a small C program of tests/tier/calls, which says what was answered othe
 
 from __future__ import annotations
 
+import re
+import resource
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,11 +37,11 @@ def test_advice_that_cannot_be_followed_is_refused(answered: Answered) -> None:
     answered("advice")
 
 
-def test_addresses_are_had_where_nothing_is_mapped(answered: Answered) -> None:
+def test_a_wished_address_is_given_where_nothing_is_mapped(answered: Answered) -> None:
     answered("chosen")
 
 
-def test_memory_for_code_is_had_where_other_code_reaches_it(answered: Answered) -> None:
+def test_memory_for_code_is_mapped_where_other_code_reaches_it(answered: Answered) -> None:
     answered("beside")
 
 
@@ -46,11 +49,41 @@ def test_a_file_takes_the_place_of_memory_or_leaves_it_alone(answered: Answered)
     answered("fixed")
 
 
+def test_memory_that_grows_downwards_grows(answered: Answered) -> None:
+    answered("grows_down")
+
+
+def test_a_program_has_the_data_that_it_allows_itself(answered: Answered) -> None:
+    answered("limits_data")
+
+
+@pytest.mark.parametrize("limit_kib", [150_000, 320_000])
+def test_a_program_has_the_data_that_a_limit_around_it_allows(
+    tmp_path: Path, limit_kib: int
+) -> None:
+    code = "held = bytearray(20 << 20); held[::4096] = b'x' * (5 << 10); print(sum(held))"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_kib << 10, limit_kib << 10))
+
+    ran = run_tiered(tmp_path, "4MiB", sys.executable, "-c", code, preexec_fn=limited)
+    assert (ran.out, ran.status) == (f"{ord('x') * (5 << 10)}\n", 0), ran.err
+    assert ran.counts["evictions"] > 0
+
+
+def test_a_limit_too_small_for_the_pager_is_said_in_a_line(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "calls" / "fixed.c", tmp_path / "fixed")
+    words = ("/bin/sh", "-c", f"ulimit -d 1500; exec {program}")
+    ran = run_tiered(tmp_path, "2MiB", *words)
+    assert (ran.status, ran.out) == (1, "")
+    assert re.fullmatch(r"nearfar tier: no memory [^\n]*\n", ran.err), ran.err
+
+
 def test_core_dumps_hold_what_the_program_has_mapped(answered: Answered) -> None:
     answered("dumped")
 
 
-def test_what_is_kept_of_pages_takes_no_huge_pages_where_all_may_have_them(
+def test_the_page_table_takes_no_huge_pages_where_all_memory_may(
     answered: Answered,
 ) -> None:
     answered("small_pages")
@@ -68,15 +101,15 @@ def test_memory_is_put_to_use_among_terabytes_of_reserved_addresses(answered: An
     assert answered("reserves").counts["managed_share"] > 0.9
 
 
-def test_what_is_moved_or_grows_stays_what_it_was(answered: Answered) -> None:
+def test_moved_or_grown_memory_keeps_its_kind(answered: Answered) -> None:
     answered("moves")
 
 
-def test_what_is_not_mapped_is_found_not_to_be(answered: Answered) -> None:
+def test_unmapped_memory_is_reported_as_unmapped(answered: Answered) -> None:
     answered("mapped")
 
 
-def test_what_is_not_mapped_cannot_be_protected(answered: Answered) -> None:
+def test_unmapped_memory_cannot_be_protected(answered: Answered) -> None:
     answered("protects")
 
 

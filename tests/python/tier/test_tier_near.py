@@ -29,7 +29,7 @@ MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         ("much", "found 'much', expected a size such as '64 MiB'"),
     ],
 )
-def test_what_cannot_be_is_refused_as_it_was_typed(
+def test_an_impossible_size_is_refused_as_it_was_typed(
     refused: Callable[..., str], verb: str, near: str, said: str
 ) -> None:
     words = ("--far", "anonymous", "--", "true") if verb == "run" else ("1",)
@@ -48,7 +48,7 @@ def test_more_than_the_machine_has_is_warned_about(nearfar: Run, tmp_path: Path)
     assert err == f"nearfar: warning: --near: {said}\n"
 
 
-def test_what_the_machine_has_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_within_the_machine_is_not_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
     warn_of_much(MEMORY)
     assert capsys.readouterr().err == ""
     warn_of_much(MEMORY + MIB)

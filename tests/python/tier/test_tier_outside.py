@@ -46,7 +46,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("nowhere/to/be/found; linked", 0),
     ],
 )
-def test_what_a_shell_executes(programs: Path, tmp_path: Path, script: str, outside: int) -> None:
+def test_programs_without_the_library_that_a_shell_executes_are_counted(
+    programs: Path, tmp_path: Path, script: str, outside: int
+) -> None:
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     ran = run_tiered(tmp_path, "16MiB", "sh", "-c", f"{script}; true", env=environment)
     assert ran.counts["outside"] == outside
@@ -67,7 +69,9 @@ def test_what_a_shell_executes(programs: Path, tmp_path: Path, script: str, outs
         ("os.execve(linked, ['linked'], dict(os.environ))", 0),
     ],
 )
-def test_what_a_program_calls(programs: Path, tmp_path: Path, call: str, outside: int) -> None:
+def test_every_call_that_executes_a_program_without_the_library_is_counted(
+    programs: Path, tmp_path: Path, call: str, outside: int
+) -> None:
     folder = f"folder = {str(programs)!r}"
     names = "static, linked = folder + '/static', folder + '/linked'"
     code = f"import os, subprocess; {folder}; {names}; os.environ['PATH'] = folder; {call}"
@@ -77,7 +81,7 @@ def test_what_a_program_calls(programs: Path, tmp_path: Path, call: str, outside
 
 @needs_root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
-def test_a_program_of_another_user(programs: Path, tmp_path: Path) -> None:
+def test_a_program_of_another_user_is_counted(programs: Path, tmp_path: Path) -> None:
     program = tmp_path / "other"
     shutil.copy(programs / "linked", program)
     os.chown(program, 65534, 65534)
@@ -93,7 +97,7 @@ def report(words: Sequence[str | Path], folder: Path) -> str:
     ).stderr
 
 
-def test_a_line_of_the_report_says_so(programs: Path, tmp_path: Path) -> None:
+def test_a_line_of_the_report_says_how_many_ran_outside(programs: Path, tmp_path: Path) -> None:
     said = report(["sh", "-c", f"{programs}/static; true"], tmp_path).splitlines()
     assert said[-1].startswith("nearfar tier: 1 of the programs that it executed ran outside")
     assert not any(

@@ -106,7 +106,7 @@ def test_a_program_computes_the_same_and_the_simulator_chooses_the_same(
 
 @needs_tier
 @pytest.mark.parametrize("policy", POLICIES[1:])
-def test_everything_done_to_memory_at_once_loses_nothing(tmp_path: Path, policy: str) -> None:
+def test_all_operations_on_memory_at_once_lose_nothing(tmp_path: Path, policy: str) -> None:
     program = tmp_path / "stress"
     subprocess.run(["gcc", "-O2", "-pthread", "-o", program, STRESS], check=True)
     out, counts = run(tmp_path, policy, 8, program, "3", "1200", "3", "4000")
@@ -219,7 +219,7 @@ def test_a_record_may_come_through_a_pipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t.faults", "t.faults.gz"])
-def test_what_reads_traces_says_which_command_reads_a_record(
+def test_commands_that_read_traces_name_the_command_for_a_record(
     refused: Refused, tmp_path: Path, name: str
 ) -> None:
     file = tmp_path / name
@@ -232,7 +232,9 @@ def test_what_reads_traces_says_which_command_reads_a_record(
     assert refused("tier", "replay", file, "--format", "lackey") == said
 
 
-def test_what_cannot_be_done_is_refused_in_a_line(refused: Refused, tmp_path: Path) -> None:
+def test_an_unknown_policy_and_an_existing_record_are_refused_in_a_line(
+    refused: Refused, tmp_path: Path
+) -> None:
     words = ["tier", "run", "--near", "8MiB", "--far", str(tmp_path / "far")]
     assert "did you mean clock?" in refused(*words, "--policy", "clok", "--", "true")
     (tmp_path / "there").touch()

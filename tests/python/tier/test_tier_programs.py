@@ -104,13 +104,13 @@ def _repository(folder: Path) -> Path:
     """Twelve changes of four files."""
     repository = folder / "repository"
     when = {"GIT_AUTHOR_DATE": "2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2024-01-01T00:00:00Z"}
-    who = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    no_files = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
     names = {
         f"GIT_{kind}_{what}": "a" for kind in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
     }
 
     def git(*words: str) -> None:
-        environment = os.environ | when | who | names
+        environment = os.environ | when | no_files | names
         subprocess.run(["git", "-C", repository, *words], check=True, env=environment)
 
     repository.mkdir()

@@ -11,7 +11,6 @@ import pytest
 
 import nearfar
 from conftest import Run
-from nearfar import _core
 from nearfar.results.faults import POLICIES
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.simulate.tier_replay import SCAN_NS_PER_PAGE
@@ -112,10 +111,6 @@ def test_the_table_says_that_nothing_was_scanned(nearfar: Run, trace: Path) -> N
     assert without.splitlines()[0] == with_scans.splitlines()[0] + ", without scans"
 
 
-def test_the_known_policies_are_the_core_s() -> None:
-    assert list(POLICIES) == _core.replacement_policies()
-
-
 @pytest.mark.parametrize(
     ("to", "clock_ps"),
     [("nft", None), ("ramulator", None), ("lackey", None), ("gem5", 1000), ("champsim", None)],
@@ -124,7 +119,7 @@ def test_every_format_gives_the_same_pages(
     trace: Path, tmp_path: Path, to: str, clock_ps: int | None
 ) -> None:
     other = tmp_path / f"t.{to}"
-    nearfar.convert_trace(trace, other, clock_ps=clock_ps)
+    nearfar.convert_trace(trace, other, nearfar.ConvertOptions(clock_ps=clock_ps))
     # A trace of ChampSim has nothing that tells it.
     formats = {trace: "dramsim3", other: "nearfar" if to == "nft" else to}
     ours, theirs = (

@@ -70,7 +70,7 @@ def test_programs_that_compute_in_memory_find_the_same(
 
 
 @needs_tier
-def test_what_a_thread_reads_leaves_without_being_written(tmp_path: Path) -> None:
+def test_pages_that_a_thread_only_reads_leave_without_being_written(tmp_path: Path) -> None:
     program = compiled(PROGRAMS / "programs" / "touches.c", tmp_path / "touches")
     counts = {}
     for touch in ("read", "write"):
@@ -92,7 +92,7 @@ def test_threads_of_an_openmp_program_find_the_same(tmp_path: Path) -> None:
 
 
 @needs_tier
-def test_what_the_option_costs_is_said_at_the_start(
+def test_the_cost_of_the_option_is_said_at_the_start(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = ["tier", "run", "--near", "8MiB", "--far", str(tmp_path / "far"), "--sigbus", "--"]

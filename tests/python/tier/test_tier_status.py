@@ -35,7 +35,9 @@ def status_of_five(
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_report_that_finds_no_room(tmp_path: Path, unbuffered: str) -> None:
+def test_a_report_that_finds_no_room_keeps_the_programs_status(
+    tmp_path: Path, unbuffered: str
+) -> None:
     with FULL.open("w") as full:
         ran = status_of_five(tmp_path, unbuffered=unbuffered, stderr=full.fileno())
     assert ran == (5, "")
@@ -43,7 +45,9 @@ def test_a_report_that_finds_no_room(tmp_path: Path, unbuffered: str) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_report_whose_reader_is_gone(tmp_path: Path, stream: str, unbuffered: str) -> None:
+def test_a_report_whose_reader_is_gone_keeps_the_programs_status(
+    tmp_path: Path, stream: str, unbuffered: str
+) -> None:
     read, write = os.pipe()
     os.close(read)
     options = ("--json", "-", "--quiet") if stream == "stdout" else ()
@@ -53,14 +57,16 @@ def test_a_report_whose_reader_is_gone(tmp_path: Path, stream: str, unbuffered: 
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_result_on_standard_output_that_finds_no_room(tmp_path: Path, unbuffered: str) -> None:
+def test_a_result_on_standard_output_that_finds_no_room_is_one_line(
+    tmp_path: Path, unbuffered: str
+) -> None:
     with FULL.open("w") as full:
         options = ("--json", "-", "--quiet")
         ran = status_of_five(tmp_path, *options, unbuffered=unbuffered, stdout=full.fileno())
     assert ran == (5, LINE)
 
 
-def test_a_result_whose_file_finds_no_room(tmp_path: Path) -> None:
+def test_a_result_whose_file_finds_no_room_is_one_line(tmp_path: Path) -> None:
     said = f"nearfar: {FULL}: cannot write: No space left on device\n"
     assert status_of_five(tmp_path, "--json", str(FULL), "--quiet") == (5, said)
 

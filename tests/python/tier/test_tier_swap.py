@@ -177,7 +177,7 @@ def test_a_go_program_computes_the_same(swapped: Run, tmp_path: Path) -> None:
     assert swapped(12, program).held().out == native(program)
 
 
-def test_what_a_program_leaves_to_orphans_is_held_too(swapped: Run) -> None:
+def test_orphans_of_a_program_keep_to_the_limit_too(swapped: Run) -> None:
     code = "held = bytearray(60 << 20); held[::4096] = bytes(15360); print(len(held))"
     words = ["sh", "-c", f"({sys.executable} -c '{code}' & ) | cat"]
     assert swapped(16, *words).held().out == f"{60 << 20}\n"

@@ -25,7 +25,7 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("policy", ["fifo", "s3-fifo"])
-def test_nothing_is_lost_of_what_was_granted(
+def test_memory_granted_ahead_loses_nothing(
     tmp_path: Path, windows: Path, case: str, policy: str
 ) -> None:
     ran = run_tiered(tmp_path, "64MiB", windows, case, policy=policy).covered()
@@ -35,7 +35,7 @@ def test_nothing_is_lost_of_what_was_granted(
     assert ran.counts["huge_moves"] > 0
 
 
-def test_what_was_filled_in_order_leaves_two_mib_at_a_time(tmp_path: Path, windows: Path) -> None:
+def test_memory_filled_in_order_leaves_two_mib_at_a_time(tmp_path: Path, windows: Path) -> None:
     counts = run_tiered(tmp_path, "64MiB", windows, "pressed", policy="fifo").covered().counts
     assert counts["huge_moves"] * 512 > 0.25 * counts["evictions"]
 

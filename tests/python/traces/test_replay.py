@@ -9,6 +9,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -59,7 +60,8 @@ def trace(tmp_path: Path) -> Path:
 
 
 def played(path: Path, **options: object) -> ReplayResult:
-    return nearfar.replay(DRAM, path, **{"format": "ramulator", "pace": "asap", **options})  # type: ignore[arg-type]
+    given: dict[str, Any] = {"format": "ramulator", "pace": "asap", **options}
+    return nearfar.replay(DRAM, path, nearfar.ReplayOptions(**given))
 
 
 @pytest.mark.parametrize("packing", PACKED)
@@ -99,7 +101,8 @@ def test_a_slower_clock_of_the_trace_stretches_it(tmp_path: Path) -> None:
     path = tmp_path / "t.trc"
     path.write_text("".join(f"{64 * i:#x} READ {100 * i}\n" for i in range(200)))
     fast, slow = (
-        nearfar.replay(DRAM, path, format="dramsim3", clock_ps=period) for period in (750, 1500)
+        nearfar.replay(DRAM, path, nearfar.ReplayOptions(format="dramsim3", clock_ps=period))
+        for period in (750, 1500)
     )
     assert slow.elapsed_ps > 1.9 * fast.elapsed_ps
     assert fast.late == slow.late == 0

@@ -5,6 +5,7 @@ that a trace does not let anyone measure.
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,7 @@ def written(folder: Path, text: str | bytes, name: str = "t.trace") -> Path:
 # Figures that were not measured
 
 
-def test_nothing_is_said_of_reads_where_nothing_was_read(nearfar: Run, tmp_path: Path) -> None:
+def test_a_trace_without_reads_has_no_read_latency(nearfar: Run, tmp_path: Path) -> None:
     trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 1\n")
     text = nearfar("replay", DRAM, trace)[1]
     assert "bandwidth" in text
@@ -49,7 +50,7 @@ def test_writes_are_waited_for_unless_told_otherwise(run_replay: Callable[..., d
     assert accepted["trace"].get("drain") is None
 
 
-def test_what_took_no_time_has_no_bandwidth(nearfar: Run, tmp_path: Path) -> None:
+def test_a_trace_that_takes_no_time_has_no_bandwidth(nearfar: Run, tmp_path: Path) -> None:
     trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 0\n")
     options = ("--no-drain", "--pace", "asap")
     assert "bandwidth" not in nearfar("replay", DRAM, trace, *options)[1]
@@ -65,6 +66,44 @@ def test_accesses_without_a_cycle_are_not_called_in_time(run_replay: Callable[..
 def test_text_says_what_a_rate_of_accepted_writes_counts(nearfar: Run, tmp_path: Path) -> None:
     trace = written(tmp_path, "0x0 WRITE 0\n0x40 WRITE 1\n")
     assert "accepted, not drained" in nearfar("replay", DRAM, trace, "--no-drain")[1]
+
+
+def test_a_trace_without_accesses_has_no_shares_and_no_range(nearfar: Run, tmp_path: Path) -> None:
+    header = json.dumps(
+        {"schema": "nearfar/trace/1", "kind": "memory", "counts": "cycles", "time": "relative"}
+    )
+    trace = written(tmp_path, f"nearfar-trace 1 {header}\n".encode() + b"\x04\x16\x01", "t.nft")
+    text = nearfar("trace", "info", trace)[1]
+    assert "store_fence" in text
+    assert "address range" not in text
+    assert "%" not in text
+    assert "read_share" not in json.loads(nearfar("trace", "info", trace, "--json", "-")[1])
+
+
+def test_a_short_stream_says_that_its_rate_counts_queued_lines(nearfar: Run) -> None:
+    stream = ("measure", DRAM, "stream", "--op", "ntstore", "--agent", "none", "--lines")
+    short = nearfar(*stream, "300")[1]
+    assert "note: rates count lines that memory accepted" in short
+    assert "note" not in nearfar(*stream, "40000")[1]
+
+
+def test_a_stream_that_took_no_time_is_refused(refused: Callable[..., str]) -> None:
+    message = refused(
+        "measure", DRAM, "stream", "--op", "ntstore", "--agent", "none", "--lines", "16"
+    )
+    assert "give more --lines" in message
+
+
+def test_a_crash_places_pages_beyond_memory(
+    nearfar: Run, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    trace = written(tmp_path, "ST 0x7fff00001000\nST 0x7fff00001040\n")
+    crash = ("crash", "model:optane-100", trace, "--format", "ramulator", "--runs", "0")
+    status, text, note = nearfar(*crash)
+    assert (status, note.count("\n")) == (0, 1)
+    assert "--frames first-touch" in note
+    assert nearfar(*crash, "--frames", "first-touch") == (0, text, "")
+    assert "found address 0x7fff00001000" in refused(*crash, "--frames", "refuse")
 
 
 @pytest.fixture
@@ -103,14 +142,14 @@ def test_a_result_says_that_frames_were_given(tmp_path: Path) -> None:
 
 def test_a_command_trace_is_of_the_frames_that_were_used(tmp_path: Path) -> None:
     commands = tmp_path / "c.csv"
-    nearfar.replay(DRAM, written(tmp_path, VIRTUAL), command_trace=commands)
+    nearfar.replay(DRAM, written(tmp_path, VIRTUAL), nearfar.ReplayOptions(command_trace=commands))
     rows = [line.split(",") for line in commands.read_text().splitlines()[1:]]
     assert [row[6] for row in rows].count("ACT") == 1, "both pages lie in one row"
     assert list(tmp_path.glob("c.csv*")) == [commands]
 
 
 def test_folded_addresses_lie_in_memory(tmp_path: Path) -> None:
-    result = nearfar.replay(DRAM, written(tmp_path, VIRTUAL), frames="fold")
+    result = nearfar.replay(DRAM, written(tmp_path, VIRTUAL), nearfar.ReplayOptions(frames="fold"))
     assert result.requests == 3
     assert result.trace["frames"] == "fold"
 
@@ -124,9 +163,9 @@ def test_refusing_names_the_other_frames(refused: Callable[..., str], tmp_path: 
 
 def test_a_programs_pages_may_be_folded_too(tmp_path: Path) -> None:
     trace = written(tmp_path, "I  04000000,3\n L 1ffefffe70,8\n", "t.lackey")
-    assert nearfar.replay(DRAM, trace, frames="fold").requests == 1
+    assert nearfar.replay(DRAM, trace, nearfar.ReplayOptions(frames="fold")).requests == 1
     with pytest.raises(InputError, match="found 8 bytes at address 0x1ffefffe70"):
-        nearfar.replay(DRAM, trace, frames="refuse")
+        nearfar.replay(DRAM, trace, nearfar.ReplayOptions(frames="refuse"))
 
 
 # Lines that can be read in more than one way
@@ -141,7 +180,7 @@ def test_digits_without_a_base_are_refused(refused: Callable[..., str], tmp_path
         assert "--format" in message
 
 
-def test_a_base_settles_it(nearfar: Run, tmp_path: Path) -> None:
+def test_a_base_settles_what_digits_mean(nearfar: Run, tmp_path: Path) -> None:
     ids = written(tmp_path, "42932745\n42932746\n10\n", "ids.txt")
     for options, highest in (
         (("--base", "10"), "0x28f1a0a"),
@@ -152,7 +191,7 @@ def test_a_base_settles_it(nearfar: Run, tmp_path: Path) -> None:
         assert highest in text, options
 
 
-def test_a_base_is_of_text(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_base_is_refused_for_a_binary_trace(refused: Callable[..., str], tmp_path: Path) -> None:
     trace = written(tmp_path, bytes(64) + b"\0" * 64)
     message = refused("trace", "info", trace, "--format", "champsim", "--base", "10")
     assert "leave --base out" in message
@@ -200,5 +239,31 @@ def test_a_trace_of_dynamorio_plays_as_a_program(tmp_path: Path) -> None:
     info = nearfar.trace_info(trace)
     assert (info.format, info.kind, info.counts) == ("memtrace", "program", "instructions")
     assert nearfar.replay(DRAM, trace).reads == 1
-    with pytest.raises(InputError, match="to: found 'memtrace'"):
-        nearfar.convert_trace(trace, tmp_path / "out", to="memtrace")
+    with pytest.raises(InputError, match="output-format: found 'memtrace'"):
+        nearfar.convert_trace(
+            trace, tmp_path / "out", nearfar.ConvertOptions(output_format="memtrace")
+        )
+
+
+# Names and headers that are no text
+
+
+def test_a_file_may_be_called_by_bytes_that_are_no_text(nearfar: Run, tmp_path: Path) -> None:
+    trace = tmp_path / os.fsdecode(b"\xff.trace")
+    trace.write_text("LD 0x40\nST 0x80\n")
+    for command in (("trace", "info"), ("replay", DRAM), ("tier", "replay")):
+        status, _, err = nearfar(*command, str(trace))
+        assert (status, err) == (0, ""), command
+    trace.write_text("LD 0x40\nLOAD 0x80\n")
+    status, _, err = nearfar("replay", DRAM, str(trace))
+    assert status == 2
+    assert r"\xff.trace:2: found 'LOAD 0x80'" in err
+
+
+def test_a_header_that_is_no_text_is_shown_in_escapes(nearfar: Run, tmp_path: Path) -> None:
+    header = b'nearfar-trace 1 {"schema": "nearfar/trace/1", "kind": "memory", "counts": "cycles", '
+    header += b'"time": "relative", "command": "a\xdcb"}\n'
+    trace = written(tmp_path, header + b"\x08\x02\x16\x01", "t.nft")
+    status, text, _ = nearfar("trace", "info", trace)
+    assert status == 0
+    assert r"a\xdcb" in text

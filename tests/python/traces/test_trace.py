@@ -63,7 +63,7 @@ def example() -> tuple[str, bytes]:
     )
 
 
-def test_the_worked_example_is_what_is_written(tmp_path: Path) -> None:
+def test_the_worked_example_is_written_as_shown(tmp_path: Path) -> None:
     text, expected = example()
     (tmp_path / "t.dramsim3").write_text(text)
     converted = nearfar.convert_trace(tmp_path / "t.dramsim3", tmp_path / "t.nft")
@@ -92,8 +92,10 @@ def test_a_packed_trace_plays_as_the_text_did(trace: Path, packed: Path) -> None
 def test_reads_and_writes_survive_every_format(format: str, tmp_path: Path, trace: Path) -> None:
     there, back = tmp_path / "there", tmp_path / "back.ramulator"
     clock = 750 if format == "gem5" else None
-    nearfar.convert_trace(trace, there, to=format, clock_ps=clock)
-    nearfar.convert_trace(there, back, source=format)
+    nearfar.convert_trace(
+        trace, there, nearfar.ConvertOptions(output_format=format, clock_ps=clock)
+    )
+    nearfar.convert_trace(there, back, nearfar.ConvertOptions(format=format))
     straight = tmp_path / "straight.ramulator"
     nearfar.convert_trace(trace, straight)
     # ChampSim's address of 0 is none: another byte of that line stands for it.
@@ -119,10 +121,10 @@ def test_a_trace_in_xz_is_read(trace: Path) -> None:
 
 def test_parts_of_a_trace_add_up_to_it(trace: Path) -> None:
     whole = nearfar.replay(DRAM, trace)
-    first = nearfar.replay(DRAM, trace, run=200)
-    rest = nearfar.replay(DRAM, trace, skip=200)
+    first = nearfar.replay(DRAM, trace, nearfar.ReplayOptions(run=200))
+    rest = nearfar.replay(DRAM, trace, nearfar.ReplayOptions(skip=200))
     assert (first.requests, first.requests + rest.requests) == (200, whole.requests)
-    warmed = nearfar.replay(DRAM, trace, skip=100, warm=100, run=50)
+    warmed = nearfar.replay(DRAM, trace, nearfar.ReplayOptions(skip=100, warm=100, run=50))
     assert warmed.requests == 50
     assert warmed.commands["RD"] + warmed.commands.get("WR", 0) <= 50
 
@@ -164,7 +166,7 @@ def test_near_memory_lies_before_far_memory(tmp_path: Path) -> None:
 # What a trace holds
 
 
-def test_info_counts_what_is_there(nearfar: Run, packed: Path) -> None:
+def test_info_counts_the_records(nearfar: Run, packed: Path) -> None:
     status, out, err = nearfar("trace", "info", packed, "--json", "-")
     assert (status, err) == (0, "")
     info = json.loads(out)
@@ -181,7 +183,7 @@ def test_info_counts_what_is_there(nearfar: Run, packed: Path) -> None:
     assert re.search(r"^complete +yes$", out, re.MULTILINE)
 
 
-def test_a_trace_that_was_cut_off_is_told_with_what_can_be_read(
+def test_a_truncated_trace_is_reported_with_its_readable_part(
     nearfar: Run, refused: Callable[..., str], packed: Path
 ) -> None:
     content = unpacked(packed)
@@ -196,7 +198,9 @@ def test_a_trace_that_was_cut_off_is_told_with_what_can_be_read(
     assert f"after {records} records" in problem
 
 
-def test_so_is_one_that_ends_within_a_frame(refused: Callable[..., str], packed: Path) -> None:
+def test_a_trace_that_ends_within_a_frame_is_reported_with_its_readable_part(
+    refused: Callable[..., str], packed: Path
+) -> None:
     whole = packed.read_bytes()
     packed.write_bytes(whole[:-10])
     assert "t.nft: truncated zstandard file" in refused("replay", DRAM, packed)
@@ -224,7 +228,9 @@ def test_foreign_files_are_one_line(
 
 
 @pytest.mark.parametrize("format", ["auto", "nearfar", "lackey"])
-def test_noise_is_told_as_such(refused: Callable[..., str], tmp_path: Path, format: str) -> None:
+def test_noise_is_reported_as_binary(
+    refused: Callable[..., str], tmp_path: Path, format: str
+) -> None:
     path = tmp_path / "noise"
     path.write_bytes(random.Random(1).randbytes(5000))
     hint = "; a trace of ChampSim needs --format champsim" if format == "auto" else ""
@@ -243,7 +249,7 @@ def test_a_header_that_is_no_text_is_one_line(refused: Callable[..., str], tmp_p
 # Converting
 
 
-def test_a_conversion_that_fails_leaves_what_was_there(
+def test_a_failed_conversion_leaves_the_old_file(
     refused: Callable[..., str], trace: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out.vans"
@@ -263,7 +269,9 @@ def test_names_that_tell_no_format_are_refused(refused: Callable[..., str], trac
     )
 
 
-def test_the_command_says_what_it_wrote(nearfar: Run, trace: Path, tmp_path: Path) -> None:
+def test_the_command_names_the_file_that_it_wrote(
+    nearfar: Run, trace: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "out.vans.gz"
     assert nearfar("trace", "convert", trace, "-o", output) == (0, f"{output}: 500 records\n", "")
 

@@ -102,7 +102,12 @@ def test_gaps_may_be_instructions(compiled: Compile, tmp_path: Path) -> None:
     assert info.counts == "instructions"
     # Both walks; what follows the last record is in no gap.
     assert info.length > 2 * (1 << 20) // 64 * 3
-    assert nearfar.replay("model:ddr4-2666", trace, skip=info.length // 2).requests > 0
+    assert (
+        nearfar.replay(
+            "model:ddr4-2666", trace, nearfar.ReplayOptions(skip=info.length // 2)
+        ).requests
+        > 0
+    )
 
 
 def test_ctrl_c_keeps_a_whole_trace(compiled: Compile, tmp_path: Path) -> None:
@@ -145,11 +150,13 @@ def test_a_full_disk_ends_the_program_in_one_line_and_what_was_recorded_stays(
     )
     assert info.problem == ""
     assert info.records > 10_000
-    replayed = nearfar.replay("model:ddr4-2666", trace, run=1000)
+    replayed = nearfar.replay("model:ddr4-2666", trace, nearfar.ReplayOptions(run=1000))
     assert replayed.requests + replayed.fences == 1000
 
 
-def test_what_cannot_be_recorded_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_recorded_is_refused(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
     record, trace = ("trace", "record", "model:ddr4-2666"), tmp_path / "t.nft"
     assert "core: found count" in refused(*record, "-o", trace, "--core", "count", "--", "true")
     assert "--output" in refused(*record, "--", "true")

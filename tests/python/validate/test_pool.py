@@ -53,19 +53,19 @@ def test_every_task_is_run_once_and_no_process_is_left(
 
 
 @pytest.mark.parametrize("place", [0, 10, ALL - 1])
-def test_a_process_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+def test_a_killed_process_is_reported(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
     with pytest.raises(NearfarError, match=r"was ended by SIGKILL; if memory .* fewer --jobs$"):
         ran(monkeypatch, 2, {place: signal.SIGKILL})
     assert multiprocessing.active_children() == []
 
 
-def test_what_a_task_raises_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_task_is_raised_in_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"^what is wrong$"):
         ran(monkeypatch, 3, {5: InputError("what is wrong")})
     assert multiprocessing.active_children() == []
 
 
-def test_a_defect_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_reported_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     class AwkwardError(Exception):
         """It cannot be sent as it is."""
 
@@ -74,7 +74,9 @@ def test_a_defect_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert multiprocessing.active_children() == []
 
 
-def test_one_that_is_killed_while_it_has_no_task_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_killed_while_it_has_no_task_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     runs = some_runs(monkeypatch, 2, {})
     next(runs)
     for process in multiprocessing.active_children():
@@ -84,7 +86,7 @@ def test_one_that_is_killed_while_it_has_no_task_is_told(monkeypatch: pytest.Mon
         list(runs)
 
 
-def test_runs_that_nobody_waits_for_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_without_a_waiting_caller_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = some_runs(monkeypatch, 3, {})
     next(runs)
     assert len(multiprocessing.active_children()) == 3
@@ -92,6 +94,6 @@ def test_runs_that_nobody_waits_for_are_ended(monkeypatch: pytest.MonkeyPatch) -
     assert multiprocessing.active_children() == []
 
 
-def test_ctrl_c_is_this_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody = dict.fromkeys(range(ALL), signal.SIGINT)
-    assert sorted(ran(monkeypatch, 2, cast("dict[int, object]", everybody))) == list(range(ALL))
+def test_ctrl_c_belongs_to_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_tasks = dict.fromkeys(range(ALL), signal.SIGINT)
+    assert sorted(ran(monkeypatch, 2, cast("dict[int, object]", all_tasks))) == list(range(ALL))

@@ -144,7 +144,7 @@ def test_one_run_serves_the_load_and_the_store_curve(core: StandIn) -> None:
     assert [asked["ops"] for asked in core.asked] == [["ntstore", "ntload"]] * 52
 
 
-def test_the_overwrite_is_four_figures(core: StandIn) -> None:
+def test_the_overwrite_gives_four_figures(core: StandIn) -> None:
     points = {p.label: p for p in validated(core, "overwrite")["overwrite"].points}
     assert {label: point.simulated for label, point in points.items()} == {
         "median write": OVERWRITE_NS,

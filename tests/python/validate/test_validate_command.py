@@ -36,7 +36,7 @@ def test_a_validation_prints_a_row_a_series_and_writes_the_same_numbers(
         ]
 
 
-def test_json_has_the_fields_that_others_build_on(nearfar: Run) -> None:
+def test_the_json_has_every_documented_field(nearfar: Run) -> None:
     status, out, _ = nearfar("validate", MODEL, *SMALL, "--json", "-")
     assert status == 0
     data = json.loads(out)

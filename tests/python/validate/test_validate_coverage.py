@@ -41,12 +41,12 @@ def test_every_single_figure_is_compared_or_has_a_reason() -> None:
         assert bool(figure.compared) != bool(figure.reason), figure.name
 
 
-def test_a_row_that_nothing_takes_is_said_to_be_unexplained(tmp_path: Path) -> None:
+def test_a_row_that_no_dataset_takes_is_called_unexplained(tmp_path: Path) -> None:
     (one,) = coverage(table(tmp_path, "a,b\n1,2\n")).tables
     assert one.left_out == {UNEXPLAINED: 1}
 
 
-def test_what_is_listed_is_what_is_run(nearfar: Run) -> None:
+def test_the_list_names_the_datasets_that_are_run(nearfar: Run) -> None:
     status, out, err = nearfar("validate", "--list", "--json", "-")
     assert (status, err) == (0, "")
     listed = {one["name"]: one["points"] for one in json.loads(out)["datasets"]}

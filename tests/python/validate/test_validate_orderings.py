@@ -80,7 +80,7 @@ def interval(printed: str) -> tuple[float, float]:
     return float(low) - half, float(high or low) + half
 
 
-def test_no_pair_that_is_judged_is_a_tie_by_what_its_source_prints() -> None:
+def test_no_judged_pair_is_a_tie_at_the_resolution_of_its_source() -> None:
     _, found = select("ict", "nvdimm")
     for one in found:
         printed = {point.label: interval(point.rows[0]["value"]) for point in one.points}

@@ -26,7 +26,7 @@ def test_a_curve_has_its_own_shape_whatever_its_scale(values: list[float], facto
     assert all(one.right for one in found(values, [factor * value for value in values]).values())
 
 
-def test_a_model_that_does_not_collapse_is_told() -> None:
+def test_a_model_that_does_not_collapse_is_reported() -> None:
     seen = found(COLLAPSING, RISING)
     assert not seen["collapse"].right
     assert (seen["collapse"].real, seen["collapse"].simulated) == ("to 0.25", "to 1.00")

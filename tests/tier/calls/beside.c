@@ -1,5 +1,5 @@
-/* Memory for code, wished for where other code reaches it, is had there; other wishes are not
- * followed, and what is had is managed. */
+/* Memory for code, wished for where other code reaches it, is mapped there; other wishes are not
+ * followed, and the mapping is managed. */
 
 #include "../hazards/hazard.h"
 

@@ -1,5 +1,5 @@
-/* Threads give memory back while another forks. A child finds of it what was there before or
- * zeros, all of what nobody gives back, and nothing where it maps memory anew. */
+/* Threads discard memory while another forks. A child finds in it the old contents or
+ * zeros, all memory that no thread discards, and nothing where it maps memory anew. */
 
 #include "hazard.h"
 

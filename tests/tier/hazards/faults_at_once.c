@@ -1,6 +1,6 @@
 /* Threads touch the same far pages at once, while memory that one of them reads is given back, and
- * while the process forks: no write is lost, and what has been given back reads as zeros to who did
- * it, whoever else had it on its way in. */
+ * while the process forks: no write is lost, and discarded memory reads as zeros to the thread that
+ * discarded it, even if another thread had it on its way in. */
 
 #include "hazard.h"
 

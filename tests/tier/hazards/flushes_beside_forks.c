@@ -25,7 +25,7 @@ static ssize_t write_slowly(void* unused, const char* text, size_t bytes) {
 static void* flush_all(void* unused) {
   while (!stop) {
     must(fputs("x", slow) >= 0 && fflush(NULL) == 0, "fflush");
-    usleep(2000); /* else nobody else has the list */
+    usleep(2000); /* else no other thread has the list */
   }
   return unused;
 }

@@ -21,7 +21,7 @@ static char* at;
 static time_t latest; /* that it waits for what another thread does */
 static _Thread_local size_t touched;
 
-/* Pages in an order that nobody reads ahead in. */
+/* Pages in an order without read-ahead. */
 static void touch(size_t pages) {
   for (size_t i = 0; i < pages; ++i, ++touched) {
     const size_t page = touched * 1237 % ALL;
@@ -53,7 +53,7 @@ static pid_t thread_that(int (*is_so)(pid_t)) {
 
 static int is_idle(pid_t thread) { return sched_getscheduler(thread) == SCHED_IDLE; }
 
-/* The thread that runs only where nobody else does. */
+/* The thread that runs only where no other does. */
 static pid_t beside_us(void) { return thread_that(is_idle); }
 
 static cpu_set_t cpus_of(pid_t thread) {
@@ -67,7 +67,7 @@ static int is_beside_us(pid_t thread) {
   return thread != 0 && CPU_COUNT(&cpus) == 1;
 }
 
-/* Pages that are far, most of them, while whoever has put a thread somewhere goes on to say so. */
+/* Pages that are far, most of them, while the thread that has moved another goes on to say so. */
 static void touch_a_while(void) {
   for (int i = 0; i < 4; ++i) {
     usleep(2000);
@@ -84,7 +84,7 @@ static pid_t followed(void) {
     touch_a_while();
     if (is_beside_us(thread)) return thread;
   }
-  must(0, "nobody came");
+  must(0, "no thread came");
   return 0;
 }
 
@@ -184,7 +184,7 @@ static void on_each_processor(void) {
   atomic_store(&over, 1);
   for (int i = 0; i < 2; ++i) must(pthread_join(others[i], NULL) == 0, "join");
   for (int i = 0; i < 5000 && beside_us() != 0; ++i) usleep(1000);
-  must(beside_us() == 0, "they stayed though nobody faults");
+  must(beside_us() == 0, "they stayed though no thread faults");
 }
 
 #define FORBID(call)                                 \
@@ -256,7 +256,7 @@ static void served_there(void) {
     touch_a_while();
     if (thread_that(is_bound) != 0) return;
   }
-  must(0, "nobody came");
+  must(0, "no thread came");
 }
 
 /* The pager's thread could not leave the policy for idle processors. */
@@ -294,7 +294,7 @@ static void is_kept(void) {
   kept();
   must(pthread_join(other, NULL) == 0, "join");
   for (int i = 0; i < 5000 && processors() == 1; ++i) usleep(1000);
-  must(processors() == all_processors, "it was kept though nobody faults");
+  must(processors() == all_processors, "it was kept though no thread faults");
 }
 
 /* Everything that a thread starts may run where it may itself. This program, called "may-run",

@@ -1,4 +1,4 @@
-/* Pages that come in write-protected, as nobody has changed them for a while: whatever writes to
+/* Pages that come in write-protected, as no thread has changed them for a while: a write to
  * them, by an instruction, in the kernel or past it, is not lost when they leave. */
 
 #include "hazard.h"
@@ -30,8 +30,8 @@ static void look_at_both(const char* at, uint64_t seed, const char* other, size_
   }
 }
 
-/* Makes pages leave and come back unchanged, and then again: that time they come protected, as much
- * else does that nobody writes to. */
+/* Makes pages leave and come back unchanged, and then again: that time they come protected, as other
+ * pages do that no thread writes to. */
 static void guard(const char* at, uint64_t seed) {
   static char* others[2];
   for (int i = 0; i < 2; ++i)

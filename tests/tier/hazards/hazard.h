@@ -25,8 +25,8 @@ __attribute__((unused)) static void must(int holds, const char* what) {
   _exit(1);
 }
 
-/* In KiB, of all mappings, by a line of smaps. Of the sum that the kernel makes: who reads mapping
- * by mapping counts one twice that is joined with its neighbour meanwhile. */
+/* In KiB, of all mappings, by a line of smaps. Of the sum that the kernel makes: a reader of
+ * mapping after mapping counts one twice that is joined with its neighbour meanwhile. */
 __attribute__((unused)) static size_t in_smaps(const char* format) {
   FILE* file = fopen("/proc/self/smaps_rollup", "r");
   must(file != NULL, "smaps_rollup");

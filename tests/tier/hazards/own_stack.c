@@ -1,5 +1,5 @@
 /* A thread runs, and ends, on a stack that the program gave it, while memory is short. The kernel
- * tells who joins it by writing to that stack when nobody can bring pages in any more. */
+ * tells the joining thread by writing to that stack when no page can come in any more. */
 
 #include "hazard.h"
 

@@ -1,4 +1,4 @@
-/* A thread ends while it holds a robust mutex, and the mutex is far: who locks it next is told. */
+/* A thread ends while it holds a robust mutex, and the mutex is far: the thread that locks it next is told. */
 
 #include "hazard.h"
 

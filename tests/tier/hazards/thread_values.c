@@ -1,4 +1,4 @@
-/* libc's fork clears, in the child and before anybody else, what ended threads had of their own:
+/* libc's fork clears, in the child and before any other code, what ended threads had of their own:
  * in memory that is far by then. What lies beside must not be lost. */
 
 #include "hazard.h"

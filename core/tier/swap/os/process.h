@@ -91,7 +91,7 @@ void set(const std::string& file, const std::string& value);
 /// Takes note of ended children of this process, which inherits orphans; all but `except`.
 void reap_orphans(pid_t except) noexcept;
 
-/// Puts the calling thread before ordinary ones; without leave for that, nothing changes.
+/// Puts the calling thread before ordinary ones; without permission, nothing changes.
 void hurry() noexcept;
 /// CPU time of the calling thread, in ns.
 [[nodiscard]] std::uint64_t cpu_time_ns() noexcept;

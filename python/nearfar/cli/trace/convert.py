@@ -9,7 +9,7 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.cli.trace_options import add_format
 from nearfar.model.units import CLOCK
-from nearfar.simulate.traces.convert import convert
+from nearfar.simulate.traces.convert import ConvertOptions, convert
 from nearfar.simulate.traces.formats import writable
 
 
@@ -48,12 +48,14 @@ def run(args: argparse.Namespace) -> int:
         converted = convert(
             args.trace,
             args.output,
-            source=args.format,
-            base=args.base,
-            to=args.output_format,
-            skip=args.skip,
-            run=args.run,
-            clock_ps=args.clock,
+            ConvertOptions(
+                format=args.format,
+                base=args.base,
+                output_format=args.output_format,
+                skip=args.skip,
+                run=args.run,
+                clock_ps=args.clock,
+            ),
             progress=progress,
         )
     if not args.quiet:

@@ -39,17 +39,27 @@ def _text(info: TraceInfo) -> str:
         *((f"  {name}", str(count)) for name, count in info.operations.items() if count),
         ("threads", str(len(info.threads))),
         *((f"  thread {name}", str(count)) for name, count in _many(info).items()),
-        ("address range", f"{info.lowest_address:#x} to {info.highest_address:#x}"),
+        *_range(info),
         ("lines of 64 B", str(info.lines)),
         ("pages of 4 KiB", str(info.pages)),
-        ("reads", f"{info.read_share:.1%} of reads and writes"),
-        ("sequential", f"{info.sequential_share:.1%} of accesses"),
+        *_share("reads", info.read_share, "reads and writes"),
+        *_share("sequential", info.sequential_share, "accesses"),
         (info.counts, str(info.length)),
         *([("duration", _duration(info))] if info.clock_ps else []),
         *((f"hot page {page['address']:#x}", str(page["accesses"])) for page in info.hottest_pages),
     ]
     width = max(len(name) for name, _ in rows)
     return f"{info.file}\n" + "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _range(info: TraceInfo) -> list[tuple[str, str]]:
+    if info.pages == 0:
+        return []
+    return [("address range", f"{info.lowest_address:#x} to {info.highest_address:#x}")]
+
+
+def _share(name: str, share: float | None, of: str) -> list[tuple[str, str]]:
+    return [] if share is None else [(name, f"{share:.1%} of {of}")]
 
 
 def _many(info: TraceInfo) -> dict[str, int]:

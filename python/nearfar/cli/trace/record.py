@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
     ran, traces = record(
-        args.target, args.program, args.output, gaps=args.gaps, **program_options(args)
+        args.target, args.program, args.output, gaps=args.gaps, options=program_options(args)
     )
     if not args.quiet:
         for trace in traces:

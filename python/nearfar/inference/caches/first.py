@@ -113,7 +113,7 @@ def fine(observations: Sequence[Observation], pages: str, quick: bool) -> list[E
 
 def again(observations: Sequence[Observation], pages: str) -> list[Experiment]:
     """The regions up to the size that conflicts give, once more, where the curve makes it smaller:
-    whoever else was on the core may have gone."""
+    another thread on the core may have gone."""
     seen = conflicts(observations, pages)
     curve = _curve(observations, pages)
     edge = plateau(curve.least) if len(curve) else None
@@ -181,7 +181,7 @@ def _agreement(by_sets: int, interval: tuple[int, int], curve: Curve, edge: Plat
         return None
     return (
         f"the curve over regions, which from {slow.x[0] * LINE:.0f} B on is slower by up to "
-        f"{most:.0%} of a miss: whoever else used the core took a part of the cache"
+        f"{most:.0%} of a miss: another thread on the core took a part of the cache"
     )
 
 

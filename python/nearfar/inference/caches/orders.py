@@ -1,7 +1,7 @@
 """The chains that are walked on a real machine, rebuilt from their descriptions.
 
 A chain is a list of byte offsets, each of which is loaded after the one before, round and
-round. As with `nearfar.inference.orders`, who walks it and who judges what it took build it from
+round. As with `nearfar.inference.orders`, the walker and the inference both build it from
 the same few values: `{"kind": ..., "params": {...}}` and a seed for each repetition.
 """
 

@@ -17,7 +17,7 @@ from nearfar.inference.caches import ramps
 from nearfar.inference.caches.first import PROBER, FirstCache
 from nearfar.inference.caches.orders import LINE
 from nearfar.inference.caches.plan import Experiment, chains, geometric, over
-from nearfar.inference.caches.ramps import Span
+from nearfar.inference.caches.ramps import Reading, Span
 from nearfar.inference.noise import (
     CHANCE,
     Curve,
@@ -188,8 +188,12 @@ def _latency(level: int, curve: Curve, edge: Plateau) -> Finding:
 def _spans(curve: Curve, start: int, edges: Sequence[Plateau]) -> list[Span]:
     """What the whole curve behind the first cache says of the caches that end at `edges`."""
     part = curve.within(float(curve.x[start]), float(curve.x[-1])).undisturbed(_SPOILT)
-    # By medians and by the fastest: what others do to a cache moves one more than the other.
-    readings = (part.values, part.least)
+    # Of few sets overflowing by chance the mean knows more, of a neighbour's doing the median.
+    count = np.array([len(one) for one in part.samples])
+    spread = np.array([float(np.std(one)) for one in part.samples])
+    mean = np.array([float(np.mean(one)) for one in part.samples])
+    error = spread / np.sqrt(np.maximum(count - 1, 1)) / mean
+    readings = (Reading(mean, error), Reading(part.values, error))
     return ramps.fit(part.x, readings, [float(curve.x[edge.last]) for edge in edges])
 
 
@@ -224,18 +228,19 @@ def _third(
     about = f"; regions up to {low:.0f} B are served by it here"
     found = [_latency(3, curve, edge)]
     scatter = _worst_scatter(curve, edge.last)
-    if shared is not None:
+    if shared is not None:  # what others leave of it has no upper bound
         return [*found, not_identifiable(name, shared + about, evidence)]
-    if scatter > _UNSTEADY:
-        reason = f"repetitions differ by {scatter:.0%}: others use this cache too{about}"
-        return [*found, not_identifiable(name, reason, evidence)]
     third = _beyond_second(_capacity(3, curve, edge, span), curve, edge, second)
-    if level_again(curve.x, curve.values, edge.last + 1, 2.0, _RAMP_RISE) is None:
-        reason = f"the curve does not become level again behind this cache; {third.reason}"
+    doubt = ""
+    if scatter > _UNSTEADY:
+        doubt = f"repetitions differ by {scatter:.0%}: others use this cache too{about}"
+    elif level_again(curve.x, curve.values, edge.last + 1, 2.0, _RAMP_RISE) is None:
+        doubt = f"the curve does not become level again behind this cache; {third.reason}"
+    if doubt:
         least, most = third.interval or (low, low)
         # With four ways or more a region of a quarter of a cache does not rise visibly.
         most = max(most, 4 * float(curve.x[edge.last + 1]) * LINE)
-        third = not_identifiable(name, reason, evidence, (least, most))
+        third = not_identifiable(name, doubt, evidence, (least, most))
     return [*found, third]
 
 

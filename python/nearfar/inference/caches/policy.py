@@ -4,7 +4,7 @@ More lines than a set holds are loaded in random orders, half a set's worth of t
 round, or twice, and the others once: LRU keeps the busy ones, FIFO and random replacement lose
 them too. And in the same order, each line once a round: LRU and FIFO lose them all, random
 replacement does not. Every policy predicts the share of misses in each walk, and the time of each
-tells who is right.
+tells which is right.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def _measured(one: Observation, hit_ns: float, miss_ns: float) -> tuple[Floats, 
 
 def _error(off: Floats) -> float:
     """How far off the middle order is. Under a tree of pointers what the set held before decides
-    on which of several rounds it settles, so a single order may be off either way; and whoever
-    disturbs one repetition does not disturb most."""
+    on which of several rounds it settles, so a single order may be off either way; and a
+    disturbance of one repetition does not disturb most."""
     return abs(float(np.median(off)))
 
 

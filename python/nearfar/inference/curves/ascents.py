@@ -28,6 +28,7 @@ from nearfar.inference.noise import Floats
 
 _QUARTILE = 0.3186 * 2**0.5  # of the distance of two equal values, in standard deviations
 _MIDDLE = 0.6745 * 2**0.5
+_SELDOM = 1 / 8
 _LEAST_NOISE = 0.003
 _UNDISTURBED = 0.05  # a curve that never falls is no noisier than this
 _BIN = 0.4  # octaves whose points are taken together
@@ -86,7 +87,8 @@ def point_noise(values: Floats) -> float:
     if len(change) < 2:
         return _UNDISTURBED
     falls = -change[change < 0]
-    falling = float(np.median(falls)) / _MIDDLE if len(falls) else 0.0
+    # Noise makes every other point of a plateau fall; a single one that does was a busy moment.
+    falling = float(np.median(falls)) / _MIDDLE if len(falls) > _SELDOM * len(change) else 0.0
     least = float(np.quantile(np.abs(change), 0.25)) / _QUARTILE
     few = 1 + 3 / len(change)
     return max(_LEAST_NOISE, few * falling, few * min(least, max(falling, _UNDISTURBED)))

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from nearfar.inference.curves.ascents import (
-    SIXTEEN_PAGES,
-    TABLE_WALK_NS,
-    Ascent,
-    Ascents,
-    ascents,
-)
+from nearfar.inference.curves.ascents import ascents
 from nearfar.inference.curves.bits import Way, way_span
+from nearfar.inference.curves.certainty import (
+    allowed,
+    among,
+    count,
+    height,
+    nothing,
+    slopes,
+    too_short,
+    translated,
+)
 from nearfar.inference.curves.edges import Rise
 from nearfar.inference.curves.entry import Size, plateaus, power_of_two, read_entry
 from nearfar.inference.curves.group import LOADS, Curve
 from nearfar.inference.curves.levels import Fit, Level, fit
 from nearfar.inference.curves.order import Step, same_order
 from nearfar.inference.curves.queues import unit_of_writes
-from nearfar.inference.curves.repeated import (
-    MOST_LEVELS,
-    SMALLEST,
-    not_counted,
-    repeated_findings,
-)
+from nearfar.inference.curves.repeated import repeated_findings
 from nearfar.results.findings import Finding, Observation, identified, not_identifiable
 from nearfar.results.wording import number, size
 
@@ -36,11 +33,7 @@ _UNKNOWN_ENTRIES = (128, 1024, 4096)
 _OVERFLOWED = 8.0  # times the capacity: from here on nearly every touch misses
 _FEWEST = 3  # points of a curve
 _FITTING = 1 / 8
-_SCATTERED = 0.05  # the relative noise of a point above which a level curve proves nothing
 _VAGUE = 1.15  # an interval whose ends differ by more is no answer
-_BEYOND = 4.0  # times the last edge: a level that begins later is not looked for
-_NOISES, _LEAST_ERROR = 3.0, 0.015  # of a fit
-_POINTS, _FAR = 24, 64 << 20  # of a level curve that shows that there is no level
 _TELLING = 0.02  # a rise below this share of its plateau says little about where it begins
 
 
@@ -62,15 +55,15 @@ def buffer_findings(found: Sequence[Curve], rereads: Sequence[Observation]) -> l
     """Every level's findings; from re-reads alone, ways and policy."""
     loads = _load_curves(found)
     if not loads:
-        return [*_too_short(found), *_reread_findings(rereads)]
+        return [*too_short(found), *_reread_findings(rereads)]
     curve = loads[0]
     if not curve.fresh:
         return repeated_findings(curve)
     edges, seen = curve.rises(), ascents(curve.region, curve.values, curve.timed)
-    if any(not _among(step, edges) for step in seen.sure):
+    if any(not among(step, edges) for step in seen.sure):
         return repeated_findings(curve)  # too coarse to be fitted: its rises are all there is
     if not edges:
-        return [_nothing(curve, seen)]
+        return [nothing(curve, seen)]
     entries = _entries(found, loads, edges)
     whole = _fit(curve, edges, entries)
     steps = _steps(rereads)
@@ -80,84 +73,10 @@ def buffer_findings(found: Sequence[Curve], rereads: Sequence[Observation]) -> l
         step, ids = steps.get(at + 1, (None, ()))
         way, held = _way(found, curve, at)
         levels.append(_Found(at + 1, rise, level, entries[at], way, held, step, ids))
-    about = "rises above the noise, each absent from the same points shuffled"
-    evidence = tuple(one for rise in edges for one in curve.evidence(rise.last, rise.first))
-    why = _doubts(curve, edges, whole)
-    findings = [
-        not_identifiable(
-            "levels",
-            f"at least {len(levels)}: {about}; others may be unseen: {', '.join(why)}",
-            evidence,
-            (len(levels), MOST_LEVELS),
-        )
-        if why
-        else identified("levels", len(levels), about, evidence)
-    ]
+    findings = [count(curve, edges, whole)]
     for one in levels:
         findings += _level_findings(one, curve, whole)
     return [*findings, _memory_latency(curve, edges, whole)]
-
-
-def _too_short(found: Sequence[Curve]) -> list[Finding]:
-    """What curves of loads say that have too few points for a plateau and a rise."""
-    short = [one for one in found if one.op in LOADS and not one.held]
-    if not short:
-        return []
-    most = max(short, key=lambda one: len(one.region))
-    reason = f"at least 0: {len(most.region)} regions are too few to see a rise"
-    return [not_identifiable("levels", reason, most.evidence(0, np.inf), (0, MOST_LEVELS))]
-
-
-def _among(step: Ascent, edges: Sequence[Rise]) -> bool:
-    """Whether one of the edges is this rise."""
-    return any(step.last / 2 <= edge.first and edge.last <= 2 * step.end for edge in edges)
-
-
-def _doubts(curve: Curve, edges: Sequence[Rise], whole: Fit) -> list[str]:
-    """Why there may be another level, or one of these be none; empty if not."""
-    region, why = curve.region, []
-    if region[0] > SMALLEST:
-        why.append(f"no region below {size(int(region[0]))} was walked")
-    if region[-1] < _BEYOND * edges[-1].first:
-        why.append(f"no region beyond {size(int(region[-1]))} was walked")
-    if whole.error > _allowed(curve):
-        why.append(f"{len(edges)} levels miss the curve by {100 * whole.error:.1f} %")
-    for edge in edges:
-        more = _height(curve, edge) * float(np.median(curve.values[edge.start : edge.edge]))
-        if edge.first > SIXTEEN_PAGES and curve.timed and more <= TABLE_WALK_NS:
-            why.append(f"translation may cost the {number(more)} ns from {size(int(edge.last))} on")
-    return why
-
-
-def _allowed(curve: Curve) -> float:
-    """The relative error of a fit that noise, or a walk that is timed in parts, explains."""
-    return max(_NOISES * curve.noise, _LEAST_ERROR)
-
-
-def _nothing(curve: Curve, seen: Ascents) -> Finding:
-    """A level curve has no buffer to show; one that scatters, or has few points, could hide any."""
-    everything = curve.evidence(0, float("inf"))
-    if curve.noise > _SCATTERED:
-        reason = f"neighbouring points differ by {100 * curve.noise:.0f} %: no plateau to leave"
-        return not_identifiable("levels", reason, everything)
-    reason = "no rise above the noise that shuffled points would not show as well"
-    why = [one for one in _unseen(curve, seen) if one]
-    if why:
-        reason = f"at least 0: {reason}; others may be unseen: {', '.join(why)}"
-        return not_identifiable("levels", reason, everything, (0, MOST_LEVELS))
-    return identified("levels", 0, reason, everything)
-
-
-def _unseen(curve: Curve, seen: Ascents) -> list[str]:
-    """Why a level curve may hide a level."""
-    region = curve.region
-    few = len(region) < _POINTS
-    return [
-        f"only {len(region)} regions were walked" if few else "",
-        f"no region below {size(int(region[0]))} was walked" if region[0] > SMALLEST else "",
-        f"no region beyond {size(int(region[-1]))} was walked" if region[-1] < _FAR else "",
-        not_counted(seen),
-    ]
 
 
 def _load_curves(found: Sequence[Curve]) -> list[Curve]:
@@ -240,7 +159,7 @@ def _narrowed(level: Level, others: Sequence[Curve], rise: Rise, entry: Size | N
         same = [
             one
             for one in curve.rises()
-            if rise.last / 2 < one.last < 2 * rise.first and _height(curve, one) > _TELLING
+            if rise.last / 2 < one.last < 2 * rise.first and height(curve, one) > _TELLING
         ]
         size_ = _whole(entry)
         if len(same) != 1 or size_ is None or size_ < 2 * curve.block or not curve.fresh:
@@ -251,11 +170,6 @@ def _narrowed(level: Level, others: Sequence[Curve], rise: Rise, entry: Size | N
             inside = min(max(level.capacity, low), high)
             level = replace(level, low=low, high=high, capacity=inside)
     return level
-
-
-def _height(curve: Curve, rise: Rise) -> float:
-    below = float(np.median(curve.values[rise.start : rise.edge]))
-    return (float(np.median(curve.values[rise.end : rise.stop])) - below) / below
 
 
 def _way(found: Sequence[Curve], free: Curve, at: int) -> tuple[Way | None, tuple[str, ...]]:
@@ -322,15 +236,20 @@ def _level_findings(one: _Found, curve: Curve, whole: Fit) -> list[Finding]:
         f"the simulated walk fits {size(round(level.low))} to {size(round(level.high))} "
         f"({100 * off:.1f} % off, best {size(round(level.capacity))}); "
     )
-    if off > _allowed(curve):
-        why = f"{told}so far off that this is no buffer that is walked so, or not one alone"
+    doubt = translated(curve, one.rise)
+    if slopes(curve):
+        doubt = "a straight line over the logarithm of the region explains the curve as well"
+    if off > allowed(curve) or doubt is not None:
+        far = "so far off that this is no buffer that is walked so, or not one alone"
+        why = told + (doubt or far)
+        unserved = "no buffer is certain to serve these reads"
         wide = (
             min(bounds[0], one.rise.last / 2),
             max(bounds[1], float(curve.region[one.rise.end])),
         )
         return [
             not_identifiable(f"{prefix}.capacity", why, evidence, wide),
-            _latency(f"{prefix}.latency", curve, whole, one.number - 1, evidence),
+            not_identifiable(f"{prefix}.latency", unserved, evidence),
         ]
     findings = [
         identified(
@@ -438,7 +357,7 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
     if not curve.timed:
         return not_identifiable(name, "the clock is not stated: cycles cannot be turned to ns", ())
     value = whole.latencies[depth]
-    if whole.error > _allowed(curve) or value.low <= 0:
+    if whole.error > allowed(curve) or value.low <= 0:
         why = f"the fitted levels miss the curve by {100 * whole.error:.1f} %"
         return not_identifiable(name, why, evidence)
     if value.high > _VAGUE * value.low:
@@ -453,6 +372,9 @@ def _latency(name: str, curve: Curve, whole: Fit, depth: int, evidence: Sequence
 
 def _memory_latency(curve: Curve, edges: Sequence[Rise], whole: Fit) -> Finding:
     evidence = curve.evidence(edges[-1].first, float("inf"))
+    if slopes(curve) or translated(curve, edges[-1]) is not None:
+        why = "no buffer is certain to end before"
+        return not_identifiable("memory.latency", why, evidence)
     return _latency("memory.latency", curve, whole, len(edges), evidence)
 
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -54,6 +55,9 @@ def raw_observations(name: str, source: str, text: str) -> list[Observation] | N
     return None
 
 
+_TOO_LARGE = 2.0**64
+
+
 @dataclass
 class _Out:
     """Observations as they are read."""
@@ -64,11 +68,11 @@ class _Out:
 
     def chase(self, line: int, region: float, ns: float, **more: Any) -> None:
         """A point of a curve over regions; `line` counts from 0."""
-        rounded = round(region / LINE) * LINE
-        if rounded < LINE or ns <= 0:
+        rounded = round(region / LINE) * LINE if region < _TOO_LARGE else 0
+        if rounded < LINE or not 0 < ns < math.inf:
             raise InputError(
                 f"{self.source}:{line + 1}: found a region of {region:g} B in {ns:g} ns, expected "
-                f"{LINE} B or more, and more than 0 ns"
+                f"{LINE} B or more that memory can have, and more than 0 ns"
             )
         pattern = {
             "kind": "chase",

@@ -134,10 +134,14 @@ def _held(table: _Table) -> Iterator[Observation]:
         )
 
 
+_ADDRESS_BITS = 64
+
+
 def _bits(table: _Table, line: int, text: str) -> list[int]:
     """12 -> [12]; 12-14 -> [12, 13, 14]."""
     low, _, high = text.partition("-")
-    if not low.isdecimal() or not (high or low).isdecimal():
+    digits = [low, high or low]
+    if any(not one.isdecimal() or len(one) > 2 or int(one) >= _ADDRESS_BITS for one in digits):
         raise InputError(f"{table.name}.csv:{line}: found bits {text!r}, expected 12 or 12-19")
     return list(range(int(low), int(high or low) + 1))
 

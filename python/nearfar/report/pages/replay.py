@@ -74,8 +74,10 @@ def _lead(replayed: ReplayResult) -> str:
         shown.append((joules(replayed.energy_pj), f"of energy: {energy_shares(replayed.energy)}"))
     behind = "" if replayed.late_max_ns is None else f", up to {number(replayed.late_max_ns)} ns"
     late = (
-        f"{replayed.late:,} accesses entered after their cycle{behind}: the trace asks for "
-        "more than the memory gives."
+        f"{replayed.late:,} accesses entered after their cycle{behind}: the trace asks for more "
+        "than the memory gives."
+        if replayed.late
+        else ""
     )
     return (
         f'<p class="lead">{escape(about)}.</p>{notes([(bool(replayed.late), late)])}'

@@ -88,6 +88,10 @@ def _figures(ran: RunResult, machines: Sequence[Machine]) -> list[tuple[str, str
     if moved:
         each = "; ".join(f"{m.tier}: {size(m.read)} read, {size(m.written)} written" for m in moved)
         found.append((size(sum(m.read + m.written for m in moved)), f"asked of memory. {each}"))
+    cached = totals.cached(machines)
+    if cached is not None:
+        copied = f"copied {cached.copies_in:,} pages in and {cached.copies_out:,} out"
+        found.append((f"{cached.faults:,}", f"page faults, which {copied}"))
     energy = totals.energy(machines)
     if energy:
         found.append((joules(sum(energy.values())), f"of energy: {energy_shares(energy)}"))

@@ -29,74 +29,71 @@ RUNS = 16
 SEED = 1
 
 
+@dataclass(frozen=True)
+class CrashOptions:
+    """Which crashes are looked at, and how a trace is read.
+
+    Only those after `from_label` and before `to_label`; of a trace and of a pattern, records and
+    lines are numbers that take the place of labels. Where there are more than `max_states`, so many
+    are drawn at random instead. Then the program runs `runs` times on the simulated machine, and
+    what each instant would leave is looked at. `seed` is of draws and runs.
+
+    A file of a `format` ("auto": told by what is in it), or whose name ends in .nft, is a trace; of
+    it only `thread` and what lies in `area` (first byte and bytes) count. `base` is that of
+    addresses without 0x; `frames` says where its pages lie as in `ReplayOptions`, of which "fold"
+    has no meaning here.
+    """
+
+    from_label: str | None = None
+    to_label: str | None = None
+    max_states: int = MAX_STATES
+    runs: int = RUNS
+    seed: int = SEED
+    format: str | None = None
+    base: int | None = None
+    frames: str | None = None
+    thread: int | None = None
+    area: Area | None = None
+
+
+_DEFAULTS = CrashOptions()
+
+
 def crash(
     target: str | Model,
     program: str | Path | CrashProgram | Pattern,
-    *,
     invariant: str | Predicate | None = None,
-    from_label: str | None = None,
-    to_label: str | None = None,
-    max_states: int = MAX_STATES,
-    runs: int = RUNS,
-    seed: int = SEED,
-    format: str | None = None,
-    base: int | None = None,
-    frames: str | None = None,
-    thread: int | None = None,
-    area: Area | None = None,
+    options: CrashOptions = _DEFAULTS,
 ) -> CrashResult:
     """Look at every state that a crash between two labels can leave.
 
-    `program` is a file, a `CrashProgram` or a pattern of stores. A file of a `format` ("auto": told
-    by what is in it), or whose name ends in .nft, is a trace; of it only `thread` and what lies
-    in `area` (first byte and bytes) count, `frames` says where its pages lie as in `replay`, of
-    which "fold" has no meaning here, and like a pattern's lines its records are numbers that
-    take the place of labels. `invariant` is "FILE.py[:FUNCTION]" or a function
-    of an image that answers True, False or a reason. Without one the states are counted.
-    Where there are more than `max_states`, so many are drawn at random instead. Then the program
-    runs `runs` times on the simulated machine, and what each instant would leave is looked at.
+    `program` is a file, a `CrashProgram` or a pattern of stores. `invariant` is
+    "FILE.py[:FUNCTION]" or a function of a `CrashImage` that answers True, False or a reason.
+    Without one the states are counted.
 
     Raises InputError for a program, label or predicate that cannot be used, and for a target
     whose memory is volatile.
     """
-    at_least("max_states", max_states, 1)
-    at_least("runs", runs, 0)
+    at_least("max_states", options.max_states, 1)
+    at_least("runs", options.runs, 0)
     model = resolve(target)
     domain = _domain(model)
-    given = {"from": from_label, "to": to_label}
-    choices = {"format": format, "base": base, "frames": frames, "thread": thread, "area": area}
+    given = {"from": options.from_label, "to": options.to_label}
+    names = ("format", "base", "frames", "thread", "area")
+    choices = {name: getattr(options, name) for name in names}
     program, labels = _program(model, program, given, choices)
     _check_capacity(program, model)
     if isinstance(invariant, str):
         judge: Invariant | None = load_invariant(invariant)
     else:
         judge = None if invariant is None else Invariant(invariant)
-    tally, machine = _Tally(program, judge), _Tally(program, judge)
-    core = _core_program(program)
-    eadr, first, last = domain == "eadr", labels["from"], labels["to"]
-    with _lines_of(program):
-        answer = core.states(
-            tally.visit,
-            eadr=eadr,
-            from_label=first,
-            to_label=last,
-            max_states=max_states,
-            seed=seed,
-        )
-    if answer["states"] == 0:
-        raise InputError(f"{program.name}: no crash is possible between {_window(given)}")
-    run_states = core.runs(
-        model.export(),
-        machine.visit,
-        eadr=eadr,
-        from_label=first,
-        to_label=last,
-        runs=runs,
-        seed=seed,
+    between = _Between(
+        program, judge, _core_program(program), domain == "eadr", labels["from"], labels["to"]
     )
+    architecture = between.allowed(options, _window(given))
     return CrashResult(
         target=describe(model),
-        environment=environment(model, seed=seed),
+        environment=environment(model, seed=options.seed),
         program={
             "file": program.name,
             "operations": len(program.operations),
@@ -105,10 +102,52 @@ def crash(
             **{f"{side}_label": name for side, name in given.items() if name is not None},
         },
         domain=domain,
-        architecture=tally.explored(answer["states"], answer["exhaustive"], answer),
-        machine=machine.explored(run_states, exhaustive=False),
-        runs=runs,
+        architecture=architecture,
+        machine=between.met(model, options),
+        runs=options.runs,
     )
+
+
+@dataclass
+class _Between:
+    """The crashes between two labels of a program, and what judges them."""
+
+    program: CrashProgram
+    judge: Invariant | None
+    core: _core.CrashProgram
+    eadr: bool
+    first: int | None
+    last: int | None
+
+    def allowed(self, options: CrashOptions, window: str) -> Explored:
+        """The states that x86 allows. Raises InputError where there are none in the `window`."""
+        tally = _Tally(self.program, self.judge)
+        with _lines_of(self.program):
+            answer = self.core.states(
+                tally.visit,
+                eadr=self.eadr,
+                from_label=self.first,
+                to_label=self.last,
+                max_states=options.max_states,
+                seed=options.seed,
+            )
+        if answer["states"] == 0:
+            raise InputError(f"{self.program.name}: no crash is possible between {window}")
+        return tally.explored(answer["states"], answer["exhaustive"], answer)
+
+    def met(self, model: Model, options: CrashOptions) -> Explored:
+        """Those of simulated runs, which are among the others."""
+        tally = _Tally(self.program, self.judge)
+        states = self.core.runs(
+            model.export(),
+            tally.visit,
+            eadr=self.eadr,
+            from_label=self.first,
+            to_label=self.last,
+            runs=options.runs,
+            seed=options.seed,
+        )
+        return tally.explored(states, exhaustive=False)
 
 
 def _program(

@@ -24,7 +24,7 @@ from nearfar.simulate.crashes.program import (
     CrashProgram,
     Operation,
 )
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable
 from nearfar.simulate.traces.unpack import exact_end
 
@@ -152,7 +152,7 @@ class _Reading:
         if thread == _MOVED:
             raise InputError(
                 f"{self._program.name}: record {place} moves a page, expected a recording "
-                "whose pages stay where they are (without --place policy:NAME)"
+                "whose pages stay where they are (with --place near, far or interleave)"
             )
         if self._thread in (None, thread):
             self._operations(record, of_program)
@@ -206,7 +206,7 @@ class _Reading:
 def _records(path: str | Path, format: str, base: int | None) -> Iterator[tuple[Record, bool]]:
     from nearfar import _core
 
-    reader = _core.TraceRecords(name=str(path), format=format, base=base or 0)
+    reader = _core.TraceRecords(name=shown(path), format=format, base=base or 0)
     with exact_end(reader):
         for piece in trace_pieces(path, format):
             for at in range(0, len(piece), _PIECE):

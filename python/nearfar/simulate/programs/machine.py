@@ -15,6 +15,7 @@ from nearfar.measuring.quantity import LINE
 from nearfar.results.machine import (
     NO_LOADS,
     Area,
+    Cached,
     Concentration,
     CoreTime,
     LoadLatency,
@@ -50,7 +51,7 @@ def machine(figures: Figures, period_ps: int) -> Machine:
         load_latency=_latency(figures),
         over_time=_over_time(figures),
         memory=_memory(figures),
-        hits=hits(counters),
+        hits={**hits(counters), **_page_hits(figures)},
         **_ratios(counters, time_ps),
         counters=counters,
     )
@@ -109,7 +110,21 @@ def _memory(figures: Figures) -> Memory:
         areas=[_area(name, row) for name, row in _below(figures, "map.")],
         hot_pages=_concentration(figures, "hottest_pages."),
         written_blocks=_concentration(figures, "most_written_blocks."),
+        held_blocks=int(figures.get("moved.held_blocks", 0)),
+        cached=_cached(figures),
     )
+
+
+def _page_hits(figures: Figures) -> dict[str, list[int]]:
+    found = _cached(figures)
+    return (
+        {} if found is None else {"pages in near memory": [found.hits, found.hits + found.faults]}
+    )
+
+
+def _cached(figures: Figures) -> Cached | None:
+    own = {name: int(value) for name, value in _below(figures, "cached.")}
+    return Cached(**own) if own else None
 
 
 def _page(address: str, row: str) -> Page:

@@ -25,6 +25,10 @@ def notes(
     found = []
     if ended.signal is not None:
         found.append(f"the program was ended by {signal.Signals(ended.signal).name}")
+    if any(part.get("stopped") == "true" for part in parts):
+        found.append(
+            "SIGTERM stopped what the program did not end by itself: the figures are up to there"
+        )
     if any(part["final"] != "true" for part in parts):
         found.append("a process was killed: its figures are from up to half a second before")
     for part in parts:

@@ -10,8 +10,8 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nearfar import __version__
 from nearfar.errors import InputError, NearfarError, check_one_of
@@ -23,15 +23,13 @@ from nearfar.simulate.programs.elf import Command, command
 from nearfar.simulate.programs.keeper import Keeper
 from nearfar.simulate.programs.machine import machine
 from nearfar.simulate.programs.notes import notes
+from nearfar.simulate.programs.places import check_place
 from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.programs.start import Ended, run_to_end
 from nearfar.simulate.replay import check_window
 from nearfar.simulate.traces.recording import RecordedTrace, Recording
 
 CORES = ("window", "simple", "count")
-PLACES = ("near", "far", "interleave")
-_POLICY = "policy:"
-POLICIES = ("static", "fifo", "lru", "hot-cold")
 PAGES = ("small", "huge")
 
 # Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
@@ -43,55 +41,68 @@ _TIMES_BYTES = 2 << 20  # 16 a place: some for each pipe, connection and process
 _COMMAND_CHARACTERS = 2000  # in a trace's header
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """How a program is run.
+
+    `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
+    `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
+    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.POLICIES` has the names); at most
+    `near_bytes` are near. `pages` are "small" (4 KiB) or "huge" (2 MiB). Files below the folder
+    `persistent` lie in far memory, whatever `place` says. `regions_only` counts only between
+    NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program `skip` instructions are not simulated,
+    `warm` after them simulated and not counted, then `measured` counted (None: all); the rest runs
+    to its end unmeasured.
+    """
+
+    core: str | None = None
+    place: str = "far"
+    pages: str = "small"
+    near_bytes: int | None = None
+    persistent: str | None = None
+    regions_only: bool = False
+    skip: int = 0
+    warm: int = 0
+    measured: int | None = None
+    qemu: str = QEMU
+
+
+_DEFAULTS = RunOptions()
+
+
 def run(
     target: str | Model,
     words: Sequence[str],
+    options: RunOptions = _DEFAULTS,
     *,
-    core: str | None = None,
-    place: str = "far",
-    pages: str = "small",
-    near_bytes: int | None = None,
-    persistent: str | None = None,
-    regions_only: bool = False,
-    skip: int = 0,
-    warm: int = 0,
-    measured: int | None = None,
-    qemu: str = QEMU,
     recording: Recording | None = None,
 ) -> RunResult:
     """Run a program, `words` as a shell would, on a model; its streams are this process's.
 
-    `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
-    `place` says in which tier pages lie: "near", "far", "interleave" or "policy:NAME"; at most
-    `near_bytes` are near. Files below the folder `persistent` lie in far memory, whatever `place`
-    says. `regions_only` counts only between NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program
-    `skip` instructions are not simulated, `warm` after them simulated and not counted, then
-    `measured` counted (None: all); the rest runs to its end unmeasured. What reaches memory goes
-    to `recording`, whose files are whole when it is finished.
+    What reaches memory goes to `recording`, whose files are whole when it is finished. Times of the
+    result are simulated, in the unit that their names end in.
 
     Raises InputError for a program that cannot be run and for a front end that is not there;
     NearfarError when the simulation fails.
     """
     model = resolve(target)
-    core = str(model["cpu.core.kind"]) if core is None else core
+    core = str(model["cpu.core.kind"]) if options.core is None else options.core
     check_one_of("core", core, CORES)
-    check_one_of("pages", pages, PAGES)
-    _check_place(place)
-    window = _window(skip, warm, measured, regions_only)
-    memory = {"place": place, "pages": pages}
-    if near_bytes is not None:
-        memory["near"] = str(near_bytes)
+    check_one_of("pages", options.pages, PAGES)
+    check_place(options.place)
+    window = _window(options)
+    memory = {"place": options.place, "pages": options.pages}
+    if options.near_bytes is not None:
+        memory["near"] = str(options.near_bytes)
     if core != "count":
         model = model.override({"cpu.core.kind": core})
     program = command(words)
-    with_qemu = front_end(qemu)
+    with_qemu = front_end(options.qemu)
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
         _write_model(Path(folder), model, memory)
         _make_times(Path(folder))
         with _recorded(recording, folder, model, words) as trace:
-            _write_options(
-                Path(folder), model, with_qemu, core, persistent, regions_only, {**trace, **window}
-            )
+            _write_options(Path(folder), model, with_qemu, core, options, {**trace, **window})
             with Keeper(folder) as keeper:
                 ended = run_to_end(*_start(program, with_qemu, folder), keeper, folder)
         parts = _parts(Path(folder))
@@ -105,8 +116,7 @@ def record(
     output: str | Path,
     *,
     gaps: str = "time",
-    core: str | None = None,
-    **options: Any,
+    options: RunOptions = _DEFAULTS,
 ) -> tuple[RunResult, list[RecordedTrace]]:
     """Run a program as `run` does, with its options, and write what reaches memory to `output`.
 
@@ -116,12 +126,12 @@ def record(
 
     Raises as `run` does, and NearfarError for a disk that is full; what was recorded is kept.
     """
-    if core == "count":
+    if options.core == "count":
         raise InputError("core: found count, which simulates no memory; expected window or simple")
     check_writable(output)
     recording = Recording(output, gaps=gaps)
     try:
-        ran = run(target, words, core=core, recording=recording, **options)
+        ran = run(target, words, options, recording=recording)
     except NearfarError:
         recording.finish()  # says it if the disk was why
         raise
@@ -150,21 +160,13 @@ def _recorded(
         }
 
 
-def _check_place(place: str) -> None:
-    if place.startswith(_POLICY):
-        check_one_of("policy", place.removeprefix(_POLICY), POLICIES)
-    elif place not in PLACES:
-        known = ", ".join((*PLACES, *(_POLICY + name for name in POLICIES)))
-        raise InputError(f"place: found {place}, expected one of {known}")
-
-
-def _window(skip: int, warm: int, measured: int | None, regions_only: bool) -> dict[str, int]:
+def _window(options: RunOptions) -> dict[str, int]:
     """What of each program counts, in instructions; empty if that is everything."""
-    check_window(skip, warm, measured)
-    given = {"skip": skip, "warm": warm, "run": measured or 0}
+    check_window(options.skip, options.warm, options.measured)
+    given = {"skip": options.skip, "warm": options.warm, "run": options.measured or 0}
     if not any(given.values()):
         return {}
-    if regions_only:
+    if options.regions_only:
         raise InputError("roi: goes with none of skip, warm and run; expected one way to say what")
     return given
 
@@ -198,11 +200,11 @@ def _write_options(
     model: Model,
     front: FrontEnd,
     core: str,
-    persistent: str | None,
-    regions_only: bool,
+    options: RunOptions,
     further: Mapping[str, str | int],
 ) -> None:
-    options = {
+    persistent = options.persistent
+    settings = {
         **further,
         "plugin": front.plugin,
         "guest": front.guest,
@@ -212,7 +214,7 @@ def _write_options(
         "period": int(model["cpu.clock"]),
         "quantum": _QUANTUM_PS,
         "reading": int(model["cpu.timer"]),
-        "regions_only": str(regions_only).lower(),
+        "regions_only": str(options.regions_only).lower(),
         "realtime_ns": time.time_ns(),
         "monotonic_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
     }
@@ -221,8 +223,8 @@ def _write_options(
             raise InputError(
                 f"pmem: {persistent}: found no such folder, expected that of the files"
             )
-        options["persistent"] = f"{Path(persistent).resolve()}/"
-    text = "".join(f"{name} = {value}\n" for name, value in options.items())
+        settings["persistent"] = f"{Path(persistent).resolve()}/"
+    text = "".join(f"{name} = {value}\n" for name, value in settings.items())
     (folder / "options").write_text(text, encoding="utf-8")
 
 

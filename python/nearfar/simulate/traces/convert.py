@@ -7,18 +7,15 @@ import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from nearfar.errors import InputError, check_one_of
 from nearfar.measuring.quantity import at_least
 from nearfar.measuring.run import Progress
 from nearfar.results import replacing
-from nearfar.simulate.traces.file import trace_pieces
+from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable, writable
 from nearfar.simulate.traces.unpack import exact_end
-
-if TYPE_CHECKING:
-    from nearfar._core import TraceSummary
 
 # Endings of names that are not a format's own name.
 _BY_ENDING = {"nft": "nearfar", "stl": "dramsys", "rstl": "dramsys-relative", "nvt": "nvmain"}
@@ -32,7 +29,8 @@ class TraceInfo:
     """What a trace holds. Counts are exact; `lines` are of 64 bytes, pages of 4 KiB.
 
     `read_share` is of reads and writes of every kind, `sequential_share` of accesses: those whose
-    line is the one that the same thread accessed last, or the next. `length` is in what the trace
+    line is the one that the same thread accessed last, or the next; both are None where there are
+    none of these. `length` is in what the trace
     `counts`. `problem` is why nothing after these records could be read, "" when all was.
     """
 
@@ -51,15 +49,16 @@ class TraceInfo:
     highest_address: int
     lines: int
     pages: int
-    read_share: float
-    sequential_share: float
+    read_share: float | None
+    sequential_share: float | None
     length: int
     hottest_pages: Sequence[Mapping[str, int]]
     problem: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""
-        return {"schema": self.SCHEMA, **asdict(self)}
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return {"schema": self.SCHEMA, **known}
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def trace_info(
     from nearfar import _core
 
     check_one_of("format", format, readable())
-    summary = _core.TraceSummary(name=str(trace), format=format, base=base or 0)
+    summary = _core.TraceSummary(name=shown(trace), format=format, base=base or 0)
     problem = ""
     try:
         with exact_end(summary):
@@ -97,13 +96,13 @@ def trace_info(
                 summary.feed(piece)
         summary.finish()
     except InputError as error:
-        if not _has_records(summary):
+        if not summary.result()["records"]:
             raise
         problem = str(error)
     data = summary.result()
     operations = data["operations"]
     writes = operations["write"] + operations["nt_write"]
-    moved = max(operations["read"] + writes, 1)
+    moved = operations["read"] + writes
     return TraceInfo(
         file=str(trace),
         format=data["format"],
@@ -118,63 +117,69 @@ def trace_info(
         highest_address=data["highest_address"],
         lines=data["lines"],
         pages=data["pages"],
-        read_share=operations["read"] / moved,
-        sequential_share=data["sequential"] / max(data["accesses"], 1),
+        read_share=operations["read"] / moved if moved else None,
+        sequential_share=data["sequential"] / data["accesses"] if data["accesses"] else None,
         length=data["length"],
         hottest_pages=data["hottest_pages"],
         problem=problem,
     )
 
 
-def _has_records(summary: TraceSummary) -> bool:
-    try:
-        return bool(summary.result()["records"])
-    except UnicodeDecodeError:  # a header that is no text
-        return False
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How a trace is converted: from `format` to `output_format`.
+
+    None: the format that the name of the output ends in, `.nft` for our own. `base` is as in
+    `trace_info`, `skip` and `run` as in `ReplayOptions`. `clock_ps` is the period of the cycles of
+    whichever of the two traces does not say itself.
+    """
+
+    format: str = "auto"
+    base: int | None = None
+    output_format: str | None = None
+    skip: int = 0
+    run: int | None = None
+    clock_ps: int | None = None
+
+
+_DEFAULTS = ConvertOptions()
 
 
 def convert(
     trace: str | Path,
     output: str | Path,
+    options: ConvertOptions = _DEFAULTS,
     *,
-    source: str = "auto",
-    base: int | None = None,
-    to: str | None = None,
-    skip: int = 0,
-    run: int | None = None,
-    clock_ps: int | None = None,
     progress: Progress | None = None,
 ) -> Converted:
-    """Write `trace` to the file `output` in the format `to`.
+    """Write `trace` to the file `output` in another format.
 
-    None: the format that the name of `output` ends in, `.nft` for our own. An ending `.gz` or
-    `.zst` packs; our own format always is. `base` is as in `trace_info`.
-    `skip` and `run` are as in `replay`. `clock_ps` is the period of the cycles of whichever of the
-    two does not say itself.
+    An ending `.gz` or `.zst` packs; our own format always is. `progress` is told bytes of the
+    trace, done and in all.
 
     Raises InputError for a trace that cannot be read, or not be said in the other format; the
     output appears when it is complete, and until then what was there stays.
     """
     from nearfar import _core
 
-    check_one_of("format", source, readable())
-    to, packing = _target(Path(output), to)
-    at_least("skip", skip, 0)
-    if run is not None:
-        at_least("run", run, 1)
+    check_one_of("format", options.format, readable())
+    to, packing = _target(Path(output), options.output_format)
+    at_least("skip", options.skip, 0)
+    if options.run is not None:
+        at_least("run", options.run, 1)
     converter = _core.TraceConverter(
-        name=str(trace),
-        source=source,
-        base=base or 0,
+        name=shown(trace),
+        source=options.format,
+        base=options.base or 0,
         to=to,
-        skip=skip,
-        run=run or 0,
-        clock_ps=clock_ps or 0,
-        command=f"trace convert {Path(trace).name}",
+        skip=options.skip,
+        run=options.run or 0,
+        clock_ps=options.clock_ps or 0,
+        command=f"trace convert {shown(Path(trace).name)}",
     )
     with replacing(output) as stream, _packed(stream, packing) as write:
         with exact_end(converter):
-            for piece in trace_pieces(trace, source, progress):
+            for piece in trace_pieces(trace, options.format, progress):
                 write(converter.feed(piece))
                 while converter.has_more():
                     write(converter.feed(b""))

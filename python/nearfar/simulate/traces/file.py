@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def peeked(stream: Iterator[bytes], count: int) -> tuple[bytes, Iterator[bytes]]
     while len(start) < count and (piece := next(stream, b"")):
         start += piece
     return start, itertools.chain([start], stream)
+
+
+def shown(path: str | Path) -> str:
+    """The name of a file in messages of the core, which takes only what is text."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def trace_pieces(

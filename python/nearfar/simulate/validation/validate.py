@@ -43,7 +43,9 @@ def validate(
     processes: int | None = None,
     core: Core | None = None,
 ) -> ValidationResult:
-    """Compare a model with published measurements.
+    """Compare a model with published measurements, whose source each series names.
+
+    The accuracy of a point is 1 - |simulated - real| / real, and 0 where that is negative.
 
     `against` names datasets or groups of them ("demo", "all"); a folder among the names has
     the tables to read instead of those that come with nearfar. `quick` takes a subset of

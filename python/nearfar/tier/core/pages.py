@@ -46,7 +46,7 @@ class Mapping:
 
     @property
     def readable(self) -> bool:
-        """Whether it is of memory that somebody may read, and no device, window of the kernel or
+        """Whether it is of memory that may be read, and no device, window of the kernel or
         what the pager shares with others."""
         kernels = self.name in ("[vvar]", "[vsyscall]", "[vvar_vclock]")
         device = self.name.startswith("/dev/")

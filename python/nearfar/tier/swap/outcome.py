@@ -54,7 +54,7 @@ class SwapOutcome:
         )
 
     def text(self) -> str:
-        """A few lines for whoever ran it."""
+        """A few lines for its user."""
         c = self.counts
         share = (c["watching_ns"] + c["evicting_ns"]) / max(1, c["elapsed_ns"])
         lines = [

@@ -12,7 +12,8 @@ import os
 import resource
 from collections.abc import Sequence
 
-from nearfar._core import SwapMonitor, replacement_policies
+from nearfar._core import SwapMonitor
+from nearfar._lists import POLICIES
 from nearfar.errors import check_one_of
 from nearfar.tier.control import PAGE
 from nearfar.tier.group import limited
@@ -33,7 +34,7 @@ def run_swapped(
     if this machine cannot.
     """
     check_near(near_bytes)
-    check_one_of("--policy", policy, replacement_policies())
+    check_one_of("--policy", policy, POLICIES)
     require_swap()
     _inherit_orphans()
     faults_before = _faults()

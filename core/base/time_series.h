@@ -7,10 +7,10 @@
 
 #include "base/tick.h"
 
-namespace nearfar::frontend {
+namespace nearfar {
 
-/// Counts over time, in at most so many buckets: when time outgrows them, neighbours are added up
-/// and each is twice as long. What happened before time begins is in the first.
+/// Counts over time, in a limited number of buckets: when time outgrows them, neighbours are added
+/// up and each is twice as long. What happened before time begins is in the first.
 template <std::size_t kinds>
 class TimeSeries {
  public:
@@ -47,6 +47,10 @@ class TimeSeries {
   void restart(Tick begin) { *this = TimeSeries(begin); }
 
   [[nodiscard]] Tick width() const { return width_; }
+  /// When the bucket ends that `at`, no earlier than the beginning, is in.
+  [[nodiscard]] Tick end_of(Tick at) const {
+    return begin_ + width_ * ((at - begin_) / width_ + 1);
+  }
   [[nodiscard]] const std::vector<Counts>& buckets() const { return buckets_; }
 
  private:
@@ -77,4 +81,4 @@ class TimeSeries {
   std::vector<Counts> buckets_;
 };
 
-}  // namespace nearfar::frontend
+}  // namespace nearfar
