@@ -95,6 +95,19 @@ class Generator {
   return steps;
 }
 
+/// Rigs by the names of workloads: near memory holds a quarter of the pages, or three eighths where
+/// groups of 2 MiB move as one.
+[[nodiscard]] inline RigOptions options_of(const std::string& workload) {
+  if (workload == "small") return {.pages = 8192, .limit = 2048};
+  if (workload == "huge") return {.pages = 65536, .limit = 24576};
+  if (workload == "copying")
+    return {.pages = 8192, .limit = 2048, .eviction = os::Eviction::copy, .huge_pages = false};
+  if (workload == "compressed")
+    return {.pages = 8192, .limit = 2048, .compression = Compression::lz4};
+  if (workload == "file") return {.pages = 8192, .limit = 2048, .far_in_memory = false};
+  throw std::runtime_error("no such workload: " + workload);
+}
+
 /// Runs steps on a rig, checking every word that is read.
 inline void run(PagerRig& rig, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
