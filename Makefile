@@ -102,6 +102,12 @@ bench: install ## print host instructions and time of a request, simulated bandw
 	@$(call build,release)
 	@$(BIN)/python bench/run.py
 
+.PHONY: bench-pager
+bench-pager: install ## count instructions of the pager a fault, on a fake kernel
+	@scripts/need valgrind
+	@$(call build,release,bench_pager)
+	@$(BIN)/python bench/pager.py
+
 .PHONY: bench-energy
 bench-energy: install ## compare the energy of DRAM in simple patterns with its data sheet
 	@$(call build,release)

@@ -45,7 +45,8 @@ class ServiceRig {
     make_region();
     const int file = static_cast<int>(os::call(__NR_memfd_create, os::word("far"), 0));
     FarStore& far = far_stores()[orders.far_store].make(*far_storage_, far_memory(*control_, file));
-    pager_ = std::make_unique<Pager>(region_, table(options.limit), *control_, far);
+    pager_ = std::make_unique<Pager>(region_, table(options.limit), *control_, far,
+                                     Kernel{uffd_, staging_uffd_, memory_});
     service_ = std::make_unique<Service>(*pager_, WakePipe(), -1);
     pager_->start(os::number_in_proc(), WakePipe(), options.faults);
   }
@@ -74,7 +75,7 @@ class ServiceRig {
 
   /// Whether this process may have what it takes.
   [[nodiscard]] static bool is_possible() {
-    os::Uffd uffd;
+    os::KernelUffd uffd;
     const bool opened = uffd.open(os::Eviction::move, os::Changes::followed, os::Faults::wait) == 0;
     if (opened) uffd.close();
     return opened;
@@ -110,6 +111,9 @@ class ServiceRig {
   std::unique_ptr<policy::PolicyStorage> policy_storage_ =
       std::make_unique<policy::PolicyStorage>();
   std::unique_ptr<FarStoreStorage> far_storage_ = std::make_unique<FarStoreStorage>();
+  os::KernelUffd uffd_;
+  os::KernelUffd staging_uffd_;
+  os::KernelMemory memory_;
   std::unique_ptr<Pager> pager_;
   std::unique_ptr<Service> service_;
 };

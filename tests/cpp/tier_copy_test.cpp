@@ -47,7 +47,7 @@ class Watched : public testing::Test {
     return read[0];
   }
 
-  Uffd uffd_;
+  KernelUffd uffd_;
   Place base_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 /// Where there is no userfaultfd, no page comes.
 void be_over(PageCopy& copying) {
   EXPECT_FALSE(copying.copy.is_over());
-  EXPECT_FALSE(os::Uffd().run(copying.copy));
+  EXPECT_FALSE(os::KernelUffd().run(copying.copy));
   EXPECT_TRUE(copying.copy.is_over());
   EXPECT_FALSE(copying.copy.has_come());
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 namespace nearfar::tier {
@@ -15,10 +16,7 @@ class Copies {
  public:
   PageCopy& begin() { return *all_.add(next_++); }
   /// As the kernel says that a copy is over.
-  static void finish(PageCopy& copy) {
-    const os::Uffd none;
-    static_cast<void>(none.run(copy.copy));  // refused at once, as there is no descriptor
-  }
+  static void finish(PageCopy& copy) { copy.copy.finish(-EBADF); }
   [[nodiscard]] const InFlight& all() const { return all_; }
   void complete() {
     all_.complete([this](PageCopy&) { ++completed_; });

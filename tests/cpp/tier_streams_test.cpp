@@ -32,7 +32,7 @@ class Sequence {
       const Streams::Part part = streams_.next_part();
       if (part.count == 0) break;
       EXPECT_EQ(part.first, next_);
-      streams_.followed(part.count, part.count);
+      streams_.advance(part.count, part.count);
       next_ += static_cast<PageNumber>(part.count);
     }
     return run;
@@ -193,12 +193,12 @@ TEST(Streams, PagesThatCannotFollowAreThoseOfOneStreamOnly) {
   for (const PageNumber page : {100U, 5000U})
     (void)streams.brought(streams.wanted(page, far), page, 16, 40, 64);
   const Streams::Part first = streams.next_part();
-  streams.followed(3, 3);
+  streams.advance(3, 3);
   while (streams.next_part().first != first.first + 3) continue;
-  streams.followed(0, 0);
+  streams.advance(0, 0);
   const Streams::Part second = streams.next_part();
   EXPECT_EQ(first.first + second.first, 116U + 5016U);
-  streams.followed(second.count, second.count);
+  streams.advance(second.count, second.count);
   EXPECT_EQ(streams.next_part().first, second.first + second.count);
   EXPECT_EQ(streams.wanted(first.first + 3, far).pages, 128U);
   streams.stop();

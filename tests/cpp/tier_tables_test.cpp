@@ -283,25 +283,25 @@ void learn(WriteProtection& history, std::size_t held, std::size_t broken) {
 
 TEST(WriteProtection, WriteProtectionPaysWhereFewProtectionsAreBroken) {
   WriteProtection history;
-  EXPECT_TRUE(history.pay());
+  EXPECT_TRUE(history.pays());
   learn(history, 93'000, 7'000);
-  EXPECT_TRUE(history.pay());
+  EXPECT_TRUE(history.pays());
   learn(history, 80'000, 20'000);
-  EXPECT_FALSE(history.pay());
+  EXPECT_FALSE(history.pays());
 }
 
 TEST(WriteProtection, WriteProtectionPaysAgainSoonAfterWritingEnds) {
   WriteProtection history;
   learn(history, 0, 1'000'000);
-  EXPECT_FALSE(history.pay());
+  EXPECT_FALSE(history.pays());
   learn(history, 4 * WriteProtection::remembered, 0);
-  EXPECT_TRUE(history.pay());
+  EXPECT_TRUE(history.pays());
 }
 
 TEST(WriteProtection, ForbiddenWriteProtectionNeverPays) {
   WriteProtection history;
   history.forbid();
-  EXPECT_FALSE(history.pay());
+  EXPECT_FALSE(history.pays());
 }
 
 }  // namespace test_file

@@ -62,12 +62,12 @@ long open_descriptor(int& device, Faults faults) noexcept {
 
 }  // namespace
 
-std::array<std::uint32_t, 6> Uffd::requests() noexcept {
+std::array<std::uint32_t, 6> KernelUffd::requests() noexcept {
   return {UFFDIO_REGISTER, UFFDIO_UNREGISTER, UFFDIO_COPY,
           move_pages,      UFFDIO_WAKE,       UFFDIO_WRITEPROTECT};
 }
 
-long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
+long KernelUffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
   struct Way {
     bool moves;
     bool protects;
@@ -93,29 +93,29 @@ long Uffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
   return -ENOSYS;
 }
 
-bool Uffd::agree(std::uint64_t features) noexcept {
+bool KernelUffd::agree(std::uint64_t features) noexcept {
   uffdio_api api{.api = UFFD_API, .features = features, .ioctls = 0};
   return control(descriptor_, UFFDIO_API, &api) >= 0;
 }
 
-void Uffd::close() noexcept {
+void KernelUffd::close() noexcept {
   call(__NR_close, descriptor_);
   descriptor_ = -1;
 }
 
-long Uffd::register_range(Place at, std::size_t length) const noexcept {
+long KernelUffd::register_range(Place at, std::size_t length) const noexcept {
   uffdio_register request{};
   request.range = {.start = at, .len = length};
   request.mode = UFFDIO_REGISTER_MODE_MISSING | (protects_ ? UFFDIO_REGISTER_MODE_WP : 0);
   return control(descriptor_, UFFDIO_REGISTER, &request);
 }
 
-long Uffd::unregister(Place at, std::size_t length) const noexcept {
+long KernelUffd::unregister(Place at, std::size_t length) const noexcept {
   uffdio_range range{.start = at, .len = length};
   return control(descriptor_, UFFDIO_UNREGISTER, &range);
 }
 
-std::size_t Uffd::read(std::span<Message, most_read> messages) const noexcept {
+std::size_t KernelUffd::read(std::span<Message, most_read> messages) const noexcept {
   uffd_msg told[most_read] = {};
   const long got = call(__NR_read, descriptor_, word(told), sizeof told);
   const std::size_t count = got < 0 ? 0 : static_cast<std::size_t>(got) / sizeof(uffd_msg);
@@ -124,19 +124,19 @@ std::size_t Uffd::read(std::span<Message, most_read> messages) const noexcept {
 }
 
 /// The kernel looks for changes before it finds that this is no request.
-bool Uffd::changing() const noexcept {
+bool KernelUffd::changing() const noexcept {
   uffdio_copy nothing{};
   return control(descriptor_, UFFDIO_COPY, &nothing) == -EAGAIN;
 }
 
 /// Of pages that have just moved away or been unmapped the kernel says that nothing is mapped
 /// there: it looks for the mapping before it looks again for changes.
-long Uffd::unless_changing(long error) const noexcept {
+long KernelUffd::unless_changing(long error) const noexcept {
   return error == -ENOENT && changing() ? -EAGAIN : error;
 }
 
-Moved Uffd::copy(Place to, const void* from, std::size_t length, Waking waking,
-                 Protect protect) const noexcept {
+Moved KernelUffd::copy(Place to, const void* from, std::size_t length, Waking waking,
+                       Protect protect) const noexcept {
   uffdio_copy request{};
   request.dst = to;
   request.src = place(from);
@@ -156,14 +156,14 @@ Copy::Copy(Place to, const void* from, Protect protect) noexcept {
   request_.mode = UFFDIO_COPY_MODE_DONTWAKE | (protect == Protect::on ? UFFDIO_COPY_MODE_WP : 0);
 }
 
-bool Uffd::run(Copy& copy) const noexcept {
-  const long error = control(descriptor_, UFFDIO_COPY, &copy.request_);
+bool KernelUffd::run(Copy& copy) const noexcept {
+  const long error = control(descriptor_, UFFDIO_COPY, &copy.request());
   // Where it refuses at once, the kernel leaves the result alone.
-  if (error != 0) __atomic_store_n(&copy.request_.copy, error, __ATOMIC_RELEASE);
+  if (error != 0) copy.finish(error);
   return error == 0;
 }
 
-Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const noexcept {
+Moved KernelUffd::move(Place to, Place from, std::size_t length, Waking waking) const noexcept {
   if (!moves_) return {0, -EOPNOTSUPP};
   const std::uint64_t mode = waking == Waking::later ? move_silently : 0;
   MoveRequest request{.to = to, .from = from, .length = length, .mode = mode, .moved = 0};
@@ -180,19 +180,19 @@ Moved Uffd::move(Place to, Place from, std::size_t length, Waking waking) const 
   return {0, error};
 }
 
-void Uffd::wake(Place at, std::size_t length) const noexcept {
+void KernelUffd::wake(Place at, std::size_t length) const noexcept {
   uffdio_range range{.start = at, .len = length};
   control(descriptor_, UFFDIO_WAKE, &range);
 }
 
-long Uffd::protect(Place at, std::size_t length) const noexcept {
+long KernelUffd::protect(Place at, std::size_t length) const noexcept {
   uffdio_writeprotect request{};
   request.range = {.start = at, .len = length};
   request.mode = UFFDIO_WRITEPROTECT_MODE_WP;
   return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
 }
 
-long Uffd::unprotect(Place at, std::size_t length, Waking waking) const noexcept {
+long KernelUffd::unprotect(Place at, std::size_t length, Waking waking) const noexcept {
   uffdio_writeprotect request{};
   request.range = {.start = at, .len = length};
   request.mode = waking == Waking::later ? UFFDIO_WRITEPROTECT_MODE_DONTWAKE : 0;

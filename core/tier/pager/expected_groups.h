@@ -37,6 +37,10 @@ class ExpectedGroups {
       if (group.first == first) return &group;
     return nullptr;
   }
+  [[nodiscard]] bool has(PageNumber first) const {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [=](const Group& group) { return group.first == first; });
+  }
   [[nodiscard]] std::array<Group, most>& all() { return groups_; }
   /// The place for another: free, or of a group that is to be given up first, of those behind
   /// another the last, else the one that has been expected longest; not that of `kept`.

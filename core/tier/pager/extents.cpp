@@ -1,5 +1,7 @@
 #include "tier/pager/extents.h"
 
+#include "tier/os/system.h"
+
 namespace nearfar::tier {
 
 std::size_t Extents::find(std::uintptr_t begin) const {
@@ -83,6 +85,12 @@ bool Extents::insert(std::size_t at, Extent extent) {
   extents_[at] = extent;
   ++count_;
   return true;
+}
+
+Extents reserve_extents(std::size_t most) {
+  return {os::reserve_array<Extents::Extent>(
+              most, "no memory for the pager's tables (ulimit -v, ulimit -d)"),
+          most};
 }
 
 }  // namespace nearfar::tier

@@ -48,4 +48,7 @@ class Extents {
   std::size_t count_ = 0;
 };
 
+/// A set with room for so many ranges, in memory that no allocator knows.
+[[nodiscard]] Extents reserve_extents(std::size_t most);
+
 }  // namespace nearfar::tier

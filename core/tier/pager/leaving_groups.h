@@ -40,8 +40,9 @@ class LeavingGroups {
     if (group == nullptr) {
       group = find(no_page);
       if (group == nullptr) group = &oldest();
-      leaves = *group;
+      leaves = take(*group);
       *group = {.first = first, .since = ++clock_};
+      ++used_;
     }
     if (group->has(page)) return leaves;
     group->named[(page - first) / 64] |= std::uint64_t{1} << (page - first) % 64;
@@ -52,6 +53,7 @@ class LeavingGroups {
   [[nodiscard]] Group take_oldest() { return take(oldest()); }
   /// The page has come back since it was named, and is the policy's again.
   void came_back(PageNumber page) {
+    if (used_ == 0) return;  // as a rule; every page that comes asks
     for (Group& group : groups_) {
       if (group.first == no_page || !group.has(page)) continue;
       group.named[(page - group.first) / 64] &= ~(std::uint64_t{1} << (page - group.first) % 64);
@@ -72,13 +74,15 @@ class LeavingGroups {
     };
     return *std::min_element(groups_.begin(), groups_.end(), earlier);
   }
-  [[nodiscard]] static Group take(Group& group) {
+  [[nodiscard]] Group take(Group& group) {
     const Group taken = group;
     group = {};
+    if (taken.first != no_page) --used_;
     return taken;
   }
 
   std::array<Group, most> groups_{};
+  std::size_t used_ = 0;
   std::uint64_t clock_ = 0;
 };
 

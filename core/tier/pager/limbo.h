@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tier/pager/page_table.h"
+#include "tier/pager/sizes.h"
 
 namespace nearfar::tier {
 
@@ -68,6 +69,20 @@ class Limbo {
   std::size_t first_ = 0;
   std::size_t span_ = 0;
   std::size_t pages_ = 0;
+};
+
+/// Positions of pages on their way out of limbo, in the order in which they came there.
+struct Leaving {
+  std::array<std::size_t, most_at_once> positions;
+  std::size_t count = 0;
+
+  /// How many from the `first` on lie side by side in the staging memory.
+  [[nodiscard]] std::size_t run(std::size_t first) const {
+    std::size_t length = 1;
+    while (first + length < count && positions[first + length] == positions[first] + length)
+      ++length;
+    return length;
+  }
 };
 
 }  // namespace nearfar::tier

@@ -96,7 +96,7 @@ class Streams {
   }
   /// That part is over as far as `passed` pages, of which so many `came` and the others were near;
   /// if there were none, nothing more is to follow.
-  void followed(std::size_t passed, std::size_t came) {
+  void advance(std::size_t passed, std::size_t came) {
     Stream& stream = streams_[turn_];
     stream.next = static_cast<PageNumber>(stream.next + passed);
     stream.left = passed == 0 ? 0 : stream.left - passed;

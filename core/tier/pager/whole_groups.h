@@ -39,4 +39,10 @@ class WholeGroups {
   std::uint64_t* bits_ = nullptr;
 };
 
+/// A set for so many pages, in memory that no allocator knows.
+[[nodiscard]] inline WholeGroups reserve_groups(std::size_t pages) {
+  return WholeGroups(os::reserve_array<std::uint64_t>(
+      WholeGroups::words(pages), "no memory for the pager's tables (ulimit -v, ulimit -d)"));
+}
+
 }  // namespace nearfar::tier

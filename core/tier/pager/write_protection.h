@@ -16,7 +16,7 @@ class WriteProtection {
   void broken() { learn(broken_); }
   void forbid() { forbidden_ = true; }
 
-  [[nodiscard]] bool pay() const { return !forbidden_ && broken_ * worth <= held_ + some; }
+  [[nodiscard]] bool pays() const { return !forbidden_ && broken_ * worth <= held_ + some; }
 
   static constexpr std::uint32_t remembered = 1024;
   static constexpr std::uint32_t some = 64;  ///< before that, none is known to be broken

@@ -127,7 +127,7 @@ bool is_wanted() {
 os::Eviction possible_eviction() {
   auto eviction = wanted<os::Eviction>("NEARFAR_TIER_EVICT", os::all_evictions);
   if (eviction == os::Eviction::best) {
-    os::Uffd tried;
+    os::KernelUffd tried;
     const bool opened = tried.open(eviction, os::Changes::unseen, os::Faults::wait) == 0;
     if (opened) eviction = tried.moves() ? os::Eviction::move : os::Eviction::copy;
     if (opened) tried.close();

@@ -154,6 +154,9 @@ union Storage {
   constexpr Storage() {}
   ~Storage() {}
 };
+Storage<os::KernelUffd> uffd;
+Storage<os::KernelUffd> staging_uffd;
+Storage<os::KernelMemory> memory;
 Storage<Pager> pager;
 Storage<Service> service;
 Storage<Space> space;
@@ -179,7 +182,9 @@ Runtime* start() {
                       .length = room.length,
                       .pages = os::place(room.entries),
                       .groups = os::place(room.groups.rank_plus_one)};
-  std::construct_at(&pager.value, region, table, control, far);
+  const Kernel kernel{*std::construct_at(&uffd.value), *std::construct_at(&staging_uffd.value),
+                      *std::construct_at(&memory.value)};
+  std::construct_at(&pager.value, region, table, control, far, kernel);
   std::construct_at(
       &service.value, pager.value, WakePipe(launch.wake_pipe), first ? launch.control : -1,
       TracerPlace{.process = launch.process, .pipe = launch.tracer, .filters = launch.filters});

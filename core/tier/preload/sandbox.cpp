@@ -119,7 +119,7 @@ std::span<const sock_filter> write_head(Head& head, const Own& own) {
   head.jump_if(BPF_JEQ, __NR_kill, Head::is_kill, Head::out);
   head.place(Head::is_ioctl);
   head.load(second_argument);
-  for (const std::uint32_t request : os::Uffd::requests())
+  for (const std::uint32_t request : os::KernelUffd::requests())
     head.jump_if(BPF_JEQ, request, Head::allow, Head::on);
   head.jump_if(BPF_JEQ, os::PageMap::request(), Head::allow, Head::out);
   head.place(Head::is_kill);

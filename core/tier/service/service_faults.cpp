@@ -128,10 +128,10 @@ bool Service::serve_faults() {
   // cannot be served, whose threads would be woken in vain.
   const bool together =
       before > 1 && affinity_.is_same_idle() && !pager_.fork().is_paused() && !progress_.unserved;
-  if (together) pager_.wake_later();
+  const os::Waking waking = together ? os::Waking::later : os::Waking::at_once;
   waiting_.serve_all([&](const WaitingFault& fault) {
     const bool can_be = can_serve(fault.at);
-    if (can_be && pager_.fault(fault.at, fault.touch)) {
+    if (can_be && pager_.fault(fault.at, fault.touch, waking)) {
       stalled += os::monotonic_ns() - fault.since;
       return true;
     }

@@ -15,7 +15,7 @@ bool Service::is_without_pager() const {
 
 /// Whether anything of the region may have become another mapping, as far as the caller can know.
 bool Service::may_be_covered() const {
-  return reads_messages_.load() || held_.has_unmaps() || pager_.has_unmanaged();
+  return reads_messages_.load() || held_.has_unmaps() || pager_.remap().has_unmanaged();
 }
 
 bool Service::ask(const Request& request) {
@@ -125,19 +125,19 @@ Service::Answer Service::serve(Request& request) {
 }
 
 Service::Answer Service::serve_mapping(Request& request) {
-  auto& remap = pager_.remap();
+  Ranges& ranges = pager_.ranges();
   if (request.kind == Request::Kind::move) {
-    const auto moved =
-        static_cast<Answer>(remap.move(request.begin, request.end, request.length, request.passed));
+    const auto moved = static_cast<Answer>(
+        ranges.move(request.begin, request.end, request.length, request.passed));
     discards_.report_fault(moved != Answer::later);
     return moved;
   }
   if (request.kind == Request::Kind::discard)
-    return answer_of(remap.drop(request.begin, request.end));
+    return answer_of(pager_.remap().drop(request.begin, request.end));
   ++changes_;
   if (request.kind == Request::Kind::cover)
-    return answer_of(remap.cover(request.begin, request.end));
-  remap.uncover(request.begin, request.end);
+    return answer_of(ranges.cover(request.begin, request.end));
+  ranges.uncover(request.begin, request.end);
   return Answer::yes;
 }
 

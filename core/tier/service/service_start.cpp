@@ -16,7 +16,7 @@ void Service::start() {
     os::fail("no address space for the pager");
   forget_all();
   process_ = os::call(__NR_getpid);
-  own_tracer_.start(pager_.status_descriptor());
+  own_tracer_.start(pager_.memory().status_descriptor());
   start_threads(wanted);
 }
 
@@ -72,16 +72,8 @@ int Service::first_owned(int from) {
     if (descriptor >= from && (first < 0 || descriptor < first)) first = descriptor;
   };
   for (const Worker& worker : workers_.all) consider(worker.wake_up.descriptor());
-  for (const int own :
-       {kept_, wake_pipe_.pipe(), wake_pipe_.descriptor(), pager_.uffd().descriptor(),
-        pager_.uffd().device(), pager_.staging_uffd().descriptor(), pager_.far_descriptor(),
-        pager_.status_descriptor(), pager_.map_descriptor(), pager_.memory_descriptor(),
-        pager_.fork().children().own_end(), pager_.fork().children().descriptor()})
-    consider(own);
-  for (const Children::Child& child : pager_.fork().children().all()) {
-    consider(child.alive);
-    consider(child.held);
-  }
+  for (const int own : {kept_, wake_pipe_.pipe(), wake_pipe_.descriptor()}) consider(own);
+  consider(pager_.first_owned(from));
   return first;
 }
 

@@ -14,7 +14,7 @@ namespace nearfar::tier {
 /// As many as there are processors; fewer where there was no descriptor or no memory for one.
 void Service::start_workers() {
   workers_.were_wanted = true;
-  if (affinity_.is_sandboxed(pager_.status_descriptor())) return;
+  if (affinity_.is_sandboxed(pager_.memory().status_descriptor())) return;
   const std::size_t wanted = std::min(affinity_.processors(), workers_.all.size());
   const os::Tracer tracer = own_tracer_.for_new_threads();
   for (; workers_.started < wanted; ++workers_.started) {
@@ -123,10 +123,7 @@ bool Service::serve_in_worker(const WaitingFault& fault) {
   wait_for_copies();
   if (pager_.fork().is_paused() || pager_.remap().is_pending()) return false;
   if (pager_.budget().free() == 0) make_room();
-  pager_.wake_later();
-  const bool served = pager_.fault(fault.at, fault.touch);
-  pager_.wake_at_once();
-  return served;
+  return pager_.fault(fault.at, fault.touch, os::Waking::later);
 }
 
 }  // namespace nearfar::tier

@@ -1,0 +1,143 @@
+// How pages leave near memory, and what stays.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "parts_rig.h"
+
+namespace nearfar::tier {
+namespace test_file {
+
+void fill(PartsRig& rig, PageNumber pages) {
+  for (PageNumber page = 0; page < pages; ++page) rig.bring_in(page, page + 1);
+}
+
+TEST(Eviction, TakesNamedPagesIntoLimboFirst) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 32);
+  const std::uint64_t charged = rig.charged();
+  EXPECT_EQ(rig.parts.eviction.evict(), 16U);
+  EXPECT_EQ(rig.parts.state.limbo.pages(), 16U);
+  EXPECT_EQ(rig.charged(), charged);
+  EXPECT_EQ(rig.parts.eviction.drain(100), 16U);
+  EXPECT_EQ(rig.charged(), charged - 16);
+  EXPECT_EQ(rig.count(Count::copies_out), 16U);
+}
+
+TEST(Eviction, PassesOverPagesThatTheKernelDoesNotMove) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 32);
+  for (PageNumber page = 0; page < 32; page += 2)
+    rig.pages()[rig.place(page)].refuses_move = -EBUSY;
+  while (rig.parts.eviction.evict() != 0 && rig.count(Count::evictions) < 16) {
+  }
+  for (PageNumber page = 0; page < 32; ++page)
+    EXPECT_EQ(rig.state_of(page) == State::near, page % 2 == 0) << page;
+  EXPECT_GE(rig.count(Count::pinned), 16U);
+}
+
+TEST(Eviction, MovesWhatItCanOfARunThatIsProtectedInPart) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 16);
+  rig.pages()[rig.place(9)].refuses_move = -EINVAL;
+  (void)rig.parts.eviction.evict();
+  EXPECT_EQ(rig.count(Count::evictions), 15U);
+  EXPECT_EQ(rig.state_of(9), State::near);
+}
+
+TEST(Eviction, ForgetsAPageThatTheProgramHasDropped) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 1);
+  rig.memory().advise(rig.place(0), os::page_bytes, MADV_DONTNEED);
+  const std::uint64_t charged = rig.charged();
+  EXPECT_EQ(rig.parts.eviction.evict(), 0U);
+  EXPECT_EQ(rig.state_of(0), State::fresh);
+  EXPECT_EQ(rig.charged(), charged - 1);
+}
+
+TEST(Eviction, KeepsAPageThatIsJustBeingMovedByTheProgram) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 1);
+  rig.pages().changing = true;
+  EXPECT_EQ(rig.parts.eviction.evict(), 0U);
+  EXPECT_EQ(rig.state_of(0), State::near);
+}
+
+TEST(Eviction, LeavesPagesThatAreToBeKeptNear) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 16);
+  ASSERT_TRUE(rig.parts.eviction.keep_near(rig.place(0), rig.place(8)));
+  EXPECT_EQ(rig.parts.eviction.kept_pages(), 8U);
+  (void)rig.parts.eviction.evict();
+  for (PageNumber page = 0; page < 16; ++page)
+    EXPECT_EQ(rig.state_of(page) == State::near, page < 8) << page;
+  rig.parts.eviction.release_near(rig.place(0), rig.place(8));
+  (void)rig.parts.eviction.evict();
+  EXPECT_NE(rig.state_of(0), State::near);
+}
+
+TEST(Eviction, CopiesPagesOfItsOwnWhereTheyAreSharedSinceAFork) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 1);
+  rig.pages()[rig.place(0)].shared = true;
+  EXPECT_EQ(rig.parts.eviction.evict(), 0U);
+  rig.parts.state.has_forked = true;
+  (void)rig.parts.eviction.evict();
+  EXPECT_EQ(rig.count(Count::evictions), 1U);
+}
+
+TEST(Eviction, CopiesPagesOutWhereTheKernelCannotMoveThem) {
+  PartsRig rig({.limit = 64, .eviction = os::Eviction::copy});
+  fill(rig, 16);
+  rig.pages()[rig.place(3)].locked = true;
+  (void)rig.parts.eviction.evict();
+  EXPECT_EQ(rig.count(Count::evictions), 15U);
+  EXPECT_EQ(rig.state_of(3), State::near);
+  EXPECT_FALSE(rig.pages().at(rig.place(3)).write_protected);
+  rig.parts.eviction.drain_all();
+  for (PageNumber page = 0; page < 16; ++page)
+    EXPECT_EQ(rig.state_of(page), page == 3 ? State::near : State::far);
+}
+
+TEST(Eviction, ForgetsADroppedPageWhereItWouldBeCopied) {
+  PartsRig rig({.limit = 64, .eviction = os::Eviction::copy});
+  fill(rig, 1);
+  rig.memory().advise(rig.place(0), os::page_bytes, MADV_DONTNEED);
+  EXPECT_EQ(rig.parts.eviction.evict(), 0U);
+  EXPECT_EQ(rig.state_of(0), State::fresh);
+  EXPECT_FALSE(rig.pages().at(rig.place(0)).present);
+}
+
+TEST(Eviction, GrantsAFewPagesBeyondTheLimitBeforeItLooksForRoomAgain) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 32);
+  for (PageNumber page = 0; page < 32; ++page) rig.pages()[rig.place(page)].refuses_move = -EBUSY;
+  rig.parts.state.budget.charge(rig.parts.state.budget.free());
+  rig.pages().records = true;
+  EXPECT_FALSE(rig.parts.eviction.reserve(1));
+  const std::size_t asked = rig.pages().count(FakePages::Call::Kind::move);
+  EXPECT_GT(asked, 0U);
+  for (int i = 0; i < 64; ++i) EXPECT_FALSE(rig.parts.eviction.reserve(1));
+  EXPECT_EQ(rig.pages().count(FakePages::Call::Kind::move), asked);
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());  // not for a while, either
+  rig.memory().now += 20'000'000;
+  EXPECT_FALSE(rig.parts.eviction.reserve(1));
+  EXPECT_GT(rig.pages().count(FakePages::Call::Kind::move), asked);
+}
+
+TEST(Eviction, BeginsInTheBackgroundBelowTheLowWatermark) {
+  PartsRig rig({.limit = 128});
+  fill(rig, 40);
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());
+  rig.parts.state.budget.charge(rig.parts.state.budget.free() - 1);
+  rig.parts.state.keeps_near = true;
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());
+  rig.parts.state.keeps_near = false;
+  rig.parts.eviction.set_forking(true);
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());
+  rig.parts.eviction.set_forking(false);
+  EXPECT_TRUE(rig.parts.eviction.evict_in_background());
+}
+
+}  // namespace test_file
+}  // namespace nearfar::tier

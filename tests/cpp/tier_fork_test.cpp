@@ -1,0 +1,127 @@
+// What a fork changes in parent and child; the child's side runs in this process, too.
+
+#include <gtest/gtest.h>
+
+#include "parts_rig.h"
+#include "tier/pager/fork.h"
+
+namespace nearfar::tier {
+namespace test_file {
+
+class ForkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    rig_.bring_in(0, 10);
+    rig_.send_far(1, 11);
+    rig_.bring_in(2, 12);
+    ASSERT_TRUE(rig_.parts.eviction.displace(2));
+  }
+
+  PartsRig rig_{{.limit = 512}};
+  Parts& parts_ = rig_.parts;
+  TreeOrders orders_{
+      parts_.state,
+      {parts_.page_in, parts_.read_ahead, parts_.eviction, parts_.incoming, parts_.windows}};
+  Fork fork_{parts_.state,
+             {parts_.page_in, parts_.arrivals, parts_.read_ahead, parts_.eviction, parts_.incoming,
+              parts_.windows, parts_.remap, orders_, parts_.children}};
+};
+
+TEST_F(ForkTest, EmptiesLimboAndSharesSlots) {
+  ASSERT_TRUE(fork_.prepare());
+  ASSERT_TRUE(fork_.pause());
+  EXPECT_TRUE(fork_.is_paused());
+  EXPECT_EQ(rig_.state_of(2), State::far);
+  EXPECT_TRUE(parts_.state.slots().shared(rig_.entry(1).slot()));
+  EXPECT_EQ(rig_.count(Count::forks), 1U);
+  fork_.resume();
+  EXPECT_FALSE(fork_.is_paused());
+  EXPECT_TRUE(parts_.state.has_forked);
+}
+
+TEST_F(ForkTest, NotesPagesThatComeMeanwhileAndTakesThemDownAfterwards) {
+  ASSERT_TRUE(fork_.pause());
+  EXPECT_TRUE(fork_.can_serve());
+  EXPECT_EQ(fork_.bring_in({.page = 1}).pages, 1U);
+  EXPECT_EQ(rig_.word(1), 11U);
+  EXPECT_EQ(rig_.state_of(1), State::far);
+  fork_.resume();
+  EXPECT_EQ(rig_.state_of(1), State::near);
+}
+
+TEST_F(ForkTest, BringsNothingInWhileAChangeHasNotBeenRead) {
+  ASSERT_TRUE(fork_.pause());
+  rig_.pages().changing = true;
+  EXPECT_TRUE(fork_.bring_in({.page = 1}).retry);
+  rig_.pages().changing = false;
+  fork_.resume();
+  EXPECT_EQ(rig_.state_of(1), State::far);
+}
+
+TEST_F(ForkTest, ServesAPageNowAndThenWhenWhatWasPutAsideIsGone) {
+  ASSERT_TRUE(fork_.pause());
+  PageNumber page = 100;
+  while (fork_.can_serve()) ASSERT_EQ(fork_.bring_in({.page = page++}).pages, 1U);
+  EXPECT_GT(page, 116U);
+  EXPECT_EQ(rig_.count(Count::over_budget), 1U);
+  rig_.memory().now += 2'000'000;
+  EXPECT_TRUE(fork_.can_serve());
+  fork_.resume();
+  EXPECT_EQ(rig_.state_of(100), State::near);
+}
+
+TEST_F(ForkTest, AChildHasWhatWasThereAndBorrowsWhatIsFar) {
+  ASSERT_TRUE(fork_.pause());
+  ASSERT_EQ(fork_.bring_in({.page = 1}).pages, 1U);
+  fork_.become_child(rig_.place(0), 4242);
+  EXPECT_FALSE(fork_.is_paused());
+  EXPECT_EQ(rig_.state_of(0), State::near);
+  EXPECT_EQ(rig_.state_of(1), State::near);
+  EXPECT_TRUE(rig_.entry(2).borrowed);
+  EXPECT_EQ(parts_.state.budget.member().process.load(), 4242);
+  // libc has touched a far page before it was registered: that is gone.
+  rig_.pages()[rig_.place(2)].present = true;
+  fork_.register_in_child();
+  EXPECT_FALSE(rig_.pages().at(rig_.place(2)).present);
+  EXPECT_TRUE(rig_.pages().at(rig_.place(2)).registered);
+  // A page that is borrowed is never given back by the child.
+  const Slot slot = rig_.entry(2).slot();
+  parts_.state.discard_and_uncharge(2);
+  EXPECT_TRUE(parts_.state.slots().shared(slot));
+}
+
+TEST_F(ForkTest, WhatTheParentHasDroppedIsGoneInTheChild) {
+  ASSERT_TRUE(fork_.pause());
+  fork_.become_child(rig_.place(0), 4243);
+  fork_.on_removed_in_parent(rig_.place(0), rig_.place(2));
+  EXPECT_EQ(rig_.state_of(0), State::fresh);
+  EXPECT_FALSE(rig_.pages().at(rig_.place(0)).present);
+}
+
+TEST_F(ForkTest, OrdersBringEverythingBackAndKeepIt) {
+  Orders& orders = orders_of(rig_.control());
+  orders.residence.store(Residence::kept);
+  orders.generation.store(1);
+  int steps = 0;
+  while (orders_.obey()) ++steps;
+  EXPECT_GT(steps, 0);
+  for (PageNumber page = 0; page < 3; ++page) {
+    EXPECT_EQ(rig_.state_of(page), State::near);
+    EXPECT_EQ(rig_.word(page), 10U + page);
+  }
+  EXPECT_EQ(orders.answers[parts_.state.budget.index()].generation.load(), 1U);
+  EXPECT_TRUE(parts_.state.keeps_near);
+}
+
+TEST_F(ForkTest, AnotherLimitResizesLimbo) {
+  const std::size_t before = parts_.state.limbo.capacity();
+  rig_.control().limit_pages.store(4096);
+  orders_of(rig_.control()).generation.store(1);
+  EXPECT_FALSE(orders_.obey());
+  EXPECT_GT(parts_.state.limbo.capacity(), before);
+  EXPECT_EQ(rig_.state_of(2), State::far);
+  EXPECT_EQ(orders_of(rig_.control()).answers[parts_.state.budget.index()].far_pages.load(), 0U);
+}
+
+}  // namespace test_file
+}  // namespace nearfar::tier
