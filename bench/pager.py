@@ -1,9 +1,10 @@
 """Instructions of the pager a fault: the table that `make bench-pager` prints.
 
 A managed program cannot run under valgrind, as the pager needs a userfaultfd. So a generated
-program, or a record of faults, runs on a fake kernel (tests/cpp/fake_kernel.h), and callgrind counts
-what the pager's parts do for it: neither the program nor the fake. Each workload has a budget, the
-first figure measured, when the pager was one class. The run fails when one costs 2 % more.
+program, or a record of faults, runs on a fake kernel (tests/cpp/fake_kernel.h), and callgrind
+counts what the pager's parts do for it: neither the program nor the fake. Each workload has a
+budget, the first figure measured, when the pager was one class. The run fails when one costs 2 %
+more.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def main() -> int:
     parser.add_argument("--record", type=Path, help="a file of `nearfar tier run --record-faults`")
     parser.add_argument("--limit", type=int, default=1024, help="near pages for the record")
     options = parser.parse_args()
-    workloads = WORKLOADS
+    workloads: tuple[Workload, ...] = WORKLOADS
     if options.record is not None:
         workloads = (Workload(str(options.record.resolve()), options.limit, 0),)
     line = "{:<14} {:>8} {:>14} {:>10}"

@@ -43,8 +43,12 @@ class TimeSeries {
     while (width_ < width) fold();
   }
 
-  /// Forgets everything; time begins at `begin`.
-  void restart(Tick begin) { *this = TimeSeries(begin); }
+  /// Forgets everything but the memory it has; time begins at `begin`.
+  void restart(Tick begin) {
+    begin_ = begin;
+    width_ = shortest;
+    buckets_.clear();
+  }
 
   [[nodiscard]] Tick width() const { return width_; }
   /// When the bucket ends that `at`, no earlier than the beginning, is in.
@@ -55,12 +59,16 @@ class TimeSeries {
 
  private:
   static constexpr std::uint64_t most = 256;
+  static constexpr Tick shortest{1'000'000};
 
   Counts& bucket_of(Tick at) {
     const Tick since = at < begin_ ? Tick{} : at - begin_;
     while (since / width_ >= most) fold();
     const auto bucket = static_cast<std::size_t>(since / width_);
-    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+    if (bucket >= buckets_.size()) {
+      buckets_.reserve(most);  // once: it never has more
+      buckets_.resize(bucket + 1);
+    }
     return buckets_[bucket];
   }
 
@@ -77,7 +85,7 @@ class TimeSeries {
   }
 
   Tick begin_;
-  Tick width_{1'000'000};
+  Tick width_ = shortest;
   std::vector<Counts> buckets_;
 };
 

@@ -1,4 +1,4 @@
-// What one fault does: whom it wakes, and when it has to be served again.
+// What one fault does: which thread it wakes, and when it has to be served again.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -16,7 +16,11 @@ class Traffic {
   using Series = TimeSeries<2>;  ///< by operation
 
   /// Forgets everything; time begins at `at`.
-  void restart(Tick at) { *this = Traffic(at); }
+  void restart(Tick at) {
+    series_.restart(at);
+    moved_ = {};
+    opened_ = end_ = at;
+  }
 
   /// Times never decrease, and none lies before the beginning.
   void add(Op op, Tick now) {
@@ -30,11 +34,7 @@ class Traffic {
     return closed.series_;
   }
 
-  Traffic() = default;
-
  private:
-  explicit Traffic(Tick at) : series_(at), opened_(at), end_(at) {}
-
   void open(Tick now) {
     close();
     opened_ = now;

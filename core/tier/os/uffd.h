@@ -126,7 +126,7 @@ class Uffd {
   [[nodiscard]] virtual Moved copy(Place to, const void* from, std::size_t length,
                                    Waking waking = Waking::later,
                                    Protect protect = Protect::off) const noexcept = 0;
-  /// Fills the page and wakes nobody; whether it has come.
+  /// Fills the page and wakes no thread; whether it has come.
   [[nodiscard]] virtual bool run(Copy& copy) const noexcept = 0;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy. They are
   /// protected no more, but for what is swapped out. If there is a page at `to`, it counts as

@@ -17,8 +17,8 @@ namespace nearfar::tier {
 
 /// Makes room. A page leaves in two steps. The kernel moves it, untouched, out of its place into
 /// staging memory ("limbo"); a thread that touches it then gets the same page back. When its turn
-/// comes it is written to far memory if need be, and freed. Nobody can write to a page in limbo, so
-/// nothing is lost in between.
+/// comes it is written to far memory if need be, and freed. No thread can write to a page in limbo,
+/// so nothing is lost in between.
 ///
 /// Where the kernel cannot move pages (before Linux 6.8), they are write-protected, copied, and
 /// dropped from their place. A device that has such a page pinned writes to it all the same, and

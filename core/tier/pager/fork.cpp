@@ -212,8 +212,8 @@ void Fork::register_in_child() {
 }
 
 /// What libc does in the child before us may touch far memory, which is not registered yet: there
-/// are zeros instead, and what it wrote. It has cleared what ended threads had of their own, which
-/// nobody misses: what is far is far again.
+/// are zeros instead, and what it wrote. It has cleared the data of ended threads, which no
+/// thread misses: far pages are far again.
 void Fork::discard_unregistered() {
   const PageNumber end = state_.end_page();
   for (PageNumber page = state_.table.next_used(0, end); page < end;) {
