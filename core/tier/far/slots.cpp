@@ -14,11 +14,15 @@ Slot Slots::take() {
       std::min(control_->slots_end.load(std::memory_order_acquire), control_->far_slots));
   const std::uint64_t used = control_->slots_used.load(std::memory_order_relaxed);
   const Slot most = std::min(end, used + end / few < end ? looked_at_if_many : looked_at);
+  Slot next = cursor_;
   for (Slot tried = 0; tried < most; ++tried) {
-    if (cursor_ >= end) cursor_ = 0;
-    const Slot slot = cursor_++;
-    if (claim(slot)) return taken(slot);
+    if (next >= end) next = 0;
+    const Slot slot = next++;
+    if (!claim(slot)) continue;
+    cursor_ = next;
+    return taken(slot);
   }
+  cursor_ = next;
   const std::uint64_t grown = control_->slots_end.fetch_add(1, std::memory_order_acq_rel);
   if (grown < control_->far_slots && claim(static_cast<Slot>(grown)))
     return taken(static_cast<Slot>(grown));
