@@ -116,7 +116,7 @@ void ChampSimWriter::put(const Record& record, std::string& out) {
 
 void ChampSimWriter::finish(std::string& out) { out += instruction_; }
 
-extern const Format champsim = {
+extern constexpr Format champsim = {
     .name = "champsim",
     .syntax = "64 bytes an instruction of ChampSim",
     .sized = false,

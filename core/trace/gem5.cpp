@@ -224,7 +224,7 @@ void Gem5Writer::put(const Record& record, std::string& out) {
 
 void Gem5Writer::finish(std::string& out) { begin(out); }
 
-extern const Format gem5 = {
+extern constexpr Format gem5 = {
     .name = "gem5",
     .syntax = "packets of gem5",
     .magic = gem5_magic,

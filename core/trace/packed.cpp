@@ -310,7 +310,7 @@ void PackedReader::finish(std::vector<Record>&) {
   if (place_.count == 0) throw InputError(name() + ": found no access in it, expected records");
 }
 
-extern const Format packed = {
+extern constexpr Format packed = {
     .name = "nearfar",
     .syntax = "a header 'nearfar-trace 1 {...}' and records",
     .magic = packed_magic,

@@ -52,7 +52,7 @@ class TreeRig {
                                   : slots / Chunks::slots_a_chunk * 64 * 4096;
     if (options.far_in_memory) {
       if (ftruncate(far_, static_cast<off_t>(bytes)) != 0) throw std::runtime_error("memfd");
-      os::call(__NR_fcntl, far_, F_ADD_SEALS_, F_SEAL_SHRINK_);
+      os::call(__NR_fcntl, far_, add_seals, seal_shrink);
     }
     region_.length = options.pages * os::page_bytes;
     const os::Place raw = reserve(region_.length + fake_huge_bytes);
@@ -100,8 +100,8 @@ class TreeRig {
   }
 
  private:
-  static constexpr int F_ADD_SEALS_ = 1033;
-  static constexpr int F_SEAL_SHRINK_ = 2;
+  static constexpr int add_seals = 1033;
+  static constexpr int seal_shrink = 2;
 
   [[nodiscard]] os::Place reserve(std::size_t length) {
     const os::Place at = os::reserve(length);

@@ -230,10 +230,11 @@ void Fork::discard_unregistered(PageNumber first, PageNumber last) {
   for (os::Place from = state_.place(first); from < end;) {
     std::array<os::PageMap::Run, 16> runs;
     const std::size_t count = memory.find_present(from, end, runs);
-    for (const os::PageMap::Run& run : std::span(runs).first(count))
+    for (const os::PageMap::Run& run : std::span(runs).first(count)) {
       for (os::Place at = run.begin; at < run.end; at += page_bytes)
         if (state_.table.state(state_.number(at)) == State::far)
           memory.advise(at, page_bytes, MADV_DONTNEED);
+    }
   }
 }
 
