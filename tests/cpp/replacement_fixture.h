@@ -90,7 +90,7 @@ class RandomEvents {
     ASSERT_FALSE(policy.is_resident(page));
     if (rng_.below(20) == 0) {
       policy.refused(page);
-      if (aside_.empty()) named_ = 0;
+      left_ = aside_.empty() || left_ == 0 ? 0 : left_ - 1;
       aside_.push_back(page);
       ASSERT_TRUE(policy.is_resident(page));
       return;
@@ -101,9 +101,9 @@ class RandomEvents {
   }
 
   /// `plain` names that page. What could not leave is kept from it until as many others as are
-  /// resident have been named, or it has no other.
+  /// resident have left, or it has no other.
   void expect_named(PageIndex page, PlainPolicy* plain) {
-    if (!aside_.empty() && (++named_ > resident_.size() || aside_.size() == resident_.size())) {
+    if (!aside_.empty() && (++left_ > resident_.size() || aside_.size() == resident_.size())) {
       for (const PageIndex each : aside_) {
         if (plain != nullptr) plain->readmitted(each);
       }
@@ -161,7 +161,7 @@ class RandomEvents {
   std::vector<PageIndex> resident_;
   std::deque<PageIndex> limbo_;
   std::vector<PageIndex> aside_;  // of the resident pages, those that could not leave
-  std::size_t named_ = 0;
+  std::size_t left_ = 0;
 };
 
 }  // namespace nearfar::policy

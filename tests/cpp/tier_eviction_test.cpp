@@ -125,6 +125,52 @@ TEST(Eviction, GrantsAFewPagesBeyondTheLimitBeforeItLooksForRoomAgain) {
   EXPECT_GT(rig.pages().count(FakePages::Call::Kind::move), asked);
 }
 
+void evict_all(PartsRig& rig) {
+  while (rig.parts.eviction.evict() != 0) {
+  }
+}
+
+/// Of 240 resident pages the first 200 cannot leave; the others have left.
+void leave_immovable(PartsRig& rig) {
+  fill(rig, 240);
+  for (PageNumber page = 0; page < 200; ++page) rig.pages()[rig.place(page)].refuses_move = -EINVAL;
+  evict_all(rig);
+  ASSERT_EQ(rig.count(Count::evictions), 40U);
+}
+
+TEST(Eviction, AsksPagesThatCannotLeaveLessOftenEachTimeInARow) {
+  PartsRig rig({.limit = 1024});
+  leave_immovable(rig);
+  for (const std::uint64_t wait_ns : {100'000U, 200'000U, 400'000U}) {
+    const std::uint64_t asked = rig.count(Count::pinned);
+    rig.memory().now += wait_ns - 1;
+    evict_all(rig);
+    EXPECT_EQ(rig.count(Count::pinned), asked) << wait_ns;
+    rig.memory().now += 1;
+    evict_all(rig);
+    EXPECT_EQ(rig.count(Count::pinned), asked + 200) << wait_ns;
+  }
+}
+
+TEST(Eviction, TakesPagesThatMayLeaveWhileOthersThatCannotAreLeftAlone) {
+  PartsRig rig({.limit = 1024});
+  leave_immovable(rig);
+  const std::uint64_t asked = rig.count(Count::pinned);
+  for (PageNumber page = 240; page < 340; ++page) rig.bring_in(page, page);
+  evict_all(rig);
+  EXPECT_EQ(rig.count(Count::evictions), 140U);
+  EXPECT_EQ(rig.count(Count::pinned), asked);
+}
+
+TEST(Eviction, TakesPagesThatCouldNotLeaveOnceTheyCan) {
+  PartsRig rig({.limit = 1024});
+  leave_immovable(rig);
+  for (PageNumber page = 0; page < 200; ++page) rig.pages()[rig.place(page)].refuses_move = 0;
+  rig.memory().now += 100'000;
+  evict_all(rig);
+  EXPECT_EQ(rig.count(Count::evictions), 240U);
+}
+
 TEST(Eviction, BeginsInTheBackgroundBelowTheLowWatermark) {
   PartsRig rig({.limit = 128});
   fill(rig, 40);

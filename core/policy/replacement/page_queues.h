@@ -163,8 +163,8 @@ class PageQueues {
 
 /// The part that all policies over such queues share.
 ///
-/// Pages that could not leave wait in a queue of their own until as many others have been named as
-/// are resident, since the first of them came there, or none is left. Only then does the policy get
+/// Pages that could not leave wait in a queue of their own until as many others have left as are
+/// resident, since the first of them came there, or none is left. Only then does the policy get
 /// them back: one that named a page at once again would never come to a page that can leave.
 template <std::uint8_t Count, typename Record = PageRecord>
 class QueuedReplacement : public Replacement {
@@ -175,17 +175,18 @@ class QueuedReplacement : public Replacement {
   void released(PageIndex page) override { pages_.forget(page); }
   void moved(PageIndex from, PageIndex to) override { pages_.rename(from, to); }
   void refused(PageIndex page) final {
-    if (pages_.size(aside) == 0) named_ = 0;
+    left_ = pages_.size(aside) == 0 || left_ == 0 ? 0 : left_ - 1;
     pages_.push_back(aside, page);
   }
   [[nodiscard]] PageIndex evict() final {
     const PageIndex waiting = pages_.size(aside);
-    if (waiting != 0 && (++named_ > pages_.size() || waiting == pages_.size())) readmit_all();
+    if (waiting != 0 && (++left_ > pages_.size() || waiting == pages_.size())) readmit_all();
     pages_.look_again();
     return choose();
   }
   [[nodiscard]] PageIndex resident() const override { return pages_.size(); }
   [[nodiscard]] bool is_resident(PageIndex page) const override { return pages_.holds(page); }
+  [[nodiscard]] PageIndex passed_over() const override { return pages_.size(aside); }
   void resize(PageIndex) override {}
   [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
 
@@ -215,7 +216,7 @@ class QueuedReplacement : public Replacement {
     }
   }
 
-  PageIndex named_ = 0;  // since the first of those aside was put there
+  PageIndex left_ = 0;  // since the first of those aside was put there
 };
 
 }  // namespace nearfar::policy

@@ -25,7 +25,7 @@ static_assert(sizeof(SampledRecord) == 4);
 /// its place with the last of the list; a page that is back before is listed already. So nothing
 /// has to find a page's place, and no page is listed twice.
 ///
-/// Pages that could not leave are passed over until as many others have been named as are resident,
+/// Pages that could not leave are passed over until as many others have left as are resident,
 /// since the first of them was refused, or none is left.
 template <typename Record>
 class SampledReplacement : public Replacement {
@@ -47,12 +47,12 @@ class SampledReplacement : public Replacement {
     if (record.aside != 0) put_aside(to);
   }
   void refused(PageIndex page) final {
-    if (waiting_ == 0) named_ = 0;
+    left_ = waiting_ == 0 || left_ == 0 ? 0 : left_ - 1;
     enter(page);
     put_aside(page);
   }
   [[nodiscard]] PageIndex evict() final {
-    if (waiting_ != 0 && (++named_ > resident_ || waiting_ == resident_)) readmit_all();
+    if (waiting_ != 0 && (++left_ > resident_ || waiting_ == resident_)) readmit_all();
     if (resident_ == 0) return no_page;
     const PageIndex page = choose();
     leave(page);
@@ -62,6 +62,7 @@ class SampledReplacement : public Replacement {
   [[nodiscard]] bool is_resident(PageIndex page) const override {
     return records_[page].resident != 0;
   }
+  [[nodiscard]] PageIndex passed_over() const override { return waiting_; }
   [[nodiscard]] unsigned scans_per_turnover() const override { return 4; }
 
  protected:
@@ -132,7 +133,7 @@ class SampledReplacement : public Replacement {
   PageIndex hand_ = 0;
   PageIndex resident_ = 0;
   PageIndex waiting_ = 0;  // of them those aside
-  PageIndex named_ = 0;  // since the first of those was
+  PageIndex left_ = 0;  // since the first of those was
 };
 
 }  // namespace nearfar::policy

@@ -50,10 +50,10 @@ class Replacement {
   /// The program moved a page to another address (mremap), resident or not: what was known of
   /// `from` is known of `to` now, which is not resident, and nothing of `from`.
   virtual void moved(PageIndex from, PageIndex to) = 0;
-  /// The page that `evict` has named cannot leave (pinned for DMA, shared after a fork): it stays
-  /// resident, and is passed over until as many others have been named as are resident since the
-  /// first that is passed over now was refused, unless there are none. So where some can leave they
-  /// are come to, and a page that cannot is named once or twice a round.
+  /// The page that `evict` has named cannot leave (pinned for DMA, shared after a fork, protected):
+  /// it stays resident, and is passed over until as many others have left as are resident since
+  /// the first that is passed over now was refused, unless there are none. So where some can leave
+  /// they are come to, and a page that cannot is named once in so many evictions.
   virtual void refused(PageIndex page) = 0;
 
   /// The page that leaves next, which from here on is not resident; no_page when none is.
@@ -62,6 +62,8 @@ class Replacement {
   /// Pages resident. To keep them within the capacity is the caller's part: by `evict`.
   [[nodiscard]] virtual PageIndex resident() const = 0;
   [[nodiscard]] virtual bool is_resident(PageIndex page) const = 0;
+  /// How many of these could not leave, and are passed over for now.
+  [[nodiscard]] virtual PageIndex passed_over() const = 0;
 
   /// Near memory holds so many pages from now on, limbo included.
   virtual void resize(PageIndex capacity) = 0;

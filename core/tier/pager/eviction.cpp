@@ -67,7 +67,12 @@ bool Eviction::make_room(int& naps, os::Waking waking) {
   constexpr int naps_between_rings = 16;
   if (parts_.incoming.drop_recycled() || evict() != 0) return true;
   if (!forking_ && parts_.children.reap()) return true;
-  if (state_.budget.others() == 0 || ++naps > most_naps) return false;
+  if (state_.budget.others() == 0) return false;
+  if (naps == 0 && !others_.is_over(state_.memory().now_ns())) return false;
+  if (++naps > most_naps) {
+    others_.fail(state_.memory().now_ns());
+    return false;
+  }
   // Threads whose pages are there already are not to wait for other processes.
   if (waking == os::Waking::later) state_.uffd().wake(state_.region.base, state_.region.length);
   // A process that sleeps, alone in the budget so far, does not look whether another has come.
@@ -89,14 +94,18 @@ std::size_t Eviction::evict() {
   return 1;
 }
 
-/// Takes up to `most` pages, as the policy names them, into limbo; how many. Where none could leave
-/// the last time, all are asked for a tenth of the time at most.
+/// Takes up to `most` pages, as the policy names them, into limbo; how many. Those that could not
+/// leave before are named again once a round of the policy, and when no others are left. Where that
+/// was mostly in vain, only others are asked for a while.
 std::size_t Eviction::displace_named(std::size_t most) {
   state_.table.resize(state_.budget.limit());
-  const std::uint64_t begun = in_vain_until_ != 0 ? state_.memory().now_ns() : 0;
   const std::size_t resident = state_.table.resident();
-  const bool asks_all = begun >= in_vain_until_;
-  std::size_t tries = asks_all ? resident : std::min(resident, largest_batch);
+  const std::size_t others = resident - state_.table.passed_over();
+  const bool may_run_out = others < most || immovable_.waits();
+  const std::uint64_t begun = may_run_out ? state_.memory().now_ns() : 0;
+  const bool asks_all = immovable_.is_over(begun);
+  const std::uint64_t refused_before = refused_;
+  std::size_t tries = asks_all ? resident : others;
   std::size_t done = 0;
   while (done < most && tries > 0) {
     const std::size_t before = tries;
@@ -104,14 +113,19 @@ std::size_t Eviction::displace_named(std::size_t most) {
     if (tries == before) break;  // the policy names no more
   }
   if (done == 0 && most != 0) done = displace_group(parts_.huge.take_oldest());
-  if (done != 0) {
-    in_vain_until_ = 0;
-  } else if (most != 0 && resident > largest_batch && asks_all) {
-    constexpr std::uint64_t of_the_time = 10;
-    const std::uint64_t now = state_.memory().now_ns();
-    in_vain_until_ = begun == 0 ? now : now + of_the_time * (now - begun);
-  }
+  if (asks_all && may_run_out) judge(done, refused_ - refused_before, begun);
   return done;
+}
+
+/// All pages have been asked to leave since `begun`: so many did, and so many could not.
+void Eviction::judge(std::size_t done, std::uint64_t refused, std::uint64_t begun) {
+  constexpr std::uint64_t mostly = 8;
+  if (refused <= largest_batch || refused <= mostly * done) {
+    if (done != 0) immovable_.succeed();
+    return;
+  }
+  const std::uint64_t now = state_.memory().now_ns();
+  immovable_.fail(now, now - begun);
 }
 
 /// Has the policy name up to `most` pages, one of `tries` each, and takes them into limbo; or the
@@ -142,8 +156,7 @@ std::size_t Eviction::displace_all(std::span<const PageNumber> chosen) {
   std::size_t done = 0;
   while (!chosen.empty()) {
     if (is_kept(chosen[0])) {
-      state_.control.add(Count::pinned);
-      state_.table.refuse(chosen[0]);
+      pass_over(chosen[0]);
       chosen = chosen.subspan(1);
       continue;
     }
@@ -170,11 +183,13 @@ bool Eviction::displace(PageNumber page) {
 std::size_t Eviction::displace_run(PageNumber first, std::size_t count) {
   const std::size_t position = state_.limbo.next_position();
   std::size_t run = std::min(count, state_.limbo.capacity() - position);
+  if (first == behind_protected_) run = 1;  // what follows is most likely the same
   os::Moved moved = stage(first, position, run);
   while (moved.error == -EINVAL && run > 1) {  // parts of it are protected otherwise, or locked
     run /= 2;
     moved = stage(first, position, run);
   }
+  if (moved.error == -EINVAL) behind_protected_ = first + 1;
   if (moved.error == -EBUSY && moved.bytes == 0 && state_.has_forked && own_copy(first))
     moved = state_.staging_uffd().move(state_.staged(position), state_.place(first), page_bytes);
   const std::size_t done = moved.bytes / page_bytes;
@@ -246,6 +261,11 @@ void Eviction::refuse(PageNumber page, long error) {
     state_.discard_and_uncharge(page);
     return;
   }
+  pass_over(page);
+}
+
+void Eviction::pass_over(PageNumber page) {
+  ++refused_;
   state_.control.add(Count::pinned);
   state_.table.refuse(page);
 }

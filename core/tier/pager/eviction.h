@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tier/pager/backoff.h"
 #include "tier/pager/fault_windows.h"
 #include "tier/pager/forked_children.h"
 #include "tier/pager/huge_pages.h"
@@ -76,6 +77,7 @@ class Eviction {
 
  private:
   std::size_t displace_named(std::size_t most);
+  void judge(std::size_t done, std::uint64_t refused, std::uint64_t begun);
   std::size_t displace_batch(std::size_t most, std::size_t& tries);
   std::size_t displace_all(std::span<const PageNumber> chosen);
   std::size_t displace_run(PageNumber first, std::size_t count);
@@ -84,6 +86,7 @@ class Eviction {
   [[nodiscard]] os::Moved stage_by_copy(os::Place to, os::Place from, std::size_t length) const;
   [[nodiscard]] bool own_copy(PageNumber page);
   void refuse(PageNumber page, long error);
+  void pass_over(PageNumber page);
   [[nodiscard]] std::size_t drain_group();
 
   PagerState& state_;
@@ -92,7 +95,10 @@ class Eviction {
   Extents kept_;  // what the program has asked to be kept near
   std::uint64_t granted_beyond_ = 0;  // not 0: so many pages may come before room is looked for
   std::uint64_t evicts_again_ = 0;  // in the background, though some may
-  std::uint64_t in_vain_until_ = 0;  // no page could leave: few are asked until then
+  std::uint64_t refused_ = 0;  // times that a page could not leave
+  PageNumber behind_protected_ = no_page;  // follows a page that is protected otherwise, or locked
+  Backoff immovable_{100'000};  // asking pages that could not leave
+  Backoff others_{1'000'000'000};  // waiting for other processes
   bool forking_ = false;
 };
 

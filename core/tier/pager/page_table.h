@@ -140,6 +140,8 @@ class PageTable {
   }
 
   [[nodiscard]] std::size_t resident() const { return policy_->resident(); }
+  /// Of these, how many could not leave and are passed over for now.
+  [[nodiscard]] std::size_t passed_over() const { return policy_->passed_over(); }
   /// Near memory has so many pages in all; the policy was made for those of the constructor.
   void resize(std::uint64_t limit) {
     if (limit == limit_) return;

@@ -163,6 +163,28 @@ def test_changes_of_protection_keep_contents(hazard: Hazard) -> None:
     lost_nothing(hazard("protections"))
 
 
+def test_pages_that_a_write_barrier_protects_are_not_asked_to_leave_again_and_again(
+    tmp_path: Path,
+) -> None:
+    program = compiled(PROGRAMS / "hazards" / "write_barriers.c", tmp_path / "write_barriers")
+    ran = run_tiered(tmp_path, "16MiB", program, "15", "12")
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["near_peak_bytes"] <= 16 * MIB
+    assert ran.counts["over_budget"] == 0
+    assert 0 < ran.counts["pinned"] < 20 * ran.counts["evictions"]
+
+
+def test_a_child_goes_on_where_pages_of_parent_and_child_that_cannot_leave_fill_near_memory(
+    tmp_path: Path,
+) -> None:
+    program = compiled(PROGRAMS / "hazards" / "forks_read_only.c", tmp_path / "forks_read_only")
+    ran = run_tiered(tmp_path, "16MiB", program)
+    assert ran.out == "ok\n", ran.err
+    assert ran.counts["over_budget"] > 0
+    assert ran.counts["near_peak_bytes"] <= 20 * MIB
+    assert ran.counts["pinned"] < 20 * ran.counts["evictions"]
+
+
 @pytest.mark.parametrize("threads", ["one", "all"])
 def test_seccomp_after_the_start_leaves_far_memory_in_reach(hazard: Hazard, threads: str) -> None:
     lost_nothing(hazard("seccomp", threads))
