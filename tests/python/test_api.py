@@ -156,7 +156,7 @@ def test_the_stub_has_the_keys_that_the_core_returns() -> None:
         run=0,
         frames="",
         drain=True,
-        command_trace="",
+        command_trace=b"",
     )
     replay.feed(b"LD 0x0\n")
     assert set(replay.finish()) == stub_keys("ReplayData")
