@@ -13,8 +13,12 @@ import sys
 from pathlib import Path
 
 from nearfar._lists import FAR_STORES
-from nearfar.cli.options import add_result, complain, reporting, write_files
+from nearfar.cli.options import (
+    add_result,
+    write_files,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.near import add_near, warn_of_much
 from nearfar.errors import InputError, suggestion
 from nearfar.model import units
