@@ -26,7 +26,7 @@ from nearfar.model.units import BANDWIDTH, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.tier.control import AUTO, BEST, COPY, PAGE, Delay
-from nearfar.tier.launch import NO_DELAY
+from nearfar.tier.launch import NO_DELAY, LaunchOptions
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
 from nearfar.tier.outcome import Outcome
@@ -169,13 +169,15 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         dynamic=program.dynamic,
         near_bytes=args.near,
         far=args.far,
-        compress=args.compress,
-        evict=args.evict,
-        delay=args.emulate,
-        policy=args.policy or DEFAULT_POLICY,
-        record_faults=args.record_faults,
-        sigbus=args.sigbus,
-        pager_cpu=args.pager_cpu,
+        options=LaunchOptions(
+            compress=args.compress,
+            evict=args.evict,
+            delay=args.emulate,
+            policy=args.policy or DEFAULT_POLICY,
+            record_faults=args.record_faults,
+            sigbus=args.sigbus,
+            pager_cpu=args.pager_cpu,
+        ),
     )
 
 
