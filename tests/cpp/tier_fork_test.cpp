@@ -98,30 +98,5 @@ TEST_F(ForkTest, WhatTheParentHasDroppedIsGoneInTheChild) {
   EXPECT_FALSE(rig_.pages().at(rig_.place(0)).present);
 }
 
-TEST_F(ForkTest, OrdersBringEverythingBackAndKeepIt) {
-  Orders& orders = orders_of(rig_.control());
-  orders.residence.store(Residence::kept);
-  orders.generation.store(1);
-  int steps = 0;
-  while (orders_.obey()) ++steps;
-  EXPECT_GT(steps, 0);
-  for (PageNumber page = 0; page < 3; ++page) {
-    EXPECT_EQ(rig_.state_of(page), State::near);
-    EXPECT_EQ(rig_.word(page), 10U + page);
-  }
-  EXPECT_EQ(orders.answers[parts_.state.budget.index()].generation.load(), 1U);
-  EXPECT_TRUE(parts_.state.keeps_near);
-}
-
-TEST_F(ForkTest, AnotherLimitResizesLimbo) {
-  const std::size_t before = parts_.state.limbo.capacity();
-  rig_.control().limit_pages.store(4096);
-  orders_of(rig_.control()).generation.store(1);
-  EXPECT_FALSE(orders_.obey());
-  EXPECT_GT(parts_.state.limbo.capacity(), before);
-  EXPECT_EQ(rig_.state_of(2), State::far);
-  EXPECT_EQ(orders_of(rig_.control()).answers[parts_.state.budget.index()].far_pages.load(), 0U);
-}
-
 }  // namespace test_file
 }  // namespace nearfar::tier
