@@ -88,6 +88,7 @@ class FakePages {
   std::vector<Call> calls;
   bool changing = false;  ///< a change is under way: no page can be filled
   long register_error = 0;
+  long unregister_error = 0;
   std::deque<os::Message> messages;
 
  private:
@@ -122,6 +123,7 @@ class FakeUffd final : public os::Uffd {
   long unregister(os::Place at, std::size_t length) const noexcept override {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::unregister, at, length);
+    if (pages_.unregister_error != 0) return pages_.unregister_error;
     pages_.each(at, length, [](FakePages::Info& page) {
       page.registered = false;
       page.write_protected = false;
@@ -191,6 +193,8 @@ class FakeUffd final : public os::Uffd {
   [[nodiscard]] long protect(os::Place at, std::size_t length) const noexcept override {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::protect, at, length);
+    for (std::size_t i = 0; i < length; i += os::page_bytes)
+      if (!pages_.at(at + i).registered) return -ENOENT;
     pages_.each(at, length, [](FakePages::Info& page) { page.write_protected = page.present; });
     return 0;
   }

@@ -26,8 +26,7 @@ class Sequence {
       : streams_(longest), follows_(follows), near_(std::move(near)) {}
 
   [[nodiscard]] Streams::Run wanted(PageNumber page) const {
-    return streams_.wanted(page,
-                           Near([this](PageNumber other) { return near_.contains(other); }));
+    return streams_.wanted(page, Near([this](PageNumber other) { return near_.contains(other); }));
   }
   /// Brings in all that is wanted at once.
   Streams::Run fault(PageNumber page) {
