@@ -19,9 +19,7 @@ class WholeGroups {
     return pages / huge_pages / 64 + 1;
   }
 
-  [[nodiscard]] bool has(PageNumber page) const {
-    return (bits_[word(page)] & bit(page)) != 0;
-  }
+  [[nodiscard]] bool has(PageNumber page) const { return (bits_[word(page)] & bit(page)) != 0; }
   void add(PageNumber page) { bits_[word(page)] |= bit(page); }
   void remove(PageNumber page) { bits_[word(page)] &= ~bit(page); }
 
