@@ -146,7 +146,8 @@ class FakeUffd final : public os::Uffd {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::copy, to, length);
     std::size_t done = 0;
-    long error = 0;
+    // A range that leaves the mapping is refused before any page is looked at.
+    long error = pages_.changing || are_registered(to, length) ? 0 : -ENOENT;
     for (; done < length && error == 0; done += error == 0 ? os::page_bytes : 0)
       error = fill(to + done, static_cast<const char*>(from) + done, protect);
     // The kernel says of what came in part only that there is more.
@@ -193,8 +194,7 @@ class FakeUffd final : public os::Uffd {
   [[nodiscard]] long protect(os::Place at, std::size_t length) const noexcept override {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::protect, at, length);
-    for (std::size_t i = 0; i < length; i += os::page_bytes)
-      if (!pages_.at(at + i).registered) return -ENOENT;
+    if (!are_registered(at, length)) return -ENOENT;
     pages_.each(at, length, [](FakePages::Info& page) { page.write_protected = page.present; });
     return 0;
   }
@@ -221,6 +221,12 @@ class FakeUffd final : public os::Uffd {
     page.huge = false;
     page.write_protected = protect == os::Protect::on;
     return 0;
+  }
+  [[nodiscard]] bool are_registered(os::Place at, std::size_t length) const {
+    bool all = true;
+    for (std::size_t i = 0; all && i < length; i += os::page_bytes)
+      all = pages_.at(at + i).registered;
+    return all;
   }
   [[nodiscard]] bool is_huge(os::Place at) const {
     bool all = at % fake_huge_bytes == 0;
