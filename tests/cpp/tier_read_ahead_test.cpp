@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "parts_rig.h"
 
 namespace nearfar::tier {
 namespace test_file {
-
-constexpr std::uint64_t word_of(PageNumber page) { return 1000 + std::uint64_t{page}; }
 
 class ReadAheadTest : public testing::Test {
  protected:
