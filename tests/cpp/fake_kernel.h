@@ -88,6 +88,7 @@ class FakePages {
   std::vector<Call> calls;
   bool changing = false;  ///< a change is under way: no page can be filled
   long register_error = 0;
+  long unregister_error = 0;
   std::deque<os::Message> messages;
 
  private:
@@ -122,6 +123,7 @@ class FakeUffd final : public os::Uffd {
   long unregister(os::Place at, std::size_t length) const noexcept override {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::unregister, at, length);
+    if (pages_.unregister_error != 0) return pages_.unregister_error;
     pages_.each(at, length, [](FakePages::Info& page) {
       page.registered = false;
       page.write_protected = false;
@@ -144,7 +146,8 @@ class FakeUffd final : public os::Uffd {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::copy, to, length);
     std::size_t done = 0;
-    long error = 0;
+    // A range that leaves the mapping is refused before any page is looked at.
+    long error = pages_.changing || are_registered(to, length) ? 0 : -ENOENT;
     for (; done < length && error == 0; done += error == 0 ? os::page_bytes : 0)
       error = fill(to + done, static_cast<const char*>(from) + done, protect);
     // The kernel says of what came in part only that there is more.
@@ -191,6 +194,7 @@ class FakeUffd final : public os::Uffd {
   [[nodiscard]] long protect(os::Place at, std::size_t length) const noexcept override {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::protect, at, length);
+    if (!are_registered(at, length)) return -ENOENT;
     pages_.each(at, length, [](FakePages::Info& page) { page.write_protected = page.present; });
     return 0;
   }
@@ -217,6 +221,12 @@ class FakeUffd final : public os::Uffd {
     page.huge = false;
     page.write_protected = protect == os::Protect::on;
     return 0;
+  }
+  [[nodiscard]] bool are_registered(os::Place at, std::size_t length) const {
+    bool all = true;
+    for (std::size_t i = 0; all && i < length; i += os::page_bytes)
+      all = pages_.at(at + i).registered;
+    return all;
   }
   [[nodiscard]] bool is_huge(os::Place at) const {
     bool all = at % fake_huge_bytes == 0;

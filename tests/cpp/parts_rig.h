@@ -7,6 +7,11 @@
 
 namespace nearfar::tier {
 
+/// What tests write to a page: another word for each.
+[[nodiscard]] constexpr std::uint64_t word_of(PageNumber page) {
+  return 1000 + std::uint64_t{page};
+}
+
 /// The parts of a pager on a fake kernel, each to be called by itself.
 class PartsRig : public TreeRig {
  public:

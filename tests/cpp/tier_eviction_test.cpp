@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "parts_rig.h"
 
@@ -76,6 +80,15 @@ TEST(Eviction, LeavesPagesThatAreToBeKeptNear) {
   EXPECT_NE(rig.state_of(0), State::near);
 }
 
+TEST(Eviction, LeavesKeptPagesAmidARunThatLeaves) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 16);
+  ASSERT_TRUE(rig.parts.eviction.keep_near(rig.place(4), rig.place(6)));
+  (void)rig.parts.eviction.evict();
+  for (PageNumber page = 0; page < 16; ++page)
+    EXPECT_EQ(rig.state_of(page) == State::near, page == 4 || page == 5) << page;
+}
+
 TEST(Eviction, CopiesPagesOfItsOwnWhereTheyAreSharedSinceAFork) {
   PartsRig rig({.limit = 64});
   fill(rig, 1);
@@ -99,6 +112,15 @@ TEST(Eviction, CopiesPagesOutWhereTheKernelCannotMoveThem) {
     EXPECT_EQ(rig.state_of(page), page == 3 ? State::near : State::far);
 }
 
+TEST(Eviction, CopiesPagesOutAndForgetsOneOfAMappingThatIsNotItsOwnAnyMore) {
+  PartsRig rig({.limit = 64, .eviction = os::Eviction::copy});
+  fill(rig, 16);
+  rig.pages()[rig.place(9)].registered = false;  // another mapping, past the library
+  (void)rig.parts.eviction.evict();
+  EXPECT_EQ(rig.count(Count::evictions), 15U);
+  EXPECT_EQ(rig.state_of(9), State::fresh);
+}
+
 TEST(Eviction, ForgetsADroppedPageWhereItWouldBeCopied) {
   PartsRig rig({.limit = 64, .eviction = os::Eviction::copy});
   fill(rig, 1);
@@ -117,9 +139,10 @@ TEST(Eviction, GrantsAFewPagesBeyondTheLimitBeforeItLooksForRoomAgain) {
   EXPECT_FALSE(rig.parts.eviction.reserve(1));
   const std::size_t asked = rig.pages().count(FakePages::Call::Kind::move);
   EXPECT_GT(asked, 0U);
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());  // not for a while, either
+  EXPECT_EQ(rig.pages().count(FakePages::Call::Kind::move), asked);
   for (int i = 0; i < 64; ++i) EXPECT_FALSE(rig.parts.eviction.reserve(1));
   EXPECT_EQ(rig.pages().count(FakePages::Call::Kind::move), asked);
-  EXPECT_FALSE(rig.parts.eviction.evict_in_background());  // not for a while, either
   rig.memory().now += 20'000'000;
   EXPECT_FALSE(rig.parts.eviction.reserve(1));
   EXPECT_GT(rig.pages().count(FakePages::Call::Kind::move), asked);
@@ -169,6 +192,51 @@ TEST(Eviction, TakesPagesThatCouldNotLeaveOnceTheyCan) {
   rig.memory().now += 100'000;
   evict_all(rig);
   EXPECT_EQ(rig.count(Count::evictions), 240U);
+}
+
+/// Another process of the tree has so many pages of the budget.
+void join_other(PartsRig& rig, std::int32_t process, std::uint64_t pages) {
+  Control& control = rig.control();
+  control.members[1].process.store(process);
+  control.members[1].near_pages.store(pages);
+  control.members_end.store(2);
+  control.near_total.fetch_add(pages);
+}
+
+TEST(Eviction, TakesTheRoomOfAProcessThatHasEnded) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 8);
+  for (PageNumber page = 0; page < 8; ++page) rig.pages()[rig.place(page)].refuses_move = -EBUSY;
+  const pid_t ended = ::fork();
+  if (ended == 0) std::_Exit(0);
+  ASSERT_EQ(::waitpid(ended, nullptr, 0), ended);
+  join_other(rig, ended, rig.parts.state.budget.free());
+  rig.pages().records = true;
+  const std::uint64_t charged = rig.charged();
+  EXPECT_TRUE(rig.parts.eviction.reserve(4, os::Waking::later));
+  EXPECT_EQ(rig.charged(), charged + 4);
+  EXPECT_EQ(rig.parts.state.budget.others(), 0U);
+  // Threads whose pages have come did not wait for that.
+  EXPECT_EQ(rig.pages().count(FakePages::Call::Kind::wake), 1U);
+}
+
+TEST(Eviction, LetsOthersGiveWayInTheBackgroundWhereItHasNoMoreThanAFairPart) {
+  PartsRig rig({.limit = 128});
+  fill(rig, 40);
+  join_other(rig, 1, rig.parts.state.budget.free());
+  rig.parts.state.budget.charge(64 - rig.charged());
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());
+  rig.parts.state.budget.charge(1);
+  EXPECT_TRUE(rig.parts.eviction.evict_in_background());
+}
+
+TEST(Eviction, GivesWayToAProcessThatAsks) {
+  PartsRig rig({.limit = 128});
+  fill(rig, 40);
+  join_other(rig, 1, 1);
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());
+  rig.parts.state.budget.want(rig.parts.state.budget.free() + 8);
+  EXPECT_TRUE(rig.parts.eviction.evict_in_background());
 }
 
 TEST(Eviction, BeginsInTheBackgroundBelowTheLowWatermark) {

@@ -99,6 +99,106 @@ TEST(FaultHandler, GrantsPagesBeyondTheLimitWhereNoneCanLeave) {
   EXPECT_GT(rig.count(Count::over_budget), 0U);
 }
 
+TEST(FaultHandler, ServesPagesThatAreNearOrFarWhileTheProcessForks) {
+  PagerRig rig({.limit = 512});
+  write_all(rig, 600);
+  ASSERT_TRUE(rig.pager().fork().pause());  // for which half of near memory has become free
+  PageNumber near = 0;
+  while (!rig.pages().at(rig.place(near)).present) ASSERT_LT(++near, 600U);
+  const std::uint64_t faults = rig.count(Count::faults);
+  rig.pages().records = true;
+  EXPECT_TRUE(rig.pager().fault(rig.place(near), os::Touch::read));
+  EXPECT_EQ(rig.pages().count(Kind::wake), 1U);
+  ASSERT_FALSE(rig.pages().at(rig.place(0)).present);
+  EXPECT_TRUE(rig.pager().fault(rig.place(0), os::Touch::read));
+  EXPECT_TRUE(rig.pages().at(rig.place(0)).present);
+  EXPECT_EQ(rig.count(Count::faults), faults + 2);
+  rig.pager().fork().resume();
+  EXPECT_TRUE(rig.touch(0, true));
+}
+
+TEST(FaultHandler, LeavesATouchInAWindowToTheKernel) {
+  PagerRig rig({.pages = 16384, .limit = 16384});
+  for (PageNumber page = 0; rig.pages().at(rig.place(1024)).registered; ++page)
+    ASSERT_TRUE(rig.touch(page, true));
+  const std::uint64_t charged = rig.pager().budget().own();
+  rig.pages().records = true;
+  EXPECT_TRUE(rig.pager().fault(rig.place(1030), os::Touch::read));  // from before the grant
+  EXPECT_EQ(rig.pages().count(Kind::wake), 1U);
+  EXPECT_EQ(rig.pages().count(Kind::copy), 0U);
+  EXPECT_EQ(rig.pager().budget().own(), charged);
+}
+
+TEST(FaultHandler, AsksForAWriteToAProtectedPageAgainWhileAChangeHasNotBeenRead) {
+  PagerRig rig({.limit = 64});
+  write_all(rig, 256);
+  for (int round = 0; round < 3; ++round)
+    for (PageNumber page = 0; page < 256; page += 2) ASSERT_TRUE(rig.touch(page, false));
+  ASSERT_TRUE(rig.pages().at(rig.place(254)).write_protected);
+  rig.pages().changing = true;
+  EXPECT_FALSE(rig.pager().fault(rig.place(254), os::Touch::write));
+  EXPECT_EQ(rig.count(Count::protected_writes), 0U);
+  rig.pages().changing = false;
+  EXPECT_TRUE(rig.touch(254, true));
+  EXPECT_EQ(rig.count(Count::protected_writes), 1U);
+}
+
+TEST(FarPages, TakeTheTimeOfEmulatedFarMemory) {
+  PagerRig rig({.limit = 64});
+  write_all(rig, 256);
+  orders_of(rig.control()).latency_ps = 1'000'000;
+  EXPECT_EQ(rig.count(Count::emulated_ns), 0U);
+  const std::uint64_t before = rig.count(Count::copies_in);
+  ASSERT_TRUE(rig.pager().fault(rig.place(40), os::Touch::read));
+  EXPECT_EQ(rig.count(Count::copies_in), before + 1);
+  EXPECT_EQ(rig.count(Count::emulated_ns) % 1000, 0U);
+  EXPECT_GE(rig.count(Count::emulated_ns), 1000U);
+  EXPECT_GE(rig.count(Count::delayed_ns), rig.count(Count::emulated_ns));
+}
+
+/// Page 40 is far, and near memory has room.
+class ConcurrentCopiesTest : public testing::Test {
+ protected:
+  ConcurrentCopiesTest() {
+    write_all(rig_, 256);
+    while (rig_.pager().evict_in_background()) {
+    }
+  }
+  [[nodiscard]] bool begins(PageNumber page) {
+    return rig_.pager().begin_copy(rig_.place(page), os::Touch::read) != nullptr;
+  }
+
+  PagerRig rig_{{.limit = 64}};
+};
+
+TEST_F(ConcurrentCopiesTest, AreNotMadeOfEmulatedFarMemory) {
+  orders_of(rig_.control()).transfer_ps = 1;
+  EXPECT_FALSE(begins(40));
+  orders_of(rig_.control()).transfer_ps = 0;
+  orders_of(rig_.control()).latency_ps = 1;
+  EXPECT_FALSE(begins(40));
+  orders_of(rig_.control()).latency_ps = 0;
+  EXPECT_TRUE(begins(40));
+}
+
+TEST_F(ConcurrentCopiesTest, AreNotMadeWhileTheProcessForks) {
+  ASSERT_TRUE(rig_.pager().fork().pause());
+  EXPECT_FALSE(begins(40));
+  rig_.pager().fork().resume();
+  EXPECT_TRUE(begins(40));
+}
+
+TEST_F(ConcurrentCopiesTest, AreNotMadeOfPagesOfOtherMappings) {
+  rig_.pager().remap().on_unmapped(rig_.place(40), rig_.place(41));
+  EXPECT_FALSE(begins(40));
+}
+
+TEST_F(ConcurrentCopiesTest, AreNotMadeBeyondTheLimit) {
+  rig_.control().near_total.fetch_add(rig_.pager().budget().free());
+  EXPECT_FALSE(begins(40));
+  EXPECT_FALSE(rig_.pager().in_flight().any());
+}
+
 TEST(ConcurrentCopies, AreMadeOfFarPagesThatContinueNoStream) {
   PagerRig rig({.limit = 64});
   write_all(rig, 256);

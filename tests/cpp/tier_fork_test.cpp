@@ -1,6 +1,7 @@
 // What a fork changes in parent and child; the child's side runs in this process, too.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "parts_rig.h"
 #include "tier/pager/fork.h"
@@ -98,29 +99,54 @@ TEST_F(ForkTest, WhatTheParentHasDroppedIsGoneInTheChild) {
   EXPECT_FALSE(rig_.pages().at(rig_.place(0)).present);
 }
 
-TEST_F(ForkTest, OrdersBringEverythingBackAndKeepIt) {
-  Orders& orders = orders_of(rig_.control());
-  orders.residence.store(Residence::kept);
-  orders.generation.store(1);
-  int steps = 0;
-  while (orders_.obey()) ++steps;
-  EXPECT_GT(steps, 0);
-  for (PageNumber page = 0; page < 3; ++page) {
-    EXPECT_EQ(rig_.state_of(page), State::near);
-    EXPECT_EQ(rig_.word(page), 10U + page);
-  }
-  EXPECT_EQ(orders.answers[parts_.state.budget.index()].generation.load(), 1U);
-  EXPECT_TRUE(parts_.state.keeps_near);
+TEST_F(ForkTest, WhatAChildWasChargedIsFreeWhenItHasEnded) {
+  ASSERT_TRUE(fork_.pause());
+  fork_.resume();  // no process has the child's end of the pipe, as if the child had ended
+  EXPECT_TRUE(parts_.state.slots().shared(rig_.entry(1).slot()));
+  rig_.pages()[rig_.place(0)].refuses_move = -EBUSY;
+  parts_.state.budget.charge(parts_.state.budget.free());
+  EXPECT_TRUE(parts_.eviction.reserve(1));
+  EXPECT_EQ(parts_.state.budget.others(), 0U);
+  EXPECT_FALSE(parts_.state.slots().shared(rig_.entry(1).slot()));
 }
 
-TEST_F(ForkTest, AnotherLimitResizesLimbo) {
-  const std::size_t before = parts_.state.limbo.capacity();
-  rig_.control().limit_pages.store(4096);
-  orders_of(rig_.control()).generation.store(1);
-  EXPECT_FALSE(orders_.obey());
-  EXPECT_GT(parts_.state.limbo.capacity(), before);
-  EXPECT_EQ(rig_.state_of(2), State::far);
-  EXPECT_EQ(orders_of(rig_.control()).answers[parts_.state.budget.index()].far_pages.load(), 0U);
+TEST_F(ForkTest, NothingIsPausedWhereTheTreeHasNoPlaceForAChild) {
+  Control& control = rig_.control();
+  for (Member& member : control.members) {
+    std::int32_t empty = 0;
+    (void)member.process.compare_exchange_strong(empty, ::getpid());
+  }
+  EXPECT_FALSE(fork_.prepare());
+  EXPECT_FALSE(fork_.pause());
+  EXPECT_FALSE(fork_.is_paused());
+  EXPECT_EQ(rig_.count(Count::forks), 0U);
+}
+
+TEST_F(ForkTest, AChildIsChargedBeyondTheLimitWhereNothingCanLeave) {
+  rig_.pages()[rig_.place(0)].refuses_move = -EBUSY;
+  parts_.eviction.drain_all();
+  parts_.state.budget.charge(parts_.state.budget.free());
+  ASSERT_TRUE(fork_.pause());
+  EXPECT_EQ(parts_.state.budget.others(), rig_.charged());
+  EXPECT_GE(rig_.count(Count::over_budget), rig_.charged());
+  const std::uint64_t charged = rig_.charged();
+  EXPECT_TRUE(fork_.can_serve());  // one now, though nothing could be put aside
+  EXPECT_EQ(fork_.bring_in({.page = 1}).pages, 1U);
+  EXPECT_EQ(rig_.charged(), charged + 1);
+  EXPECT_FALSE(fork_.can_serve());
+  fork_.resume();
+}
+
+TEST(ForkOfAnEmptyProcess, SharesNoSlots) {
+  PartsRig rig;
+  ASSERT_TRUE(rig.parts.children.prepare());
+  Children::Child* const child = rig.parts.children.begin();
+  ASSERT_NE(child, nullptr);
+  rig.parts.children.share_slots(*child);
+  EXPECT_EQ(child->shared, nullptr);
+  EXPECT_EQ(child->count, 0U);
+  rig.parts.children.end(*child);
+  EXPECT_FALSE(rig.parts.children.reap());
 }
 
 }  // namespace test_file

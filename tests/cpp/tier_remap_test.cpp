@@ -1,11 +1,10 @@
-// What mremap, munmap and madvise change, told by the kernel or asked for by the library.
+// What mremap, munmap and madvise change, told by the kernel or asked for as advice.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include "parts_rig.h"
 #include "tier/pager/advice.h"
-#include "tier/pager/ranges.h"
 
 namespace nearfar::tier {
 namespace test_file {
@@ -14,9 +13,6 @@ class RemapTest : public testing::Test {
  protected:
   PartsRig rig_{{.limit = 256}};
   Remap& remap_ = rig_.parts.remap;
-  Ranges ranges_{
-      rig_.parts.state,
-      {remap_, rig_.parts.eviction, rig_.parts.huge, rig_.parts.incoming, rig_.parts.windows}};
   Advice advice_{rig_.parts.state, rig_.parts.page_in, rig_.parts.eviction, rig_.parts.huge,
                  rig_.parts.windows};
 };
@@ -84,6 +80,26 @@ TEST_F(RemapTest, AMappingThatMovesTwiceIsFollowedToItsLastPlace) {
   os::unmap(first, 2 * os::page_bytes);
 }
 
+TEST_F(RemapTest, APageElsewhereIsServedIfItIsRegistered) {
+  const os::Place at = os::reserve(os::page_bytes);
+  EXPECT_FALSE(remap_.claim(at));
+  rig_.pages()[at].registered = true;  // as what has moved or grown past the library is
+  rig_.pages().changing = true;
+  EXPECT_TRUE(remap_.claim(at));
+  EXPECT_FALSE(rig_.pages().at(at).present);
+  rig_.pages().changing = false;
+  EXPECT_TRUE(remap_.claim(at + 5));
+  EXPECT_TRUE(rig_.pages().at(at).present);
+  EXPECT_TRUE(remap_.claim(at)) << "another thread touched it, too";
+  os::unmap(at, os::page_bytes);
+}
+
+TEST_F(RemapTest, MemoryDoesNotMovePastTheLibraryWhereFaultsAreSignals) {
+  rig_.parts.state.faults_as = os::Faults::signal;
+  EXPECT_EXIT(remap_.on_moved(rig_.place(0), rig_.place(1), rig_.place(2000)),
+              ::testing::ExitedWithCode(1), "which --sigbus does not follow");
+}
+
 TEST_F(RemapTest, WhatHasMovedAndIsDroppedThereComesAsZeros) {
   rig_.send_far(0, 41);
   remap_.on_moved(rig_.place(0), rig_.place(1), rig_.place(2000));
@@ -102,63 +118,6 @@ TEST_F(RemapTest, TheKernelMayRefuseToDropPages) {
   rig_.pages()[rig_.place(0)].locked = false;
   EXPECT_TRUE(remap_.drop(rig_.place(0), rig_.place(1)));
   EXPECT_EQ(rig_.state_of(0), State::fresh);
-}
-
-TEST_F(RemapTest, ARangeIsCoveredAndUncovered) {
-  rig_.bring_in(0, 1);
-  EXPECT_TRUE(ranges_.cover(rig_.place(0), rig_.place(8)));
-  EXPECT_FALSE(remap_.manages(rig_.place(0)));
-  EXPECT_FALSE(rig_.pages().at(rig_.place(0)).registered);
-  ranges_.uncover(rig_.place(0), rig_.place(8));
-  EXPECT_TRUE(remap_.manages(rig_.place(0)));
-  EXPECT_TRUE(rig_.pages().at(rig_.place(0)).registered);
-  EXPECT_FALSE(remap_.has_unmanaged());
-}
-
-TEST_F(RemapTest, ContentsMoveToUnusedPagesWhereverTheyAre) {
-  rig_.bring_in(0, 10);
-  rig_.send_far(1, 11);
-  rig_.bring_in(2, 12);
-  ASSERT_TRUE(rig_.parts.eviction.displace(2));
-  rig_.bring_in(3, 13);
-  rig_.pages()[rig_.place(3)].refuses_move = -EBUSY;  // copied
-  rig_.bring_in(101);                                 // zeros of a neighbour's read-ahead
-  PageNumber passed = 0;
-  EXPECT_EQ(ranges_.move(rig_.place(0), rig_.place(100), 4 * os::page_bytes, passed), Outcome::yes);
-  EXPECT_EQ(rig_.word(100), 10U);
-  EXPECT_EQ(rig_.state_of(101), State::far);
-  EXPECT_EQ(rig_.state_of(102), State::limbo);
-  EXPECT_EQ(rig_.word(103), 13U);
-  for (PageNumber page = 0; page < 4; ++page) EXPECT_EQ(rig_.state_of(page), State::fresh);
-}
-
-TEST_F(RemapTest, AMoveIsAskedForAgainWhileAChangeHasNotBeenRead) {
-  rig_.bring_in(0, 10);
-  rig_.pages().changing = true;
-  PageNumber passed = 0;
-  EXPECT_EQ(ranges_.move(rig_.place(0), rig_.place(100), os::page_bytes, passed), Outcome::later);
-  rig_.pages().changing = false;
-  EXPECT_EQ(ranges_.move(rig_.place(0), rig_.place(100), os::page_bytes, passed), Outcome::yes);
-  EXPECT_EQ(rig_.word(100), 10U);
-}
-
-TEST_F(RemapTest, NothingMovesOutOfARangeThatIsCovered) {
-  ASSERT_TRUE(ranges_.cover(rig_.place(0), rig_.place(1)));
-  PageNumber passed = 0;
-  EXPECT_EQ(ranges_.move(rig_.place(0), rig_.place(100), os::page_bytes, passed), Outcome::no);
-}
-
-TEST(RangesByCopy, MovePagesThatTheKernelDoesNotMove) {
-  PartsRig rig({.limit = 256, .eviction = os::Eviction::copy});
-  Ranges ranges(rig.parts.state, {rig.parts.remap, rig.parts.eviction, rig.parts.huge,
-                                  rig.parts.incoming, rig.parts.windows});
-  rig.bring_in(0, 10);
-  rig.bring_in(1, 11);
-  rig.memory().advise(rig.place(1), os::page_bytes, MADV_DONTNEED);
-  PageNumber passed = 0;
-  EXPECT_EQ(ranges.move(rig.place(0), rig.place(100), 2 * os::page_bytes, passed), Outcome::yes);
-  EXPECT_EQ(rig.word(100), 10U);
-  EXPECT_EQ(rig.state_of(101), State::fresh);
 }
 
 TEST_F(RemapTest, AdviceChangesWherePagesAre) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -14,6 +15,10 @@
 namespace nearfar::tier {
 namespace test_file {
 
+/// Whether a page is near; one type for all tests, as Streams is compiled anew for each.
+using Near = std::function<bool(PageNumber)>;
+const Near none_near = [](PageNumber) { return false; };
+
 /// Faults on pages of which those in `near` are near, and what follows each if `follows`.
 class Sequence {
  public:
@@ -21,7 +26,7 @@ class Sequence {
       : streams_(longest), follows_(follows), near_(std::move(near)) {}
 
   [[nodiscard]] Streams::Run wanted(PageNumber page) const {
-    return streams_.wanted(page, [this](PageNumber other) { return near_.contains(other); });
+    return streams_.wanted(page, Near([this](PageNumber other) { return near_.contains(other); }));
   }
   /// Brings in all that is wanted at once.
   Streams::Run fault(PageNumber page) {
@@ -66,7 +71,7 @@ TEST(Streams, ReadAheadDoublesForASequenceAndStaysAtOnePageOtherwise) {
 std::vector<std::size_t> lengths_down(Streams& streams, PageNumber page, int faults) {
   std::vector<std::size_t> lengths;
   for (int i = 0; i < faults; ++i) {
-    const Streams::Run run = streams.wanted(page, [](PageNumber) { return false; });
+    const Streams::Run run = streams.wanted(page, none_near);
     EXPECT_EQ(run.at_once, run.pages);
     EXPECT_EQ(run.down, i != 0);
     lengths.push_back(run.pages);
@@ -87,18 +92,17 @@ TEST(Streams, StreamsGoDownAsWellButBringAllPagesAtOnce) {
 
 TEST(Streams, StreamsThatHaveGoneUpDoNotTurnRound) {
   Streams streams(8);
-  const auto far = [](PageNumber) { return false; };
   (void)streams.brought({}, 100, 1, 0, 1);
-  EXPECT_EQ(streams.wanted(99, far).pages, 2U);
-  (void)streams.brought(streams.wanted(101, far), 101, 2, 0, 2);
-  EXPECT_EQ(streams.wanted(100, far).pages, 1U);
-  EXPECT_EQ(streams.wanted(99, far).pages, 1U);
-  EXPECT_EQ(streams.wanted(103, far).pages, 4U);
+  EXPECT_EQ(streams.wanted(99, none_near).pages, 2U);
+  (void)streams.brought(streams.wanted(101, none_near), 101, 2, 0, 2);
+  EXPECT_EQ(streams.wanted(100, none_near).pages, 1U);
+  EXPECT_EQ(streams.wanted(99, none_near).pages, 1U);
+  EXPECT_EQ(streams.wanted(103, none_near).pages, 4U);
 }
 
 TEST(Streams, StreamsGoDownPastPagesThatAreNear) {
   Streams streams(8);
-  const auto near = [](PageNumber page) { return page == 99 || page == 98 || page == 95; };
+  const Near near = [](PageNumber page) { return page == 99 || page == 98 || page == 95; };
   (void)streams.brought({}, 100, 1, 0, 1);
   EXPECT_TRUE(streams.wanted(97, near).down);
   EXPECT_FALSE(streams.wanted(96, near).down) << "97 was skipped";
@@ -109,10 +113,9 @@ TEST(Streams, StreamsGoDownPastPagesThatAreNear) {
 
 TEST(Streams, StreamsGoDownOnlyWhereNoneGoesUp) {
   Streams streams(8);
-  const auto far = [](PageNumber) { return false; };
   (void)streams.brought({}, 104, 1, 0, 1);
   (void)streams.brought({}, 102, 1, 0, 1);
-  const Streams::Run run = streams.wanted(103, far);
+  const Streams::Run run = streams.wanted(103, none_near);
   EXPECT_FALSE(run.down);
   EXPECT_EQ(run.pages, 2U);
 }
@@ -120,13 +123,12 @@ TEST(Streams, StreamsGoDownOnlyWhereNoneGoesUp) {
 TEST(Streams, StreamsThatGoDownEndAtTheFirstPage) {
   Streams streams(8);
   (void)streams.brought({}, 0, 1, 0, 1);
-  EXPECT_FALSE(streams.wanted(0, [](PageNumber) { return false; }).down);
+  EXPECT_FALSE(streams.wanted(0, none_near).down);
 }
 
 TEST(Streams, AStreamKeepsItsPaceAfterShortenedReadAhead) {
   Streams streams(8);
-  const auto far = [](PageNumber) { return false; };
-  const auto wanted = [&](PageNumber page) { return streams.wanted(page, far); };
+  const auto wanted = [&](PageNumber page) { return streams.wanted(page, none_near); };
   PageNumber page = 100;
   for (const PageNumber count : {1U, 2U, 4U, 8U}) {
     (void)streams.brought(wanted(page), page, count, 0, count);
@@ -189,9 +191,8 @@ TEST(Streams, AFasterThreadWaitsForMorePagesAtOnce) {
 
 TEST(Streams, PagesThatCannotFollowAreThoseOfOneStreamOnly) {
   Streams streams(128);
-  const auto far = [](PageNumber) { return false; };
   for (const PageNumber page : {100U, 5000U})
-    (void)streams.brought(streams.wanted(page, far), page, 16, 40, 64);
+    (void)streams.brought(streams.wanted(page, none_near), page, 16, 40, 64);
   const Streams::Part first = streams.next_part();
   streams.advance(3, 3);
   while (streams.next_part().first != first.first + 3) continue;
@@ -200,7 +201,7 @@ TEST(Streams, PagesThatCannotFollowAreThoseOfOneStreamOnly) {
   EXPECT_EQ(first.first + second.first, 116U + 5016U);
   streams.advance(second.count, second.count);
   EXPECT_EQ(streams.next_part().first, second.first + second.count);
-  EXPECT_EQ(streams.wanted(first.first + 3, far).pages, 128U);
+  EXPECT_EQ(streams.wanted(first.first + 3, none_near).pages, 128U);
   streams.stop();
   EXPECT_EQ(streams.next_part().count, 0U);
 }

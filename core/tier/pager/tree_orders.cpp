@@ -1,5 +1,7 @@
 #include "tier/pager/tree_orders.h"
 
+#include <algorithm>
+
 #include "tier/pager/sizes.h"
 #include "tier/tree/orders.h"
 
@@ -84,7 +86,7 @@ std::size_t TreeOrders::bring_back_from(PageNumber first) {
     filled = parts_.page_in.fill(filling);
   }
   if (filled.retry) return 0;
-  return filled.pages != 0 ? filled.pages : run;
+  return std::max<std::size_t>(filled.pages, 1);  // the first cannot come, but others may
 }
 
 }  // namespace nearfar::tier

@@ -12,7 +12,6 @@ namespace nearfar::tier {
 /// all. The memory is the caller's, all zeros.
 class WholeGroups {
  public:
-  WholeGroups() = default;
   explicit WholeGroups(std::uint64_t* bits) : bits_(bits) {}
 
   /// Words for so many pages.
@@ -20,15 +19,9 @@ class WholeGroups {
     return pages / huge_pages / 64 + 1;
   }
 
-  [[nodiscard]] bool has(PageNumber page) const {
-    return bits_ != nullptr && (bits_[word(page)] & bit(page)) != 0;
-  }
-  void add(PageNumber page) {
-    if (bits_ != nullptr) bits_[word(page)] |= bit(page);
-  }
-  void remove(PageNumber page) {
-    if (has(page)) bits_[word(page)] &= ~bit(page);
-  }
+  [[nodiscard]] bool has(PageNumber page) const { return (bits_[word(page)] & bit(page)) != 0; }
+  void add(PageNumber page) { bits_[word(page)] |= bit(page); }
+  void remove(PageNumber page) { bits_[word(page)] &= ~bit(page); }
 
  private:
   [[nodiscard]] static std::size_t word(PageNumber page) { return page / huge_pages / 64; }
@@ -36,7 +29,7 @@ class WholeGroups {
     return std::uint64_t{1} << (page / huge_pages % 64);
   }
 
-  std::uint64_t* bits_ = nullptr;
+  std::uint64_t* bits_;
 };
 
 /// A set for so many pages, in memory that no allocator knows.
