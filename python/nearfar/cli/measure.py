@@ -1,4 +1,4 @@
-"""`nearfar measure TARGET chase|overwrite|stream|contention|loaded`: one microbenchmark, raw numbers."""
+"""`nearfar measure TARGET PATTERN`: one microbenchmark, raw numbers."""
 
 from __future__ import annotations
 

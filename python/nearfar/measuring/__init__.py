@@ -3,7 +3,8 @@
 from nearfar.measuring.conditions import preconditions
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.host.target import Host
-from nearfar.measuring.patterns import Chase, Contention, Loaded, Overwrite, Pattern, Stream
+from nearfar.measuring.loaded import Loaded
+from nearfar.measuring.patterns import Chase, Contention, Overwrite, Pattern, Stream
 from nearfar.measuring.run import measure
 from nearfar.measuring.walk import Walk, WalkMemory
 

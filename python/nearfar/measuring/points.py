@@ -14,7 +14,8 @@ from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.measuring import energy
-from nearfar.measuring.patterns import OVERWRITE_ACCESS, Contention, Loaded, Overwrite, Stream
+from nearfar.measuring.loaded import Loaded
+from nearfar.measuring.patterns import OVERWRITE_ACCESS, Contention, Overwrite, Stream
 from nearfar.measuring.quantity import LINE
 from nearfar.measuring.stalls import intervals, stalls
 from nearfar.results import Point
@@ -98,7 +99,7 @@ def loaded_point(
     )
 
 
-def quantiles(data: Data) -> dict[str, float]:
+def quantiles(data: Data) -> dict[str, Any]:
     """The fields of a point that tell of single accesses, from the core's."""
     return {f"{name}_ns": data[f"{name}_ps"] / 1000 for name in ("p50", "p99", "p999", "max")}
 

@@ -12,12 +12,12 @@ from nearfar.measuring.effort import DEFAULT_EFFORT, Effort
 from nearfar.measuring.host.core import load_host_core
 from nearfar.measuring.host.run import HostRun, host_result
 from nearfar.measuring.host.target import Host, is_host, parse_host
+from nearfar.measuring.loaded import Loaded
 from nearfar.measuring.patterns import (
     HOST_FENCE,
     HOST_OPS,
     Chase,
     Contention,
-    Loaded,
     OneStream,
     Overwrite,
     Pattern,

@@ -6,6 +6,7 @@ curve's points to be measured measures that, once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
     from nearfar.measuring.host.core import HostCore, HostMemory
 
 _READER_LINES = 20_000
+_TRIALS = 3  # of the rate without a pause; their median counts
 
 
 def curves(pattern: Loaded, core: HostCore) -> list[Setting]:
     """One setting for each share of reads and rate: unpaced, paced from fast to slow, idle."""
     usable = len(machine.processors())
     if usable < 2:
-        raise InputError("loaded: this machine has one processor, the reader takes it: found no "
-                         "other one for a generator")
+        raise InputError(
+            "loaded: found one processor, expected two: one reads, the others load the memory"
+        )
     threads = pattern.threads or usable - 1
     found = []
     for percent in pattern.reads:
@@ -49,7 +52,8 @@ class _Curve:
     def setting(self, rank: int) -> Setting:
         def play(memory: HostMemory, cpus: Cpus) -> Repetition:
             if not self.pauses_ns:
-                self.pauses_ns = (0.0, *self._paced(self._play(memory, cpus, 0.0)), None)
+                found = [self._play(memory, cpus, 0.0) for _ in range(_TRIALS)]
+                self.pauses_ns = (0.0, *self._paced(found), None)
             return self._play(memory, cpus, self.pauses_ns[rank])
 
         threads = 1 + self.threads
@@ -61,8 +65,8 @@ class _Curve:
             finish=lambda repetitions: loaded_point(self.pattern, self.percent, repetitions),
         )
 
-    def _paced(self, unpaced: Repetition) -> list[float]:
-        peak = loaded_point(self.pattern, self.percent, [unpaced]).total_gb_per_s or 0.0
+    def _paced(self, unpaced: Sequence[Repetition]) -> list[float]:
+        peak = loaded_point(self.pattern, self.percent, unpaced).total_gb_per_s or 0.0
         return self.pattern.pauses_ns(peak, self.percent, self.threads)
 
     def _play(self, memory: HostMemory, cpus: Cpus, pause_ns: float | None) -> Repetition:

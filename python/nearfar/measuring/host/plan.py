@@ -16,7 +16,8 @@ from nearfar.measuring.host.points import (
     stream_repetition,
 )
 from nearfar.measuring.host.setting import Cpus, Setting
-from nearfar.measuring.patterns import Chase, Contention, Loaded, OneStream, Pattern, Stream
+from nearfar.measuring.loaded import Loaded
+from nearfar.measuring.patterns import Chase, Contention, OneStream, Pattern, Stream
 from nearfar.measuring.quantity import LINE, line_holding
 from nearfar.results import Point
 
@@ -28,6 +29,7 @@ REPEATED_CHUNKS = 32
 # A thread streams over so much unless told: several times any cache, so that what a cache
 # took in and has not written back is a small part.
 STREAM_LINES = (256 << 20) // LINE
+
 
 def settings(pattern: Chase | Stream | Contention | Loaded, core: HostCore) -> list[Setting]:
     """One for each point of the pattern, in the order of its points."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nearfar.measuring.chunks import Chunks, median_interval, posted_ns, serial_ns, together_ns
-from nearfar.measuring.patterns import OVERWRITE_ACCESS, Loaded
+from nearfar.measuring.loaded import Loaded
+from nearfar.measuring.patterns import OVERWRITE_ACCESS
 from nearfar.measuring.points import percentiles
 from nearfar.measuring.quantity import LINE
 from nearfar.measuring.stalls import intervals, stalls
