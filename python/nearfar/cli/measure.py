@@ -1,4 +1,4 @@
-"""`nearfar measure TARGET chase|overwrite|stream|contention`: one microbenchmark, raw numbers."""
+"""`nearfar measure TARGET PATTERN`: one microbenchmark, raw numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nearfar.measuring import (
     Chase,
     Contention,
     Effort,
+    Loaded,
     Overwrite,
     Pattern,
     Stream,
     measure,
 )
 from nearfar.measuring.effort import DEFAULT_EFFORT
-from nearfar.measuring.fields import Field
-from nearfar.measuring.patterns import options
+from nearfar.measuring.fields import Field, options
 from nearfar.report.text import result_text
 from nearfar.results import MeasureResult
 
@@ -35,6 +35,7 @@ PATTERNS: dict[type[Pattern], str] = {
     Overwrite: "tails: 256 B writes, each timed",
     Stream: "bandwidth: independent accesses",
     Contention: "loaded latency: reads beside other threads",
+    Loaded: "bandwidth-latency curves: reads beside paced reads and writes",
 }
 
 
