@@ -141,3 +141,5 @@ def _report(args: argparse.Namespace, result: PredictionResult) -> None:
     for one in result.programs:
         if one.problem is not None:
             complain(f"{one.name}: {one.problem}")
+        for note in one.notes:
+            complain(f"{one.name}: {note}")

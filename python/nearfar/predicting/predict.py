@@ -24,6 +24,7 @@ from nearfar.simulate.programs.run import PAGES
 
 NOISY = 0.15  # quartiles of native runs that are farther apart than this tell no time
 FEWEST_RUNS = 3
+LEAST_HUGE = 0.9  # of a program's memory, where huge pages were asked for
 
 Progress = Callable[[int, int], None]
 
@@ -211,7 +212,7 @@ class _Prediction:
                 ratio=told.processor_ns / one.measured_ns,
                 instructions=ran.counts["instructions"],
                 stack=_shares(ran),
-                notes=tuple(ran.notes),
+                notes=(*ran.notes, *_huge_note(one, self._options.pages)),
             )
 
     def _noting(self, name: str) -> _Noting:
@@ -300,6 +301,14 @@ def _with_native(one: PredictedProgram, told: Told) -> PredictedProgram:
         bytes=told.bytes,
         huge_bytes=told.huge_bytes,
     )
+
+
+def _huge_note(one: PredictedProgram, pages: str) -> Sequence[str]:
+    """Where huge pages were asked for and the kernel did not grant them."""
+    if pages == "small" or not one.bytes or (one.huge_bytes or 0) >= LEAST_HUGE * one.bytes:
+        return ()
+    share = 100 * (one.huge_bytes or 0) / one.bytes
+    return (f"only {share:.0f} % of its memory lay on huge pages natively",)
 
 
 def _shares(ran: RunResult) -> Mapping[str, float]:

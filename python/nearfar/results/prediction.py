@@ -62,7 +62,7 @@ class PredictionResult:
 
     One of `sample` parts of each program's steps was measured; 1 is a full run. `machine_spread`
     is exp(mean |ln(run / median)|) over all native runs: what predicting by another run of this
-    machine would score. `untuned` is over the programs that nobody used for tuning.
+    machine would score. `untuned` is over the programs that were never used for tuning.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/prediction/1"

@@ -326,3 +326,14 @@ def test_the_shipped_programs_are_of_many_kinds_and_eight_were_never_used_for_tu
     assert {one.source.name for one in shipped} == {
         file.name for file in shipped[0].source.parent.glob("*.c")
     }
+
+
+@pytest.mark.usefixtures("quiet")
+def test_huge_pages_are_asked_for_and_what_was_granted_is_recorded(make: Make) -> None:
+    text = ADDS.replace("(void) {}", "(void) { sum += *(char*)memory_of(64 << 20); }")
+    program = predict(TARGET, options(make(large=text), pages="huge")).programs[0]
+    granted = (program.huge_bytes or 0) / (program.bytes or 1)
+    assert (program.bytes or 0) > 64 << 20
+    assert granted > 0.9 or program.notes == (
+        f"only {100 * granted:.0f} % of its memory lay on huge pages natively",
+    )
