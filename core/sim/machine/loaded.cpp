@@ -20,7 +20,8 @@ constexpr std::uint64_t settling_percent = 25;
 
 cpu::PacingReader::Plan plan_of(const LoadedPattern& pattern) {
   cpu::PacingReader::Plan plan;
-  for (const std::uint64_t pause : pattern.pauses) plan.paces.push_back({.pause = Tick(pause), .ended = false});
+  for (const std::uint64_t pause : pattern.pauses)
+    plan.paces.push_back({.pause = Tick(pause), .ended = false});
   if (pattern.idle) plan.paces.push_back({.pause = {}, .ended = true});
   if (plan.paces.empty() || pattern.reads == 0 || pattern.accesses == 0) {
     throw InputError("loaded: there is nothing to measure");
