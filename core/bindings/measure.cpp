@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bindings/convert.h"
 #include "bindings/fields.h"
+#include "sim/machine/loaded.h"
 #include "sim/machine/pattern_programs.h"
 #include "sim/persistence/program.h"
 
@@ -54,6 +55,13 @@ struct FieldReader<Tick> {
 
 namespace {
 
+void add_quantiles(nb::dict& dict, const Histogram& latency) {
+  dict["p50_ps"] = latency.quantile(1, 2);
+  dict["p99_ps"] = latency.quantile(99, 100);
+  dict["p999_ps"] = latency.quantile(999, 1000);
+  dict["max_ps"] = latency.max();
+}
+
 nb::dict to_dict(const sim::Point& point) {
   nb::dict dict;
   dict["op"] = point.op;
@@ -61,10 +69,7 @@ nb::dict to_dict(const sim::Point& point) {
   dict["drain_ps"] = point.drain.ps();
   dict["lines"] = point.lines;
   dict["threads"] = point.threads;
-  dict["p50_ps"] = point.latency.quantile(1, 2);
-  dict["p99_ps"] = point.latency.quantile(99, 100);
-  dict["p999_ps"] = point.latency.quantile(999, 1000);
-  dict["max_ps"] = point.latency.max();
+  add_quantiles(dict, point.latency);
   dict["counters"] = bindings::to_dict(point.counters);
   return dict;
 }
@@ -137,6 +142,20 @@ nb::list measure_contention(const std::string& settings, const sim::ContentionPa
   return measured(point, std::move(dict));
 }
 
+nb::list measure_loaded(const std::string& settings, const sim::LoadedPattern& pattern,
+                        std::uint64_t seed) {
+  nb::list points;
+  for (const sim::LoadedPoint& point :
+       sim::measure(settings_of(settings, seed), pattern, raise_signals)) {
+    nb::dict dict;
+    dict["elapsed_ps"] = point.elapsed.ps();
+    add_quantiles(dict, point.latency);
+    dict["counters"] = bindings::to_dict(point.counters);
+    points.append(dict);
+  }
+  return points;
+}
+
 template <typename Pattern>
 nb::bytes persistent_steps(const std::string& settings, const Pattern& pattern,
                            std::uint64_t seed) {
@@ -156,6 +175,7 @@ void bind_measure(nb::module_& module) {
   bind_fields<sim::OverwritePattern>(module, "OverwritePattern");
   bind_fields<sim::StreamPattern>(module, "StreamPattern");
   bind_fields<sim::ContentionPattern>(module, "ContentionPattern");
+  bind_fields<sim::LoadedPattern>(module, "LoadedPattern");
   const auto def = [&](const char* name, auto function) {
     module.def(name, function, "settings"_a, "pattern"_a, nb::kw_only(), "seed"_a);
   };
@@ -163,6 +183,7 @@ void bind_measure(nb::module_& module) {
   def("measure", measure<sim::OverwritePattern>);
   def("measure", measure<sim::StreamPattern>);
   def("measure", measure_contention);
+  def("measure", measure_loaded);
   def("persistent_steps", persistent_steps<sim::ChasePattern>);
   def("persistent_steps", persistent_overwrites);
   def("persistent_steps", persistent_steps<sim::StreamPattern>);

@@ -11,6 +11,7 @@
 #include "probe/clock.h"
 #include "probe/drop.h"
 #include "probe/isa.h"
+#include "probe/loaded.h"
 #include "probe/memory.h"
 #include "probe/overwrite.h"
 #include "probe/stream.h"
@@ -132,6 +133,15 @@ nb::dict host_contention(const Memory& memory, const ContentionRequest& request)
   return dict;
 }
 
+nb::dict host_loaded(const Memory& memory, const LoadedRequest& request) {
+  const LoadedTimings timings = loaded(memory, request, bindings::raise_signals);
+  nb::dict dict = to_dict(timings.reader);
+  dict["loads_per_ns"] = timings.loads_per_ns;
+  dict["stores_per_ns"] = timings.stores_per_ns;
+  add(dict, timings.disturbance);
+  return dict;
+}
+
 /// The timings of a request whose work one thread does.
 nb::dict of_one_thread(const Timings& timings) {
   nb::dict dict = to_dict(timings.threads[0]);
@@ -178,6 +188,7 @@ void bind_probe(nb::module_& module) {
   bindings::bind_fields<OverwriteRequest>(module, "OverwriteRequest");
   bindings::bind_fields<StreamRequest>(module, "StreamRequest");
   bindings::bind_fields<ContentionRequest>(module, "ContentionRequest");
+  bindings::bind_fields<LoadedRequest>(module, "LoadedRequest");
   bindings::bind_fields<FollowRequest>(module, "WalkRequest");
   bindings::bind_fields<DropRequest>(module, "DropRequest");
   nb::class_<Memory>(module, "HostMemory")
@@ -189,6 +200,7 @@ void bind_probe(nb::module_& module) {
       .def("overwrite", host_overwrite, "request"_a)
       .def("stream", host_stream, "request"_a)
       .def("contention", host_contention, "request"_a)
+      .def("loaded", host_loaded, "request"_a)
       .def("drop", host_drop, "request"_a)
       .def("walk", host_walk, "request"_a);
   module.def(

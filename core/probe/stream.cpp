@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "probe/instructions.h"
+#include "probe/reader.h"
 
 namespace nearfar::probe {
 namespace {
@@ -79,10 +80,12 @@ class Disturber {
     }
   }
 
-  /// The counter is read without fences: the wait must not hold up what is on its way.
+  /// The counter is read without fences: the wait must not hold up what is on its way. One that
+  /// chases waits after its answer, which it needs before it can go on.
   void access_and_wait() {
-    const std::uint64_t begin = cycles_now();
+    std::uint64_t begin = cycles_now();
     access(1);
+    if (chases_) begin = stop_cycles();
     while (cycles_now() - begin < delay_) relax();
   }
 
@@ -93,24 +96,6 @@ class Disturber {
   std::byte* at_ = nullptr;
   AccessKernel kernel_ = nullptr;
 };
-
-std::vector<Chunk> read_singly(std::byte* base, const ContentionRequest& request,
-                               const Member& member) {
-  const Clock& clock = Clock::host();
-  ChunkSize size(request.reads / chunks_a_thread);
-  std::vector<Chunk> chunks;
-  std::byte* at = base;
-  for (std::uint64_t done = 0; done < request.reads && member.carry_on();) {
-    const std::uint64_t steps = std::min(size.units(), request.reads - done);
-    const std::uint64_t start = start_cycles();
-    at = follow(at, steps);
-    const double ns = clock.ns(stop_cycles() - start);
-    size.learn(ns, steps);
-    chunks.push_back({ns, steps, done});
-    done += steps;
-  }
-  return chunks;
-}
 
 }  // namespace
 
@@ -146,7 +131,7 @@ ContentionTimings contention(const Memory& memory, const ContentionRequest& requ
         flush(base, request.area);
         member.await_start();
         if (member.leads()) {
-          timings.reader = read_singly(base, request, member);
+          timings.reader = read_singly(base, request.reads, member);
         } else {
           Disturber disturber(base, request, request.seed + member.index());
           rates[member.index()] = disturber.run(member);

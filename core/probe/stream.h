@@ -52,7 +52,8 @@ struct StreamRequest {
 struct ContentionRequest {
   bool chases = false;   ///< the others do as the reader does; otherwise they access at random
   Op op = Op::nt_store;  ///< of the others' random accesses
-  double delay_ns = 0;   ///< from one of another's accesses to its next, at least
+  /// From one of another's accesses to its next, at least; of one that chases, from the answer.
+  double delay_ns = 0;
   Bytes area = 0;        ///< a thread's
   std::uint64_t reads = 0;
   std::uint64_t seed = 1;

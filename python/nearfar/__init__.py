@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nearfar.measuring.run import measure
     from nearfar.model import Model
     from nearfar.model.load import load as load_model
+    from nearfar.predicting.predict import PredictOptions, predict
     from nearfar.probing.probe import probe
     from nearfar.probing.saved import compare, infer
     from nearfar.report.documents import page
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         MeasureResult,
         Observation,
         Point,
+        PredictionResult,
         ProbeResult,
         ReplayResult,
         RunResult,
@@ -79,6 +81,8 @@ __all__ = [
     "Observation",
     "Overwrite",
     "Point",
+    "PredictOptions",
+    "PredictionResult",
     "ProbeResult",
     "ReplayOptions",
     "ReplayResult",
@@ -97,6 +101,7 @@ __all__ = [
     "load_result",
     "measure",
     "page",
+    "predict",
     "probe",
     "replay",
     "run",
@@ -127,6 +132,8 @@ _HOMES = {
     "Observation": ("nearfar.results", "Observation"),
     "Overwrite": ("nearfar.measuring", "Overwrite"),
     "Point": ("nearfar.results", "Point"),
+    "PredictOptions": ("nearfar.predicting.predict", "PredictOptions"),
+    "PredictionResult": ("nearfar.results", "PredictionResult"),
     "ProbeResult": ("nearfar.results", "ProbeResult"),
     "ReplayOptions": ("nearfar.simulate.replay", "ReplayOptions"),
     "ReplayResult": ("nearfar.results", "ReplayResult"),
@@ -144,6 +151,7 @@ _HOMES = {
     "load_result": ("nearfar.results", "load"),
     "measure": ("nearfar.measuring.run", "measure"),
     "page": ("nearfar.report.documents", "page"),
+    "predict": ("nearfar.predicting.predict", "predict"),
     "probe": ("nearfar.probing.probe", "probe"),
     "replay": ("nearfar.simulate.replay", "replay"),
     "run": ("nearfar.simulate.programs.run", "run"),

@@ -5,7 +5,7 @@ used, and KeyboardInterrupt when a signal arrives while it runs.
 """
 
 from collections.abc import Callable
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, overload
 
 class PointData(TypedDict):
     """One point. Percentiles are 0 where accesses are not timed singly."""
@@ -25,6 +25,16 @@ class ContentionData(PointData):
     """The reader's lines are `lines`."""
 
     other_lines: int  # of those that disturbed it
+
+class LoadedData(TypedDict):
+    """One rate of a curve; latencies are the reader's, counters those of its counted reads."""
+
+    elapsed_ps: int
+    p50_ps: int
+    p99_ps: int
+    p999_ps: int
+    max_ps: int
+    counters: dict[str, int]
 
 class OverwriteData(PointData):
     samples_ps: list[int]  # one a write, in order
@@ -100,6 +110,18 @@ class ContentionPattern:
     @staticmethod
     def fields() -> list[str]: ...
 
+class LoadedPattern:
+    """As ChasePattern."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+@overload
+def measure(settings: str, pattern: LoadedPattern, *, seed: int) -> list[LoadedData]:
+    """One point for each of `pauses_ps`, and one more if `idle`."""
+
+@overload
 def measure(
     settings: str,
     pattern: ChasePattern | OverwritePattern | StreamPattern | ContentionPattern,
@@ -184,6 +206,12 @@ class ContentionTimings(WalkTimings):
 
     other_gb_per_s: float
 
+class LoadedTimings(WalkTimings):
+    """The reader's chunks, and the lines a ns that generators accessed meanwhile."""
+
+    loads_per_ns: float
+    stores_per_ns: float
+
 class OverwriteTimes(Disturbed):
     ns: list[float]  # one a write, in order
 
@@ -222,6 +250,10 @@ class HostMemory:
         """The first of `cpus` reads singly; all others do `op`, or the same if one `chases`, once
         every `delay_ns` at most."""
 
+    def loaded(self, request: LoadedRequest) -> LoadedTimings:
+        """The first of `cpus` reads singly; all others access lines in order, `stores` of each
+        `accesses` by `op` and the others by loads, one every `pause_ns` at most."""
+
     def drop(self, request: DropRequest) -> WalkTimings:
         """Throws `lines` lines out of the caches, loaded before or also changed; that is timed."""
 
@@ -245,6 +277,13 @@ class OverwriteRequest:
 
 class StreamRequest:
     """A struct of core/probe/stream.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class LoadedRequest:
+    """A struct of core/probe/loaded.h; made as ChasePattern is."""
 
     def __init__(self, **values: Any) -> None: ...
     @staticmethod

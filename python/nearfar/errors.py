@@ -29,7 +29,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C. `result` holds everything that was finished before, and says `interrupted`.
 
     Its class is that of what the interrupted function returns: `MeasureResult` of `measure`,
-    `ProbeResult` of `probe`, `ValidationResult` of `validate`.
+    `ProbeResult` of `probe`, `ValidationResult` of `validate`, `PredictionResult` of `predict`.
     """
 
     def __init__(self, result: Any) -> None:

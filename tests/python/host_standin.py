@@ -48,6 +48,7 @@ class HostStandIn:
     OverwriteRequest = Struct("OverwriteRequest")
     StreamRequest = Struct("StreamRequest")
     ContentionRequest = Struct("ContentionRequest")
+    LoadedRequest = Struct("LoadedRequest")
     WalkRequest = Struct("WalkRequest")
     DropRequest = Struct("DropRequest")
 
@@ -83,6 +84,13 @@ class _Memory:
     def contention(self, request: Filled) -> dict[str, Any]:
         moved = self._core.moved(dict(request.values))
         return {**self._answer("contention", request.values), "other_gb_per_s": moved, **_CALM}
+
+    def loaded(self, request: Filled) -> dict[str, Any]:
+        asked = dict(request.values)
+        moved = self._core.moved(asked) if len(asked["cpus"]) > 1 else 0.0
+        stores = asked["stores"] / asked["accesses"]
+        rates = {"loads_per_ns": moved * (1 - stores), "stores_per_ns": moved * stores}
+        return {**self._answer("loaded", asked), **rates, **_CALM}
 
     def drop(self, request: Filled) -> dict[str, Any]:
         return {**self._answer("drop", request.values), **_CALM}

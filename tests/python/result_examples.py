@@ -7,6 +7,9 @@ from nearfar.results import (
     CrashResult,
     Environment,
     Explored,
+    PredictedProgram,
+    PredictionAccuracy,
+    PredictionResult,
     ReplayResult,
     Target,
     TierReplayResult,
@@ -144,4 +147,36 @@ def tier_ran() -> TierRunResult:
             "stall_ns": 5 * 10**8,
             "outside": 1,
         },
+    )
+
+
+def predicted() -> PredictionResult:
+    """Three programs: twice as slow as measured, as fast, and one that fails."""
+
+    def program(name: str, ratio: float | None, problem: str | None = None) -> PredictedProgram:
+        return PredictedProgram(
+            name, "a test", name == "even", "sha256:0", 1, 10, 160,
+            native_ns=(9e6, 10e6, 11e6), measured_ns=10e6, spread=0.1,
+            predicted_ns=None if ratio is None else ratio * 10e6, ratio=ratio,
+            stack={"base": 0.75, "memory": 0.25}, problem=problem,
+        )  # fmt: skip
+
+    return PredictionResult(
+        target=TARGET,
+        environment=ENVIRONMENT,
+        folder="",
+        sample=16,
+        runs=3,
+        pages="small",
+        compiler="gcc 12",
+        tunables="",
+        programs=(
+            program("slow", 2.0),
+            program("even", 1.0),
+            program("broken", None, "fails natively, status 3"),
+        ),
+        all=PredictionAccuracy(2, 2**0.5, 2.0, "slow"),
+        untuned=PredictionAccuracy(1, 2.0, 2.0, "slow"),
+        machine_spread=1.07,
+        qemu="7.2",
     )

@@ -84,6 +84,13 @@ bool ChaseLoads::next(Step& step) {
     step = fence_step(shape_.fence_kind);
     return true;
   }
+  if (pause_due_) {
+    pause_due_ = false;
+    step.kind = Step::Kind::delay;
+    step.waits = true;
+    step.span = shape_.pause;
+    return true;
+  }
   if (region_ == shape_.regions) return false;
   step.kind = shape_.load;
   step.address = loaded_ = region_base(shape_, region_) + block_ * shape_.block + offset_;
@@ -95,6 +102,7 @@ bool ChaseLoads::next(Step& step) {
   step.feeds = true;
   offset_ = 0;
   block_ = order_->after(block_);
+  pause_due_ = shape_.pause != Tick{};
   fence_due_ = shape_.fence == FencePlace::block;
   if (block_ == 0) {
     ++region_;

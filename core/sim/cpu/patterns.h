@@ -42,6 +42,7 @@ struct ChaseShape {
   Step::Kind load = Step::Kind::nt_load;
   bool update = false;  ///< each line is stored to after its load, before the next one's
   bool flush = false;   ///< and what was stored is written back
+  Tick pause{};         ///< after the last line of each block is there
 };
 
 /// Non-temporal or cached stores to each line; the successor is read from a table, so the
@@ -80,6 +81,7 @@ class ChaseLoads final : public Program {
   Bytes offset_ = 0;
   bool fence_due_ = false;
   bool update_due_ = false;
+  bool pause_due_ = false;
   Address loaded_;  ///< the line to update
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "sim/machine/build.h"
+#include "sim/machine/fill.h"
 #include "sim/machine/pattern_programs.h"
 #include "sim/machine/tables.h"
 
@@ -18,20 +19,15 @@ constexpr std::uint64_t steady_lines = 40'000;
 /// A repeated region is walked at least so often, the first time to warm the buffers.
 constexpr std::uint64_t repeats = 8;
 
-/// Untimed accesses before a measurement of stores fill the caches this much over: replacement
-/// that is not LRU throws lines out before all places are taken.
-constexpr std::uint64_t overfill_percent = 130;
-
-/// Cached accesses before a measurement, after which the caches are as full as they will be, and
-/// of what they will be full of. None where that makes no difference: nothing dirty is left
-/// behind, and what is read lies in far more memory than fits.
+/// Cached accesses before a measurement that fill the caches. None where that makes no difference:
+/// nothing dirty is left behind, and what is read lies in far more memory than fits.
 std::uint64_t lines_to_fill(const cpu::Config& core, const std::string& op, std::uint32_t threads,
                             Bytes area) {
   const bool dirty = op == "store" || op == "load+store";
   if (!core.cached || (!dirty && op != "load")) return 0;
   const Bytes caches = core.caches.l3.size + threads * core.caches.l2.size;
   if (!dirty && threads * area > 64 * caches) return 0;
-  return caches / line_bytes * overfill_percent / 100;
+  return lines_to_overfill(core, threads);
 }
 
 cpu::Config core_config(const Settings& settings, const AgentChoice& choice,
@@ -215,6 +211,7 @@ Point measure(const Settings& settings, const ContentionPattern& pattern,
     const Address base(other * pattern.area);
     if (pattern.other == "load") {
       chase.base = base;
+      chase.pause = pattern.delay;
       programs.push_back(std::make_unique<cpu::ChaseLoads>(chase, order));
       continue;
     }

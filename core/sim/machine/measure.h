@@ -132,7 +132,7 @@ struct ContentionPattern {
   Bytes area = 0;  ///< a thread's
   std::uint64_t reads = 0;
   std::uint32_t threads = 1;  ///< the others
-  Tick delay{};  ///< after each access of an "ntload" or a store
+  Tick delay{};  ///< after each access of another; after the answer to each of "load"
 
   template <typename Self, typename Visit>
   static void visit_fields(Self& self, Visit&& visit) {

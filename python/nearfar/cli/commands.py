@@ -37,6 +37,7 @@ COMMANDS = (
     Command("probe", "probe", "find out what is inside a memory: buffers, queues, wear levelling"),
     Command("measure", "measure", "one microbenchmark on a model: latency, bandwidth, tails"),
     Command("validate", "validate", "a model against published hardware measurements"),
+    Command("predict", "predict", "programs on this machine and on a model: time beside time"),
     Command("replay", "replay", "a memory trace through a model"),
     Command("run", "run", "a real program on a simulated machine"),
     Command("trace", "trace.command", "what a trace holds, and traces from one format to another"),

@@ -1,4 +1,4 @@
-"""`nearfar measure TARGET chase|overwrite|stream|contention`: one microbenchmark, raw numbers."""
+"""`nearfar measure TARGET PATTERN`: one microbenchmark, raw numbers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from nearfar.cli.options import add_result, complain, write_result
+from nearfar.cli.options import (
+    add_result,
+    write_result,
+)
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain
 from nearfar.errors import Interrupted
 from nearfar.measuring import (
     Chase,
     Contention,
     Effort,
+    Loaded,
     Overwrite,
     Pattern,
     Stream,
     measure,
 )
 from nearfar.measuring.effort import DEFAULT_EFFORT
-from nearfar.measuring.fields import Field
-from nearfar.measuring.patterns import options
+from nearfar.measuring.fields import Field, options
 from nearfar.report.text import result_text
 from nearfar.results import MeasureResult
 
@@ -31,6 +35,7 @@ PATTERNS: dict[type[Pattern], str] = {
     Overwrite: "tails: 256 B writes, each timed",
     Stream: "bandwidth: independent accesses",
     Contention: "loaded latency: reads beside other threads",
+    Loaded: "bandwidth-latency curves: reads beside paced reads and writes",
 }
 
 

@@ -3,6 +3,7 @@
 from nearfar.measuring.conditions import preconditions
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.host.target import Host
+from nearfar.measuring.loaded import Loaded
 from nearfar.measuring.patterns import Chase, Contention, Overwrite, Pattern, Stream
 from nearfar.measuring.run import measure
 from nearfar.measuring.walk import Walk, WalkMemory
@@ -12,6 +13,7 @@ __all__ = [
     "Contention",
     "Effort",
     "Host",
+    "Loaded",
     "Overwrite",
     "Pattern",
     "Stream",

@@ -30,6 +30,8 @@ class Core(Protocol):
     def StreamPattern(self) -> Struct: ...  # noqa: N802
     @property
     def ContentionPattern(self) -> Struct: ...  # noqa: N802
+    @property
+    def LoadedPattern(self) -> Struct: ...  # noqa: N802
     def measure(self, settings: str, pattern: Any, *, seed: int) -> Sequence[Mapping[str, Any]]: ...
 
 

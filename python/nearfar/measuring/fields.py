@@ -7,6 +7,7 @@ normal form. Raises InputError naming the field, as the command's option is call
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -166,12 +167,20 @@ class Percent(Field[int | str | None, int | None]):
     metavar = "PERCENT"
 
     def normalise(self, value: int | str | None) -> int | None:
-        if value is None:
-            return None
-        digits = str(value).strip().removesuffix("%")
-        if not digits.isdecimal() or int(digits) > 100:
-            raise InputError(f"{self._option}: found '{value}', expected 0% to 100%")
-        return int(digits)
+        return None if value is None else _percent(self._option, value)
+
+
+class Percents(Field[int | str | Sequence[int | str], tuple[int, ...]]):
+    """One or more shares of 0 to 100 per cent, each once: a curve for each."""
+
+    metavar = "PERCENT[,PERCENT...]"
+
+    def normalise(self, value: int | str | Sequence[int | str]) -> tuple[int, ...]:
+        found = tuple(_percent(self._option, item) for item in _listed(self._option, value))
+        for percent in found:
+            if found.count(percent) > 1:
+                raise InputError(f"{self._option}: found {percent}% twice, expected each once")
+        return found
 
 
 class Counts(Field[int | Sequence[int], tuple[int, ...]]):
@@ -260,6 +269,31 @@ class OptionalCount(Field[int | None, int | None]):
         if value is not None:
             at_least(self._option, value, 1)
         return value
+
+
+def options(kind: type[Any]) -> dict[str, Field[Any, Any]]:
+    """The fields of a kind of pattern that are options of `nearfar measure`, by their names."""
+    found = {one.name: vars(kind).get(one.name) for one in dataclasses.fields(kind)}
+    return {name: field for name, field in found.items() if isinstance(field, Field)}
+
+
+def to_dict(pattern: Any) -> dict[str, Any]:
+    """A pattern as a result carries it."""
+    out: dict[str, Any] = {"kind": pattern.kind}
+    known = options(type(pattern))
+    for one in dataclasses.fields(pattern):
+        value = getattr(pattern, one.name)
+        if value is not None:
+            name = (known[one.name].option.json if one.name in known else "") or one.name
+            out[name] = list(value) if isinstance(value, tuple) else value
+    return out
+
+
+def _percent(option: str, value: int | str) -> int:
+    digits = str(value).strip().removesuffix("%")
+    if not digits.isdecimal() or int(digits) > 100:
+        raise InputError(f"{option}: found '{value}', expected 0% to 100%")
+    return int(digits)
 
 
 def _listed(option: str, value: Any) -> tuple[Any, ...]:

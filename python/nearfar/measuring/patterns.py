@@ -10,7 +10,6 @@ them, one point each.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from typing import Any, ClassVar
 from nearfar.errors import InputError
 from nearfar.measuring import fields
 from nearfar.measuring.fields import Option
+from nearfar.measuring.loaded import Loaded
 from nearfar.measuring.quantity import LINE, line_multiple
 
 # The others run on models and on real machines alike, HOST_OPS on real machines alone.
@@ -131,7 +131,7 @@ class Chase:
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""
-        return _to_dict(self)
+        return fields.to_dict(self)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Overwrite:
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""
-        return _to_dict(self)
+        return fields.to_dict(self)
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ class Stream:
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""
-        return _to_dict(self)
+        return fields.to_dict(self)
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,9 @@ class Contention:
     """Single random reads, one at a time, while other threads load, store or are idle.
 
     What the others do: "load" the same, one at a time; "ntload" or "ntstore" random lines as
-    fast as they can. Each of these waits `delay` (ns) from one access to the next, one point
-    for each delay: latency under the load that is injected.
+    fast as they can. Each of these waits `delay` (ns) from one access to the next, and one that
+    loads singly from the answer to its next, one point for each delay: latency under the load
+    that is injected.
     """
 
     other: fields.Name = fields.Name(
@@ -331,24 +332,7 @@ class Contention:
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""
-        return _to_dict(self)
+        return fields.to_dict(self)
 
 
-Pattern = Chase | Overwrite | Stream | Contention
-
-
-def options(kind: type[Pattern]) -> dict[str, fields.Field[Any, Any]]:
-    """The fields of a kind of pattern that are options of `nearfar measure`, by their names."""
-    found = {one.name: vars(kind).get(one.name) for one in dataclasses.fields(kind)}
-    return {name: field for name, field in found.items() if isinstance(field, fields.Field)}
-
-
-def _to_dict(pattern: Pattern) -> dict[str, Any]:
-    out: dict[str, Any] = {"kind": pattern.kind}
-    known = options(type(pattern))
-    for one in dataclasses.fields(pattern):
-        value = getattr(pattern, one.name)
-        if value is not None:
-            name = (known[one.name].option.json if one.name in known else "") or one.name
-            out[name] = list(value) if isinstance(value, tuple) else value
-    return out
+Pattern = Chase | Overwrite | Stream | Contention | Loaded

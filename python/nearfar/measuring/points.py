@@ -14,6 +14,7 @@ from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.measuring import energy
+from nearfar.measuring.loaded import Loaded
 from nearfar.measuring.patterns import OVERWRITE_ACCESS, Contention, Overwrite, Stream
 from nearfar.measuring.quantity import LINE
 from nearfar.measuring.stalls import intervals, stalls
@@ -61,7 +62,46 @@ def contention_point(data: Data, pattern: Contention, delay: float | None) -> Po
     """The reading thread alone, and what those that disturb it moved meanwhile."""
     alone = _point({**data, "threads": 1})
     moved = data["other_lines"] * LINE / alone.elapsed_ns if pattern.others() else None
-    return replace(alone, area_bytes=pattern.area, other_gb_per_s=moved, delay_ns=delay)
+    return replace(
+        alone,
+        area_bytes=pattern.area,
+        other_gb_per_s=moved,
+        total_gb_per_s=None if moved is None else alone.gb_per_s + moved,
+        delay_ns=delay,
+    )
+
+
+def loaded_point(
+    data: Data, pattern: Loaded, percent: int, reads: int, delay: float | None
+) -> Point:
+    """The reader at one rate, and what moved at the memory meanwhile, by its own counters.
+
+    `delay` is the generators' pause in ns, None where they are idle.
+    """
+    elapsed_ns = data["elapsed_ps"] / 1000
+    counters: Mapping[str, int] = data["counters"]
+    read, written = (LINE * _moved(counters, name) / elapsed_ns for name in ("reads", "writes"))
+    return Point(
+        op="load",
+        threads=1,
+        lines=reads,
+        elapsed_ns=elapsed_ns,
+        ns_per_line=elapsed_ns / reads,
+        gb_per_s=reads * LINE / elapsed_ns,
+        area_bytes=pattern.area,
+        reads_percent=percent,
+        delay_ns=delay,
+        read_gb_per_s=read,
+        write_gb_per_s=written,
+        total_gb_per_s=read + written,
+        **quantiles(data),
+        counters=dict(sorted(counters.items())),
+    )
+
+
+def quantiles(data: Data) -> dict[str, Any]:
+    """The fields of a point that tell of single accesses, from the core's."""
+    return {f"{name}_ns": data[f"{name}_ps"] / 1000 for name in ("p50", "p99", "p999", "max")}
 
 
 def _point(data: Data) -> Point:
@@ -82,10 +122,7 @@ def _point(data: Data) -> Point:
         ns_per_line=elapsed_ns * threads / lines,
         # bytes a ns are 10^9 bytes a second
         gb_per_s=lines * LINE / elapsed_ns,
-        p50_ns=data["p50_ps"] / 1000 if timed else None,
-        p99_ns=data["p99_ps"] / 1000 if timed else None,
-        p999_ns=data["p999_ps"] / 1000 if timed else None,
-        max_ns=data["max_ps"] / 1000 if timed else None,
+        **(quantiles(data) if timed else {}),
         **traffic(counters),
         **energy.summary(counters),
         counters=dict(sorted(counters.items())),
@@ -117,6 +154,12 @@ def _by_host(counters: Mapping[str, int], name: str) -> int:
     if f"near.{name}" in counters:
         return counters[f"near.{name}"] + counters[f"near.direct_{name}"]
     return _total(counters, name, per_channel=True) or 0
+
+
+def _moved(counters: Mapping[str, int], name: str) -> int:
+    """Lines that the memory controllers moved one way for the processor."""
+    by_channel = _total(counters, f"dram.{name}", per_channel=True)
+    return _by_host(counters, name) if by_channel is None else by_channel
 
 
 # Buffer to the counter of accesses that it served, below "channel.N." and "channel.N.dimm.".

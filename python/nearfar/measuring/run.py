@@ -12,6 +12,7 @@ from nearfar.measuring.effort import DEFAULT_EFFORT, Effort
 from nearfar.measuring.host.core import load_host_core
 from nearfar.measuring.host.run import HostRun, host_result
 from nearfar.measuring.host.target import Host, is_host, parse_host
+from nearfar.measuring.loaded import Loaded
 from nearfar.measuring.patterns import (
     HOST_FENCE,
     HOST_OPS,
@@ -22,7 +23,13 @@ from nearfar.measuring.patterns import (
     Pattern,
     Stream,
 )
-from nearfar.measuring.points import chase_point, contention_point, overwrite_point, stream_point
+from nearfar.measuring.points import (
+    chase_point,
+    contention_point,
+    loaded_point,
+    overwrite_point,
+    stream_point,
+)
 from nearfar.measuring.target import capacity, describe, environment, resolve, spec
 from nearfar.model import Model
 from nearfar.results import MeasureResult, Point
@@ -90,7 +97,7 @@ def _measure_model(
             interrupted=interrupted,
         )
 
-    work = list(_pieces(model.export(), pattern, core))
+    work = list(_pieces(model, pattern, core))
     try:
         for done, piece in enumerate(work, start=1):
             new_points, new_samples = piece()
@@ -108,7 +115,7 @@ def check_fits(model: Model, pattern: Pattern) -> None:
     """Raise InputError if a model cannot do it, or a point reaches beyond this one's memory."""
     check_for_model(pattern)
     limit = capacity(model)
-    for what, reach in _reaches(pattern):
+    for what, reach in _reaches(model, pattern):
         if reach > limit:
             raise InputError(
                 f"{what} reaches {reach} B, beyond the {limit} B of memory of {spec(model)}"
@@ -117,7 +124,7 @@ def check_fits(model: Model, pattern: Pattern) -> None:
 
 def check_for_model(pattern: Pattern) -> None:
     """Raise InputError for what only a real machine can do."""
-    ops = () if isinstance(pattern, Contention) else pattern.op
+    ops = () if isinstance(pattern, (Contention, Loaded)) else pattern.op
     for op in (ops,) if isinstance(ops, str) else ops:
         if op in HOST_OPS:
             raise InputError(f"op: {op} is for host targets; models write back by store+clwb")
@@ -133,7 +140,7 @@ def check_for_model(pattern: Pattern) -> None:
         raise InputError("successors: they are chosen on host targets")
 
 
-def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
+def _reaches(model: Model, pattern: Pattern) -> Iterator[tuple[str, int]]:
     if isinstance(pattern, Chase):
         for region in pattern.region:
             for threads in pattern.threads:
@@ -146,6 +153,10 @@ def _reaches(pattern: Pattern) -> Iterator[tuple[str, int]]:
     elif isinstance(pattern, Contention):
         threads = pattern.footprint() // pattern.area
         yield f"area: {pattern.area} B for each of {threads} threads", pattern.footprint()
+    elif isinstance(pattern, Loaded):
+        threads = generators(model, pattern)
+        what = f"area: {pattern.area} B for each of {1 + threads} threads"
+        yield what, pattern.footprint(threads)
     else:
         yield "region: an overwrite", pattern.region
 
@@ -154,8 +165,10 @@ Data = Sequence[Mapping[str, Any]]  # one entry a point
 Piece = Callable[[], tuple[Sequence[Point], Sequence[float]]]
 
 
-def _pieces(settings: str, pattern: Pattern, core: Core) -> Iterator[Piece]:
+def _pieces(model: Model, pattern: Pattern, core: Core) -> Iterator[Piece]:
     """The calls that make up the pattern; between two of them a run may be interrupted."""
+
+    settings = model.export()
 
     def play(struct: Any) -> Data:
         return core.measure(settings, struct, seed=pattern.seed)
@@ -169,6 +182,9 @@ def _pieces(settings: str, pattern: Pattern, core: Core) -> Iterator[Piece]:
     elif isinstance(pattern, Contention):
         for delay in pattern.delay or (None,):
             yield partial(_contention, play, core, pattern, delay)
+    elif isinstance(pattern, Loaded):
+        for percent in pattern.reads:
+            yield partial(_loaded, play, core, pattern, percent, generators(model, pattern))
     else:
         for one in pattern.points():
             yield partial(_stream, play, core, pattern, one)
@@ -221,6 +237,43 @@ def _contention(
     )
     (data,) = play(struct)
     return [contention_point(data, pattern, delay)], []
+
+
+_READER_LINES = 1000
+
+
+def generators(model: Model, pattern: Loaded) -> int:
+    """How many threads load the memory beside the reader: on every other core, unless told."""
+    return pattern.threads or max(1, int(model["cpu.cores"]) - 1)
+
+
+def _loaded(
+    play: Play, core: Core, pattern: Loaded, percent: int, threads: int
+) -> tuple[list[Point], list[float]]:
+    """One curve: how fast memory is without a pause says which pauses make the rest of it."""
+    stores, accesses = pattern.mix(percent)
+    reads = pattern.lines or _READER_LINES
+
+    def played(pauses_ns: Sequence[float], idle: bool) -> list[Point]:
+        struct = filled(
+            core.LoadedPattern,
+            pattern,
+            reads=reads,
+            threads=threads,
+            stores=stores,
+            accesses=accesses,
+            pauses_ps=[round(pause * 1000) for pause in pauses_ns],
+            idle=idle,
+        )
+        delays = (*pauses_ns, *([None] if idle else []))
+        return [
+            loaded_point(data, pattern, percent, reads, delay)
+            for data, delay in zip(play(struct), delays, strict=True)
+        ]
+
+    (unpaced,) = played([0.0], idle=False)
+    pauses = pattern.pauses_ns(unpaced.total_gb_per_s or 0.0, percent, threads)
+    return [unpaced, *played(pauses, idle=True)], []
 
 
 def _stream(

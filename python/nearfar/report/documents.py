@@ -11,6 +11,7 @@ from nearfar.report.frame import BAR, Target, frame
 from nearfar.report.pages.comparison import comparison_body, comparison_title
 from nearfar.report.pages.crash import crash_body, crash_title
 from nearfar.report.pages.measure import measurement_body, measurement_title
+from nearfar.report.pages.prediction import prediction_body, prediction_title
 from nearfar.report.pages.probe import probe_body, probe_title
 from nearfar.report.pages.replay import replay_body, replay_title
 from nearfar.report.pages.run import program_body, program_title
@@ -22,6 +23,7 @@ from nearfar.results import (
     CrashResult,
     Document,
     MeasureResult,
+    PredictionResult,
     ProbeResult,
     ReplayResult,
     RunResult,
@@ -46,6 +48,7 @@ _PAGES: dict[type, _Page] = {
     ComparisonResult: _Page(comparison_title, comparison_body),
     CrashResult: _Page(crash_title, crash_body),
     MeasureResult: _Page(measurement_title, measurement_body),
+    PredictionResult: _Page(prediction_title, prediction_body),
     ProbeResult: _Page(probe_title, probe_body),
     ReplayResult: _Page(replay_title, replay_body),
     RunResult: _Page(program_title, program_body),

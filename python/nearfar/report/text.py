@@ -237,6 +237,13 @@ def _interval(value: Sequence[float] | None) -> str:
     return "" if value is None else " to ".join(map(number, value))
 
 
+def _delay(point: Point) -> str:
+    """Of a curve's points, those without generators are idle."""
+    if point.delay_ns is None:
+        return "" if point.reads_percent is None else "idle"
+    return f"{number(point.delay_ns)} ns"
+
+
 _COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
     ("region", lambda p: _optional_size(p.region_bytes)),
     ("block", lambda p: _optional_size(p.block_bytes)),
@@ -244,12 +251,16 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str]], ...] = (
     ("stride", lambda p: _optional_size(p.stride_bytes)),
     ("op", lambda p: p.op),
     ("value", lambda p: p.value or ""),
-    ("delay", lambda p: "" if p.delay_ns is None else f"{number(p.delay_ns)} ns"),
+    ("reads", lambda p: "" if p.reads_percent is None else f"{p.reads_percent} %"),
+    ("delay", _delay),
     ("threads", lambda p: str(p.threads)),
     ("ns/line", lambda p: number(p.ns_per_line)),
     ("95 % interval", lambda p: _interval(p.interval_ns_per_line)),
-    ("GB/s", lambda p: f"{p.gb_per_s:.3f}"),
+    ("GB/s", lambda p: "" if p.reads_percent is not None else f"{p.gb_per_s:.3f}"),
     ("other GB/s", lambda p: _optional_number(p.other_gb_per_s)),
+    ("read GB/s", lambda p: _optional_number(p.read_gb_per_s)),
+    ("write GB/s", lambda p: _optional_number(p.write_gb_per_s)),
+    ("total GB/s", lambda p: _optional_number(p.total_gb_per_s)),
     ("p50 ns", lambda p: _optional_number(p.p50_ns)),
     ("p99 ns", lambda p: _optional_number(p.p99_ns)),
     ("max ns", lambda p: _optional_number(p.max_ns)),

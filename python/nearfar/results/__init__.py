@@ -13,6 +13,7 @@ from nearfar.results.files import (
     write_text,
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
+from nearfar.results.prediction import PredictedProgram, PredictionAccuracy, PredictionResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
@@ -48,6 +49,9 @@ __all__ = [
     "Parameter",
     "Point",
     "Precondition",
+    "PredictedProgram",
+    "PredictionAccuracy",
+    "PredictionResult",
     "ProbeResult",
     "ReplayResult",
     "RunProcess",

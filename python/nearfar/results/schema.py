@@ -103,6 +103,10 @@ class Point:
     nivcsw: int | None = None
     steal_ns: float | None = None
     other_gb_per_s: float | None = None  # what disturbing threads moved meanwhile
+    reads_percent: int | None = None  # of the traffic that is asked of generators
+    read_gb_per_s: float | None = None  # at the memory, all threads
+    write_gb_per_s: float | None = None
+    total_gb_per_s: float | None = None
     drain_ns: float | None = None
     delay_ns: float | None = None  # from one access of a disturbing thread to its next
     value: str | None = None  # that was written, as hexadecimal digits

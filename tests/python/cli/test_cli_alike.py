@@ -9,12 +9,14 @@ import pytest
 
 from nearfar.cli.commands import COMMANDS
 from nearfar.cli.main import build_parser
-from nearfar.cli.options import output_path
+from nearfar.cli.options import (
+    output_path,
+)
 from nearfar.cli.parser import Parser
 
 # Commands whose result `nearfar report` shows as a page.
 WITH_PAGES = {
-    *("probe", "validate", "replay", "run", "crash", "infer", "compare"),
+    *("predict", "probe", "validate", "replay", "run", "crash", "infer", "compare"),
     *("measure chase", "measure overwrite", "measure stream", "measure contention"),
     *("tier run", "tier replay", "trace record"),
 }

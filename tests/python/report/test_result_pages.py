@@ -13,7 +13,7 @@ from conftest import Run
 from nearfar.report.documents import page as page_of
 from nearfar.results import Document, TierRunResult, load, parse, save
 from opened_page import NEEDED, EveryPage, Opened
-from result_examples import compared, crashed, replayed, tier_ran, tier_replayed
+from result_examples import compared, crashed, predicted, replayed, tier_ran, tier_replayed
 
 pytestmark = NEEDED
 
@@ -23,6 +23,7 @@ EXAMPLES: dict[str, Callable[[], Document]] = {
     "compare": compared,
     "tier-replay": tier_replayed,
     "tier-run": tier_ran,
+    "predict": predicted,
 }
 
 
@@ -129,6 +130,16 @@ def test_a_run_that_was_not_looked_at_has_no_pictures_over_time() -> None:
     text = page_of([bare])
     assert "over time" not in text
     assert "No control group enforced the limit" in text
+
+
+def test_a_prediction_shows_its_error_each_program_and_the_one_that_failed(
+    opened: Opened,
+) -> None:
+    text = section(opened, "predict")
+    assert "2.000" in text
+    assert "1.414" in text
+    assert "sampled, 1/16 of the steps, 3 native runs each" in text
+    assert "broken: fails natively, status 3" in text
 
 
 def test_a_replay_without_reads_shows_no_latency() -> None:

@@ -16,8 +16,7 @@ import pytest
 from nearfar import Overwrite, _core
 from nearfar.measuring import fields
 from nearfar.measuring.core import filled
-from nearfar.measuring.fields import Option
-from nearfar.measuring.patterns import options
+from nearfar.measuring.fields import Option, options
 from standin import Filled
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,7 +100,7 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import emit
+from nearfar.cli.streams import emit
 from nearfar.cli.parser import Parser
 
 

@@ -34,6 +34,8 @@ class HostCore(Protocol):
     @property
     def ContentionRequest(self) -> Struct: ...  # noqa: N802
     @property
+    def LoadedRequest(self) -> Struct: ...  # noqa: N802
+    @property
     def WalkRequest(self) -> Struct: ...  # noqa: N802
     @property
     def DropRequest(self) -> Struct: ...  # noqa: N802

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
 from nearfar.measuring.core import filled
+from nearfar.measuring.host.loaded import curves
 from nearfar.measuring.host.points import (
     Repetition,
     chase_repetition,
@@ -15,6 +15,8 @@ from nearfar.measuring.host.points import (
     point,
     stream_repetition,
 )
+from nearfar.measuring.host.setting import Cpus, Setting
+from nearfar.measuring.loaded import Loaded
 from nearfar.measuring.patterns import Chase, Contention, OneStream, Pattern, Stream
 from nearfar.measuring.quantity import LINE, line_holding
 from nearfar.results import Point
@@ -28,23 +30,11 @@ REPEATED_CHUNKS = 32
 # took in and has not written back is a small part.
 STREAM_LINES = (256 << 20) // LINE
 
-Cpus = Sequence[int]
 
-
-@dataclass
-class Setting:
-    """One point to be: what a repetition does, and those that have been done."""
-
-    what: str  # for an error
-    footprint: int  # bytes of memory
-    threads: int
-    play: Callable[[HostMemory, Cpus], Repetition]
-    finish: Callable[[Sequence[Repetition]], Point]
-    repetitions: list[Repetition] = field(default_factory=list)
-
-
-def settings(pattern: Chase | Stream | Contention, core: HostCore) -> list[Setting]:
+def settings(pattern: Chase | Stream | Contention | Loaded, core: HostCore) -> list[Setting]:
     """One for each point of the pattern, in the order of its points."""
+    if isinstance(pattern, Loaded):
+        return curves(pattern, core)
     if isinstance(pattern, Chase):
         return list(_chases(pattern, core))
     if isinstance(pattern, Stream):

@@ -15,8 +15,9 @@ from nearfar.measuring.core import filled
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.environment import host_environment
 from nearfar.measuring.host.core import HostCore, map_memory
-from nearfar.measuring.host.plan import Setting, check_for_host, settings
+from nearfar.measuring.host.plan import check_for_host, settings
 from nearfar.measuring.host.points import overwrite_point
+from nearfar.measuring.host.setting import Setting
 from nearfar.measuring.host.target import Host
 from nearfar.measuring.patterns import Overwrite, Pattern
 from nearfar.results import MeasureResult, Point

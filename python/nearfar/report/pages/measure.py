@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
+from nearfar.report.figures.families import families
 from nearfar.report.figures.figure import Figure, Line, Spot, draw
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.pages.probe import cards, environment_section
@@ -84,6 +85,8 @@ def _listed(found: object) -> str:
 
 def _figures(result: MeasureResult) -> list[Figure]:
     kind = result.pattern.get("kind")
+    if kind == "loaded":
+        return families(result.points)
     if kind == "chase":
         return [_curves(result.points, "Latency", "region", lambda p: p.region_bytes)]
     if kind == "overwrite" and result.samples:

@@ -17,6 +17,7 @@ from nearfar.results import (
     Finding,
     MeasureResult,
     Precondition,
+    PredictionResult,
     ProbeResult,
     ReplayResult,
     RunResult,
@@ -187,7 +188,8 @@ def _point_table(figure: Figure) -> str:
 
 
 def environment_section(
-    result: MeasureResult | ProbeResult | RunResult | ReplayResult | CrashResult, prefix: str
+    result: MeasureResult | ProbeResult | RunResult | ReplayResult | CrashResult | PredictionResult,
+    prefix: str,
 ) -> str:
     """What could have influenced the numbers: every fact that the file has."""
     pairs = []
