@@ -8,11 +8,13 @@ import pytest
 
 import nearfar
 from nearfar import InputError
+from nearfar.cli.main import main
 from nearfar.measuring import Loaded
 from nearfar.results import Environment, MeasureResult, Point, Target
 from nearfar.simulate.validation import quantities
 from nearfar.simulate.validation.coverage import coverage
 from nearfar.simulate.validation.datasets import loaded
+from nearfar.simulate.validation.families import published
 from nearfar.simulate.validation.series import Series
 from nearfar.simulate.validation.tables import Tables, external
 
@@ -74,6 +76,15 @@ def test_a_table_of_another_server_is_not_taken(tables: Tables) -> None:
     assert loaded.series(tables, "spr") == []
 
 
+def test_the_family_of_an_unknown_server_is_named_by_its_table(tmp_path: Path) -> None:
+    (tmp_path / "mess_there.csv").write_text(ROWS)
+    found = loaded.others(external(tmp_path))
+    assert [one.name for one in found] == [
+        f"loaded-other-mess_there-{what}" for what in ("idle", "peak", "latency")
+    ]
+    assert loaded.others(external(tmp_path))[0].points[0].real == 90
+
+
 def test_every_row_of_a_family_is_behind_a_point(tables: Tables) -> None:
     (table,) = coverage(tables).tables
     assert table.compared == {"loaded-cascade-lake": 7}
@@ -87,7 +98,9 @@ def test_without_its_table_the_dataset_says_where_to_find_it() -> None:
 
 def test_a_cell_that_is_no_number_is_named(folder: Path) -> None:
     (folder / "mess_here_cascadelake_local.csv").write_text(ROWS.replace("300", "fast"))
-    with pytest.raises(InputError, match=r"^mess_here_cascadelake_local\.csv: latency_ns is 'fast'"):
+    with pytest.raises(
+        InputError, match=r"^mess_here_cascadelake_local\.csv: latency_ns is 'fast'"
+    ):
         loaded.series(external(folder), "cascadelake")
 
 
@@ -98,6 +111,35 @@ def test_a_model_is_compared_with_a_family_from_a_folder(folder: Path) -> None:
     assert len(idle) == len(peak) == len(series["latency"].points) == 2
     assert all(70 < point.simulated < 110 for point in idle)
     assert all(0 < point.simulated < 24 for point in peak)  # of one channel
+
+
+# As a page
+
+
+def test_a_published_family_is_shown_as_a_measured_one(folder: Path) -> None:
+    table, page = folder / "mess_here_cascadelake_local.csv", folder / "page.html"
+    assert main(["report", str(table), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "50 % reads" in text
+    assert "100 % reads" in text
+    idle = published(table).points[3]
+    assert (idle.total_gb_per_s, idle.delay_ns, idle.ns_per_line) == (0, None, 90)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a,b\n1,2\n", "found no column read_percent, expected a bandwidth-latency family"),
+        (ROWS.replace("50,10,80", "150,10,80"), "found 150 % reads, 80.0 GB/s and 250.0 ns"),
+    ],
+)
+def test_a_table_that_is_no_family_is_refused(
+    tmp_path: Path, text: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    assert main(["report", str(tmp_path / "t.csv"), "-o", str(tmp_path / "page.html")]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
 
 
 # What is read from a curve

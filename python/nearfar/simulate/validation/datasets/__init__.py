@@ -127,6 +127,7 @@ DATASETS = {
             )
             for server, about in loaded.SERVERS.items()
         ),
+        Dataset(loaded.OTHER, "bandwidth-latency curves of other servers", loaded.others, "dram"),
         Dataset("cxl", "a CXL device: idle latency, bandwidth", cxl.device, "cxl"),
     )
 }

@@ -25,6 +25,7 @@ SERVERS = {  # by a word of the table's name
     "spr": "a Xeon Platinum 8460Y+ with 8 DDR5-4800",
 }
 NAMES = {"cascadelake": "loaded-cascade-lake", "spr": "loaded-sapphire-rapids"}
+OTHER = "loaded-other"
 
 _UP_TO = 0.85  # of a share's highest bandwidth
 _RATES = 8  # of each curve; between them the latency is taken to be a line
@@ -43,14 +44,30 @@ class _Rate:
 
 def series(tables: Tables, server: str) -> list[Series]:
     """Idle latency, highest bandwidth and latency under load; empty without that server's table."""
+    found = [table for table in tables.with_columns(*COLUMNS) if _server(table) == server]
+    source = SOURCE.format(SERVERS[server])
+    return [one for table in found for one in _family(table, NAMES[server], source)]
+
+
+def others(tables: Tables) -> list[Series]:
+    """The same of every server that is not among those above, by its table's name."""
+    found = [table for table in tables.with_columns(*COLUMNS) if _server(table) is None]
+    return [
+        one
+        for table in found
+        for one in _family(table, f"{OTHER}-{table.name}", SOURCE.format(table.name))
+    ]
+
+
+def _server(table: Table) -> str | None:
+    return next((server for server in SERVERS if server in table.name.split("_")), None)
+
+
+def _family(table: Table, name: str, source: str) -> list[Series]:
     curves: dict[int, list[_Rate]] = {}
-    for table in tables.with_columns(*COLUMNS):
-        if server in table.name.split("_"):
-            for row in table.rows:
-                curves.setdefault(table.whole(row, "read_percent"), []).append(_rate(table, row))
-    if not curves:
-        return []
-    name = NAMES[server]
+    for row in table.rows:
+        curves.setdefault(table.whole(row, "read_percent"), []).append(_rate(table, row))
+    dataset = OTHER if name.startswith(OTHER) else name
     idle, peaks, under_load = [], [], []
     for percent, rates in sorted(curves.items()):
         job = Job(Loaded(reads=percent, points=_RATES, lines=_LINES), cost=_COST)
@@ -68,16 +85,15 @@ def series(tables: Tables, server: str) -> list[Series]:
             for rate in sorted(rates, key=lambda rate: rate.bandwidth)
             if 0 < rate.bandwidth <= _UP_TO * top
         ]
-    source = SOURCE.format(SERVERS[server])
     return [
-        Series(f"{name}-idle", "Idle latency beside no load", name, source, idle),
+        Series(f"{name}-idle", "Idle latency beside no load", dataset, source, idle),
         Series(
-            *(f"{name}-peak", "Highest bandwidth by share of reads", name, source, peaks),
+            *(f"{name}-peak", "Highest bandwidth by share of reads", dataset, source, peaks),
             *("share of reads", "%"),
             ordered=True,
         ),
         Series(
-            *(f"{name}-latency", "Latency at equal bandwidth", name, source, under_load),
+            *(f"{name}-latency", "Latency at equal bandwidth", dataset, source, under_load),
             *("total bandwidth", "GB/s"),
         ),
     ]
@@ -102,4 +118,3 @@ def _loaded(rate: _Rate, label: str, job: Job) -> HardwarePoint:
         curve=label,
         rows=[rate.row],
     )
-
