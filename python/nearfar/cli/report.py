@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from nearfar.cli.options import (
     output_path,
@@ -26,7 +27,8 @@ def add_arguments(parser: Parser) -> None:
         "results",
         metavar="RESULT",
         nargs="+",
-        help="what any command with --html wrote with --json FILE",
+        help="what any command with --html wrote with --json FILE; or a CSV table of a "
+        "bandwidth-latency family as Mess publishes it",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", type=output_path, help="the page; - is stdout"
@@ -43,12 +45,21 @@ def run(args: argparse.Namespace) -> int:
     """Write the page, the timeline or both."""
     if args.output is None and args.perfetto is None:
         raise InputError("report: expected -o FILE.html or --perfetto FILE.json")
-    documents = [(path, load(path)) for path in args.results]
+    documents = [(path, _loaded(path)) for path in args.results]
     if args.output is not None:
         write_output(args.output, page([document for _, document in documents]))
     if args.perfetto is not None:
         write_output(args.perfetto, perfetto_text(_ran(documents)))
     return 0
+
+
+def _loaded(path: str) -> Document:
+    """A result, or a published family of bandwidth-latency curves from its table."""
+    if not path.endswith(".csv"):
+        return load(path)
+    from nearfar.simulate.validation.families import published
+
+    return published(Path(path))
 
 
 def _ran(documents: Sequence[tuple[str, Document]]) -> RunResult:

@@ -23,11 +23,12 @@ from nearfar.model.schema import (
 
 DDR4 = ["ddr4-2400", "ddr4-2666", "ddr4-2933", "ddr4-3200"]
 DDR5 = ["ddr5-4800", "ddr5-5600"]
+SERVERS = ["xeon-5218-ddr4-2933", "xeon-8460y-ddr5-4800"]
 
 
 def test_every_preset_is_listed() -> None:
     others = ["optane-100", "optane-100-remote", "optane-200", "optane-memory-mode"]
-    others.append("optane-tiered")
+    others += ["optane-tiered", *SERVERS]
     assert presets() == ["aep-sample", "cxl-expander", "cxl-hybrid", *DDR4, *DDR5, *others]
 
 

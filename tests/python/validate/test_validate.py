@@ -186,7 +186,7 @@ def test_the_capacities_of_the_buffers_are_marked(core: StandIn) -> None:
     assert [mark.x for mark in found["chase-6dimm-64-load"].marks] == [6 * 16384, 96 << 20]
 
 
-@pytest.mark.parametrize("name", list(DATASETS))
+@pytest.mark.parametrize("name", [name for name in DATASETS if not name.startswith("loaded-")])
 def test_every_dataset_has_measurements_with_a_source_and_fits_the_machine(name: str) -> None:
     _, series = select(name, DATASETS[name].machine)
     assert series

@@ -24,7 +24,7 @@ from nearfar.results import (
 from nearfar.simulate.pool import Task, run_tasks
 from nearfar.simulate.validation import tables
 from nearfar.simulate.validation.accuracy import accuracy, ceiling, score
-from nearfar.simulate.validation.datasets import choose, kind_of
+from nearfar.simulate.validation.datasets import choose, kind_of, loaded
 from nearfar.simulate.validation.datasets import overwrite as overwrite_dataset
 from nearfar.simulate.validation.orderings import Figure, pairs
 from nearfar.simulate.validation.series import HardwarePoint, Job, Series
@@ -103,7 +103,9 @@ def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str]
     datasets = choose([name for name in names if name not in folders] or ["all"], machine)
     series = [one for dataset in datasets for one in dataset.build(found)]
     if not series:
-        raise InputError(f"against: {found.origin} has no table for {', '.join(names)}")
+        apart = [one.name for one in datasets if one.name in (*loaded.NAMES.values(), loaded.OTHER)]
+        hint = "; it does not come with nearfar, name the folder that has it, too" if apart else ""
+        raise InputError(f"against: {found.origin} has no table for {', '.join(names)}{hint}")
     return names, series
 
 

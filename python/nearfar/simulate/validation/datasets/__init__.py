@@ -18,6 +18,7 @@ from nearfar.simulate.validation.datasets import (
     figures,
     flush,
     ict,
+    loaded,
     overwrite,
     perma,
     perma_operations,
@@ -117,6 +118,16 @@ DATASETS = {
         Dataset(
             "perma-dram", "another server's DRAM", partial(perma.series, machine="dram"), "dram"
         ),
+        *(
+            Dataset(
+                loaded.NAMES[server],
+                f"bandwidth-latency curves, {about}",
+                partial(loaded.series, server=server),
+                "dram",
+            )
+            for server, about in loaded.SERVERS.items()
+        ),
+        Dataset(loaded.OTHER, "bandwidth-latency curves of other servers", loaded.others, "dram"),
         Dataset("cxl", "a CXL device: idle latency, bandwidth", cxl.device, "cxl"),
     )
 }
