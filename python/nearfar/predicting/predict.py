@@ -23,6 +23,7 @@ from nearfar.simulate.programs.qemu import front_end
 from nearfar.simulate.programs.run import PAGES
 
 NOISY = 0.15  # quartiles of native runs that are farther apart than this tell no time
+MORE = 3  # times as many runs where that many are noisy
 FEWEST_RUNS = 3
 LEAST_HUGE = 0.9  # of a program's memory, where huge pages were asked for
 
@@ -34,8 +35,9 @@ class PredictOptions:
     """What is run, and how.
 
     `folder` has the set (None: the shipped one), `only` names the programs that are wanted. Each is
-    run natively `runs` times. One of `sample` parts of its steps is measured, on both sides; 1 is
-    all of them. `pages` are "small" or "huge". `jobs` models run at a time.
+    run natively `runs` times, and up to three times as often where these are noisy. One of `sample`
+    parts of its steps is measured, on both sides; 1 is all of them. `pages` are "small" or "huge".
+    `jobs` models run at a time.
     """
 
     folder: str | None = None
@@ -149,11 +151,12 @@ class _Prediction:
         return built
 
     def _natively(self, built: Mapping[str, Path]) -> None:
-        """One run of each in turn, so that what drifts falls on all alike."""
-        for turn in range(self._options.runs):
+        """One run of each in turn, so that what drifts falls on all alike; more of noisy ones."""
+        for turn in range(MORE * self._options.runs):
             for name, file in built.items():
                 one = self._found[name]
-                if one.problem is None and len(one.native_ns) <= turn:
+                wanted = turn < self._options.runs or _is_noisy(one)
+                if wanted and one.problem is None and len(one.native_ns) <= turn:
                     with self._noting(name):
                         told = native(_words(file, one), self._options.pages)
                         self._found[name] = _with_native(one, told)
@@ -161,11 +164,11 @@ class _Prediction:
 
     def _refuse_noisy(self) -> None:
         for name, one in self._found.items():
-            if one.spread is not None and one.spread > NOISY and one.problem is None:
+            if one.problem is None and _is_noisy(one):
                 self._fail(
                     name,
-                    f"its native runs are too noisy: their quartiles are {100 * one.spread:.0f} % "
-                    f"apart, expected at most {100 * NOISY:.0f} %",
+                    f"its {len(one.native_ns)} native runs are too noisy: their quartiles are "
+                    f"{100 * (one.spread or 0):.1f} % apart, expected at most {100 * NOISY:.0f} %",
                 )
 
     def _simulated(self, built: Mapping[str, Path]) -> None:
@@ -227,7 +230,7 @@ class _Prediction:
         done = 0
         for one in self._found.values():
             finished = one.ratio is not None or one.problem is not None
-            done += 2 * runs if finished else len(one.native_ns)
+            done += 2 * runs if finished else min(len(one.native_ns), runs)
         self._progress(done, 2 * runs * len(self._found))
 
 
@@ -277,6 +280,10 @@ def _begun(program: Program, sample: int) -> PredictedProgram:
         steps=max(1, round(program.steps / sample)),
         all_steps=program.steps,
     )
+
+
+def _is_noisy(one: PredictedProgram) -> bool:
+    return one.spread is not None and one.spread > NOISY
 
 
 def _words(file: Path, one: PredictedProgram) -> list[str]:
