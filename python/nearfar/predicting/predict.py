@@ -25,6 +25,7 @@ from nearfar.simulate.programs.run import PAGES
 NOISY = 0.15  # quartiles of native runs that are farther apart than this tell no time
 MORE = 3  # times as many runs where that many are noisy
 FEWEST_RUNS = 3
+SAME_WORK = 0.01  # instruction counts that are nearer than this are of the same work
 LEAST_HUGE = 0.9  # of a program's memory, where huge pages were asked for
 
 Progress = Callable[[int, int], None]
@@ -209,13 +210,19 @@ class _Prediction:
                     f"natively '{one.output.strip()}'"
                 )
             assert one.measured_ns is not None
+            instructions = ran.counts["instructions"]
+            notes = (
+                *ran.notes,
+                *_huge_note(one, self._options.pages),
+                *_instructions_note(one, instructions),
+            )
             self._found[name] = replace(
                 one,
                 predicted_ns=float(told.processor_ns),
                 ratio=told.processor_ns / one.measured_ns,
-                instructions=ran.counts["instructions"],
+                instructions=instructions,
                 stack=_shares(ran),
-                notes=(*ran.notes, *_huge_note(one, self._options.pages)),
+                notes=notes,
             )
 
     def _noting(self, name: str) -> _Noting:
@@ -316,6 +323,14 @@ def _huge_note(one: PredictedProgram, pages: str) -> Sequence[str]:
         return ()
     share = 100 * (one.huge_bytes or 0) / one.bytes
     return (f"only {share:.0f} % of its memory lay on huge pages natively",)
+
+
+def _instructions_note(one: PredictedProgram, simulated: int) -> Sequence[str]:
+    """Where the two sides did not execute the same work."""
+    here = one.native_instructions
+    if here is None or abs(simulated / here - 1) <= SAME_WORK:
+        return ()
+    return (f"executes {here:,} instructions natively and {simulated:,} on the model",)
 
 
 def _shares(ran: RunResult) -> Mapping[str, float]:

@@ -315,6 +315,25 @@ def test_the_error_is_the_mean_factor_whichever_side_is_slower() -> None:
     assert accuracy(programs[3:]) is None
 
 
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(("times", "noted"), [(1.0, False), (1.2, True)])
+def test_instruction_counts_that_differ_are_noted(
+    make: Make, monkeypatch: pytest.MonkeyPatch, times: float, noted: bool
+) -> None:
+    """As a machine with counters has them: what the model counts, or a fifth more."""
+    real = module.native
+    folder = make(adds=ADDS)
+    counted = predict(TARGET, options(folder)).programs[0].instructions or 0
+    assert counted > 200_000
+    monkeypatch.setattr(
+        module,
+        "native",
+        lambda *given: replace(real(*given), instructions=round(times * counted)),
+    )
+    notes = predict(TARGET, options(folder)).programs[0].notes
+    assert any("instructions natively and" in note for note in notes) == noted
+
+
 def test_a_machines_spread_is_the_error_of_its_own_runs() -> None:
     assert spread([90.0, 100.0, 110.0]) == pytest.approx(0.1)
     steady = predicted("a", 5.0, 5.0, ratio=None, tuned=True)
