@@ -23,7 +23,9 @@ from nearfar.simulate.programs.qemu import front_end
 from nearfar.simulate.programs.run import PAGES
 
 NOISY = 0.15  # quartiles of native runs that are farther apart than this tell no time
+MORE = 3  # times as many runs where that many are noisy
 FEWEST_RUNS = 3
+SAME_WORK = 0.01  # instruction counts that are nearer than this are of the same work
 LEAST_HUGE = 0.9  # of a program's memory, where huge pages were asked for
 
 Progress = Callable[[int, int], None]
@@ -34,8 +36,9 @@ class PredictOptions:
     """What is run, and how.
 
     `folder` has the set (None: the shipped one), `only` names the programs that are wanted. Each is
-    run natively `runs` times. One of `sample` parts of its steps is measured, on both sides; 1 is
-    all of them. `pages` are "small" or "huge". `jobs` models run at a time.
+    run natively `runs` times, and up to three times as often where these are noisy. One of `sample`
+    parts of its steps is measured, on both sides; 1 is all of them. `pages` are "small" or "huge".
+    `jobs` models run at a time.
     """
 
     folder: str | None = None
@@ -149,11 +152,12 @@ class _Prediction:
         return built
 
     def _natively(self, built: Mapping[str, Path]) -> None:
-        """One run of each in turn, so that what drifts falls on all alike."""
-        for turn in range(self._options.runs):
+        """One run of each in turn, so that what drifts falls on all alike; more of noisy ones."""
+        for turn in range(MORE * self._options.runs):
             for name, file in built.items():
                 one = self._found[name]
-                if one.problem is None and len(one.native_ns) <= turn:
+                wanted = turn < self._options.runs or _is_noisy(one)
+                if wanted and one.problem is None and len(one.native_ns) <= turn:
                     with self._noting(name):
                         told = native(_words(file, one), self._options.pages)
                         self._found[name] = _with_native(one, told)
@@ -161,11 +165,11 @@ class _Prediction:
 
     def _refuse_noisy(self) -> None:
         for name, one in self._found.items():
-            if one.spread is not None and one.spread > NOISY and one.problem is None:
+            if one.problem is None and _is_noisy(one):
                 self._fail(
                     name,
-                    f"its native runs are too noisy: their quartiles are {100 * one.spread:.0f} % "
-                    f"apart, expected at most {100 * NOISY:.0f} %",
+                    f"its {len(one.native_ns)} native runs are too noisy: their quartiles are "
+                    f"{100 * (one.spread or 0):.1f} % apart, expected at most {100 * NOISY:.0f} %",
                 )
 
     def _simulated(self, built: Mapping[str, Path]) -> None:
@@ -206,13 +210,19 @@ class _Prediction:
                     f"natively '{one.output.strip()}'"
                 )
             assert one.measured_ns is not None
+            instructions = ran.counts["instructions"]
+            notes = (
+                *ran.notes,
+                *_huge_note(one, self._options.pages),
+                *_instructions_note(one, instructions),
+            )
             self._found[name] = replace(
                 one,
                 predicted_ns=float(told.processor_ns),
                 ratio=told.processor_ns / one.measured_ns,
-                instructions=ran.counts["instructions"],
+                instructions=instructions,
                 stack=_shares(ran),
-                notes=(*ran.notes, *_huge_note(one, self._options.pages)),
+                notes=notes,
             )
 
     def _noting(self, name: str) -> _Noting:
@@ -227,7 +237,7 @@ class _Prediction:
         done = 0
         for one in self._found.values():
             finished = one.ratio is not None or one.problem is not None
-            done += 2 * runs if finished else len(one.native_ns)
+            done += 2 * runs if finished else min(len(one.native_ns), runs)
         self._progress(done, 2 * runs * len(self._found))
 
 
@@ -279,6 +289,10 @@ def _begun(program: Program, sample: int) -> PredictedProgram:
     )
 
 
+def _is_noisy(one: PredictedProgram) -> bool:
+    return one.spread is not None and one.spread > NOISY
+
+
 def _words(file: Path, one: PredictedProgram) -> list[str]:
     return [str(file), str(one.warm), str(one.steps)]
 
@@ -309,6 +323,14 @@ def _huge_note(one: PredictedProgram, pages: str) -> Sequence[str]:
         return ()
     share = 100 * (one.huge_bytes or 0) / one.bytes
     return (f"only {share:.0f} % of its memory lay on huge pages natively",)
+
+
+def _instructions_note(one: PredictedProgram, simulated: int) -> Sequence[str]:
+    """Where the two sides did not execute the same work."""
+    here = one.native_instructions
+    if here is None or abs(simulated / here - 1) <= SAME_WORK:
+        return ()
+    return (f"executes {here:,} instructions natively and {simulated:,} on the model",)
 
 
 def _shares(ran: RunResult) -> Mapping[str, float]:

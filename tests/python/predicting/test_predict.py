@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,10 +164,26 @@ def test_where_no_program_can_be_compared_there_is_no_result(make: Make, nearfar
 def test_a_machine_too_noisy_to_compare_is_refused(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = iter([1000, 2000, 3000])
+    times = iter(3 * [1000, 2000, 3000])
     monkeypatch.setattr(module, "native", lambda *_: told(next(times)))
-    with pytest.raises(NearfarError, match=r"its native runs are too noisy: .* 50 % apart"):
+    with pytest.raises(NearfarError, match=r"its 9 native runs are too noisy: .* 100.0 % apart"):
         predict(TARGET, options(make(adds=ADDS)))
+
+
+def test_a_program_that_was_disturbed_is_run_until_it_is_steady(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = module.native
+    times = iter([1000, 2000, 3000, 2000, 2000, 2010, 2020, 2000, 2000])
+
+    def timed(words: Sequence[str], pages: str) -> Told:
+        return replace(real(words, pages), processor_ns=next(times))
+
+    monkeypatch.setattr(module, "native", timed)
+    program = predict(TARGET, options(make(adds=ADDS))).programs[0]
+    assert program.problem is None
+    assert program.native_ns == (1000, 2000, 3000, 2000, 2000)
+    assert program.measured_ns == 2000
 
 
 @pytest.mark.usefixtures("quiet")
@@ -296,6 +313,25 @@ def test_the_error_is_the_mean_factor_whichever_side_is_slower() -> None:
     assert (found.programs, found.worst) == (3, pytest.approx(2.0))
     assert found.error == pytest.approx(2 ** (2 / 3))
     assert accuracy(programs[3:]) is None
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(("times", "noted"), [(1.0, False), (1.2, True)])
+def test_instruction_counts_that_differ_are_noted(
+    make: Make, monkeypatch: pytest.MonkeyPatch, times: float, noted: bool
+) -> None:
+    """As a machine with counters has them: what the model counts, or a fifth more."""
+    real = module.native
+    folder = make(adds=ADDS)
+    counted = predict(TARGET, options(folder)).programs[0].instructions or 0
+    assert counted > 200_000
+    monkeypatch.setattr(
+        module,
+        "native",
+        lambda *given: replace(real(*given), instructions=round(times * counted)),
+    )
+    notes = predict(TARGET, options(folder)).programs[0].notes
+    assert any("instructions natively and" in note for note in notes) == noted
 
 
 def test_a_machines_spread_is_the_error_of_its_own_runs() -> None:
