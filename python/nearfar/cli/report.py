@@ -6,7 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from nearfar.cli.options import output_path, write_output
+from nearfar.cli.options import (
+    output_path,
+    write_output,
+)
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.documents import page
