@@ -148,6 +148,7 @@ nb::list measure_loaded(const std::string& settings, const sim::LoadedPattern& p
   for (const sim::LoadedPoint& point :
        sim::measure(settings_of(settings, seed), pattern, raise_signals)) {
     nb::dict dict;
+    dict["pause_ps"] = point.pause.ps();
     dict["elapsed_ps"] = point.elapsed.ps();
     add_quantiles(dict, point.latency);
     dict["counters"] = bindings::to_dict(point.counters);

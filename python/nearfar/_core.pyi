@@ -29,6 +29,7 @@ class ContentionData(PointData):
 class LoadedData(TypedDict):
     """One rate of a curve; latencies are the reader's, counters those of its counted reads."""
 
+    pause_ps: int  # of a generator after each access
     elapsed_ps: int
     p50_ps: int
     p99_ps: int
@@ -119,7 +120,8 @@ class LoadedPattern:
 
 @overload
 def measure(settings: str, pattern: LoadedPattern, *, seed: int) -> list[LoadedData]:
-    """One point for each of `pauses_ps`, and one more if `idle`."""
+    """One point without a pause of generators, one for each of the `parts` of that rate, from all
+    of them down, and one without generators."""
 
 @overload
 def measure(

@@ -145,6 +145,10 @@ def test_the_stub_has_the_keys_that_the_core_returns() -> None:
     chase = _core.ChasePattern(region=64, ops=["ntload"], lines=64)
     (point,) = _core.measure(model, chase, seed=1)
     assert set(point) == stub_keys("PointData")
+    curve = _core.LoadedPattern(area=4096, reads=2)
+    assert {frozenset(rate) for rate in _core.measure(model, curve, seed=1)} == {
+        frozenset(stub_keys("LoadedData"))
+    }
     (overwritten,) = _core.measure(model, _core.OverwritePattern(writes=2), seed=1)
     assert set(overwritten) == stub_keys("OverwriteData")
     replay = _core.Replay(
@@ -249,6 +253,8 @@ def test_the_stub_has_the_keys_that_the_kernels_return() -> None:
     )
     contention = memory.contention(_core.ContentionRequest(area=4096, reads=10, cpus=[cpu]))
     assert set(contention) == stub_keys("ContentionTimings")
+    loaded = memory.loaded(_core.LoadedRequest(area=4096, reads=10, cpus=[cpu]))
+    assert set(loaded) == stub_keys("LoadedTimings")
     dropped = memory.drop(_core.DropRequest(lines=1, changes=True, chunks=1, cpu=cpu))
     assert set(dropped) == stub_keys("WalkTimings")
     overwritten = memory.overwrite(_core.OverwriteRequest(writes=1, cpu=cpu))

@@ -1,5 +1,6 @@
 #include "sim/cpu/loaded.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nearfar::sim::cpu {
@@ -29,6 +30,7 @@ bool LoadGenerator::next(Step& step) {
     step.span = shape_.pace->pause;
     return true;
   }
+  ++shape_.pace->accesses;
   stores_due_ += shape_.stores;
   const bool store = stores_due_ >= shape_.accesses;
   if (store) stores_due_ -= shape_.accesses;
@@ -51,9 +53,16 @@ PacingReader::PacingReader(Plan plan, std::shared_ptr<Pace> pace,
 }
 
 void PacingReader::begin_pace() {
-  *pace_ = plan_.paces[readings_.size()];
+  const std::size_t rank = readings_.size();
   readings_.emplace_back();
   done_ = 0;
+  if (rank == 0) return;
+  if (rank > plan_.parts) {
+    pace_->ended = true;
+    return;
+  }
+  const std::uint64_t part = plan_.parts + 1 - rank;
+  pace_->pause = readings_.back().pause = Tick(gap_.ps() * plan_.parts / part);
 }
 
 bool PacingReader::next(Step& step) {
@@ -76,16 +85,17 @@ void PacingReader::done(std::uint64_t, Tick at) {
   if (done_ > plan_.settling) reading.latency.add((at - began_).ps());
   if (done_ == plan_.settling) {
     reading.begin = at;
+    accesses_before_ = pace_->accesses;
     edge_();
   }
   if (done_ < plan_.settling + plan_.reads) return;
   reading.end = at;
   edge_();
-  if (readings_.size() < plan_.paces.size()) {
-    begin_pace();
-  } else {
-    pace_->ended = true;
+  if (readings_.size() == 1) {
+    const std::uint64_t made = std::max<std::uint64_t>(pace_->accesses - accesses_before_, 1);
+    gap_ = Tick((reading.end - reading.begin).ps() * plan_.generators / made);
   }
+  if (readings_.size() < plan_.parts + std::size_t{2}) begin_pace();
 }
 
 }  // namespace nearfar::sim::cpu

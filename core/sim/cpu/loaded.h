@@ -17,14 +17,15 @@ namespace nearfar::sim::cpu {
 /// How fast the generators of a load go at the moment; all of a measurement look at the same one.
 struct Pace {
   Tick pause{};       ///< of a thread after each access
-  bool ended = false; ///< generators that see this end
+  bool ended = false;           ///< generators that see this end
+  std::uint64_t accesses = 0;   ///< that all of them have made
 };
 
 /// One generator of a load. Loads and stores go in order through lines of their own, each through
 /// several sequences that take turns, every one from a random place in its part of the area: a
 /// program's arrays lie on pages at random, too.
 struct GeneratorShape {
-  std::shared_ptr<const Pace> pace;
+  std::shared_ptr<Pace> pace;
   Address base;
   Bytes area = 0;
   Step::Kind store = Step::Kind::store;
@@ -59,18 +60,21 @@ class LoadGenerator final : public Program {
 
 /// What the reader saw at one pace.
 struct PaceReading {
+  Tick pause{};
   Tick begin{};
   Tick end{};
   Histogram latency;  ///< in ps
 };
 
 /// Loads lines in a random cyclic order, each after the one before, and sets the generators' pace:
-/// at each pace in turn it reads `settling` lines that do not count, then `reads` that do. Tells
-/// `edge` when the counting begins and when it ends.
+/// first none, then pauses that offer even parts of the accesses that they made without one, from
+/// all of them down, and last no generator at all. At each pace it reads `settling` lines that do
+/// not count, then `reads` that do, and tells `edge` when the counting begins and when it ends.
 class PacingReader final : public Program {
  public:
   struct Plan {
-    std::vector<Pace> paces;
+    std::uint32_t generators = 1;
+    std::uint32_t parts = 1;      ///< as many paces with a pause
     std::uint64_t settling = 1;  ///< at least 1
     std::uint64_t reads = 1;
   };
@@ -93,6 +97,8 @@ class PacingReader final : public Program {
   std::function<void()> edge_;
   std::uint32_t line_ = 0;
   std::uint64_t done_ = 0;  ///< at this pace
+  std::uint64_t accesses_before_ = 0;  ///< of generators, when counting began
+  Tick gap_{};  ///< of a generator without a pause, from access to access in the mean
   Tick began_{};
   std::vector<PaceReading> readings_;  ///< the last one's pace is going on
 };

@@ -20,19 +20,18 @@ constexpr std::uint64_t settling_percent = 25;
 
 cpu::PacingReader::Plan plan_of(const LoadedPattern& pattern) {
   cpu::PacingReader::Plan plan;
-  for (const std::uint64_t pause : pattern.pauses)
-    plan.paces.push_back({.pause = Tick(pause), .ended = false});
-  if (pattern.idle) plan.paces.push_back({.pause = {}, .ended = true});
-  if (plan.paces.empty() || pattern.reads == 0 || pattern.accesses == 0) {
+  if (pattern.parts == 0 || pattern.threads == 0 || pattern.reads == 0 || pattern.accesses == 0) {
     throw InputError("loaded: there is nothing to measure");
   }
+  plan.generators = pattern.threads;
+  plan.parts = pattern.parts;
   plan.reads = pattern.reads;
   plan.settling = 1 + pattern.reads * settling_percent / 100;
   return plan;
 }
 
 std::unique_ptr<cpu::Program> generator(const LoadedPattern& pattern, const cpu::Config& core,
-                                        const std::shared_ptr<const cpu::Pace>& pace,
+                                        const std::shared_ptr<cpu::Pace>& pace,
                                         std::uint32_t thread, std::uint64_t seed) {
   cpu::GeneratorShape shape;
   shape.pace = pace;
@@ -84,6 +83,7 @@ std::vector<LoadedPoint> measure(const Settings& settings, const LoadedPattern& 
   for (std::size_t i = 0; i < seen.readings().size(); ++i) {
     const cpu::PaceReading& reading = seen.readings()[i];
     LoadedPoint point;
+    point.pause = reading.pause;
     point.elapsed = reading.end - reading.begin;
     point.latency = reading.latency;
     point.counters = edges[2 * i + 1];

@@ -12,7 +12,8 @@
 
 namespace nearfar::sim {
 
-/// The latency of single reads beside generators of a load, at one rate after another: one curve
+/// The latency of single reads beside generators of a load, without a pause, with pauses that offer
+/// even parts of that rate, and without generators: one curve
 /// of a bandwidth-latency family (Esmaili-Dokht et al., "A Mess of Memory System Benchmarking,
 /// Simulation and Application Profiling", MICRO 2024).
 struct LoadedPattern {
@@ -20,11 +21,9 @@ struct LoadedPattern {
   std::uint32_t stores = 0;  ///< among `accesses` of a generator
   std::uint32_t accesses = 1;
   std::uint32_t threads = 1;  ///< generators
-  Bytes area = 0;             ///< a thread's
-  std::uint64_t reads = 0;    ///< at each rate
-  /// Of a generator after each access, in ps, one rate each, ascending.
-  std::vector<std::uint64_t> pauses;
-  bool idle = false;  ///< and last without any generator
+  Bytes area = 0;  ///< a thread's
+  std::uint64_t reads = 0;  ///< at each rate
+  std::uint32_t parts = 1;  ///< rates with a pause
 
   template <typename Self, typename Visit>
   static void visit_fields(Self& self, Visit&& visit) {
@@ -34,13 +33,13 @@ struct LoadedPattern {
     visit("threads", self.threads);
     visit("area", self.area);
     visit("reads", self.reads);
-    visit("pauses_ps", self.pauses);
-    visit("idle", self.idle);
+    visit("parts", self.parts);
   }
 };
 
 /// What was measured at one rate; the counters are the memory's, over the counted reads.
 struct LoadedPoint {
+  Tick pause{};  ///< of a generator after each access
   Tick elapsed{};
   Histogram latency;
   std::vector<Counters::Reading> counters;

@@ -250,30 +250,24 @@ def generators(model: Model, pattern: Loaded) -> int:
 def _loaded(
     play: Play, core: Core, pattern: Loaded, percent: int, threads: int
 ) -> tuple[list[Point], list[float]]:
-    """One curve: how fast memory is without a pause says which pauses make the rest of it."""
+    """One curve: the core finds the pauses by how fast memory is without one."""
     stores, accesses = pattern.mix(percent)
     reads = pattern.lines or _READER_LINES
-
-    def played(pauses_ns: Sequence[float], idle: bool) -> list[Point]:
-        struct = filled(
-            core.LoadedPattern,
-            pattern,
-            reads=reads,
-            threads=threads,
-            stores=stores,
-            accesses=accesses,
-            pauses_ps=[round(pause * 1000) for pause in pauses_ns],
-            idle=idle,
-        )
-        delays = (*pauses_ns, *([None] if idle else []))
-        return [
-            loaded_point(data, pattern, percent, reads, delay)
-            for data, delay in zip(play(struct), delays, strict=True)
-        ]
-
-    (unpaced,) = played([0.0], idle=False)
-    pauses = pattern.pauses_ns(unpaced.total_gb_per_s or 0.0, percent, threads)
-    return [unpaced, *played(pauses, idle=True)], []
+    struct = filled(
+        core.LoadedPattern,
+        pattern,
+        reads=reads,
+        threads=threads,
+        stores=stores,
+        accesses=accesses,
+        parts=pattern.points - 2,
+    )
+    *driven, idle = play(struct)
+    pauses = [data["pause_ps"] / 1000 for data in driven]
+    return [
+        loaded_point(data, pattern, percent, reads, pause)
+        for data, pause in zip((*driven, idle), (*pauses, None), strict=True)
+    ], []
 
 
 def _stream(
