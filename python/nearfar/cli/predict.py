@@ -9,14 +9,13 @@ from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_result,
     add_target,
-    complain,
-    emit,
     wants_text,
     write_json,
     write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain, emit
 from nearfar.errors import InputError, Interrupted
 from nearfar.report.prediction import prediction_text
 from nearfar.report.text import table
