@@ -69,7 +69,7 @@ def _lead(prediction: PredictionResult) -> str:
 def _ratios(compared: list[PredictedProgram]) -> Picture:
     rows = [
         Ratio(
-            name=f"{one.name}: {one.about}",
+            name=one.name,
             unit="ms",
             a=(one.measured_ns or 0) / 1e6,
             b=(one.predicted_ns or 0) / 1e6,
