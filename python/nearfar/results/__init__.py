@@ -13,6 +13,7 @@ from nearfar.results.files import (
     write_text,
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
+from nearfar.results.fit import FitResult, FittedParameter, FittedSeries, KeptParameter
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
@@ -39,8 +40,12 @@ __all__ = [
     "Environment",
     "Explored",
     "Finding",
+    "FitResult",
+    "FittedParameter",
+    "FittedSeries",
     "Histogram",
     "Mark",
+    "KeptParameter",
     "MeasureResult",
     "ModelCard",
     "Observation",

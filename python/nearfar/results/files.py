@@ -15,6 +15,7 @@ from nearfar.results.comparison import ComparisonResult
 from nearfar.results.crash import CrashResult
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
+from nearfar.results.fit import FitResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
 from nearfar.results.schema import MeasureResult
@@ -32,6 +33,7 @@ Document = (
     | ComparisonResult
     | TierReplayResult
     | TierRunResult
+    | FitResult
 )
 
 _DOCUMENTS: dict[str, type[Document]] = {
@@ -45,6 +47,7 @@ _DOCUMENTS: dict[str, type[Document]] = {
         ComparisonResult,
         TierReplayResult,
         TierRunResult,
+        FitResult,
     )
 }
 

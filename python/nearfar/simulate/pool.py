@@ -23,7 +23,7 @@ from nearfar.measuring.run import measure
 from nearfar.model import Model, load
 from nearfar.simulate.validation import quantities
 from nearfar.simulate.validation.series import Job
-from nearfar.simulate.walk import Walk, play
+from nearfar.simulate.walk import Played
 
 
 class Task(NamedTuple):
@@ -165,7 +165,7 @@ def _run(model: Model, place: int, task: Task, core: Core | None) -> Finished:
 
 def _once(machine: Model, task: Task, seed: int, core: Core | None) -> dict[str, float]:
     pattern = replace(task.job.pattern, seed=seed)
-    if isinstance(pattern, Walk):
-        return {quantities.WALK: fmean(play(machine, pattern, core))}
+    if isinstance(pattern, Played):
+        return dict(pattern.quantities(machine, core))
     result = measure(machine, pattern, core=core)
     return {name: quantities.read(result, name) for name in task.quantities}
