@@ -70,8 +70,8 @@ def fit(
     Raises InputError for sources that fit nothing, and KeyboardInterrupt on Ctrl-C; what was
     simulated until then is in the record.
     """
-    given = read(sources, options.only)
     base = load(options.base)
+    given = read(sources, base, options.only)
     kept = _kept_keys(options.keep)
     found = {k: v for k, v in structure(given.findings, base).items() if k not in kept}
     follows = {k: v for k, v in derived(found, base).items() if k not in kept and k not in found}
@@ -88,17 +88,23 @@ def fit(
     rest = [KeptParameter(k, _text(k, v), "follows from the structure") for k, v in follows.items()]
     text = model_text(options.base, given.sources, parameters, rest, output)
     fitted = shaped.override({one.key: one.value for one in parameters if one.stage == TIMES})
+    series, each = _accuracies(simulations, parameters, trained, held)
     result = FitResult(
         base=options.base,
         sources=given.sources,
         model_hash=fitted.hash(),
         parameters=tuple(parameters),
         kept=tuple(
-            KeptParameter(one.parameter.key, _text(one.parameter.key, one.parameter.start), one.reason)
+            KeptParameter(
+                one.parameter.key, _text(one.parameter.key, one.parameter.start), one.reason
+            )
             for one in estimates
             if not one.determined
         ),
-        **_accuracies(simulations, parameters, trained, held),
+        series=tuple(series),
+        training=fmean(each[False]) if each[False] else None,
+        hold_out=fmean(each[True]) if each[True] else None,
+        simulations=simulations.made,
         budget_spent=solver.budget_spent,
     )
     record.discard()
@@ -184,29 +190,23 @@ def _accuracies(
     parameters: Sequence[FittedParameter],
     trained: Sequence[Series],
     held: Sequence[Series],
-) -> dict[str, object]:
-    """How the fitted model predicts what it was fitted to and what was held out, beside the base."""
+) -> tuple[list[FittedSeries], dict[bool, list[float]]]:
+    """How the fitted model predicts what was fitted and what was held out, beside the base."""
     fitted = {
-        one.key: int(KEYS[one.key].read_text(one.value))
-        for one in parameters
-        if one.stage == TIMES
+        one.key: int(KEYS[one.key].read_text(one.value)) for one in parameters if one.stage == TIMES
     }
     everything = [*trained, *held]
     simulations.budget += 2 * sum(len(point.jobs) for one in everything for point in one.points)
-    series, means = [], {False: [], True: []}
+    series: list[FittedSeries] = []
+    each: dict[bool, list[float]] = {False: [], True: []}
     for one in everything:
         before, after = simulations.run([({}, one.points), (fitted, one.points)])
         is_held = one in held
         series.append(_series(one, before, after, is_held))
-        means[is_held] += [
+        each[is_held] += [
             accuracy(p.real, v, p.unit) for p, v in zip(one.points, after, strict=True)
         ]
-    return {
-        "series": tuple(series),
-        "training": fmean(means[False]) if means[False] else None,
-        "hold_out": fmean(means[True]) if means[True] else None,
-        "simulations": simulations.made,
-    }
+    return series, each
 
 
 def _series(
@@ -237,7 +237,9 @@ def _nothing(given: Given, base: str) -> str:
 def _given(key: str, value: Plain) -> object:
     """A value as `Model.override` takes it."""
     text = KEYS[key].format(value)
-    return text if isinstance(value, int) and not isinstance(value, bool) and _has_unit(key) else value
+    return (
+        text if isinstance(value, int) and not isinstance(value, bool) and _has_unit(key) else value
+    )
 
 
 def _has_unit(key: str) -> bool:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from nearfar.errors import InputError, check_one_of
 from nearfar.fitting.replayed import probe_series, thinned
+from nearfar.model import Model
 from nearfar.probing.saved import infer, is_table
 from nearfar.results import Document, Finding, MeasureResult, ProbeResult, load
 from nearfar.results.findings import IDENTIFIED
 from nearfar.simulate.validation import saved, tables
-from nearfar.simulate.validation.datasets import DATASETS, overwrite
+from nearfar.simulate.validation.datasets import DATASETS, kind_of, overwrite
 from nearfar.simulate.validation.series import Series
 
 Source = str | Path | Document
@@ -20,14 +21,14 @@ Source = str | Path | Document
 
 @dataclass(frozen=True)
 class Given:
-    """Everything that the sources say. `hosts` tells whether a machine's own memory was measured."""
+    """Everything that the sources say."""
 
     sources: tuple[str, ...]
     findings: tuple[Finding, ...]
     series: tuple[Series, ...]
 
 
-def read(sources: Sequence[Source], only: Sequence[str] = ()) -> Given:
+def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Given:
     """Read results, tables and folders of tables, all of one device.
 
     Of a folder and of a table `only` names the datasets. Raises InputError naming the source that
@@ -37,6 +38,11 @@ def read(sources: Sequence[Source], only: Sequence[str] = ()) -> Given:
         raise InputError("fit: found no source, expected a result, a table or a folder of tables")
     for name in only:
         check_one_of("only", name, DATASETS)
+        if DATASETS[name].machine != kind_of(base):
+            raise InputError(
+                f"only: {name} is of a {DATASETS[name].machine} machine, but the base "
+                f"{base.name} is {kind_of(base)}"
+            )
     names: list[str] = []
     findings: list[Finding] = []
     series: list[Series] = []
@@ -99,9 +105,6 @@ def _from_tables(path: Path, only: Sequence[str]) -> list[Series]:
         if not built:
             raise InputError(f"{path}: has no table for the dataset {name}")
         found += built
-    machines = sorted({DATASETS[name].machine for name in only})
-    if len(machines) > 1:
-        raise InputError(f"only: found datasets of {' and '.join(machines)}, expected one device")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The continuous parameters that stage two fits, in blocks, and how far each may be from the base."""
+"""The continuous parameters that stage two fits, in blocks, with how sure the base is of each."""
 
 from __future__ import annotations
 

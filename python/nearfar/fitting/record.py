@@ -14,7 +14,7 @@ from nearfar import __version__
 from nearfar.errors import file_error
 
 SUFFIX = ".partial"
-_HEADER = {"schema": "nearfar/fit-record/1", "version": __version__}
+_HEADER = {"record": "simulations of a fit", "version": __version__}
 
 
 class Record:
@@ -59,10 +59,12 @@ class Record:
 
     def _read(self, path: Path) -> None:
         """The runs of an earlier fit by this version; a last line that was cut off is none."""
-        with contextlib.suppress(OSError, UnicodeDecodeError, json.JSONDecodeError):
-            with path.open(encoding="utf-8") as stream:
-                if json.loads(stream.readline()) != _HEADER:
-                    return
-                for line in stream:
-                    key, values = json.loads(line)
-                    self._known[key] = values
+        with (
+            contextlib.suppress(OSError, UnicodeDecodeError, json.JSONDecodeError),
+            path.open(encoding="utf-8") as stream,
+        ):
+            if json.loads(stream.readline()) != _HEADER:
+                return
+            for line in stream:
+                key, values = json.loads(line)
+                self._known[key] = values

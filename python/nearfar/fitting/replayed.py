@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -24,7 +24,7 @@ from nearfar.simulate.validation.series import HardwarePoint, Job, Series
 from nearfar.simulate.walk import Played
 
 POINTS = 10  # of each series, evenly spread
-FEW = 6  # where each takes long
+FEW = 5  # where each takes long
 SHORTER = 4096  # writes of an overwrite: its median needs no wear levelling
 
 _STEADY, _FIRST = "steady", "first"
@@ -39,6 +39,10 @@ class ReplayedOrder(Played):
     order: str
     spread: str
     seed: int = 1
+
+    def at_seed(self, seed: int) -> ReplayedOrder:
+        """The order has a seed of its own."""
+        return replace(self, seed=seed)
 
     def quantities(self, model: Model, core: object = None) -> Mapping[str, float]:
         """The means in ns of all timed accesses, of the first pass and of those after."""
@@ -69,14 +73,20 @@ def probe_series(probe: ProbeResult, name: str) -> list[Series]:
         for group, point in _points(one, area):
             groups.setdefault(group, []).append(point)
     return [
-        Series(f"{name}:{group}", f"{name}, {group}", "probe", name, tuple(thinned(points, _most(group))))
+        Series(
+            f"{name}:{group}",
+            f"{name}, {group}",
+            "probe",
+            name,
+            tuple(thinned(points, _most(group))),
+        )
         for group, points in groups.items()
     ]
 
 
 def _most(group: str) -> int:
     """Points of a group that are enough."""
-    return FEW if group == _BESIDE else POINTS
+    return FEW if group == _BESIDE or group.startswith("bandwidth") else POINTS
 
 
 def thinned(points: Sequence[HardwarePoint], most: int = POINTS) -> list[HardwarePoint]:
@@ -172,4 +182,3 @@ def _middle(histogram: Sequence[Sequence[float]]) -> float:
         if 2 * seen >= total:
             return value
     return histogram[-1][0]
-

@@ -31,7 +31,7 @@ DETERMINED = 0.5  # of the spread before: what is left of it where observations 
 QUANTILE = 1.645  # of a normal distribution: 90 % lie within so many standard deviations
 
 _STEP = 0.06  # of ln(value), for differences
-_BLOCK_STEPS, _JOINT_STEPS = 2, 6
+_BLOCK_STEPS, _JOINT_STEPS = 2, 4
 _SETTLED = 1e-3
 
 Vector = NDArray[np.float64]
@@ -142,7 +142,7 @@ class Solver:
         def residuals(x: Vector) -> Vector:
             nonlocal best
             off = self._here(parameters, x) - self._measured()
-            found = np.concatenate([off / noise, x / spread])
+            found: Vector = np.concatenate([off / noise, x / spread])
             best = min(best, (float(found @ found), x.tolist()))
             return found
 
@@ -192,7 +192,8 @@ class Solver:
     def _here(self, parameters: Sequence[Parameter] = (), logs: Vector | None = None) -> Vector:
         """ln(simulated) of every point."""
         variant = self._variant(parameters, () if logs is None else logs)
-        return self._values([(variant, range(len(self.points)))])[0]
+        here: Vector = self._values([(variant, range(len(self.points)))])[0]
+        return here
 
     def _values(self, asked: Sequence[tuple[dict[str, int], Sequence[int]]]) -> list[Vector]:
         chosen = [(variant, [self.points[i] for i in at]) for variant, at in asked]
@@ -219,7 +220,9 @@ def _least_squares() -> Any:
     try:
         from scipy.optimize import least_squares
     except ImportError:
-        raise NearfarError("fit: scipy is not installed; type: pip install 'nearfar[fit]'") from None
+        raise NearfarError(
+            "fit: scipy is not installed; type: pip install 'nearfar[fit]'"
+        ) from None
     return least_squares
 
 

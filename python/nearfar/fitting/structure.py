@@ -20,6 +20,7 @@ from nearfar.results.findings import IDENTIFIED
 
 _LINE = 64
 _ON_DIMM = "nvdimm"
+_HIDDEN = 1.05
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ def structure(findings: Sequence[Finding], base: Model) -> Values:
     """
     found = {one.name: one for one in findings if one.status == IDENTIFIED}
     values: Values = {}
-    if str(base["machine"]) == _ON_DIMM and _sees_a_dimm(found):
+    if str(base["machine"]) != _ON_DIMM and _sees_a_dimm(found):
+        raise InputError(
+            f"base: found {base.name}, a {base['machine']} machine, expected an nvdimm one: "
+            "the findings are of a DIMM's buffers and queues"
+        )
+    if _sees_a_dimm(found):
         for part in (_levels, _buffers, _queues, _interleave, _wear):
             values.update(part(found, base))
     if bool(base["cpu.caches"]):
@@ -97,7 +103,9 @@ def _of(base: Model, key: str) -> Plain:
 
 
 def _sees_a_dimm(found: _Found) -> bool:
-    return any(name.startswith(("levels", "buffer.", "wpq.", "lsq.", "migration")) for name in found)
+    return any(
+        name.startswith(("levels", "buffer.", "wpq.", "lsq.", "migration")) for name in found
+    )
 
 
 def _levels(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
@@ -133,8 +141,8 @@ def _buffers(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
             low, high = capacity.interval or (_number(capacity), _number(capacity))
             if not low <= _number(one) * _number(entry) <= high:
                 raise InputError(
-                    f"findings contradict each other: {name} x {entry.name} is "
-                    f"{_number(one) * _number(entry):.0f} B, {capacity.name} {_number(capacity):.0f} B"
+                    f"findings contradict each other: {name} is {_number(one):.0f}, {entry.name} "
+                    f"{_number(entry):.0f} B, but {capacity.name} {_number(capacity):.0f} B"
                 )
 
 
@@ -162,13 +170,17 @@ def _wear(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
         for family in (1, 2):
             yield f"nvdimm.wear.minor.{family}.interval", _fixed(moves, 0)
         return
-    for name, key, unit in (
-        ("migration.period", "nvdimm.wear.writes", 1),
-        ("migration.block", "nvdimm.wear.block", 1),
-        ("migration.stall", "nvdimm.wear.stall", 1000),
+    for name, key in (
+        ("migration.period", "nvdimm.wear.writes"),
+        ("migration.block", "nvdimm.wear.block"),
     ):
         if name in found:
-            yield key, _fixed(found[name], round(_number(found[name]) * unit), unit)
+            yield key, _fixed(found[name], round(_number(found[name])))
+    if "migration.stall" in found:
+        one = found["migration.stall"]
+        stall = round(_number(one) * 1000)
+        # The queues take some writes before the writer notices: it sees less than the stall.
+        yield "nvdimm.wear.stall", Fixed(stall, (stall, stall * _HIDDEN), (one.name,))
 
 
 def _caches(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:
@@ -218,5 +230,3 @@ def _number(one: Finding) -> float:
 def _holds(one: Finding, value: float) -> bool:
     """Whether the finding's interval has room for the base's value."""
     return one.interval is not None and one.interval[0] <= value <= one.interval[1]
-
-

@@ -26,7 +26,8 @@ def model_text(
     seen from the folder of `output`.
     """
     described = ", ".join(Path(source).name for source in sources)
-    values = {one.key: one.value for one in (*parameters, *derived)}
+    values = {one.key: one.value for one in parameters}
+    values |= {one.key: one.value for one in derived}
     lines = [
         f"description = {_string(f'Fitted to {described} on base {base}')}",
         f"base = {_string(_seen_from(base, output))}",

@@ -16,7 +16,9 @@ def fit_text(result: FitResult) -> str:
     text = f"fitted to {sources} on base {result.base}, {result.simulations} simulations\n"
     if result.budget_spent:
         text += "the budget of simulations was spent before the search settled\n"
-    rows = [(one.key, one.value, _interval(one), _brief(one.observations)) for one in result.parameters]
+    rows = [
+        (one.key, one.value, _interval(one), _brief(one.observations)) for one in result.parameters
+    ]
     text += table(("parameter", "value", "interval", "fixed by"), rows, "<<<<")
     if result.kept:
         kept = [(f"  {one.key}", one.value, one.reason) for one in result.kept]

@@ -1,4 +1,4 @@
-"""What a fit is: the parameters that measurements fix, those they do not, and how well it predicts."""
+"""What a fit is: what measurements fix, what they do not, and how well the model predicts."""
 
 from __future__ import annotations
 

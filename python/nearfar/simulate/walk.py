@@ -11,7 +11,7 @@ import random
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, ClassVar, Protocol, cast
 
@@ -39,6 +39,10 @@ class Played(ABC):
     """
 
     seed: int
+
+    @abstractmethod
+    def at_seed(self, seed: int) -> Played:
+        """The same accesses, with another seed of what is random."""
 
     @abstractmethod
     def quantities(self, model: Model, core: object = None) -> Mapping[str, float]:
@@ -69,6 +73,10 @@ class Walk(Played):
         walk = cls(blocks=region // LINE, held=held)
         reached = tuple(bit for bit in held if walk.address(walk.blocks - 1) >> bit)
         return cls(blocks=region // LINE, held=reached)
+
+    def at_seed(self, seed: int) -> Walk:
+        """The same walk in another order."""
+        return replace(self, seed=seed)
 
     def quantities(self, model: Model, core: object = None) -> Mapping[str, float]:
         """The mean of the timed reads."""

@@ -26,7 +26,7 @@ DDR5 = ["ddr5-4800", "ddr5-5600"]
 
 
 def test_every_preset_is_listed() -> None:
-    others = ["optane-100", "optane-100-remote", "optane-200", "optane-memory-mode"]
+    others = ["nvdimm", "optane-100", "optane-100-remote", "optane-200", "optane-memory-mode"]
     others.append("optane-tiered")
     assert presets() == ["aep-sample", "cxl-expander", "cxl-hybrid", *DDR4, *DDR5, *others]
 

@@ -1,4 +1,4 @@
-"""A saved measurement as series that a model can be held against: the same pattern, played again."""
+"""A saved measurement as series to hold a model against: the same pattern, played again."""
 
 from __future__ import annotations
 
