@@ -8,14 +8,13 @@ from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_made,
     add_output,
-    complain,
-    emit,
     wants_text,
     write_json,
     write_output,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain, emit
 from nearfar.errors import InputError
 from nearfar.report.fit import fit_text
 
