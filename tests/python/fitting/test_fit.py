@@ -12,6 +12,7 @@ from nearfar.errors import InputError
 from nearfar.fitting.fit import Fit, Options, fit
 from nearfar.model import Model
 from nearfar.model.schema import KEYS
+from nearfar.report.documents import page
 from nearfar.results import ProbeResult
 from nearfar.results.findings import identified
 
@@ -142,3 +143,8 @@ def test_findings_that_fix_nothing_are_refused(probed: ProbeResult) -> None:
     useless = replace(probed, observations=(), findings=(identified("ict.value", "no", "", ()),))
     with pytest.raises(InputError, match="found nothing that fixes a parameter of nvdimm"):
         fit(useless)
+
+
+def test_a_page_of_a_fit_is_refused_in_one_line(fitted: Fit) -> None:
+    with pytest.raises(InputError, match="found nearfar/fit/1, of which there is no page"):
+        page([fitted.result])
