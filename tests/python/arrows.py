@@ -42,19 +42,13 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "measuring": ("model", "results"),
     "simulate": ("model", "results", "measuring"),
     "probing": ("model", "results", "inference", "measuring"),
+    "fitting": ("model", "results", "inference", "measuring", "probing", "simulate"),
     "predicting": ("model", "results", "measuring", "simulate"),
     "tier": ("results",),
     "report": ("results", "inference"),
     "cli": (
-        "model",
-        "results",
-        "inference",
-        "measuring",
-        "probing",
-        "simulate",
-        "predicting",
-        "tier",
-        "report",
+        *("model", "results", "inference", "measuring", "probing", "simulate"),
+        *("fitting", "predicting", "tier", "report"),
     ),
 }
 

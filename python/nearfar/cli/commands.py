@@ -44,6 +44,7 @@ COMMANDS = (
     Command("tier", "tier.command", "programs on a small near and a large far memory"),
     Command("crash", "crash", "what a loss of power can leave of a program, and whether it holds"),
     Command("infer", "infer", "what is inside a device, from saved measurements alone"),
+    Command("fit", "fit", "a model from measurements: what they fix, and how well it predicts"),
     Command("compare", "compare", "two results side by side, and what differs beyond noise"),
     Command("report", "report", "a page from saved results"),
     Command("model", "model", "list, show, check and export models"),

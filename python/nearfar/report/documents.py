@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from nearfar.errors import InputError
 from nearfar.report.frame import BAR, Target, frame
 from nearfar.report.pages.comparison import comparison_body, comparison_title
 from nearfar.report.pages.crash import crash_body, crash_title
@@ -66,6 +67,8 @@ def page(documents: Sequence[Document]) -> str:
     targets: list[list[Target]] = []
     titles: list[str] = []
     for at, document in enumerate(documents):
+        if type(document) not in _PAGES:
+            raise InputError(f"found {document.SCHEMA}, of which there is no page")
         shown = _PAGES[type(document)]
         prefix = f"d{at}-" if len(documents) > 1 else ""
         title = shown.title(document)

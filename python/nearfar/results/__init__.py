@@ -14,6 +14,7 @@ from nearfar.results.files import (
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
 from nearfar.results.prediction import PredictedProgram, PredictionAccuracy, PredictionResult
+from nearfar.results.fit import FitResult, FittedParameter, FittedSeries, KeptParameter
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
@@ -40,7 +41,11 @@ __all__ = [
     "Environment",
     "Explored",
     "Finding",
+    "FitResult",
+    "FittedParameter",
+    "FittedSeries",
     "Histogram",
+    "KeptParameter",
     "Mark",
     "MeasureResult",
     "ModelCard",

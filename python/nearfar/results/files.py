@@ -16,6 +16,7 @@ from nearfar.results.crash import CrashResult
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
 from nearfar.results.prediction import PredictionResult
+from nearfar.results.fit import FitResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
 from nearfar.results.schema import MeasureResult
@@ -34,6 +35,7 @@ Document = (
     | TierReplayResult
     | TierRunResult
     | PredictionResult
+    | FitResult
 )
 
 _DOCUMENTS: dict[str, type[Document]] = {
@@ -48,6 +50,7 @@ _DOCUMENTS: dict[str, type[Document]] = {
         TierReplayResult,
         TierRunResult,
         PredictionResult,
+        FitResult,
     )
 }
 

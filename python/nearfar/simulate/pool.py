@@ -23,7 +23,7 @@ from nearfar.measuring.run import measure
 from nearfar.model import Model, load
 from nearfar.simulate.validation import quantities
 from nearfar.simulate.validation.series import Job
-from nearfar.simulate.walk import Walk, play
+from nearfar.simulate.walk import Played
 
 
 class Task(NamedTuple):
@@ -164,8 +164,8 @@ def _run(model: Model, place: int, task: Task, core: Core | None) -> Finished:
 
 
 def _once(machine: Model, task: Task, seed: int, core: Core | None) -> dict[str, float]:
+    if isinstance(task.job.pattern, Played):
+        return dict(task.job.pattern.at_seed(seed).quantities(machine, core))
     pattern = replace(task.job.pattern, seed=seed)
-    if isinstance(pattern, Walk):
-        return {quantities.WALK: fmean(play(machine, pattern, core))}
     result = measure(machine, pattern, core=core)
     return {name: quantities.read(result, name) for name in task.quantities}

@@ -8,13 +8,16 @@ accesses, each waiting for the one before.
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, ClassVar, Protocol, cast
 
 from nearfar.measuring.core import load_core
 from nearfar.model import Model
+from nearfar.simulate.validation.quantities import WALK
 
 LINE = 64
 _BLOCK = 256
@@ -29,8 +32,25 @@ _WARM_READS = 20_000
 _TIMED_READS = 3_000
 
 
+class Played(ABC):
+    """Single accesses, one after the other, that no pattern of `nearfar.measure` is.
+
+    Hashable; a dataclass with a `seed`.
+    """
+
+    seed: int
+
+    @abstractmethod
+    def at_seed(self, seed: int) -> Played:
+        """The same accesses, with another seed of what is random."""
+
+    @abstractmethod
+    def quantities(self, model: Model, core: object = None) -> Mapping[str, float]:
+        """What the accesses show on `model`, by the names that points read."""
+
+
 @dataclass(frozen=True)
-class Walk:
+class Walk(Played):
     """`blocks` blocks, one line of each, in a random order or in turn.
 
     Block i lies at i x `stride`, spread around the address bits in `held`, which stay 0.
@@ -53,6 +73,14 @@ class Walk:
         walk = cls(blocks=region // LINE, held=held)
         reached = tuple(bit for bit in held if walk.address(walk.blocks - 1) >> bit)
         return cls(blocks=region // LINE, held=reached)
+
+    def at_seed(self, seed: int) -> Walk:
+        """The same walk in another order."""
+        return replace(self, seed=seed)
+
+    def quantities(self, model: Model, core: object = None) -> Mapping[str, float]:
+        """The mean of the timed reads."""
+        return {WALK: fmean(play(model, self, core))}
 
     def address(self, block: int) -> int:
         """Where the block lies."""

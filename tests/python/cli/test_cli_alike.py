@@ -21,7 +21,10 @@ WITH_PAGES = {
     *("tier run", "tier replay", "trace record"),
 }
 # Commands that make a file which is no result.
-MAKING = {"trace record", "trace convert", "tier core", "report", "model export", "model random"}
+MAKING = {
+    *("trace record", "trace convert", "tier core", "report", "fit"),
+    *("model export", "model random"),
+}
 
 
 def leaves(parser: Parser, path: str = "") -> Iterator[tuple[str, Parser]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from nearfar.measuring.patterns import Pattern
 from nearfar.simulate.validation.tables import Row
-from nearfar.simulate.walk import Walk
+from nearfar.simulate.walk import Played
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Job:
     hashable, so that the store and the load curve of one pass share a run.
     """
 
-    pattern: Pattern | Walk
+    pattern: Pattern | Played
     overrides: tuple[tuple[str, str], ...] = ()
     seeds: tuple[int, ...] = (1,)
     cost: int = 0  # lines simulated, about; long jobs are started first

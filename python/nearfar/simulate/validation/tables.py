@@ -77,6 +77,11 @@ def external(path: Path) -> Tables:
     return tables
 
 
+def single(path: Path) -> Tables:
+    """One table alone. Raises InputError when it cannot be read."""
+    return Tables((_table(path, path.name),), str(path))
+
+
 def _read(place: Traversable, origin: str) -> Tables:
     names = sorted(item.name for item in place.iterdir() if item.name.endswith(".csv"))
     return Tables((_table(place.joinpath(name), name) for name in names), origin)

@@ -16,13 +16,15 @@ from nearfar.results import (
     ComparedSeries,
     CurveFeature,
     Mark,
+    MeasureResult,
     ModelCard,
     Ordering,
     Parameter,
     ValidationResult,
+    load,
 )
 from nearfar.simulate.pool import Task, run_tasks
-from nearfar.simulate.validation import tables
+from nearfar.simulate.validation import saved, tables
 from nearfar.simulate.validation.accuracy import accuracy, ceiling, score
 from nearfar.simulate.validation.datasets import choose, kind_of, loaded
 from nearfar.simulate.validation.datasets import overwrite as overwrite_dataset
@@ -90,12 +92,17 @@ def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str]
     """The series that `against` names, with the names as they go into the result.
 
     A folder among the names stands for the tables to read; without another name beside it,
-    for everything in it.
+    for everything in it. A saved measurement among them is played again on the model.
     """
     if isinstance(against, str):
         names = [name.strip() for name in against.split(",")]
     else:
         names = [str(against)] if isinstance(against, Path) else list(against)
+    results = [name for name in names if name.endswith(".json") and Path(name).is_file()]
+    measured = [series for name in results for series in _saved(name)]
+    names = [name for name in names if name not in results]
+    if not names:
+        return results, measured
     folders = [name for name in names if Path(name).is_dir()]
     if len(folders) > 1:
         raise InputError(f"against: found two folders, {folders[0]} and {folders[1]}, expected one")
@@ -106,7 +113,15 @@ def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str]
         apart = [one.name for one in datasets if one.name in (*loaded.NAMES.values(), loaded.OTHER)]
         hint = "; it does not come with nearfar, name the folder that has it, too" if apart else ""
         raise InputError(f"against: {found.origin} has no table for {', '.join(names)}{hint}")
-    return names, series
+    return [*names, *results], [*series, *measured]
+
+
+def _saved(file: str) -> list[Series]:
+    """The series of a file that `measure` saved. Raises InputError for another document."""
+    document = load(file)
+    if not isinstance(document, MeasureResult):
+        raise InputError(f"{file}: found {document.SCHEMA}, expected what `measure` saved")
+    return saved.series(document, Path(file).stem)
 
 
 def thin(series: Series) -> Series:

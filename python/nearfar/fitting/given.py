@@ -1,0 +1,152 @@
+"""What a fit is given: findings about the structure, and series of measured times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nearfar.errors import InputError, check_one_of
+from nearfar.fitting.replayed import probe_series, thinned
+from nearfar.model import Model
+from nearfar.probing.saved import infer, is_table
+from nearfar.results import Document, Finding, MeasureResult, ProbeResult, load
+from nearfar.results.findings import IDENTIFIED
+from nearfar.simulate.validation import saved, tables
+from nearfar.simulate.validation.datasets import DATASETS, kind_of, overwrite
+from nearfar.simulate.validation.series import Series
+
+Source = str | Path | Document
+
+
+@dataclass(frozen=True)
+class Given:
+    """Everything that the sources say."""
+
+    sources: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    series: tuple[Series, ...]
+
+
+def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Given:
+    """Read results, tables and folders of tables, all of one device.
+
+    Of a folder and of a table `only` names the datasets. Raises InputError naming the source that
+    holds nothing to fit to, or several devices.
+    """
+    if not sources:
+        raise InputError("fit: found no source, expected a result, a table or a folder of tables")
+    for name in only:
+        check_one_of("only", name, DATASETS)
+        if DATASETS[name].machine != kind_of(base):
+            raise InputError(
+                f"only: {name} is of a {DATASETS[name].machine} machine, but the base "
+                f"{base.name} is {kind_of(base)}"
+            )
+    names: list[str] = []
+    findings: list[Finding] = []
+    series: list[Series] = []
+    for source in sources:
+        name = _stem(source, names)
+        names.append(name)
+        if isinstance(source, (str, Path)) and (Path(source).is_dir() or is_table(source)):
+            series += _from_tables(Path(source), only)
+        else:
+            document = load(source) if isinstance(source, (str, Path)) else source
+            found, own = _from_document(document, name, str(source))
+            findings += found
+            series += own
+    _check_names(series)
+    if not findings and not series:
+        raise InputError(f"{names[0]}: found nothing to fit to, expected findings or measurements")
+    merged = _agreed(findings)
+    return Given(tuple(names), merged, tuple(_short(one) for one in series))
+
+
+def _stem(source: Source, taken: Sequence[str]) -> str:
+    stem = Path(source).stem or str(source) if isinstance(source, (str, Path)) else "result"
+    same = sum(1 for one in taken if one == stem or one.startswith(f"{stem}-"))
+    return f"{stem}-{same + 1}" if same else stem
+
+
+def _from_document(
+    document: Document, name: str, origin: str
+) -> tuple[list[Finding], list[Series]]:
+    if isinstance(document, ProbeResult):
+        if not document.observations and not document.findings:
+            raise InputError(f"{origin}: found a probe without observations")
+        return list(document.findings), probe_series(document, name)
+    if isinstance(document, MeasureResult):
+        if not document.points:
+            raise InputError(f"{origin}: found a measurement without points")
+        kind = document.pattern.get("kind")
+        found = infer(document).findings if kind in ("chase", "overwrite") else ()
+        return list(found), saved.series(document, name)
+    raise InputError(
+        f"{origin}: found schema {document.SCHEMA}, expected what `probe` or `measure` saved"
+    )
+
+
+def _from_tables(path: Path, only: Sequence[str]) -> list[Series]:
+    read_tables = tables.external(path) if path.is_dir() else tables.single(path)
+    if not only:
+        there = [name for name, dataset in DATASETS.items() if dataset.build(read_tables)]
+        if not there:
+            raise InputError(f"{path}: no dataset of `nearfar validate --list` has such a table")
+        if len(there) > 1:
+            raise InputError(
+                f"{path}: found {len(there)} datasets, perhaps of several devices, expected "
+                f"--only with those of one: {', '.join(there)}"
+            )
+        only = there
+    found: list[Series] = []
+    for name in only:
+        built = DATASETS[name].build(read_tables)
+        if not built:
+            raise InputError(f"{path}: has no table for the dataset {name}")
+        found += built
+    return found
+
+
+def _check_names(series: Sequence[Series]) -> None:
+    seen: set[str] = set()
+    for one in series:
+        if one.name in seen:
+            raise InputError(f"{one.name}: found twice, expected each series once")
+        seen.add(one.name)
+
+
+def _agreed(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Each finding once. Raises InputError where two sources contradict each other."""
+    first: dict[str, Finding] = {}
+    for one in findings:
+        if one.status != IDENTIFIED:
+            continue
+        before = first.setdefault(one.name, one)
+        if _differ(before, one):
+            raise InputError(
+                f"findings contradict each other: {one.name} is {before.value} {one.unit}".rstrip()
+                + f" and {one.value}; are the sources of two devices?"
+            )
+    return tuple(first.values())
+
+
+def _differ(one: Finding, other: Finding) -> bool:
+    if one.interval is None or other.interval is None:
+        return one.value != other.value
+    apart = one.interval[0] > other.interval[1] or other.interval[0] > one.interval[1]
+    if one.unit in ("ns", "GB/s") and isinstance(one.value, (int, float)):
+        # Two experiments on times agree as well as two equal machines do.
+        return apart and abs(float(other.value or 0) - one.value) > _SAME * one.value
+    return apart
+
+
+_SAME = 0.25
+
+
+def _short(series: Series) -> Series:
+    """About ten points of a long curve, and overwrites of fewer stalls."""
+    points = series.points
+    if series.dataset != "probe" and series.x_name:
+        points = thinned(points)
+    return replace(series, points=tuple(overwrite.shorten(point) for point in points))

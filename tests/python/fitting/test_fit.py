@@ -1,0 +1,150 @@
+"""A model fitted to a probe of a random DIMM is that DIMM, as far as the probe sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import nearfar
+from nearfar.errors import InputError
+from nearfar.fitting.fit import Fit, Options, fit
+from nearfar.model import Model
+from nearfar.model.schema import KEYS
+from nearfar.report.documents import page
+from nearfar.results import ProbeResult
+from nearfar.results.findings import identified
+
+_BUFFER = "nvdimm.buffer"
+STRUCTURE = (
+    *("channels", "imc.interleave", "imc.wpq.lines", "nvdimm.levels", "nvdimm.lsq.lines"),
+    *(f"{_BUFFER}.{n}.{key}" for n in (1, 2) for key in ("entries", "entry", "ways", "policy")),
+    *("nvdimm.lsq.drain_on_fence", "nvdimm.wear.block"),
+)
+
+
+@pytest.mark.parametrize("key", STRUCTURE)
+def test_a_key_of_the_structure_is_the_devices(
+    key: str, device: Model, fitted_model: Model
+) -> None:
+    assert fitted_model[key] == device[key]
+
+
+def test_every_interval_of_a_fitted_time_holds_the_devices_value(
+    device: Model, fitted: Fit
+) -> None:
+    for one in fitted.result.parameters:
+        if one.stage == "times" and one.interval is not None:
+            low, high = (KEYS[one.key].read_text(text) for text in one.interval)
+            assert low <= device[one.key] <= high, one
+
+
+def test_a_parameter_that_no_observation_sees_keeps_the_bases_value(
+    fitted: Fit, fitted_model: Model
+) -> None:
+    kept = {one.key: one for one in fitted.result.kept}
+    assert kept["nvdimm.media.read_interval"].reason == "no observation changes with it"
+    assert fitted_model["nvdimm.media.read_interval"] == 35_000
+
+
+def test_each_fitted_value_names_its_observations_in_the_sources(fitted_model: Model) -> None:
+    assert fitted_model.values["imc.wpq.lines"].source == "wpq.lines: exact"
+    assert "result:reads-" in fitted_model.values["nvdimm.media.read_latency"].source
+
+
+def test_a_chase_through_all_modules_is_predicted(device: Model, fitted_model: Model) -> None:
+    """The probe reads one module at a time, without a core in between."""
+    pattern = nearfar.Chase(region="64KiB", block="64B", lines=4096)
+    seen, said = (
+        nearfar.measure(model, pattern).points[0].ns_per_line for model in (device, fitted_model)
+    )
+    assert said == pytest.approx(seen, rel=0.05)
+
+
+def test_the_number_of_processes_changes_nothing(probed: ProbeResult) -> None:
+    options = Options(budget=900)
+    assert (
+        fit(probed, options=options).text == fit(probed, options=replace(options, processes=1)).text
+    )
+
+
+def test_an_interrupted_fit_goes_on_where_it_was(probed: ProbeResult, tmp_path: Path) -> None:
+    record = tmp_path / "model.toml.partial"
+    options = Options(budget=900, record=record, processes=1)
+
+    def stop(done: int, _: int) -> None:
+        if done >= 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(probed, options=options, progress=stop)
+    kept = len(record.read_text(encoding="utf-8").splitlines()) - 1
+    ran: list[int] = []
+    went_on = fit(probed, options=options, progress=lambda done, _: ran.append(done))
+    whole: list[int] = []
+    alone = replace(options, record=None)
+    assert went_on.text == fit(probed, options=alone, progress=lambda d, _: whole.append(d)).text
+    assert len(ran) == len(whole) - kept
+    assert not record.exists()
+
+
+def test_a_series_held_out_is_not_looked_at_and_stands_beside_the_others(
+    probed: ProbeResult,
+) -> None:
+    options = Options(hold_out=("result:overwrites", "result:stores"), budget=600)
+    result = fit(probed, options=options).result
+    held = [one.name for one in result.series if one.held_out]
+    assert sorted(held) == ["result:overwrites", "result:stores"]
+    assert "nvdimm.media.write_partition" in {one.key for one in result.kept}
+    assert result.training is not None
+    assert result.hold_out is not None
+    assert result.over_fits == (result.hold_out < result.training - 0.03)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(hold_out=("result:reeds-first",)), "did you mean result:reads-first"),
+        (Options(hold_out=("130%",)), "expected a share such as 25%"),
+        (Options(keep=("nvdimm.rwm.line",)), "unknown key 'nvdimm.rwm.line'"),
+        (Options(base="ddr4-2666"), "expected an nvdimm one"),
+        (Options(base="nvdim"), "did you mean nvdimm"),
+        (Options(only=("overwrites",)), "did you mean overwrite"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_one_line(
+    probed: ProbeResult, options: Options, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        fit(probed, options=options)
+    assert "\n" not in str(error.value)
+
+
+def test_findings_that_contradict_each_other_are_refused(probed: ProbeResult) -> None:
+    other = replace(
+        probed, observations=(), findings=(identified("wpq.lines", 9, "another device", ()),)
+    )
+    with pytest.raises(InputError, match=r"wpq.lines is 7 and 9; .* two devices"):
+        fit(probed, other)
+
+
+def test_a_folder_of_several_datasets_needs_a_choice() -> None:
+    with pytest.raises(InputError, match=r"found \d+ datasets.*expected --only"):
+        fit("reference")
+
+
+def test_a_dataset_of_another_kind_of_machine_is_refused() -> None:
+    with pytest.raises(InputError, match="cxl is of a cxl machine, but the base nvdimm is nvdimm"):
+        fit("reference", options=Options(only=("cxl",)))
+
+
+def test_findings_that_fix_nothing_are_refused(probed: ProbeResult) -> None:
+    useless = replace(probed, observations=(), findings=(identified("ict.value", "no", "", ()),))
+    with pytest.raises(InputError, match="found nothing that fixes a parameter of nvdimm"):
+        fit(useless)
+
+
+def test_a_page_of_a_fit_is_refused_in_one_line(fitted: Fit) -> None:
+    with pytest.raises(InputError, match="found nearfar/fit/1, of which there is no page"):
+        page([fitted.result])
