@@ -42,9 +42,13 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "measuring": ("model", "results"),
     "simulate": ("model", "results", "measuring"),
     "probing": ("model", "results", "inference", "measuring"),
+    "sweeping": ("model", "results", "measuring", "simulate"),
     "tier": ("results",),
     "report": ("results", "inference"),
-    "cli": ("model", "results", "inference", "measuring", "probing", "simulate", "tier", "report"),
+    "cli": (
+        *("model", "results", "inference", "measuring", "probing", "simulate", "sweeping"),
+        *("tier", "report"),
+    ),
 }
 
 # Rooms that may import the compiled core.

@@ -16,6 +16,7 @@ from nearfar.results.findings import Finding, Histogram, Observation, ProbeResul
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
+from nearfar.results.sweep import Sensitivity, SweepPoint, SweepResult
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.results.tier_run import TierRunResult, TierSamples
 from nearfar.results.validation import (
@@ -52,6 +53,9 @@ __all__ = [
     "ReplayResult",
     "RunProcess",
     "RunResult",
+    "Sensitivity",
+    "SweepPoint",
+    "SweepResult",
     "Target",
     "TierReplayResult",
     "TierRunResult",

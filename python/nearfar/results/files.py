@@ -18,6 +18,7 @@ from nearfar.results.findings import ProbeResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
 from nearfar.results.schema import MeasureResult
+from nearfar.results.sweep import SweepResult
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.results.tier_run import TierRunResult
 from nearfar.results.validation import ValidationResult
@@ -30,6 +31,7 @@ Document = (
     | CrashResult
     | RunResult
     | ComparisonResult
+    | SweepResult
     | TierReplayResult
     | TierRunResult
 )
@@ -43,6 +45,7 @@ _DOCUMENTS: dict[str, type[Document]] = {
         CrashResult,
         RunResult,
         ComparisonResult,
+        SweepResult,
         TierReplayResult,
         TierRunResult,
     )

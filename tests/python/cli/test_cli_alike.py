@@ -16,7 +16,7 @@ from nearfar.cli.parser import Parser
 WITH_PAGES = {
     *("probe", "validate", "replay", "run", "crash", "infer", "compare"),
     *("measure chase", "measure overwrite", "measure stream", "measure contention"),
-    *("tier run", "tier replay", "trace record"),
+    *("tier run", "tier replay", "trace record", "sweep show"),
 }
 # Commands that make a file which is no result.
 MAKING = {"trace record", "trace convert", "tier core", "report", "model export", "model random"}
