@@ -76,19 +76,33 @@ class DaskWorkers:
         self._client.close(timeout=_ANSWERS_S)
 
     def _outcome(self, name: str, future: Any) -> Outcome:
-        from distributed import KilledWorker
+        from distributed import CancelledError, KilledWorker
 
-        if future.status == "finished":
-            outcome: Outcome = future.result()
-            return outcome
-        if future.status == "cancelled":
-            raise self._gone()
-        error = future.exception()
-        if isinstance(error, KilledWorker):
+        try:
+            return self._result(future)
+        except KilledWorker:
             return Outcome(name, f"{MOST_DEATHS} or more workers that ran it ended")
-        if isinstance(error, WrongVersion):
-            raise NearfarError(f"{self._address}: a worker {error}; install the same on both")
-        raise NearfarError(f"{self._address}: a worker failed: {type(error).__name__}: {error}")
+        except WrongVersion as error:
+            raise NearfarError(
+                f"{self._address}: a worker {error}; install the same on both"
+            ) from None
+        except CancelledError:
+            raise self._gone() from None
+        except NearfarError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise NearfarError(f"{self._address}: a worker failed: {said}") from None
+
+    def _result(self, future: Any) -> Outcome:
+        """What it gave. A worker that ends with the only copy has it computed again."""
+        while True:
+            try:
+                outcome: Outcome = future.result(timeout=_LOOKS_S)
+            except TimeoutError:
+                self._check_scheduler()
+            else:
+                return outcome
 
     def _check_workers(self) -> None:
         """Raise InputError if a worker lacks nearfar, or has another version of it."""
@@ -108,7 +122,7 @@ class DaskWorkers:
         return found
 
     def _check_scheduler(self) -> None:
-        if self._client.status != "running" or self._client.scheduler.comm.closed():
+        if self._client.status != "running":
             raise self._gone()
 
     def _gone(self) -> NearfarError:

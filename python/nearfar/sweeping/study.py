@@ -61,7 +61,10 @@ class Study:
         for key in self.ranges:
             if key not in self.places() and canonical(key) not in KEYS:
                 raise InputError(f"{self.name}: {self._unknown(key)}")
-        missing = [name for name in self.places() if name not in {*self.ranges, SEED}]
+        if self.seeds and SEED in self.ranges:
+            raise InputError(f"{self.name}: found {SEED} as a key and as seeds, expected one")
+        known = {*self.ranges, *([SEED] if self.seeds else [])}
+        missing = [name for name in self.places() if name not in known]
         if missing:
             raise InputError(
                 f"{self.name}: found {{{missing[0]}}} in a work, and no values for it; "
@@ -84,7 +87,7 @@ class Study:
             for work in self.works:
                 for seed in self.seeds or (None,):
                     whole = row if seed is None else {**row, SEED: str(seed)}
-                    yield Cell(target, _filled(work, whole), settings, whole)
+                    yield Cell(target, _filled(work, whole, seed), settings, whole)
 
     def definition(self) -> dict[str, Any]:
         """Everything that decides its points, as JSON takes it."""
@@ -109,10 +112,10 @@ class Study:
         return unknown_key(key) if not near else f"found unknown key '{key}'{near}"
 
 
-def _filled(work: str, row: Row) -> str:
+def _filled(work: str, row: Row, seed: int | None) -> str:
     """The work with its places filled, and the seed at its end where it has no place for it."""
-    text = _PLACE.sub(lambda match: row[match[1]] if match[1] in row else match[0], work)
-    if SEED in row and f"{{{SEED}}}" not in work:
-        head, separator, program = text.partition(" -- ")
-        text = f"{head} --seed {row[SEED]}{separator}{program}"
-    return text
+    text = _PLACE.sub(lambda match: row[match[1]], work)
+    if seed is None or f"{{{SEED}}}" in work:
+        return text
+    head, separator, program = text.partition(" -- ")
+    return f"{head} --seed {seed}{separator}{program}"

@@ -69,30 +69,36 @@ def sweep(
         from nearfar.sweeping import minimise  # optuna, which is an extra
 
         minimise.check(study, expander)
-    with Store(store, new=True) as opened:
-        executor = make_executor(options.on, options.jobs)
-        try:
+    executor = make_executor(options.on, options.jobs)
+    tally = Tally()
+    try:
+        with Store(store, new=True) as opened:
             opened.enter_study(study, points, replace=options.replace)
-            run = _Run(opened, executor, options, progress)
+            run = _Run(opened, executor, options, tally, progress)
             if study.goal is None:
                 run.compute(tasks, len(tasks))
             else:
                 minimise.minimise(study, expander, opened, run.compute)
-        except KeyboardInterrupt:
-            run.tally.stopped = True
-            raise Interrupted(run.tally) from None
-        finally:
-            executor.close()
-    return run.tally
+    except KeyboardInterrupt:
+        tally.stopped = True
+        raise Interrupted(tally) from None
+    finally:
+        executor.close()
+    return tally
 
 
 class _Run:
     """Computes tasks of one sweep, and counts."""
 
     def __init__(
-        self, store: Store, executor: Executor, options: SweepOptions, progress: Progress | None
+        self,
+        store: Store,
+        executor: Executor,
+        options: SweepOptions,
+        tally: Tally,
+        progress: Progress | None,
     ) -> None:
-        self.tally = Tally()
+        self.tally = tally
         self._store = store
         self._executor = executor
         self._options = options
