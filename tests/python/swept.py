@@ -42,16 +42,14 @@ class Told:
             raise NearfarError("two is no number of mine")
         if command == "kills" and float(number) == 2:
             os.kill(os.getpid(), signal.SIGKILL)
-        latency = self.formula(model, float(number or 1))
-        point = Point("ntload", 1, 64, latency, 1.0, latency)
-        environment = Environment("test", 1)
-        target = Target("model", model.name, f"model:{model.name}", "simulated")
-        return MeasureResult(target, environment, {"kind": "chase"}, (point,))
+        return told_result(model, float(number) * float(model["seed"]))
 
-    @staticmethod
-    def formula(model: Model, number: float) -> float:
-        """A figure of the model: its seed."""
-        return number * float(model["seed"])
+
+def told_result(model: Model, latency: float) -> MeasureResult:
+    """A measurement of one point with that latency."""
+    point = Point("ntload", 1, 64, latency, 1.0, latency)
+    target = Target("model", model.name, f"model:{model.name}", "simulated")
+    return MeasureResult(target, Environment("test", 1), {"kind": "chase"}, (point,))
 
 
 def study(name: str = "told", work: str = "says {n}", **ranges: str) -> Study:

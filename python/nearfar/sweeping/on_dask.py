@@ -5,7 +5,9 @@ The sweep's own process writes the store; workers get tasks whole, and send outc
 
 from __future__ import annotations
 
+import itertools
 import queue
+from collections import deque
 from typing import Any
 
 from nearfar.errors import InputError, NearfarError
@@ -41,7 +43,10 @@ class DaskWorkers:
                 f"--on: no scheduler answers at {address} ({reason}); `dask scheduler` starts one"
             ) from None
         self._ended: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._tasks: dict[str, Task] = {}  # that have no outcome yet
         self._running: dict[str, Any] = {}  # futures by hash: dropping one cancels its task
+        self._numbers = itertools.count(id(self))  # of keys: each a task of its own to Dask
+        self._suspects: deque[Task] = deque()
         self._check_workers()
 
     def wanted(self) -> int:
@@ -51,22 +56,38 @@ class DaskWorkers:
 
     def submit(self, task: Task) -> None:
         """Send it to the scheduler."""
+        self._tasks[task.hash] = task
         future = self._client.submit(
-            perform, task, key=f"nearfar-{task.hash}-{id(self)}", pure=False, retries=0
+            perform, task, key=f"nearfar-{task.hash}-{next(self._numbers)}", pure=False
         )
         self._running[task.hash] = future
         future.add_done_callback(lambda done: self._ended.put((task.hash, done)))
 
     def next_outcome(self) -> Outcome:
-        """Wait for one. A scheduler that goes away ends the sweep, not what is stored."""
+        """Wait for one. A scheduler that goes away ends the sweep, not what is stored.
+
+        Dask blames all tasks of a worker that ended. Those are run again, one at a time and with
+        nothing beside them, before any of them counts as failed.
+        """
+        while True:
+            alone = not self._running
+            if alone:
+                self.submit(self._suspects.popleft())
+            name, future = self._next_ended()
+            del self._running[name]
+            outcome = self._outcome(future)
+            if outcome is None and not alone:
+                self._suspects.append(self._tasks[name])
+                continue
+            del self._tasks[name]
+            return outcome or Outcome(name, f"{MOST_DEATHS} or more workers that ran it ended")
+
+    def _next_ended(self) -> tuple[str, Any]:
         while True:
             try:
-                name, future = self._ended.get(timeout=_LOOKS_S)
+                return self._ended.get(timeout=_LOOKS_S)
             except queue.Empty:
                 self._check_scheduler()
-                continue
-            del self._running[name]
-            return self._outcome(name, future)
 
     def close(self) -> None:
         """Cancel what still runs, and leave the scheduler as it was."""
@@ -75,13 +96,14 @@ class DaskWorkers:
         self._running = {}
         self._client.close(timeout=_ANSWERS_S)
 
-    def _outcome(self, name: str, future: Any) -> Outcome:
+    def _outcome(self, future: Any) -> Outcome | None:
+        """None if its workers ended."""
         from distributed import CancelledError, KilledWorker
 
         try:
             return self._result(future)
         except KilledWorker:
-            return Outcome(name, f"{MOST_DEATHS} or more workers that ran it ended")
+            return None
         except WrongVersion as error:
             raise NearfarError(
                 f"{self._address}: a worker {error}; install the same on both"
