@@ -35,7 +35,9 @@ def parse_work(text: str) -> Work:
     own = rest[: rest.index("--")] if "--" in rest else rest
     for option in own:
         if option.partition("=")[0] in _MAKING:
-            raise InputError(f"work '{text}': found {option}, which the work of a sweep cannot have")
+            raise InputError(
+                f"work '{text}': found {option}, which the work of a sweep cannot have"
+            )
     parser = Parser(prog=f"nearfar {command}", add_help=False)
     from nearfar.cli.commands import COMMANDS
 

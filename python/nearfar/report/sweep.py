@@ -63,7 +63,7 @@ def sweep_csv(result: SweepResult) -> str:
 
 
 def sweep_columns(result: SweepResult) -> tuple[list[str], list[list[str | float | None]]]:
-    """Head and rows of a table for other programs: numbers as they are, None where there is none."""
+    """Head and rows of a table for other programs: numbers, and None where there is none."""
     head = ["point", "target", "work", *result.keys, *result.figures, "state", "error"]
     rows: list[list[str | float | None]] = [
         [
@@ -102,9 +102,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
-def pareto_front(
-    result: SweepResult, goals: Sequence[tuple[str, bool]]
-) -> list[SweepPoint]:
+def pareto_front(result: SweepResult, goals: Sequence[tuple[str, bool]]) -> list[SweepPoint]:
     """The done points that no other is better than in one of `goals` and as good in the rest. A
     goal is a figure, and whether more of it is better."""
 

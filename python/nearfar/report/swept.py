@@ -193,11 +193,18 @@ def _heat_map(axes: Sequence[Axis], points: Sequence[SweepPoint], name: str) -> 
 
 
 def _cell(left: float, top: float, width: float, share: float) -> str:
-    place = {"x": left, "y": top, "width": width - 1, "height": _CELL - 1}
-    ground = svg.element("rect", **place, class_="cold")
-    return ground + svg.element(
-        "rect", **place, class_="fill s0", opacity=f"{0.08 + 0.92 * share:.2f}"
-    )
+    def drawn(class_: str, opacity: float) -> str:
+        return svg.element(
+            "rect",
+            x=left,
+            y=top,
+            width=width - 1,
+            height=_CELL - 1,
+            class_=class_,
+            opacity=f"{opacity:.2f}",
+        )
+
+    return drawn("cold", 1.0) + drawn("fill s0", 0.08 + 0.92 * share)
 
 
 def _parallel(
@@ -227,9 +234,10 @@ def _parallel(
     for point in complete:
         shares = [axis.place(_value(point, axis)) for axis in axes]
         shares += [_share(point.figures[name], measured[name]) for name in names]
-        places = [(_LEFT + gap * at, bottom - share * _AXES_HEIGHT) for at, share in enumerate(shares)]
-        low = point.figures[names[0]] <= first[len(first) // 2]
-        colour = 0 if low else 1
+        places = [
+            (_LEFT + gap * at, bottom - share * _AXES_HEIGHT) for at, share in enumerate(shares)
+        ]
+        colour = 0 if point.figures[names[0]] <= first[len(first) // 2] else 1
         content.append(
             svg.element("path", d=svg.curve(places), class_=f"s{colour} across", opacity=0.55)
         )
@@ -269,9 +277,7 @@ def _trade_off(result: SweepResult, names: Sequence[str]) -> Picture | None:
         return None
     better = {True: "more", False: "less"}
     note = f"Better is {better[more_x]} {x} and {better[more_y]} {y}."
-    figure = Figure(
-        *("", f"{y} against {x}", x, "", y, lines, (), note), log_x=False, log_y=False
-    )
+    figure = Figure(*("", f"{y} against {x}", x, "", y, lines, (), note), log_x=False, log_y=False)
     return replace(as_picture(figure), rows=())
 
 

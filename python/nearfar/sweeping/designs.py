@@ -1,4 +1,4 @@
-"""Which points of the space a study takes: the grid, draws, or the design of a sensitivity analysis.
+"""Which points of the space a study takes: the grid, draws, or a sensitivity design.
 
 Draws come from a seeded generator, so that a study has the same points everywhere.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearfar.errors import InputError, suggestion
+from nearfar.sweeping.extras import extra
 from nearfar.sweeping.ranges import HYPERCUBE, Range
 
 Row = dict[str, str]  # key to value, as written
@@ -20,7 +21,6 @@ Row = dict[str, str]  # key to value, as written
 MORRIS, SOBOL = "morris", "sobol"
 _SMALLEST = {MORRIS: 2, SOBOL: 2}
 _LEVELS = 4  # of a Morris design, as SALib's default: steps of 2/3 of a range
-_INSTALL = "needs SALib: pip install 'nearfar[sweep]'"
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,7 @@ def rows(ranges: Mapping[str, Range], design: Design | None, seed: int) -> list[
                 ":randomN, or choose points with --design or --minimise"
             )
     grid = {key: one.values for key, one in ranges.items() if not one.draw}
-    crossed = [
-        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-    ]
+    crossed = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     drawn = list(_drawn({key: one for key, one in ranges.items() if one.draw}, seed))
     # In the order in which the keys were given, whatever kind they are of.
     return [{key: {**a, **b}[key] for key in ranges} for a in crossed for b in drawn]
@@ -69,14 +67,16 @@ def rows(ranges: Mapping[str, Range], design: Design | None, seed: int) -> list[
 
 def shares(keys: int, design: Design, seed: int) -> Any:
     """The design in the unit cube: an array of a row a point, a column a key."""
-    try:
-        from SALib.sample import morris, sobol
-    except ImportError:
-        raise InputError(f"design {design} {_INSTALL}") from None
+    sampler = salib(f"sample.{design.kind}", str(design))
     problem = unit_problem([f"k{i}" for i in range(keys)])
     if design.kind == MORRIS:
-        return morris.sample(problem, design.count, num_levels=_LEVELS, seed=seed)
-    return sobol.sample(problem, design.count, calc_second_order=False, seed=seed)
+        return sampler.sample(problem, design.count, num_levels=_LEVELS, seed=seed)
+    return sampler.sample(problem, design.count, calc_second_order=False, seed=seed)
+
+
+def salib(module: str, design: str) -> Any:
+    """A module of SALib, which is an extra. Raises InputError."""
+    return extra(f"SALib.{module}", f"design {design}", "nearfar[sweep]")
 
 
 def unit_problem(keys: Sequence[str]) -> dict[str, Any]:

@@ -20,10 +20,10 @@ class Executor(Protocol):
         """How many tasks keep every worker busy."""
 
     def submit(self, task: Task) -> None:
-        """Give a task. Raises NearfarError when there is nobody left to run it."""
+        """Give a task. Raises NearfarError when no worker is left to run it."""
 
     def next_outcome(self) -> Outcome:
-        """Wait for one. Raises NearfarError when nobody is left, or a worker is of another
+        """Wait for one. Raises NearfarError when no worker is left, or one is of another
         version."""
 
     def close(self) -> None:

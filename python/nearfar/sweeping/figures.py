@@ -20,7 +20,7 @@ _AXES = (
 )
 _NO_FIGURES = (*_AXES, "value", "repetitions", "interval_ns_per_line")
 
-# What a table shows when nobody says which figures.
+# What a table shows when no figures are named.
 SHORT: dict[str, tuple[str, ...]] = {
     "nearfar/result/1": ("ns_per_line", "gb_per_s"),
     "nearfar/replay/1": ("elapsed_ps", "gb_per_s", "read_p50_ns", "read_p99_ns"),
@@ -40,7 +40,7 @@ def figures(document: Mapping[str, Any], wanted: Sequence[str] = ()) -> Figures:
 
 
 def short(document: Mapping[str, Any]) -> Figures:
-    """The few that a table shows when nobody has named any."""
+    """The few that a table shows when none are named."""
     names = SHORT.get(str(document.get("schema")), ())
     found: Figures = {}
     for name in names:
@@ -100,7 +100,9 @@ def _lookup(node: Any, path: str) -> float | None:
         entries = {str(key): value for key, value in node.items()}
     elif isinstance(node, Sequence) and not isinstance(node, str):
         entries = {str(at): value for at, value in enumerate(node)}
-        entries |= {str(one["name"]): one for one in node if isinstance(one, Mapping) and "name" in one}
+        entries |= {
+            str(one["name"]): one for one in node if isinstance(one, Mapping) and "name" in one
+        }
     else:
         return None
     for key in sorted(entries, key=len, reverse=True):

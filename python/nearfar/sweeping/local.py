@@ -17,7 +17,7 @@ from typing import Any
 from nearfar.errors import InputError, NearfarError
 from nearfar.model import Model
 from nearfar.sweeping.executor import MOST_DEATHS
-from nearfar.sweeping.points import Outcome, Task, WrongVersion, perform
+from nearfar.sweeping.points import Outcome, Task, WrongVersionError, perform
 
 _QUEUED = 2  # tasks a worker: the next one is there when one ends
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -86,11 +86,11 @@ class LocalProcesses:
             assert isinstance(ready, Connection)
             worker = pipes[ready]
             try:
-                answer: Outcome | WrongVersion | str = ready.recv()
+                answer: Outcome | WrongVersionError | str = ready.recv()
             except (EOFError, OSError):
                 self._bury(worker)
                 continue
-            if isinstance(answer, WrongVersion):
+            if isinstance(answer, WrongVersionError):
                 raise NearfarError(f"a worker {answer}")
             if isinstance(answer, str):
                 raise RuntimeError(answer)
@@ -152,17 +152,17 @@ def _serve(pipe: Connection, others: list[Connection], parent: int) -> None:
             pipe.send(_answer(_Unpickler(io.BytesIO(data), models).load()))
 
 
-def _answer(task: Task) -> Outcome | WrongVersion | str:
+def _answer(task: Task) -> Outcome | WrongVersionError | str:
     try:
         return perform(task)
-    except WrongVersion as error:
+    except WrongVersionError as error:
         return error
     except Exception:
         return traceback.format_exc()
 
 
 def _silence() -> None:
-    """Programs of points write to nobody, and read nothing."""
+    """Programs of points read nothing, and what they print is dropped."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)

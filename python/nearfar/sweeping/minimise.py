@@ -11,6 +11,7 @@ from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.sweeping.designs import Row
+from nearfar.sweeping.extras import extra
 from nearfar.sweeping.points import Expander, Point, Task
 from nearfar.sweeping.ranges import Range
 from nearfar.sweeping.store import Store
@@ -73,7 +74,9 @@ def _value(figure: str, point: Point, found: Any) -> float | None:
         return None
     if figure not in row.figures:
         names = ", ".join(sorted(row.figures)[:12])
-        raise InputError(f"minimise: found no figure {figure} in the results, expected {names}, ...")
+        raise InputError(
+            f"minimise: found no figure {figure} in the results, expected {names}, ..."
+        )
     value: float = row.figures[figure]
     return value
 
@@ -86,10 +89,12 @@ def _suggested(trial: Any, key: str, one: Range) -> str:
     """A value of a list by its place, of an open range by its share: both keep units out."""
     if one.span is None or not one.is_open:
         if all(_is_ordered(value) for value in one.values):
-            return one.values[trial.suggest_int(key, 0, len(one.values) - 1)]
+            place: int = trial.suggest_int(key, 0, len(one.values) - 1)
+            return one.values[place]
         return str(trial.suggest_categorical(key, list(one.values)))
     # A share of the way, linear or logarithmic as the span is.
-    return one.span.at(trial.suggest_float(key, 0.0, 1.0))
+    share: float = trial.suggest_float(key, 0.0, 1.0)
+    return one.span.at(share)
 
 
 def _is_ordered(value: str) -> bool:
@@ -101,9 +106,4 @@ def _ends(one: Range) -> tuple[str, ...]:
 
 
 def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise InputError("minimise: needs optuna: pip install 'nearfar[sweep]'") from None
-    return optuna
-
+    return extra("optuna", "minimise", "nearfar[sweep]")

@@ -12,29 +12,26 @@ from typing import Any
 
 from nearfar.errors import InputError, NearfarError
 from nearfar.sweeping.executor import MOST_DEATHS
-from nearfar.sweeping.points import Outcome, Task, WrongVersion, perform
+from nearfar.sweeping.extras import extra
+from nearfar.sweeping.points import Outcome, Task, WrongVersionError, perform
 
 _ANSWERS_S = 10.0
 _LOOKS_S = 1.0  # how often is looked whether the scheduler is still there
 _QUEUED = 2  # tasks a thread of a worker
-_INSTALL = "--on dask: needs dask.distributed: pip install 'nearfar[dask]'"
 
 
 class DaskWorkers:
     """The workers that a scheduler has, more or fewer as time goes by."""
 
     def __init__(self, address: str) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise InputError(_INSTALL) from None
+        self._distributed = extra("distributed", "--on dask:", "nearfar[dask]")
         if "://" not in address:
             raise InputError(
                 f"--on: found 'dask:{address}', expected an address such as dask:tcp://HOST:8786"
             )
         self._address = address
         try:
-            self._client: Any = Client(
+            self._client: Any = self._distributed.Client(
                 address, timeout=_ANSWERS_S, set_as_default=False, name="nearfar"
             )
         except (OSError, TimeoutError, ValueError) as error:
@@ -98,17 +95,15 @@ class DaskWorkers:
 
     def _outcome(self, future: Any) -> Outcome | None:
         """None if its workers ended."""
-        from distributed import CancelledError, KilledWorker
-
         try:
             return self._result(future)
-        except KilledWorker:
+        except self._distributed.KilledWorker:
             return None
-        except WrongVersion as error:
+        except WrongVersionError as error:
             raise NearfarError(
                 f"{self._address}: a worker {error}; install the same on both"
             ) from None
-        except CancelledError:
+        except self._distributed.CancelledError:
             raise self._gone() from None
         except NearfarError:
             raise

@@ -22,7 +22,7 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> str:
-    """When the process began, in clock ticks since the boot; empty if there is none, or a zombie."""
+    """When the process began, in clock ticks since the boot; empty of none and of a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -10,9 +10,10 @@ from typing import Any
 
 from nearfar.errors import InputError
 from nearfar.model import Model, load_target
+from nearfar.sweeping.designs import Row
 from nearfar.sweeping.figures import Figures, figures, short
-from nearfar.sweeping.study import Cell, Row, Study
-from nearfar.sweeping.works import FailedWork, Files, Work, check_files
+from nearfar.sweeping.study import Cell, Study
+from nearfar.sweeping.works import FailedWorkError, Files, Work, check_files
 
 # Makes a work of its words; only the command line knows how. Raises InputError.
 ParseWork = Callable[[str], Work]
@@ -57,25 +58,25 @@ class Outcome:
     short: Sequence[str] = ()
 
 
-class WrongVersion(Exception):
+class WrongVersionError(Exception):
     """A worker is of another version of nearfar than the sweep."""
 
 
 def perform(task: Task) -> Outcome:
-    """Run a task, in whatever process this is. Raises WrongVersion."""
+    """Run a task, in whatever process this is. Raises WrongVersionError."""
     from nearfar import __version__
     from nearfar.errors import NearfarError
     from nearfar.results import to_json
 
     if __version__ != task.version:
-        raise WrongVersion(f"has nearfar {__version__}, the sweep {task.version}")
+        raise WrongVersionError(f"has nearfar {__version__}, the sweep {task.version}")
     try:
         model = changed(task.model, task.settings)
         if model.hash() != task.model_hash:
-            raise WrongVersion(f"resolves {model.name} to another machine than the sweep")
+            raise WrongVersionError(f"resolves {model.name} to another machine than the sweep")
         check_files(task.files)
         document = task.work.run(model)
-    except FailedWork as failure:
+    except FailedWorkError as failure:
         return Outcome(task.hash, str(failure), to_json(failure.result))
     except NearfarError as failure:
         return Outcome(task.hash, str(failure))

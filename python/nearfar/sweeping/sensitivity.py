@@ -7,14 +7,22 @@ from collections.abc import Sequence
 
 from nearfar.errors import InputError
 from nearfar.results import Sensitivity, SweepPoint
-from nearfar.sweeping.designs import MORRIS, Design, shares, unit_problem
+from nearfar.sweeping.designs import MORRIS, Design, salib, shares, unit_problem
 
 _RESAMPLES = 100  # of the intervals; as SALib's default
-_VALUES = {MORRIS: ("mu_star", "sigma", "mu_star_conf"), "sobol": ("S1", "ST", "S1_conf", "ST_conf")}
+_VALUES = {
+    MORRIS: ("mu_star", "sigma", "mu_star_conf"),
+    "sobol": ("S1", "ST", "S1_conf", "ST_conf"),
+}
 
 
 def sensitivity(
-    design: Design, seed: int, keys: Sequence[str], points: Sequence[SweepPoint], figure: str, of: str
+    design: Design,
+    seed: int,
+    keys: Sequence[str],
+    points: Sequence[SweepPoint],
+    figure: str,
+    of: str,
 ) -> list[Sensitivity]:
     """How each key moves `figure`, over the points of one target, work and seed, `of` which they
     are, in the order of the design.
@@ -35,14 +43,11 @@ def sensitivity(
     problem = unit_problem(keys)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a figure that no key moves: 0 / 0
+        analyser = salib(f"analyze.{design.kind}", str(design))
         if design.kind == MORRIS:
-            from SALib.analyze import morris
-
-            analysed = morris.analyze(problem, unit, found, num_resamples=_RESAMPLES, seed=seed)
+            analysed = analyser.analyze(problem, unit, found, num_resamples=_RESAMPLES, seed=seed)
         else:
-            from SALib.analyze import sobol
-
-            analysed = sobol.analyze(
+            analysed = analyser.analyze(
                 problem, found, calc_second_order=False, num_resamples=_RESAMPLES, seed=seed
             )
     return [

@@ -142,7 +142,7 @@ class Store:
             self._db.executemany("DELETE FROM points WHERE hash = ?", ((one,) for one in hashes))
 
     def claim(self, name: str) -> bool:
-        """Whether this process may compute a point: nobody else does, and nobody has."""
+        """Whether this process may compute a point: no other process does, and none has."""
         with self._said(), self._transaction():
             if self._db.execute("SELECT 1 FROM points WHERE hash = ?", (name,)).fetchone():
                 return False
@@ -158,7 +158,12 @@ class Store:
         if outcome.text:
             digest = hashlib.sha256(outcome.text.encode()).hexdigest()
             self._write_result(outcome.hash, outcome.text)
-        row = (outcome.hash, outcome.error, _json(outcome.figures or {}), _json(list(outcome.short)))
+        row = (
+            outcome.hash,
+            outcome.error,
+            _json(outcome.figures or {}),
+            _json(list(outcome.short)),
+        )
         with self._said(), self._transaction():
             self._db.execute("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", (*row, digest))
             self._db.execute("DELETE FROM claims WHERE hash = ?", (outcome.hash,))

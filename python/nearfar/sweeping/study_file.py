@@ -1,13 +1,13 @@
 """Study files: TOML with targets, ranges, works and figures.
 
-    description = "How the size of the buffer matters"
-    targets = ["model:optane-100"]
-    for = "measure chase --region {region} --op ntload"
-    figures = ["ns_per_line"]
-    seeds = [1, 2]
-    [set]
-    region = "4KiB..16MiB:x4"
-    "nvdimm.rmw.entries" = [64, 128]
+description = "How the size of the buffer matters"
+targets = ["model:optane-100"]
+for = "measure chase --region {region} --op ntload"
+figures = ["ns_per_line"]
+seeds = [1, 2]
+[set]
+region = "4KiB..16MiB:x4"
+"nvdimm.rmw.entries" = [64, 128]
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class _Reader:
             if text.startswith(f"{self._path}:"):
                 raise
             line = self._line_of(text)
-            raise InputError(f"{self._path}{line}: {text.removeprefix(f'{self._name}: ')}") from None
+            raise InputError(
+                f"{self._path}{line}: {text.removeprefix(f'{self._name}: ')}"
+            ) from None
 
     def _ranges(self) -> dict[str, Range]:
         table = self._tree.get("set", {})

@@ -168,4 +168,3 @@ class _Run:
             self.tally.first_error = self.tally.first_error or error
         if self._progress is not None:
             self._progress(self.tally.found + self.tally.computed, self.tally.total)
-

@@ -8,7 +8,6 @@ machine refuses a file of another content.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -141,7 +140,7 @@ class RunWork:
         """Run the program; one that fails has no figures that could be compared."""
         ran = run(model, self.words, self.options)
         if ran.exit_code != 0:
-            raise FailedWork(f"{self.words[0]}: exit status {ran.exit_code}", ran)
+            raise FailedWorkError(f"{self.words[0]}: exit status {ran.exit_code}", ran)
         return ran
 
 
@@ -173,7 +172,7 @@ class CrashWork:
         return crash(model, self.program, self.invariant, self.options)
 
 
-class FailedWork(NearfarError):
+class FailedWorkError(NearfarError):
     """The work ran to its end and failed; `result` says how."""
 
     def __init__(self, message: str, result: RunResult) -> None:
@@ -181,13 +180,13 @@ class FailedWork(NearfarError):
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FailedWork, (str(self), self.result)
+        return FailedWorkError, (str(self), self.result)
 
 
 def content_hash(path: str) -> str:
     """SHA-256 of a file. Raises InputError."""
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
         return _content_hash(path, found.st_mtime_ns, found.st_size)
     except OSError as error:
         raise file_error(path, error) from None

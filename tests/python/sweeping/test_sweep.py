@@ -28,13 +28,13 @@ CHASE = "measure chase --region 4KiB --lines 64"
 SPACE = ("--set", "nvdimm.rmw.entries=64,128", "--set", "channels=1..2", "--for", CHASE)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_every_point_of_a_sweep_has_the_result_of_its_command(nearfar: Run, here: Path) -> None:
+def test_every_point_of_a_sweep_has_the_result_of_its_command(nearfar: Run) -> None:
     assert nearfar("sweep", "model:optane-100", *SPACE, "--store", "a.db")[0] == 0
     found = read_sweep("a.db", whole=True)
     assert len(found.points) == 4
@@ -48,7 +48,7 @@ def test_every_point_of_a_sweep_has_the_result_of_its_command(nearfar: Run, here
         assert point.figures["ns_per_line"] == document.points[0].ns_per_line
 
 
-def test_what_was_computed_is_found_and_not_computed_again(nearfar: Run, here: Path) -> None:
+def test_what_was_computed_is_found_and_not_computed_again(nearfar: Run) -> None:
     words = ("sweep", "model:optane-100", *SPACE, "--store", "a.db")
     assert "4 of 4 points, 4 computed now, 0 found" in nearfar(*words)[1]
     assert "4 of 4 points, 0 computed now, 4 found" in nearfar(*words)[1]
@@ -58,7 +58,7 @@ def test_what_was_computed_is_found_and_not_computed_again(nearfar: Run, here: P
     assert "4 computed now" in nearfar(*words, "--again")[1]
 
 
-def test_the_same_machine_is_the_same_point_however_it_is_written(tmp_path: Path) -> None:
+def test_the_same_machine_is_the_same_point_however_it_is_written() -> None:
     def hashes(target: str, work: str, **ranges: str) -> set[str]:
         found = {key.replace("_", "."): parse_range(key, text) for key, text in ranges.items()}
         points, _ = Expander(
@@ -68,7 +68,9 @@ def test_the_same_machine_is_the_same_point_however_it_is_written(tmp_path: Path
 
     one = hashes("model:optane-100,channels=2", CHASE)
     assert hashes("model:optane-100", CHASE, channels="2") == one
-    assert hashes("model:optane-100", "measure chase --lines 64 --region 4096B", channels="2") == one
+    assert (
+        hashes("model:optane-100", "measure chase --lines 64 --region 4096B", channels="2") == one
+    )
     assert hashes("model:optane-100", CHASE, channels="1") != one
     assert hashes("model:optane-100,channels=2", CHASE + " --seed 2") != one
 
@@ -99,7 +101,7 @@ def test_a_point_that_fails_is_kept_with_its_line_and_the_rest_goes_on(tmp_path:
     assert sweep(study, store, Told, SweepOptions(retry=True)).computed == 1
 
 
-def test_a_failed_point_ends_the_command_with_status_1(nearfar: Run, here: Path) -> None:
+def test_a_failed_point_ends_the_command_with_status_1(nearfar: Run) -> None:
     Path("t.trc").write_text("R 0x40\nnonsense\n")
     words = ("--for", "replay t.trc --format ramulator", "--for", CHASE, "--store", "f.db")
     status, out, err = nearfar("sweep", "model:ddr4-2666", *words)
@@ -110,9 +112,7 @@ def test_a_failed_point_ends_the_command_with_status_1(nearfar: Run, here: Path)
     assert "t.trc:2" in shown
 
 
-def test_a_program_that_fails_is_a_failed_point_with_its_result(
-    nearfar: Run, here: Path
-) -> None:
+def test_a_program_that_fails_is_a_failed_point_with_its_result(nearfar: Run) -> None:
     status, _, err = nearfar("sweep", "model:ddr4-2666", "--for", "run -- false", "--store", "p.db")
     if "QEMU" in err or "plug-in" in err:
         pytest.skip(err)
@@ -140,7 +140,7 @@ def test_the_store_has_the_same_bytes_for_any_number_of_workers(tmp_path: Path, 
     assert len(swept.results(tmp_path / "one.db")) == 18
 
 
-def test_seeds_make_a_point_each(nearfar: Run, here: Path) -> None:
+def test_seeds_make_a_point_each(nearfar: Run) -> None:
     words = ("--for", CHASE, "--seeds", "1..3", "--store", "s.db")
     assert nearfar("sweep", "model:optane-100", *words)[0] == 0
     found = read_sweep("s.db", whole=True)
@@ -187,7 +187,7 @@ def test_bad_input_is_refused_before_anything_runs(
     assert list(here.iterdir()) == []
 
 
-def test_a_target_that_is_no_model_is_refused(refused: Refused, here: Path) -> None:
+def test_a_target_that_is_no_model_is_refused(refused: Refused) -> None:
     assert "model:" in refused("sweep", "optane-100", "--for", CHASE)
     assert "model" in refused("sweep", "host", "--for", CHASE, "--store", "h.db")
     assert "No such file" in refused("sweep", "none.toml")
@@ -258,10 +258,14 @@ def test_a_full_disk_ends_the_sweep_with_what_was_finished(
     assert len(swept.rows(store)) == 2
     tally = sweep(study, store, Told)
     assert (tally.computed, tally.found) == (3, 2)
-    assert [file for file in tmp_path.rglob("*") if file.is_file() and file.suffix not in (".db", ".json")] == []
+    assert [
+        file
+        for file in tmp_path.rglob("*")
+        if file.is_file() and file.suffix not in (".db", ".json")
+    ] == []
 
 
-def test_a_store_of_several_studies_asks_for_one(nearfar: Run, refused: Refused, here: Path) -> None:
+def test_a_store_of_several_studies_asks_for_one(nearfar: Run, refused: Refused) -> None:
     for name in ("one", "two"):
         sweep(swept.study(name, n="1..2"), "m.db", Told)
     assert "found 2 studies, expected --study with one of one, two" in refused(
@@ -271,7 +275,7 @@ def test_a_store_of_several_studies_asks_for_one(nearfar: Run, refused: Refused,
     assert "two: 2 points" in nearfar("sweep", "show", "m.db", "--study", "two")[1]
 
 
-def test_csv_has_every_point_and_json_the_whole_study(nearfar: Run, here: Path) -> None:
+def test_csv_has_every_point_and_json_the_whole_study(nearfar: Run) -> None:
     sweep(swept.study(work="fails {n}", n="1..3"), "c.db", Told)
     lines = nearfar("sweep", "show", "c.db", "--csv", "-")[1].splitlines()
     assert lines[0] == "point,target,work,n,ns_per_line,gb_per_s,state,error"
@@ -284,17 +288,15 @@ def test_csv_has_every_point_and_json_the_whole_study(nearfar: Run, here: Path) 
 
 
 def test_a_figure_is_shown_by_its_path_and_an_unknown_one_is_refused(
-    nearfar: Run, refused: Refused, here: Path
+    nearfar: Run, refused: Refused
 ) -> None:
     sweep(swept.study(n="1..3"), "c.db", Told)
     out = nearfar("sweep", "show", "c.db", "--figure", "points.0.elapsed_ns")[1]
     assert "points.0.elapsed_ns" in out
-    assert "did you mean ns_per_line" in refused(
-        "sweep", "show", "c.db", "--figure", "ns_per_lin"
-    )
+    assert "did you mean ns_per_line" in refused("sweep", "show", "c.db", "--figure", "ns_per_lin")
 
 
-def test_a_pareto_front_has_the_points_that_none_is_better_than(nearfar: Run, here: Path) -> None:
+def test_a_pareto_front_has_the_points_that_none_is_better_than(nearfar: Run) -> None:
     words = ("--set", "region=4KiB,1MiB", "--for", "measure chase --region {region} --lines 256")
     nearfar("sweep", "model:optane-100", *words, "--store", "p.db")
     out = nearfar("sweep", "show", "p.db", "--pareto", "ns_per_line,max:gb_per_s")[1]

@@ -91,7 +91,10 @@ class Halves(swept.Told):
 
 def test_a_design_on_the_command_line_shows_which_key_matters(nearfar: Run, tmp_path: Path) -> None:
     store = str(tmp_path / "d.db")
-    words = ("--set", "nvdimm.media.read_latency=100ns..300ns", "--set", "nvdimm.wear.writes=1000..9000")
+    words = (
+        *("--set", "nvdimm.media.read_latency=100ns..300ns"),
+        *("--set", "nvdimm.wear.writes=1000..9000"),
+    )
     work = "measure chase --region 1MiB --op ntload --lines 1024"
     status, _, err = nearfar(
         "sweep", "model:optane-100", *words, "--for", work, "--design", "morris:4", "--store", store

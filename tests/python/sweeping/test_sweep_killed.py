@@ -58,7 +58,8 @@ def times(store: Path) -> dict[str, int]:
     """When each committed point's result was written."""
     folder = store.with_suffix(".results")
     return {
-        name: (folder / name[:2] / f"{name}.json").stat().st_mtime_ns for name in swept.committed(store)
+        name: (folder / name[:2] / f"{name}.json").stat().st_mtime_ns
+        for name in swept.committed(store)
     }
 
 

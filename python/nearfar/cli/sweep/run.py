@@ -37,7 +37,7 @@ def add_arguments(parser: Parser) -> None:
         "--on",
         metavar="ENGINE",
         default=LOCAL,
-        help="local: processes of this machine (default); dask:ADDRESS: workers of a Dask scheduler",
+        help="local: processes of this machine (default); dask:ADDRESS: a Dask scheduler's workers",
     )
     parser.add_argument(
         "--jobs", metavar="N", type=int, help="local: processes, default one for each processor"

@@ -20,6 +20,7 @@ from nearfar.errors import InputError
 from nearfar.report.sweep import pareto_front, sweep_columns, sweep_csv, sweep_text
 from nearfar.results import SweepResult, replacing
 from nearfar.results.sweep import FAILED
+from nearfar.sweeping.extras import extra
 from nearfar.sweeping.show import read_result, read_sweep
 
 _MORE = "max:"
@@ -46,9 +47,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--sensitivity", action="store_true", help="which key matters; refused without a design"
     )
-    parser.add_argument(
-        "--point", metavar="ID", help="only the full result of this point, as JSON"
-    )
+    parser.add_argument("--point", metavar="ID", help="only the full result of this point, as JSON")
     parser.add_argument(
         "--csv", metavar="FILE", type=output_path, help="the table as CSV; - is standard output"
     )
@@ -106,12 +105,9 @@ def _goals(text: str | None) -> list[tuple[str, bool]]:
 
 
 def _write_parquet(path: str, result: SweepResult) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError("--parquet: needs pyarrow: pip install pyarrow; or use --csv") from None
+    pyarrow = extra("pyarrow", "--parquet", "pyarrow")
+    parquet = extra("pyarrow.parquet", "--parquet", "pyarrow")
     head, rows = sweep_columns(result)
     columns = {name: [row[at] for row in rows] for at, name in enumerate(head)}
     with replacing(path) as stream:
-        pyarrow.parquet.write_table(pyarrow.table(columns), stream)
+        parquet.write_table(pyarrow.table(columns), stream)

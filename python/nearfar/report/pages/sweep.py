@@ -16,7 +16,7 @@ from nearfar.results.wording import counted, number
 
 # A page stays small enough to be mailed: beyond this, results are left in the store.
 _MOST_BYTES = 2_200_000
-_LONG = 64  # entries of an array that nobody reads in a page
+_LONG = 64  # entries of an array too long to be read in a page
 
 
 def sweep_title(result: SweepResult) -> str:
@@ -71,9 +71,13 @@ def _points(result: SweepResult, prefix: str) -> str:
 
 
 def _point(result: SweepResult, point: SweepPoint, text: str, prefix: str) -> str:
-    shown = [f"{name} {number(point.figures[name])}" for name in result.figures if name in point.figures]
+    shown = [
+        f"{name} {number(point.figures[name])}" for name in result.figures if name in point.figures
+    ]
     state = "" if point.state == DONE else f" · {point.state}: {point.error}".removesuffix(": ")
-    line = f"{described(point)} · {', '.join(shown)}{state}" if shown else f"{described(point)}{state}"
+    line = (
+        f"{described(point)} · {', '.join(shown)}{state}" if shown else f"{described(point)}{state}"
+    )
     inside = text or f"nearfar sweep show {result.store} --point {point.id[:16]}"
     return (
         f'<details id="{prefix}point-{point.id[:16]}"><summary><code>{point.id[:SHORT_ID]}</code> '
