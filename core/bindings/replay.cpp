@@ -38,9 +38,10 @@ class BoundReplay {
               std::uint32_t base, const std::string& pace, std::uint32_t outstanding,
               std::uint64_t clock_ps, bool trace_clock, std::uint64_t skip, std::uint64_t warm,
               std::uint64_t run, const std::string& frames, bool drain,
-              const std::string& command_trace) {
+              const nb::bytes& command_trace) {
     const Settings model = Settings::parse(settings);
-    if (!command_trace.empty()) commands_.emplace(command_trace);
+    if (command_trace.size() != 0)
+      commands_.emplace(std::string(command_trace.c_str(), command_trace.size()));
     sim::dram::CommandLog* log = nullptr;
     sim::dram::CommandLog* near_log = nullptr;
     if (commands_) {
@@ -114,7 +115,7 @@ void bind_replay(nb::module_& module) {
   nb::class_<BoundReplay>(module, "Replay")
       .def(nb::init<const std::string&, const std::string&, const std::string&, std::uint32_t,
                     const std::string&, std::uint32_t, std::uint64_t, bool, std::uint64_t,
-                    std::uint64_t, std::uint64_t, const std::string&, bool, const std::string&>(),
+                    std::uint64_t, std::uint64_t, const std::string&, bool, const nb::bytes&>(),
            "settings"_a, nb::kw_only(), "name"_a, "format"_a, "base"_a, "pace"_a, "outstanding"_a,
            "clock_ps"_a, "trace_clock"_a, "skip"_a, "warm"_a, "run"_a, "frames"_a, "drain"_a,
            "command_trace"_a)

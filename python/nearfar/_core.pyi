@@ -290,7 +290,7 @@ class Replay:
         run: int,  # 0: all that is left
         frames: str,  # first-touch, fold or refuse; "": first-touch for virtual addresses
         drain: bool,  # time ends when no write is queued any more
-        command_trace: str,
+        command_trace: bytes,  # the name of a file; empty: none
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def done(self) -> bool: ...  # the rest need not be fed

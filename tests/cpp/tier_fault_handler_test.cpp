@@ -75,9 +75,9 @@ TEST(FaultHandler, LetsAWriteToAProtectedPageGoOn) {
   // Read twice, pages leave unchanged, and come write-protected from then on.
   for (int round = 0; round < 3; ++round)
     for (PageNumber page = 0; page < 256; page += 2) ASSERT_TRUE(rig.touch(page, false));
-  EXPECT_GT(rig.count(Count::guarded_ins), 0U);
+  EXPECT_GT(rig.count(Count::protected_ins), 0U);
   for (PageNumber page = 254; page > 230; page -= 2) ASSERT_TRUE(rig.touch(page, true));
-  EXPECT_GT(rig.count(Count::guards_broken), 0U);
+  EXPECT_GT(rig.count(Count::protected_writes), 0U);
 }
 
 TEST(FaultHandler, LeavesAPageToTheKernelThatTheProgramHasMappedAnew) {

@@ -14,15 +14,14 @@ Slot Slots::take() {
       std::min(control_->slots_end.load(std::memory_order_acquire), control_->far_slots));
   const std::uint64_t used = control_->slots_used.load(std::memory_order_relaxed);
   const Slot most = std::min(end, used + end / few < end ? looked_at_if_many : looked_at);
-  Slot next = cursor_;
-  for (Slot tried = 0; tried < most; ++tried) {
-    if (next >= end) next = 0;
-    const Slot slot = next++;
-    if (!claim(slot)) continue;
-    cursor_ = next;
-    return taken(slot);
+  for (Slot left = most; left > 0;) {
+    const Slot from = cursor_ < end ? cursor_ : 0;
+    const Slot stop = from + std::min(left, end - from);
+    const Slot slot = find_free(from, stop);
+    cursor_ = std::min(slot + 1, stop);
+    left -= cursor_ - from;
+    if (slot != stop && claim(slot)) return taken(slot);
   }
-  cursor_ = next;
   const std::uint64_t grown = control_->slots_end.fetch_add(1, std::memory_order_acq_rel);
   if (grown < control_->far_slots && claim(static_cast<Slot>(grown)))
     return taken(static_cast<Slot>(grown));

@@ -59,6 +59,11 @@ class Slots {
   [[nodiscard]] std::size_t slot_bytes(Slot slot) const {
     return chunks_.used() ? chunks_.slot_bytes(slot) : os::page_bytes;
   }
+  /// The first slot from `from` on, before `end`, that is free; `end` if there is none.
+  [[nodiscard]] Slot find_free(Slot from, Slot end) const {
+    while (from != end && users_[from].count.load(std::memory_order_relaxed) != 0) ++from;
+    return from;
+  }
   [[nodiscard]] bool claim(Slot slot) {
     std::atomic<std::uint16_t>& users = users_[slot].count;
     std::uint16_t free = 0;

@@ -44,7 +44,7 @@ void ConcurrentCopies::complete(const PageCopy& copy) {
   if (copy.touch == os::Touch::write) entry.written = true;
   if (copy.protect == os::Protect::on) {
     entry.write_protected = true;
-    state_.control.add(Count::guarded_ins);
+    state_.control.add(Count::protected_ins);
   }
   parts_.read_ahead.count_alone(copy.page);
   state_.control.add(Count::copies_in);

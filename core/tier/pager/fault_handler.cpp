@@ -93,7 +93,7 @@ FaultResult FaultHandler::allow_write(const Fault& fault) {
   entry.write_protected = false;
   entry.unchanged = false;
   parts_.protection.broken();
-  state_.control.add(Count::guards_broken);
+  state_.control.add(Count::protected_writes);
   return error == 0 ? FaultResult::woken : FaultResult::resident;
 }
 

@@ -60,7 +60,7 @@ bool HugePages::collapse(PageNumber first) {
   state_.budget.release(huge_pages);
   if (!done) return false;
   whole_.add(first);
-  state_.control.add(Count::gathered);
+  state_.control.add(Count::collapsed);
   return true;
 }
 

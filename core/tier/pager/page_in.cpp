@@ -24,7 +24,7 @@ Filled PageIn::fill(const Run& run) {
     arrivals_.arrive(came, came == run.touched);
     if (run.protect == os::Protect::on) table[came].write_protected = true;
   }
-  if (run.protect == os::Protect::on) state_.control.add(Count::guarded_ins, filled.pages);
+  if (run.protect == os::Protect::on) state_.control.add(Count::protected_ins, filled.pages);
   state_.budget.release(run.count + table_pages - filled.pages - used);
   return filled;
 }

@@ -90,7 +90,7 @@ class Pager {
   void sample() { faults_.sample(); }
   /// Threads have waited so long for their faults.
   void add_stall(std::uint64_t ns) { parts_.state.control.add(Count::stall_ns, ns); }
-  void add_affinity_faults(std::uint64_t n) { parts_.state.control.add(Count::followed, n); }
+  void add_affinity_faults(std::uint64_t n) { parts_.state.control.add(Count::kept_faults, n); }
   /// Pages that have come so far beside one that was touched.
   [[nodiscard]] std::uint64_t came_ahead() const { return parts_.read_ahead.came_ahead(); }
   [[nodiscard]] PagerCpu wanted_cpu() const;

@@ -41,7 +41,7 @@ void WriteBack::save(const Leaving& leaving) {
   far_.write({outgoing.data(), written});
   const auto count = [&](Need need) { return pages[static_cast<std::size_t>(need)]; };
   state_.control.add(Count::clean_drops, count(Need::none_protected) + count(Need::none_equal));
-  state_.control.add(Count::guarded_drops, count(Need::none_protected));
+  state_.control.add(Count::protected_drops, count(Need::none_protected));
   state_.control.add(Count::zero_drops, count(Need::none_zeros));
 }
 

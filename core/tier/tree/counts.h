@@ -34,9 +34,10 @@ namespace nearfar::tier {
         "until it wakes the thread")                                                              \
   ENTRY(emulated_ns, "emulated_ns", "delay charged for traffic of emulated far memory")           \
   ENTRY(delayed_ns, "delayed_ns", "what these delays took, as measured")                          \
-  ENTRY(guarded_ins, "guarded_ins", "pages of copies_in that came write-protected")               \
-  ENTRY(guards_broken, "guards_broken", "pages of guarded_ins written to before they left")       \
-  ENTRY(guarded_drops, "guarded_drops",                                                           \
+  ENTRY(protected_ins, "protected_ins", "pages of copies_in that came write-protected")           \
+  ENTRY(protected_writes, "protected_writes",                                                     \
+        "pages of protected_ins written to before they left")                                     \
+  ENTRY(protected_drops, "protected_drops",                                                       \
         "pages of clean_drops still write-protected, so that "                                    \
         "nothing had to be compared")                                                             \
   ENTRY(filled_drops, "filled_drops", "evicted pages that were one repeated word")                \
@@ -49,8 +50,8 @@ namespace nearfar::tier {
   ENTRY(split_ins, "split_ins",                                                                   \
         "times that 2 MiB should have come back as one page and came as "                         \
         "small ones")                                                                             \
-  ENTRY(gathered, "gathered", "times that 2 MiB of small pages were collapsed into one")          \
-  ENTRY(followed, "followed",                                                                     \
+  ENTRY(collapsed, "collapsed", "times that 2 MiB of small pages were collapsed into one")        \
+  ENTRY(kept_faults, "kept_faults",                                                               \
         "faults served while the pager ran on the processor of the thread "                       \
         "that faulted")                                                                           \
   ENTRY(outside, "outside", "programs executed that the library is not in")

@@ -140,7 +140,7 @@ def _loaded(seen: Sequence[Observation]) -> list[Finding]:
     below = [one for one in loads if _gb(one) <= busy]
     above = [one for one in loads if _gb(one) >= busy]
     if len(loads) < _LOADS or not below:
-        reason = f"{len(loads)} loads: needs more, some of them below nine tenths of the most"
+        reason = f"points under load: {len(loads)}; needs more, some below nine tenths of the most"
         return [not_identifiable(name, reason, _ids(loads))]
     pair = (below[-1], above[0])
     times, rates = _ns(pair), [_gb(one) for one in pair]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +123,7 @@ def replay(
             run=options.run or 0,
             frames=frames or "",
             drain=options.drain,
-            command_trace="" if options.command_trace is None else str(options.command_trace),
+            command_trace=os.fsencode(options.command_trace or ""),
         )
 
     frames = options.frames

@@ -72,7 +72,7 @@ class Member:
     process: int
     near: int
     managed: int
-    followed: int
+    obeyed: int
     far: int
     pager_thread: int
     region: int  # the address at which its memory describes what is managed of it
@@ -175,8 +175,8 @@ def members(memory: int) -> list[Member]:
     parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * used, members_at))
     answers = _ANSWER.iter_unpack(os.pread(memory, _ANSWER.size * used, answers_at))
     return [
-        Member(process, near, managed, followed, far, thread, region)
-        for (process, near, managed, thread, region), (followed, far) in zip(
+        Member(process, near, managed, obeyed, far, thread, region)
+        for (process, near, managed, thread, region), (obeyed, far) in zip(
             parts, answers, strict=True
         )
         if process > 0
@@ -245,9 +245,9 @@ def order(memory: int, bell: int) -> int:
     return generation
 
 
-def has_followed(member: Member, generation: int) -> bool:
-    """Whether a process has followed an order, or one after it."""
-    return (member.followed - generation) % _GENERATIONS < _GENERATIONS // 2
+def has_obeyed(member: Member, generation: int) -> bool:
+    """Whether a process has obeyed an order, or one after it."""
+    return (member.obeyed - generation) % _GENERATIONS < _GENERATIONS // 2
 
 
 @contextlib.contextmanager

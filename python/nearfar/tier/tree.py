@@ -135,7 +135,7 @@ class Tree:
         last: dict[int, Member] = {}
         for member in control.members(self.memory):
             other = last.get(member.process)
-            if other is not None and control.has_followed(other, member.followed):
+            if other is not None and control.has_obeyed(other, member.obeyed):
                 continue
             if Path(f"/proc/{member.process}").is_dir():
                 last[member.process] = member
@@ -152,7 +152,7 @@ class Tree:
 
         def silent() -> list[int]:
             members = self._members()
-            return [m.process for m in members if not control.has_followed(m, generation)]
+            return [m.process for m in members if not control.has_obeyed(m, generation)]
 
         def left() -> tuple[int, int]:
             return len(silent()), -control.totals(self.memory).near

@@ -341,7 +341,7 @@ def test_emulated_far_memory_charges_each_page_that_moves(start: Start, tier: Ti
     holding.sum()
     stats = tier("stats", holding.pid)
     moved = stats["copies_in"] + stats["copies_out"]
-    compared = stats["clean_drops"] - stats["guarded_drops"] + stats["copies_out"]
+    compared = stats["clean_drops"] - stats["protected_drops"] + stats["copies_out"]
     assert moved > 1000
     assert 2000 * moved <= stats["emulated_ns"] <= 2000 * (moved + compared)
     assert stats["delayed_ns"] >= stats["emulated_ns"]

@@ -98,7 +98,7 @@ def test_groups_leave_limbo_as_one_though_single_pages_leave_before_them(
 
 
 def test_small_pages_that_came_in_order_become_a_huge_page(tmp_path: Path, groups: Path) -> None:
-    assert ran(tmp_path, groups, "middle").counts["gathered"] > 0
+    assert ran(tmp_path, groups, "middle").counts["collapsed"] > 0
 
 
 def test_memory_that_is_read_backwards_comes_back_page_by_page(

@@ -307,9 +307,9 @@ def test_a_thread_ends_on_a_stack_that_the_program_gave_it(hazard: Hazard) -> No
 @not_copied
 def test_pages_that_come_in_protected_lose_no_write(hazard: Hazard) -> None:
     counts = lost_nothing(hazard("guarded")).counts
-    assert counts["guarded_drops"] > 1000
-    assert counts["guards_broken"] > 250
-    assert counts["guarded_ins"] >= counts["guarded_drops"] + counts["guards_broken"]
+    assert counts["protected_drops"] > 1000
+    assert counts["protected_writes"] > 250
+    assert counts["protected_ins"] >= counts["protected_drops"] + counts["protected_writes"]
 
 
 @pytest.mark.parametrize(

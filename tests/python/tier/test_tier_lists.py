@@ -77,7 +77,7 @@ def test_members_are_read_with_their_answers(memory: int) -> None:
     for number, (offset, kind) in enumerate(_lists.ANSWER.values(), start=40):
         write_field(memory, (answer + offset, kind), number)
     assert control.members(memory) == [
-        control.Member(20, 21, 22, followed=40, far=41, pager_thread=23, region=24)
+        control.Member(20, 21, 22, obeyed=40, far=41, pager_thread=23, region=24)
     ]
 
 

@@ -80,7 +80,7 @@ def test_pages_that_a_thread_only_reads_leave_without_being_written(tmp_path: Pa
     faults = 2 * 4096  # of three rounds, those that are not served by what is near already
     assert counts["read"]["clean_drops"] > faults
     assert counts["read"]["copies_out"] < counts["write"]["copies_out"] - faults
-    assert counts["read"]["guarded_ins"] == 0  # system calls that write there would fail
+    assert counts["read"]["protected_ins"] == 0  # system calls that write there would fail
 
 
 @needs_tier

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,12 @@ def test_the_command_trace_has_a_line_for_each_command(trace: Path, tmp_path: Pa
     assert kinds.count("ACT") == result.commands["ACT"]
     times = [int(row.split(",")[0]) for row in rows]
     assert times == sorted(times)
+
+
+def test_a_command_trace_may_have_a_name_that_is_no_unicode(trace: Path, tmp_path: Path) -> None:
+    commands = tmp_path / os.fsdecode(b"commands\xff.csv")
+    played(trace, command_trace=commands)
+    assert commands.read_text().startswith("time_ps,")
 
 
 # Files that are not what they should be
