@@ -68,7 +68,7 @@ def timed(points: int, milliseconds: float, store: Path, jobs: int) -> tuple[flo
 
 def processor_seconds() -> float:
     """Of this process and its workers that have ended: what a busy machine does not change."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    used = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
@@ -86,7 +86,9 @@ def main() -> None:
         each = 1000 * seconds / args.points
         print(f"{args.points} points of 1 ms, 1 worker: {each:.2f} ms a point")
         print(f"  beside the work {each - 1:.2f} ms a point (target: under 2)")
-        print(f"  of processor time beside the work, over both processes: {used - 1:.2f} ms a point")
+        print(
+            f"  of processor time beside the work, over both processes: {used - 1:.2f} ms a point"
+        )
         again, tally = timed(args.points, 1.0, store, jobs=1)
         print(f"  the same again: {tally.found} found in {again:.1f} s, {tally.computed} computed")
         one, _ = timed(args.long_points, 20.0, Path(folder) / "one.db", jobs=1)

@@ -82,6 +82,10 @@ def perform(task: Task) -> Outcome:
         return Outcome(task.hash, str(failure))
     except OSError as failure:
         return Outcome(task.hash, f"{failure.filename or task.work}: {failure.strerror or failure}")
+    except WrongVersionError:
+        raise
+    except Exception as failure:  # a fault of this program costs a point, not the sweep
+        return Outcome(task.hash, f"internal error: {type(failure).__name__}: {failure}")
     text = to_json(document)
     data = json.loads(text)
     return Outcome(task.hash, "", text, figures(data, task.wanted), tuple(short(data)))

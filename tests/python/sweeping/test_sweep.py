@@ -302,3 +302,9 @@ def test_a_pareto_front_has_the_points_that_none_is_better_than(nearfar: Run) ->
     out = nearfar("sweep", "show", "p.db", "--pareto", "ns_per_line,max:gb_per_s")[1]
     assert "1 point\n" in out
     assert "4KiB" in out
+
+
+def test_a_fault_of_the_program_costs_its_point_and_not_the_sweep(tmp_path: Path) -> None:
+    tally = sweep(swept.study(work="says {n}", n="1,x,3"), tmp_path / "i.db", Told)
+    assert (tally.computed, tally.failed) == (3, 1)
+    assert tally.first_error.startswith("internal error: ValueError: could not convert string")

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nearfar.cli.options import complain, emit
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain, emit
 from nearfar.cli.works import parse_work
 from nearfar.errors import InputError, Interrupted
 from nearfar.results.wording import counted

@@ -9,13 +9,13 @@ from dataclasses import replace
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_result,
-    emit,
     output_path,
     wants_text,
     write_files,
     write_output,
 )
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.errors import InputError
 from nearfar.report.sweep import pareto_front, sweep_columns, sweep_csv, sweep_text
 from nearfar.results import SweepResult, replacing
