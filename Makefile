@@ -127,6 +127,10 @@ bench-host: install ## compare nearfar's figures of this machine with lmbench an
 bench-policies: install ## compare the misses of every replacement policy with the best choice
 	@$(BIN)/python bench/tier_policies.py
 
+.PHONY: bench-sweep
+bench-sweep: install ## print what a sweep costs beside its work, and what a second worker brings
+	@$(BIN)/python bench/sweep.py
+
 .PHONY: bench-tier
 bench-tier: install ## compare programs on two tiers with kernel swap, plain memory and an older design
 	@scripts/need mimalloc

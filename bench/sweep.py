@@ -3,9 +3,9 @@
     .venv/bin/python bench/sweep.py
 
 Prints the overhead a point over 10,000 points of 1 ms each, all of different machines, with one
-worker: checking every point, claiming it, sending it, and keeping its result; the time that a second
-call takes to find them all; and the speed-up of two workers over one on points of 20 ms. The work
-spins, so that it costs what it says on any machine; run it on an idle one.
+worker: checking every point, claiming it, sending it, and keeping its result; the time that a
+second call takes to find them all; and the speed-up of two workers over one on points of
+20 ms. The work spins, so that it costs what it says on any machine; run it on an idle one.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def main() -> None:
         each = 1000 * seconds / args.points
         print(f"{args.points} points of 1 ms, 1 worker: {each:.2f} ms a point")
         print(f"  beside the work {each - 1:.2f} ms a point (target: under 2)")
-        print(
-            f"  of processor time beside the work, over both processes: {used - 1:.2f} ms a point"
-        )
+        print(f"  processor time of all processes beside it: {used - 1:.2f} ms a point")
         again, tally = timed(args.points, 1.0, store, jobs=1)
         print(f"  the same again: {tally.found} found in {again:.1f} s, {tally.computed} computed")
         one, _ = timed(args.long_points, 20.0, Path(folder) / "one.db", jobs=1)

@@ -17,7 +17,7 @@ from nearfar.sweeping.works import FailedWorkError, Files, Work, check_files
 
 # Makes a work of its words; only the command line knows how. Raises InputError.
 ParseWork = Callable[[str], Work]
-_FORM = "nearfar/point/1"
+_FORM = "point 1"
 
 
 @dataclass(frozen=True)

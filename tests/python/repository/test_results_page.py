@@ -23,6 +23,7 @@ KINDS = (
     results.ReplayResult,
     results.RunResult,
     results.CrashResult,
+    results.SweepResult,
     results.TierReplayResult,
 )
 PARTS = (
@@ -37,6 +38,8 @@ PARTS = (
     results.RunProcess,
     results.Explored,
     results.Violation,
+    results.SweepPoint,
+    results.Sensitivity,
     NearSize,
     PolicyMisses,
     ComparedParameter,
