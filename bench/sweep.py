@@ -5,12 +5,13 @@
 Prints the overhead a point over 10,000 points of 1 ms each, all of different machines, with one
 worker: checking every point, claiming it, sending it, and keeping its result; the time that a
 second call takes to find them all; and the speed-up of two workers over one on points of
-20 ms. The work spins, so that it costs what it says on any machine; run it on an idle one.
+20 ms, beside that of bare processes. The work spins, so that it costs what it says on any machine; run it on an idle one.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import resource
 import tempfile
 import time
@@ -44,12 +45,17 @@ class Spin:
 
     def run(self, model: Model) -> MeasureResult:
         """Spin."""
-        end = time.thread_time() + self.milliseconds / 1000
-        while time.thread_time() < end:
-            pass
+        spin(self.milliseconds)
         point = Point("ntload", 1, 64, self.milliseconds * 1e6, 1.0, self.milliseconds * 1e6)
         target = Target("model", model.name, f"model:{model.name}", "simulated")
         return MeasureResult(target, Environment("bench", 1), {"kind": "chase"}, (point,))
+
+
+def spin(milliseconds: float) -> None:
+    """Use so much processor time."""
+    end = time.thread_time() + milliseconds / 1000
+    while time.thread_time() < end:
+        pass
 
 
 def parse_work(text: str) -> Spin:
@@ -70,6 +76,19 @@ def processor_seconds() -> float:
     """Of this process and its workers that have ended: what a busy machine does not change."""
     used = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def bare(points: int, milliseconds: float, processes: int) -> float:
+    """Seconds of the same work without a sweep: what the machine gives so many processes."""
+    start = time.monotonic()
+    fork = multiprocessing.get_context("fork")
+    share = points * milliseconds / processes
+    running = [fork.Process(target=spin, args=(share,)) for _ in range(processes)]
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+    return time.monotonic() - start
 
 
 def main() -> None:
@@ -93,6 +112,8 @@ def main() -> None:
         two, _ = timed(args.long_points, 20.0, Path(folder) / "two.db", jobs=2)
         print(f"{args.long_points} points of 20 ms: {one:.2f} s with 1 worker, {two:.2f} s with 2")
         print(f"  speed-up {one / two:.2f} (target: at least 1.8)")
+        plain = [bare(args.long_points, 20.0, processes) for processes in (1, 2)]
+        print(f"  of bare processes, the same work: {plain[0] / plain[1]:.2f}")
 
 
 if __name__ == "__main__":
