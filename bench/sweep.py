@@ -5,7 +5,8 @@
 Prints the overhead a point over 10,000 points of 1 ms each, all of different machines, with one
 worker: checking every point, claiming it, sending it, and keeping its result; the time that a
 second call takes to find them all; and the speed-up of two workers over one on points of
-20 ms, beside that of bare processes. The work spins, so that it costs what it says on any machine; run it on an idle one.
+20 ms, beside that of bare processes. The work spins, so that it costs what it says on any
+machine; run it on an idle one.
 """
 
 from __future__ import annotations

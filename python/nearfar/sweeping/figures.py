@@ -1,9 +1,9 @@
 """The figures of a result: numbers under names, by which points are compared.
 
 `measure`: a field of its points (`ns_per_line`); of several points each with what tells it from the
-others, `ns_per_line[op=ntload,region_bytes=4096]`. Everything else: a path into the result's JSON,
-`read_p99_ns`, `counters.nvdimm.reads`, `series.NAME.mean`, where an entry of a list goes by its
-name or its number.
+others, `ns_per_line[op=ntload,region_bytes=4096]`; what lies deeper in a point by its path,
+`hits.rmw`. Everything else: a path into the result's JSON, `read_p99_ns`, `series.NAME.mean`, where
+an entry of a list goes by its name or its number.
 """
 
 from __future__ import annotations
@@ -57,7 +57,16 @@ def _asked(document: Mapping[str, Any], name: str) -> Figures:
     if of_points:
         return of_points
     value = _lookup(document, name)
-    return {} if value is None else {name: value}
+    return dict(_inside_points(document, name)) if value is None else {name: value}
+
+
+def _inside_points(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, float]]:
+    """What a path leads to in each point of a measurement."""
+    points = document.get("points", ())
+    for one, label in zip(points, _labels(points), strict=True):
+        value = _lookup(one, name)
+        if value is not None:
+            yield f"{name}{label}", value
 
 
 def _at_hand(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -73,12 +82,18 @@ def _at_hand(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _of_points(points: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
+    for one, label in zip(points, _labels(points), strict=True):
+        for key, value in one.items():
+            if key not in _NO_FIGURES and _is_number(value):
+                yield f"{key}{label}", float(value)
+
+
+def _labels(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What tells each point from the others, in brackets; nothing if there is only one."""
     telling = [axis for axis in _AXES if len({str(one.get(axis)) for one in points}) > 1]
     for one in points:
         label = ",".join(f"{axis}={one[axis]}" for axis in telling if one.get(axis) is not None)
-        for key, value in one.items():
-            if key not in _NO_FIGURES and _is_number(value):
-                yield (f"{key}[{label}]" if label else key), float(value)
+        yield f"[{label}]" if label else ""
 
 
 def _of_validation(series: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:

@@ -28,7 +28,6 @@ class Tally:
     found: int = 0
     failed: int = 0
     first_error: str = ""
-    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,6 @@ def sweep(
             else:
                 minimise.minimise(study, expander, opened, run.compute)
     except KeyboardInterrupt:
-        tally.stopped = True
         raise Interrupted(tally) from None
     finally:
         executor.close()
