@@ -95,7 +95,7 @@ test-package: install ## check that the wheel works without the checkout
 	@cd build/installed && bin/nearfar --version && bin/nearfar model check optane-100 && \
 	  bin/nearfar measure model:optane-100 chase --region 4KiB --quiet && \
 	  bin/python -P -c 'from nearfar.resources import folder; \
-	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference", "examples/programs/set"))'
+	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference", "examples/programs/set", "studies"))'
 
 .PHONY: bench
 bench: install ## print host instructions and time of a request, simulated bandwidth and latency
@@ -126,6 +126,10 @@ bench-host: install ## compare nearfar's figures of this machine with lmbench an
 .PHONY: bench-policies
 bench-policies: install ## compare the misses of every replacement policy with the best choice
 	@$(BIN)/python bench/tier_policies.py
+
+.PHONY: bench-sweep
+bench-sweep: install ## print what a sweep costs beside its work, and what a second worker brings
+	@$(BIN)/python bench/sweep.py
 
 .PHONY: bench-tier
 bench-tier: install ## compare programs on two tiers with kernel swap, plain memory and an older design

@@ -1,4 +1,4 @@
-"""Where the files that come with the package are: presets and reference measurements."""
+"""Where the files that come with the package are: presets, reference measurements, studies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def folder(name: str) -> Traversable:
-    """The folder ``models`` or ``reference`` of this installation.
+    """The folder ``models``, ``reference`` or ``studies`` of this installation.
 
     An installed package carries them inside itself; a checkout that is imported in place
     (an editable installation) has them at its root.

@@ -44,11 +44,12 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "probing": ("model", "results", "inference", "measuring"),
     "fitting": ("model", "results", "inference", "measuring", "probing", "simulate"),
     "predicting": ("model", "results", "measuring", "simulate"),
+    "sweeping": ("model", "results", "measuring", "simulate"),
     "tier": ("results",),
     "report": ("results", "inference"),
     "cli": (
         *("model", "results", "inference", "measuring", "probing", "simulate"),
-        *("fitting", "predicting", "tier", "report"),
+        *("fitting", "predicting", "sweeping", "tier", "report"),
     ),
 }
 

@@ -40,6 +40,7 @@ COMMANDS = (
     Command("predict", "predict", "programs on this machine and on a model: time beside time"),
     Command("replay", "replay", "a memory trace through a model"),
     Command("run", "run", "a real program on a simulated machine"),
+    Command("sweep", "sweep.command", "explore a design space: many points, kept in a store"),
     Command("trace", "trace.command", "what a trace holds, and traces from one format to another"),
     Command("tier", "tier.command", "programs on a small near and a large far memory"),
     Command("crash", "crash", "what a loss of power can leave of a program, and whether it holds"),

@@ -87,15 +87,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look at the states; status 1 when one of them breaks the invariant."""
-    if (args.program is None) == (args.pattern is None):
-        found = "neither FILE nor" if args.program is None else "both FILE and"
-        raise InputError(f"crash: found {found} --pattern, expected one of them")
-    crashed = crash(
-        args.target,
-        args.program if args.pattern is None else _pattern(args.target, args.pattern),
-        args.invariant,
-        CrashOptions(**{one.name: getattr(args, one.name) for one in fields(CrashOptions)}),
-    )
+    crashed = crash(args.target, crash_program(args), args.invariant, crash_options(args))
     if "frames" in crashed.program:
         complain(
             "note: addresses exceed memory, so pages lie in the order in which they are stored to "
@@ -103,6 +95,19 @@ def run(args: argparse.Namespace) -> int:
         )
     write_result(args, crashed, crash_text)
     return 0 if crashed.holds else 1
+
+
+def crash_program(args: argparse.Namespace) -> str | Pattern:
+    """The file or the pattern. Raises InputError when there is neither, or both."""
+    if (args.program is None) == (args.pattern is None):
+        found = "neither FILE nor" if args.program is None else "both FILE and"
+        raise InputError(f"crash: found {found} --pattern, expected one of them")
+    return args.program if args.pattern is None else _pattern(args.target, args.pattern)
+
+
+def crash_options(args: argparse.Namespace) -> CrashOptions:
+    """What add_arguments() declared, as `crash` takes it."""
+    return CrashOptions(**{one.name: getattr(args, one.name) for one in fields(CrashOptions)})
 
 
 def _pattern(target: str, text: str) -> Pattern:

@@ -30,6 +30,7 @@ class Parser(argparse.ArgumentParser):
         # The innermost parser wins: it knows which options the command has.
         self.set_defaults(**{_LEAF: self})
         self._given: list[str] = []
+        self.default_command = ""  # that is meant where none is named
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The parsed command line. Raises InputError, with the nearest valid name."""
@@ -43,6 +44,8 @@ class Parser(argparse.ArgumentParser):
         """Checks long options first: a misspelt one explains more than a missing operand."""
         self._given = args = self._joined(args or ())
         commands = self.commands()
+        if self.default_command and self._names_no_command(args):
+            args = [self.default_command, *args]
         operands = 0
         for argument in args:
             if argument == "--" or argument in commands:
@@ -57,6 +60,10 @@ class Parser(argparse.ArgumentParser):
             if name.startswith("--") or f"-{name}" in self.options():
                 self._refuse(argument)
         return super().parse_known_args(args, namespace)
+
+    def _names_no_command(self, args: Sequence[str]) -> bool:
+        """Whether what is given is all for the default command; --help alone is for this one."""
+        return bool(args) and args[0] not in (*self.commands(), "-h", "--help")
 
     def _joined(self, args: Sequence[str]) -> list[str]:
         """`--near -5%` as `--near=-5%`: argparse takes for options what begins like numbers."""

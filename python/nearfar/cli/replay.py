@@ -73,19 +73,7 @@ def run(args: argparse.Namespace) -> int:
         replayed = replay(
             args.target,
             args.trace,
-            ReplayOptions(
-                format=args.format,
-                base=args.base,
-                pace=args.pace,
-                outstanding=args.outstanding,
-                clock_ps=args.clock,
-                skip=args.skip or 0,
-                warm=args.warm or 0,
-                run=args.run,
-                frames=args.frames,
-                drain=args.drain,
-                command_trace=args.command_trace,
-            ),
+            replay_options(args),
             progress=progress,
         )
     if args.frames is None and "frames" in replayed.trace:
@@ -95,3 +83,20 @@ def run(args: argparse.Namespace) -> int:
         )
     write_result(args, replayed, replay_text)
     return 0
+
+
+def replay_options(args: argparse.Namespace) -> ReplayOptions:
+    """What add_arguments() declared, as `replay` takes it."""
+    return ReplayOptions(
+        format=args.format,
+        base=args.base,
+        pace=args.pace,
+        outstanding=args.outstanding,
+        clock_ps=args.clock,
+        skip=args.skip or 0,
+        warm=args.warm or 0,
+        run=args.run,
+        frames=args.frames,
+        drain=args.drain,
+        command_trace=args.command_trace,
+    )

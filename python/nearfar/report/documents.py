@@ -16,6 +16,7 @@ from nearfar.report.pages.prediction import prediction_body, prediction_title
 from nearfar.report.pages.probe import probe_body, probe_title
 from nearfar.report.pages.replay import replay_body, replay_title
 from nearfar.report.pages.run import program_body, program_title
+from nearfar.report.pages.sweep import sweep_body, sweep_title
 from nearfar.report.pages.tier_replay import tier_replay_body, tier_replay_title
 from nearfar.report.pages.tier_run import tier_run_body, tier_run_title
 from nearfar.report.pages.validation import validation_body, validation_page, validation_title
@@ -28,6 +29,7 @@ from nearfar.results import (
     ProbeResult,
     ReplayResult,
     RunResult,
+    SweepResult,
     TierReplayResult,
     TierRunResult,
     ValidationResult,
@@ -53,6 +55,7 @@ _PAGES: dict[type, _Page] = {
     ProbeResult: _Page(probe_title, probe_body),
     ReplayResult: _Page(replay_title, replay_body),
     RunResult: _Page(program_title, program_body),
+    SweepResult: _Page(sweep_title, sweep_body),
     TierReplayResult: _Page(tier_replay_title, tier_replay_body),
     TierRunResult: _Page(tier_run_title, tier_run_body),
     ValidationResult: _Page(validation_title, validation_body),

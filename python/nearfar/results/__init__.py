@@ -18,6 +18,7 @@ from nearfar.results.fit import FitResult, FittedParameter, FittedSeries, KeptPa
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target
+from nearfar.results.sweep import Sensitivity, SweepPoint, SweepResult
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.results.tier_run import TierRunResult, TierSamples
 from nearfar.results.validation import (
@@ -61,6 +62,9 @@ __all__ = [
     "ReplayResult",
     "RunProcess",
     "RunResult",
+    "Sensitivity",
+    "SweepPoint",
+    "SweepResult",
     "Target",
     "TierReplayResult",
     "TierRunResult",

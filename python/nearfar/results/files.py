@@ -20,6 +20,7 @@ from nearfar.results.fit import FitResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
 from nearfar.results.schema import MeasureResult
+from nearfar.results.sweep import SweepResult
 from nearfar.results.tier_replay import TierReplayResult
 from nearfar.results.tier_run import TierRunResult
 from nearfar.results.validation import ValidationResult
@@ -32,6 +33,7 @@ Document = (
     | CrashResult
     | RunResult
     | ComparisonResult
+    | SweepResult
     | TierReplayResult
     | TierRunResult
     | PredictionResult
@@ -47,6 +49,7 @@ _DOCUMENTS: dict[str, type[Document]] = {
         CrashResult,
         RunResult,
         ComparisonResult,
+        SweepResult,
         TierReplayResult,
         TierRunResult,
         PredictionResult,

@@ -35,3 +35,8 @@ def energy_shares(parts: Mapping[str, int]) -> str:
     ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
     shown = [(name, 100 * part / total) for name, part in ordered if part]
     return ", ".join(f"{name} {share:.0f} %" for name, share in shown if share >= 0.5)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 point`, `2 points`."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -18,7 +18,7 @@ from nearfar.cli.parser import Parser
 WITH_PAGES = {
     *("predict", "probe", "validate", "replay", "run", "crash", "infer", "compare"),
     *("measure chase", "measure overwrite", "measure stream", "measure contention"),
-    *("tier run", "tier replay", "trace record"),
+    *("tier run", "tier replay", "trace record", "sweep show"),
 }
 # Commands that make a file which is no result.
 MAKING = {

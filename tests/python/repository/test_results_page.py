@@ -25,6 +25,7 @@ KINDS = (
     results.PredictionResult,
     results.RunResult,
     results.CrashResult,
+    results.SweepResult,
     results.TierReplayResult,
 )
 PARTS = (
@@ -44,6 +45,8 @@ PARTS = (
     results.RunProcess,
     results.Explored,
     results.Violation,
+    results.SweepPoint,
+    results.Sensitivity,
     NearSize,
     PolicyMisses,
     ComparedParameter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from nearfar.model.key import Key
@@ -55,6 +56,7 @@ _OF_DDRT = frozenset(("imc.wpq.lines", "imc.rpq.lines", "imc.domain"))
 _OF_TIER = frozenset(("near.kind", "near.channels", "near.interleave", "near.capacity"))
 
 
+@cache
 def machine_of(name: str) -> str | None:
     """The kind of machine that alone has the key; None if either has it."""
     component = "nvdimm" if name in _OF_DDRT else name.split(".", 1)[0]
@@ -71,6 +73,7 @@ def on_link(name: str, link: object) -> bool:
     return link != "none" or name == "link.kind" or not name.startswith("link.")
 
 
+@cache
 def channel_of(name: str) -> str | None:
     """The DRAM channel that the key describes, of those that may be DDR4 or DDR5."""
     return next((prefix for prefix in DRAM_CHANNELS if name.startswith(f"{prefix}.")), None)

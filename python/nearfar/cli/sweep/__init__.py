@@ -1,0 +1,1 @@
+"""`nearfar sweep`: one module a verb; `run` is meant where none is given."""
