@@ -180,8 +180,8 @@ def _of_times(estimates: Sequence[Estimate], trained: Sequence[Series]) -> list[
             continue
         key, value = one.parameter.key, one.parameter.value
         seen = tuple(dict.fromkeys(owners[at] for at in one.seen_by))[:_NAMED]
-        interval = (_text(key, value(one.bounds[0])), _text(key, value(one.bounds[1])))
-        made.append(FittedParameter(key, _text(key, value(one.log)), TIMES, seen, interval))
+        spread = (_text(key, value(one.bounds[0])), _text(key, value(one.bounds[1])))
+        made.append(FittedParameter(key, _text(key, value(one.log)), TIMES, seen, spread=spread))
     return made
 
 

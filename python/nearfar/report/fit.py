@@ -55,6 +55,8 @@ def _accuracies(result: FitResult) -> str:
 
 
 def _interval(one: FittedParameter) -> str:
+    if one.spread is not None:
+        return f"spread {one.spread[0]} to {one.spread[1]}"
     if one.interval is None:
         return ""
     low, high = one.interval

@@ -13,8 +13,8 @@ from nearfar.results.files import (
     write_text,
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
-from nearfar.results.prediction import PredictedProgram, PredictionAccuracy, PredictionResult
 from nearfar.results.fit import FitResult, FittedParameter, FittedSeries, KeptParameter
+from nearfar.results.prediction import PredictedProgram, PredictionAccuracy, PredictionResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.results.schema import Environment, MeasureResult, Point, Precondition, Target

@@ -15,8 +15,8 @@ from nearfar.results.comparison import ComparisonResult
 from nearfar.results.crash import CrashResult
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
-from nearfar.results.prediction import PredictionResult
 from nearfar.results.fit import FitResult
+from nearfar.results.prediction import PredictionResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
 from nearfar.results.schema import MeasureResult

@@ -18,8 +18,10 @@ class FittedParameter:
     """A key whose value follows from the observations.
 
     `value` and `interval` are texts as a model file has them; a value that is a word has no
-    interval. Of times the interval holds the value with 90 % confidence. `observations` are
-    findings (stage "structure") or series (stage "times").
+    interval. A time has a `spread` in its place: how far it can go from where the search ended
+    before the observations fit clearly worse. That is no interval of confidence, as a search may
+    end beside the best values. `observations` are findings (stage "structure") or series (stage
+    "times").
     """
 
     key: str
@@ -27,6 +29,7 @@ class FittedParameter:
     stage: str
     observations: Sequence[str]
     interval: Sequence[str] | None = None
+    spread: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,12 @@ def test_a_key_of_the_structure_is_the_devices(
     assert fitted_model[key] == device[key]
 
 
-def test_every_interval_of_a_fitted_time_holds_the_devices_value(
+def test_the_spread_of_every_fitted_time_holds_the_devices_value(
     device: Model, fitted: Fit
 ) -> None:
     for one in fitted.result.parameters:
-        if one.stage == "times" and one.interval is not None:
-            low, high = (KEYS[one.key].read_text(text) for text in one.interval)
+        if one.stage == "times" and one.spread is not None:
+            low, high = (KEYS[one.key].read_text(text) for text in one.spread)
             assert low <= device[one.key] <= high, one
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nearfar.errors import InputError
-from nearfar.measuring.patterns import Chase, Contention, Overwrite, Pattern, Stream, options
+from nearfar.measuring.fields import options
+from nearfar.measuring.patterns import Chase, Contention, Overwrite, Pattern, Stream
 from nearfar.results import MeasureResult, Point
 from nearfar.simulate.validation.series import HardwarePoint, Job, Series
 
