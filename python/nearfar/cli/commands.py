@@ -45,6 +45,7 @@ COMMANDS = (
     Command("infer", "infer", "what is inside a device, from saved measurements alone"),
     Command("compare", "compare", "two results side by side, and what differs beyond noise"),
     Command("report", "report", "a page from saved results"),
+    Command("lib", "lib", "what a compiler needs to build the simulated memory into a program"),
     Command("model", "model", "list, show, check and export models"),
     Command("doctor", "doctor", "what this machine has, what is missing, how to mend it"),
     Command("completion", "completion", "print shell completion for bash, zsh or fish"),
