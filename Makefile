@@ -12,7 +12,7 @@ STAMPS := $(VENV)/.stamps
 CMAKE ?= $(BIN)/cmake
 CTEST ?= $(BIN)/ctest
 
-cpp_sources := $(shell find core cmake CMakeLists.txt -name '*.cpp' -o -name '*.c' -o -name '*.h' -o -name '*.cmake' -o -name CMakeLists.txt)
+cpp_sources := $(shell find core cmake CMakeLists.txt -name '*.cpp' -o -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.cmake' -o -name CMakeLists.txt)
 demo_page := nearfar-demo.html
 
 # Configures and builds one preset (or some targets of it), showing only the compiler's own messages.
@@ -167,7 +167,7 @@ lint-deep: install $(STAMPS)/lint ## lint with clang's static analyser at its fu
 
 .PHONY: format
 format: $(STAMPS)/lint ## rewrite C++ and Python in the project's format
-	@git ls-files '*.h' '*.cpp' | xargs $(BIN)/clang-format -i
+	@git ls-files '*.h' '*.hpp' '*.cpp' | xargs $(BIN)/clang-format -i
 	@$(BIN)/ruff format -q python tests bench
 	@$(BIN)/ruff check -q --fix python tests bench
 

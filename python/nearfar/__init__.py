@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from nearfar.simulate.crashes.explore import CrashOptions, crash
     from nearfar.simulate.crashes.invariant import CrashImage
     from nearfar.simulate.crashes.program import CrashProgram
+    from nearfar.simulate.machine import Machine
     from nearfar.simulate.programs.run import RunOptions, run
     from nearfar.simulate.replay import ReplayOptions, replay
     from nearfar.simulate.tier_replay import tier_replay
@@ -75,6 +76,7 @@ __all__ = [
     "Host",
     "InputError",
     "Interrupted",
+    "Machine",
     "MeasureResult",
     "Model",
     "NearfarError",
@@ -126,6 +128,7 @@ _HOMES = {
     "Host": ("nearfar.measuring", "Host"),
     "InputError": ("nearfar.errors", "InputError"),
     "Interrupted": ("nearfar.errors", "Interrupted"),
+    "Machine": ("nearfar.simulate.machine", "Machine"),
     "MeasureResult": ("nearfar.results", "MeasureResult"),
     "Model": ("nearfar.model", "Model"),
     "NearfarError": ("nearfar.errors", "NearfarError"),

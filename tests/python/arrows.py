@@ -29,7 +29,8 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "tier": ("base", "policy"),
     "tier/swap": ("base", "policy", "tier"),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
-    "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap"),
+    "library": ("base", "sim", "sim/machine"),
+    "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap", "library"),
     "bindings/lists": ("base", "policy", "sim/machine", "tier"),
 }
 

@@ -48,6 +48,7 @@ COMMANDS = (
     Command("fit", "fit", "a model from measurements: what they fix, and how well it predicts"),
     Command("compare", "compare", "two results side by side, and what differs beyond noise"),
     Command("report", "report", "a page from saved results"),
+    Command("lib", "lib", "what a compiler needs to build the simulated memory into a program"),
     Command("model", "model", "list, show, check and export models"),
     Command("doctor", "doctor", "what this machine has, what is missing, how to mend it"),
     Command("completion", "completion", "print shell completion for bash, zsh or fish"),

@@ -1,0 +1,99 @@
+// nearfar/memory.hpp: nearfar/memory.h for C++17 and later. A failed call throws nearfar::Error.
+#ifndef NEARFAR_MEMORY_HPP
+#define NEARFAR_MEMORY_HPP
+
+#include <nearfar/memory.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace nearfar {
+
+class Error : public std::runtime_error {
+ public:
+  explicit Error(int status) : std::runtime_error(nearfar_error()), status_(status) {}
+  /// One of nearfar_status, below 0.
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+/// A simulated memory; each function is described in nearfar/memory.h.
+class Memory {
+ public:
+  static Memory open(const std::string& path) {
+    nearfar_memory* made = nullptr;
+    check(nearfar_memory_open(path.c_str(), &made));
+    return Memory(made);
+  }
+  static Memory create(std::string_view model) {
+    nearfar_memory* made = nullptr;
+    check(nearfar_memory_create(model.data(), model.size(), &made));
+    return Memory(made);
+  }
+
+  /// false: refused; offer it again after the wake of its port.
+  bool send(const nearfar_request& request, std::uint64_t time_ps) {
+    return check(nearfar_memory_send(get(), &request, time_ps)) == NEARFAR_OK;
+  }
+  void fence(std::uint64_t time_ps) { check(nearfar_memory_fence(get(), time_ps)); }
+  void advance(std::uint64_t until_ps) { check(nearfar_memory_advance(get(), until_ps)); }
+  void advance_to_completion(std::uint64_t until_ps = NEARFAR_NEVER) {
+    check(nearfar_memory_advance_to_completion(get(), until_ps));
+  }
+
+  /// Calls `use(const nearfar_completion&)` for each completion and wake that has come. `use` may
+  /// send further requests.
+  template <typename Use>
+  void completions(Use use) {
+    nearfar_completion come[16];
+    while (const std::size_t count = nearfar_memory_completions(get(), come, 16)) {
+      for (std::size_t i = 0; i < count; ++i) use(static_cast<const nearfar_completion&>(come[i]));
+    }
+  }
+
+  std::uint64_t next_event() const { return nearfar_memory_next_event(get()); }
+  std::uint64_t now() const { return nearfar_memory_now(get()); }
+  std::uint64_t capacity() const { return nearfar_memory_capacity(get()); }
+  std::uint64_t unfinished() const { return nearfar_memory_unfinished(get()); }
+  void adopt() { check(nearfar_memory_adopt(get())); }
+
+  std::uint64_t counter(const std::string& name) {
+    std::uint64_t value = 0;
+    check(nearfar_memory_counter(get(), name.c_str(), &value));
+    return value;
+  }
+  std::map<std::string, std::uint64_t> counters() {
+    std::map<std::string, std::uint64_t> all;
+    for (std::size_t i = 0; i < nearfar_memory_counters(get()); ++i) {
+      const char* name = nearfar_memory_counter_name(get(), i);
+      all[name] = counter(name);
+    }
+    return all;
+  }
+
+  /// For calls of the C interface.
+  nearfar_memory* get() const { return memory_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(nearfar_memory* memory) const { nearfar_memory_destroy(memory); }
+  };
+  explicit Memory(nearfar_memory* made) : memory_(made) {}
+  static int check(int status) {
+    if (status < 0) throw Error(status);
+    return status;
+  }
+
+  std::unique_ptr<nearfar_memory, Destroy> memory_;
+};
+
+}  // namespace nearfar
+
+#endif
