@@ -36,6 +36,11 @@ def test_importing_loads_neither_numpy_nor_the_core(module: str) -> None:
     assert not loaded & {"numpy", "nearfar._core", "zstandard"}
 
 
+def test_the_command_starts_without_models_and_results() -> None:
+    loaded = loaded_by("import nearfar.cli.main")
+    assert not loaded & {"nearfar.model", "nearfar.results", "importlib.metadata", "json"}
+
+
 @pytest.mark.parametrize("name", nearfar.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(nearfar, name) is not None

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from nearfar.cli.options import add_result, write_result
+from nearfar.cli.options import (
+    add_result,
+    write_result,
+)
 from nearfar.cli.parser import Parser
 from nearfar.report.comparison import comparison_text
 

@@ -11,8 +11,11 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nearfar.cli.options import emit, output_path
+from nearfar.cli.options import (
+    output_path,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.model import presets
 
 SHELLS = ("bash", "zsh", "fish")

@@ -7,8 +7,13 @@ import shlex
 from dataclasses import fields
 
 from nearfar.cli import measure as measure_command
-from nearfar.cli.options import add_result, add_target, complain, write_result
+from nearfar.cli.options import (
+    add_result,
+    add_target,
+    write_result,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain
 from nearfar.cli.trace_options import add_format
 from nearfar.errors import InputError
 from nearfar.measuring import Pattern

@@ -16,8 +16,13 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from nearfar import resources
-from nearfar.cli.options import add_output, emit, wants_text, write_json
+from nearfar.cli.options import (
+    add_output,
+    wants_text,
+    write_json,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.errors import InputError, NearfarError
 from nearfar.measuring import preconditions
 from nearfar.model import load, presets

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import add_result, write_result
+from nearfar.cli.options import (
+    add_result,
+    write_result,
+)
 from nearfar.cli.parser import Parser
 from nearfar.report.findings import probe_text
 

@@ -6,16 +6,16 @@ the output went away, 143 terminated.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
 from nearfar.cli.interrupt import INTERRUPTED, TERMINATED, Interruptible
-from nearfar.cli.options import abandon, complain, reason
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import abandon, complain, emit, reason
 from nearfar.errors import NearfarError
 
 READER_GONE = 141
@@ -52,7 +52,13 @@ def build_parser(loaded: Sequence[Command]) -> Parser:
         description="Measures, models and manages hybrid memory.",
         epilog="`nearfar COMMAND --help` tells more about a command.",
     )
-    parser.add_argument("--version", action="version", version=f"nearfar {_version()}")
+    parser.add_argument(
+        "--version",
+        action=_ShowVersion,
+        nargs=0,
+        dest=argparse.SUPPRESS,
+        help="print the version and leave",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
         below = commands.add_parser(command.name, help=command.help, description=command.help)
@@ -84,11 +90,18 @@ def _run(argv: list[str]) -> int:
             return _fail("terminated", TERMINATED)
 
 
-def _version() -> str:
-    try:
-        return version("nearfar")
-    except PackageNotFoundError:
-        return "(not installed)"
+class _ShowVersion(argparse.Action):
+    """--version; looking that up takes longer than all else that a start needs."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("nearfar")
+        except PackageNotFoundError:
+            number = "(not installed)"
+        emit(f"nearfar {number}\n")
+        parser.exit()
 
 
 def _explanation(error: Exception) -> str:

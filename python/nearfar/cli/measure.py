@@ -7,9 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from nearfar.cli.options import add_result, complain, write_result
+from nearfar.cli.options import (
+    add_result,
+    write_result,
+)
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain
 from nearfar.errors import Interrupted
 from nearfar.measuring import (
     Chase,

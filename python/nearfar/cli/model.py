@@ -9,13 +9,12 @@ from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_made,
     add_output,
-    complain,
-    emit,
     wants_text,
     write_json,
     write_output,
 )
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain, emit
 from nearfar.errors import InputError
 from nearfar.model import Model, load, load_target, presets
 from nearfar.model.document import schema_data, schema_markdown, schema_text

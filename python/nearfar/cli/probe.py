@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_result,
-    complain,
     write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain
 from nearfar.errors import InputError, Interrupted
 from nearfar.probing.probers import HOST, MODEL, fitting
 from nearfar.report.findings import probe_text

@@ -7,13 +7,13 @@ import argparse
 from nearfar.cli.options import (
     add_result,
     add_target,
-    complain,
     output_path,
     quantity,
     write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain
 from nearfar.cli.trace_options import add_trace
 from nearfar.model.units import CLOCK
 from nearfar.report.text import replay_text

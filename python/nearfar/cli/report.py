@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from nearfar.cli.options import output_path, write_output
+from nearfar.cli.options import (
+    output_path,
+    write_output,
+)
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError
 from nearfar.report.documents import page

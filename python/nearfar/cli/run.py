@@ -11,13 +11,11 @@ import sys
 from nearfar.cli.options import (
     add_result,
     add_target,
-    complain,
-    emit,
     quantity,
-    reporting,
     write_files,
 )
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain, emit, reporting
 from nearfar.model.units import BYTES, COUNT
 from nearfar.report.run import run_text
 from nearfar.simulate.programs.places import POLICIES

@@ -7,13 +7,13 @@ import argparse
 from nearfar.cli.options import (
     add_result,
     add_target,
-    emit,
     wants_text,
     write_json,
     write_result,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import emit
 from nearfar.errors import InputError, Interrupted
 from nearfar.report.text import coverage_text, validation_text
 from nearfar.results import ValidationResult

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import check_one_of
@@ -32,6 +33,29 @@ from nearfar.tier.waiting import held_back, start, wait_for
 NO_DELAY = control.Delay()
 
 
+@dataclass(frozen=True)
+class LaunchOptions:
+    """How a program's memory is managed.
+
+    `compress`, of control.COMPRESSIONS, is what far pages are compressed with, if the far memory
+    does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of POLICIES, says
+    which page leaves; what it is told and answers goes into a new file `record_faults`. `delay` is
+    charged for what moves from or to far memory. With `sigbus`, threads bring their pages in
+    themselves; `pager_cpu`, of control.PAGER_CPUS, is where the pager's threads run.
+    """
+
+    compress: str | None = None
+    evict: str = control.BEST
+    policy: str = DEFAULT_POLICY
+    record_faults: str | None = None
+    delay: control.Delay = NO_DELAY
+    sigbus: bool = False
+    pager_cpu: str = control.AUTO
+
+
+BEST = LaunchOptions()
+
+
 def run(
     file: str,
     arguments: Sequence[str],
@@ -39,54 +63,43 @@ def run(
     dynamic: bool,
     near_bytes: int,
     far: str,
-    compress: str | None = None,
-    evict: str = control.BEST,
-    policy: str = DEFAULT_POLICY,
-    record_faults: str | None = None,
-    delay: control.Delay = NO_DELAY,
-    sigbus: bool = False,
-    pager_cpu: str = control.AUTO,
+    options: LaunchOptions = BEST,
 ) -> Outcome:
     """Run a program with at most `near_bytes` of near memory and its children's; wait for it.
 
     `arguments` begin with the program's name; `dynamic`: `file` names a dynamic linker, and `far`
-    is as tier.far has it; `compress`, of control.COMPRESSIONS, is what far pages are compressed
-    with, if `far` does not say so; `evict`, of control.EVICTIONS, how pages leave. `policy`, of
-    POLICIES, says which page leaves; what it is told and answers goes into a new file
-    `record_faults`. `delay` is charged for what moves from or to far memory. With `sigbus`,
-    threads bring their pages in themselves; `pager_cpu`, of control.PAGER_CPUS, is where the
-    pager's threads run. Raises InputError for a program that cannot be
-    managed, a near memory that is too small, far memory that cannot be, an unknown policy, or a
-    file that is there; NearfarError if this machine cannot.
+    is as tier.far has it. Raises InputError for a program that cannot be managed, a near memory
+    that is too small, far memory that cannot be, an unknown policy, or a file that is there;
+    NearfarError if this machine cannot.
     """
     check_near(near_bytes)
     check_manageable(file, dynamic)
-    eviction = possible_eviction(evict, sigbus=sigbus)
-    check_pager_cpu(pager_cpu)
-    check_one_of("--policy", policy, POLICIES)
-    place, compression = compressed(far, compress)
+    eviction = possible_eviction(options.evict, sigbus=options.sigbus)
+    check_pager_cpu(options.pager_cpu)
+    check_one_of("--policy", options.policy, POLICIES)
+    place, compression = compressed(far, options.compress)
     with (
         held_back() as let_through,
-        recorded_faults(record_faults, policy, near_bytes // control.PAGE) as log,
+        recorded_faults(options.record_faults, options.policy, near_bytes // control.PAGE) as log,
         far_memory(place) as far_file,
         _shared(
             control.create(
                 near_bytes,
                 control.Settings(
-                    policy=policy,
+                    policy=options.policy,
                     fault_log=log.descriptor,
-                    delay=delay,
+                    delay=options.delay,
                     far_store=store_of(place, compression),
                     compression=compression,
                     eviction=eviction,
-                    pager_cpu=pager_cpu,
+                    pager_cpu=options.pager_cpu,
                 ),
             )
         ) as (memory, bell),
         tracer_requests() as requests,
         held_open(memory, far_file, bell, requests, log) as holder,
     ):
-        environment = _environment(holder, memory, far_file, bell, sigbus, requests)
+        environment = _environment(holder, memory, far_file, bell, options.sigbus, requests)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
         with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
@@ -97,7 +110,7 @@ def run(
     return Outcome(
         waited.status,
         limit,
-        policy,
+        options.policy,
         counts,
         lacked,
         compression,

@@ -9,7 +9,9 @@ import pytest
 
 from nearfar.cli.commands import COMMANDS
 from nearfar.cli.main import build_parser
-from nearfar.cli.options import output_path
+from nearfar.cli.options import (
+    output_path,
+)
 from nearfar.cli.parser import Parser
 
 # Commands whose result `nearfar report` shows as a page.

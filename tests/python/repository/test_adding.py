@@ -101,7 +101,7 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import emit
+from nearfar.cli.streams import emit
 from nearfar.cli.parser import Parser
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import emit
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.cli.tier.process import add_process
 from nearfar.tier.client import find_member
 from nearfar.tier.core.file import write_core

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import emit
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.tier.machine import headers
 
 

@@ -6,7 +6,10 @@ import argparse
 import dataclasses
 import os
 
-from nearfar.cli.options import complain, quantity
+from nearfar.cli.options import (
+    quantity,
+)
+from nearfar.cli.streams import complain
 from nearfar.model.units import BYTES
 from nearfar.tier.outcome import mib
 from nearfar.tier.tree import expected_near

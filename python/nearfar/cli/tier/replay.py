@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 
-from nearfar.cli.options import add_result, complain, write_result
+from nearfar.cli.options import (
+    add_result,
+    write_result,
+)
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain
 from nearfar.cli.trace_options import add_trace
 from nearfar.report.tiered import tier_replay_text
 from nearfar.results.faults import POLICIES

@@ -13,8 +13,12 @@ import sys
 from pathlib import Path
 
 from nearfar._lists import FAR_STORES
-from nearfar.cli.options import add_result, complain, reporting, write_files
+from nearfar.cli.options import (
+    add_result,
+    write_files,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.near import add_near, warn_of_much
 from nearfar.errors import InputError, suggestion
 from nearfar.model import units
@@ -22,7 +26,7 @@ from nearfar.model.units import BANDWIDTH, TIME
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.tier.control import AUTO, BEST, COPY, PAGE, Delay
-from nearfar.tier.launch import NO_DELAY
+from nearfar.tier.launch import NO_DELAY, LaunchOptions
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
 from nearfar.tier.outcome import Outcome
@@ -165,13 +169,15 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         dynamic=program.dynamic,
         near_bytes=args.near,
         far=args.far,
-        compress=args.compress,
-        evict=args.evict,
-        delay=args.emulate,
-        policy=args.policy or DEFAULT_POLICY,
-        record_faults=args.record_faults,
-        sigbus=args.sigbus,
-        pager_cpu=args.pager_cpu,
+        options=LaunchOptions(
+            compress=args.compress,
+            evict=args.evict,
+            delay=args.emulate,
+            policy=args.policy or DEFAULT_POLICY,
+            record_faults=args.record_faults,
+            sigbus=args.sigbus,
+            pager_cpu=args.pager_cpu,
+        ),
     )
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import add_output, emit, wants_text, write_json
+from nearfar.cli.options import (
+    add_output,
+    wants_text,
+    write_json,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.cli.tier.near import add_near, warn_of_much
 from nearfar.cli.tier.process import add_process
 from nearfar.tier.client import find

@@ -13,8 +13,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from nearfar.cli.options import emit, quantity
+from nearfar.cli.options import (
+    quantity,
+)
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.cli.tier.process import add_process
 from nearfar.model.units import TIME
 from nearfar.tier.client import find, running

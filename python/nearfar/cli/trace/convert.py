@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import add_made, complain, emit, quantity
+from nearfar.cli.options import (
+    add_made,
+    quantity,
+)
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain, emit
 from nearfar.cli.trace_options import add_format
 from nearfar.model.units import CLOCK
 from nearfar.simulate.traces.convert import ConvertOptions, convert

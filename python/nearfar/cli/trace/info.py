@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import add_output, complain, emit, wants_text, write_json
+from nearfar.cli.options import (
+    add_output,
+    wants_text,
+    write_json,
+)
 from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
+from nearfar.cli.streams import complain, emit
 from nearfar.cli.trace_options import add_trace
 from nearfar.simulate.traces.convert import TraceInfo, trace_info
 

@@ -8,9 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nearfar.cli.options import add_made, add_result, complain, reporting, write_files
+from nearfar.cli.options import (
+    add_made,
+    add_result,
+    write_files,
+)
 from nearfar.cli.parser import Parser
 from nearfar.cli.run import add_program, program_options
+from nearfar.cli.streams import complain, reporting
 from nearfar.simulate.programs.run import record
 from nearfar.simulate.traces.recording import GAPS
 
