@@ -95,6 +95,13 @@ def cxl(stream: str) -> list[Stream]:
     return [alone, against(alone, f"CXL, {stream}", "cxl-expander", more=300)]
 
 
+def through_c(stream: str, reached: int) -> list[Stream]:
+    """DDR4 by the C interface of the library, beside the same machine without it."""
+    alone = machine(f"library: DDR4 alone, {stream}", "ddr4-2666", stream, 8 * KIB * MIB)
+    through = against(alone, f"library in C, {stream}", "ddr4-2666", more=60)
+    return [alone, replace(through, driver="bench_library", reached=reached)]
+
+
 def core(name: str, program: str, footprint: int, budget: int, reached: int) -> Stream:
     """Instructions of a small program on the window core of a DDR4 machine."""
     arguments = (program, str(footprint))
@@ -132,6 +139,8 @@ STREAMS = [
     *near_memory("random"),
     *cxl("random"),
     *cxl("sequential"),
+    *through_c("chase", reached=1312),
+    *through_c("random", reached=3155),
 ]
 
 

@@ -29,7 +29,7 @@ std::span<const Number> span_of(const Column<Number>& column) {
 
 template <typename Item>
 nb::bytes bytes_of(std::span<const Item> items) {
-  return {reinterpret_cast<const char*>(items.data()), items.size_bytes()};
+  return nb::bytes(static_cast<const void*>(items.data()), items.size_bytes());
 }
 
 /// A memory whose requests come and go as columns.

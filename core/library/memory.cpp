@@ -80,7 +80,6 @@ void Memory::advance_to_completion(Tick until) {
   } else if (unfinished_ == 0 && !waiting_.any()) {
     return;
   }
-  if (!completions().empty()) return;
   const Tick reached = device_->advance_to_completion(until, sink_);
   if (!reached.is_never()) now_ = max(now_, reached);
   look_at_new();

@@ -2,8 +2,6 @@
 
 #include "library/memory.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -21,12 +19,26 @@ using nearfar::library::Memory;
 using nearfar::library::Misuse;
 using nearfar::sim::Completion;
 
+namespace {
+
+/// What tells threads apart: one load, where pthread_self() is a call.
+const void* this_thread() {
+#if defined(__x86_64__)
+  return __builtin_thread_pointer();
+#else
+  static thread_local const char mark = 0;
+  return &mark;
+#endif
+}
+
+}  // namespace
+
 // NOLINTNEXTLINE(readability-identifier-naming): C's name
 struct nearfar_memory {
   explicit nearfar_memory(const nearfar::Settings& settings) : memory(settings) {}
 
   Memory memory;
-  pthread_t owner = pthread_self();
+  const void* owner = this_thread();
 };
 
 namespace {
@@ -89,7 +101,7 @@ int guarded(Call call) noexcept {
 }
 
 bool is_callers(const nearfar_memory* memory) {
-  return memory != nullptr && memory->owner == pthread_self();
+  return memory != nullptr && memory->owner == this_thread();
 }
 
 int create(const std::string& text, nearfar_memory** memory) {
@@ -137,7 +149,7 @@ void nearfar_memory_destroy(nearfar_memory* memory) {
 
 int nearfar_memory_adopt(nearfar_memory* memory) {
   if (memory == nullptr) return refused_caller(memory);
-  memory->owner = pthread_self();
+  memory->owner = this_thread();
   return NEARFAR_OK;
 }
 

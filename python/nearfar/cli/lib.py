@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from nearfar.cli.options import add_output, emit, wants_text, write_json
+from nearfar.cli.options import add_output, wants_text, write_json
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import emit
 from nearfar.simulate.library import compile_flags, library, link_flags
 
 

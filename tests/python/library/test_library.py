@@ -169,7 +169,10 @@ def test_only_the_c_interface_is_exported_and_by_versioned_symbols() -> None:
     if shutil.which("nm") is None:
         pytest.skip("no nm")
     listed = subprocess.run(
-        ["nm", "-D", "--defined-only", library()], capture_output=True, text=True, check=True
+        ["nm", "-D", "--extern-only", "--defined-only", library()],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     names = {line.split()[-1] for line in listed.splitlines()} - {"NEARFAR_1"}
     header = (library().parent / "include" / "nearfar" / "memory.h").read_text()

@@ -116,7 +116,7 @@ uint64_t nearfar_memory_next_event(const nearfar_memory* memory);
 /* Plays everything up to and including `until_ps`. */
 int nearfar_memory_advance(nearfar_memory* memory, uint64_t until_ps);
 
-/* Plays up to the first instant that has a completion or wake, at most up to `until_ps`;
+/* Plays up to the first instant that has a further completion or wake, at most up to `until_ps`;
  * NEARFAR_NEVER sets no limit. Without a limit and with nothing to come, no time passes. */
 int nearfar_memory_advance_to_completion(nearfar_memory* memory, uint64_t until_ps);
 
