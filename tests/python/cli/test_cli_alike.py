@@ -17,7 +17,13 @@ from nearfar.cli.parser import Parser
 # Commands whose result `nearfar report` shows as a page.
 WITH_PAGES = {
     *("predict", "probe", "validate", "replay", "run", "crash", "infer", "compare"),
-    *("measure chase", "measure overwrite", "measure stream", "measure contention"),
+    *(
+        "measure chase",
+        "measure loaded",
+        "measure overwrite",
+        "measure stream",
+        "measure contention",
+    ),
     *("tier run", "tier replay", "trace record", "sweep show"),
 }
 # Commands that make a file which is no result.
