@@ -44,7 +44,7 @@ bool LoadGenerator::next(Step& step) {
 PacingReader::PacingReader(Plan plan, std::shared_ptr<Pace> pace,
                            std::shared_ptr<const CyclicOrder> order,
                            std::uint32_t line_instructions, std::function<void()> edge)
-    : plan_(std::move(plan)),
+    : plan_(plan),
       pace_(std::move(pace)),
       order_(std::move(order)),
       line_instructions_(line_instructions),
