@@ -20,12 +20,12 @@ from nearfar.results.findings import IDENTIFIED
 
 _LINE = 64
 _ON_DIMM = "nvdimm"
-_HIDDEN = 1.05
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A key's value in base units, the lowest and highest it may have, and the findings behind."""
+    """A key's value in base units, the lowest and highest it may have where that is known, and the
+    findings behind."""
 
     value: Plain
     interval: tuple[float, float] | None
@@ -179,8 +179,9 @@ def _wear(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
     if "migration.stall" in found:
         one = found["migration.stall"]
         stall = round(_number(one) * 1000)
-        # The queues take some writes before the writer notices: it sees less than the stall.
-        yield "nvdimm.wear.stall", Fixed(stall, (stall, stall * _HIDDEN), (one.name,))
+        # The queues take some writes before the writer notices: it sees less than the stall, and
+        # how much less is not known, so there is no interval.
+        yield "nvdimm.wear.stall", Fixed(stall, None, (one.name,))
 
 
 def _caches(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:

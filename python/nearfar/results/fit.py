@@ -17,11 +17,11 @@ OVER_FIT = 0.03  # a hold-out whose mean accuracy is worse by more than this ove
 class FittedParameter:
     """A key whose value follows from the observations.
 
-    `value` and `interval` are texts as a model file has them; a value that is a word has no
-    interval. A time has a `spread` in its place: how far it can go from where the search ended
-    before the observations fit clearly worse. That is no interval of confidence, as a search may
-    end beside the best values. `observations` are findings (stage "structure") or series (stage
-    "times").
+    `value` and `interval` are texts as a model file has them; a value that is a word, or known
+    from one side only, has no interval. A time has a `spread` in its place: how far it can go
+    from where the search ended before the observations fit clearly worse. That is no interval of
+    confidence, as a search may end beside the best values. `observations` are findings (stage
+    "structure") or series (stage "times").
     """
 
     key: str
