@@ -9,31 +9,13 @@
 
 #include "base/error.h"
 #include "trace/parser.h"
+#include "trace_text.h"
 
 namespace nearfar::trace {
 namespace test_file {
 
 const Format& vans = *find_format("vans");
 const Format& dramsys_relative = *find_format("dramsys-relative");
-
-std::vector<Record> parse(std::string_view text, const Format* format = nullptr,
-                          std::string name = "t") {
-  Parser parser(std::move(name), format);
-  std::vector<Record> records;
-  parser.feed(text, records);
-  parser.finish(records);
-  return records;
-}
-
-/// The message of the error that parsing gives, or "" when there is none.
-std::string complaint(std::string_view text, const Format* format = nullptr) {
-  try {
-    static_cast<void>(parse(text, format));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(TraceDialects, OperationsOfDramsim2AreReadsAndWritesByItsRules) {
   const auto records =

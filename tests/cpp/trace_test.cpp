@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "trace/parser.h"
 #include "trace/writer.h"
+#include "trace_text.h"
 
 namespace nearfar::trace {
 namespace test_file {
@@ -27,25 +28,6 @@ const Format& dramsys_relative = *find_format("dramsys-relative");
 /// Under a name that tells formats of the same lines apart.
 std::string name_for(const Format* format) {
   return format == nullptr ? "t" : "t" + std::string(format->ending);
-}
-
-std::vector<Record> parse(std::string_view text, const Format* format = nullptr,
-                          std::string name = "t") {
-  Parser parser(std::move(name), format);
-  std::vector<Record> records;
-  parser.feed(text, records);
-  parser.finish(records);
-  return records;
-}
-
-/// The message of the error that parsing gives, or "" when there is none.
-std::string complaint(std::string_view text, const Format* format = nullptr) {
-  try {
-    static_cast<void>(parse(text, format));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 std::string write_all(const Format& format, const std::vector<Record>& records) {
