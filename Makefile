@@ -109,6 +109,11 @@ bench-pager: install ## count instructions of the pager a fault, on a fake kerne
 	@$(call build,release,bench_pager)
 	@$(BIN)/python bench/pager.py
 
+.PHONY: bench-commands
+bench-commands: install ## count host instructions of a request through the commands that users type
+	@scripts/need valgrind
+	@$(BIN)/python bench/commands.py
+
 .PHONY: bench-energy
 bench-energy: install ## compare the energy of DRAM in simple patterns with its data sheet
 	@$(call build,release)

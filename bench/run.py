@@ -16,10 +16,11 @@ import functools
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from callgrind import instructions
 
 ROOT = Path(__file__).resolve().parents[1]
 DRIVERS = ROOT / "build" / "release" / "bench"
@@ -168,25 +169,6 @@ def command(stream: Stream, requests: int) -> list[str]:
     return [str(DRIVERS / stream.driver), *settings, *stream.arguments, str(requests)]
 
 
-def instructions(stream: Stream, requests: int) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "callgrind.out"
-        subprocess.run(
-            [
-                "valgrind",
-                "--tool=callgrind",
-                f"--callgrind-out-file={output}",
-                *command(stream, requests),
-            ],
-            capture_output=True,
-            check=True,
-        )
-        counted = re.search(r"^(?:summary|totals): (\d+)", output.read_text(), re.MULTILINE)
-    if counted is None:
-        raise RuntimeError(f"callgrind counted nothing for {stream.name}")
-    return int(counted.group(1))
-
-
 def fastest(stream: Stream, requests: int) -> tuple[float, list[int]]:
     """Seconds of the fastest run, and the line the driver printed."""
     best = float("inf")
@@ -202,7 +184,8 @@ def fastest(stream: Stream, requests: int) -> tuple[float, list[int]]:
 @functools.cache
 def instructions_a_request(stream: Stream) -> float:
     few, many = stream.requests
-    return (instructions(stream, many) - instructions(stream, few)) / (many - few)
+    short, long = (instructions(command(stream, requests)) for requests in (few, many))
+    return (long - short) / (many - few)
 
 
 def cost(stream: Stream) -> Cost:

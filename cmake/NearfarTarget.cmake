@@ -5,6 +5,10 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# A function that a shared object exports may be replaced by another's of the same name, so that no
+# call to it can be inlined: what is called from outside says so, everything else is hidden.
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 # The instruction counts that bench/ prints are stated for these flags.
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 
