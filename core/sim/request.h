@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/tick.h"
 
 namespace nearfar::sim {
@@ -34,6 +35,10 @@ struct Request {
   pretranslation::Marks marks = 0;
   std::uint8_t pointer_offset = 0;  ///< of a marked read: where in the line the pointer lies
   DataHandle data = 0;
+
+  void state(Archive& archive) {
+    archive(id, address, op, port, tell_media, marks, pointer_offset, data);
+  }
 };
 
 /// The answer to try_send. A refused request has left no trace but its place in the
@@ -61,6 +66,8 @@ struct Completion {
   Address address;
   Kind kind = Kind::done;
   DataHandle data = 0;
+
+  void state(Archive& archive) { archive(time, id, address, kind, data); }
 };
 
 }  // namespace nearfar::sim

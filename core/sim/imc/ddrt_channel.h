@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/event_queue.h"
 #include "base/settings.h"
@@ -80,6 +81,7 @@ class DdrtChannel {
   [[nodiscard]] DataHandle durable(Address device) const;
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive);
   [[nodiscard]] const nvdimm::Dimm& dimm() const { return dimm_; }
 
  private:
@@ -96,12 +98,16 @@ class DdrtChannel {
       told        ///< where a pointer leads
     } kind;
     Index index;  ///< of what is pending; hold_lapsed: 1 for the write pending queue, else 0
+
+    void state(Archive& archive) { archive(kind, index); }
   };
   struct Pending {
     Request request;
     Address device;
     bool holds_slot = false;  ///< of the read pending queue
     std::uint64_t frame = nvdimm::Dimm::no_frame;
+
+    void state(Archive& archive) { archive(request, device, holds_slot, frame); }
   };
   /// What the processor says of a pointer.
   struct Told {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/event_queue.h"
 #include "base/slab.h"
@@ -117,6 +118,7 @@ class Dimm {
     settled_ = now;
   }
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive);
 
   [[nodiscard]] const WearLeveler& wear() const { return wear_; }
 
@@ -142,6 +144,8 @@ class Dimm {
     bool marked = false;
     bool looking = false;  ///< for the frame
     bool left = false;  ///< but for that
+
+    void state(Archive& archive) { archive(tag, next, line, data, frame, marked, looking, left); }
   };
 
   /// A sector of an RMW slot.
@@ -170,6 +174,8 @@ class Dimm {
     Slot page = BlockTable::none;  ///< where its data lie in the on-DIMM DRAM
     Index next = none;  ///< of the sectors that come with one translation
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
+
+    void state(Archive& archive) { archive(kind, at, into, page, next, lines_left); }
   };
 
   /// A group of the load-store queue on its way to the media.
@@ -182,6 +188,8 @@ class Dimm {
     Index sectors_seen = 0;  ///< of its block, before one that found no slot
     bool whole = true;  ///< nothing of the block has to come from the media
     std::vector<Part> parts;  ///< sectors with lines of it, pinned
+
+    void state(Archive& archive) { archive(group, sectors_seen, whole, parts); }
   };
 
   struct Event {
@@ -203,16 +211,22 @@ class Dimm {
       drain
     } kind;
     Index index;
+
+    void state(Archive& archive) { archive(kind, index); }
   };
 
   struct Arrival {
     Request request;
     Address device;
+
+    void state(Archive& archive) { archive(request, device); }
   };
 
   struct Stalled {
     bool write;
     Index index;
+
+    void state(Archive& archive) { archive(write, index); }
   };
 
   // Addresses

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/slab.h"
 #include "sim/nvdimm/block_table.h"
@@ -43,6 +44,8 @@ class PointerTable {
     std::optional<std::uint64_t> lost_page;  ///< whose part it was
   };
   Change put(Address pointer, std::uint64_t frame);
+
+  void state(Archive& archive) { archive(parts_, entries_, oldest_); }
 
  private:
   /// An entry as it is stored: the frame's number above the pointer's offset in its page; 0 is
@@ -82,6 +85,8 @@ class PointerBuffer {
   /// `changed`: the table does not have it so.
   std::optional<Leaving> put(Address pointer, std::uint64_t frame, bool changed);
 
+  void state(Archive& archive) { archive(directory_, frames_, changed_); }
+
  private:
   BlockTable directory_;
   std::vector<std::uint64_t> frames_;
@@ -95,11 +100,19 @@ struct Pretranslation {
   struct LookUp {
     Address pointer;
     std::uint32_t read = 0;
+
+    void state(Archive& archive) { archive(pointer, read); }
   };
 
   Pretranslation(const Config& config, std::uint64_t seed);
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+
+  void state(Archive& archive) {
+    archive(buffer, table, look_ups, waiting, told);
+    archive(reads, buffer_hits, table_reads, table_hits, part_reads, updates, table_writes,
+            parts_taken, parts_lost);
+  }
 
   Tick rlb_latency;
   PointerBuffer buffer;
