@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "machine_fixture.h"
 #include "sim/cpu/config.h"
@@ -184,6 +186,51 @@ TEST(MarkedRead, FindsInTheTableWhatHasLeftTheBufferBeforeIt) {
     now += Tick(1'000'000);
   }
   EXPECT_GE(memory.of("dimm.pretranslation.table.hits"), 3u);
+}
+
+/// What is told after an instant of a run.
+std::string told(Machine& machine, Tick until) {
+  Sink sink;
+  machine.advance(until, sink);
+  std::string all;
+  for (const Completion& one : sink) {
+    all += std::to_string(one.time.ps()) + " " + std::to_string(one.id) + " " +
+           std::to_string(static_cast<int>(one.kind)) + " " + std::to_string(one.data) + "\n";
+  }
+  return all;
+}
+
+TEST(MarkedRead, AMemoryThatIsSavedAndRestoredGoesOnAsItWould) {
+  const Overrides small{{"nvdimm.pretranslation.rlb.size", "32"},
+                        {"nvdimm.pretranslation.table", "1024"}};
+  Memory memory(small);
+  for (std::uint64_t i = 0; i < 24; ++i) {
+    memory.machine.learn(Address(i * 4096 + 8), 100 + i, Tick(1000 * i));
+  }
+  static_cast<void>(told(memory.machine, Tick(1'000'000)));
+  for (std::uint64_t i = 0; i < 24; ++i) {
+    ASSERT_TRUE(
+        memory.machine.try_send(Memory::read(i, i * 4096, pointer, 8), Tick(1'000'000)).accepted);
+  }
+  const Request waits = Memory::read(24, 0, uncertain);
+  ASSERT_TRUE(memory.machine.try_send(waits, Tick(1'000'000)).accepted);
+  memory.machine.learn(Address(16), 7, Tick(1'500'000));
+  // Look-ups are under way by now.
+  static_cast<void>(told(memory.machine, Tick(1'100'000)));
+  Archive saved;
+  memory.machine.state(saved);
+  Memory restored(small);
+  Archive read(saved.written());
+  restored.machine.state(read);
+  EXPECT_TRUE(read.all_read());
+  for (Memory* one : {&memory, &restored}) {
+    one->machine.resolve(waits, true, Tick(1'200'000));
+  }
+  const std::string expected = told(memory.machine, Tick(100'000'000));
+  EXPECT_EQ(told(restored.machine, Tick(100'000'000)), expected);
+  EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 25 + 16 + 4);
+  EXPECT_EQ(restored.of("dimm.pretranslation.table.writes"),
+            memory.of("dimm.pretranslation.table.writes"));
 }
 
 TEST(PretranslationMachine, WhatMayStandBeforeNoDimmWithItIsNamed) {
