@@ -26,8 +26,9 @@ std::optional<Tick> PageGate::pass(sim::cpu::Socket::Core core, const sim::cpu::
   waiting.held = false;
   while (waiting.access < accesses.size()) {
     const Access& access = accesses[waiting.access];
-    // A prefetch that faults is dropped.
-    const bool hint = block.instructions[access.instruction].kind == InstructionKind::prefetch;
+    // A prefetch that faults is dropped; what a pointer leads to is not accessed.
+    const bool hint =
+        access.pointer || block.instructions[access.instruction].kind == InstructionKind::prefetch;
     if (!hint && !touch(waiting, core, access, max(now, waiting.begin), drained)) {
       return std::nullopt;
     }

@@ -43,6 +43,12 @@ AddressSpace::Page AddressSpace::page_of(const PageTable::Found& found) const {
           .writes = counts.writes};
 }
 
+std::optional<sim::cpu::PageMap::Frame> AddressSpace::find(Address address) const {
+  const PageTable::Found found = table_.find(address.value());
+  if (found.word == 0) return std::nullopt;
+  return Frame{frame_at(found.word), found.huge};
+}
+
 sim::cpu::PageMap::Frame AddressSpace::frame_of(Address address) {
   if (const PageTable::Found found = table_.find(address.value()); found.word != 0) {
     return {frame_at(found.word), found.huge};

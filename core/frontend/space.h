@@ -67,6 +67,7 @@ class AddressSpace final : public sim::cpu::PageMap {
   AddressSpace(const Frames& near, const Frames& far, Options options);
 
   Frame frame_of(Address address) override;
+  [[nodiscard]] std::optional<Frame> find(Address address) const override;
 
   void mapped(Address address, Bytes bytes, Mapping kind);
   /// Frames of pages that lie wholly in the range are free again.

@@ -71,6 +71,14 @@ class Device {
   /// time; queues that are said to drain on a fence begin to.
   virtual void fence(Tick) {}
 
+  /// The translation by which an uncertain read was sent is known at `now`. If it was right the
+  /// read goes on; if not the read is given up and never completes. `request` is as it was sent.
+  virtual void resolve(const Request&, bool /*right*/, Tick) {}
+
+  /// Tells the memory that holds the pointer at `pointer` which frame it leads to; leaves the
+  /// controller at `at`. A hint: nothing completes, and a device that has no use for it drops it.
+  virtual void learn(Address /*pointer*/, std::uint64_t /*frame*/, Tick /*at*/) {}
+
   /// Queues of the device, each of which refuses for itself, have numbers below this: as many as
   /// there are channels, say.
   [[nodiscard]] virtual std::uint32_t queues() const { return 1; }

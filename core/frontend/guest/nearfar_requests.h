@@ -17,3 +17,6 @@ enum {
 };
 
 #define NEARFAR_PROTOCOL 1
+
+/* The displacement of the nop that marks the load behind it (mkpt.h): "mkpt" in memory. */
+#define NEARFAR_MKPT 0x74706b6d

@@ -22,6 +22,7 @@ struct Counts {
   std::uint64_t prefetches_unresolved = 0;  ///< likewise
   std::uint64_t flushes_told = 0;        ///< flushes of lines that the guest library told
   std::uint64_t counters_read = 0;       ///< rdtsc
+  std::uint64_t marked_loads = 0;        ///< for Pre-translation
   std::uint64_t system_calls = 0;
 
   void add(const Recorder::Run& run, std::span<const sim::cpu::Access> accesses) {
@@ -33,6 +34,7 @@ struct Counts {
       }
     }
     for (const sim::cpu::Access& access : accesses) {
+      marked_loads += access.pointer ? 1 : 0;
       if (access.size == 0) continue;
       ++(access.store ? stores : loads);
       (access.store ? store_bytes : load_bytes) += access.size;
@@ -54,6 +56,7 @@ struct Counts {
     prefetches_unresolved += other.prefetches_unresolved;
     flushes_told += other.flushes_told;
     counters_read += other.counters_read;
+    marked_loads += other.marked_loads;
     system_calls += other.system_calls;
     return *this;
   }

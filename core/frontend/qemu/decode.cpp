@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "frontend/guest/nearfar_requests.h"
 #include "frontend/qemu/latency.h"
 
 namespace nearfar::frontend::qemu {
@@ -86,6 +87,8 @@ void read_operand(const ZydisDecodedOperand& operand, Decoded& out) {
     }
   }
   if (computes) return;
+  out.base = register_of(operand.mem.base);
+  out.loads_pointer_size |= reads && operand.size == 64;
   out.reads |= reads;
   out.writes |= writes;
 }
@@ -332,6 +335,15 @@ Condition condition_of(const Parsed& parsed) {
   }
 }
 
+/// A nop with a displacement that no compiler pads with.
+bool is_mkpt(const Parsed& parsed) {
+  return parsed.head.mnemonic == ZYDIS_MNEMONIC_NOP &&
+         std::ranges::any_of(parsed.all(), [](const ZydisDecodedOperand& operand) {
+           return operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                  operand.mem.disp.value == NEARFAR_MKPT;
+         });
+}
+
 }  // namespace
 
 Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
@@ -361,6 +373,7 @@ Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
   out.fusion = fusion_of(parsed, out);
   out.condition = condition_of(parsed);
   out.length = parsed.head.length;
+  out.marks = is_mkpt(parsed);
   out.counter =
       parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSC || parsed.head.mnemonic == ZYDIS_MNEMONIC_RDTSCP;
   return out;

@@ -30,10 +30,13 @@ enum class Condition : std::uint8_t { none, equal, carry, other };
 struct Decoded {
   sim::cpu::Instruction instruction;
   AddressForm address;    ///< of a flush or prefetch
+  sim::cpu::Register base = sim::cpu::no_register;  ///< of the address of what it accesses
+  bool loads_pointer_size = false;  ///< its data are 8 bytes
   bool reads = false;     ///< memory
   bool writes = false;    ///< memory
   bool repeats = false;   ///< a string instruction with a rep prefix
   bool counter = false;   ///< rdtsc or rdtscp, which tell host time
+  bool marks = false;     ///< mkpt: the load behind it is marked for Pre-translation
   bool evex = false;      ///< AVX-512's encoding, which QEMU does not have
   Fusion fusion = Fusion::none;
   Condition condition = Condition::none;

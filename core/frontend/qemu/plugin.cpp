@@ -27,6 +27,7 @@
 #else
 #include "frontend/qemu/abi_v4.h"
 #endif
+#include "frontend/qemu/guest_memory.h"
 #include "frontend/qemu/process.h"
 #include "frontend/qemu/system_calls.h"
 #include "frontend/qemu/translate.h"
@@ -77,6 +78,35 @@ void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) 
   const bool store = qemu_plugin_mem_is_store(info);
   thread.recorder.access(address, size, as_index(data), store);
   if (store && thread.told.copies()) tell_stored(thread, address, size, as_index(data));
+}
+
+/// Registers are not to be seen, but memory is: it still has what was loaded.
+void tell_pointer(std::uint32_t info, std::uint64_t address, void* data) {
+  const unsigned size = 1u << qemu_plugin_mem_size_shift(info);
+  if (qemu_plugin_mem_is_store(info) || size != sizeof(std::uint64_t)) return;
+  if (const auto value = read_guest<std::uint64_t>(address)) {
+    plugin->process->thread().recorder.pointer(*value, as_index(data));
+  }
+}
+
+/// A load behind mkpt.
+void on_marked_load(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data) {
+  on_access(vcpu, info, address, data);
+  tell_pointer(info, address, data);
+}
+
+/// A load that may have turned out to load a pointer.
+void on_possible_pointer(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data) {
+  on_access(vcpu, info, address, data);
+  const Translated* block = plugin->process->thread().recorder.current();
+  if (block != nullptr && block->pointers.is(as_index(data))) tell_pointer(info, address, data);
+}
+
+/// What is told of an instruction that accesses memory.
+qemu_plugin_vcpu_mem_cb_t callback_for(const Translated& block, std::size_t index, bool marked) {
+  if (marked) return on_marked_load;
+  const bool possible = plugin->process->finds_pointers() && block.pointers.may_be(index);
+  return possible ? on_possible_pointer : on_access;
 }
 
 std::optional<std::uint64_t> address_of(const AddressForm& form) {
@@ -144,8 +174,9 @@ void on_translation(std::uint64_t, qemu_plugin_tb* tb) {
     if (names_a_line(decoded.instruction.kind)) {
       qemu_plugin_register_vcpu_insn_exec_cb(handle, on_line, reading_registers, as_data(i));
     } else if (decoded.reads || decoded.writes) {
-      qemu_plugin_register_vcpu_mem_cb(handle, on_access, QEMU_PLUGIN_CB_NO_REGS,
-                                       QEMU_PLUGIN_MEM_RW, as_data(i));
+      const bool marked = i != 0 && instructions[i - 1].decoded.marks;
+      qemu_plugin_register_vcpu_mem_cb(handle, callback_for(block, i, marked),
+                                       QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, as_data(i));
     }
   }
 }

@@ -31,6 +31,7 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
       options_(Settings::parse(read_file(folder_ + "/options"))),
       number_(number),
       regions_only_(options_.flag("regions_only")),
+      finds_pointers_(options_.flag("find_pointers")),
       window_(Window::from(options_)),
       table_(folder_ + "/times"),
       messages_(table_),
@@ -118,6 +119,7 @@ void Process::simulate(Thread& thread) try {
     }
     if (watched()) {
       thread.counts.add(run, accesses);
+      if (finds_pointers_) thread.origins.follow(run.block->pointers);
       engine_->run(thread.engine, run.block->block, accesses);
     } else {
       skipped += instructions;

@@ -29,6 +29,7 @@ struct Thread {
   Recorder recorder;
   Counts fresh;  ///< counted since the last drain
   ToldLines told;
+  PointerOrigins origins;
   Counts counts;  ///< guarded
   Engine::Thread engine = 0;
   Gate::Member gate = 0;
@@ -47,6 +48,8 @@ class Process {
 
   [[nodiscard]] const Settings& options() const { return options_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// Whether loads of pointers are to be found, without a marker.
+  [[nodiscard]] bool finds_pointers() const { return finds_pointers_; }
   /// The program's own.
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -140,6 +143,7 @@ class Process {
   std::string called_;
   std::string file_;
   bool regions_only_;
+  bool finds_pointers_;
   Window window_;
   SharedTable table_;
   Messages messages_;

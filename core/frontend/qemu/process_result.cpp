@@ -39,7 +39,8 @@ void report(const Counts& counts, std::ostream& out) {
       << "count.prefetches = " << counts.of(prefetch) << "\n"
       << "count.pauses = " << counts.of(pause) << "\n"
       << "count.system_calls = " << counts.system_calls << "\n"
-      << "count.counters_read = " << counts.counters_read << "\n";
+      << "count.counters_read = " << counts.counters_read << "\n"
+      << "count.marked_loads = " << counts.marked_loads << "\n";
 }
 
 }  // namespace

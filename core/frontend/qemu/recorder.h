@@ -69,6 +69,16 @@ class Recorder {
     accesses_.push_back({address, static_cast<std::uint16_t>(size), instruction, store});
   }
 
+  /// What the current block's instruction has loaded last leads to `value`: the load is marked.
+  void pointer(std::uint64_t value, std::uint16_t instruction) {
+    if (runs_.empty()) return;
+    accesses_.push_back({.address = value,
+                         .size = 0,
+                         .instruction = static_cast<std::uint16_t>(instruction + offset_),
+                         .pointer = true});
+    load_ = none;
+  }
+
   /// The current block's instruction flushes or prefetches the line at `address`.
   void line(std::uint64_t address, std::uint16_t instruction) {
     if (runs_.empty()) return;

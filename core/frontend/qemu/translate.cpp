@@ -42,6 +42,7 @@ void fuse(Instruction& compare, Instruction& branch) {
 Translated translate(std::uint64_t pc, std::span<const Located> instructions) {
   Translated out;
   out.block.pc = pc;
+  out.pointers = PointerLoads(instructions);
   std::vector<Instruction> made;
   bool has_lines = false;
   for (const Located& one : instructions) {

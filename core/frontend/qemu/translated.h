@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/qemu/decode.h"
+#include "frontend/qemu/pointer_loads.h"
 #include "sim/cpu/block.h"
 
 namespace nearfar::frontend::qemu {
@@ -17,6 +18,7 @@ struct Translated {
   sim::cpu::Block block;
   std::vector<AddressForm> addresses;  ///< of each instruction, if the block has a flush
   std::vector<sim::cpu::InstructionKind> counted;  ///< of instructions that are told by kind
+  PointerLoads pointers;
   std::uint32_t counters_read = 0;     ///< rdtsc instructions
   bool ends_repeating = false;         ///< its last instruction is a string instruction with rep
   std::uint64_t last_pc = 0;

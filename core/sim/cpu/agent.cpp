@@ -23,6 +23,7 @@ Agent::Agent(Device& device, const Config& config, std::uint64_t seed)
       config_(config),
       uncore_(device, config.reorder_reads, config.reorder_writes, seed),
       rng_(seed + 1),
+      uncertain_(config.caches.pretranslation.uncertain),
       caches_seed_(seed) {}
 
 Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const Limits& limits,
@@ -56,6 +57,8 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
           uncore_.wake(static_cast<std::uint16_t>(completion.id), now);
         } else if (completion.kind == Completion::Kind::done) {
           accepted(static_cast<Index>(completion.id), now);
+        } else if (completion.kind == Completion::Kind::entry) {
+          flights_[static_cast<Index>(completion.id)].frame = completion.data;
         }
       }
       sink_.clear();
@@ -95,18 +98,32 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
 void Agent::send(Index index, Tick now) {
   const Flight& flight = flights_[index];
   const std::uint16_t core = threads_[flight.thread].core;
-  if (flight.kind == Flight::Kind::fill && uncore_.reads_wait(flight.address) &&
+  if (flight.given_up) {
+    flights_.give_back(index);
+    return;
+  }
+  if ((flight.marks & pretranslation::uncertain) != 0 && !uncertain_.may_enter(index)) return;
+  if (flight.kind == Flight::Kind::fill && flight.marks == 0 &&
+      uncore_.reads_wait(flight.address) &&
       caches_->drop(static_cast<Hierarchy::Miss>(flight.serial))) {
     flights_.give_back(index);
     resume_core(core, now);
     return;
   }
+  const bool eviction = flight.kind == Flight::Kind::eviction;
+  uncore_.send(request_of(index),
+               caches_ ? caches_->waits_at(core, flight.address, eviction) : core, now);
+}
+
+Request Agent::request_of(Index index) const {
+  const Flight& flight = flights_[index];
   Request request;
   request.id = index;
   request.address = flight.address;
   request.op = flight.reads() ? Op::read : Op::write;
-  const bool eviction = flight.kind == Flight::Kind::eviction;
-  uncore_.send(request, caches_ ? caches_->waits_at(core, flight.address, eviction) : core, now);
+  request.marks = flight.marks;
+  request.pointer_offset = flight.pointer_offset;
+  return request;
 }
 
 void Agent::run_thread(std::uint16_t index, Tick now) {
@@ -249,7 +266,8 @@ bool Agent::issue_load(std::uint16_t index) {
                 .issued = thread.at,
                 .serial = serial,
                 .address = step.address,
-                .tag = step.tag};
+                .tag = step.tag,
+                .leads_to = step.leads_to};
   if (cached(step)) {
     if (!ask_caches(flight, thread.at)) return false;
   } else if (const auto level = found_in_caches(index, step.address)) {
@@ -281,7 +299,11 @@ void Agent::count_line(std::uint16_t thread, Tick at) {
 
 /// Sends what has left the core at its time of issue, `out` later.
 void Agent::launch(const Flight& flight, Tick out) {
-  events_.push(flight.issued + out, {Event::Kind::send, flights_.take(flight)});
+  const Index index = flights_.take(flight);
+  if ((flight.marks & pretranslation::uncertain) != 0) {
+    uncertain_.launched(static_cast<Hierarchy::Miss>(flight.serial), index);
+  }
+  events_.push(flight.issued + out, {Event::Kind::send, index});
 }
 
 void Agent::accepted(Index index, Tick now) {

@@ -13,6 +13,7 @@
 #include "sim/cpu/config.h"
 #include "sim/cpu/hierarchy.h"
 #include "sim/cpu/program.h"
+#include "sim/cpu/uncertain_reads.h"
 #include "sim/cpu/uncore.h"
 #include "sim/device.h"
 
@@ -124,6 +125,11 @@ class Agent {
     std::uint64_t serial = 0;  ///< of the load, of the store that needs the line, of the miss
     Address address;
     std::uint64_t tag = 0;  ///< of a timed step
+    Address leads_to{};  ///< of a marked load
+    pretranslation::Marks marks = 0;
+    std::uint8_t pointer_offset = 0;
+    bool given_up = false;  ///< on its way to the controller
+    std::uint64_t frame = Hierarchy::no_frame;  ///< that the pointer in it leads to
 
     [[nodiscard]] bool reads() const { return kind <= Kind::fill; }
   };
@@ -158,6 +164,9 @@ class Agent {
   bool ask_again(std::uint16_t thread, Tick now);
   [[nodiscard]] std::optional<Tick> found_in_caches(std::uint16_t thread, Address address) const;
   void send_transfers(Tick at);
+  void send_pointers(Tick now);
+  void unchecked_arrived(Tick now);
+  [[nodiscard]] Request request_of(Index flight) const;
   void fill(const Flight& flight, Tick now);
   void warm_caches(std::uint64_t lines);
   bool warm_line(std::uint16_t thread);
@@ -177,6 +186,7 @@ class Agent {
   EventQueue<Event> events_;
   Slab<Flight> flights_;
   std::unique_ptr<Hierarchy> caches_;
+  UncertainReads uncertain_;
   std::uint64_t caches_seed_;
   std::vector<Hierarchy::Waiter> woken_;
   std::vector<Hierarchy::Waiter> walked_;

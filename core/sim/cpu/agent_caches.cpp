@@ -29,9 +29,13 @@ Hierarchy::Answer Agent::look_up(Index index, Tick at) {
   const Flight& flight = flights_[index];
   Thread& thread = threads_[flight.thread];
   const bool store = flight.kind == Flight::Kind::store_line;
+  const Place place{.physical = flight.address,
+                    .virtual_address = flight.address,
+                    .huge = config_.caches.tlb.page > Tlb::small_page,
+                    .translated = flight.translated,
+                    .leads_to = flight.leads_to};
   const Hierarchy::Answer answer = caches_->access(
-      thread.core, flight.address, store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index,
-      flight.translated);
+      thread.core, place, store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index);
   send_transfers(at);
   std::uint8_t lines = 0;
   switch (answer.state) {
@@ -67,6 +71,32 @@ void Agent::walked(Hierarchy::Walk walk, Tick now) {
     translated_[core].push_back(index);
     ++translated_count_;
   }
+  if (config_.caches.pretranslation.enabled) unchecked_arrived(now);
+}
+
+/// Data that had to wait for the walk.
+void Agent::unchecked_arrived(Tick now) {
+  woken_.clear();
+  woken_.swap(caches_->arrivals());
+  for (std::size_t i = 0; i < woken_.size(); ++i) {
+    const std::uint16_t core = threads_[flights_[woken_[i]].thread].core;
+    arrived(woken_[i], now);
+    resume_core(core, now);
+  }
+  woken_.clear();
+}
+
+/// What Pre-translation has to say: of reads that are uncertain no longer, and of pointers.
+void Agent::send_pointers(Tick now) {
+  uncertain_.settle(
+      caches_->resolutions(), flights_,
+      [&](Index flight, bool right) { uncore_.resolve(request_of(flight), right, now); },
+      [&](Index flight) { events_.push(now, {Event::Kind::send, flight}); });
+  caches_->resolutions().clear();
+  for (const PointerUpdate& update : caches_->updates()) {
+    device_.learn(update.pointer, update.frame, now + config_.caches.pretranslation.update);
+  }
+  caches_->updates().clear();
 }
 
 /// A register is free: what has been walked to and found none comes first.
@@ -104,12 +134,15 @@ std::optional<Tick> Agent::found_in_caches(std::uint16_t thread, Address address
 }
 
 void Agent::send_transfers(Tick at) {
+  if (config_.caches.pretranslation.enabled) send_pointers(at);
   for (const Hierarchy::Transfer& transfer : caches_->transfers()) {
     const Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
                         .thread = transfer.core,
                         .issued = at,
                         .serial = transfer.miss,
-                        .address = Address(transfer.line * line_bytes)};
+                        .address = Address(transfer.line * line_bytes),
+                        .marks = transfer.marks,
+                        .pointer_offset = transfer.pointer_offset};
     launch(flight, transfer.write ? config_.flush_out : transfer.delay + config_.read_out);
   }
   caches_->transfers().clear();
@@ -121,7 +154,7 @@ void Agent::send_transfers(Tick at) {
 
 void Agent::fill(const Flight& flight, Tick now) {
   woken_.clear();
-  caches_->filled(static_cast<Hierarchy::Miss>(flight.serial), woken_);
+  caches_->filled(static_cast<Hierarchy::Miss>(flight.serial), woken_, flight.frame);
   send_transfers(now);
   // What is woken issues what comes after it, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) arrived(woken_[i], now);

@@ -142,6 +142,9 @@ struct Access {
   std::uint16_t size = 0;  ///< bytes; 0 for a flush, a prefetch: the line that holds `address`
   std::uint16_t instruction = 0;  ///< its index in the block
   bool store = false;
+  /// No access, but what the load before it has loaded: `address` is where that leads. It is marked
+  /// for Pre-translation.
+  bool pointer = false;
 };
 
 }  // namespace nearfar::sim::cpu

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/error.h"
+
 namespace nearfar::sim::cpu {
 namespace {
 
@@ -44,6 +46,45 @@ PrefetchConfig prefetch(const Settings& settings) {
   return config;
 }
 
+/// Models that were exported before there was such a thing have none.
+PretranslationConfig pretranslation(const Settings& settings) {
+  PretranslationConfig config;
+  const std::string on = "nvdimm.pretranslation.enabled";
+  if (!settings.has(on) || settings.name("machine") != "nvdimm" || !settings.flag(on)) {
+    return config;
+  }
+  for (const char* other : {"near.kind", "link.kind"}) {
+    if (settings.has(other) && settings.name(other) != "none") {
+      throw InputError("model: " + on + " is true and " + other + " is '" + settings.name(other) +
+                       "', of which Pre-translation knows nothing; expected " + other +
+                       " = \"none\"");
+    }
+  }
+  const std::string prefix = "cpu.pretranslation.";
+  config.enabled = true;
+  const std::string& walk = settings.name(prefix + "walk_starts");
+  const std::string& hit = settings.name(prefix + "on_cache_hit");
+  if (walk != "arrival" && walk != "use") {
+    throw InputError("model: " + prefix + "walk_starts is '" + walk + "', expected arrival or use");
+  }
+  if (hit != "none" && hit != "probe") {
+    throw InputError("model: " + prefix + "on_cache_hit is '" + hit + "', expected none or probe");
+  }
+  config.check_at_arrival = walk == "arrival";
+  config.probe = hit == "probe";
+  config.speculate = settings.flag(prefix + "speculate");
+  config.entries = number(settings, prefix + "entries");
+  // One place of a queue is always left for the walks that resolve the others.
+  const std::uint32_t queue = number(settings, "imc.rpq.lines");
+  if (queue < 2) {
+    throw InputError("model: imc.rpq.lines is " + std::to_string(queue) +
+                     ", expected at least 2 with " + on);
+  }
+  config.uncertain = queue - 1;
+  config.update = settings.time("cpu.path.nt_out");
+  return config;
+}
+
 HierarchyConfig hierarchy(const Settings& settings) {
   HierarchyConfig config;
   config.l1 = cache(settings, "cpu.l1.");
@@ -55,6 +96,7 @@ HierarchyConfig hierarchy(const Settings& settings) {
   config.prefetch = prefetch(settings);
   config.writebacks = number(settings, "cpu.writebacks");
   config.tables.apart = settings.time("cpu.table.latency");
+  config.pretranslation = pretranslation(settings);
   return config;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/histogram.h"
@@ -28,6 +29,8 @@ class PageMap {
 
   /// A page that is not placed yet is placed now.
   virtual Frame frame_of(Address address) = 0;
+  /// The same for a page that is placed; one that is not stays so.
+  [[nodiscard]] virtual std::optional<Frame> find(Address) const { return std::nullopt; }
   /// Changes whenever a page that was asked for has moved or gone.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
@@ -107,6 +110,14 @@ class Core : public Socket::Client {
   virtual void skip_to(Tick time, Cause cause) = 0;
   /// Flushes a line as a clwb would that comes next. False: call again after a step.
   virtual bool flush_line(Address line, bool keep) = 0;
+
+  [[nodiscard]] std::optional<Translation> translation(Address address) override {
+    const std::optional<PageMap::Frame> found = pages_.find(address);
+    if (!found) return std::nullopt;
+    const Bytes page = found->huge ? Tlb::huge_page : Tlb::small_page;
+    const Address at = found->frame + address.value() % page;
+    return Translation{at.block(Tlb::small_page), found->huge};
+  }
 
   [[nodiscard]] const CoreCounts& counts() const { return counts_; }
   void forget_counts() { counts_ = {}; }

@@ -5,7 +5,11 @@
 namespace nearfar::sim::cpu {
 
 Hierarchy::Hierarchy(const HierarchyConfig& config, std::uint64_t seed)
-    : config_(config), seed_(seed), l3_(config.l3, seed) {}
+    : config_(config), seed_(seed), l3_(config.l3, seed) {
+  if (config.pretranslation.enabled) {
+    pretranslation_ = std::make_unique<Pretranslation>(config.pretranslation);
+  }
+}
 
 void Hierarchy::add_cores(std::size_t count) {
   cores_.reserve(count);
@@ -42,6 +46,7 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
         translation = config_.tlb.second_latency;
         break;
       case Tlb::Found::walk:
+        if (pretranslation_) return access_by_entry(core, place, kind, waiter);
         return wait_for_walk(core, place, waiter);
     }
   }
@@ -51,6 +56,7 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
   if (slot != Cache::none && !others) {
     at.l1.use(slot);
     ++count_.l1_hits;
+    if (pretranslation_) probe(core, place);
     return {Answer::State::hit, Level::l1, translation + config_.l1.latency};
   }
   const bool here = slot != Cache::none || at.l2.find(line) != Cache::none;
@@ -60,6 +66,8 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
     // It will be asked again.
     --(kind == Kind::load ? count_.loads : count_.stores);
     count_.tlb_hits = hits_before;
+  } else if (pretranslation_) {
+    mark(core, place, answer);
   }
   return answer;
 }
@@ -191,7 +199,8 @@ void Hierarchy::ask_memory(Line line, const Waiting& waiting, Tick delay) {
       {.line = line, .core = waiting.core, .write = false, .miss = miss, .delay = delay});
 }
 
-void Hierarchy::filled(Miss miss, std::vector<Waiter>& woken) {
+void Hierarchy::filled(Miss miss, std::vector<Waiter>& woken, std::uint64_t frame) {
+  if (pretranslation_ && filled_unchecked(miss, frame)) return;
   const Line line = pending_[miss].line;
   pending_of_.erase(line);
   if (config_.inclusive) into_l3(pending_[miss].waiting.front().core, line, false);
@@ -210,6 +219,7 @@ void Hierarchy::filled(Miss miss, std::vector<Waiter>& woken) {
       woken.push_back(waiting.waiter);
     }
   }
+  if (pretranslation_) forget_pointer(miss, frame);
   pending_.give_back(miss);
 }
 
@@ -406,6 +416,7 @@ void Hierarchy::register_counters(Counters& counters) const {
   counters.add("tlb.2.hits", count_.tlb2_hits);
   counters.add("tlb.walks", count_.walks);
   counters.add("tlb.walks_to_memory", count_.walk_memory);
+  if (pretranslation_) pretranslation_->register_counters(counters);
 }
 
 }  // namespace nearfar::sim::cpu

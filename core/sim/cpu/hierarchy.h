@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -10,7 +12,9 @@
 #include "base/slab.h"
 #include "sim/cpu/cache.h"
 #include "sim/cpu/prefetcher.h"
+#include "sim/cpu/pretranslation.h"
 #include "sim/cpu/tlb.h"
+#include "sim/request.h"
 
 namespace nearfar::sim::cpu {
 
@@ -20,6 +24,16 @@ struct Place {
   Address virtual_address;
   bool huge = false;        ///< in a page of 2 MiB
   bool translated = false;  ///< known from an earlier time of asking: the TLBs are not asked
+  /// Of a marked load: the address that it loads, which Pre-translation is to translate; 0: of any
+  /// other.
+  Address leads_to{};
+};
+
+/// The frame of 4 KiB that a page table has for an address, and whether the page that it is part of
+/// has 2 MiB.
+struct Translation {
+  std::uint64_t frame = 0;
+  bool huge = false;
 };
 
 /// The caches of a socket: L1D and L2 of each core, an L3 that all share, TLBs, prefetchers, and
@@ -81,6 +95,14 @@ class Hierarchy {
     bool table = false;  ///< a walk's read
     Miss miss = 0;  ///< of a read
     Tick delay{};  ///< of a read: translation, before it can leave the core
+    pretranslation::Marks marks = 0;
+    std::uint8_t pointer_offset = 0;
+  };
+
+  /// An uncertain read that turned out to be right, and goes on, or not, and is over.
+  struct Resolution {
+    Miss miss = 0;
+    bool right = false;
   };
 
   /// A walk that has all it needs and is over after `delay`.
@@ -91,6 +113,11 @@ class Hierarchy {
   };
 
   Hierarchy(const HierarchyConfig& config, std::uint64_t seed);
+
+  /// Pre-translation asks the page tables of a core's program by it: nothing for an address without
+  /// a page. Without it pages lie in memory as they do in the program.
+  using Tables = std::function<std::optional<Translation>(Core core, Address address)>;
+  void read_tables_by(Tables tables) { page_tables_ = std::move(tables); }
 
   /// A core's access to the line at `address`. A store asks for the line to write to; it is
   /// dirty only after commit().
@@ -139,8 +166,15 @@ class Hierarchy {
   /// A hit beyond L1 has brought its data.
   void release(Core core) { --cores_[core].l1_misses; }
 
-  /// Memory has answered a read; appends the waiting ids in order of their asking.
-  void filled(Miss miss, std::vector<Waiter>& woken);
+  /// Memory has answered a read; appends the waiting ids in order of their asking. `frame`: what it
+  /// said of a marked read's pointer.
+  void filled(Miss miss, std::vector<Waiter>& woken, std::uint64_t frame = no_frame);
+  static constexpr std::uint64_t no_frame = ~std::uint64_t{0};
+
+  /// A marked load has found its line in L1 by quick().
+  void marked_hit(Core core, const Place& place) {
+    if (pretranslation_) probe(core, place);
+  }
 
   /// A walk is over; appends the ids that waited for it, in order of their asking.
   void walked(Walk walk, std::vector<Waiter>& woken);
@@ -168,6 +202,11 @@ class Hierarchy {
 
   [[nodiscard]] std::vector<Transfer>& transfers() { return transfers_; }
   [[nodiscard]] std::vector<End>& ends() { return ends_; }
+  /// Uncertain reads whose translation is known, and what memory is to be told of pointers.
+  [[nodiscard]] std::vector<Resolution>& resolutions() { return resolutions_; }
+  [[nodiscard]] std::vector<PointerUpdate>& updates() { return updates_; }
+  /// Ids whose data are here now that a walk is over.
+  [[nodiscard]] std::vector<Waiter>& arrivals() { return arrivals_; }
 
   /// Where on the mesh what leaves for memory waits for its turn: a line that L3 throws out at its
   /// slice, the rest at its core. Slices come first, then cores.
@@ -183,7 +222,10 @@ class Hierarchy {
   void add_cores(std::size_t count);
 
   /// Counts begin at nought again.
-  void forget_counts() { count_ = {}; }
+  void forget_counts() {
+    count_ = {};
+    if (pretranslation_) pretranslation_->count = {};
+  }
   void register_counters(Counters& counters) const;
 
   [[nodiscard]] const HierarchyConfig& config() const { return config_; }
@@ -225,9 +267,17 @@ class Hierarchy {
     bool waits = true;  ///< not the adjacent line: that is dropped when memory is busy
     Waiter waiter = 0;
   };
+  /// A read by an entry of the DIMM's is not found by others before that is checked.
+  enum class Certainty : std::uint8_t { certain, unchecked, arrived_unchecked, wrong };
   struct Pending {
     Line line = 0;
-    std::vector<Waiting> waiting;
+    Certainty certainty = Certainty::certain;
+    bool probe = false;  ///< of an entry alone
+    Core core = 0;  ///< of a marked or unchecked one
+    Line right_line = 0;  ///< of an unchecked one: as the page tables have it
+    std::uint64_t frame = no_frame;  ///< of one that arrived unchecked
+    MarkedPointer pointer{};  ///< of a marked read
+    std::vector<Waiting> waiting{};
   };
 
   /// What a walk reads next of a table, for a page, and the accesses that wait for it.
@@ -238,6 +288,9 @@ class Hierarchy {
     Address page;
     Tick taken{};  ///< since it began, or since memory answered it
     std::vector<Waiter> waiting;
+    bool demanded = true;  ///< an access has to wait for it
+    std::vector<Miss> unchecked;  ///< reads by an entry that this walk checks
+    std::vector<MarkedPointer> pointers;  ///< to the page, of which the DIMM did not know
   };
 
   struct Count {
@@ -251,6 +304,7 @@ class Hierarchy {
 
   // hierarchy_walks.cpp
   Answer wait_for_walk(Core core, const Place& place, Waiter waiter);
+  Walk new_walk(Core core, Address page, bool huge);
   void begin_walk(Walk walk, Tick taken);
   void go_on(Walk walk);
   bool read_table(Walk walk, Line line);
@@ -258,6 +312,24 @@ class Hierarchy {
   void table_from_memory(Core core, Line line);
   [[nodiscard]] Line memory_line(Line table) const;
   void warm_translation(Core core, Address address);
+
+  // hierarchy_pretranslation.cpp
+  Answer access_by_entry(Core core, const Place& place, Kind kind, Waiter waiter);
+  Answer read_unchecked(Core core, const Place& place, Line line, Waiter waiter);
+  [[nodiscard]] bool known_or_asked(Core core, Line line) const;
+  void mark(Core core, const Place& place, const Answer& answer);
+  void forget_pointer(Miss miss, std::uint64_t frame);
+  void arrived_unchecked(Miss miss);
+  void probe(Core core, const Place& place);
+  bool filled_unchecked(Miss miss, std::uint64_t frame);
+  void pointer_arrived(Core core, const MarkedPointer& pointer, std::uint64_t frame);
+  void tell(Address pointer, std::uint64_t frame);
+  Walk walk_ahead(Core core, Address address, bool huge);
+  void check_by(Walk walk, std::vector<Waiter>& woken);
+  void check_read(Miss miss, std::vector<Waiter>& woken);
+  void give_up(Miss miss, std::vector<Waiter>& woken);
+  void release_registers(const Pending& pending);
+  [[nodiscard]] std::optional<Translation> translation(Core core, Address address) const;
 
   [[nodiscard]] bool elsewhere(Core core, Line line) const;
   Answer upgrade(Core core, Line line, Tick translation);
@@ -286,6 +358,11 @@ class Hierarchy {
   std::vector<End> ends_;
   std::vector<Line> wanted_;
   bool warming_ = false;
+  std::unique_ptr<Pretranslation> pretranslation_;
+  Tables page_tables_;
+  std::vector<Resolution> resolutions_;
+  std::vector<PointerUpdate> updates_;
+  std::vector<Waiter> arrivals_;
   Count count_;
 };
 

@@ -13,22 +13,30 @@ Hierarchy::Answer Hierarchy::wait_for_walk(Core core, const Place& place, Waiter
   Answer answer;
   answer.state = Answer::State::walks;
   for (const Walk walk : at.walks) {
-    if (walks_[walk].page == page && walks_[walk].huge == place.huge) {
-      walks_[walk].waiting.push_back(waiter);
-      return answer;
-    }
+    Walking& walking = walks_[walk];
+    if (walking.page != page || walking.huge != place.huge) continue;
+    if (!walking.demanded) ++count_.walks;
+    walking.demanded = true;
+    walking.waiting.push_back(waiter);
+    return answer;
   }
-  const Walk walk = walks_.take_any();
-  Walking& walking = walks_[walk];
-  walking.step = Walking::Step::queued;
-  walking.huge = place.huge;
-  walking.core = core;
-  walking.page = page;
-  walking.waiting.assign(1, waiter);
-  at.walks.push_back(walk);
+  const Walk walk = new_walk(core, page, place.huge);
+  walks_[walk].waiting.assign(1, waiter);
+  walks_[walk].demanded = true;
   ++count_.walks;
   if (at.walkers < config_.tlb.walkers) begin_walk(walk, config_.tlb.second_latency);
   return answer;
+}
+
+Hierarchy::Walk Hierarchy::new_walk(Core core, Address page, bool huge) {
+  const Walk walk = walks_.take_any();
+  Walking& walking = walks_[walk];
+  walking.step = Walking::Step::queued;
+  walking.huge = huge;
+  walking.core = core;
+  walking.page = page;
+  cores_[core].walks.push_back(walk);
+  return walk;
 }
 
 /// After `taken`, since it could have begun.
@@ -126,9 +134,13 @@ Line Hierarchy::memory_line(Line table) const {
 }
 
 void Hierarchy::walked(Walk walk, std::vector<Waiter>& woken) {
+  if (pretranslation_) {
+    check_by(walk, woken);
+  } else {
+    cores_[walks_[walk].core].tlb.fill(walks_[walk].page, walks_[walk].huge);
+  }
   const Walking& walking = walks_[walk];
   Private& at = cores_[walking.core];
-  at.tlb.fill(walking.page, walking.huge);
   woken.insert(woken.end(), walking.waiting.begin(), walking.waiting.end());
   at.walks.erase(std::find(at.walks.begin(), at.walks.end(), walk));
   walks_.give_back(walk);

@@ -23,8 +23,9 @@ Step update_step(Address line, Step::Kind store = Step::Kind::store) {
 
 bool is_load(Step::Kind kind) { return kind == Step::Kind::load || kind == Step::Kind::nt_load; }
 
-Address region_base(const ChaseShape& shape, std::uint64_t region) {
-  return shape.repeat ? shape.base : shape.base + region * shape.region;
+Address block_base(const ChaseShape& shape, std::uint64_t region, std::uint64_t block) {
+  const Address first = shape.repeat ? shape.base : shape.base + region * shape.region;
+  return first + block * (shape.stride == 0 ? shape.block : shape.stride);
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ bool ChaseStores::next(Step& step) {
       return true;
     case At::lines:
       step.kind = store_;
-      step.address = region_base(shape_, region_) + block_ * shape_.block + offset_;
+      step.address = block_base(shape_, region_, block_) + offset_;
       step.instructions = shape_.line_instructions;
       offset_ += line_bytes;
       if (offset_ == shape_.block) at_ = At::block_end;
@@ -93,7 +94,7 @@ bool ChaseLoads::next(Step& step) {
   }
   if (region_ == shape_.regions) return false;
   step.kind = shape_.load;
-  step.address = loaded_ = region_base(shape_, region_) + block_ * shape_.block + offset_;
+  step.address = loaded_ = block_base(shape_, region_, block_) + offset_;
   step.instructions = shape_.line_instructions;
   step.waits = offset_ == 0;
   update_due_ = shape_.update;
@@ -102,6 +103,10 @@ bool ChaseLoads::next(Step& step) {
   step.feeds = true;
   offset_ = 0;
   block_ = order_->after(block_);
+  if (shape_.mark) {
+    const std::uint64_t next = block_ == 0 ? region_ + 1 : region_;
+    if (next != shape_.regions) step.leads_to = block_base(shape_, next, block_);
+  }
   pause_due_ = shape_.pause != Tick{};
   fence_due_ = shape_.fence == FencePlace::block;
   if (block_ == 0) {
@@ -120,7 +125,7 @@ ChaseReadAfterWrite::ChaseReadAfterWrite(const ChaseShape& shape,
 
 void ChaseReadAfterWrite::begin_region() {
   ChaseShape one = shape_;
-  one.base = region_base(shape_, region_);
+  one.base = block_base(shape_, region_, 0);
   one.regions = 1;
   stores_ = std::make_unique<ChaseStores>(one, order_, store_, table_);
   loads_ = std::make_unique<ChaseLoads>(one, order_);

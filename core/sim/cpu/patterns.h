@@ -32,8 +32,9 @@ class CyclicOrder {
 /// ascending order.
 struct ChaseShape {
   Address base;
-  Bytes region = 0;
+  Bytes region = 0;  ///< from its first byte to behind its last block
   Bytes block = 0;
+  Bytes stride = 0;  ///< between blocks' beginnings; 0: one follows the other
   std::uint64_t regions = 0;
   bool repeat = false;  ///< one region, again and again
   FencePlace fence = FencePlace::region;
@@ -42,6 +43,7 @@ struct ChaseShape {
   Step::Kind load = Step::Kind::nt_load;
   bool update = false;  ///< each line is stored to after its load, before the next one's
   bool flush = false;   ///< and what was stored is written back
+  bool mark = false;    ///< loads of successors are marked for Pre-translation
   Tick pause{};         ///< after the last line of each block is there
 };
 

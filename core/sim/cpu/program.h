@@ -34,6 +34,7 @@ struct Step {
   Tick table_latency{};
   Tick span{};
   std::uint64_t tag = 0;  ///< the program's own name for a timed step
+  Address leads_to{};  ///< of a load that is marked for Pre-translation: the pointer it loads
 };
 
 /// What one thread does, step by step.

@@ -10,8 +10,12 @@ bool SimpleCore::play(const Block& block, std::span<const Access> accesses) {
     bool accessed = false;
     while (next_access_ < accesses.size() &&
            accesses[next_access_].instruction == next_instruction_) {
+      const bool marked = next_access_ + 1 < accesses.size() && accesses[next_access_ + 1].pointer;
+      const Access& first = accesses[next_access_];
+      const bool whole = first.address % line_bytes + first.size <= line_bytes;
+      leads_to_ = marked && whole ? Address(accesses[next_access_ + 1].address) : Address{};
       if (!touch(instruction, accesses[next_access_])) return false;
-      ++next_access_;
+      next_access_ += marked ? 2 : 1;
       accessed = true;
     }
     if (!accessed && !order(instruction, nullptr)) return false;
@@ -51,8 +55,12 @@ bool SimpleCore::load_line(std::uint64_t address) {
   if (waiting_) return false;
   if (!arrived_) {
     asked_ = place_of(address);
+    asked_.leads_to = leads_to_;
     ++counts_.loads;
-    if (socket_.caches().quick(core_, asked_, Hierarchy::Kind::load)) return true;
+    if (socket_.caches().quick(core_, asked_, Hierarchy::Kind::load)) {
+      socket_.marked_hit(core_, asked_);
+      return true;
+    }
     waiting_ = true;
     asked_at_ = walk_ = Tick{};
     socket_.call_at(coarse(now_), core_, 0);

@@ -47,6 +47,7 @@ class SimpleCore final : public Core {
   Fine now_ = 0;
   std::uint64_t position_ = 0;  ///< of the instruction, for the store buffer
   Place asked_;                 ///< the line waited for
+  Address leads_to_;            ///< what the access that is touched loads, if it is marked
   Tick asked_at_{};
   Tick walk_{};
   bool waiting_ = false;

@@ -8,7 +8,11 @@ Socket::Socket(Device& device, const Config& config, std::uint64_t seed)
     : device_(device),
       config_(config),
       uncore_(device, config.reorder_reads, config.reorder_writes, seed),
-      caches_(config.caches, seed) {}
+      caches_(config.caches, seed),
+      uncertain_(config.caches.pretranslation.uncertain) {
+  caches_.read_tables_by(
+      [this](Core core, Address address) { return clients_[core]->translation(address); });
+}
 
 Socket::Core Socket::attach(Client& client) {
   clients_.push_back(&client);
@@ -65,10 +69,41 @@ void Socket::move_line(Address line, bool write, std::uint64_t id, Tick at) {
 }
 
 void Socket::launch(const Flight& flight, Tick at) {
-  events_.push(at, {Event::Kind::send, flight.core, flights_.take(flight)});
+  const std::uint32_t index = flights_.take(flight);
+  if ((flight.marks & pretranslation::uncertain) != 0) {
+    uncertain_.launched(static_cast<Hierarchy::Miss>(flight.id), index);
+  }
+  events_.push(at, {Event::Kind::send, flight.core, index});
+}
+
+/// What Pre-translation has to say: of reads that are uncertain no longer, and of pointers.
+void Socket::send_pointers() {
+  uncertain_.settle(
+      caches_.resolutions(), flights_,
+      [&](std::uint32_t flight, bool right) { uncore_.resolve(request_of(flight), right, now_); },
+      [&](std::uint32_t flight) {
+        events_.push(now_, {Event::Kind::send, flights_[flight].core, flight});
+      });
+  caches_.resolutions().clear();
+  for (const PointerUpdate& update : caches_.updates()) {
+    device_.learn(update.pointer, update.frame, now_ + config_.caches.pretranslation.update);
+  }
+  caches_.updates().clear();
+}
+
+Request Socket::request_of(std::uint32_t index) const {
+  const Flight& flight = flights_[index];
+  Request request;
+  request.id = index;
+  request.address = flight.address;
+  request.op = reads(flight.kind) ? Op::read : Op::write;
+  request.marks = flight.marks;
+  request.pointer_offset = flight.pointer_offset;
+  return request;
 }
 
 void Socket::send_transfers(Tick at) {
+  if (config_.caches.pretranslation.enabled) send_pointers();
   for (const Hierarchy::Transfer& transfer : caches_.transfers()) {
     const Flight flight{.kind = transfer.write   ? Traffic::eviction
                                 : transfer.table ? Traffic::table
@@ -76,7 +111,9 @@ void Socket::send_transfers(Tick at) {
                         .core = transfer.core,
                         .issued = at,
                         .id = transfer.miss,
-                        .address = Address(transfer.line * line_bytes)};
+                        .address = Address(transfer.line * line_bytes),
+                        .marks = transfer.marks,
+                        .pointer_offset = transfer.pointer_offset};
     launch(flight, at + (transfer.write ? config_.flush_out : transfer.delay + config_.read_out));
   }
   caches_.transfers().clear();
@@ -99,6 +136,8 @@ bool Socket::step(Tick until) {
       uncore_.wake(static_cast<std::uint16_t>(completion.id), now_);
     } else if (completion.kind == Completion::Kind::done) {
       accepted(static_cast<std::uint32_t>(completion.id));
+    } else if (completion.kind == Completion::Kind::entry) {
+      flights_[static_cast<std::uint32_t>(completion.id)].frame = completion.data;
     }
   }
   sink_.clear();
@@ -109,27 +148,31 @@ bool Socket::step(Tick until) {
   return happened;
 }
 
+void Socket::send(std::uint32_t index) {
+  const Flight& flight = flights_[index];
+  if (flight.given_up) {
+    flights_.give_back(index);
+    return;
+  }
+  if ((flight.marks & pretranslation::uncertain) != 0 && !uncertain_.may_enter(index)) return;
+  if (flight.kind == Traffic::fill && flight.marks == 0 && uncore_.reads_wait(flight.address) &&
+      caches_.drop(static_cast<Hierarchy::Miss>(flight.id))) {
+    const Core core = flight.core;
+    flights_.give_back(index);
+    retry(core);
+    return;
+  }
+  if (watch_) watch_(flight.kind, flight.core, flight.address, now_);
+  uncore_.send(request_of(index),
+               caches_.waits_at(flight.core, flight.address, flight.kind == Traffic::eviction),
+               now_);
+}
+
 void Socket::handle(const Event& event) {
   switch (event.kind) {
-    case Event::Kind::send: {
-      const Flight& flight = flights_[event.index];
-      if (flight.kind == Traffic::fill && uncore_.reads_wait(flight.address) &&
-          caches_.drop(static_cast<Hierarchy::Miss>(flight.id))) {
-        const Core core = flight.core;
-        flights_.give_back(event.index);
-        retry(core);
-        break;
-      }
-      Request request;
-      request.id = event.index;
-      request.address = flight.address;
-      request.op = reads(flight.kind) ? Op::read : Op::write;
-      if (watch_) watch_(flight.kind, flight.core, flight.address, now_);
-      uncore_.send(request,
-                   caches_.waits_at(flight.core, flight.address, flight.kind == Traffic::eviction),
-                   now_);
+    case Event::Kind::send:
+      send(event.index);
       break;
-    }
     case Event::Kind::arrive:
       arrived(event.index);
       break;
@@ -207,7 +250,7 @@ void Socket::arrived(std::uint32_t index) {
 
 void Socket::fill(const Flight& flight) {
   woken_.clear();
-  caches_.filled(static_cast<Hierarchy::Miss>(flight.id), woken_);
+  caches_.filled(static_cast<Hierarchy::Miss>(flight.id), woken_, flight.frame);
   send_transfers(now_);
   // A woken core asks for what comes after, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) {
@@ -232,6 +275,20 @@ void Socket::walked(Hierarchy::Walk walk) {
     askers_.give_back(translated_[i]);
     clients_[asker.core]->translated(asker.waiter, now_);
   }
+  if (config_.caches.pretranslation.enabled) unchecked_arrived();
+}
+
+/// Data that had to wait for the walk.
+void Socket::unchecked_arrived() {
+  woken_.clear();
+  woken_.swap(caches_.arrivals());
+  for (std::size_t i = 0; i < woken_.size(); ++i) {
+    const Asker asker = askers_[woken_[i]];
+    askers_.give_back(woken_[i]);
+    clients_[asker.core]->arrived(asker.waiter, now_);
+    retry(asker.core);
+  }
+  woken_.clear();
 }
 
 void Socket::retry(Core core) {

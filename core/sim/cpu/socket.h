@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/event_queue.h"
 #include "base/slab.h"
 #include "sim/cpu/config.h"
 #include "sim/cpu/hierarchy.h"
+#include "sim/cpu/uncertain_reads.h"
 #include "sim/cpu/uncore.h"
 #include "sim/device.h"
 
@@ -42,6 +44,8 @@ class Socket {
     /// A flush has been accepted; and its buffer is free.
     virtual void flushed(Tick now) = 0;
     virtual void flush_freed(Tick now) = 0;
+    /// Where the program's address lies, if it has a page there; places none.
+    [[nodiscard]] virtual std::optional<Translation> translation(Address) { return std::nullopt; }
   };
 
   /// What goes from a core to memory, and why.
@@ -75,6 +79,12 @@ class Socket {
   /// As Hierarchy::access, now; what is beyond L1 gives its register back by itself. After
   /// `full` the core is told to retry().
   Hierarchy::Answer access(Core core, const Place& place, Hierarchy::Kind kind, Waiter waiter);
+  /// A marked load has found its line by Hierarchy::quick().
+  void marked_hit(Core core, const Place& place) {
+    if (!config_.caches.pretranslation.probe || place.leads_to == Address{}) return;
+    caches_.marked_hit(core, place);
+    send_transfers(now_);
+  }
   void call_at(Tick time, Core core, Waiter token);
   /// A line that leaves a write-combining buffer then.
   void nt_store(Core core, Address line, Tick at);
@@ -104,6 +114,10 @@ class Socket {
     Tick issued{};
     std::uint64_t id = 0;  ///< of the miss, of the moved line
     Address address;
+    pretranslation::Marks marks = 0;
+    std::uint8_t pointer_offset = 0;
+    bool given_up = false;  ///< on its way to the controller
+    std::uint64_t frame = Hierarchy::no_frame;  ///< that the pointer in it leads to
   };
   enum class Lacks : std::uint8_t { nothing, own_register, socket_register };
   /// An access that waits for a line.
@@ -119,6 +133,10 @@ class Socket {
 
   void launch(const Flight& flight, Tick at);
   void send_transfers(Tick at);
+  void send_pointers();
+  void send(std::uint32_t index);
+  void unchecked_arrived();
+  [[nodiscard]] Request request_of(std::uint32_t index) const;
   void handle(const Event& event);
   void accepted(std::uint32_t index);
   void arrived(std::uint32_t index);
@@ -130,6 +148,7 @@ class Socket {
   Config config_;
   Uncore uncore_;
   Hierarchy caches_;
+  UncertainReads uncertain_;
   std::vector<Client*> clients_;
   std::vector<Lacks> lacks_;  ///< by core: what it waits for
   EventQueue<Event> events_;

@@ -46,6 +46,12 @@ Tlb::Found Tlb::look_up(Address address, bool huge) {
   return Found::second;
 }
 
+bool Tlb::holds(Address address, bool huge) const {
+  const std::uint64_t page = page_of(address, huge);
+  const Cache& first = huge ? first_huge_ : first_small_;
+  return first.find(page) != Cache::none || second_.find(page) != Cache::none;
+}
+
 void Tlb::fill(Address address, bool huge) {
   const std::uint64_t page = page_of(address, huge);
   access(huge ? first_huge_ : first_small_, page);

@@ -18,6 +18,9 @@ class Tlb {
   /// Looks the page of `address` up in both levels. Found in either, it is in both afterwards.
   Found look_up(Address address, bool huge);
 
+  /// Whether either level has the page; changes nothing.
+  [[nodiscard]] bool holds(Address address, bool huge) const;
+
   /// A walk has found the page: it is in both levels.
   void fill(Address address, bool huge);
 

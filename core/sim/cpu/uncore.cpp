@@ -18,6 +18,30 @@ void Uncore::send(Request request, std::uint16_t stop, Tick now) {
   lines.push_back(request);
 }
 
+void Uncore::resolve(const Request& request, bool right, Tick now) {
+  const std::uint32_t port = 2 * device_.queue_of(request.address);
+  if (port < waiting_.size()) {
+    Waiting& waiting = waiting_[port];
+    for (std::size_t stop = 0; stop < waiting.stops.size(); ++stop) {
+      auto& lines = waiting.of_stop[waiting.stops[stop]];
+      const auto found = std::find_if(lines.begin(), lines.end(),
+                                      [&](const Request& line) { return line.id == request.id; });
+      if (found == lines.end()) continue;
+      if (right) {
+        found->marks &= static_cast<pretranslation::Marks>(~pretranslation::uncertain);
+        return;
+      }
+      lines.erase(found);
+      if (lines.empty()) {
+        waiting.stops[stop] = waiting.stops.back();
+        waiting.stops.pop_back();
+      }
+      return;
+    }
+  }
+  device_.resolve(request, right, now);
+}
+
 void Uncore::wake(std::uint16_t port, Tick now) {
   Waiting& waiting = waiting_[port];
   const std::uint32_t reorder = reorder_[port % 2];

@@ -31,6 +31,9 @@ class Uncore {
     return port < waiting_.size() && !waiting_[port].stops.empty();
   }
 
+  /// As Device's, of a read that was sent, whether it waits here or has reached the device.
+  void resolve(const Request& request, bool right, Tick now);
+
   /// The device has a place for `port`.
   void wake(std::uint16_t port, Tick now);
 

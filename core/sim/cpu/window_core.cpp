@@ -81,6 +81,7 @@ bool WindowCore::issue(const Instruction& instruction, std::span<const Access> a
   if (instruction.kind >= InstructionKind::flush && instruction.kind != InstructionKind::prefetch) {
     return issue_ordering(instruction, accesses);
   }
+  if (accesses.size() == 2 && accesses[1].pointer) return issue_marked(instruction, accesses);
   const bool whole =
       accesses.empty() ||
       (accesses.size() == 1 && accesses[0].address % line_bytes + accesses[0].size <= line_bytes);
@@ -90,6 +91,17 @@ bool WindowCore::issue(const Instruction& instruction, std::span<const Access> a
       pieces_.size() <= 4 ? issue_pieces(instruction, pieces_) : issue_string(instruction);
   if (done) cut_ = false;
   return done;
+}
+
+/// A marked load; one of a pointer across two lines is as any other.
+bool WindowCore::issue_marked(const Instruction& instruction, std::span<const Access> accesses) {
+  if (accesses[0].address % line_bytes + accesses[0].size > line_bytes) {
+    return issue(instruction, accesses.first(1));
+  }
+  leads_to_ = Address(accesses[1].address);
+  const bool issued = issue_pieces(instruction, accesses.first(1));
+  leads_to_ = Address{};
+  return issued;
 }
 
 /// Into the lines they touch.
@@ -195,7 +207,8 @@ Fine WindowCore::load(const Instruction& instruction, const Access& piece) {
   for (const Register source : instruction.address_sources) {
     address = std::max(address, values_[source]);
   }
-  const Place place = place_of(piece.address);
+  Place place = place_of(piece.address);
+  place.leads_to = leads_to_;
   const bool prefetch = instruction.kind == InstructionKind::prefetch;
   ++counts_.loads;
   if (!prefetch) loads_[load_count_++ & load_mask_] = tail_ - 1;
@@ -205,7 +218,10 @@ Fine WindowCore::load(const Instruction& instruction, const Access& piece) {
   if (known(address) && known(data)) {
     if (forwarded) return std::max(address, data) + forward_;
     const Fine at = ports_.take(address, Ports::load);
-    if (socket_.caches().quick(core_, place, Hierarchy::Kind::load)) return at + l1_latency_;
+    if (socket_.caches().quick(core_, place, Hierarchy::Kind::load)) {
+      socket_.marked_hit(core_, place);
+      return at + l1_latency_;
+    }
     return asked_load(place, at, prefetch);
   }
   Inputs inputs;

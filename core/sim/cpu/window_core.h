@@ -128,6 +128,7 @@ class WindowCore final : public Core {
   bool enter(const Block& block);
   bool issue(const Instruction& instruction, std::span<const Access> accesses);
   bool issue_string(const Instruction& instruction);
+  bool issue_marked(const Instruction& instruction, std::span<const Access> accesses);
   bool issue_pieces(const Instruction& instruction, std::span<const Access> pieces);
   void cut(std::span<const Access> accesses);
   bool dispatch(std::uint32_t slots, std::uint32_t loads, std::uint32_t stores);
@@ -215,6 +216,7 @@ class WindowCore final : public Core {
   bool wrong_guess_ = false;
   bool cut_ = false;
   bool fence_entered_ = false;
+  Address leads_to_;  ///< what the load that issues loads, if it is marked
 
   std::array<Fine, 256> values_{};  ///< of registers; that of no_register is always 0
 

@@ -70,6 +70,7 @@ void WindowCore::ready(Index index) {
     case Node::Kind::load: {
       const Fine at = ports_.take(node.time, Ports::load);
       if (socket_.caches().quick(core_, node.place, Hierarchy::Kind::load)) {
+        socket_.marked_hit(core_, node.place);
         resolve(index, at + l1_latency_);
       } else {
         socket_.call_at(coarse(at), core_, index);

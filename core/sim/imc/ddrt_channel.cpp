@@ -10,6 +10,9 @@ DdrtConfig ddrt_config_from(const Settings& settings) {
   config.grant = settings.time("nvdimm.bus.grant");
   config.line = settings.time("nvdimm.bus.line");
   config.turnaround = settings.time("nvdimm.bus.turnaround");
+  if (settings.has("nvdimm.pretranslation.bus")) {
+    config.entry = settings.time("nvdimm.pretranslation.bus");
+  }
   return config;
 }
 
@@ -23,7 +26,10 @@ DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, s
   send_lone();
   auto& waiting = write ? writes_waiting_ : reads_waiting_;
   const std::uint32_t free = free_slots(write);
-  if (!write && writes_ > 0 && forward_from_wpq(request, device, now)) return Accept::yes();
+  const bool plain = (request.marks & ~pretranslation::pointer) == 0;
+  if (!write && plain && writes_ > 0 && forward_from_wpq(request, device, now)) {
+    return Accept::yes();
+  }
   if (!waiting.may_enter(request.port, free, now)) {
     ++refusals_;
     waiting.refuse(request.port);
@@ -40,15 +46,20 @@ DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, s
   } else {
     ++reads_accepted_;
     ++reads_;
-    send_read(request, device, now + config_.request);
+    if (request.marks == 0) {
+      send_read(request, device, now + config_.request);
+    } else if ((request.marks & pretranslation::uncertain) != 0) {
+      hold(request, device);
+    } else {
+      send_marked(request, device, now + config_.request);
+    }
   }
   return Accept::yes();
 }
 
 void DdrtChannel::send_read(const Request& request, Address device, Tick arrives) {
   const Index read = pending_.take_any();
-  pending_[read].request = request;
-  pending_[read].holds_slot = true;
+  pending_[read] = {.request = request, .device = device, .holds_slot = true};
   dimm_.read(read, device, arrives);
 }
 
@@ -132,7 +143,10 @@ Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
       now = dimm_.advance(unsent_ > 0 ? dimm_.next_event() : limit, replies_, sink);
       for (const auto& reply : replies_) {
         pending_[reply.tag].request.data = reply.data;
-        const Tick done = take_bus(false, reply.time + config_.grant) + config_.line;
+        const Tick sent = take_bus(false, reply.time + config_.grant);
+        const Tick done = pending_[reply.tag].request.marks == 0
+                              ? sent + config_.line
+                              : send_entry(pending_[reply.tag], reply.frame, sent);
         const bool told = to_completion && sink.size() != before;
         if (replies_.size() == 1 && unsent_ == 0 && !told && done <= until && done < next_event()) {
           // Nothing else happens before, and there is nothing to report.
@@ -167,8 +181,15 @@ void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {
     wake_next(true, now, sink);
     return;
   }
+  if (event.kind >= Event::Kind::confirmed) {
+    handle_pointer(event, now, sink);
+    return;
+  }
   const Pending& pending = pending_[event.index];
   const Request& request = pending.request;
+  if (pending.frame != nvdimm::Dimm::no_frame) {
+    sink.push_back({now, request.id, request.address, Completion::Kind::entry, pending.frame});
+  }
   sink.push_back({now, request.id, request.address, Completion::Kind::done, request.data});
   if (pending.holds_slot) {
     --reads_;
@@ -195,7 +216,9 @@ void DdrtChannel::watch_hold(bool write, Tick now) {
 void DdrtChannel::state(Archive& archive) {
   archive(dimm_, events_, pending_, wpq_, wpq_first_, writes_, unsent_, reads_, lone_,
           lone_arrives_, bus_free_, bus_used_, bus_last_write_, reads_waiting_, writes_waiting_);
-  archive(reads_accepted_, writes_accepted_, wpq_forwards_, refusals_, bus_busy_ps_);
+  archive(uncertain_, told_);
+  archive(reads_accepted_, writes_accepted_, wpq_forwards_, refusals_, confirmed_, given_up_,
+          bus_busy_ps_);
 }
 
 void DdrtChannel::register_counters(Counters& counters, const std::string& prefix) const {
@@ -204,6 +227,10 @@ void DdrtChannel::register_counters(Counters& counters, const std::string& prefi
   counters.add(prefix + "wpq.forwards", wpq_forwards_);
   counters.add(prefix + "refusals", refusals_);
   counters.add(prefix + "bus.busy_ps", bus_busy_ps_);
+  if (dimm_.pretranslates()) {
+    counters.add(prefix + "uncertain.confirmed", confirmed_);
+    counters.add(prefix + "uncertain.given_up", given_up_);
+  }
   dimm_.register_counters(counters, prefix + "dimm.");
 }
 

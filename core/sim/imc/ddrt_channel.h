@@ -24,6 +24,7 @@ struct DdrtConfig {
   Tick grant{};                 ///< from the DIMM's "data ready" to the data on the bus
   Tick line{};                  ///< bus occupancy of a line
   Tick turnaround{};            ///< between data of opposite directions
+  Tick entry{};                 ///< bus occupancy of where a pointer leads
 };
 
 [[nodiscard]] DdrtConfig ddrt_config_from(const Settings& settings);
@@ -36,6 +37,9 @@ struct DdrtConfig {
 /// power. The queue empties as the DIMM's load-store queue has room. A read that finds its
 /// line in the write pending queue is answered from there.
 ///
+/// A read by a translation that may be out of date waits in the read pending queue until the
+/// processor has checked it (resolve()); nothing of it goes to the DIMM before.
+///
 /// A read that comes when nothing else is under way is held back until time moves on or
 /// another request comes. Most such reads hit the DIMM's first buffer, and what becomes of them is
 /// then known without an event; the others take the usual way, as if they had at once.
@@ -46,7 +50,9 @@ class DdrtChannel {
 
   /// `request` carries the caller's address, `device` the DIMM's.
   [[nodiscard]] Accept try_send(const Request& request, Address device, Tick now) {
-    if (request.op == Op::write || !may_be_lone(now)) return admit(request, device, now);
+    if (request.op == Op::write || request.marks != 0 || !may_be_lone(now)) {
+      return admit(request, device, now);
+    }
     ++reads_accepted_;
     ++reads_;
     lone_.request = request;
@@ -58,6 +64,9 @@ class DdrtChannel {
     send_lone();
     dimm_.fence(unsent_, now);
   }
+  /// As Device's; `pointer` and `device` are the DIMM's addresses.
+  void resolve(const Request& request, Address device, bool right, Tick now);
+  void learn(Address pointer, std::uint64_t frame, Tick at);
   [[nodiscard]] Tick next_event() const { return min(next_but_lone(), lone_arrives_); }
   /// With `to_completion`, stops after the first instant that put something into the sink.
   /// Returns the instant reached.
@@ -79,7 +88,15 @@ class DdrtChannel {
   using Index = std::uint32_t;
 
   struct Event {
-    enum class Kind : std::uint8_t { read_done, write_accepted, write_sent, hold_lapsed } kind;
+    enum class Kind : std::uint8_t {
+      read_done,
+      write_accepted,
+      write_sent,
+      hold_lapsed,
+      confirmed,  ///< an uncertain read was right
+      given_up,   ///< or not
+      told        ///< where a pointer leads
+    } kind;
     Index index;  ///< of what is pending; hold_lapsed: 1 for the write pending queue, else 0
 
     void state(Archive& archive) { archive(kind, index); }
@@ -88,8 +105,14 @@ class DdrtChannel {
     Request request;
     Address device;
     bool holds_slot = false;  ///< of the read pending queue
+    std::uint64_t frame = nvdimm::Dimm::no_frame;
 
-    void state(Archive& archive) { archive(request, device, holds_slot); }
+    void state(Archive& archive) { archive(request, device, holds_slot, frame); }
+  };
+  /// What the processor says of a pointer.
+  struct Told {
+    Address pointer;
+    std::uint64_t frame = 0;
   };
 
   [[nodiscard]] Tick next_but_lone() const { return min(events_.next(), dimm_.next_event()); }
@@ -103,6 +126,10 @@ class DdrtChannel {
     send_read(lone_.request, lone_.device, std::exchange(lone_arrives_, Tick::never()));
   }
   void send_read(const Request& request, Address device, Tick arrives);
+  void send_marked(const Request& request, Address device, Tick arrives);
+  void hold(const Request& request, Address device);
+  void handle_pointer(const Event& event, Tick now, Sink& sink);
+  Tick send_entry(Pending& pending, std::uint64_t frame, Tick sent);
   Tick answer_lone(Tick until, Sink& sink);
   Tick play(Tick until, Sink& sink, bool to_completion);
   bool forward_from_wpq(const Request& request, Address device, Tick now);
@@ -126,6 +153,8 @@ class DdrtChannel {
   nvdimm::Dimm dimm_;
   EventQueue<Event> events_;
   Slab<Pending> pending_;
+  std::vector<Index> uncertain_;  ///< of those, reads that wait to be resolved
+  Slab<Told> told_;
   std::vector<Pending> wpq_;    ///< ring of wpq_lines, oldest at wpq_first_
   std::uint32_t wpq_first_ = 0;
   std::uint32_t writes_ = 0;    ///< in the write pending queue
@@ -144,6 +173,8 @@ class DdrtChannel {
   std::uint64_t writes_accepted_ = 0;
   std::uint64_t wpq_forwards_ = 0;
   std::uint64_t refusals_ = 0;
+  std::uint64_t confirmed_ = 0;  ///< uncertain reads that were right
+  std::uint64_t given_up_ = 0;
   std::uint64_t bus_busy_ps_ = 0;
 };
 

@@ -31,6 +31,8 @@ class Machine::Channel {
   virtual Accept try_send_local(const Request&, Tick now) { return Accept::retry(now); }
   [[nodiscard]] virtual Tick next_event() const = 0;
   virtual void fence(Tick) {}
+  virtual void resolve(const Request&, Address, bool, Tick) {}
+  virtual void learn(Address, std::uint64_t, Tick) {}
   virtual void advance(Tick until, Sink& sink) = 0;
   /// As Device's.
   virtual Tick advance_to_completion(Tick until, Sink& sink) = 0;
@@ -113,6 +115,14 @@ class Machine::NvdimmChannel final : public Channel {
   }
   [[nodiscard]] Tick next_event() const override { return channel_.next_event(); }
   void fence(Tick now) override { channel_.fence(now); }
+  void resolve(const Request& request, Address local, bool right, Tick now) override {
+    channel_.resolve(request, local, right, now);
+    next = channel_.next_event();
+  }
+  void learn(Address local, std::uint64_t frame, Tick at) override {
+    channel_.learn(local, frame, at);
+    next = channel_.next_event();
+  }
   void advance(Tick until, Sink& sink) override {
     channel_.advance(until, sink, false);
     next = channel_.next_event();
@@ -304,6 +314,18 @@ void Machine::fence(Tick now) {
     channel->fence(now);
     channel->next = channel->next_event();
   }
+  refresh_next();
+}
+
+void Machine::resolve(const Request& request, bool right, Tick now) {
+  const auto place = place_of(request.address);
+  channels_[place.channel]->resolve(request, place.local, right, now);
+  refresh_next();
+}
+
+void Machine::learn(Address pointer, std::uint64_t frame, Tick at) {
+  const auto place = place_of(pointer);
+  channels_[place.channel]->learn(place.local, frame, at);
   refresh_next();
 }
 

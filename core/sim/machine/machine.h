@@ -25,6 +25,8 @@ class Machine final : public Device {
 
   Accept try_send(const Request& request, Tick now) override;
   void fence(Tick now) override;
+  void resolve(const Request& request, bool right, Tick now) override;
+  void learn(Address pointer, std::uint64_t frame, Tick at) override;
   [[nodiscard]] Tick next_event() const override { return next_; }
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;

@@ -24,7 +24,7 @@ constexpr std::uint64_t repeats = 8;
 std::uint64_t lines_to_fill(const cpu::Config& core, const std::string& op, std::uint32_t threads,
                             Bytes area) {
   const bool dirty = op == "store" || op == "load+store";
-  if (!core.cached || (!dirty && op != "load")) return 0;
+  if (!core.cached || (!dirty && op != "load" && op != "load+mkpt")) return 0;
   const Bytes caches = core.caches.l3.size + threads * core.caches.l2.size;
   if (!dirty && threads * area > 64 * caches) return 0;
   return lines_to_overfill(core, threads);
@@ -127,7 +127,7 @@ std::vector<Point> measure(const Settings& settings, const ChasePattern& pattern
   Bench bench(settings, core, log);
   // Stores and loads each walk regions of their own: all are cold, as when the passes are
   // so long that nothing of the stores is left in a buffer when the loads begin.
-  const Bytes span = pattern.repeat ? pattern.region : regions * pattern.region;
+  const Bytes span = pattern.repeat ? pattern.span() : regions * pattern.span();
   const bool apart = !pattern.repeat && !pattern.raw;
   const std::uint64_t passes = apart ? pattern.ops.size() : 1;
   check_fits(span * passes * pattern.threads, bench.memory(), "the regions of the chase");

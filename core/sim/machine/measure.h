@@ -43,8 +43,9 @@ struct AgentChoice {
 };
 
 struct ChasePattern {
-  Bytes region = 0;
+  Bytes region = 0;  ///< of its blocks
   Bytes block = line_bytes;
+  Bytes stride = 0;  ///< between blocks' beginnings; 0: one follows the other
   std::vector<std::string> ops;  ///< stores first, then loads
   bool repeat = false;
   bool raw = false;  ///< read after write: one timing over stores and loads of each region
@@ -55,10 +56,14 @@ struct ChasePattern {
   std::uint64_t walk_lines = 0;  ///< 0: whole regions; else the walk is cut after this many
   AgentChoice agent;
 
+  /// What a region takes of memory.
+  [[nodiscard]] Bytes span() const { return stride == 0 ? region : region / block * stride; }
+
   template <typename Self, typename Visit>
   static void visit_fields(Self& self, Visit&& visit) {
     visit("region", self.region);
     visit("block", self.block);
+    visit("stride", self.stride);
     visit("ops", self.ops);
     visit("repeat", self.repeat);
     visit("raw", self.raw);

@@ -12,12 +12,16 @@ using cpu::Step;
 
 /// Of chases alone.
 constexpr const char* persisted_update = "load+store+clwb";
+constexpr const char* marked_load = "load+mkpt";
+
+void check_cached(const std::string& op, const cpu::Config& core) {
+  if (core.cached) return;
+  throw InputError("operation '" + op + "' needs a core with caches: agent core, and cpu.caches");
+}
 
 bool updates(const std::string& op, const cpu::Config& core) {
   if (op != "load+store" && op != persisted_update) return false;
-  if (!core.cached) {
-    throw InputError("operation '" + op + "' needs a core with caches: agent core, and cpu.caches");
-  }
+  check_cached(op, core);
   return true;
 }
 
@@ -39,11 +43,14 @@ bool is_store(Step::Kind kind) {
 }  // namespace
 
 bool is_load(const std::string& op) {
-  return op == "load" || op == "ntload" || op == "load+store" || op == persisted_update;
+  return op == "load" || op == "ntload" || op == "load+store" || op == persisted_update ||
+         op == marked_load;
 }
 
 Step::Kind kind_of(const std::string& op) {
-  if (op == "load" || op == "load+store" || op == persisted_update) return Step::Kind::load;
+  if (op == "load" || op == "load+store" || op == persisted_update || op == marked_load) {
+    return Step::Kind::load;
+  }
   if (op == "ntload") return Step::Kind::nt_load;
   if (op == "ntstore") return Step::Kind::nt_store;
   if (op == "store") return Step::Kind::store;
@@ -58,8 +65,9 @@ Programs programs_of(const ChasePattern& pattern, const ChasePass& pass, const c
   const bool raw = pass.op == "raw";
   const std::string store = !raw ? pass.op : pattern.ops.empty() ? "ntstore" : pattern.ops.front();
   cpu::ChaseShape shape;
-  shape.region = pattern.region;
+  shape.region = pattern.span();
   shape.block = pattern.block;
+  shape.stride = pattern.stride;
   shape.regions = pass.regions;
   shape.repeat = pattern.repeat;
   shape.fence = pattern.fence;
@@ -69,6 +77,8 @@ Programs programs_of(const ChasePattern& pattern, const ChasePass& pass, const c
     shape.load = kind_of(pass.op);
     shape.update = updates(pass.op, core);
     shape.flush = pass.op == persisted_update;
+    shape.mark = pass.op == marked_load;
+    if (shape.mark) check_cached(pass.op, core);
   }
   Programs programs;
   for (std::uint32_t thread = 0; thread < pattern.threads; ++thread) {
@@ -138,7 +148,7 @@ std::vector<PersistentStep> persistent_steps(const Settings& settings,
   ChasePass pass;
   pass.op = pattern.raw ? "raw" : pattern.ops.front();
   pass.regions = (pattern.lines + region_lines - 1) / region_lines;
-  pass.span = pattern.repeat ? pattern.region : pass.regions * pattern.region;
+  pass.span = pattern.repeat ? pattern.span() : pass.regions * pattern.span();
   return persistent_steps(programs_of(pattern, pass, core, order),
                           std::numeric_limits<std::uint64_t>::max());
 }

@@ -24,6 +24,8 @@ Address line_of(std::uint64_t step) {
   return Address(Sequence::operand_of(step)).aligned_down(line_bytes);
 }
 
+bool is_cached(Kind kind) { return kind == Kind::cached_load || kind == Kind::marked_load; }
+
 void check(const Sequence& sequence, Bytes capacity) {
   std::uint64_t delays = 0;
   if (sequence.untimed > sequence.steps.size()) {
@@ -39,16 +41,17 @@ void check(const Sequence& sequence, Bytes capacity) {
                        ", expected 0 to " + std::to_string(Sequence::kinds - 1));
     }
     const Kind kind = Sequence::kind_of(step);
-    if (i < sequence.untimed && kind != Kind::cached_load) {
+    if (i < sequence.untimed && !is_cached(kind)) {
       throw InputError(here() + "is untimed, expected a cached load");
     }
-    if (kind == Kind::cached_load && !sequence.core) {
+    if (is_cached(kind) && !sequence.core) {
       throw InputError(here() + "is a cached load, which needs the agent core");
     }
     switch (kind) {
       case Kind::load:
       case Kind::nt_store:
       case Kind::cached_load:
+      case Kind::marked_load:
         if (operand >= capacity) {
           throw InputError(here() + "has address " + std::to_string(operand) +
                            ", beyond the memory of " + std::to_string(capacity) + " B");
@@ -174,11 +177,16 @@ class Steps final : public cpu::Program {
     step.timed = true;
     step.tag = at_++;
     switch (Sequence::kind_of(word)) {
+      case Kind::marked_load:
+        step.leads_to = next_cached();
+        [[fallthrough]];
       case Kind::load:
       case Kind::cached_load:
         step.kind = Sequence::kind_of(word) == Kind::load ? cpu::Step::Kind::nt_load
                                                           : cpu::Step::Kind::load;
-        step.address = line_of(word);
+        // A pointer has its place in the line.
+        step.address =
+            step.leads_to == Address{} ? line_of(word) : Address(Sequence::operand_of(word));
         step.instructions = line_instructions_;
         step.waits = step.feeds = dependent_;
         break;
@@ -202,6 +210,15 @@ class Steps final : public cpu::Program {
         break;
     }
     return true;
+  }
+
+  /// Where the load behind the one at hand reads; address 0 can be no pointer.
+  [[nodiscard]] Address next_cached() const {
+    for (std::size_t i = at_; i < sequence_.steps.size(); ++i) {
+      const std::uint64_t word = sequence_.steps[i];
+      if (is_cached(Sequence::kind_of(word))) return Address(Sequence::operand_of(word));
+    }
+    return Address{};
   }
 
   void began(std::uint64_t tag, Tick at) override { times_.issued[tag] = at.ps(); }

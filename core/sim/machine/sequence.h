@@ -22,8 +22,10 @@ struct Sequence {
     wait,   ///< until everything before it has completed
     delay,  ///< nothing, for a number of picoseconds
     cached_load,  ///< through the core's caches, of the line at the operand, an address
+    marked_load,  ///< the same, of a pointer at the operand that leads to where the next cached or
+                  ///< marked load reads; marked for Pre-translation
   };
-  static constexpr std::uint64_t kinds = 7;
+  static constexpr std::uint64_t kinds = 8;
   static constexpr std::uint32_t operand_bits = 56;
 
   [[nodiscard]] static constexpr std::uint64_t pack(Kind kind, std::uint64_t operand = 0) {

@@ -28,6 +28,13 @@ class Tiers final : public Device {
 
   Accept try_send(const Request& request, Tick now) override;
   void fence(Tick now) override;
+  /// Pre-translation is of machines without near memory.
+  void resolve(const Request& request, bool right, Tick now) override {
+    far_->resolve(request, right, now);
+  }
+  void learn(Address pointer, std::uint64_t frame, Tick at) override {
+    far_->learn(pointer, frame, at);
+  }
   [[nodiscard]] Tick next_event() const override;
   void advance(Tick until, Sink& sink) override;
   [[nodiscard]] Bytes capacity() const override { return near_bytes_ + far_->capacity(); }

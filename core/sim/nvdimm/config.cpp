@@ -100,6 +100,30 @@ WearConfig wear(const Settings& settings) {
 
 std::string in_bytes(Bytes bytes) { return std::to_string(bytes) + " B"; }
 
+/// Models that were exported before there was such a thing have none.
+std::optional<PretranslationConfig> pretranslation(const Settings& settings) {
+  const std::string prefix = "nvdimm.pretranslation.";
+  if (!settings.has(prefix + "enabled") || !settings.flag(prefix + "enabled")) return std::nullopt;
+  PretranslationConfig config;
+  config.table = settings.bytes(prefix + "table");
+  config.slots = static_cast<std::uint32_t>(settings.count(prefix + "slots"));
+  config.policy = replacement(settings.name(prefix + "policy"), prefix + "policy");
+  const Bytes rlb = settings.bytes(prefix + "rlb.size");
+  config.rlb_entries = static_cast<std::uint32_t>(rlb / PretranslationConfig::entry);
+  config.rlb_latency = settings.time(prefix + "rlb.latency");
+  if (config.rlb_entries == 0) {
+    throw InputError("model: " + prefix + "rlb.size is " + in_bytes(rlb) +
+                     ", which holds no entry; expected at least " +
+                     in_bytes(PretranslationConfig::entry));
+  }
+  if (config.slots == 0 || config.table < config.part()) {
+    throw InputError("model: " + prefix + "table is " + in_bytes(config.table) +
+                     ", expected room for the " + std::to_string(config.slots) +
+                     " entries of one page, " + in_bytes(config.part()));
+  }
+  return config;
+}
+
 void check_size(Bytes size, const std::string& key, Bytes low, Bytes high) {
   if (!std::has_single_bit(size) || size < low || size > high) {
     throw InputError("model: " + key + " is " + in_bytes(size) + ", expected a power of two from " +
@@ -174,7 +198,24 @@ void check_levels(const Config& config) {
   }
 }
 
+void check_pretranslation(const Config& config) {
+  const Bytes free = config.dram.capacity() - std::min(config.dram.capacity(), config.dram_used());
+  if (config.pretranslation->table > free) {
+    throw InputError("model: nvdimm.pretranslation.table is " +
+                     in_bytes(config.pretranslation->table) + ", expected at most the " +
+                     in_bytes(free) +
+                     " that the indirection table and buffered data leave of the on-DIMM DRAM; "
+                     "shrink it or enlarge nvdimm.dram");
+  }
+}
+
 }  // namespace
+
+Bytes Config::dram_used() const {
+  const Bytes table = media.capacity / page() * table_entry;
+  const Bytes rounded = (table + page() - 1) / page() * page();
+  return rounded + (fill == Fill::none ? 0 : ait->entries * ait->entry);
+}
 
 double Config::access_mw() const {
   if (power.budget_mw == 0) return 0;
@@ -205,6 +246,8 @@ Config config_from(const Settings& settings) {
   config.dram = dram::config_from(settings, "nvdimm.dram.");
   config.seed = settings.count("seed");
 
+  config.pretranslation = pretranslation(settings);
+
   check_levels(config);
   check_power(config);
   const Bytes table = config.media.capacity / config.page() * config.table_entry;
@@ -214,6 +257,7 @@ Config config_from(const Settings& settings) {
                      ", expected at least " + in_bytes(table + kept) +
                      " for the table and the buffer; enlarge nvdimm.dram or shrink capacity");
   }
+  if (config.pretranslation) check_pretranslation(config);
   return config;
 }
 

@@ -76,6 +76,18 @@ struct LsqConfig {
   Tick latency{};
 };
 
+/// Pre-translation: what the DIMM remembers of where pointers lead.
+struct PretranslationConfig {
+  Bytes table = 0;           ///< in the on-DIMM DRAM, in parts of `slots` entries
+  std::uint32_t slots = 0;   ///< of a page that has a part
+  Replacement policy = Replacement::lru;  ///< which page loses its part
+  std::uint32_t rlb_entries = 0;
+  Tick rlb_latency{};
+
+  static constexpr Bytes entry = 8;  ///< a frame's number and the pointer's place in its page
+  [[nodiscard]] Bytes part() const { return slots * entry; }
+};
+
 /// A DIMM has one to three buffer levels. The first holds data in SRAM (read-modify-write
 /// buffer). The last of several holds translations, and data if `fill` says so, in the on-DIMM
 /// DRAM (AIT buffer). What is between them, of three, holds data.
@@ -93,12 +105,15 @@ struct Config {
   MediaConfig media;
   PowerConfig power;
   WearConfig wear;
+  std::optional<PretranslationConfig> pretranslation;
   dram::Config dram;
   std::uint64_t seed = 0;
 
   /// What one entry of the indirection table maps: an entry of the buffer before it, or what
   /// wear-levelling moves as one.
   [[nodiscard]] Bytes page() const { return ait ? ait->entry : wear.block; }
+  /// From where on the on-DIMM DRAM is free: behind the indirection table and buffered data.
+  [[nodiscard]] Bytes dram_used() const;
   /// What the budget leaves for accesses: the rest goes into standing idle and into refresh of
   /// the DRAM. 0: no limit.
   [[nodiscard]] double access_mw() const;

@@ -6,13 +6,9 @@
 namespace nearfar::sim::nvdimm {
 namespace {
 
-/// Marks the id of a table read: the rest is the indirection buffer's slot or, where there is no
-/// such buffer, the transfer that waits. Without it, and unless no read waits (posted), the id is
-/// a transfer and a line of what it moves.
-constexpr std::uint64_t table_flag = std::uint64_t{1} << 62;
-
 /// Apart from the seeds of the other buffers and of every channel's wear.
 constexpr std::uint64_t middle_seed = 0x1000;
+constexpr std::uint64_t pointer_seed = 0x2000;
 
 std::uint32_t log2_of(Bytes power_of_two) {
   return static_cast<std::uint32_t>(std::countr_zero(power_of_two));
@@ -57,6 +53,9 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
   if (config.ait) {
     ait_.emplace(config);
     ait_latency_ = config.ait->latency;
+  }
+  if (config.pretranslation) {
+    pretranslation_ = std::make_unique<Pretranslation>(config, config.seed + pointer_seed);
   }
 }
 
@@ -158,6 +157,12 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
     case Event::Kind::migrated:
       for (const Index transfer : wear_.finish(event.index)) translated(transfer, now);
       break;
+    case Event::Kind::look_up_pointer:
+    case Event::Kind::find_part:
+    case Event::Kind::read_part:
+    case Event::Kind::learned:
+      handle_pointer(event, now);
+      break;
     case Event::Kind::drain:
       break;  // advance() drains after every event
   }
@@ -181,7 +186,11 @@ void Dimm::dram_completions(Tick now) {
     const Completion completion = dram_sink_[i];
     if (completion.kind != Completion::Kind::done || (completion.id & posted) != 0) continue;
     if ((completion.id & table_flag) != 0) {
-      table_arrived(static_cast<Index>(completion.id & ~table_flag), now);
+      if ((completion.id & pointer_flag) != 0) {
+        pointer_arrived(completion.id, now);
+      } else {
+        table_arrived(static_cast<Index>(completion.id & ~table_flag), now);
+      }
     } else {
       dram_line_arrived(static_cast<Index>(completion.id >> 8),
                         static_cast<std::uint32_t>(completion.id & 0xff), now);
@@ -198,6 +207,7 @@ void Dimm::state(Archive& archive) {
   archive(events_, next_, dram_next_, reads_, transfers_, writes_, arrivals_, stalled_,
           untranslated_, dram_backlog_, writes_announced_, writes_under_way_, writes_on_bus_,
           notices_owed_, fenced_writes_, data_in_use_, content_);
+  if (pretranslation_) archive(*pretranslation_);
   archive(read_lines_, write_lines_, lsq_forwards_, rmw_hits_, rmw_misses_, merges_, media_writes_,
           minor_stalls_, table_reads_, table_writes_, settled_);
 }
@@ -218,6 +228,7 @@ void Dimm::register_counters(Counters& counters, const std::string& prefix) cons
   counters.add(prefix + "media.merges", merges_);
   wear_.register_counters(counters, prefix + "wear.");
   counters.add(prefix + "wear.minor_stalls", minor_stalls_);
+  if (pretranslation_) pretranslation_->register_counters(counters, prefix + "pretranslation.");
   dram_.register_counters(counters, prefix + "dram.");
   counters.add(prefix + "energy.sram_pj", [this] { return sram_pj(); });
   counters.add(prefix + "energy.idle_pj", [this] { return idle_pj(); });

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "sim/nvdimm/media.h"
 #include "sim/nvdimm/middle_buffer.h"
 #include "sim/nvdimm/power_budget.h"
+#include "sim/nvdimm/pretranslation.h"
 #include "sim/nvdimm/wear.h"
 #include "sim/request.h"
 #include "sim/sink.h"
@@ -44,6 +46,9 @@ namespace nearfar::sim::nvdimm {
 /// some blocks or part of one, a sector is what one media access brings of an entry, and a page
 /// is what one translation is for.
 ///
+/// With Pre-translation a marked read also looks up which frame its pointer leads to: in the RLB,
+/// then by the page's translation in a table in the on-DIMM DRAM. The line waits for the answer.
+///
 /// When a block has worn enough it moves: its data are read, written elsewhere and the table
 /// is changed, while everything for that block waits.
 class Dimm {
@@ -55,12 +60,21 @@ class Dimm {
     Tick time;
     ReadTag tag;
     DataHandle data;
+    std::uint64_t frame = no_frame;  ///< of a marked read: where its pointer leads, if known
   };
+  static constexpr std::uint64_t no_frame = ~std::uint64_t{0};
 
   Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log);
 
   /// A read command arrives at `at`, not before the last advance.
   void read(ReadTag tag, Address device, Tick at);
+
+  /// A read of the line that holds a pointer, and of where that leads; without `line` of the latter
+  /// alone. `pointer` is its very address.
+  void read_pointer(ReadTag tag, Address pointer, bool line, Tick at);
+  /// Where the pointer leads, as the processor says; arrives at `at`.
+  void learn(Address pointer, std::uint64_t frame, Tick at);
+  [[nodiscard]] bool pretranslates() const { return pretranslation_ != nullptr; }
 
   /// A read that finds its line in the RMW buffer when nothing else is under way. Its data are at
   /// the bus interface at `ready`.
@@ -113,12 +127,25 @@ class Dimm {
   using Slot = BlockTable::Slot;
   static constexpr Index none = ~Index{0};
   static constexpr std::uint64_t posted = std::uint64_t{1} << 63;  ///< a DRAM write's id
+  /// Marks the id of a table read: the rest is the indirection buffer's slot or, where there is no
+  /// such buffer, the transfer that waits. Without it, and unless no read waits (posted), the id is
+  /// a transfer and a line of what it moves.
+  static constexpr std::uint64_t table_flag = std::uint64_t{1} << 62;
+  /// With that one: the rest is a look-up of a pointer; with this one too, of its page's part.
+  static constexpr std::uint64_t pointer_flag = std::uint64_t{1} << 61;
+  static constexpr std::uint64_t part_flag = std::uint64_t{1} << 60;
 
   struct Read {
     ReadTag tag = 0;
     Index next = none;  ///< among those that wait for one sector
     Address line;
     DataHandle data = 0;
+    std::uint64_t frame = no_frame;
+    bool marked = false;
+    bool looking = false;  ///< for the frame
+    bool left = false;  ///< but for that
+
+    void state(Archive& archive) { archive(tag, next, line, data, frame, marked, looking, left); }
   };
 
   /// A sector of an RMW slot.
@@ -177,6 +204,10 @@ class Dimm {
       filled,
       written,
       migrated,
+      look_up_pointer,
+      find_part,
+      read_part,
+      learned,
       drain
     } kind;
     Index index;
@@ -262,6 +293,22 @@ class Dimm {
   void fill_page(Address at, Tick now);
   void retry_stalled(Tick now);
 
+  // Pre-translation, where there is any
+  void handle_pointer(const Event& event, Tick now);
+  void look_up_pointer(Index look_up, Tick now);
+  void find_part(Index look_up, Tick now);
+  void read_part(Index look_up, Tick now);
+  void part_known(std::uint64_t page, Tick now);
+  void pointer_arrived(std::uint64_t id, Tick now);
+  void looked_up(Index look_up, std::uint64_t frame, Tick now);
+  bool held_back(Index read);
+  /// Reads that are not marked rely on it.
+  static void forget_marks(Read& read) {
+    read.frame = no_frame;
+    read.marked = read.left = false;
+  }
+  void keep_pointer(const PointerBuffer::Leaving& leaving, Tick now);
+
   // The middle buffer, where there is one
   bool claim_middle(Address at);
   void fetch_through_middle(Slot slot, Address at, Tick now);
@@ -321,6 +368,7 @@ class Dimm {
   Tick line_power_{};  ///< what a line in SRAM takes out of the budget
   Tick dram_power_{};  ///< what an access to the DRAM does, at most
   Media media_;
+  std::unique_ptr<Pretranslation> pretranslation_;
   dram::Channel dram_;
 
   EventQueue<Event> events_;

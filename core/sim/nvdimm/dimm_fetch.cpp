@@ -43,6 +43,7 @@ void Dimm::table_arrived(Index waiting, Tick now) {
   woken_.clear();
   ait_->arrived(waiting, woken_);
   for (std::size_t i = 0; i < woken_.size(); ++i) translated(woken_[i], now);
+  if (pretranslation_ && !pretranslation_->waiting.empty()) part_known(ait_->page(waiting), now);
   // The way that can be replaced now goes to the first that waits for one of its set, before
   // any other asks: two writes of a block must not change places.
   for (std::size_t i = untranslated_.size(); i > 0; --i) {

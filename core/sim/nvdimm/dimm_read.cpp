@@ -151,13 +151,15 @@ void Dimm::serve_waiting(Index index, Tick now) {
 
 void Dimm::leave(Index read, Tick now, std::vector<Reply>& replies) {
   const Read& leaving = reads_[read];
+  if (leaving.marked && held_back(read)) return;
   Tick& free = lane_free_[page_of(leaving.line) % lane_free_.size()];
   if (free > now) {
     respond(read, free);
     return;
   }
   free = now + config_.rmw_line;
-  replies.push_back({now, leaving.tag, leaving.data});
+  replies.push_back({now, leaving.tag, leaving.data, leaving.frame});
+  if (leaving.marked) forget_marks(reads_[read]);
   reads_.give_back(read);
 }
 

@@ -22,7 +22,7 @@ from nearfar.measuring.quantity import LINE, line_multiple
 
 # The others run on models and on real machines alike, HOST_OPS on real machines alone.
 HOST_OPS = ("load+clflushopt", "store+clflushopt")
-MODEL_OPS = ("load+store+clwb",)  # on models alone
+MODEL_OPS = ("load+store+clwb", "load+mkpt")  # on models alone
 CHASE_OPS = (
     *("ntload", "load", "ntstore", "store", "store+clwb", "raw", "load+store"),
     *MODEL_OPS,
@@ -56,9 +56,9 @@ class Chase:
     for a steady figure. With `whole=False` a walk may end inside its region, which bounds
     the cost of a huge one. `outstanding` lowers the core's limit of lines in flight.
 
-    On real machines alone: blocks may begin every `stride` bytes (`region` counts the bytes of
-    blocks), and loads may find their successors in a "table" elsewhere in place of the
-    "lines" they load.
+    Blocks may begin every `stride` bytes; `region` counts the bytes of blocks. On real machines
+    alone, loads may find their successors in a "table" elsewhere in place of the "lines" they
+    load.
     """
 
     region: fields.Sizes = fields.Sizes(
@@ -73,7 +73,8 @@ class Chase:
         Option(
             "ntload (default), load, ntstore, store, store+clwb, raw (read after write); "
             "load+store (changes each line it follows); on a model also load+store+clwb (and "
-            "writes it back), on a host load+clflushopt, store+clflushopt",
+            "writes it back) and load+mkpt (marked for Pre-translation), on a host "
+            "load+clflushopt, store+clflushopt",
             metavar="OP[,OP...]",
         ),
     )
@@ -95,7 +96,7 @@ class Chase:
     seed: fields.Count = fields.Count(1, _SEED, least=0)
     whole: bool = True
     stride: fields.OptionalSize = fields.OptionalSize(
-        None, Option("host: between blocks' beginnings", json="stride_bytes")
+        None, Option("between blocks' beginnings", json="stride_bytes")
     )
     successors: fields.OptionalName = fields.OptionalName(
         None,
@@ -124,10 +125,11 @@ class Chase:
 
     def footprint(self, region: int, threads: int) -> int:
         """Bytes of memory that the points over `region` reach: each pass is on fresh ones."""
+        spread = (self.stride or self.block) // self.block
         if self.regions == "repeat":
-            return region * threads
+            return region * spread * threads
         passes = max(1, len([op for op in self.op if op != "raw"]))
-        return max(region, self.lines_for(region) * LINE) * passes * threads
+        return max(region, self.lines_for(region) * LINE) * spread * passes * threads
 
     def to_dict(self) -> dict[str, Any]:
         """The pattern as a result carries it."""

@@ -15,7 +15,7 @@ from typing import Any
 from nearfar.errors import InputError
 from nearfar.measuring import energy
 from nearfar.measuring.loaded import Loaded
-from nearfar.measuring.patterns import OVERWRITE_ACCESS, Contention, Overwrite, Stream
+from nearfar.measuring.patterns import OVERWRITE_ACCESS, Chase, Contention, Overwrite, Stream
 from nearfar.measuring.quantity import LINE
 from nearfar.measuring.stalls import intervals, stalls
 from nearfar.results import Point
@@ -23,9 +23,14 @@ from nearfar.results import Point
 Data = Mapping[str, Any]
 
 
-def chase_point(data: Data, region: int, block: int) -> Point:
+def chase_point(data: Data, pattern: Chase, region: int) -> Point:
     """One region and operation of a chase."""
-    return replace(_point(data), region_bytes=region, block_bytes=block)
+    return replace(
+        _point(data),
+        region_bytes=region,
+        block_bytes=pattern.block,
+        stride_bytes=pattern.stride,
+    )
 
 
 def overwrite_point(data: Data, pattern: Overwrite, samples: Sequence[float]) -> Point:

@@ -134,8 +134,6 @@ def check_for_model(pattern: Pattern) -> None:
         )
     if isinstance(pattern, Stream) and (pattern.value or pattern.held) is not None:
         raise InputError("value: a model's memory holds nothing; values are for host targets")
-    if isinstance(pattern, Chase) and pattern.stride is not None:
-        raise InputError("stride: a chase with a stride is for host targets")
     if isinstance(pattern, Chase) and pattern.successors is not None:
         raise InputError("successors: they are chosen on host targets")
 
@@ -200,7 +198,7 @@ def _chase(
     passes = [[op for op in pattern.op if op != "raw"], [op for op in pattern.op if op == "raw"]]
     structs = [chase_struct(core, pattern, region, threads, ops) for ops in passes if ops]
     found = {data["op"]: data for struct in structs for data in play(struct)}
-    return [chase_point(found[op], region, pattern.block) for op in pattern.op], []
+    return [chase_point(found[op], pattern, region) for op in pattern.op], []
 
 
 def chase_struct(core: Core, pattern: Chase, region: int, threads: int, ops: Sequence[str]) -> Any:
@@ -217,6 +215,7 @@ def chase_struct(core: Core, pattern: Chase, region: int, threads: int, ops: Seq
         threads=threads,
         lines=lines,
         walk_lines=0 if pattern.whole else lines,
+        stride=pattern.stride or 0,
     )
 
 

@@ -35,6 +35,10 @@ _SWITCHES = (
         Switch(r"\1.fill", "none", "sector or page"),
     ),
     (r"link\.directory\.latency", Switch("link.directory.kept", "none", "memory")),
+    (
+        r"(?:cpu\.pretranslation\..*|nvdimm\.pretranslation\.(?!enabled).*)",
+        Switch("nvdimm.pretranslation.enabled", False, "true"),
+    ),
     (r"nvdimm\.wear\.(?:stall|spread|spares)", Switch("nvdimm.wear.writes", 0, "1 or more")),
     (
         r"(nvdimm\.wear\.minor\.\d)\.stall",

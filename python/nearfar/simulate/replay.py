@@ -86,6 +86,18 @@ class ReplayOptions:
 _DEFAULTS = ReplayOptions()
 
 
+def _check_marks(model: Model) -> None:
+    """A trace of memory requests has no registers by which loads of pointers could be found."""
+    enabled = model.values.get("nvdimm.pretranslation.enabled")
+    if enabled is None or enabled.value is not True:
+        return
+    if model["cpu.pretranslation.mark"] == "auto":
+        raise InputError(
+            f"{model.name}: found cpu.pretranslation.mark = auto, which follows the registers of a "
+            "program; a trace has none: expected mkpt, or nearfar run"
+        )
+
+
 def replay(
     target: str | Model,
     trace: str | Path,
@@ -105,6 +117,7 @@ def replay(
     """
     options.check()
     model = resolve(target)
+    _check_marks(model)
     make = player or _core_player()
 
     def play(frames: str | None) -> Player:

@@ -80,4 +80,9 @@ KEYS = (
     flag("cpu.prefetch.next_page", True, "Stream prefetcher: a sequence goes on in the next 4 KiB page, if that lies behind it in memory"),
     choice("cpu.table.place", "dram", ("dram", "memory", "apart"), "Where page tables lie: dram, in the machine's own (a near tier's, the memory itself if it is DRAM, or if DRAM caches it), and apart if it has none or lies behind a link; memory, in the memory whatever it is; apart, in DRAM that is not part of the model, where a read takes cpu.table.latency"),
     time("cpu.table.latency", "81 ns", "0 ps", "10 us", "Index table of a chase, and page tables that lie apart, in DRAM: a read that leaves the L3"),
+    choice("cpu.pretranslation.mark", "mkpt", ("mkpt", "auto"), "Pre-translation: which loads of a program are marked: those behind mkpt, or also every load whose value becomes the base of an address, once that has been seen"),
+    choice("cpu.pretranslation.walk_starts", "arrival", ("arrival", "use"), "Pre-translation: when the page walk begins that checks an entry from the DIMM: as the entry arrives, or as a load uses it"),
+    choice("cpu.pretranslation.on_cache_hit", "none", ("none", "probe"), "Pre-translation: a marked load that a cache serves sends nothing to the DIMM, or asks it for the entry alone"),
+    flag("cpu.pretranslation.speculate", False, "Pre-translation: a read by an entry that is not checked goes to the DIMM at once, and its data are dropped if the entry was stale; if not, it waits in the controller for the check"),
+    count("cpu.pretranslation.entries", 16, 1, 4096, "Pre-translation: entries of a core that no page walk has checked"),
 )

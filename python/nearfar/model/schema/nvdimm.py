@@ -75,5 +75,12 @@ KEYS = (
     time("nvdimm.wear.minor.1.stall", "8.9 us", "0 ps", "1 s", "First family of smaller stalls: length"),
     count("nvdimm.wear.minor.2.interval", 33200, 0, 2**40, "Second family of smaller stalls: writes between two"),
     time("nvdimm.wear.minor.2.stall", "14.5 us", "0 ps", "1 s", "Second family of smaller stalls: length"),
+    flag("nvdimm.pretranslation.enabled", False, "Pre-translation: the DIMM remembers which frame a marked pointer leads to, and a marked load brings that along"),
+    size("nvdimm.pretranslation.table", "16 MiB", "8 B", "64 GiB", "Pre-translation: its table in the on-DIMM DRAM, in parts of pages"),
+    count("nvdimm.pretranslation.slots", 8, 1, 512, "Pre-translation: 8 B entries of a page that has a part of the table; a pointer has a place in one line of them", power_of_two=True),
+    choice("nvdimm.pretranslation.policy", "lru", POLICIES, "Pre-translation: which page loses its part of the table to one that has none; within a line of a part the oldest entry makes room"),
+    size("nvdimm.pretranslation.rlb.size", "1 KiB", "0 B", "16 MiB", "Pre-translation: look-aside buffer before the table (RLB), of 8 B entries, in SRAM"),
+    time("nvdimm.pretranslation.rlb.latency", "2 ns", "0 ps", "10 us", "Pre-translation: look-up in that buffer, from a read's arrival"),
+    time("nvdimm.pretranslation.bus", "750 ps", "0 ps", "1 us", "Pre-translation: time an entry occupies the data bus, behind its line or on its own"),
     *dram.keys("nvdimm.dram", width=16),
 )

@@ -16,8 +16,13 @@ def notes(
     ended: Ended,
     parts: Sequence[Mapping[str, str]],
     window: Mapping[str, int],
+    *,
+    pretranslates: bool,
 ) -> list[str]:
-    """Each a line; `parts` are what the processes left, `window` is what of each was measured."""
+    """Each a line; `parts` are what the processes left, `window` is what of each was measured.
+
+    `pretranslates`: the machine has Pre-translation.
+    """
 
     def total(name: str) -> int:
         return sum(int(part[name]) for part in parts)
@@ -58,6 +63,12 @@ def notes(
         found.append(
             f"the program read the processor's cycle counter {total('count.counters_read')} times; "
             "it counts real time, unlike the clocks"
+        )
+    marked = total("count.marked_loads")
+    if marked and not pretranslates:
+        found.append(
+            f"{marked} loads marked by mkpt had no effect: the machine has no Pre-translation "
+            "(nvdimm.pretranslation.enabled)"
         )
     unordered = total("unordered")
     if unordered:

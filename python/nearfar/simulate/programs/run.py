@@ -215,6 +215,7 @@ def _write_options(
         "quantum": _QUANTUM_PS,
         "reading": int(model["cpu.timer"]),
         "regions_only": str(options.regions_only).lower(),
+        "find_pointers": str(_finds_pointers(model)).lower(),
         "realtime_ns": time.time_ns(),
         "monotonic_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
     }
@@ -263,6 +264,15 @@ def _parts(folder: Path) -> list[dict[str, str]]:
     return sorted(parts, key=lambda part: (int(part["start"]), int(part["process"])))
 
 
+def _pretranslates(model: Model) -> bool:
+    enabled = model.values.get("nvdimm.pretranslation.enabled")
+    return enabled is not None and enabled.value is True
+
+
+def _finds_pointers(model: Model) -> bool:
+    return _pretranslates(model) and model["cpu.pretranslation.mark"] == "auto"
+
+
 def _ran(
     model: Model,
     program: Command,
@@ -293,7 +303,10 @@ def _ran(
         elapsed_ns=max(process.end_ns for process in processes),
         counts={name: sum(p.counts[name] for p in processes) for name in names},
         processes=processes,
-        notes=notes(program, front, ended, parts, window),
+        notes=notes(
+            *(program, front, ended, parts, window),
+            pretranslates=core != "count" and _pretranslates(model),
+        ),
         qemu=front.version,
         interrupted=ended.interrupted,
         window=window or None,
