@@ -5,6 +5,7 @@
 namespace nb = nanobind;
 
 void bind_crash(nb::module_& module);
+void bind_flat(nb::module_& module);
 void bind_library(nb::module_& module);
 void bind_measure(nb::module_& module);
 void bind_probe(nb::module_& module);
@@ -32,6 +33,7 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(translate_input_error);
   module.def("version", [] { return NEARFAR_VERSION; });
   bind_crash(module);
+  bind_flat(module);
   bind_library(module);
   bind_measure(module);
 #ifdef __x86_64__

@@ -19,13 +19,18 @@ struct Scan {
   PageIndex page = no_page;
   bool accessed = false;
   bool written = false;
+  /// How long after the scan before the page was accessed first, in sixteenths of the time between
+  /// the two; 0 where the detector does not see it.
+  std::uint8_t delay = 0;
+  /// Accesses that the detector counted, if it samples them; else 0.
+  std::uint32_t samples = 0;
 };
 
 /// Two pages that should change places: one moves to near memory, the other makes room for it.
 /// Either may be `no_page`: near memory has room, or should have some.
 struct Exchange {
   PageIndex promote = no_page;  ///< from far to near
-  PageIndex demote = no_page;   ///< from near to far
+  PageIndex demote = no_page;  ///< from near to far
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 

@@ -6,16 +6,17 @@
 namespace nearfar::policy {
 namespace {
 
-constexpr bool names_differ() {
+template <typename Entries>
+constexpr bool names_differ(const Entries& entries) {
   std::vector<std::string_view> names;
-  names.reserve(replacement_entries.size() + placement_entries.size() + oracle_entries.size());
-  for (const ReplacementEntry& entry : replacement_entries) names.push_back(entry.name);
-  for (const PlacementEntry& entry : placement_entries) names.push_back(entry.name);
-  for (const OracleEntry& entry : oracle_entries) names.push_back(entry.name);
+  names.reserve(entries.size());
+  for (const auto& entry : entries) names.push_back(entry.name);
   std::ranges::sort(names);
   return std::ranges::adjacent_find(names) == names.end();
 }
-static_assert(names_differ(), "a name means one policy, whatever its family");
+static_assert(names_differ(replacement_entries), "a name means one policy of its family");
+static_assert(names_differ(placement_entries), "a name means one policy of its family");
+static_assert(names_differ(oracle_entries), "a name means one policy of its family");
 
 }  // namespace
 }  // namespace nearfar::policy

@@ -22,7 +22,10 @@
           policy("regret", make_regret)
 
 /// What two directly addressed tiers exchange (placement/placement.h).
-#define NEARFAR_PLACEMENT_POLICIES(policy) policy("static", make_static)
+#define NEARFAR_PLACEMENT_POLICIES(policy)                                      \
+  policy("static", make_static) policy("raminate", make_flat_raminate)          \
+      policy("numa-balancing", make_numa_balancing) policy("hemem", make_hemem) \
+          policy("payback", make_payback)
 
 /// Bounds for the others: they see every access to memory (oracle/oracle.h).
 #define NEARFAR_ORACLES(policy)                                                 \

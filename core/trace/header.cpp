@@ -147,6 +147,13 @@ std::uint64_t clock_of(const Object& object) {
   return clock;
 }
 
+/// 0 for an empty text.
+std::uint64_t number_of(const std::string& text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 }  // namespace
 
 std::string header_line(const Header& header) {
@@ -162,6 +169,9 @@ std::string header_line(const Header& header) {
   }
   if (timing.clock_ps != 0) {
     line.append(", \"clock_ps\": ").append(std::to_string(timing.clock_ps));
+  }
+  if (header.memory_bytes != 0) {
+    line.append(", \"memory_bytes\": ").append(std::to_string(header.memory_bytes));
   }
   if (!header.target.empty()) append_string(line, "target", header.target);
   if (!header.command.empty()) append_string(line, "command", header.command);
@@ -192,7 +202,8 @@ Header parse_header(std::string_view line) {
   Header header{.timing = {},
                 .target = object.text("target"),
                 .command = object.text("command"),
-                .creator = object.text("creator")};
+                .creator = object.text("creator"),
+                .memory_bytes = number_of(object.text("memory_bytes"))};
   Timing& timing = header.timing;
   timing.kind = chosen(object, "kind", "memory", "program") ? Kind::program : Kind::memory;
   if (chosen(object, "counts", "cycles", "instructions")) {

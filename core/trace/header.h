@@ -14,6 +14,8 @@ struct Header {
   std::string target{};   ///< the model it was recorded on; empty when there was none
   std::string command{};  ///< the program that was recorded, or the trace this was made from
   std::string creator{};  ///< name and version of what wrote it
+  /// Of the whole machine that was recorded; 0 where it was no whole machine.
+  std::uint64_t memory_bytes = 0;
 
   friend bool operator==(const Header&, const Header&) = default;
 };

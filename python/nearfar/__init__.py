@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ComparisonResult,
         CrashResult,
         Finding,
+        FlatReplayResult,
         MeasureResult,
         Observation,
         Point,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from nearfar.simulate.crashes.explore import CrashOptions, crash
     from nearfar.simulate.crashes.invariant import CrashImage
     from nearfar.simulate.crashes.program import CrashProgram
+    from nearfar.simulate.flat_replay import FlatOptions, flat_replay
     from nearfar.simulate.machine import Machine
     from nearfar.simulate.programs.run import RunOptions, run
     from nearfar.simulate.replay import ReplayOptions, replay
@@ -73,6 +75,8 @@ __all__ = [
     "CrashResult",
     "Effort",
     "Finding",
+    "FlatOptions",
+    "FlatReplayResult",
     "Host",
     "InputError",
     "Interrupted",
@@ -98,6 +102,7 @@ __all__ = [
     "compare",
     "convert_trace",
     "crash",
+    "flat_replay",
     "infer",
     "load_model",
     "load_result",
@@ -143,6 +148,7 @@ _HOMES = {
     "RunOptions": ("nearfar.simulate.programs.run", "RunOptions"),
     "RunResult": ("nearfar.results", "RunResult"),
     "Stream": ("nearfar.measuring", "Stream"),
+    "FlatReplayResult": ("nearfar.results", "FlatReplayResult"),
     "TierReplayResult": ("nearfar.results", "TierReplayResult"),
     "TierRunResult": ("nearfar.results", "TierRunResult"),
     "ValidationResult": ("nearfar.results", "ValidationResult"),
@@ -159,6 +165,8 @@ _HOMES = {
     "replay": ("nearfar.simulate.replay", "replay"),
     "run": ("nearfar.simulate.programs.run", "run"),
     "save_result": ("nearfar.results", "save"),
+    "FlatOptions": ("nearfar.simulate.flat_replay", "FlatOptions"),
+    "flat_replay": ("nearfar.simulate.flat_replay", "flat_replay"),
     "tier_replay": ("nearfar.simulate.tier_replay", "tier_replay"),
     "trace_info": ("nearfar.simulate.traces.convert", "trace_info"),
     "validate": ("nearfar.simulate.validation.validate", "validate"),

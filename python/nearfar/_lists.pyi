@@ -17,6 +17,7 @@ POLICIES: tuple[str, ...]  # of replacement
 DEFAULT_POLICY: str
 PLACEMENT_POLICIES: tuple[str, ...]
 ORACLES: tuple[str, ...]  # "oracle:NAME"
+DETECTORS: tuple[str, ...]  # by which placement policies learn of the use of pages
 MACHINE_KINDS: tuple[str, ...]
 
 FAR_STORES: dict[str, tuple[str, str, str]]  # what the user types, backing, meaning

@@ -87,22 +87,34 @@ TEST(Placement, AnExchangeThatCouldNotBeMadeIsNamedAgain) {
   EXPECT_EQ(machine.scan({4, 5}, 4), (std::vector<Exchange>{{.promote = 4, .demote = 0}}));
 }
 
+void expect_sound_exchanges(Placement& policy, PageIndex near, Rng& rng) {
+  Machine machine(policy, near, 40);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<PageIndex> used;
+    for (PageIndex page = 0; page < 40; ++page) {
+      if (rng.below(4) == 0) used.push_back(page);
+    }
+    std::set<PageIndex> named;
+    for (const Exchange& exchange : machine.scan(used, 1 + rng.below(5))) {
+      EXPECT_TRUE(named.insert(exchange.promote).second);
+      EXPECT_TRUE(named.insert(exchange.demote).second);
+      if (rng.below(3) != 0) machine.make(exchange);
+      ASSERT_FALSE(testing::Test::HasFatalFailure());
+    }
+    ASSERT_EQ(machine.near(), near);
+  }
+}
+
 TEST(Placement, APolicyNeverNamesAPageTwiceInADecisionNorAPageOfTheWrongTier) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
-    PromotesUsed policy;
     const auto near = static_cast<PageIndex>(1 + rng.below(10));
-    Machine machine(policy, near, 40);
-    for (int i = 0; i < 200; ++i) {
-      std::vector<PageIndex> used;
-      for (PageIndex page = 0; page < 40; ++page) {
-        if (rng.below(4) == 0) used.push_back(page);
-      }
-      for (const Exchange& exchange : machine.scan(used, 1 + rng.below(5))) {
-        if (rng.below(3) != 0) machine.make(exchange);
-        ASSERT_FALSE(testing::Test::HasFatalFailure()) << seed;
-      }
-      ASSERT_EQ(machine.near(), near);
+    PromotesUsed simple;
+    expect_sound_exchanges(simple, near, rng);
+    for (const PlacementEntry& entry : placements()) {
+      SCOPED_TRACE(entry.name);
+      OwnedPlacement policy(entry.name, near);
+      expect_sound_exchanges(*policy, near, rng);
     }
   }
 }
@@ -112,12 +124,16 @@ TEST(Placement, AnUnknownPlacementAndANearMemoryOfNoPagesAreRefused) {
   EXPECT_THROW(OwnedPlacement("static", 0), InputError);
 }
 
-TEST(Policies, ANameMeansOnePolicyInAllFamilies) {
+template <typename Entry>
+void expect_different_names(std::span<const Entry> family) {
   std::set<std::string_view> names;
-  for (const ReplacementEntry& entry : replacements()) names.insert(entry.name);
-  for (const PlacementEntry& entry : placements()) names.insert(entry.name);
-  for (const OracleEntry& entry : oracles()) names.insert(entry.name);
-  EXPECT_EQ(names.size(), replacements().size() + placements().size() + oracles().size());
+  for (const Entry& entry : family) EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+}
+
+TEST(Policies, ANameMeansOnePolicyOfItsFamily) {
+  expect_different_names(replacements());
+  expect_different_names(placements());
+  expect_different_names(oracles());
   for (const ReplacementEntry& entry : replacements()) {
     EXPECT_NO_THROW(OwnedReplacement(entry.name, 10)) << entry.name;
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/named.h"
+#include "policy/offline/detector.h"
 #include "policy/registry.h"
 #include "sim/machine/machine.h"
 #include "tier/far/chunks.h"
@@ -150,6 +151,7 @@ void write_policies(Module& module) {
   module.text("DEFAULT_POLICY", policy::replacements()[policy::default_replacement()].name);
   module.names("PLACEMENT_POLICIES", names_of(policy::placements()));
   module.names("ORACLES", names_of(policy::oracles()));
+  module.names("DETECTORS", {policy::detector_names.begin(), policy::detector_names.end()});
 }
 
 void write_counts(Module& module) {

@@ -3,9 +3,28 @@
 #include <cstddef>
 #include <span>
 
+#include "base/tick.h"
 #include "policy/page.h"
 
 namespace nearfar::policy {
+
+/// Scans between two decisions: RAMinate scans every second and exchanges every five (Hirofuchi and
+/// Takano, SoCC 2016).
+inline constexpr unsigned scans_a_decision = 5;
+
+/// What it costs to exchange pages, and what it saves, as far as the caller knows.
+struct Costs {
+  Tick interval{};  ///< between decisions
+  Tick exchange{};  ///< of one pair
+  Tick saved{};  ///< by a read that near memory serves and not far memory
+  Tick scan{};  ///< of one page
+};
+
+/// How many reads each tier has served: a program waits for those.
+struct Served {
+  std::uint64_t near = 0;
+  std::uint64_t far = 0;
+};
 
 /// Decides which pages of two directly addressed tiers change places.
 ///
@@ -15,6 +34,7 @@ namespace nearfar::policy {
 /// many as the caller has room for.
 ///
 ///     scanned(...), scanned(...)         a scan, in parts of any size, near and far pages together
+///     served(...)                        what memory did since the decision before, if counted
 ///     decide(exchanges)                  the pairs that should change places
 ///     placed(page, tier)                 for every page that did
 ///
@@ -47,12 +67,19 @@ class Placement {
   /// `to` now, and nothing of `from`.
   virtual void moved(PageIndex from, PageIndex to) = 0;
 
-  /// Whether scans are worth their cost: a policy that ignores them says no.
+  /// What exchanges cost and save, before any event. A policy that weighs neither ignores it.
+  virtual void costs(const Costs&) {}
+  /// What memory has served since the decision before, told before the next one by a caller that
+  /// counts it, and never by others.
+  virtual void served(const Served&) {}
+
+  /// Whether the next scan is worth its cost: a policy that ignores scans says no, one that backs
+  /// off where nothing changes says no now and then.
   [[nodiscard]] virtual bool needs_scans() const = 0;
   /// Part of a scan: pages that are placed, used or not.
   virtual void scanned(std::span<const Scan> pages) = 0;
-  /// The scan is complete. Writes the exchanges that should be made into `exchanges`, the most
-  /// urgent first, no page twice, and returns how many there are.
+  /// The scans of an interval are complete, made or not. Writes the exchanges that should be made
+  /// into `exchanges`, the most urgent first, no page twice, and returns how many there are.
   [[nodiscard]] virtual std::size_t decide(std::span<Exchange> exchanges) = 0;
 
   /// Near memory holds so many pages from now on.

@@ -14,6 +14,7 @@ from nearfar.results.files import (
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
 from nearfar.results.fit import FitResult, FittedParameter, FittedSeries, KeptParameter
+from nearfar.results.flat_replay import FlatReplayResult
 from nearfar.results.prediction import PredictedProgram, PredictionAccuracy, PredictionResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunProcess, RunResult
@@ -45,6 +46,7 @@ __all__ = [
     "FitResult",
     "FittedParameter",
     "FittedSeries",
+    "FlatReplayResult",
     "Histogram",
     "KeptParameter",
     "Mark",

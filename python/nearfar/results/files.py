@@ -16,6 +16,7 @@ from nearfar.results.crash import CrashResult
 from nearfar.results.decode import decode
 from nearfar.results.findings import ProbeResult
 from nearfar.results.fit import FitResult
+from nearfar.results.flat_replay import FlatReplayResult
 from nearfar.results.prediction import PredictionResult
 from nearfar.results.replay import ReplayResult
 from nearfar.results.run import RunResult
@@ -34,6 +35,7 @@ Document = (
     | RunResult
     | ComparisonResult
     | SweepResult
+    | FlatReplayResult
     | TierReplayResult
     | TierRunResult
     | PredictionResult
@@ -50,6 +52,7 @@ _DOCUMENTS: dict[str, type[Document]] = {
         RunResult,
         ComparisonResult,
         SweepResult,
+        FlatReplayResult,
         TierReplayResult,
         TierRunResult,
         PredictionResult,

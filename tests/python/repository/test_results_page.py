@@ -10,6 +10,7 @@ import pytest
 
 from nearfar import results
 from nearfar.results.comparison import ComparedParameter, PairedPoint
+from nearfar.results.flat_replay import FlatPolicy, FlatSize
 from nearfar.results.tier_replay import NearSize, PolicyMisses
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,6 +28,7 @@ KINDS = (
     results.CrashResult,
     results.SweepResult,
     results.TierReplayResult,
+    results.FlatReplayResult,
 )
 PARTS = (
     results.Target,
@@ -49,6 +51,8 @@ PARTS = (
     results.Sensitivity,
     NearSize,
     PolicyMisses,
+    FlatSize,
+    FlatPolicy,
     ComparedParameter,
     PairedPoint,
 )

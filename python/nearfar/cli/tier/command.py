@@ -17,7 +17,7 @@ VERBS = {
     "core": "write a core file of it, far pages and all, while it goes on",
     "library": "print what LD_PRELOAD takes to use it without the launcher",
     "header": "print the folder of nearfar/tier.h, for the compiler's -I",
-    "replay": "try page replacement policies on a recorded program",
+    "replay": "try page policies on a recorded program, cached or flat",
 }
 
 

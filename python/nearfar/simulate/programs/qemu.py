@@ -14,6 +14,8 @@ from nearfar.simulate.programs.elf import linked_dynamically
 
 QEMU = "qemu-x86_64"
 GET_QEMU = "apt-get install qemu-user"
+SYSTEM_QEMU = "qemu-system-x86_64"
+GET_SYSTEM_QEMU = "apt-get install qemu-system-x86"
 GET_PLUGIN = "apt-get install libzydis-dev, then make install"
 
 
@@ -45,14 +47,7 @@ def front_end(qemu: str = QEMU) -> FrontEnd:
 
     Raises InputError saying what is missing and how to get it.
     """
-    found = shutil.which(qemu)
-    if found is None:
-        raise InputError(f"{qemu} is not there; to get it: {GET_QEMU}")
-    if not linked_dynamically(found):
-        raise InputError(
-            f"{found}: is linked statically and cannot load plug-ins (Debian 13's package is); "
-            "expected one that is linked dynamically, such as that of Debian 12 or Ubuntu 24.04"
-        )
+    found = _dynamic(qemu, GET_QEMU)
     version = _version(found)
     interface = _interface(found, version)
     return FrontEnd(
@@ -62,6 +57,45 @@ def front_end(qemu: str = QEMU) -> FrontEnd:
         guest=str(_file("nearfar_guest.so")),
         interface=interface,
     )
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A QEMU that runs whole machines, and the plug-in that fits it."""
+
+    qemu: str
+    version: str
+    file: str
+
+
+def system_plugin(qemu: str) -> Plugin:
+    """The plug-in for `qemu`, a program on PATH or a file, which runs whole machines.
+
+    Raises InputError saying what is missing, or that it cannot load plug-ins.
+    """
+    if not Path(qemu).name.startswith(SYSTEM_QEMU):
+        raise InputError(f"found the program {qemu}, expected {SYSTEM_QEMU} and its arguments")
+    found = _dynamic(qemu, GET_SYSTEM_QEMU)
+    version = _version(found)
+    if not re.search(r"^-plugin\b", _said(found, "--help"), re.MULTILINE):
+        raise InputError(
+            f"{found}: was built without plug-ins (-plugin is no option of it); expected one "
+            "that has them, such as Debian's"
+        )
+    interface = _interface(found, version)
+    return Plugin(found, version, str(_file(f"nearfar_system_v{interface}.so")))
+
+
+def _dynamic(qemu: str, how: str) -> str:
+    found = shutil.which(qemu)
+    if found is None:
+        raise InputError(f"{qemu} is not there; to get it: {how}")
+    if not linked_dynamically(found):
+        raise InputError(
+            f"{found}: is linked statically and cannot load plug-ins (Debian 13's package is); "
+            "expected one that is linked dynamically, such as that of Debian 12 or Ubuntu 24.04"
+        )
+    return found
 
 
 def _file(name: str) -> Path:
@@ -74,16 +108,19 @@ def _file(name: str) -> Path:
     return file
 
 
-def _version(qemu: str) -> str:
+def _said(qemu: str, option: str) -> str:
     try:
-        text = subprocess.run(
-            [qemu, "--version"], capture_output=True, text=True, check=True, timeout=60
+        return subprocess.run(
+            [qemu, option], capture_output=True, text=True, check=True, timeout=60
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise InputError(f"{qemu}: does not run: {error}") from None
-    found = re.search(r"version (\d+\.\d+(\.\d+)?)", text)
+
+
+def _version(qemu: str) -> str:
+    found = re.search(r"version (\d+\.\d+(\.\d+)?)", _said(qemu, "--version"))
     if found is None:
-        raise InputError(f"{qemu}: does not say its version, expected QEMU's user mode")
+        raise InputError(f"{qemu}: does not say its version, expected QEMU")
     return found[1]
 
 

@@ -45,15 +45,27 @@ class Ended:
 
 
 def run_to_end(
-    file: str, arguments: list[str], environment: Mapping[str, str], keeper: Keeper, folder: str
+    file: str,
+    arguments: list[str],
+    environment: Mapping[str, str],
+    keeper: Keeper,
+    folder: str,
+    streams: Sequence[tuple[int, int]] = (),
 ) -> Ended:
     """Start a program and wait until it and its descendants have ended; then release the keeper.
 
+    `streams` are descriptors of the program and those of this process that they become.
     When a signal ends the program, the processes that it left are ended too. At a SIGTERM all of
     them end, by themselves or because the file `stop` in the run's `folder` tells them to.
     """
     with _adopting(), _signals_held():
-        child = os.posix_spawn(file, arguments, environment, setsigmask=[], setsigdef=_TO_DEFAULT)
+        actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in streams]
+        child = os.posix_spawn(
+            *(file, arguments, environment),
+            file_actions=actions,
+            setsigmask=[],
+            setsigdef=_TO_DEFAULT,
+        )
         return _Watch(child, keeper, Path(folder, "stop")).to_end()
 
 

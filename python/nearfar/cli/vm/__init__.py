@@ -1,0 +1,1 @@
+"""The verbs of `nearfar vm`, one file each."""
