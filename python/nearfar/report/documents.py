@@ -11,6 +11,7 @@ from nearfar.errors import InputError
 from nearfar.report.frame import BAR, Target, frame
 from nearfar.report.pages.comparison import comparison_body, comparison_title
 from nearfar.report.pages.crash import crash_body, crash_title
+from nearfar.report.pages.fit import fit_body, fit_title
 from nearfar.report.pages.measure import measurement_body, measurement_title
 from nearfar.report.pages.prediction import prediction_body, prediction_title
 from nearfar.report.pages.probe import probe_body, probe_title
@@ -24,6 +25,7 @@ from nearfar.results import (
     ComparisonResult,
     CrashResult,
     Document,
+    FitResult,
     MeasureResult,
     PredictionResult,
     ProbeResult,
@@ -50,6 +52,7 @@ class _Page:
 _PAGES: dict[type, _Page] = {
     ComparisonResult: _Page(comparison_title, comparison_body),
     CrashResult: _Page(crash_title, crash_body),
+    FitResult: _Page(fit_title, fit_body),
     MeasureResult: _Page(measurement_title, measurement_body),
     PredictionResult: _Page(prediction_title, prediction_body),
     ProbeResult: _Page(probe_title, probe_body),
