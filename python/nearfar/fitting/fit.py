@@ -16,7 +16,7 @@ from nearfar.fitting.misfit import Misfit, Vector
 from nearfar.fitting.parameters import candidates
 from nearfar.fitting.record import SUFFIX, Record
 from nearfar.fitting.simulations import Progress, Simulations
-from nearfar.fitting.solve import FLOOR, Estimate, Solver
+from nearfar.fitting.solve import FLOOR, Estimate, Solver, unfitted
 from nearfar.fitting.structure import Fixed, derived, structure
 from nearfar.fitting.write import model_text
 from nearfar.model import Model, load
@@ -146,14 +146,14 @@ def _shaped(base: Model, found: Mapping[str, Fixed], follows: Mapping[str, Plain
 def _times(
     simulations: Simulations, trained: Sequence[Series], shaped: Model, fixed: Collection[str]
 ) -> tuple[Solver, list[Estimate]]:
+    """Where there are too few points to fit to, every parameter stays the base's."""
     points = [point for one in trained for point in one.points]
     noise = _noise(points)
     parameters = {one.key: one for one in candidates(shaped, fixed)}
     solver = Solver(Misfit(simulations, points, noise, parameters))
-    if points and len(points) < _FEWEST:
-        raise InputError(
-            f"{trained[0].name}: found {len(points)} points, expected {_FEWEST} or more to fit to"
-        )
+    if 0 < len(points) < _FEWEST:
+        why = f"{len(points)} points are too few, expected {_FEWEST} or more to fit to"
+        return solver, [unfitted(one, why) for one in parameters.values()]
     return solver, solver.solve()
 
 
@@ -256,6 +256,12 @@ def _series(
 
 
 def _nothing(given: Given, base: str) -> str:
+    points = sum(len(one.points) for one in given.series)
+    if 0 < points < _FEWEST:
+        return (
+            f"{', '.join(given.sources)}: found {points} points and no structure, expected "
+            f"{_FEWEST} points or more to fit to"
+        )
     return (
         f"{', '.join(given.sources)}: found nothing that fixes a parameter of {base}; "
         "`nearfar probe` finds structure and times, and another --base may fit better"

@@ -35,7 +35,12 @@ class Misfit:
     points: Sequence[HardwarePoint]
     noise: Vector
     parameters: Mapping[str, Parameter]
+    slopes: dict[str, Vector] = field(default_factory=dict)  # d ln(simulated) / d ln(value)
     _seen_by: dict[str, set[int]] = field(default_factory=dict)
+
+    @property
+    def _rows(self) -> range:
+        return range(len(self.points))
 
     @property
     def runs(self) -> int:
@@ -57,25 +62,36 @@ class Misfit:
         )
 
     def look(self, at: Logs, width: float) -> None:
-        """Find out which points see which parameters, from `at` to `width` on its limiting side:
-        a longer time shows even where another one is the limit now.
+        """Find out which points see which parameters, and how steeply, from `at` to `width` on its
+        limiting side: a longer time shows even where another one is the limit now.
 
         Raises BudgetSpentError.
         """
         before, self._seen_by = self._seen_by, {}
-        # Whether a budget of power limits anything shows only near the least that it can be.
-        moved_to = {
-            key: at[key] + width if one.limiting > 0 else one.bounds()[0]
-            for key, one in self.parameters.items()
-        }
+        moved_to = {key: _looked_at(one, at[key], width) for key, one in self.parameters.items()}
         try:
             here, *moved = self.simulated([at, *({**at, key: to} for key, to in moved_to.items())])
         except BudgetSpentError:
             self._seen_by = before
             raise
         for key, found in zip(self.parameters, moved, strict=True):
-            change = np.abs(found - here)
-            self._seen_by[key] = set(np.flatnonzero(change > SEEN * width).tolist())
+            slope = (found - here) / (moved_to[key] - at[key])
+            self._seen_by[key] = set(np.flatnonzero(np.abs(slope) > SEEN).tolist())
+            self.slopes[key] = np.where(np.abs(slope) > SEEN, slope, 0.0)
+
+    def learn(self, moved: Logs, change: Vector) -> None:
+        """Correct the slopes by what a step that `moved` some parameters changed: row by row, the
+        parameters that the point sees alone (Schubert's form of Broyden's update)."""
+        keys = [key for key, by in moved.items() if by != 0.0]
+        if not keys:
+            return
+        steps = np.array([[moved[key] * self._sees(key, at) for key in keys] for at in self._rows])
+        slopes = np.stack([self.slopes[key] for key in keys], axis=1)
+        missed = change - np.sum(slopes * steps, axis=1)
+        length = np.maximum(np.sum(steps**2, axis=1), _SMALL)
+        slopes += (missed / length)[:, None] * steps
+        for place, key in enumerate(keys):
+            self.slopes[key] = slopes[:, place]
 
     def seen(self, key: str) -> Collection[int]:
         """The points that change with a parameter."""
@@ -117,6 +133,15 @@ class Misfit:
 
 
 _SMALL = 1e-6
+
+
+def _looked_at(one: Parameter, log: float, width: float) -> float:
+    """Where to look for what a parameter limits. Whether a budget of power limits anything shows
+    only near the least that it can be."""
+    lowest = one.bounds()[0]
+    if one.limiting > 0 or log - lowest < width:
+        return log + width
+    return lowest
 
 
 def _log(point: HardwarePoint, value: float) -> float:

@@ -7,8 +7,8 @@ at least a floor: what the model leaves out does not average away.
 
 The search goes block by block: each parameter is first tried at values around where it stands, as
 a curve with steps has valleys that slopes do not lead out of. Then, and at the end for all
-together, `scipy.optimize.least_squares` (trust region reflective) follows finite differences wide
-enough to cross the steps of a curve.
+together, `scipy.optimize.least_squares` (trust region reflective) follows slopes: differences wide
+enough to cross the steps of a curve, corrected by every step that it makes (Broyden's method).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ QUANTILE = 1.645  # of a normal distribution: 90 % lie within so many standard d
 _LOOK = 0.5  # of ln(value): how far a parameter is moved at first to see what changes
 _NEAR = 0.15  # the same, from where the search came to
 _STEP = 0.06  # of ln(value), for differences
-_COARSE = (-0.8, -0.4, 0.4, 0.8)  # of ln(value): where a block's parameters are tried
+_COARSE = (-0.9, -0.5, 0.5)  # of ln(value): where a block's parameters are tried
 _FINE = (-0.2, 0.2)
-_BLOCK_STEPS, _JOINT_STEPS = 2, 4
+_BLOCK_STEPS, _JOINT_STEPS = 4, 10
 _WIDENINGS = 4  # of an end of an interval, each to twice as far
 _SETTLED = 1e-3
 
@@ -51,6 +51,11 @@ class Estimate:
     determined: bool
     seen_by: tuple[int, ...]  # indices of points, most sensitive first
     reason: str = ""
+
+
+def unfitted(parameter: Parameter, reason: str) -> Estimate:
+    """One that has the base's value, without a search."""
+    return Estimate(parameter, 0.0, (0.0, 0.0), False, (), reason)
 
 
 @dataclass
@@ -76,7 +81,7 @@ class Solver:
             self.misfit = whole
         self._settle(parameters, settled)
         if self.budget_spent and not whole.has_looked:
-            return [Estimate(one, 0.0, (0.0, 0.0), False, (), _UNSPENT) for one in parameters]
+            return [unfitted(one, _UNSPENT) for one in parameters]
         self._look_again()
         seen = self._seen(parameters)
         self._try_around(seen, _FINE)
@@ -137,12 +142,15 @@ class Solver:
             one.key: self._bounds(one, together[one.key], deviation[parameters.index(one)])
             for one in chosen
         }
+        alone = _ALONE
+        if len(self.misfit.points) < len(seen):
+            alone = f"{len(self.misfit.points)} points are too few to tell {len(seen)} apart"
         found = []
         for i, one in enumerate(parameters):
             log = self.logs[one.key]
             column = np.abs(slopes[:, i])
             order = [int(at) for at in np.argsort(-column, kind="stable") if column[at] > SEEN]
-            why = "" if one in chosen else (_ALONE if one in seen else _UNSEEN)
+            why = "" if one in chosen else (alone if one in seen else _UNSEEN)
             edges = bounds.get(one.key, (log, log))
             found.append(Estimate(one, log, edges, one in chosen, tuple(order), why))
         return found
@@ -254,6 +262,7 @@ class Solver:
             return
         best = (math.inf, [self.logs[one.key] for one in parameters])
         spread = np.array([one.spread for one in parameters])
+        before: dict[str, float] = {}
 
         def residuals(x: Vector) -> Vector:
             nonlocal best
@@ -263,9 +272,16 @@ class Solver:
             return found
 
         def jacobian(x: Vector) -> Matrix:
-            here = self.misfit.simulated([self._moved(parameters, x)])[0]
-            slopes = self._slopes(parameters, x) * self.misfit.weights(here)[:, None]
-            return np.vstack([slopes, np.diag(1 / spread)])
+            nonlocal before
+            now = self._moved(parameters, x)
+            here = self.misfit.simulated([now])[0]
+            if before:
+                there = self.misfit.simulated([before])[0]
+                moved = {one.key: now[one.key] - before[one.key] for one in parameters}
+                self.misfit.learn(moved, here - there)
+            before = now
+            slopes = np.stack([self.misfit.slopes[one.key] for one in parameters], axis=1)
+            return np.vstack([slopes * self.misfit.weights(here)[:, None], np.diag(1 / spread)])
 
         low, high = zip(*(one.bounds() for one in parameters), strict=True)
         start = np.clip(np.array(best[1]), np.array(low) + _SETTLED, np.array(high) - _SETTLED)
@@ -287,7 +303,9 @@ class Solver:
     def _last_slopes(self, parameters: Sequence[Parameter]) -> Matrix:
         """Slopes where the search ended, which the budget does not refuse."""
         self.misfit.simulations.budget += (len(parameters) + 1) * self.misfit.runs
-        return self._slopes(parameters, np.array([self.logs[one.key] for one in parameters]))
+        found = self._slopes(parameters, np.array([self.logs[one.key] for one in parameters]))
+        self.misfit.slopes.update((one.key, found[:, i]) for i, one in enumerate(parameters))
+        return found
 
     def _slopes(self, parameters: Sequence[Parameter], x: Vector) -> Matrix:
         """d ln(simulated) / d ln(value), by differences: a row a point, a column a parameter."""

@@ -216,3 +216,26 @@ def test_a_published_table_shows_structure_and_ten_or_so_points_of_its_curves() 
     assert "modules" not in found
     assert [len(one.points) for one in tabled.series] == [12, 12]
     assert structure(tabled.findings, load_model("nvdimm"))["nvdimm.buffer.2.entries"].value == 4096
+
+
+def test_too_few_points_leave_the_times_at_the_bases_and_say_so(
+    probed: ProbeResult, device: Model
+) -> None:
+    point = nearfar.measure(device, nearfar.Chase(region="4KiB", block="1KiB", lines=256))
+    structure_alone = replace(probed, observations=())
+    result = fit(structure_alone, point).result
+    assert {one.stage for one in result.parameters} == {"structure"}
+    kept = {one.key: one.reason for one in result.kept}
+    assert kept["nvdimm.media.read_latency"].startswith("1 points are too few, expected 3")
+
+
+def test_two_points_without_structure_are_refused(device: Model) -> None:
+    point = nearfar.measure(device, nearfar.Stream(op="ntload", lines=256, area="1MiB"))
+    with pytest.raises(InputError, match="found 1 points and no structure, expected 3 points"):
+        fit(point)
+
+
+def test_more_parameters_than_points_are_told_apart_by_nothing(device: Model) -> None:
+    pattern = nearfar.Chase(region="64B,4KiB,64KiB", block="64B", op="ntload", lines=256)
+    result = fit(nearfar.measure(device, pattern)).result
+    assert any(one.reason.startswith("3 points are too few to tell") for one in result.kept)
