@@ -5,7 +5,7 @@
 A model of each seed is made by `nearfar model random`, probed and fitted to on base nvdimm. Then
 both run patterns that no probe has: other block sizes, mixes, numbers of threads. Printed are the
 mean and the worst of |simulated / true - 1|, and of the fitted times how many
-spreads hold the truth.
+intervals hold the truth.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def unseen(device: Model, model: Model) -> dict[str, list[float]]:
 
 
 def held(device: Model, result: FitResult) -> list[tuple[str, bool]]:
-    """Each fitted time, and whether its spread holds the device's."""
+    """Each fitted time, and whether its interval holds the device's."""
     found = []
     for one in result.parameters:
-        if one.stage == "times" and one.spread is not None and one.key in device.values:
-            low, high = (float(KEYS[one.key].read_text(text)) for text in one.spread)
+        if one.stage == "times" and one.interval is not None and one.key in device.values:
+            low, high = (float(KEYS[one.key].read_text(text)) for text in one.interval)
             found.append((one.key, low <= float(device[one.key]) <= high))
     return found
 
@@ -89,12 +89,12 @@ def main() -> int:
             took = time.perf_counter() - start
             shown = ", ".join(f"{name} {value:.1%}" for name, value in off.items())
             missed = [key for key, holds in own if not holds]
-            print(f"seed {seed}: {shown}; spreads missed: {missed or 'none'}; {took:.0f} s")
+            print(f"seed {seed}: {shown}; intervals missed: {missed or 'none'}; {took:.0f} s")
             sys.stdout.flush()
     if series:
         print(f"{len(series)} series: mean {fmean(series):.2%} off, worst {max(series):.1%}")
         good = sum(holds for _, holds in intervals)
-        print(f"{good} of {len(intervals)} spreads hold the truth; {failed} fits failed")
+        print(f"{good} of {len(intervals)} intervals hold the truth; {failed} fits failed")
     return 0
 
 

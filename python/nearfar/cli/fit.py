@@ -7,9 +7,9 @@ import argparse
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_made,
-    add_output,
+    add_result,
     wants_text,
-    write_json,
+    write_files,
     write_output,
 )
 from nearfar.cli.parser import Parser
@@ -56,7 +56,7 @@ def add_arguments(parser: Parser) -> None:
         help="model runs at a time, default one for each processor; the model is the same",
     )
     add_made(parser, "the model file; - is standard output")
-    add_output(parser)
+    add_result(parser, "curves fitted and held out beside the model's")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     write_output(args.output, made.text)
     if wants_text(args) and to_file:
         emit(fit_text(made.result))
-    write_json(args, made.result.to_dict())
+    write_files(args, made.result)
     return 0
 
 

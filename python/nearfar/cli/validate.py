@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="DATASET[,DATASET...]|DIR",
         default="demo",
         help=f"default demo; one of {', '.join((*GROUPS, *DATASETS))}, "
-        "or a folder of tables of the same layout",
+        "or a folder of tables of the same layout, or what `measure` or `probe` saved",
     )
     parser.add_argument(
         "--list",
@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
             emit(coverage_text(found))
         write_json(args, found.to_dict())
         return 0
+    from nearfar.fitting.replayed import probe_series
+
     if args.target is None:
         raise InputError("validate: expected a TARGET, such as model:optane-100, or --list")
     try:
@@ -65,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
                 quick=args.quick,
                 progress=progress,
                 processes=args.jobs,
+                probed=probe_series,
             )
     except Interrupted as stopped:
         _report(args, stopped.result)

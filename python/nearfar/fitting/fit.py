@@ -7,19 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from nearfar.errors import InputError
 from nearfar.fitting.given import Given, Source, read
 from nearfar.fitting.holding import split
+from nearfar.fitting.misfit import Misfit, Vector
 from nearfar.fitting.parameters import candidates
 from nearfar.fitting.record import SUFFIX, Record
 from nearfar.fitting.simulations import Progress, Simulations
-from nearfar.fitting.solve import FLOOR, Estimate, Solver
+from nearfar.fitting.solve import FLOOR, Estimate, Solver, unfitted
 from nearfar.fitting.structure import Fixed, derived, structure
 from nearfar.fitting.write import model_text
 from nearfar.model import Model, load
 from nearfar.model.key import Plain
 from nearfar.model.schema import KEYS, canonical
-from nearfar.results import FitResult, FittedParameter, FittedSeries, KeptParameter
+from nearfar.results import (
+    ComparedPoint,
+    FitResult,
+    FittedParameter,
+    FittedSeries,
+    KeptParameter,
+)
 from nearfar.results.fit import STRUCTURE, TIMES
 from nearfar.simulate.validation.accuracy import accuracy, score
 from nearfar.simulate.validation.series import HardwarePoint, Series
@@ -137,18 +146,22 @@ def _shaped(base: Model, found: Mapping[str, Fixed], follows: Mapping[str, Plain
 def _times(
     simulations: Simulations, trained: Sequence[Series], shaped: Model, fixed: Collection[str]
 ) -> tuple[Solver, list[Estimate]]:
+    """Where there are too few points to fit to, every parameter stays the base's."""
     points = [point for one in trained for point in one.points]
     noise = _noise(points)
-    solver = Solver(simulations, points, noise)
-    if points and len(points) < _FEWEST:
-        raise InputError(
-            f"{trained[0].name}: found {len(points)} points, expected {_FEWEST} or more to fit to"
-        )
-    return solver, solver.solve(list(candidates(shaped, fixed)))
+    parameters = {one.key: one for one in candidates(shaped, fixed)}
+    solver = Solver(Misfit(simulations, points, noise, parameters))
+    if 0 < len(points) < _FEWEST:
+        why = f"{len(points)} points are too few, expected {_FEWEST} or more to fit to"
+        return solver, [unfitted(one, why) for one in parameters.values()]
+    return solver, solver.solve()
 
 
-def _noise(points: Sequence[HardwarePoint]) -> list[float]:
-    """Of ln(measured): how far repeated measurements of a point differ, and the floor beneath."""
+def _noise(points: Sequence[HardwarePoint]) -> Vector:
+    """Of ln(measured): how far repeated measurements of a point differ, and the floor beneath.
+
+    Repeated measurements of one point count as one.
+    """
     repeated: dict[object, list[float]] = {}
     for point in points:
         repeated.setdefault(point.key, []).append(point.real)
@@ -157,8 +170,8 @@ def _noise(points: Sequence[HardwarePoint]) -> list[float]:
         values = repeated[point.key]
         middle = fmean(values)
         off = fmean((value / middle - 1) ** 2 for value in values) if middle else 0.0
-        found.append((FLOOR**2 + off) ** 0.5)
-    return found
+        found.append(((FLOOR**2 + off) * len(values)) ** 0.5)
+    return np.array(found)
 
 
 def _of_structure(found: Mapping[str, Fixed]) -> list[FittedParameter]:
@@ -180,8 +193,8 @@ def _of_times(estimates: Sequence[Estimate], trained: Sequence[Series]) -> list[
             continue
         key, value = one.parameter.key, one.parameter.value
         seen = tuple(dict.fromkeys(owners[at] for at in one.seen_by))[:_NAMED]
-        spread = (_text(key, value(one.bounds[0])), _text(key, value(one.bounds[1])))
-        made.append(FittedParameter(key, _text(key, value(one.log)), TIMES, seen, spread=spread))
+        interval = (_text(key, value(one.bounds[0])), _text(key, value(one.bounds[1])))
+        made.append(FittedParameter(key, _text(key, value(one.log)), TIMES, seen, interval))
     return made
 
 
@@ -224,10 +237,31 @@ def _series(
         worst_point=one.points[scored.worst_index].label,
         mean_abs_log=scored.mean_abs_log,
         held_out=held_out,
+        title=one.title,
+        dataset=one.dataset,
+        x_name=one.x_name,
+        x_unit=one.x_unit,
+        points=tuple(
+            ComparedPoint(
+                label=point.label,
+                unit=point.unit,
+                real=point.real,
+                simulated=value,
+                accuracy=accuracy(point.real, value, point.unit),
+                x=point.x if one.x_name else None,
+            )
+            for point, value in zip(one.points, after, strict=True)
+        ),
     )
 
 
 def _nothing(given: Given, base: str) -> str:
+    points = sum(len(one.points) for one in given.series)
+    if 0 < points < _FEWEST:
+        return (
+            f"{', '.join(given.sources)}: found {points} points and no structure, expected "
+            f"{_FEWEST} points or more to fit to"
+        )
     return (
         f"{', '.join(given.sources)}: found nothing that fixes a parameter of {base}; "
         "`nearfar probe` finds structure and times, and another --base may fit better"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import InputError, check_one_of
-from nearfar.fitting.replayed import probe_series, thinned
+from nearfar.errors import InputError
+from nearfar.fitting.replayed import probe_series
+from nearfar.fitting.tabled import check_names, from_tables
 from nearfar.model import Model
 from nearfar.probing.saved import infer, is_table
 from nearfar.results import Document, Finding, MeasureResult, ProbeResult, load
 from nearfar.results.findings import IDENTIFIED
-from nearfar.simulate.validation import saved, tables
-from nearfar.simulate.validation.datasets import DATASETS, kind_of, overwrite
+from nearfar.simulate.validation import saved
 from nearfar.simulate.validation.series import Series
 
 Source = str | Path | Document
@@ -36,31 +36,30 @@ def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Gi
     """
     if not sources:
         raise InputError("fit: found no source, expected a result, a table or a folder of tables")
-    for name in only:
-        check_one_of("only", name, DATASETS)
-        if DATASETS[name].machine != kind_of(base):
-            raise InputError(
-                f"only: {name} is of a {DATASETS[name].machine} machine, but the base "
-                f"{base.name} is {kind_of(base)}"
-            )
+    check_names(only, base)
     names: list[str] = []
     findings: list[Finding] = []
     series: list[Series] = []
+    devices: list[tuple[str, Document]] = []
     for source in sources:
         name = _stem(source, names)
         names.append(name)
         if isinstance(source, (str, Path)) and (Path(source).is_dir() or is_table(source)):
-            series += _from_tables(Path(source), only)
+            tabled = from_tables(Path(source), only)
+            findings += tabled.findings
+            series += tabled.series
         else:
             document = load(source) if isinstance(source, (str, Path)) else source
+            devices.append((str(source) if isinstance(source, (str, Path)) else name, document))
             found, own = _from_document(document, name, str(source))
             findings += found
             series += own
     _check_names(series)
+    _check_one_device(devices)
     if not findings and not series:
         raise InputError(f"{names[0]}: found nothing to fit to, expected findings or measurements")
     merged = _agreed(findings)
-    return Given(tuple(names), merged, tuple(_short(one) for one in series))
+    return Given(tuple(names), merged, tuple(series))
 
 
 def _stem(source: Source, taken: Sequence[str]) -> str:
@@ -87,25 +86,25 @@ def _from_document(
     )
 
 
-def _from_tables(path: Path, only: Sequence[str]) -> list[Series]:
-    read_tables = tables.external(path) if path.is_dir() else tables.single(path)
-    if not only:
-        there = [name for name, dataset in DATASETS.items() if dataset.build(read_tables)]
-        if not there:
-            raise InputError(f"{path}: no dataset of `nearfar validate --list` has such a table")
-        if len(there) > 1:
+def _check_one_device(devices: Sequence[tuple[str, Document]]) -> None:
+    """Raises InputError for results of two devices: of two models, or of two machines."""
+    first: tuple[str, str] | None = None
+    for origin, document in devices:
+        if not isinstance(document, (ProbeResult, MeasureResult)):
+            continue
+        target, environment = document.target, document.environment
+        if target is None or environment is None:
+            continue
+        facts = [target.kind, target.name if target.kind != "model" else ""]
+        facts.append((environment.model_hash if target.kind == "model" else environment.cpu) or "")
+        device = " ".join(filter(None, facts))
+        if first is None:
+            first = (origin, device)
+        elif device != first[1]:
             raise InputError(
-                f"{path}: found {len(there)} datasets, perhaps of several devices, expected "
-                f"--only with those of one: {', '.join(there)}"
+                f"found two devices, expected one: {first[0]} is of {first[1]}, "
+                f"{origin} of {device}"
             )
-        only = there
-    found: list[Series] = []
-    for name in only:
-        built = DATASETS[name].build(read_tables)
-        if not built:
-            raise InputError(f"{path}: has no table for the dataset {name}")
-        found += built
-    return found
 
 
 def _check_names(series: Sequence[Series]) -> None:
@@ -142,11 +141,3 @@ def _differ(one: Finding, other: Finding) -> bool:
 
 
 _SAME = 0.25
-
-
-def _short(series: Series) -> Series:
-    """About ten points of a long curve, and overwrites of fewer stalls."""
-    points = series.points
-    if series.dataset != "probe" and series.x_name:
-        points = thinned(points)
-    return replace(series, points=tuple(overwrite.shorten(point) for point in points))

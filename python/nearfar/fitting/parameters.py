@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from nearfar.model import Model
 from nearfar.model.schema import KEYS
 
-# Standard deviation of ln(value / base's value), before anything is measured. Times of devices
-# differ by a factor of two either way; a processor's paths are known from the base that names it.
-DEVICE, KNOWN_CORE = math.log(2), 0.1
+# Standard deviation of ln(value / base's value), before anything is measured: times of devices
+# differ by a factor of two either way.
+DEVICE = math.log(2)
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Parameter:
     start: float
     spread: float
     block: str
+    lowest: float = 0.0  # value in base units
+    limiting: int = 1  # the side to which it becomes a limit: longer for a time, less for power
 
     def value(self, log: float) -> int:
         """The value in base units, a whole number within the schema's range, at exp(`log`)."""
@@ -32,10 +34,16 @@ class Parameter:
 
     def bounds(self) -> tuple[float, float]:
         """The lowest and highest logarithm that the search may reach."""
-        return -_REACH, _REACH
+        low = math.log(self.lowest / self.start) if self.lowest > 0 else -_REACH
+        return max(-_REACH, low), _REACH
 
 
 _REACH = math.log(8)
+
+POWER, _STATIC = "nvdimm.power_budget", "nvdimm.power_static"
+_LEAST_POWER = 1.2  # of what is drawn at idle
+
+_CORE = "core"
 
 # Blocks in the order in which they are fitted, each on what the ones before have settled.
 _BLOCKS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -55,9 +63,12 @@ _BLOCKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("read rates", ("nvdimm.media.read_interval", "nvdimm.media.read_partition")),
     ("write rates", ("nvdimm.media.write_interval", "nvdimm.media.write_partition")),
+    ("power", (POWER,)),
     ("wear", ("nvdimm.wear.stall", "nvdimm.wear.writes")),
+    ("link", ("link.request_latency", "link.response_latency", "link.slot")),
+    ("near", ("near.latency",)),
     (
-        "core",
+        _CORE,
         (
             *("cpu.path.read_out", "cpu.path.read_back", "cpu.path.nt_out", "cpu.path.nt_back"),
             *("cpu.issue.load", "cpu.issue.store", "cpu.fence.mfence"),
@@ -70,15 +81,37 @@ def candidates(model: Model, fixed: Collection[str]) -> Iterator[Parameter]:
     """What may be fitted of `model`: all but what is `fixed`, in the order of the blocks."""
     levels = int(model["nvdimm.levels"]) if str(model["machine"]) == "nvdimm" else 0
     for block, keys in _BLOCKS:
+        if block == _CORE and levels:
+            continue  # the base names the processor; its paths and the bus of a DIMM are one sum
         for key in keys:
-            if key in fixed or key not in model.values or _unused(key, levels):
+            if key in fixed or key not in model.values or _unused(key, model, levels):
                 continue
             start = float(model[key])
             if start > 0:
-                spread = KNOWN_CORE if block == "core" and levels else DEVICE
-                yield Parameter(key, start, spread, block)
+                if key == POWER:
+                    lowest = _LEAST_POWER * float(model[_STATIC])
+                    yield Parameter(key, start, DEVICE, block, lowest, limiting=-1)
+                else:
+                    yield Parameter(key, start, DEVICE, block)
 
 
-def _unused(key: str, levels: int) -> bool:
-    """Whether it belongs to a buffer that the DIMM does not have."""
+def power_of_rate(model: Model, key: str, interval: float) -> float | None:
+    """The power budget in mW that limits the media to one access an `interval` in ps, as the time
+    `key` does; None for a time that no budget can stand for."""
+    energy = _ENERGIES.get(key)
+    if energy is None or interval <= 0:
+        return None
+    return float(model[_STATIC]) + 1000 * float(model[energy]) / interval  # pJ / ps are W
+
+
+_ENERGIES = {
+    "nvdimm.media.read_interval": "nvdimm.media.read_energy",
+    "nvdimm.media.write_interval": "nvdimm.media.write_energy",
+}
+
+
+def _unused(key: str, model: Model, levels: int) -> bool:
+    """Whether it belongs to a part that the DIMM does not have."""
+    if key.startswith("nvdimm.wear."):
+        return int(model["nvdimm.wear.writes"]) == 0
     return key.startswith("nvdimm.buffer.") and int(key.split(".")[2]) > levels

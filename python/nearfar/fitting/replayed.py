@@ -24,7 +24,8 @@ from nearfar.simulate.validation.series import HardwarePoint, Job, Series
 from nearfar.simulate.walk import Played
 
 POINTS = 10  # of each series, evenly spread
-FEW = 5  # where each takes long
+FEW = 4  # where each takes long
+FEWEST = 2  # where each takes several times as long
 SHORTER = 4096  # writes of an overwrite: its median needs no wear levelling
 
 _STEADY, _FIRST = "steady", "first"
@@ -86,7 +87,9 @@ def probe_series(probe: ProbeResult, name: str) -> list[Series]:
 
 def _most(group: str) -> int:
     """Points of a group that are enough."""
-    return FEW if group == _BESIDE or group.startswith("bandwidth") else POINTS
+    if group == _BESIDE:
+        return FEWEST
+    return FEW if group.startswith("bandwidth") else POINTS
 
 
 def thinned(points: Sequence[HardwarePoint], most: int = POINTS) -> list[HardwarePoint]:

@@ -32,6 +32,7 @@ class Simulations:
     progress: Progress | None = None
     made: int = 0
     _asked: set[str] = field(default_factory=set)
+    _keys: dict[tuple[Job, frozenset[str]], str] = field(default_factory=dict)
 
     def run(self, asked: Sequence[tuple[Settings, Sequence[HardwarePoint]]]) -> list[list[float]]:
         """For each variant the simulated values of its points. Raises BudgetSpentError."""
@@ -57,7 +58,7 @@ class Simulations:
         return replace(job, overrides=(*job.overrides, *added))
 
     def _values(self, wanted: Mapping[Job, set[str]]) -> dict[tuple[Job, str], float]:
-        keys = {job: self._key(job, names) for job, names in wanted.items()}
+        keys = {job: self._key(job, frozenset(names)) for job, names in wanted.items()}
         fresh = {key for key in keys.values() if key not in self._asked}
         if self.made + len(fresh) > self.budget:
             raise BudgetSpentError
@@ -77,9 +78,12 @@ class Simulations:
             for name, value in (self.record.get(key) or {}).items()
         }
 
-    def _key(self, job: Job, names: set[str]) -> str:
-        text = f"{self.model.hash()} {job!r} {sorted(names)}"
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+    def _key(self, job: Job, names: frozenset[str]) -> str:
+        known = self._keys.get((job, names))
+        if known is None:
+            text = f"{self.model.hash()} {job!r} {sorted(names)}"
+            known = self._keys[job, names] = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return known
 
 
 def _moved(point: HardwarePoint, on: Callable[[Job], Job]) -> HardwarePoint:

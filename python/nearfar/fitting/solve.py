@@ -5,8 +5,10 @@ ln(value / base's value) over the spread that the base's value has: where observ
 of times alone, the sum is fitted and its parts stay as near to the base as it allows. The noise is
 at least a floor: what the model leaves out does not average away.
 
-The search is `scipy.optimize.least_squares` (trust region reflective) with finite differences
-wide enough to cross the steps of a curve.
+The search goes block by block: each parameter is first tried at values around where it stands, as
+a curve with steps has valleys that slopes do not lead out of. Then, and at the end for all
+together, `scipy.optimize.least_squares` (trust region reflective) follows slopes: differences wide
+enough to cross the steps of a curve, corrected by every step that it makes (Broyden's method).
 """
 
 from __future__ import annotations
@@ -17,25 +19,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearfar.errors import NearfarError
-from nearfar.fitting.parameters import Parameter
-from nearfar.fitting.simulations import BudgetSpentError, Simulations
-from nearfar.simulate.validation.accuracy import SHARE
-from nearfar.simulate.validation.series import HardwarePoint
+from nearfar.fitting.misfit import SEEN, Matrix, Misfit, Vector
+from nearfar.fitting.parameters import POWER, Parameter, power_of_rate
+from nearfar.fitting.simulations import BudgetSpentError
+from nearfar.simulate.walk import Played
 
 FLOOR = 0.02  # of ln(simulated / measured): what a model of this kind leaves out
-SEEN = 0.003  # a change of ln(simulated) for one of ln(value) that is no sensitivity
 DETERMINED = 0.5  # of the spread before: what is left of it where observations fix a value
 QUANTILE = 1.645  # of a normal distribution: 90 % lie within so many standard deviations
 
+_LOOK = 0.5  # of ln(value): how far a parameter is moved at first to see what changes
+_NEAR = 0.15  # the same, from where the search came to
 _STEP = 0.06  # of ln(value), for differences
-_BLOCK_STEPS, _JOINT_STEPS = 2, 4
+_COARSE = (-0.9, -0.5, 0.5)  # of ln(value): where a block's parameters are tried
+_FINE = (-0.2, 0.2)
+_BLOCK_STEPS, _JOINT_STEPS = 4, 10
+_WIDENINGS = 4  # of an end of an interval, each to twice as far
 _SETTLED = 1e-3
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -51,65 +53,144 @@ class Estimate:
     reason: str = ""
 
 
+def unfitted(parameter: Parameter, reason: str) -> Estimate:
+    """One that has the base's value, without a search."""
+    return Estimate(parameter, 0.0, (0.0, 0.0), False, (), reason)
+
+
 @dataclass
 class Solver:
-    """Fits parameters to points. `noise` has the standard deviation of each ln(measured)."""
+    """Moves parameters to where the misfit is least."""
 
-    simulations: Simulations
-    points: Sequence[HardwarePoint]
-    noise: Sequence[float]
+    misfit: Misfit
     budget_spent: bool = False
-    _logs: dict[str, float] = field(default_factory=dict)
-    _by_key: dict[str, Parameter] = field(default_factory=dict)
-    _seen_by: dict[str, list[int]] = field(default_factory=dict)
+    logs: dict[str, float] = field(default_factory=dict)
 
-    def solve(self, parameters: Sequence[Parameter]) -> list[Estimate]:
+    def solve(self) -> list[Estimate]:
         """Blocks first, then all that the observations see; estimates in the order given."""
-        self._by_key = {one.key: one for one in parameters}
-        self._logs = {one.key: 0.0 for one in parameters}
-        if not parameters or not self.points:
+        parameters = list(self.misfit.parameters.values())
+        self.logs = {one.key: 0.0 for one in parameters}
+        if not parameters or not self.misfit.points:
             return []
-        try:
-            slopes = self._slopes(parameters)
-        except BudgetSpentError:
-            self.budget_spent = True
-            return [Estimate(one, 0.0, (0.0, 0.0), False, (), _UNSPENT) for one in parameters]
-        self._seen_by = {
-            one.key: np.flatnonzero(slopes[:, i]).tolist() for i, one in enumerate(parameters)
-        }
-        seen = [one for i, one in enumerate(parameters) if _sees(slopes[:, i])]
-        for block in dict.fromkeys(one.block for one in seen):
-            self._search([one for one in seen if one.block == block], _BLOCK_STEPS)
+        whole = self.misfit
+        single = self._single_accesses()
+        settled: set[str] = set()
+        if 0 < len(single) < len(whole.points):
+            self.misfit = whole.part(single)
+            settled = self._settle(parameters, settled)
+            self.misfit = whole
+        self._settle(parameters, settled)
+        if self.budget_spent and not whole.has_looked:
+            return [unfitted(one, _UNSPENT) for one in parameters]
+        self._look_again()
+        seen = self._seen(parameters)
+        self._try_around(seen, _FINE)
         self._search(seen, _JOINT_STEPS)
-        return self._estimates(parameters, slopes)
+        return self._estimates(parameters)
 
-    def _estimates(self, parameters: Sequence[Parameter], before: Matrix) -> list[Estimate]:
-        self._seen_by = {}  # what was hidden behind another limit may show now
+    def _single_accesses(self) -> list[int]:
+        """Points of which one access after another was timed: quick to simulate, and most of the
+        parameters show there."""
+        points = self.misfit.points
+        return [i for i, one in enumerate(points) if isinstance(one.job.pattern, Played)]
+
+    def _settle(self, parameters: Sequence[Parameter], settled: set[str]) -> set[str]:
+        """Fit to the points at hand: in blocks what is not `settled`, then all that they see.
+        Returns what they see."""
+        if self.budget_spent:
+            return set()
         try:
-            slopes = self._slopes(parameters)
+            self.misfit.look(self.logs, _LOOK)
         except BudgetSpentError:
             self.budget_spent = True
-            slopes = before
+            return set()
+        seen = self._seen(parameters)
+        new = [one for one in seen if one.key not in settled]
+        for block in dict.fromkeys(one.block for one in new):
+            own = [one for one in new if one.block == block]
+            self._try_around(own, _COARSE)
+            self._search(own, _BLOCK_STEPS)
+        self._try([other for one in seen if (other := self._by_power(one)) is not None])
+        self._search(seen, _JOINT_STEPS)
+        return {one.key for one in seen}
+
+    def _seen(self, parameters: Sequence[Parameter]) -> list[Parameter]:
+        return [one for one in parameters if self.misfit.seen(one.key)]
+
+    def _look_again(self) -> None:
+        """What was hidden behind another limit may show now."""
+        if self.budget_spent:
+            return
+        try:
+            self.misfit.look(self.logs, _NEAR)
+        except BudgetSpentError:
+            self.budget_spent = True
+
+    def _estimates(self, parameters: Sequence[Parameter]) -> list[Estimate]:
+        seen = self._seen(parameters)
+        slopes = self._last_slopes(parameters)
         deviation = self._deviations(parameters, slopes)
+        together = dict(self.logs)
         chosen = self._determined(parameters, slopes)
-        dropped = [one for one in parameters if one not in chosen]
-        for one in dropped:
-            self._logs[one.key] = 0.0
-        if any(_sees(slopes[:, parameters.index(one)]) for one in dropped):
+        dropped = [one for one in seen if one not in chosen]
+        for one in parameters:
+            if one not in chosen:
+                self.logs[one.key] = 0.0
+        if dropped:
             self._search(chosen, _JOINT_STEPS)
+        bounds = {
+            one.key: self._bounds(one, together[one.key], deviation[parameters.index(one)])
+            for one in chosen
+        }
+        alone = _ALONE
+        if len(self.misfit.points) < len(seen):
+            alone = f"{len(self.misfit.points)} points are too few to tell {len(seen)} apart"
         found = []
         for i, one in enumerate(parameters):
-            log, width = self._logs[one.key], QUANTILE * deviation[i]
+            log = self.logs[one.key]
             column = np.abs(slopes[:, i])
             order = [int(at) for at in np.argsort(-column, kind="stable") if column[at] > SEEN]
-            why = "" if one in chosen else (_ALONE if _sees(slopes[:, i]) else _UNSEEN)
-            bounds = (log - width, log + width)
-            found.append(Estimate(one, log, bounds, one in chosen, tuple(order), why))
+            why = "" if one in chosen else (alone if one in seen else _UNSEEN)
+            edges = bounds.get(one.key, (log, log))
+            found.append(Estimate(one, log, edges, one in chosen, tuple(order), why))
         return found
+
+    def _bounds(self, one: Parameter, together: float, deviation: float) -> tuple[float, float]:
+        """Where a parameter lies with 90 %, as ln(value / start).
+
+        Around its value `together` with all others that the observations see, those included that
+        then went back to the base's: of a sum the parts are less certain than the sum. The
+        deviation is that of slopes towards where the parameter limits. Where some other limit
+        hides it, there is none: so that end goes out until the observations are predicted clearly
+        worse.
+        """
+        log = self.logs[one.key]
+        lowest, highest = one.bounds()
+        width = QUANTILE * deviation * one.limiting
+        hidden = together - width
+        for _ in range(_WIDENINGS):
+            if not lowest < hidden < highest or self._is_worse(
+                {**self.logs, one.key: log + hidden - together}
+            ):
+                break
+            hidden = together + 2 * (hidden - together)
+        other = self._by_power(one)
+        if other is not None and not self._is_worse(other):
+            hidden = min(hidden, -QUANTILE * one.spread)  # known from before alone
+        ends = [min(max(end, lowest), highest) for end in (hidden, together + width, log)]
+        return min(ends), max(ends)
+
+    def _is_worse(self, moved: dict[str, float]) -> bool:
+        """Whether the observations clearly speak against a place other than the best."""
+        self.misfit.simulations.budget += 2 * self.misfit.runs
+        here, there = self.misfit.simulated([self.logs, moved])
+        off, further = self.misfit.residuals(here), self.misfit.residuals(there)
+        excess = max(1.0, float(np.mean(off**2)))
+        return float(further @ further - off @ off) > excess * QUANTILE**2 / 2
 
     def _determined(self, parameters: Sequence[Parameter], slopes: Matrix) -> list[Parameter]:
         """Those whose spread the observations halve, once the least known are taken as given."""
-        left = [i for i in range(len(parameters)) if _sees(slopes[:, i])]
+        left = [i for i in range(len(parameters)) if np.max(np.abs(slopes[:, i])) > SEEN]
         while left:
             chosen = [parameters[i] for i in left]
             deviation = self._deviations(chosen, slopes[:, left])
@@ -122,33 +203,85 @@ class Solver:
 
     def _deviations(self, parameters: Sequence[Parameter], slopes: Matrix) -> Vector:
         """The standard deviation of each ln(value) that noise and the base's spread leave."""
-        weighted = slopes / np.asarray(self.noise)[:, None]
+        if not parameters:
+            return np.zeros(0)
+        here = self.misfit.simulated([self.logs])[0]
+        weighted = slopes * self.misfit.weights(here)[:, None]
         before = np.diag([one.spread**-2 for one in parameters])
         # A model that is further off than the noise leaves out more than the floor says.
-        off = (self._here() - self._measured()) / np.asarray(self.noise)
-        excess = max(1.0, float(np.mean(off**2)))
+        excess = max(1.0, float(np.mean(self.misfit.residuals(here) ** 2)))
         covariance = np.linalg.inv(weighted.T @ weighted / excess + before)
         deviations: Vector = np.sqrt(np.diag(covariance))
         return deviations
 
+    def _cost(self, logs: dict[str, float], simulated: Vector) -> float:
+        off = self.misfit.residuals(simulated)
+        own = self.misfit.parameters
+        return float(off @ off) + sum((x / own[key].spread) ** 2 for key, x in logs.items())
+
+    def _try_around(self, parameters: Sequence[Parameter], steps: Sequence[float]) -> None:
+        """Move each in turn to the best of some values around it."""
+        for one in parameters:
+            if self.budget_spent:
+                return
+            low, high = one.bounds()
+            moved = [min(max(self.logs[one.key] + step, low), high) for step in steps]
+            self._try([{**self.logs, one.key: log} for log in moved])
+
+    def _by_power(self, one: Parameter) -> dict[str, float] | None:
+        """The same rate of the media from a power budget, in place of the time that limits it now:
+        accesses of one kind alone do not tell the two apart."""
+        power = self.misfit.parameters.get(POWER)
+        if power is None:
+            return None
+        model, now = self.misfit.simulations.model, one.value(self.logs[one.key])
+        budget = power_of_rate(model, one.key, now)
+        if budget is None or budget >= power.value(self.logs[POWER]):
+            return None
+        log = math.log(budget / power.start)
+        if log <= power.bounds()[0]:
+            return None
+        return {**self.logs, one.key: self.logs[one.key] - _LOOK, POWER: log}
+
+    def _try(self, others: Sequence[dict[str, float]]) -> None:
+        """Go to the best of some places, if it is better than here."""
+        if self.budget_spent or not others:
+            return
+        tried = [dict(self.logs), *others]
+        try:
+            found = self.misfit.simulated(tried)
+        except BudgetSpentError:
+            self.budget_spent = True
+            return
+        costs = [self._cost(*pair) for pair in zip(tried, found, strict=True)]
+        self.logs = tried[min(range(len(costs)), key=costs.__getitem__)]
+
     def _search(self, parameters: Sequence[Parameter], steps: int) -> None:
-        """Move `parameters` to where the error is least; the best place if the budget ends it."""
+        """Follow the slopes of `parameters`; to the best place so far if the budget ends it."""
         if not parameters or self.budget_spent:
             return
-        best = (math.inf, [self._logs[one.key] for one in parameters])
+        best = (math.inf, [self.logs[one.key] for one in parameters])
         spread = np.array([one.spread for one in parameters])
-        noise = np.asarray(self.noise)
+        before: dict[str, float] = {}
 
         def residuals(x: Vector) -> Vector:
             nonlocal best
-            off = self._here(parameters, x) - self._measured()
-            found: Vector = np.concatenate([off / noise, x / spread])
+            off = self.misfit.residuals(self.misfit.simulated([self._moved(parameters, x)])[0])
+            found: Vector = np.concatenate([off, x / spread])
             best = min(best, (float(found @ found), x.tolist()))
             return found
 
         def jacobian(x: Vector) -> Matrix:
-            slopes = self._slopes(parameters, x) / noise[:, None]
-            return np.vstack([slopes, np.diag(1 / spread)])
+            nonlocal before
+            now = self._moved(parameters, x)
+            here = self.misfit.simulated([now])[0]
+            if before:
+                there = self.misfit.simulated([before])[0]
+                moved = {one.key: now[one.key] - before[one.key] for one in parameters}
+                self.misfit.learn(moved, here - there)
+            before = now
+            slopes = np.stack([self.misfit.slopes[one.key] for one in parameters], axis=1)
+            return np.vstack([slopes * self.misfit.weights(here)[:, None], np.diag(1 / spread)])
 
         low, high = zip(*(one.bounds() for one in parameters), strict=True)
         start = np.clip(np.array(best[1]), np.array(low) + _SETTLED, np.array(high) - _SETTLED)
@@ -165,55 +298,29 @@ class Solver:
         except BudgetSpentError:
             self.budget_spent = True
         for one, log in zip(parameters, best[1], strict=True):
-            self._logs[one.key] = log
+            self.logs[one.key] = log
 
-    def _slopes(self, parameters: Sequence[Parameter], at: Vector | None = None) -> Matrix:
-        """d ln(simulated) / d ln(value), by differences: a row a point, a column a parameter.
+    def _last_slopes(self, parameters: Sequence[Parameter]) -> Matrix:
+        """Slopes where the search ended, which the budget does not refuse."""
+        self.misfit.simulations.budget += (len(parameters) + 1) * self.misfit.runs
+        found = self._slopes(parameters, np.array([self.logs[one.key] for one in parameters]))
+        self.misfit.slopes.update((one.key, found[:, i]) for i, one in enumerate(parameters))
+        return found
 
-        A point that did not change with a parameter at first is not simulated for it again.
-        """
-        x = np.array([self._logs[one.key] for one in parameters]) if at is None else at
-        everything = list(range(len(self.points)))
-        rows = [self._seen_by.get(one.key, everything) for one in parameters]
-        moved = [self._variant(parameters, x + _STEP * row) for row in np.eye(len(parameters))]
-        asked = [(self._variant(parameters, x), everything), *zip(moved, rows, strict=True)]
-        here, *there = self._values(asked)
-        slopes = np.zeros((len(self.points), len(parameters)))
-        for column, (found, indices) in enumerate(zip(there, rows, strict=True)):
-            slopes[indices, column] = (found - here[indices]) / _STEP
-        return slopes
+    def _slopes(self, parameters: Sequence[Parameter], x: Vector) -> Matrix:
+        """d ln(simulated) / d ln(value), by differences: a row a point, a column a parameter."""
+        asked = [self._moved(parameters, x)]
+        asked += [self._moved(parameters, x + _STEP * row) for row in np.eye(len(parameters))]
+        here, *there = self.misfit.simulated(asked)
+        if not there:
+            return np.zeros((len(here), 0))
+        return np.stack([(found - here) / _STEP for found in there], axis=1)
 
-    def _variant(
-        self, parameters: Sequence[Parameter] = (), logs: Sequence[float] | Vector = ()
-    ) -> dict[str, int]:
-        now = {**self._logs, **{one.key: float(x) for one, x in zip(parameters, logs, strict=True)}}
-        return {key: self._by_key[key].value(log) for key, log in now.items() if log != 0.0}
-
-    def _here(self, parameters: Sequence[Parameter] = (), logs: Vector | None = None) -> Vector:
-        """ln(simulated) of every point."""
-        variant = self._variant(parameters, () if logs is None else logs)
-        here: Vector = self._values([(variant, range(len(self.points)))])[0]
-        return here
-
-    def _values(self, asked: Sequence[tuple[dict[str, int], Sequence[int]]]) -> list[Vector]:
-        chosen = [(variant, [self.points[i] for i in at]) for variant, at in asked]
-        found = self.simulations.run(chosen)
-        return [
-            np.array([_log(point, value) for point, value in zip(points, values, strict=True)])
-            for (_, points), values in zip(chosen, found, strict=True)
-        ]
-
-    def _measured(self) -> Vector:
-        return np.array([_log(point, point.real) for point in self.points])
-
-
-def _log(point: HardwarePoint, value: float) -> float:
-    """What is compared: the logarithm, a thousandth at least; of a share the share."""
-    return value if point.unit == SHARE else math.log(max(value, point.real / 1000))
-
-
-def _sees(column: Vector) -> bool:
-    return bool(np.max(np.abs(column)) > SEEN)
+    def _moved(self, parameters: Sequence[Parameter], logs: Vector) -> dict[str, float]:
+        return {
+            **self.logs,
+            **{one.key: float(x) for one, x in zip(parameters, logs, strict=True)},
+        }
 
 
 def _least_squares() -> Any:

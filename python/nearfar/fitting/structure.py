@@ -128,7 +128,7 @@ def _levels(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
     yield "nvdimm.levels", _fixed(one, levels)
 
 
-def _buffers(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
+def _buffers(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:
     for name, one in found.items():
         match = re.fullmatch(r"buffer\.(\d+)\.(entries|entry|ways|policy)", name)
         if match is None:
@@ -144,6 +144,23 @@ def _buffers(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
                     f"findings contradict each other: {name} is {_number(one):.0f}, {entry.name} "
                     f"{_number(entry):.0f} B, but {capacity.name} {_number(capacity):.0f} B"
                 )
+    yield from _entries_by_capacity(found, base)
+
+
+def _entries_by_capacity(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:
+    """The entries of a buffer of which the capacity alone shows, with the base's entry size."""
+    for level in range(1, int(KEYS["nvdimm.levels"].high or 0) + 1):
+        capacity, key = found.get(f"buffer.{level}.capacity"), f"nvdimm.buffer.{level}"
+        if capacity is None or f"buffer.{level}.entries" in found:
+            continue
+        size = found.get(f"buffer.{level}.entry")
+        entry = round(_number(size)) if size is not None else int(_of(base, f"{key}.entry"))
+        ways = found.get(f"buffer.{level}.ways")
+        sets = round(_number(ways)) if ways is not None else int(_of(base, f"{key}.ways"))
+        now = int(_of(base, f"{key}.entries")) * entry
+        if not _holds(capacity, now):
+            entries = max(1, round(_number(capacity) / (entry * sets))) * sets
+            yield f"{key}.entries", _fixed(capacity, entries, 1 / entry)
 
 
 def _queues(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:

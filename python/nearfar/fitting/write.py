@@ -49,8 +49,6 @@ def model_text(
 def source_text(one: FittedParameter) -> str:
     """Which observations fix the value, and within which bounds."""
     seen = ", ".join(one.observations)
-    if one.spread is not None:
-        return f"{seen}: fitted, spread {one.spread[0]} to {one.spread[1]}"
     if one.interval is None:
         return f"{seen}: found"
     low, high = one.interval

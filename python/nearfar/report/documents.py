@@ -11,6 +11,7 @@ from nearfar.errors import InputError
 from nearfar.report.frame import BAR, Target, frame
 from nearfar.report.pages.comparison import comparison_body, comparison_title
 from nearfar.report.pages.crash import crash_body, crash_title
+from nearfar.report.pages.fit import fit_body, fit_title
 from nearfar.report.pages.flat_replay import flat_replay_body, flat_replay_title
 from nearfar.report.pages.measure import measurement_body, measurement_title
 from nearfar.report.pages.prediction import prediction_body, prediction_title
@@ -25,6 +26,7 @@ from nearfar.results import (
     ComparisonResult,
     CrashResult,
     Document,
+    FitResult,
     FlatReplayResult,
     MeasureResult,
     PredictionResult,
@@ -52,6 +54,7 @@ class _Page:
 _PAGES: dict[type, _Page] = {
     ComparisonResult: _Page(comparison_title, comparison_body),
     CrashResult: _Page(crash_title, crash_body),
+    FitResult: _Page(fit_title, fit_body),
     FlatReplayResult: _Page(flat_replay_title, flat_replay_body),
     MeasureResult: _Page(measurement_title, measurement_body),
     PredictionResult: _Page(prediction_title, prediction_body),

@@ -17,7 +17,8 @@ def fit_text(result: FitResult) -> str:
     if result.budget_spent:
         text += "the budget of simulations was spent before the search settled\n"
     rows = [
-        (one.key, one.value, _interval(one), _brief(one.observations)) for one in result.parameters
+        (one.key, one.value, interval_text(one), _brief(one.observations))
+        for one in result.parameters
     ]
     text += table(("parameter", "value", "interval", "fixed by"), rows, "<<<<")
     if result.kept:
@@ -54,9 +55,8 @@ def _accuracies(result: FitResult) -> str:
     return text
 
 
-def _interval(one: FittedParameter) -> str:
-    if one.spread is not None:
-        return f"spread {one.spread[0]} to {one.spread[1]}"
+def interval_text(one: FittedParameter) -> str:
+    """Where the value lies with 90 %; empty where that is not known."""
     if one.interval is None:
         return ""
     low, high = one.interval

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nearfar.results.decode import encode
+from nearfar.results.validation import ComparedPoint
 
 STRUCTURE, TIMES = "structure", "times"  # the stages of a fit
 
@@ -18,10 +19,8 @@ class FittedParameter:
     """A key whose value follows from the observations.
 
     `value` and `interval` are texts as a model file has them; a value that is a word, or known
-    from one side only, has no interval. A time has a `spread` in its place: how far it can go
-    from where the search ended before the observations fit clearly worse. That is no interval of
-    confidence, as a search may end beside the best values. `observations` are findings (stage
-    "structure") or series (stage "times").
+    from one side only, has no interval. That of a time is one of 90 %. `observations` are findings
+    (stage "structure") or series (stage "times").
     """
 
     key: str
@@ -29,7 +28,6 @@ class FittedParameter:
     stage: str
     observations: Sequence[str]
     interval: Sequence[str] | None = None
-    spread: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,8 @@ class FittedSeries:
     """A series of observations: how the base and the fitted model predict it.
 
     `before` is the accuracy of the base with the structure found, `mean` and `worst` that of
-    the fitted model. One that is `held_out` was not looked at in the fit.
+    the fitted model, whose figures are in `points`. One that is `held_out` was not looked at in
+    the fit.
     """
 
     name: str
@@ -57,6 +56,11 @@ class FittedSeries:
     worst_point: str
     mean_abs_log: float
     held_out: bool = False
+    title: str = ""
+    dataset: str = ""
+    x_name: str = ""
+    x_unit: str = ""
+    points: Sequence[ComparedPoint] = ()
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 import nearfar
+from nearfar import load_model
 from nearfar.errors import InputError
 from nearfar.fitting.fit import Fit, Options, fit
+from nearfar.fitting.holding import split
+from nearfar.fitting.replayed import probe_series
+from nearfar.fitting.structure import structure
+from nearfar.fitting.tabled import from_tables
 from nearfar.model import Model
 from nearfar.model.schema import KEYS
 from nearfar.report.documents import page
@@ -31,12 +36,12 @@ def test_a_key_of_the_structure_is_the_devices(
     assert fitted_model[key] == device[key]
 
 
-def test_the_spread_of_every_fitted_time_holds_the_devices_value(
+def test_the_interval_of_every_fitted_time_holds_the_devices_value(
     device: Model, fitted: Fit
 ) -> None:
     for one in fitted.result.parameters:
-        if one.stage == "times" and one.spread is not None:
-            low, high = (KEYS[one.key].read_text(text) for text in one.spread)
+        if one.stage == "times" and one.interval is not None:
+            low, high = (KEYS[one.key].read_text(text) for text in one.interval)
             assert low <= device[one.key] <= high, one
 
 
@@ -145,6 +150,92 @@ def test_findings_that_fix_nothing_are_refused(probed: ProbeResult) -> None:
         fit(useless)
 
 
-def test_a_page_of_a_fit_is_refused_in_one_line(fitted: Fit) -> None:
-    with pytest.raises(InputError, match="found nearfar/fit/1, of which there is no page"):
-        page([fitted.result])
+def test_the_page_of_a_fit_shows_what_was_fitted_and_what_each_value_rests_on(fitted: Fit) -> None:
+    shown = page([fitted.result])
+    assert "A model fitted to result" in shown
+    assert "<h2>Fitted</h2>" in shown
+    assert "<h2>Held out</h2>" not in shown
+    for one in fitted.result.parameters:
+        assert f"<th scope=row>{one.key}<td>{one.value}" in shown
+
+
+@pytest.mark.parametrize("name", ["page.html", "page.csv"])
+def test_a_page_from_the_web_is_refused_as_what_it_is(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text("<!doctype html>\n<title>A device</title>\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"page\.\w+:1: found HTML or XML, expected what") as error:
+        fit(file)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "found an empty file"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "found binary data"),
+        (b"hello world\n", "found 'hello world', expected what"),
+        (b"colour,shape\nred,round\n", "no dataset of `nearfar validate --list` has such a table"),
+    ],
+)
+def test_a_file_that_holds_no_measurements_is_refused(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "device.csv"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        fit(file)
+
+
+def test_probes_of_two_devices_are_refused(probed: ProbeResult) -> None:
+    assert probed.environment is not None
+    other = replace(probed, environment=replace(probed.environment, model_hash="0123456789ab"))
+    with pytest.raises(InputError, match="found two devices, expected one: result is of model"):
+        fit(probed, other)
+
+
+def test_series_of_the_same_runs_are_held_out_together(probed: ProbeResult) -> None:
+    series = probe_series(probed, "p")
+    trained, held = split(series, ["p:reads-first"])
+    assert [one.name for one in held] == ["p:reads-steady", "p:reads-first"]
+    jobs = {point.job for one in held for point in one.points}
+    assert not any(point.job in jobs for one in trained for point in one.points)
+
+
+def test_a_dataset_is_held_out_by_its_name() -> None:
+    tabled = from_tables(Path("reference"), ["chase-1dimm-256", "chase-1dimm-1024"])
+    trained, held = split(tabled.series, ["chase-1dimm-1024"])
+    assert {one.dataset for one in held} == {"chase-1dimm-1024"}
+    assert {one.dataset for one in trained} == {"chase-1dimm-256"}
+
+
+def test_a_published_table_shows_structure_and_ten_or_so_points_of_its_curves() -> None:
+    tabled = from_tables(Path("reference"), ["chase-1dimm-64"])
+    found = {one.name: one.value for one in tabled.findings if one.status == "identified"}
+    assert found["buffer.1.entries"] == 64
+    assert found["buffer.2.capacity"] == 16 << 20
+    assert "modules" not in found
+    assert [len(one.points) for one in tabled.series] == [12, 12]
+    assert structure(tabled.findings, load_model("nvdimm"))["nvdimm.buffer.2.entries"].value == 4096
+
+
+def test_too_few_points_leave_the_times_at_the_bases_and_say_so(
+    probed: ProbeResult, device: Model
+) -> None:
+    point = nearfar.measure(device, nearfar.Chase(region="4KiB", block="1KiB", lines=256))
+    structure_alone = replace(probed, observations=())
+    result = fit(structure_alone, point).result
+    assert {one.stage for one in result.parameters} == {"structure"}
+    kept = {one.key: one.reason for one in result.kept}
+    assert kept["nvdimm.media.read_latency"].startswith("1 points are too few, expected 3")
+
+
+def test_two_points_without_structure_are_refused(device: Model) -> None:
+    point = nearfar.measure(device, nearfar.Stream(op="ntload", lines=256, area="1MiB"))
+    with pytest.raises(InputError, match="found 1 points and no structure, expected 3 points"):
+        fit(point)
+
+
+def test_more_parameters_than_points_are_told_apart_by_nothing(device: Model) -> None:
+    pattern = nearfar.Chase(region="64B,4KiB,64KiB", block="64B", op="ntload", lines=256)
+    result = fit(nearfar.measure(device, pattern)).result
+    assert any(one.reason.startswith("3 points are too few to tell") for one in result.kept)

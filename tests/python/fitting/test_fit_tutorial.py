@@ -22,6 +22,12 @@ def test_the_tutorial_runs_and_the_model_predicts_what_it_never_saw(
     lines = re.findall(r"^nearfar (.*)$", tutorial, re.MULTILINE)
     for line in lines[:-1]:
         assert main(shlex.split(line)) == 0
+        if line.startswith("validate"):
+            capsys.readouterr()
+            assert main([*shlex.split(line), "--json", "-"]) == 0
+            known = json.loads(capsys.readouterr().out)["series"]
+            assert {one["source"] for one in known} == {"device"}
+            assert min(one["mean"] for one in known) > 0.9
     capsys.readouterr()
     assert main([*shlex.split(lines[-1]), "--json", "-"]) == 0
     (series,) = json.loads(capsys.readouterr().out)["series"]

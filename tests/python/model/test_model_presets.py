@@ -27,9 +27,10 @@ SERVERS = ["xeon-5218-ddr4-2933", "xeon-8460y-ddr5-4800"]
 
 
 def test_every_preset_is_listed() -> None:
+    bases = ["aep-sample", "cxl", "cxl-expander", "cxl-hybrid", *DDR4, *DDR5, "dram", "memory-mode"]
     others = ["nvdimm", "optane-100", "optane-100-remote", "optane-200", "optane-memory-mode"]
     others += ["optane-tiered", *SERVERS]
-    assert presets() == ["aep-sample", "cxl-expander", "cxl-hybrid", *DDR4, *DDR5, *others]
+    assert presets() == [*bases, *others]
 
 
 @pytest.mark.parametrize("name", presets())

@@ -32,36 +32,41 @@ def validation_body(
     `prefix` stands before every id, and charts are numbered from `first_chart` on, so that
     a page can hold several documents.
     """
-    charts = _charts(validation, prefix)
+    charts = charts_of(validation.series, prefix)
     body = "".join(
         (
             _lead(validation),
             _summary(validation, charts, prefix),
-            _curves(charts, prefix, first_chart),
+            curves(charts, prefix, first_chart),
             _model(validation, prefix),
             _ACCURACY.replace("@", prefix),
             _sources(validation, prefix),
         )
     )
-    return body, [[_pointed(target) for target in chart.targets] for chart in charts]
+    return body, pointed(charts)
 
 
-def _pointed(target: tuple[float, float, float, int, str, str, str, str]) -> Target:
+def pointed(charts: Sequence[Chart]) -> list[list[Target]]:
+    """What the pointer finds on each chart."""
+    return [[_target(target) for target in chart.targets] for chart in charts]
+
+
+def _target(target: tuple[float, float, float, int, str, str, str, str]) -> Target:
     x, model, hardware, series, label, real, simulated, accuracy = target
     rows = (("hardware", real), ("model", simulated), ("accuracy", accuracy))
     return (x, model, hardware, series, label, rows)
 
 
-def _charts(validation: ValidationResult, prefix: str) -> list[Chart]:
+def charts_of(series: Sequence[ComparedSeries], prefix: str) -> list[Chart]:
     """One chart a dataset and, where there is no axis, a unit."""
     grouped = groupby(
-        validation.series,
+        series,
         key=lambda one: (one.dataset, "" if one.x_name else "/".join(sorted(units([one])))),
     )
     charts = []
     for number, ((dataset, _), found) in enumerate(grouped):
-        series = list(found)
-        charts.append(draw(f"{prefix}chart-{number}", _common_title(series) or dataset, series))
+        own = list(found)
+        charts.append(draw(f"{prefix}chart-{number}", _common_title(own) or dataset, own))
     return charts
 
 
@@ -123,10 +128,13 @@ def _summary_row(one: ComparedSeries, chart: str) -> str:
     )
 
 
-def _curves(charts: Sequence[Chart], prefix: str, first: int) -> str:
+def curves(
+    charts: Sequence[Chart], prefix: str, first: int, heading: str = "Measured and modelled"
+) -> str:
+    """A section of the page with a card for each chart, numbered from `first` on."""
     cards = "".join(_card(number, chart) for number, chart in enumerate(charts, start=first))
     head = f'<section id="{prefix}curves" class="curves">'
-    return f"{head}<h2>Measured and modelled</h2>{cards}</section>\n"
+    return f"{head}<h2>{escape(heading)}</h2>{cards}</section>\n"
 
 
 def _card(number: int, chart: Chart) -> str:

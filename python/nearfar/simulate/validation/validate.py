@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nearfar.errors import InputError, Interrupted
@@ -20,6 +20,7 @@ from nearfar.results import (
     ModelCard,
     Ordering,
     Parameter,
+    ProbeResult,
     ValidationResult,
     load,
 )
@@ -33,6 +34,7 @@ from nearfar.simulate.validation.series import HardwarePoint, Job, Series
 from nearfar.simulate.validation.shape import Sample, features
 
 DEFAULT_AGAINST = ("demo",)
+ProbedSeries = Callable[[ProbeResult, str], list[Series]]  # of a probe, by the name it is to have
 QUICK_POINTS = 10  # of each curve
 
 
@@ -44,6 +46,7 @@ def validate(
     progress: Progress | None = None,
     processes: int | None = None,
     core: Core | None = None,
+    probed: ProbedSeries | None = None,
 ) -> ValidationResult:
     """Compare a model with published measurements, whose source each series names.
 
@@ -51,13 +54,14 @@ def validate(
 
     `against` names datasets or groups of them ("demo", "all"); a folder among the names has
     the tables to read instead of those that come with nearfar. `quick` takes a subset of
-    each curve. So many `processes` run the model, by default one for each processor; the result
-    does not depend on it. Raises InputError, and Interrupted on Ctrl-C.
+    each curve. A saved probe among the names needs `probed`, which makes series of one:
+    `nearfar.fitting.probe_series`. So many `processes` run the model, by default one for each
+    processor; the result does not depend on it. Raises InputError, and Interrupted on Ctrl-C.
     """
     if processes is not None and processes < 1:
         raise InputError(f"jobs: found {processes}, expected at least 1")
     model = resolve(target)
-    names, series = select(against, kind_of(model))
+    names, series = select(against, kind_of(model), probed)
     if quick:
         series = [thin(one) for one in series]
     values: dict[tuple[Job, str], float] = {}
@@ -88,7 +92,9 @@ def validate(
     return validation(interrupted=False)
 
 
-def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str], list[Series]]:
+def select(
+    against: str | Path | Sequence[str], machine: str, probed: ProbedSeries | None = None
+) -> tuple[list[str], list[Series]]:
     """The series that `against` names, with the names as they go into the result.
 
     A folder among the names stands for the tables to read; without another name beside it,
@@ -99,7 +105,7 @@ def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str]
     else:
         names = [str(against)] if isinstance(against, Path) else list(against)
     results = [name for name in names if name.endswith(".json") and Path(name).is_file()]
-    measured = [series for name in results for series in _saved(name)]
+    measured = [series for name in results for series in _saved(name, probed)]
     names = [name for name in names if name not in results]
     if not names:
         return results, measured
@@ -116,11 +122,18 @@ def select(against: str | Path | Sequence[str], machine: str) -> tuple[list[str]
     return [*names, *results], [*series, *measured]
 
 
-def _saved(file: str) -> list[Series]:
-    """The series of a file that `measure` saved. Raises InputError for another document."""
+def _saved(file: str, probed: ProbedSeries | None) -> list[Series]:
+    """The series of a file that `measure` or `probe` saved. Raises InputError for another one."""
     document = load(file)
+    if isinstance(document, ProbeResult) and probed is not None:
+        found = probed(document, Path(file).stem)
+        if not found:
+            raise InputError(f"{file}: found a probe without experiments that a model can repeat")
+        return found
     if not isinstance(document, MeasureResult):
-        raise InputError(f"{file}: found {document.SCHEMA}, expected what `measure` saved")
+        raise InputError(
+            f"{file}: found {document.SCHEMA}, expected what `measure` or `probe` saved"
+        )
     return saved.series(document, Path(file).stem)
 
 
