@@ -249,6 +249,7 @@ Config config_from(const Settings& settings) {
   config.pretranslation = pretranslation(settings);
 
   check_levels(config);
+  config.lazy = lazy_config_from(settings, config);
   check_power(config);
   const Bytes table = config.media.capacity / config.page() * config.table_entry;
   const Bytes kept = config.fill == Fill::none ? 0 : config.ait->entries * config.ait->entry;

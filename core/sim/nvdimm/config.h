@@ -8,6 +8,7 @@
 #include "base/tick.h"
 #include "sim/dram/config.h"
 #include "sim/nvdimm/block_table.h"
+#include "sim/nvdimm/lazy_config.h"
 
 namespace nearfar::sim::nvdimm {
 
@@ -106,6 +107,7 @@ struct Config {
   PowerConfig power;
   WearConfig wear;
   std::optional<PretranslationConfig> pretranslation;
+  std::optional<LazyConfig> lazy;
   dram::Config dram;
   std::uint64_t seed = 0;
 

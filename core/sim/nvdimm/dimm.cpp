@@ -50,6 +50,11 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
     middle_.emplace(*config.middle, config.media.access, static_cast<Index>(sectors_.size()),
                     config.seed + middle_seed);
   }
+  if (config.lazy) {
+    lazy_.emplace(*config.lazy);
+    lazy_power_ = media_.budget().time_for(config.lazy->access_pj);
+    admission_.emplace(config, config.seed + 3 + channel);
+  }
   if (config.ait) {
     ait_.emplace(config);
     ait_latency_ = config.ait->latency;
@@ -92,7 +97,7 @@ void Dimm::fence(std::uint32_t to_come, Tick now) {
 
 void Dimm::find_next() {
   next_ = min(min(events_.next(), dram_next_), media_.next_event());
-  if (!lsq_.empty() && writes_under_way_ < config_.media.write_queue) {
+  if (!lsq_.empty() && (writes_under_way_ < config_.media.write_queue || absorbs_oldest())) {
     next_ = min(next_, lsq_.next_aged());
   }
 }
@@ -165,6 +170,12 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
       break;
     case Event::Kind::drain:
       break;  // advance() drains after every event
+    case Event::Kind::absorbed:
+      writes_announced_ -= event.index;
+      break;
+    case Event::Kind::lazy_aged:
+      lazy_aged(event.index, now);
+      break;
   }
 }
 
@@ -207,6 +218,7 @@ void Dimm::state(Archive& archive) {
   archive(events_, next_, dram_next_, reads_, transfers_, writes_, arrivals_, stalled_,
           untranslated_, dram_backlog_, writes_announced_, writes_under_way_, writes_on_bus_,
           notices_owed_, fenced_writes_, data_in_use_, content_);
+  archive(lazy_, admission_);
   if (pretranslation_) archive(*pretranslation_);
   archive(read_lines_, write_lines_, lsq_forwards_, rmw_hits_, rmw_misses_, merges_, media_writes_,
           minor_stalls_, table_reads_, table_writes_, settled_);
@@ -229,6 +241,14 @@ void Dimm::register_counters(Counters& counters, const std::string& prefix) cons
   wear_.register_counters(counters, prefix + "wear.");
   counters.add(prefix + "wear.minor_stalls", minor_stalls_);
   if (pretranslation_) pretranslation_->register_counters(counters, prefix + "pretranslation.");
+  if (lazy_) {
+    lazy_->register_counters(counters, prefix + "lazy.");
+    admission_->register_counters(counters, prefix + "lazy.");
+    counters.add(prefix + "energy.lazy_pj", [this] {
+      return static_cast<std::uint64_t>(static_cast<double>(lazy_->accesses()) *
+                                        config_.lazy->access_pj);
+    });
+  }
   dram_.register_counters(counters, prefix + "dram.");
   counters.add(prefix + "energy.sram_pj", [this] { return sram_pj(); });
   counters.add(prefix + "energy.idle_pj", [this] { return idle_pj(); });

@@ -15,6 +15,8 @@
 #include "sim/dram/channel.h"
 #include "sim/nvdimm/config.h"
 #include "sim/nvdimm/indirection.h"
+#include "sim/nvdimm/lazy_admission.h"
+#include "sim/nvdimm/lazy_cache.h"
 #include "sim/nvdimm/load_store_queue.h"
 #include "sim/nvdimm/media.h"
 #include "sim/nvdimm/middle_buffer.h"
@@ -51,6 +53,9 @@ namespace nearfar::sim::nvdimm {
 ///
 /// When a block has worn enough it moves: its data are read, written elsewhere and the table
 /// is changed, while everything for that block waits.
+///
+/// A Lazy cache, where there is one, stands between the load-store queue and the RMW buffer. What
+/// it holds is newer than what lies behind it, writes on their way to the media included.
 class Dimm {
  public:
   using ReadTag = std::uint32_t;
@@ -105,8 +110,8 @@ class Dimm {
   /// notice, which are appended in time order. Returns the last instant played.
   Tick advance(Tick until, std::vector<Reply>& replies, Sink& notices);
 
-  /// The newest data of a line that has arrived: from the load-store queue, a group on its way
-  /// into the RMW buffer, the RMW buffer, or the media, wherever the line lies on them.
+  /// The newest data of a line that has arrived: from the load-store queue, the Lazy cache, a group
+  /// on its way into the RMW buffer, the RMW buffer, or the media, wherever the line lies on them.
   [[nodiscard]] DataHandle durable(Address device) const;
 
   [[nodiscard]] bool reads_pending() const { return reads_.in_use() != 0; }
@@ -185,11 +190,12 @@ class Dimm {
       Slot middle;
     };
     WriteGroup group;
+    std::uint32_t announced = 0;  ///< lines for which the queue keeps room until it is written
     Index sectors_seen = 0;  ///< of its block, before one that found no slot
     bool whole = true;  ///< nothing of the block has to come from the media
     std::vector<Part> parts;  ///< sectors with lines of it, pinned
 
-    void state(Archive& archive) { archive(group, sectors_seen, whole, parts); }
+    void state(Archive& archive) { archive(group, announced, sectors_seen, whole, parts); }
   };
 
   struct Event {
@@ -208,7 +214,9 @@ class Dimm {
       find_part,
       read_part,
       learned,
-      drain
+      drain,
+      absorbed,  ///< by the Lazy cache; `index` is a number of lines
+      lazy_aged
     } kind;
     Index index;
 
@@ -268,6 +276,7 @@ class Dimm {
   // Writes
   void write_arrives(Index arrival, Tick now);
   void drain(Tick now);
+  void send(Index write, Tick now);
   bool start_write(Index write, Tick now);
   void write_sector(Write& write, Slot slot, Address at, std::uint64_t lines, Tick now);
   bool written_part(const Write::Part& part, Tick now);
@@ -318,9 +327,22 @@ class Dimm {
   void filled(Index sector, Tick now);
 
   // Wear
-  void count_wear(Address block, Tick now);
+  void count_wear(Address block, std::uint64_t lines, Tick now);
   void migrate(const WearLeveler::Migration& migration, Tick now);
   void move_content(Address from, Address to);
+
+  // The Lazy cache, where there is one
+  [[nodiscard]] bool absorbs_oldest() const;
+  void absorb(Write& write, Tick now);
+  bool lazy_serves(Index read, Tick now);
+  void admit(Address block, std::uint64_t lines, Tick now);
+  void take_over(Address line);
+  void write_back(const LazyCache::Gone& gone, Tick now);
+  void watch_age(Index slot);
+  void draw_lazy(std::uint64_t accesses_before, Tick now) {
+    media_.budget().draw((lazy_->accesses() - accesses_before) * lazy_power_, now);
+  }
+  void lazy_aged(Index slot, Tick now);
 
   // Energy
   void draw_lines(std::uint64_t lines, Tick now) { media_.budget().draw(lines * line_power_, now); }
@@ -333,6 +355,7 @@ class Dimm {
 
   // Data
   void load_data(Index sector);
+  [[nodiscard]] DataHandle behind_lazy(Address device) const;
   [[nodiscard]] DataHandle& rmw_data(Index sector, std::uint32_t line) {
     return rmw_data_[std::size_t{sector} * lines_per_sector_ + line];
   }
@@ -365,7 +388,10 @@ class Dimm {
   IndirectionTable table_;
   std::optional<IndirectionBuffer> ait_;
   WearLeveler wear_;
+  std::optional<LazyCache> lazy_;
+  std::optional<LazyAdmission> admission_;
   Tick line_power_{};  ///< what a line in SRAM takes out of the budget
+  Tick lazy_power_{};  ///< what an access to the Lazy cache does
   Tick dram_power_{};  ///< what an access to the DRAM does, at most
   Media media_;
   std::unique_ptr<Pretranslation> pretranslation_;

@@ -20,22 +20,42 @@ void Dimm::write_arrives(Index arrival, Tick now) {
 }
 
 void Dimm::drain(Tick now) {
-  while (writes_under_way_ < config_.media.write_queue && lsq_.must_drain(now)) {
+  while (lsq_.must_drain(now)) {
+    if (writes_under_way_ >= config_.media.write_queue && !absorbs_oldest()) return;
     const Index index = writes_.take_any();
     Write& write = writes_[index];
     lsq_.take_oldest(write.group);
-    write.sectors_seen = 0;
-    write.whole = true;
-    write.parts.clear();
-    ++writes_under_way_;
-    if (!stalled_.empty() || !start_write(index, now)) stalled_.push_back({true, index});
+    write.announced = static_cast<std::uint32_t>(std::popcount(write.group.lines));
+    if (lazy_) absorb(write, now);
+    if (write.group.lines != 0) {
+      send(index, now);
+    } else {
+      notify(write.group, now);
+      writes_.give_back(index);
+    }
   }
+}
+
+/// A write sets out for the media, behind those that found no slot.
+void Dimm::send(Index index, Tick now) {
+  Write& write = writes_[index];
+  write.sectors_seen = 0;
+  write.whole = true;
+  write.parts.clear();
+  ++writes_under_way_;
+  if (!stalled_.empty() || !start_write(index, now)) stalled_.push_back({true, index});
 }
 
 /// Puts a block's lines into the first level, sector by sector; false when there is no slot for
 /// one. What is there then stays, and the next attempt goes on from it.
 bool Dimm::start_write(Index index, Tick now) {
   Write& write = writes_[index];
+  if (write.group.lines == 0) {  // the Lazy cache has taken them over
+    notify(write.group, now);
+    --writes_under_way_;
+    writes_.give_back(index);
+    return true;
+  }
   const Address block(write.group.block << block_shift_);
   for (; write.sectors_seen < sectors_per_block_; ++write.sectors_seen) {
     const std::uint64_t lines =
@@ -91,16 +111,17 @@ void Dimm::written(Index transfer, Tick now) {
   const WriteGroup& group = write.group;
   ++media_writes_;
   --writes_under_way_;
-  writes_announced_ -= static_cast<std::uint32_t>(std::popcount(group.lines));
+  writes_announced_ -= write.announced;
 
   if (data_in_use_) store_content(write);
   if (config_.fill != Fill::none) keep_in_dram(done.at, group.lines, false, now);
   notify(group, now);
+  const std::uint64_t lines = group.lines;
   bool freed = false;
   for (const Write::Part& part : write.parts) freed |= written_part(part, now);
   writes_.give_back(done.into);
   if (freed && !stalled_.empty()) retry_stalled(now);
-  count_wear(done.at, now);
+  count_wear(done.at, lines, now);
 }
 
 /// The media merged the lines with the old block, which the buffers now hold whole, unless
@@ -140,6 +161,10 @@ DataHandle Dimm::durable(Address device) const {
   DataHandle data = 0;
   if (!data_in_use_) return data;
   if (lsq_.forwards(block_of(device), line_in_block(device), data)) return data;
+  return lazy_ && lazy_->holds(device) ? lazy_->data(device) : behind_lazy(device);
+}
+
+DataHandle Dimm::behind_lazy(Address device) const {
   for (auto waiting = stalled_.rbegin(); waiting != stalled_.rend(); ++waiting) {
     if (!waiting->write) continue;
     const WriteGroup& group = writes_[waiting->index].group;
@@ -168,13 +193,18 @@ void Dimm::notify(const WriteGroup& group, Tick now) {
 
 // ---- Wear levelling ----------------------------------------------------------------------
 
-void Dimm::count_wear(Address block, Tick now) {
+/// `lines` of a block have been written to the media.
+void Dimm::count_wear(Address block, std::uint64_t lines, Tick now) {
   for (const MinorStall& minor : config_.wear.minor) {
     if (minor.interval == 0 || media_writes_ % minor.interval != 0) continue;
     ++minor_stalls_;
     media_.stall(now + minor.stall);
   }
-  if (const auto migration = wear_.count_write(block)) migrate(*migration, now);
+  if (lazy_) admission_->count_write(block);
+  if (const auto migration = wear_.count_write(block)) {
+    migrate(*migration, now);
+    if (lazy_) admit(block, lines, now);
+  }
 }
 
 /// A block moves: it is read and written whole, the table's entries of its pages change, and what

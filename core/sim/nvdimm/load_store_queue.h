@@ -59,6 +59,8 @@ class LoadStoreQueue {
   [[nodiscard]] Tick next_aged() const {
     return oldest_ == none ? Tick::never() : groups_[oldest_].group.since + config_.hold;
   }
+  /// The group that leaves next. Precondition: not empty.
+  [[nodiscard]] const WriteGroup& oldest() const { return groups_[oldest_].group; }
   /// Takes the oldest group out into `group`. Precondition: not empty.
   void take_oldest(WriteGroup& group);
 

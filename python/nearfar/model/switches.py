@@ -41,6 +41,10 @@ _SWITCHES = (
     ),
     (r"nvdimm\.wear\.(?:stall|spread|spares)", Switch("nvdimm.wear.writes", 0, "1 or more")),
     (
+        r"nvdimm\.lazy\.(?:lz[12]\..*|priority|threshold|age|energy)",
+        Switch("nvdimm.lazy.enabled", False, "true"),
+    ),
+    (
         r"(nvdimm\.wear\.minor\.\d)\.stall",
         Switch(r"\1.interval", 0, "1 or more"),
     ),

@@ -45,6 +45,26 @@ def test_a_missing_fence_is_found_with_the_stores_that_show_it(nearfar: Run) -> 
 
 
 @pytest.mark.parametrize("name", ["append", "undo_log", "redo_log", "list_insert"])
+def test_a_lazy_cache_leaves_after_a_crash_what_the_dimm_alone_would(
+    name: str, nearfar: Run
+) -> None:
+    """It lies in the ADR domain. Blocks move at each second write, so that it holds their lines."""
+    lazy = (
+        f"{OPTANE},nvdimm.wear.writes=2,nvdimm.wear.spread=0,nvdimm.lsq.hold=1ns,"
+        "nvdimm.lazy.enabled=true,nvdimm.lazy.threshold=0,nvdimm.lazy.lz1.size=64B,"
+        "nvdimm.lazy.lz2.size=128B"
+    )
+    invariant = str(EXAMPLES / f"{name}.py")
+    for program, wanted in ((f"{name}.txt", 0), (f"{name}_broken.txt", 1)):
+        command = ["crash", lazy, str(EXAMPLES / program), "--invariant", invariant]
+        status, out, _ = nearfar(*command, "--json", "-")
+        met = json.loads(out)["machine"]
+        assert status == wanted, program
+        assert met["states"] > 1
+        assert met["violating"] == 0 or wanted
+
+
+@pytest.mark.parametrize("name", ["append", "undo_log", "redo_log", "list_insert"])
 def test_each_example_holds_and_its_broken_twin_does_not(name: str, nearfar: Run) -> None:
     invariant = str(EXAMPLES / f"{name}.py")
     for program, wanted in ((f"{name}.txt", 0), (f"{name}_broken.txt", 1)):

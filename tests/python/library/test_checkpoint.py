@@ -17,6 +17,8 @@ PRESETS = [
     "ddr4-2666", "ddr5-4800", "optane-100", "optane-100,channels=6,imc.interleave=4KiB",
     "optane-memory-mode", "cxl-expander", "cxl-hybrid", "optane-tiered",
     "optane-100-remote", "optane-100,nvdimm.wear.writes=40,nvdimm.wear.block=4KiB",
+    "optane-100,nvdimm.lazy.enabled=true,nvdimm.lazy.threshold=0,nvdimm.lazy.age=1us,"
+    "nvdimm.wear.writes=40,nvdimm.wear.block=4KiB",
 ]  # fmt: skip
 
 

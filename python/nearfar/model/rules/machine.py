@@ -83,11 +83,27 @@ def _nvdimm(values: Values) -> Iterator[Problem]:
     yield from _multiple(values, "capacity", page)
     yield from _multiple(values, "capacity", "nvdimm.wear.block")
     yield from _at_most(values, "capacity", "nvdimm.media.capacity")
+    yield from _lazy(values)
     budget, static = "nvdimm.power_budget", "nvdimm.power_static"
     if _number(values, budget) <= _number(values, static):
         yield Problem(budget, (static,), f"more than {static}")
     yield from _idle_power(values, static)
     yield from _on_dimm_dram(values, page)
+
+
+def _lazy(values: Values) -> Iterator[Problem]:
+    """A Lazy cache has whole entries in both levels, and wear records to admit lines by."""
+    if not values["nvdimm.lazy.enabled"]:
+        return
+    if values["nvdimm.wear.writes"] == 0:
+        text = "1 or more: a Lazy cache admits lines by the records of wear-levelling"
+        yield Problem("nvdimm.wear.writes", ("nvdimm.lazy.enabled",), text)
+    entry, first, second = (f"nvdimm.lazy.{name}" for name in ("lz2.entry", "lz1.size", "lz2.size"))
+    yield from _at_most(values, entry, "nvdimm.media.access")
+    yield from _multiple(values, second, entry)
+    yield from _at_least(values, second, first)
+    if _number(values, first) % 64 != 0:
+        yield Problem(first, (), "a multiple of 64 B")
 
 
 def _idle_power(values: Values, static: str) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from nearfar.model.schema import dram
 
 POLICIES = ("fifo", "lru", "random")
 FILLS = ("none", "sector", "page")
+PRIORITIES = ("rate", "count")
 
 KEYS = (
     time("nvdimm.bus.request", "10 ns", "0 ps", "10 us", "From the controller's request until the DIMM has it"),
@@ -82,5 +83,15 @@ KEYS = (
     size("nvdimm.pretranslation.rlb.size", "1 KiB", "0 B", "16 MiB", "Pre-translation: look-aside buffer before the table (RLB), of 8 B entries, in SRAM"),
     time("nvdimm.pretranslation.rlb.latency", "2 ns", "0 ps", "10 us", "Pre-translation: look-up in that buffer, from a read's arrival"),
     time("nvdimm.pretranslation.bus", "750 ps", "0 ps", "1 us", "Pre-translation: time an entry occupies the data bus, behind its line or on its own"),
+    flag("nvdimm.lazy.enabled", False, "Lazy cache (MICRO 2020) between load-store queue and first buffer: absorbs writes to lines of often written blocks"),
+    size("nvdimm.lazy.lz1.size", "1 KiB", "64 B", "1 MiB", "Lazy cache, first level, of 64 B lines: bytes"),
+    time("nvdimm.lazy.lz1.latency", "5 ns", "0 ps", "10 us", "Lazy cache, first level: one access, for which it is busy"),
+    size("nvdimm.lazy.lz2.size", "2 KiB", "64 B", "1 MiB", "Lazy cache, second level: bytes; includes all of the first"),
+    size("nvdimm.lazy.lz2.entry", "128 B", "64 B", "4 KiB", "Lazy cache, second level: bytes an entry, at most a media access", power_of_two=True),
+    time("nvdimm.lazy.lz2.latency", "10 ns", "0 ps", "10 us", "Lazy cache, second level: one access, for which it is busy"),
+    choice("nvdimm.lazy.priority", "rate", PRIORITIES, "Lazy cache: priority of a block that moves, from its media writes since it last moved: over those of the whole DIMM meanwhile (rate), or over nvdimm.wear.writes (count)"),
+    real("nvdimm.lazy.threshold", 0.01, 0.0, 1.0, "Lazy cache: lines whose write makes a block of a higher priority move are admitted"),
+    time("nvdimm.lazy.age", "0 ps", "0 ps", "1000 s", "Lazy cache: an entry that took no write for so long leaves; 0: only when another needs its place"),
+    energy("nvdimm.lazy.energy", "5 pJ", "0 pJ", "1 uJ", "Lazy cache: a 64 B line read or written in one of its levels"),
     *dram.keys("nvdimm.dram", width=16),
 )

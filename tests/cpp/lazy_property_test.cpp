@@ -1,0 +1,128 @@
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "effort.h"
+#include "lazy_fixture.h"
+#include "machine_laws.h"
+
+/// What holds for every machine with a Lazy cache, under any stream of requests: nothing is lost,
+/// no line is read stale, and a loss of power at any instant leaves what was accepted last.
+namespace nearfar::sim::testing {
+namespace test_file {
+
+struct Covered {
+  std::uint64_t requests = 0;
+  std::uint64_t read_hits = 0;
+  std::uint64_t absorbed = 0;
+  std::uint64_t evicted = 0;
+  std::uint64_t migrations = 0;
+
+  void add(const std::map<std::string, std::uint64_t>& counters) {
+    for (const auto& [name, value] : counters) {
+      if (name.ends_with("lazy.read_hits")) read_hits += value;
+      if (name.ends_with("lazy.absorbed")) absorbed += value;
+      if (name.ends_with("lazy.evicted")) evicted += value;
+      if (name.ends_with("wear.migrations")) migrations += value;
+    }
+  }
+
+  void expect_enough() const {
+    EXPECT_GT(read_hits, requests / 200);
+    EXPECT_GT(absorbed, requests / 50);
+    EXPECT_GT(evicted, requests / 500);
+    EXPECT_GT(migrations, requests / 200);
+  }
+};
+
+// A million requests in all.
+TEST(LazyMachine, ALazyMachineAnswersEachRequestOnceAndKeepsTheOrderOfEachLine) {
+  Covered covered;
+  for (std::uint64_t seed = 1; seed <= cases(400); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Machine machine(random_lazy(seed));
+    StreamShape shape = shape_of(seed);
+    shape.count = 2500;
+    const auto arrivals = random_stream(machine.capacity(), shape, seed);
+    Driving driving;
+    driving.fence_every = seed % 3 == 0 ? 50 : 0;
+    Outcome outcome;
+    ASSERT_NO_THROW(outcome = drive(machine, arrivals, driving));
+    expect_conserved(arrivals, outcome);
+    expect_ordered(arrivals, outcome);
+    expect_final_content(machine, arrivals, outcome);
+    if (HasFatalFailure()) return;
+    covered.requests += arrivals.size();
+    covered.add(outcome.counters);
+  }
+  covered.expect_enough();
+}
+
+TEST(LazyMachine, ALazyMachineGivesTheSameForAnySplitOfTime) {
+  for (std::uint64_t seed = 1; seed <= cases(30); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto run = [&](const Driving& driving) {
+      Machine machine(random_lazy(seed));
+      return drive(machine, random_stream(machine.capacity(), shape_of(seed), seed), driving);
+    };
+    const Outcome plain = run({});
+    for (const bool to_completion : {false, true}) {
+      Driving driving;
+      driving.splits = seed;
+      driving.to_completion = to_completion;
+      const Outcome split = run(driving);
+      ASSERT_EQ(difference(plain.completions, split.completions), "");
+      ASSERT_EQ(plain.counters, split.counters);
+    }
+  }
+}
+
+/// Random reads and writes; after every event, as if the power failed there, each line written so
+/// far is compared.
+void follow(std::uint64_t seed, Covered& covered) {
+  Machine machine(random_lazy(seed));
+  Rng rng(seed);
+  const std::uint64_t lines = 1 + rng.below(40);
+  const std::uint64_t apart = rng.below(2) == 0 ? line_bytes : 4096 + line_bytes;
+  std::map<std::uint64_t, DataHandle> shadow;
+  Sink sink;
+  Tick now{};
+  bool waits = false;
+  for (std::uint64_t step = 1; step <= 2500; ++step) {
+    if (!waits) {
+      Request request;
+      request.id = step;
+      request.address = Address(rng.below(lines) * apart);
+      request.op = rng.below(4) == 0 ? Op::read : Op::write;
+      request.data = request.op == Op::write ? step : 0;
+      waits = !machine.try_send(request, now).accepted;
+      if (!waits) ++covered.requests;
+      if (!waits && request.op == Op::write) shadow[request.address.value()] = request.data;
+    }
+    now = rng.below(3) == 0 ? now + Tick(rng.below(200'000)) : max(now, machine.next_event());
+    machine.advance(now, sink);
+    for (const Completion& completion : sink) {
+      if (completion.kind == Completion::Kind::wake) waits = false;
+    }
+    sink.clear();
+    for (const auto& [line, data] : shadow) {
+      ASSERT_EQ(machine.durable(Address(line)), data) << "line " << line << ", step " << step;
+    }
+  }
+  covered.add(counters_of(machine));
+}
+
+TEST(LazyMachine, ALossOfPowerLeavesWhatWasAcceptedLastWhetherOrNotTheLazyCacheHoldsIt) {
+  Covered covered;
+  for (std::uint64_t seed = 1; seed <= cases(60); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    follow(seed, covered);
+    if (HasFatalFailure()) return;
+  }
+  covered.expect_enough();
+}
+
+}  // namespace test_file
+}  // namespace nearfar::sim::testing
