@@ -97,6 +97,10 @@ test-package: install ## check that the wheel works without the checkout
 	  bin/python -P -c 'from nearfar.resources import folder; \
 	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference", "examples/programs/set", "studies"))'
 
+.PHONY: dist
+dist: install $(STAMPS)/dist ## build sdist and wheel into dist/, and check that both install by themselves
+	@scripts/dist
+
 .PHONY: bench
 bench: install ## print host instructions and time of a request, simulated bandwidth and latency
 	@scripts/need valgrind
@@ -196,7 +200,7 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 # One stamp a group of tools in pyproject.toml.
-$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/coverage: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+$(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/coverage $(STAMPS)/dist: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
 	@echo "Installing the pinned $* tools"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --group $*
 	@touch $@

@@ -36,21 +36,16 @@ class Boundary {
   }
 
   Tick advance_to_completion(Tick, nearfar::sim::Sink& sink) {
-    nearfar_memory_advance_to_completion(memory_.get(), NEARFAR_NEVER);
     nearfar_completion come[8];
-    std::size_t count = 0;
-    Tick last;
-    do {
-      count = nearfar_memory_completions(memory_.get(), come, 8);
-      for (std::size_t i = 0; i < count; ++i) {
-        last = Tick(come[i].time_ps);
-        sink.push_back({.time = last,
-                        .id = come[i].id,
-                        .address = nearfar::Address(come[i].address),
-                        .kind = static_cast<nearfar::sim::Completion::Kind>(come[i].kind)});
-      }
-    } while (count == 8);
-    return last;
+    const int count = nearfar_memory_wait(memory_.get(), NEARFAR_NEVER, come, 8);
+    if (count < 0) throw std::runtime_error(nearfar_error());
+    for (int i = 0; i < count; ++i) {
+      sink.push_back({.time = Tick(come[i].time_ps),
+                      .id = come[i].id,
+                      .address = nearfar::Address(come[i].address),
+                      .kind = static_cast<nearfar::sim::Completion::Kind>(come[i].kind)});
+    }
+    return sink.back().time;
   }
 
  private:

@@ -103,6 +103,14 @@ def through_c(stream: str, reached: int) -> list[Stream]:
     return [alone, replace(through, driver="bench_library", reached=reached)]
 
 
+def by_arrays(stream: str, outstanding: int, reached: int) -> Stream:
+    """The same by nearfar.Machine, in arrays."""
+    alone = machine(f"library: DDR4 alone, {stream}", "ddr4-2666", stream, 8 * KIB * MIB)
+    through = against(alone, f"library in Python, {stream}", "ddr4-2666", more=250)
+    arguments = (str(outstanding),)
+    return replace(through, driver="library_arrays.py", arguments=arguments, reached=reached)
+
+
 def core(name: str, program: str, footprint: int, budget: int, reached: int) -> Stream:
     """Instructions of a small program on the window core of a DDR4 machine."""
     arguments = (program, str(footprint))
@@ -142,6 +150,8 @@ STREAMS = [
     *cxl("sequential"),
     *through_c("chase", reached=1312),
     *through_c("random", reached=3155),
+    by_arrays("chase", 1, reached=0),
+    by_arrays("random", 64, reached=0),
 ]
 
 
@@ -166,7 +176,10 @@ def settings_file(model: str) -> str:
 
 def command(stream: Stream, requests: int) -> list[str]:
     settings = [settings_file(stream.model)] if stream.model else []
-    return [str(DRIVERS / stream.driver), *settings, *stream.arguments, str(requests)]
+    driver = [str(DRIVERS / stream.driver)]
+    if stream.driver.endswith(".py"):
+        driver = [sys.executable, str(Path(__file__).with_name(stream.driver))]
+    return [*driver, *settings, *stream.arguments, str(requests)]
 
 
 def fastest(stream: Stream, requests: int) -> tuple[float, list[int]]:

@@ -86,7 +86,7 @@ class BoundMemory {
     return nb::bytes(saved.data(), saved.size());
   }
   void restore(const nb::bytes& saved) {
-    memory_ = library::restore(model_, NEARFAR_VERSION, {saved.c_str(), saved.size()});
+    memory_.become(library::restore(model_, NEARFAR_VERSION, {saved.c_str(), saved.size()}));
   }
 
  private:

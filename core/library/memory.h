@@ -1,17 +1,21 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/archive.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "library/recorder.h"
 #include "library/waiting.h"
 #include "sim/device.h"
 
@@ -41,7 +45,21 @@ class Memory {
   explicit Memory(const Settings& settings);
 
   /// As sim::Device's, at `now`, which becomes the present: false is a refusal. Throws Misuse.
-  bool send(const sim::Request& request, Tick now);
+  [[gnu::always_inline]] bool send(const sim::Request& request, Tick now) {
+    check(request, now);
+    if (now != now_) play(now);
+    if (waiting_.any()) [[unlikely]]
+      check_woken(request.port);
+    if (!device_->try_send(request, now).accepted) [[unlikely]] {
+      waiting_.refuse(request.port);
+      return false;
+    }
+    ++accepted_[request.op == sim::Op::write];
+    if (request.tell_media) notices_ += request.op == sim::Op::write;
+    if (watched_) [[unlikely]]
+      note(request, now);
+    return true;
+  }
   void fence(Tick now);
 
   /// Plays everything up to and including `until`. Throws Misuse.
@@ -60,7 +78,13 @@ class Memory {
   [[nodiscard]] Tick next_event() const;
   [[nodiscard]] Bytes capacity() const { return capacity_; }
   /// Requests that were accepted and are not completed.
-  [[nodiscard]] std::uint64_t unfinished() const { return unfinished_; }
+  [[nodiscard]] std::uint64_t unfinished() const {
+    return accepted_[0] + accepted_[1] + notices_ - told_;
+  }
+  /// Reads and writes, since the beginning.
+  [[nodiscard]] std::array<std::uint64_t, 2> accepted() const { return accepted_; }
+  /// From when the first request was accepted to the last completion.
+  [[nodiscard]] Tick elapsed() const { return last_told_ - min(first_, last_told_); }
 
   /// The completions and wakes that have not been taken, in time order.
   [[nodiscard]] std::span<const sim::Completion> completions() const {
@@ -78,50 +102,94 @@ class Memory {
   /// Every statistic up to the present, in the order of their names.
   [[nodiscard]] std::vector<Counters::Reading> read_counters();
 
-  /// All of it, for a memory that was made from the same settings.
+  /// Every request that is accepted from now on is told; null: none any more.
+  void record(std::unique_ptr<Recorder> recorder);
+
+  /// All of it but the recorder, for a memory that was made from the same settings.
   void state(Archive& archive);
+  /// Goes on as `other`, and records as before.
+  void become(Memory other);
 
  private:
-  void check_time(Tick time) const;
-  void check(const sim::Request& request, Tick now) const;
+  void check_time(Tick time) const {
+    if (time < now_ || time > last) [[unlikely]]
+      bad_time(time);
+  }
+  void check(const sim::Request& request, Tick now) const {
+    check_time(now);
+    const std::uint64_t address = request.address.value();
+    if (address >= capacity_ || address % line_bytes != 0) [[unlikely]]
+      bad_address(request.address);
+  }
+  void check_woken(std::uint16_t port) const;
+  [[noreturn]] void bad_time(Tick time) const;
+  [[noreturn]] void bad_address(Address address) const;
   void play(Tick until);
   /// Whether anything may have come.
-  bool play_to_completion(Tick until);
+  [[gnu::always_inline]] bool play_to_completion(Tick until) {
+    if (!until.is_never()) {
+      check_time(until);
+    } else if (unfinished() == 0 && !waiting_.any()) {
+      return false;
+    }
+    const Tick reached = device_->advance_to_completion(until, sink_);
+    if (!reached.is_never()) now_ = max(now_, reached);
+    return true;
+  }
   void look_at(const sim::Completion& completion) {
-    if (completion.kind == sim::Completion::Kind::wake) {
+    if (completion.kind == sim::Completion::Kind::wake) [[unlikely]] {
       waiting_.wake(completion.id);
     } else {
-      --unfinished_;
+      ++told_;
+      last_told_ = completion.time;
     }
   }
   void look_at_new();
+  template <typename Take>
+  std::size_t take_some(std::size_t room, Take take);
+  void note(const sim::Request& request, Tick now);
 
   std::unique_ptr<sim::Device> device_;
   Bytes capacity_;
   Tick now_;
-  std::uint64_t unfinished_ = 0;  ///< with one more for each write that is to tell of the media
+  std::array<std::uint64_t, 2> accepted_{};  ///< reads, writes
+  std::uint64_t notices_ = 0;  ///< of the media, that writes asked for
+  std::uint64_t told_ = 0;  ///< completions and those
+  Tick first_;  ///< when the first request was accepted
+  Tick last_told_;  ///< when the last completion came
+  bool watched_ = true;  ///< none was accepted yet, or what is accepted is recorded
   Waiting waiting_;
   sim::Sink sink_;
   std::size_t taken_ = 0;  ///< of the sink
-  std::size_t seen_ = 0;   ///< of the sink, by look_at_new()
+  std::size_t seen_ = 0;  ///< of the sink, by look_at_new()
   Counters counters_;
   std::vector<std::string> counter_names_;
+  std::unique_ptr<Recorder> recorder_;
 };
 
 template <typename Take>
 std::size_t Memory::wait(Tick until, std::size_t room, Take take) {
-  if (sink_.empty() && !play_to_completion(until)) return 0;
-  const std::size_t count = room < sink_.size() - taken_ ? room : sink_.size() - taken_;
-  for (std::size_t i = 0; i < count; ++i) take(sink_[taken_ + i]);
-  if (count == sink_.size()) [[likely]] {
-    for (; seen_ != count; ++seen_) look_at(sink_[seen_]);
-    sink_.clear();
-    seen_ = 0;
-  } else {
+  if (!sink_.empty()) return take_some(room, take);
+  if (!play_to_completion(until)) return 0;
+  if (sink_.size() > room) [[unlikely]] {
     look_at_new();
-    this->take(count);
+    return take_some(room, take);
   }
+  for (const sim::Completion& completion : std::as_const(sink_)) {
+    take(completion);
+    look_at(completion);
+  }
+  const std::size_t count = sink_.size();
+  sink_.clear();
   return count;
+}
+
+template <typename Take>
+[[gnu::noinline]] std::size_t Memory::take_some(std::size_t room, Take take) {
+  const auto waiting = completions().first(std::min(room, sink_.size() - taken_));
+  for (const sim::Completion& completion : waiting) take(completion);
+  this->take(waiting.size());
+  return waiting.size();
 }
 
 }  // namespace nearfar::library

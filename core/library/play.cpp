@@ -5,24 +5,17 @@
 namespace nearfar::library {
 namespace {
 
-/// Takes what has come, and says whether a port was woken.
-bool take(Memory& memory, Played& played) {
+/// Plays up to the next completions; whether a port was woken.
+bool step(Memory& memory, Played& played) {
   bool woken = false;
-  const auto come = memory.completions();
-  for (const sim::Completion& completion : come) {
+  memory.wait(Tick::never(), 16, [&](const sim::Completion& completion) {
     if (completion.kind == sim::Completion::Kind::wake) {
       woken = true;
     } else {
       played.done_ps[completion.id] = completion.time.ps();
     }
-  }
-  memory.take(come.size());
+  });
   return woken;
-}
-
-bool step(Memory& memory, Played& played) {
-  memory.advance_to_completion(Tick::never());
-  return take(memory, played);
 }
 
 void check(const Memory& memory, const Arrivals& arrivals) {
@@ -59,9 +52,8 @@ Played play(Memory& memory, const Arrivals& arrivals, std::uint64_t outstanding)
       }
     }
     played.accepted_ps[i] = memory.now().ps();
-    take(memory, played);
   }
-  while (memory.unfinished() != 0) step(memory, played);
+  while (memory.unfinished() != 0 || !memory.completions().empty()) step(memory, played);
   return played;
 }
 

@@ -22,7 +22,7 @@ class Waiting {
     ports_[port] = true;
   }
 
-  void wake(std::uint64_t port) {
+  [[gnu::noinline]] void wake(std::uint64_t port) {
     if (port >= ports_.size() || !ports_[port]) return;
     ports_[port] = false;
     --count_;

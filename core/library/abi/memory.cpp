@@ -18,6 +18,8 @@
 #include "library/checkpoint.h"
 #include "library/include/nearfar/memory.h"
 #include "library/model.h"
+#include "library/recorder.h"
+#include "library/statistics.h"
 
 using nearfar::Tick;
 using nearfar::library::Memory;
@@ -46,7 +48,8 @@ struct nearfar_memory {
   nearfar::library::Model model;
   Memory memory;
   const void* owner = this_thread();
-  std::string saved;  ///< what nearfar_memory_save() gave out
+  std::string saved;       ///< what nearfar_memory_save() gave out
+  std::string statistics;  ///< and nearfar_memory_statistics()
 };
 
 namespace {
@@ -85,10 +88,7 @@ bool is_well_formed(const nearfar_request& request) {
   return (given & ~allowed) == 0;
 }
 
-void copy(nearfar_completion& to, const Completion& from) {
-  std::memcpy(&to, &from, sizeof to);
-  std::memset(to.reserved, 0, sizeof to.reserved);
-}
+void copy(nearfar_completion& to, const Completion& from) { std::memcpy(&to, &from, sizeof to); }
 
 /// Each thread has its own, so that a message outlives a memory that was never made.
 std::string& error_text() {
@@ -282,14 +282,38 @@ int nearfar_memory_restore(nearfar_memory* memory, const void* bytes, size_t siz
     return failed(NEARFAR_BAD_STATE, "nearfar_memory_restore: found NULL, expected a saved state");
   }
   try {
-    memory->memory = nearfar::library::restore(memory->model, nearfar_version(),
-                                               {static_cast<const char*>(bytes), size});
+    memory->memory.become(nearfar::library::restore(memory->model, nearfar_version(),
+                                                    {static_cast<const char*>(bytes), size}));
     return NEARFAR_OK;
   } catch (const nearfar::InputError& error) {
     return failed(NEARFAR_BAD_STATE, error.what());
   } catch (const std::exception& error) {
     return failed(NEARFAR_BROKEN, error.what());
   }
+}
+
+int nearfar_memory_record(nearfar_memory* memory, const char* path) {
+  if (!is_callers(memory)) return refused_caller(memory);
+  try {
+    memory->memory.record(path == nullptr ? nullptr
+                                          : std::make_unique<nearfar::library::Recorder>(path));
+    return NEARFAR_OK;
+  } catch (const std::exception& error) {
+    return failed(NEARFAR_BAD_FILE, error.what());
+  }
+}
+
+const char* nearfar_memory_statistics(nearfar_memory* memory) {
+  if (!is_callers(memory)) {
+    refused_caller(memory);
+    return nullptr;
+  }
+  const int status = guarded([&] {
+    memory->statistics =
+        nearfar::library::statistics(memory->memory, memory->model, nearfar_version());
+    return NEARFAR_OK;
+  });
+  return status == NEARFAR_OK ? memory->statistics.c_str() : nullptr;
 }
 
 const char* nearfar_memory_model_name(const nearfar_memory* memory) {

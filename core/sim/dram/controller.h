@@ -149,14 +149,14 @@ class Channel::Controller {
   }
   void find_next_plan(Cycle from);
   void choose_next(Cycle from);
-  void set_next(const Choice& choice, Cycle from) {
+  [[gnu::always_inline]] void set_next(const Choice& choice, Cycle from) {
     if (choice.cycle < next_plan_cycle_) {
       set_next(choice);
     } else {
       set_next_plan(from);
     }
   }
-  void set_next(const Choice& choice) {
+  [[gnu::always_inline]] void set_next(const Choice& choice) {
     set_next_column(choice.direction, choice);
     if (selector_.kind(choice.direction, choice.bank) != Selector::column) next_ = Next::row;
   }

@@ -49,7 +49,7 @@ class DeviceTiming {
 
   /// Earliest cycle for a command to a bank as far as the bank and its bank group bind it;
   /// earliest_in_rank() says the rest. `slot` is one of the first four.
-  [[nodiscard]] Cycle earliest_at_bank(Slot slot, std::uint32_t bank) const {
+  [[nodiscard, gnu::always_inline]] Cycle earliest_at_bank(Slot slot, std::uint32_t bank) const {
     const auto index = static_cast<std::uint32_t>(slot);
     const Cycle own = cells_[bank * bank_slots + index];
     if (slot == Slot::pre) return own;  // bank groups do not bind it

@@ -40,7 +40,7 @@ class AddressMapping {
   /// three ranks, else everywhere.
   [[nodiscard]] Address plain_below() const { return plain_below_; }
   /// `address` < plain_below().
-  [[nodiscard]] Location locate_plain(Address address) const {
+  [[nodiscard, gnu::always_inline]] Location locate_plain(Address address) const {
     const std::uint64_t line = address.value() / line_bytes;
     const std::uint64_t bank = rank_in_.of(line) | group_in_.of(line) | bank_in_.of(line);
     const auto row = static_cast<std::uint32_t>(row_in_.of(line));

@@ -205,7 +205,7 @@ void Selector::compare_in_rank(const Side& side, std::uint64_t head, const Devic
                                            : Slot::wr;
   const Cycle bank_at = timing.earliest_at_bank(slot, bank);
   const Cycle rank_at = timing.earliest_in_rank(slot, timing.rank_of(bank));
-  return {std::max({from, bank_at, rank_at}), bank, d};
+  return {std::max(from, std::max(bank_at, rank_at)), bank, d};
 }
 
 [[gnu::always_inline]] inline Choice Selector::select_oldest(Direction d,

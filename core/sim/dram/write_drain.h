@@ -25,7 +25,7 @@ class WriteDrain {
   void write_queued(std::uint32_t writes) { start_if_full(writes); }
 
   /// A read was issued; `writes` are queued.
-  void read_issued(std::uint32_t writes) {
+  [[gnu::always_inline]] void read_issued(std::uint32_t writes) {
     if ((reads_owed_ | writes) == 0) return;
     if (reads_owed_ > 0) --reads_owed_;
     if (writes == 0) return;

@@ -15,7 +15,7 @@ from nearfar.report.comparison import comparison_text
 
 def add_arguments(parser: Parser) -> None:
     """Declare both sides."""
-    about = "what probe, infer, measure or run saved, or a CSV table"
+    about = "what probe, infer, measure, run, replay or a host of the library saved, or a CSV table"
     parser.add_argument("a", metavar="A", help=about)
     parser.add_argument("b", metavar="B", help="the other: after, or the model")
     parser.add_argument("--all", action="store_true", help="show points within noise too")

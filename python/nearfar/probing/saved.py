@@ -15,10 +15,12 @@ from nearfar.results import (
     MeasureResult,
     Observation,
     ProbeResult,
+    ReplayResult,
     RunResult,
     load,
 )
 from nearfar.results import comparison as side_by_side
+from nearfar.results.compared_replays import compared_model, replay_samples
 from nearfar.results.compared_runs import run_samples
 from nearfar.results.comparison import Sample, Side, observation_sample, point_sample
 
@@ -57,13 +59,19 @@ def infer(*sources: Source) -> ProbeResult:
 def compare(a: Source, b: Source) -> ComparisonResult:
     """Two results side by side: which parameters and points differ by more than their noise.
 
-    A source is a file, or a result in memory: what `probe`, `infer`, `measure` or `run` returned
-    or saved, or a CSV table. `noise` of a point is relative; `a` and `b` are in its `unit`.
+    A source is a file, or a result in memory: what `probe`, `infer`, `measure`, `run` or `replay`
+    returned or saved, the statistics of a host of the library, or a CSV table. `noise` of a point
+    is relative; `a` and `b` are in its `unit`.
 
     Raises InputError naming the source that cannot be compared.
     """
-    sides, findings, samples = zip(*(_side(source) for source in (a, b)), strict=True)
-    return side_by_side.compare(sides[0], sides[1], findings, samples)
+    documents = [_document(source) for source in (a, b)]
+    sides, findings, samples = zip(*map(_side, (a, b), documents), strict=True)
+    compared = side_by_side.compare(sides[0], sides[1], findings, samples)
+    first, second = documents
+    if isinstance(first, ReplayResult) and isinstance(second, ReplayResult):
+        return replace(compared, parameters=(compared_model(first, second),))
+    return compared
 
 
 def is_table(path: str | Path) -> bool:
@@ -163,9 +171,10 @@ def _delimiter(text: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def _side(source: Source) -> tuple[Side, Sequence[Finding], Sequence[Sample]]:
+def _side(
+    source: Source, document: Document | None
+) -> tuple[Side, Sequence[Finding], Sequence[Sample]]:
     """Everything that the source has: its findings, and its points."""
-    document = _document(source)
     name = Path(_name(source)).name
     if document is None or _is_chase(document):
         probe = infer(source if document is None else document)
@@ -178,6 +187,8 @@ def _side(source: Source) -> tuple[Side, Sequence[Finding], Sequence[Sample]]:
         return Side(name, document.target), (), [one for one in found if one is not None]
     if isinstance(document, RunResult):
         return Side(name, document.target), (), run_samples(document)
+    if isinstance(document, ReplayResult):
+        return Side(name, document.target), (), replay_samples(document)
     raise InputError(
         f"{_name(source)}: found schema {document.SCHEMA}, "
         f"expected {MeasureResult.SCHEMA} or {RunResult.SCHEMA}"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from nearfar import __version__
 from nearfar.cli import main as cli
 from nearfar.cli.commands import COMMANDS, Command
 from nearfar.errors import InputError, NearfarError
@@ -114,13 +115,15 @@ def test_show_gives_the_same_as_json(capsys: Capture) -> None:
 
 def test_export_prints_the_form_that_the_core_reads(capsys: Capture) -> None:
     assert cli.main(["model", "export", "model:optane-100,channels=6"]) == 0
-    assert capsys.readouterr().out == load("optane-100").override(channels=6).export()
+    mark, _, exported = capsys.readouterr().out.partition("\n")
+    assert mark == f"# nearfar {__version__} optane-100,channels=6"
+    assert exported == load("optane-100").override(channels=6).export()
 
 
 def test_export_writes_a_file(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "model.txt"
     assert cli.main(["model", "export", "ddr4-2666", "-o", str(file)]) == 0
-    assert file.read_text() == load("ddr4-2666").export()
+    assert file.read_text() == load("ddr4-2666").export_file(__version__)
     assert capsys.readouterr().out == ""
     assert list(tmp_path.iterdir()) == [file]
 

@@ -111,11 +111,14 @@ static void* elsewhere(void* memory) {
 int main(int argc, char** argv) {
   nearfar_memory* memory = NULL;
   nearfar_request request = {0};
+  nearfar_completion come;
   uint64_t value = 0;
   pthread_t thread;
   if (argc != 2) return 1;
   say(nearfar_memory_open("absent.model", &memory));
+  say(nearfar_memory_open("optane-10", &memory));
   say(nearfar_memory_create("machine = dram\n", 15, &memory));
+  say(nearfar_memory_create("# nearfar 0.0.1 x\nmachine = dram\n", 33, &memory));
   say(nearfar_memory_advance(memory, 0));
   if (nearfar_memory_open(argv[1], &memory) != NEARFAR_OK) return 1;
   nearfar_memory_advance(memory, 1000);
@@ -129,6 +132,9 @@ int main(int argc, char** argv) {
   request.op = NEARFAR_READ;
   say(nearfar_memory_send(memory, &request, 999));
   say(nearfar_memory_counter(memory, "channel.0.raeds", &value));
+  say(nearfar_memory_wait(memory, 2000, &come, 0));
+  say(nearfar_memory_restore(memory, "nonsense", 8));
+  say(nearfar_memory_record(memory, "/absent/trace"));
   while (nearfar_memory_send(memory, &request, 1000) == NEARFAR_OK) request.address += 64;
   say(nearfar_memory_send(memory, &request, 1000));
   pthread_create(&thread, NULL, elsewhere, memory);
@@ -149,13 +155,18 @@ def test_each_misuse_of_the_c_interface_is_a_code_and_one_line(tmp_path: Path) -
     said = [line.split(" ", 1) for line in out.splitlines()]
     expected = [
         (-3, "absent.model: cannot be read"),
+        (-3, "or one of aep-sample, cxl-expander,"),
         (-2, "is missing; export the model again"),
+        (-2, "model: was exported by nearfar 0.0.1, expected"),
         (-1, "memory: found NULL"),
         (-4, "found 8589934592, expected one below 8589934592"),
         (-1, "found 1, expected a multiple of 64"),
         (-1, "request: found NULL, or a field out of range"),
         (-5, "found 999 ps, expected at least the present, 1000 ps"),
         (-1, "counter: found 'channel.0.raeds'"),
+        (-1, "nearfar_memory_wait: found no room"),
+        (-9, "state: begins otherwise than a saved state"),
+        (-3, "/absent/trace: cannot be written"),
         (-6, "port 0: was refused"),
         (-7, "belongs to another thread"),
         (0, ""),
@@ -186,7 +197,7 @@ def test_cmake_and_pkg_config_find_an_installed_library(tmp_path: Path) -> None:
     build(EXAMPLES / "replay.c", tmp_path, [*found, f"-Wl,-rpath,{config.parents[1]}"])
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(host CXX)\n"
-        "find_package(nearfar 0.1 REQUIRED)\n"
+        "find_package(nearfar 0.2 REQUIRED)\n"
         f"add_executable(host {EXAMPLES / 'replay.cpp'})\n"
         "target_link_libraries(host nearfar::nearfar)\n"
     )

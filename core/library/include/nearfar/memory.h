@@ -64,8 +64,8 @@ typedef struct nearfar_completion {
   uint64_t time_ps;
   uint64_t id;
   uint64_t address;
-  uint8_t kind; /* enum nearfar_kind */
-  uint8_t reserved[7];
+  uint8_t kind;        /* enum nearfar_kind */
+  uint8_t reserved[7]; /* anything */
   uint64_t data;
 } nearfar_completion;
 
@@ -76,7 +76,7 @@ typedef struct nearfar_memory nearfar_memory;
 /* The last time that a call takes: 106 days. */
 #define NEARFAR_LAST_PS (UINT64_MAX / 2)
 
-/* The version of nearfar, as "0.1.0". */
+/* The version of nearfar, as "0.2.0". */
 const char* nearfar_version(void);
 
 /* Why the last call of this thread that failed did so. The text lasts until the next that fails. */
@@ -154,6 +154,16 @@ size_t nearfar_memory_counters(const nearfar_memory* memory);
 const char* nearfar_memory_counter_name(const nearfar_memory* memory, size_t index);
 size_t nearfar_memory_counter_values(nearfar_memory* memory, uint64_t* into, size_t room);
 int nearfar_memory_counter(nearfar_memory* memory, const char* name, uint64_t* value);
+
+/* All of them with the model's name and hash, as JSON in the form of `nearfar replay --json`; NULL:
+ * it failed. The text lasts until the next call or the end of the memory. */
+const char* nearfar_memory_statistics(nearfar_memory* memory);
+
+/* Writes every request that is accepted from now on into the file `path`, as
+ * `nearfar replay MODEL FILE --format dramsim3 --clock 1ps` plays it; NULL ends that. With the
+ * statistics in a file, `nearfar compare STATISTICS REPLAYED` shows whether the host used the
+ * memory that was meant. */
+int nearfar_memory_record(nearfar_memory* memory, const char* path);
 
 #ifdef __cplusplus
 }

@@ -91,6 +91,12 @@ class Memory {
     check(nearfar_memory_counter(get(), name.c_str(), &value));
     return value;
   }
+  std::string statistics() {
+    const char* text = nearfar_memory_statistics(get());
+    if (text == nullptr) throw Error(NEARFAR_OTHER_THREAD);
+    return text;
+  }
+  void record(const std::string& path) { check(nearfar_memory_record(get(), path.c_str())); }
   std::map<std::string, std::uint64_t> counters() {
     std::map<std::string, std::uint64_t> all;
     for (std::size_t i = 0; i < nearfar_memory_counters(get()); ++i) {

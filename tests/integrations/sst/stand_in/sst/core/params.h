@@ -1,0 +1,1 @@
+#include "sst_stand_in.h"
