@@ -39,21 +39,10 @@ class LoopbackSlurm:
             (self.folder / name).mkdir()
         self._start_munge()
         self._write_config()
-        self.start_controller()
+        self._start("slurmctld", "-D", "-f", str(self.config))
         self._start("slurmd", "-D", "-N", "one", "-f", str(self.config))
         while self.ask("sinfo", "--noheader", "--format", "%T") != "idle":
             self._check()
-
-    def start_controller(self) -> None:
-        """Start it, anew if it was killed; it goes on with what it has saved."""
-        self._start("slurmctld", "-D", "-f", str(self.config))
-        while self.ask("scontrol", "ping").partition(" is ")[2] != "UP":
-            self._check()
-
-    def kill_controller(self) -> None:
-        """As a machine that fails does."""
-        self._daemons["slurmctld"].kill()
-        self._daemons.pop("slurmctld").wait()
 
     def controller(self) -> int:
         """Its process."""
@@ -61,7 +50,7 @@ class LoopbackSlurm:
 
     def stop(self) -> None:
         """End every daemon that was started, and what watches over jobs for the node's."""
-        if "slurmctld" in self._daemons:
+        if self._daemons["slurmctld"].poll() is None:
             self.ask("scancel", "--user", getpass.getuser())
         for daemon in self._daemons.values():
             daemon.kill()

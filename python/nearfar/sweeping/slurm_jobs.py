@@ -6,8 +6,8 @@ none. The controller itself remembers jobs for a while after their end (MinJobAg
 
 from __future__ import annotations
 
+import contextlib
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +17,7 @@ from nearfar.errors import InputError, NearfarError, check_one_of
 from nearfar.sweeping.extras import extra
 
 _ANSWERS_S = 60.0
+_CANCELS_S = 20.0  # scancel goes on asking a controller that is not there
 _ENDED = (
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
     *("PREEMPTED", "REVOKED", "TIMEOUT"),
@@ -144,11 +145,12 @@ class SlurmJobs:
         return f"{said}: {log}" if log else said
 
     def cancel(self) -> None:
-        """End all of them."""
-        if self._arrays and shutil.which("scancel"):
-            subprocess.run(
-                ["scancel", *sorted(self._arrays)], capture_output=True, timeout=_ANSWERS_S
-            )
+        """End all of them; without a controller they end by themselves, when the folder is gone."""
+        if self._arrays:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    ["scancel", *sorted(self._arrays)], capture_output=True, timeout=_CANCELS_S
+                )
 
 
 def _tail(path: Path) -> str:

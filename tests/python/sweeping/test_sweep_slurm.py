@@ -17,7 +17,7 @@ import swept
 from nearfar.errors import InputError, NearfarError
 from nearfar.model import Model
 from nearfar.results import MeasureResult
-from nearfar.sweeping import on_slurm
+from nearfar.sweeping import on_slurm, slurm_jobs
 from nearfar.sweeping.sweep import SweepOptions, sweep
 from slurm_loopback import ARRAY_SIZE, NEEDED, PARTITION, LoopbackSlurm
 from swept import Told
@@ -37,7 +37,11 @@ WORDS = ("sweep", *SPACE, "--for", CHASE)
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackSlurm]:
-    found = LoopbackSlurm(tmp_path_factory.mktemp("slurm"))
+    yield from started(tmp_path_factory.mktemp("slurm"))
+
+
+def started(folder: Path) -> Iterator[LoopbackSlurm]:
+    found = LoopbackSlurm(folder)
     try:
         found.start()
         yield found
@@ -46,14 +50,33 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackSlurm]
 
 
 @pytest.fixture
-def slurm(running: LoopbackSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopbackSlurm:
-    """The environment of its user, with a sweep that asks it often, in an empty folder."""
-    for name in ("SLURM_CONF", "PATH"):
-        monkeypatch.setenv(name, running.environment[name])
-    monkeypatch.setenv("PYTHONPATH", TESTS)  # workers import the works of the tests
-    monkeypatch.setattr(on_slurm, "_LOOKS_S", 0.2)
-    monkeypatch.chdir(tmp_path)
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[LoopbackSlurm], None]:
+    """A sweep that asks often, in an empty folder, of the Slurm that it is given."""
+
+    def become(slurm: LoopbackSlurm) -> None:
+        for name in ("SLURM_CONF", "PATH"):
+            monkeypatch.setenv(name, slurm.environment[name])
+        monkeypatch.setenv("PYTHONPATH", TESTS)  # workers import the works of the tests
+        monkeypatch.setattr(on_slurm, "_LOOKS_S", 0.2)
+        monkeypatch.chdir(tmp_path)
+
+    return become
+
+
+@pytest.fixture
+def slurm(running: LoopbackSlurm, user: Callable[[LoopbackSlurm], None]) -> LoopbackSlurm:
+    user(running)
     return running
+
+
+@pytest.fixture
+def own(
+    tmp_path_factory: pytest.TempPathFactory, user: Callable[[LoopbackSlurm], None]
+) -> Iterator[LoopbackSlurm]:
+    """One that the test may break."""
+    for found in started(tmp_path_factory.mktemp("own")):
+        user(found)
+        yield found
 
 
 def options(jobs: int = 2) -> SweepOptions:
@@ -82,7 +105,8 @@ def test_the_same_study_has_the_same_bytes_on_processes_dask_and_slurm(
     assert not slurm.ask("squeue", "--noheader")
 
 
-def test_points_that_fail_on_slurm_are_kept_as_failed(slurm: LoopbackSlurm, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("slurm")
+def test_points_that_fail_on_slurm_are_kept_as_failed(tmp_path: Path) -> None:
     tally = sweep(swept.study(work="fails {n}", n="1..4"), tmp_path / "f.db", Told, options())
     assert (tally.computed, tally.failed, tally.first_error) == (4, 1, "two is no number of mine")
 
@@ -99,9 +123,8 @@ def test_more_workers_than_an_array_takes_are_several_arrays(
     assert all("_" not in job or int(job.partition("_")[2]) < ARRAY_SIZE for job in workers)
 
 
-def test_a_point_that_ends_its_slurm_workers_fails_and_the_others_do_not(
-    slurm: LoopbackSlurm, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("slurm")
+def test_a_point_that_ends_its_slurm_workers_fails_and_the_others_do_not(tmp_path: Path) -> None:
     tally = sweep(swept.study(work="kills {n}", n="1..5"), tmp_path / "k.db", Told, options())
     assert (tally.computed, tally.failed) == (5, 1)
     assert "3 workers that ran it ended, the last: job" in tally.first_error
@@ -109,8 +132,9 @@ def test_a_point_that_ends_its_slurm_workers_fails_and_the_others_do_not(
     assert swept.figures(tmp_path / "k.db") == [1.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.usefixtures("slurm")
 def test_workers_of_another_version_are_refused_by_name(
-    slurm: LoopbackSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nearfar.__version__", "9.9")
     with pytest.raises(InputError, match=r"a worker has nearfar .*, the sweep 9\.9; install"):
@@ -118,9 +142,8 @@ def test_workers_of_another_version_are_refused_by_name(
     assert swept.rows(tmp_path / "v.db") == {}
 
 
-def test_workers_that_cannot_start_end_the_sweep_with_what_their_log_says(
-    slurm: LoopbackSlurm, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("slurm")
+def test_workers_that_cannot_start_end_the_sweep_with_what_their_log_says(tmp_path: Path) -> None:
     on = SweepOptions(on=f"{ON},python=/no/such/python", jobs=2)
     with pytest.raises(NearfarError, match=r"end before they compute anything.*/no/such/python"):
         sweep(swept.study(n="1..4"), tmp_path / "s.db", Told, on)
@@ -188,7 +211,7 @@ def test_a_killed_sweep_on_slurm_goes_on_and_its_workers_end_by_themselves(
 
 @dataclass(frozen=True)
 class EndsController(Told):
-    """Ends the controller, and then its own worker."""
+    """At 3 ends the controller, and then its own worker."""
 
     def run(self, model: Model) -> MeasureResult:
         _, number, pid = self.text.split()
@@ -198,29 +221,28 @@ class EndsController(Told):
         return swept.told_result(model, float(number))
 
 
-def test_a_controller_that_goes_away_ends_the_sweep_with_what_was_finished(
-    slurm: LoopbackSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(on_slurm, "_PATIENCE_S", 1.0)
-    store = tmp_path / "c.db"
-    study = swept.study(work=f"says {{n}} {slurm.controller()}", n="1..6")
-    with pytest.raises(NearfarError, match=r"slurm: .*; finished points are kept, and the same"):
-        sweep(study, store, EndsController, options(1))
-    slurm.kill_controller()
-    slurm.start_controller()
-    kept = swept.figures(store)
-    assert 3.0 not in kept
-    # The same points, and a worker that the controller outlives.
-    tally = sweep(study, store, Told3, options(1))
-    assert (tally.computed, tally.found) == (6 - len(kept), len(kept))
-
-
 @dataclass(frozen=True)
-class Told3(EndsController):
-    """Only says the number."""
+class OnlySays(Told):
+    """The number."""
 
     def run(self, model: Model) -> MeasureResult:
         return swept.told_result(model, float(self.text.split()[1]))
+
+
+def test_a_controller_that_goes_away_ends_the_sweep_with_what_was_finished(
+    own: LoopbackSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_slurm, "_PATIENCE_S", 1.0)
+    monkeypatch.setattr(slurm_jobs, "_CANCELS_S", 1.0)
+    store = tmp_path / "c.db"
+    study = swept.study(work=f"says {{n}} {own.controller()}", n="1..6")
+    with pytest.raises(NearfarError, match=r"slurm: .*; finished points are kept, and the same"):
+        sweep(study, store, EndsController, options(1))
+    kept = swept.figures(store)
+    assert 3.0 not in kept
+    tally = sweep(study, store, OnlySays)
+    assert (tally.computed, tally.found) == (6 - len(kept), len(kept))
+    assert swept.figures(store) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
 
 REFUSED = [
@@ -232,9 +254,10 @@ REFUSED = [
 ]
 
 
+@pytest.mark.usefixtures("slurm")
 @pytest.mark.parametrize(("on", "said"), REFUSED, ids=[one[0] for one in REFUSED])
 def test_what_slurm_cannot_do_is_refused_before_anything_runs(
-    refused: Refused, slurm: LoopbackSlurm, tmp_path: Path, on: str, said: str
+    refused: Refused, tmp_path: Path, on: str, said: str
 ) -> None:
     assert said in refused(*WORDS, "--store", "r.db", "--on", on)
     assert list(tmp_path.iterdir()) == []
