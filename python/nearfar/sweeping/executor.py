@@ -49,13 +49,26 @@ def _dask(rest: str, jobs: int | None) -> Executor:
     return DaskWorkers(rest)
 
 
-_KINDS: dict[str, Callable[[str, int | None], Executor]] = {"local": _local, "dask": _dask}
+def _slurm(rest: str, jobs: int | None) -> Executor:
+    from nearfar.sweeping.on_slurm import SlurmWorkers
+
+    return SlurmWorkers(rest, jobs)
+
+
+_KINDS: dict[str, Callable[[str, int | None], Executor]] = {
+    "local": _local,
+    "dask": _dask,
+    "slurm": _slurm,
+}
 
 
 def make_executor(on: str, jobs: int | None = None) -> Executor:
-    """`local`, or `dask:ADDRESS`. Raises InputError, also if its scheduler does not answer."""
+    """`local`, `dask:ADDRESS` or `slurm:partition=NAME`. Raises InputError, also if its scheduler
+    does not answer."""
     kind, _, rest = on.partition(":")
     if kind not in _KINDS:
         hint = suggestion(kind, _KINDS)
-        raise InputError(f"--on: found '{on}', expected local or dask:ADDRESS{hint}")
+        raise InputError(
+            f"--on: found '{on}', expected local, dask:ADDRESS or slurm:partition=NAME{hint}"
+        )
     return _KINDS[kind](rest, jobs)

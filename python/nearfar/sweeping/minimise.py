@@ -6,7 +6,8 @@ whatever runs them; a sweep that goes on asks again for those that the store has
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from nearfar.errors import InputError
@@ -15,7 +16,7 @@ from nearfar.sweeping.extras import extra
 from nearfar.sweeping.points import Expander, Point, Task
 from nearfar.sweeping.ranges import Range
 from nearfar.sweeping.store import Store
-from nearfar.sweeping.study import Study
+from nearfar.sweeping.study import Goal, Study
 
 _ROUND = 8  # points computed side by side
 Compute = Callable[[dict[str, Task], int], None]
@@ -51,12 +52,12 @@ def minimise(study: Study, expander: Expander, store: Store, compute: Compute) -
     sampler = optuna.samplers.TPESampler(seed=study.design_seed, constant_liar=True)
     trials = optuna.create_study(direction="minimize", sampler=sampler)
     place = 0
-    while place < goal.budget:
-        asked = [trials.ask() for _ in range(min(_ROUND, goal.budget - place))]
+    for count in _rounds(goal):
+        asked = [trials.ask() for _ in range(count)]
         rows = [_row(study, trial) for trial in asked]
         points, tasks = expander.expand(cell for row in rows for cell in study.cells_of(row))
         store.add_points(study.name, place, points)
-        compute(dict(tasks), goal.budget)
+        compute(dict(tasks), goal.points or place + count)
         found = store.find(point.hash for point in points)
         for trial, point in zip(asked, points, strict=True):
             value = _value(goal.figure, point, found)
@@ -64,7 +65,22 @@ def minimise(study: Study, expander: Expander, store: Store, compute: Compute) -
                 trials.tell(trial, state=optuna.trial.TrialState.FAIL)
             else:
                 trials.tell(trial, value)
-        place += len(points)
+        place += count
+
+
+def _rounds(goal: Goal) -> Iterator[int]:
+    """How many points to compute side by side, again and again while the budget lasts.
+
+    A budget of time is looked at between rounds: the last one is finished.
+    """
+    if goal.points is not None:
+        for place in range(0, goal.points, _ROUND):
+            yield min(_ROUND, goal.points - place)
+        return
+    assert goal.seconds is not None
+    end = time.monotonic() + goal.seconds
+    while time.monotonic() < end:
+        yield _ROUND
 
 
 def _value(figure: str, point: Point, found: Any) -> float | None:

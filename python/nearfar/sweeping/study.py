@@ -18,14 +18,32 @@ from nearfar.sweeping.ranges import Range
 SEED = "seed"
 _PLACE = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 _FIRST_SEED = 1
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The figure to make as small as possible, within so many points."""
+    """The figure to make as small as possible, within so many points or so much time."""
 
     figure: str
-    budget: int
+    points: int | None = 100
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.figure} within {self.points or f'{self.seconds:g}s'}"
+
+
+def parse_goal(figure: str, within: str) -> Goal:
+    """`within` is a number of points, or a time such as 90s, 20min or 2h. Raises InputError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h)?", within.replace(" ", ""))
+    if match is None or float(match[1]) == 0 or ("." in match[1] and match[2] is None):
+        raise InputError(
+            f"within: found '{within}', expected a number of points, or a time such as 90s, 20min "
+            "or 2h"
+        )
+    if match[2] is None:
+        return Goal(figure, int(match[1]))
+    return Goal(figure, None, float(match[1]) * _SECONDS[match[2]])
 
 
 @dataclass(frozen=True)
@@ -98,7 +116,7 @@ class Study:
             "seeds": list(self.seeds),
             "design": None if self.design is None else str(self.design),
             "design_seed": self.design_seed,
-            "goal": None if self.goal is None else [self.goal.figure, self.goal.budget],
+            "goal": None if self.goal is None else [self.goal.figure, str(self.goal)],
         }
 
     def digest(self) -> str:

@@ -24,7 +24,7 @@ from nearfar.errors import InputError, file_error, suggestion
 from nearfar.model.locate import key_lines
 from nearfar.sweeping.designs import parse_design
 from nearfar.sweeping.ranges import Range, parse_range, values_range
-from nearfar.sweeping.study import Goal, Study
+from nearfar.sweeping.study import Goal, Study, parse_goal
 
 SUFFIX = ".toml"
 _KEYS = (
@@ -137,14 +137,16 @@ class _Reader:
 
     def _goal(self) -> Goal | None:
         figure = self._texts("minimise")
-        budget = self._counts("within")
+        budget = self._tree.get("within")
         if not figure:
-            if budget:
+            if budget is not None:
                 self._refuse(("within",), "within: found without minimise")
             return None
-        if not budget:
-            self._refuse(("minimise",), "minimise: expected within = NUMBER of points, too")
-        return Goal(figure[0], budget[0])
+        if budget is None:
+            self._refuse(
+                ("minimise",), 'minimise: expected within = NUMBER of points or "TIME", too'
+            )
+        return parse_goal(figure[0], str(budget))
 
     def _line_of(self, message: str) -> str:
         """The line of the key that a message begins with or names, if the file has it."""

@@ -32,8 +32,9 @@ class Tally:
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """How a study is swept: `on` local or dask:ADDRESS; of local `jobs` processes. `replace` a
-    study of this name, `retry` points that have failed, compute `again` what is there."""
+    """How a study is swept: `on` local, dask:ADDRESS or slurm:partition=NAME; `jobs` processes of
+    local, workers of slurm. `replace` a study of this name, `retry` points that have failed,
+    compute `again` what is there."""
 
     on: str = LOCAL
     jobs: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from nearfar.results import MeasureResult
 from nearfar.sweeping.designs import Design
 from nearfar.sweeping.ranges import parse_range
 from nearfar.sweeping.show import read_sweep
-from nearfar.sweeping.study import Goal, Study
+from nearfar.sweeping.study import Goal, Study, parse_goal
 from nearfar.sweeping.sweep import SweepOptions, sweep
 
 pytest.importorskip("SALib")
@@ -134,6 +134,43 @@ def test_minimising_takes_the_same_points_whatever_runs_them_and_goes_on(
     one, other = (read_sweep(path).points for path in (tmp_path / "one.db", store))
     assert [point.settings for point in one] == [point.settings for point in other]
     assert sweep(bowl(20), store, Bowl).computed == 0
+
+
+@pytest.mark.parametrize(
+    ("within", "goal"),
+    [
+        ("60", Goal("f", 60)),
+        ("90s", Goal("f", None, 90)),
+        ("1.5h", Goal("f", None, 5400)),
+        ("20 min", Goal("f", None, 1200)),
+    ],
+)
+def test_a_budget_is_a_number_of_points_or_a_time(within: str, goal: Goal) -> None:
+    assert parse_goal("f", within) == goal
+
+
+@pytest.mark.parametrize("within", ["0", "-3", "1.5", "0s", "20m", "long", ""])
+def test_a_budget_that_cannot_be_is_refused(within: str) -> None:
+    with pytest.raises(InputError, match="within: found .*, expected a number of points, or a"):
+        parse_goal("f", within)
+
+
+def test_a_budget_of_time_ends_with_the_round_in_which_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(1000))  # a second from each look to the next: at the start, and each round
+    monkeypatch.setattr("nearfar.sweeping.minimise.time.monotonic", lambda: float(next(clock)))
+    study = replace(bowl(1), goal=Goal("ns_per_line", None, 3.0))
+    sweep(study, tmp_path / "t.db", Bowl, SweepOptions(jobs=1))
+    assert len(read_sweep(tmp_path / "t.db").points) == 2 * 8
+
+
+def test_a_sweep_with_a_budget_of_time_goes_on_from_the_points_that_it_had(tmp_path: Path) -> None:
+    store = tmp_path / "g.db"
+    sweep(bowl(24), store, Bowl)
+    words = replace(bowl(1), name="longer", goal=Goal("ns_per_line", None, 0.001))
+    tally = sweep(words, store, Bowl)
+    assert (tally.computed, tally.found) == (0, 8)
 
 
 def test_what_cannot_be_minimised_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from nearfar.errors import InputError, Interrupted
 from nearfar.results.wording import counted
 from nearfar.sweeping.designs import parse_design
 from nearfar.sweeping.ranges import Range, parse_range
-from nearfar.sweeping.study import Goal, Study
+from nearfar.sweeping.study import Goal, Study, parse_goal
 from nearfar.sweeping.study_file import SUFFIX, read_study, shipped
 from nearfar.sweeping.sweep import LOCAL, SweepOptions, Tally, sweep
 
@@ -37,10 +37,15 @@ def add_arguments(parser: Parser) -> None:
         "--on",
         metavar="ENGINE",
         default=LOCAL,
-        help="local: processes of this machine (default); dask:ADDRESS: a Dask scheduler's workers",
+        help="local: processes of this machine (default); dask:ADDRESS: a Dask scheduler's "
+        "workers; slurm:partition=NAME: job arrays of a cluster",
     )
     parser.add_argument(
-        "--jobs", metavar="N", type=int, help="local: processes, default one for each processor"
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="processes (local) or workers (slurm), default one for each processor, or each idle "
+        "one of the partition, at most 64",
     )
     for name, about in (
         ("--replace", "the store's study of this name is replaced; its points stay"),
@@ -85,7 +90,9 @@ def _add_space(parser: Parser) -> None:
     parser.add_argument(
         "--minimise", metavar="FIGURE", help="points that make it small instead of the grid"
     )
-    parser.add_argument("--within", metavar="N", type=int, help="--minimise: points; default 100")
+    parser.add_argument(
+        "--within", metavar="N|TIME", help="--minimise: points, or 90s, 20min, 2h; default 100"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -198,7 +205,4 @@ def _goal(args: argparse.Namespace) -> Goal | None:
         if args.within is not None:
             raise InputError("--within: found without --minimise")
         return None
-    budget = 100 if args.within is None else args.within
-    if budget < 1:
-        raise InputError(f"--within: found {budget}, expected at least 1")
-    return Goal(args.minimise, budget)
+    return Goal(args.minimise) if args.within is None else parse_goal(args.minimise, args.within)
