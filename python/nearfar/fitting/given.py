@@ -45,7 +45,7 @@ def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Gi
         name = _stem(source, names)
         names.append(name)
         if isinstance(source, (str, Path)) and (Path(source).is_dir() or is_table(source)):
-            tabled = from_tables(Path(source), only)
+            tabled = from_tables(Path(source), only, base)
             findings += tabled.findings
             series += tabled.series
         else:

@@ -13,7 +13,7 @@ from nearfar.model.schema import KEYS
 from nearfar.simulate.pool import Task, run_tasks
 from nearfar.simulate.validation.series import HardwarePoint, Job
 
-Progress = Callable[[int, int], None]  # simulations done, and the most there will be
+Progress = Callable[[int, int], None]  # simulations done, and about how many there will be
 Settings = Mapping[str, int]  # keys to values in base units
 
 
@@ -31,8 +31,13 @@ class Simulations:
     processes: int | None = None
     progress: Progress | None = None
     made: int = 0
+    expected: int = 0  # until the end, about
     _asked: set[str] = field(default_factory=set)
     _keys: dict[tuple[Job, frozenset[str]], str] = field(default_factory=dict)
+
+    def expect(self, runs: int) -> None:
+        """So many runs are likely: what progress is shown against."""
+        self.expected = min(runs, self.budget)
 
     def run(self, asked: Sequence[tuple[Settings, Sequence[HardwarePoint]]]) -> list[list[float]]:
         """For each variant the simulated values of its points. Raises BudgetSpentError."""
@@ -71,7 +76,7 @@ class Simulations:
             self.record.put(keys[missing[place]], found)
             done += 1
             if self.progress is not None:
-                self.progress(done, self.budget)
+                self.progress(done, max(done, self.expected))
         return {
             (job, name): value
             for job, key in keys.items()

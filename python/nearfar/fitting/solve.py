@@ -5,10 +5,10 @@ ln(value / base's value) over the spread that the base's value has: where observ
 of times alone, the sum is fitted and its parts stay as near to the base as it allows. The noise is
 at least a floor: what the model leaves out does not average away.
 
-The search goes block by block: each parameter is first tried at values around where it stands, as
-a curve with steps has valleys that slopes do not lead out of. Then, and at the end for all
-together, `scipy.optimize.least_squares` (trust region reflective) follows slopes: differences wide
-enough to cross the steps of a curve, corrected by every step that it makes (Broyden's method).
+For all parameters together, then block by block, `scipy.optimize.least_squares` (trust region
+reflective) follows slopes: differences wide enough to cross the steps of a curve, corrected by
+every step that it makes (Broyden's method). A curve with steps has valleys that slopes do not lead
+out of, so each parameter of a block is first tried at values around where it stands.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _STEP = 0.06  # of ln(value), for differences
 _COARSE = (-0.9, -0.5, 0.5)  # of ln(value): where a block's parameters are tried
 _FINE = (-0.2, 0.2)
 _BLOCK_STEPS, _JOINT_STEPS = 4, 10
+_RUNS_EACH, _RUNS_TOGETHER = 4, 30  # of all points, about: for each parameter, and for all
 _WIDENINGS = 4  # of an end of an interval, each to twice as far
 _SETTLED = 1e-3
 
@@ -73,6 +74,7 @@ class Solver:
         if not parameters or not self.misfit.points:
             return []
         whole = self.misfit
+        whole.simulations.expect(whole.runs * (_RUNS_EACH * len(parameters) + _RUNS_TOGETHER))
         single = self._single_accesses()
         settled: set[str] = set()
         if 0 < len(single) < len(whole.points):
@@ -105,6 +107,7 @@ class Solver:
             self.budget_spent = True
             return set()
         seen = self._seen(parameters)
+        self._search(seen, _JOINT_STEPS)
         new = [one for one in seen if one.key not in settled]
         for block in dict.fromkeys(one.block for one in new):
             own = [one for one in new if one.block == block]

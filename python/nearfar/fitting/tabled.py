@@ -51,7 +51,7 @@ def check_names(only: Sequence[str], base: Model) -> None:
             )
 
 
-def from_tables(path: Path, only: Sequence[str]) -> Tabled:
+def from_tables(path: Path, only: Sequence[str], base: Model) -> Tabled:
     """The datasets `only` of a table or a folder of tables; of one that has a single dataset, that.
 
     Raises InputError where there is none, or a choice to make.
@@ -61,7 +61,7 @@ def from_tables(path: Path, only: Sequence[str]) -> Tabled:
     else:
         _check_is_table(path)
         read = tables.single(path)
-    names = only or _the_one(path, read)
+    names = only or _the_one(path, read, base)
     findings: list[Finding] = []
     series: list[Series] = []
     for name in names:
@@ -97,7 +97,7 @@ def _check_is_table(path: Path) -> None:
         )
 
 
-def _the_one(path: Path, read: Tables) -> list[str]:
+def _the_one(path: Path, read: Tables, base: Model) -> list[str]:
     nothing = Tables((), read.origin)  # from which figures quoted in nearfar itself are built
     there = [
         name
@@ -110,6 +110,11 @@ def _the_one(path: Path, read: Tables) -> list[str]:
         raise InputError(
             f"{path}: found {len(there)} datasets, perhaps of several devices, expected "
             f"--only with those of one: {', '.join(there)}"
+        )
+    if DATASETS[there[0]].machine != kind_of(base):
+        raise InputError(
+            f"{path}: found {there[0]}, of a {DATASETS[there[0]].machine} machine, but the base "
+            f"{base.name} is {kind_of(base)}"
         )
     return there
 

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 import nearfar
-from nearfar import load_model
 from nearfar.errors import InputError
 from nearfar.fitting.fit import Fit, Options, fit
 from nearfar.fitting.holding import split
 from nearfar.fitting.replayed import probe_series
-from nearfar.fitting.structure import structure
-from nearfar.fitting.tabled import from_tables
 from nearfar.model import Model
 from nearfar.model.schema import KEYS
 from nearfar.report.documents import page
@@ -199,23 +196,6 @@ def test_series_of_the_same_runs_are_held_out_together(probed: ProbeResult) -> N
     assert [one.name for one in held] == ["p:reads-steady", "p:reads-first"]
     jobs = {point.job for one in held for point in one.points}
     assert not any(point.job in jobs for one in trained for point in one.points)
-
-
-def test_a_dataset_is_held_out_by_its_name() -> None:
-    tabled = from_tables(Path("reference"), ["chase-1dimm-256", "chase-1dimm-1024"])
-    trained, held = split(tabled.series, ["chase-1dimm-1024"])
-    assert {one.dataset for one in held} == {"chase-1dimm-1024"}
-    assert {one.dataset for one in trained} == {"chase-1dimm-256"}
-
-
-def test_a_published_table_shows_structure_and_ten_or_so_points_of_its_curves() -> None:
-    tabled = from_tables(Path("reference"), ["chase-1dimm-64"])
-    found = {one.name: one.value for one in tabled.findings if one.status == "identified"}
-    assert found["buffer.1.entries"] == 64
-    assert found["buffer.2.capacity"] == 16 << 20
-    assert "modules" not in found
-    assert [len(one.points) for one in tabled.series] == [12, 12]
-    assert structure(tabled.findings, load_model("nvdimm"))["nvdimm.buffer.2.entries"].value == 4096
 
 
 def test_too_few_points_leave_the_times_at_the_bases_and_say_so(
