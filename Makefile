@@ -95,7 +95,7 @@ test-package: install ## check that the wheel works without the checkout
 	@cd build/installed && bin/nearfar --version && bin/nearfar model check optane-100 && \
 	  bin/nearfar measure model:optane-100 chase --region 4KiB --quiet && \
 	  bin/python -P -c 'from nearfar.resources import folder; \
-	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference", "examples/programs/set", "studies"))'
+	    assert all("site-packages" in str(folder(name)) for name in ("models", "reference", "examples/programs/set", "examples/programs/kit", "studies"))'
 
 .PHONY: dist
 dist: install $(STAMPS)/dist ## build sdist and wheel into dist/, and check that both install by themselves

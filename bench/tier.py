@@ -32,7 +32,8 @@ from nearfar.results.faults import POLICIES
 from nearfar.tier.machine import allocator, obstacle
 
 HERE = Path(__file__).resolve().parent
-SOURCES = sorted(HERE.glob("tier_*.c"))
+KIT = HERE.parent / "examples/programs/kit"
+SOURCES = [*sorted(HERE.glob("tier_*.c")), KIT / "options.c", KIT / "itemsets.c"]
 MIB = machine.MIB
 # What a process needs beyond its data, charged to its group but not to a managed limit.
 OUTSIDE = 3 * MIB

@@ -45,13 +45,6 @@ static double cpu(void) {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-uint64_t next_random(uint64_t* state) {
-  *state ^= *state << 13;
-  *state ^= *state >> 7;
-  *state ^= *state << 17;
-  return *state * 0x2545f4914f6cdd1dU;
-}
-
 static int of_words;
 
 static void fill_page(uint64_t* at, uint64_t* state) {

@@ -45,7 +45,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "probing": ("model", "results", "inference", "measuring"),
     "fitting": ("model", "results", "inference", "measuring", "probing", "simulate"),
     "predicting": ("model", "results", "measuring", "simulate"),
-    "sweeping": ("model", "results", "measuring", "simulate"),
+    "sweeping": ("model", "results", "measuring", "simulate", "predicting"),
     "tier": ("results",),
     "report": ("results", "inference"),
     "cli": (

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from nearfar.cli.parser import Parser
 from nearfar.errors import InputError, check_one_of
+from nearfar.sweeping.programs import PREFIX, program_work
 from nearfar.sweeping.works import (
     CrashWork,
     MeasureWork,
@@ -67,6 +68,8 @@ def _validate(args: argparse.Namespace) -> Work:
 def _run(args: argparse.Namespace) -> Work:
     from nearfar.cli.run import program_options
 
+    if args.program[0].startswith(PREFIX):
+        return program_work(tuple(args.program), program_options(args))
     return RunWork(tuple(args.program), program_options(args))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nearfar.errors import InputError
 from nearfar.model import currents, jedec, switches
@@ -82,17 +83,8 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     for name in [name for name in found if not in_levels(name, levels)]:
         _check_replaced(name, levels, given)
         del found[name]
-    for name, key in KEYS.items():
-        if name in found or not (
-            present(name, kind)
-            and in_levels(name, levels)
-            and on_link(name, link)
-            and of_standard(name, standards)
-            and in_near(name, near_kind)
-        ):
-            continue
-        if key.default is not None:
-            found[name] = Resolved(key, key.default, BY_DEFAULT)
+    for default in _defaults(kind, levels, link, tuple(standards.items()), near_kind):
+        found.setdefault(default.key.name, default)
     prefix = "dram" if kind == "dram" else "nvdimm.dram"
     _check_device(given, prefix)
     _derive_dram(found, prefix)
@@ -103,6 +95,27 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     _check_switches(given, found)
     _check_rules(given, found)
     return {name: found[name] for name in KEYS if name in found}
+
+
+@lru_cache(maxsize=64)
+def _defaults(
+    kind: Plain | None,
+    levels: int,
+    link: Plain | None,
+    standards: tuple[tuple[str, str], ...],
+    near_kind: Plain | None,
+) -> tuple[Resolved, ...]:
+    """The default of every key that has one, of those that such a machine has."""
+    return tuple(
+        Resolved(key, key.default, BY_DEFAULT)
+        for name, key in KEYS.items()
+        if key.default is not None
+        and present(name, kind)
+        and in_levels(name, levels)
+        and on_link(name, link)
+        and of_standard(name, dict(standards))
+        and in_near(name, near_kind)
+    )
 
 
 def _above(given: Mapping[str, Given], switch: str, entry: Given) -> bool:

@@ -26,6 +26,7 @@ _KEYS: Mapping[str, type] = {
     "tuned": bool,
     "library": str,
     "package": str,
+    "also": str,
 }
 _REQUIRED = ("about", "steps", "warm", "tuned")
 
@@ -35,7 +36,8 @@ class Program:
     """One program of a set: its source, and of its work the steps that make a full run.
 
     `warm` steps come before those that are measured. `tuned`: its figures may have been looked at
-    to choose parameters. `library` is linked, and `package` has it.
+    to choose parameters. `library` is linked, and `package` has it. `also` is a file beside the
+    source, compiled with it.
     """
 
     name: str
@@ -46,10 +48,16 @@ class Program:
     tuned: bool
     library: str = ""
     package: str = ""
+    also: str = ""
+
+    def sources(self) -> list[Path]:
+        """What is compiled."""
+        return [self.source, *([self.source.with_name(self.also)] if self.also else [])]
 
     def source_hash(self) -> str:
         """Of the source and what it includes: the same work has the same."""
-        text = self.source.read_bytes() + (shipped() / "measured.h").read_bytes()
+        parts = [*self.sources(), shipped() / "measured.h"]
+        text = b"".join(part.read_bytes() for part in parts)
         return f"sha256:{hashlib.sha256(text).hexdigest()[:16]}"
 
 
@@ -97,7 +105,10 @@ def _program(manifest: Path, name: str, table: Any) -> Program:
     source = manifest.parent / f"{name}.c"
     if not source.is_file():
         raise InputError(f"{manifest}: {name}: there is no {source}")
-    return Program(name=name, source=source, **table)
+    program = Program(name=name, source=source, **table)
+    if not program.sources()[-1].is_file():
+        raise InputError(f"{manifest}: {name}.also: there is no {program.sources()[-1]}")
+    return program
 
 
 def compiler() -> str:
@@ -119,7 +130,7 @@ def build(program: Program, into: Path) -> Path:
     """Compile a program for any x86-64 processor. Raises InputError with the first error."""
     built = into / program.name
     command = [compiler(), "-O2", f"-I{include_folder()}", f"-I{shipped()}"]
-    command += ["-o", str(built), str(program.source), "-lm"]
+    command += ["-o", str(built), *map(str, program.sources()), "-lm"]
     command += [f"-l{program.library}"] if program.library else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

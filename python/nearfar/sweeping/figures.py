@@ -3,7 +3,8 @@
 `measure`: a field of its points (`ns_per_line`); of several points each with what tells it from the
 others, `ns_per_line[op=ntload,region_bytes=4096]`; what lies deeper in a point by its path,
 `hits.rmw`. Everything else: a path into the result's JSON, `read_p99_ns`, `series.NAME.mean`, where
-an entry of a list goes by its name or its number.
+an entry of a list goes by its name or its number. `run` has `measured_ns` and
+`misses_per_kilo_instruction`, too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "nearfar/result/1": ("ns_per_line", "gb_per_s"),
     "nearfar/replay/1": ("elapsed_ps", "gb_per_s", "read_p50_ns", "read_p99_ns"),
     "nearfar/validation/1": ("accuracy", "worst"),
-    "nearfar/run/1": ("elapsed_ns", "counts.instructions"),
+    "nearfar/run/1": ("measured_ns", "misses_per_kilo_instruction"),
     "nearfar/crash/1": ("architecture.states", "architecture.violating", "machine.states"),
 }
 
@@ -76,6 +77,8 @@ def _at_hand(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         return
     if document.get("schema") == "nearfar/validation/1":
         yield from _of_validation(document["series"])
+    if document.get("schema") == "nearfar/run/1":
+        yield from _of_run(document)
     for key, value in document.items():
         if _is_number(value):
             yield key, float(value)
@@ -105,6 +108,17 @@ def _of_validation(series: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, f
         yield "worst", min(float(one["worst"]) for one in series)
     for one in series:
         yield f"series.{one['name']}.mean", float(one["mean"])
+
+
+def _of_run(run: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Of what was measured: time, if it is that of one process, and the lines that no cache had."""
+    machines = [one["machine"] for one in run["processes"] if one.get("machine")]
+    if len(machines) == 1:
+        yield "measured_ns", float(machines[0]["time_ns"])
+    instructions = run["counts"]["instructions"]
+    misses = [one["counters"]["cache.misses"] for one in machines if "counters" in one]
+    if misses and instructions:
+        yield "misses_per_kilo_instruction", 1000 * sum(misses) / instructions
 
 
 def _lookup(node: Any, path: str) -> float | None:

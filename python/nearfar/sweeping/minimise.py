@@ -6,8 +6,8 @@ whatever runs them; a sweep that goes on asks again for those that the store has
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 
 from nearfar.errors import InputError
@@ -78,8 +78,8 @@ def _rounds(goal: Goal) -> Iterator[int]:
             yield min(_ROUND, goal.points - place)
         return
     assert goal.seconds is not None
-    end = time.monotonic() + goal.seconds
-    while time.monotonic() < end:
+    end = monotonic() + goal.seconds
+    while monotonic() < end:
         yield _ROUND
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,40 @@ def read_sweep(
         goal=(stored.definition["goal"] or [None])[0],
         sensitivity=tuple(_sensitivity(stored, keys, points, names)),
     )
+
+
+def relative(result: SweepResult, key: str, value: str) -> SweepResult:
+    """Each shown figure over that of the point with `key` = `value` and all else alike, where both
+    are there. Raises InputError for what the study does not vary."""
+    if key not in result.keys:
+        known = ", ".join(result.keys) or "none"
+        hint = suggestion(key, result.keys)
+        raise InputError(f"over: found '{key}', which does not vary, expected one of {known}{hint}")
+    bases = {_beside(point, key): point for point in result.points if point.settings[key] == value}
+    if not bases:
+        values = dict.fromkeys(point.settings[key] for point in result.points)
+        hint = suggestion(value, values)
+        raise InputError(f"over: found {key}={value}, expected one of {', '.join(values)}{hint}")
+    points = [
+        replace(point, figures=_ratios(result, point, bases.get(_beside(point, key))))
+        for point in result.points
+    ]
+    return replace(result, points=tuple(points))
+
+
+def _ratios(result: SweepResult, point: SweepPoint, base: SweepPoint | None) -> dict[str, float]:
+    below = {} if base is None else base.figures
+    return {
+        name: point.figures[name] / below[name]
+        for name in result.figures
+        if name in point.figures and below.get(name)
+    }
+
+
+def _beside(point: SweepPoint, key: str) -> tuple[object, ...]:
+    """What a point has in common with those that differ in `key` alone."""
+    work = point.work.replace(point.settings[key], "{}")
+    return point.target, work, *(pair for pair in point.settings.items() if pair[0] != key)
 
 
 def read_result(store: str | Path, address: str) -> str:

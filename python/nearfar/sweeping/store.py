@@ -40,6 +40,9 @@ CREATE TABLE points (hash TEXT PRIMARY KEY, error TEXT NOT NULL, figures TEXT NO
   short TEXT NOT NULL, result TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE claims (hash TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
 """
+# A claim stays until its process closes the store; that of a point that is done says nothing.
+_CLAIM = """INSERT INTO claims SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM points WHERE hash = ?)
+  ON CONFLICT DO NOTHING"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Store:
         """Open the file; make it where `new` allows that. Raises InputError."""
         self.path = Path(path)
         self.results = self.path.with_suffix(".results")
+        self._folders: set[Path] = set()  # that are made
         if not new and not self.path.is_file():
             raise InputError(f"{path}: found no such file, expected the store of a sweep")
         with self._said():
@@ -143,6 +147,12 @@ class Store:
 
     def claim(self, name: str) -> bool:
         """Whether this process may compute a point: no other process does, and none has."""
+        with self._said():
+            claimed = self._db.execute(_CLAIM, (name, self._me, name))
+        return claimed.rowcount == 1 or self._take_over(name)
+
+    def _take_over(self, name: str) -> bool:
+        """Claim a point in spite of a claim: one of this process, or of one that is gone."""
         with self._said(), self._transaction():
             if self._db.execute("SELECT 1 FROM points WHERE hash = ?", (name,)).fetchone():
                 return False
@@ -164,9 +174,8 @@ class Store:
             _json(outcome.figures or {}),
             _json(list(outcome.short)),
         )
-        with self._said(), self._transaction():
+        with self._said():
             self._db.execute("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", (*row, digest))
-            self._db.execute("DELETE FROM claims WHERE hash = ?", (outcome.hash,))
 
     def studies(self) -> list[str]:
         """Names of all studies, sorted."""
@@ -213,7 +222,9 @@ class Store:
         """Whole or not at all. Two that write the same point write the same bytes."""
         path = self.result_file(name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.parent not in self._folders:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._folders.add(path.parent)
             temporary = path.with_suffix(f".{os.getpid()}")
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)
@@ -241,12 +252,14 @@ class Store:
         self._db.execute("PRAGMA synchronous = NORMAL")
         with self._transaction():
             (form,) = self._db.execute("PRAGMA user_version").fetchone()
-            if form == 0:
+            if form == FORM:
+                self._db.execute("DELETE FROM claims WHERE hash IN (SELECT hash FROM points)")
+            elif form == 0:
                 for statement in _TABLES.split(";"):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
                 self._db.execute(f"PRAGMA user_version = {FORM}")
-            elif form != FORM:
+            else:
                 raise InputError(
                     f"{self.path}: found a store of version {form}, expected {FORM}; use the "
                     "nearfar that wrote it, or another --store"

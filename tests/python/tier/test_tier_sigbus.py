@@ -58,6 +58,9 @@ def test_programs_that_compute_in_memory_find_the_same(
 ) -> None:
     main = BENCH / "tier_programs.c"
     others = [str(source) for source in sorted(BENCH.glob("tier_*.c")) if source != main]
+    others += [
+        str(BENCH.parent / f"examples/programs/kit/{one}.c") for one in ("options", "itemsets")
+    ]
     program = compiled(main, tmp_path / "programs", "-O2", *others, "-lm")
     words = (program, pattern, size, "1", "1")
     waited = run_tiered(tmp_path, near, *words).covered()

@@ -21,7 +21,7 @@ from nearfar.report.sweep import pareto_front, sweep_columns, sweep_csv, sweep_t
 from nearfar.results import SweepResult, replacing
 from nearfar.results.sweep import FAILED
 from nearfar.sweeping.extras import extra
-from nearfar.sweeping.show import read_result, read_sweep
+from nearfar.sweeping.show import read_result, read_sweep, relative
 
 _MORE = "max:"
 
@@ -42,6 +42,11 @@ def add_arguments(parser: Parser) -> None:
         metavar="FIGURE,FIGURE...",
         help="only points that no other is better than in all of these; less is better, but of "
         "max:FIGURE",
+    )
+    parser.add_argument(
+        "--over",
+        metavar="KEY=VALUE",
+        help="figures over those of the points with this value and all else alike",
     )
     parser.add_argument("--failed", action="store_true", help="only points that failed")
     parser.add_argument(
@@ -65,7 +70,13 @@ def run(args: argparse.Namespace) -> int:
     whole = args.html is not None or args.json is not None
     goals = _goals(args.pareto)
     figures = args.figure or [name for name, _ in goals]
-    result = _chosen(args, read_sweep(args.store, args.study, figures, whole=whole), goals)
+    result = read_sweep(args.store, args.study, figures, whole=whole)
+    if args.over is not None:
+        key, separator, value = args.over.partition("=")
+        if not separator:
+            raise InputError(f"--over: found '{args.over}', expected KEY=VALUE")
+        result = relative(result, key, value)
+    result = _chosen(args, result, goals)
     if wants_text(args) and STANDARD_OUTPUT not in (args.csv, args.html):
         emit(sweep_text(result))
     if args.csv is not None:

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tier_programs.h"
+#include "heap_programs.h"
 
 static double normal_below(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
 

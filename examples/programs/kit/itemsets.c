@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tier_programs.h"
+#include "heap_programs.h"
 
 enum { items = 400, shortest = 16, longest = 64, hot_items = 8, tiles = 1 << hot_items };
 enum { chunk_bytes = 256 << 10, bytes_a_transaction = 1152 };
