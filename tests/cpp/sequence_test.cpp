@@ -224,7 +224,7 @@ TEST(Sequence, AnEmptySequenceTakesNoTime) {
 TEST(Sequence, ASequenceRefusesStepsThatNoMachineCanDo) {
   EXPECT_EQ(refusal({load(0), Sequence::pack(Kind::load, 1 << 30)}),
             "sequence: step 1 has address 1073741824, beyond the memory of 1073741824 B");
-  EXPECT_EQ(refusal({std::uint64_t{7} << 56}), "sequence: step 0 has operation 7, expected 0 to 6");
+  EXPECT_EQ(refusal({std::uint64_t{8} << 56}), "sequence: step 0 has operation 8, expected 0 to 7");
   EXPECT_EQ(refusal({cached(0)}), "sequence: step 0 is a cached load, which needs the agent core");
   EXPECT_EQ(refusal(std::vector<std::uint64_t>(200, delay((std::uint64_t{1} << 56) - 1))),
             "sequence: step 128 brings the delays to more than 106 days");

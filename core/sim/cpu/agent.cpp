@@ -58,7 +58,7 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
         } else if (completion.kind == Completion::Kind::done) {
           accepted(static_cast<Index>(completion.id), now);
         } else if (completion.kind == Completion::Kind::entry) {
-          flights_[static_cast<Index>(completion.id)].frame = completion.data;
+          frames_[static_cast<Index>(completion.id)] = completion.data;
         }
       }
       sink_.clear();
@@ -93,37 +93,6 @@ Agent::Measured Agent::run(std::vector<std::unique_ptr<Program>> programs, const
   measured_.lines = lines_ - limits.warm_lines;
   measured_.elapsed = end - warm_at_;
   return std::move(measured_);
-}
-
-void Agent::send(Index index, Tick now) {
-  const Flight& flight = flights_[index];
-  const std::uint16_t core = threads_[flight.thread].core;
-  if (flight.given_up) {
-    flights_.give_back(index);
-    return;
-  }
-  if ((flight.marks & pretranslation::uncertain) != 0 && !uncertain_.may_enter(index)) return;
-  if (flight.kind == Flight::Kind::fill && flight.marks == 0 &&
-      uncore_.reads_wait(flight.address) &&
-      caches_->drop(static_cast<Hierarchy::Miss>(flight.serial))) {
-    flights_.give_back(index);
-    resume_core(core, now);
-    return;
-  }
-  const bool eviction = flight.kind == Flight::Kind::eviction;
-  uncore_.send(request_of(index),
-               caches_ ? caches_->waits_at(core, flight.address, eviction) : core, now);
-}
-
-Request Agent::request_of(Index index) const {
-  const Flight& flight = flights_[index];
-  Request request;
-  request.id = index;
-  request.address = flight.address;
-  request.op = flight.reads() ? Op::read : Op::write;
-  request.marks = flight.marks;
-  request.pointer_offset = flight.pointer_offset;
-  return request;
 }
 
 void Agent::run_thread(std::uint16_t index, Tick now) {
@@ -263,11 +232,11 @@ bool Agent::issue_load(std::uint16_t index) {
                 .thread = index,
                 .feeds = step.feeds,
                 .timed = step.timed,
+                .marked = step.leads_to != Address{},
                 .issued = thread.at,
                 .serial = serial,
                 .address = step.address,
-                .tag = step.tag,
-                .leads_to = step.leads_to};
+                .tag = step.tag};
   if (cached(step)) {
     if (!ask_caches(flight, thread.at)) return false;
   } else if (const auto level = found_in_caches(index, step.address)) {
@@ -388,7 +357,7 @@ void Agent::arrived(Index index, Tick now) {
       commit_stores(flight.thread, now);
       return;
     case Flight::Kind::fill:
-      fill(flight, now);
+      fill(flight, frame_of(index), now);
       return;
   }
   if (flight.release) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/event_queue.h"
@@ -120,16 +121,15 @@ class Agent {
     bool buffered = false;  ///< holds a line buffer
     bool release = false;  ///< hit beyond L1: holds a register of L1
     bool translated = false;  ///< its page has been walked to
+    bool marked = false;  ///< leads_to_ has where its pointer leads
+    bool given_up = false;  ///< on its way to the controller
+    pretranslation::Marks marks = 0;
+    std::uint8_t pointer_offset = 0;
     std::uint8_t store_lines = 0;  ///< asked of memory for the store: counted in the thread's
     Tick issued{};
     std::uint64_t serial = 0;  ///< of the load, of the store that needs the line, of the miss
     Address address;
     std::uint64_t tag = 0;  ///< of a timed step
-    Address leads_to{};  ///< of a marked load
-    pretranslation::Marks marks = 0;
-    std::uint8_t pointer_offset = 0;
-    bool given_up = false;  ///< on its way to the controller
-    std::uint64_t frame = Hierarchy::no_frame;  ///< that the pointer in it leads to
 
     [[nodiscard]] bool reads() const { return kind <= Kind::fill; }
   };
@@ -167,7 +167,8 @@ class Agent {
   void send_pointers(Tick now);
   void unchecked_arrived(Tick now);
   [[nodiscard]] Request request_of(Index flight) const;
-  void fill(const Flight& flight, Tick now);
+  void fill(const Flight& flight, std::uint64_t frame, Tick now);
+  std::uint64_t frame_of(Index flight);
   void warm_caches(std::uint64_t lines);
   bool warm_line(std::uint16_t thread);
   void launch(const Flight& flight, Tick out);
@@ -187,6 +188,8 @@ class Agent {
   Slab<Flight> flights_;
   std::unique_ptr<Hierarchy> caches_;
   UncertainReads uncertain_;
+  std::unordered_map<Index, Address> leads_to_;  ///< of marked loads; looked up, never walked
+  std::unordered_map<Index, std::uint64_t> frames_;  ///< that came; likewise
   std::uint64_t caches_seed_;
   std::vector<Hierarchy::Waiter> woken_;
   std::vector<Hierarchy::Waiter> walked_;

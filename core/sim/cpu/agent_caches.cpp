@@ -16,6 +16,7 @@ void Agent::open_caches() {
 bool Agent::ask_caches(const Flight& flight, Tick at) {
   open_caches();
   const Index index = flights_.take(flight);
+  if (flight.marked) leads_to_[index] = threads_[flight.thread].step.leads_to;
   const Hierarchy::Answer answer = look_up(index, at);
   if (answer.state != Hierarchy::Answer::State::full) return true;
   flights_.give_back(index);
@@ -29,11 +30,11 @@ Hierarchy::Answer Agent::look_up(Index index, Tick at) {
   const Flight& flight = flights_[index];
   Thread& thread = threads_[flight.thread];
   const bool store = flight.kind == Flight::Kind::store_line;
-  const Place place{.physical = flight.address,
-                    .virtual_address = flight.address,
-                    .huge = config_.caches.tlb.page > Tlb::small_page,
-                    .translated = flight.translated,
-                    .leads_to = flight.leads_to};
+  Place place{.physical = flight.address,
+              .virtual_address = flight.address,
+              .huge = config_.caches.tlb.page > Tlb::small_page,
+              .translated = flight.translated};
+  if (flight.marked) place.leads_to = leads_to_.at(index);
   const Hierarchy::Answer answer = caches_->access(
       thread.core, place, store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index);
   send_transfers(at);
@@ -133,16 +134,57 @@ std::optional<Tick> Agent::found_in_caches(std::uint16_t thread, Address address
   return level ? std::optional(caches_->latency(*level)) : std::nullopt;
 }
 
+void Agent::send(Index index, Tick now) {
+  const Flight& flight = flights_[index];
+  const std::uint16_t core = threads_[flight.thread].core;
+  if (flight.given_up) {
+    flights_.give_back(index);
+    return;
+  }
+  if ((flight.marks & pretranslation::uncertain) != 0 && !uncertain_.may_enter(index)) return;
+  if (flight.kind == Flight::Kind::fill && flight.marks == 0 &&
+      uncore_.reads_wait(flight.address) &&
+      caches_->drop(static_cast<Hierarchy::Miss>(flight.serial))) {
+    flights_.give_back(index);
+    resume_core(core, now);
+    return;
+  }
+  const bool eviction = flight.kind == Flight::Kind::eviction;
+  uncore_.send(request_of(index),
+               caches_ ? caches_->waits_at(core, flight.address, eviction) : core, now);
+}
+
+Request Agent::request_of(Index index) const {
+  const Flight& flight = flights_[index];
+  Request request;
+  request.id = index;
+  request.address = flight.address;
+  request.op = flight.reads() ? Op::read : Op::write;
+  request.marks = flight.marks;
+  request.pointer_offset = flight.pointer_offset;
+  return request;
+}
+
+/// What came with a read, if anything did.
+std::uint64_t Agent::frame_of(Index flight) {
+  if (frames_.empty()) return Hierarchy::no_frame;
+  const auto found = frames_.find(flight);
+  if (found == frames_.end()) return Hierarchy::no_frame;
+  const std::uint64_t frame = found->second;
+  frames_.erase(found);
+  return frame;
+}
+
 void Agent::send_transfers(Tick at) {
   if (config_.caches.pretranslation.enabled) send_pointers(at);
   for (const Hierarchy::Transfer& transfer : caches_->transfers()) {
     const Flight flight{.kind = transfer.write ? Flight::Kind::eviction : Flight::Kind::fill,
                         .thread = transfer.core,
+                        .marks = transfer.marks,
+                        .pointer_offset = transfer.pointer_offset,
                         .issued = at,
                         .serial = transfer.miss,
-                        .address = Address(transfer.line * line_bytes),
-                        .marks = transfer.marks,
-                        .pointer_offset = transfer.pointer_offset};
+                        .address = Address(transfer.line * line_bytes)};
     launch(flight, transfer.write ? config_.flush_out : transfer.delay + config_.read_out);
   }
   caches_->transfers().clear();
@@ -152,9 +194,9 @@ void Agent::send_transfers(Tick at) {
   caches_->ends().clear();
 }
 
-void Agent::fill(const Flight& flight, Tick now) {
+void Agent::fill(const Flight& flight, std::uint64_t frame, Tick now) {
   woken_.clear();
-  caches_->filled(static_cast<Hierarchy::Miss>(flight.serial), woken_, flight.frame);
+  caches_->filled(static_cast<Hierarchy::Miss>(flight.serial), woken_, frame);
   send_transfers(now);
   // What is woken issues what comes after it, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) arrived(woken_[i], now);

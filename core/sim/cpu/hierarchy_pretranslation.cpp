@@ -59,7 +59,8 @@ void Hierarchy::probe(Core core, const Place& place) {
   if (!is_marked(place)) return;
   ++pretranslation_->count.marked;
   ++pretranslation_->count.cached;
-  if (!pretranslation_->config().probe) return;
+  // A hint: without a register it is not asked.
+  if (!pretranslation_->config().probe || pending_.in_use() >= config_.l3.mshrs) return;
   ++pretranslation_->count.probes;
   const Line line = place.physical.block(line_bytes);
   const Miss miss = pending_.take_any();
@@ -117,7 +118,7 @@ void Hierarchy::tell(Address pointer, std::uint64_t frame) {
 
 /// A walk that no access waits for; the one that is under way, if there is one.
 Hierarchy::Walk Hierarchy::walk_ahead(Core core, Address address, bool huge) {
-  Private& at = cores_[core];
+  const Private& at = cores_[core];
   const Address page = address.aligned_down(huge ? Tlb::huge_page : Tlb::small_page);
   for (const Walk walk : at.walks) {
     if (walks_[walk].page == page && walks_[walk].huge == huge) return walk;

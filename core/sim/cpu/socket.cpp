@@ -109,11 +109,11 @@ void Socket::send_transfers(Tick at) {
                                 : transfer.table ? Traffic::table
                                                  : Traffic::fill,
                         .core = transfer.core,
+                        .marks = transfer.marks,
+                        .pointer_offset = transfer.pointer_offset,
                         .issued = at,
                         .id = transfer.miss,
-                        .address = Address(transfer.line * line_bytes),
-                        .marks = transfer.marks,
-                        .pointer_offset = transfer.pointer_offset};
+                        .address = Address(transfer.line * line_bytes)};
     launch(flight, at + (transfer.write ? config_.flush_out : transfer.delay + config_.read_out));
   }
   caches_.transfers().clear();
@@ -137,7 +137,7 @@ bool Socket::step(Tick until) {
     } else if (completion.kind == Completion::Kind::done) {
       accepted(static_cast<std::uint32_t>(completion.id));
     } else if (completion.kind == Completion::Kind::entry) {
-      flights_[static_cast<std::uint32_t>(completion.id)].frame = completion.data;
+      frames_[static_cast<std::uint32_t>(completion.id)] = completion.data;
     }
   }
   sink_.clear();
@@ -226,7 +226,7 @@ void Socket::arrived(std::uint32_t index) {
   switch (flight.kind) {
     case Traffic::fill:
     case Traffic::table:
-      fill(flight);
+      fill(flight, frame_of(index));
       break;
     case Traffic::eviction:
       caches_.written(flight.core);
@@ -248,9 +248,19 @@ void Socket::arrived(std::uint32_t index) {
   }
 }
 
-void Socket::fill(const Flight& flight) {
+/// What came with a read, if anything did.
+std::uint64_t Socket::frame_of(std::uint32_t flight) {
+  if (frames_.empty()) return Hierarchy::no_frame;
+  const auto found = frames_.find(flight);
+  if (found == frames_.end()) return Hierarchy::no_frame;
+  const std::uint64_t frame = found->second;
+  frames_.erase(found);
+  return frame;
+}
+
+void Socket::fill(const Flight& flight, std::uint64_t frame) {
   woken_.clear();
-  caches_.filled(static_cast<Hierarchy::Miss>(flight.id), woken_, flight.frame);
+  caches_.filled(static_cast<Hierarchy::Miss>(flight.id), woken_, frame);
   send_transfers(now_);
   // A woken core asks for what comes after, but fills nothing: `woken_` stays as it is.
   for (std::size_t i = 0; i < woken_.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/event_queue.h"
@@ -110,14 +111,13 @@ class Socket {
  private:
   struct Flight {
     Traffic kind = Traffic::fill;
+    bool given_up = false;  ///< on its way to the controller
     Core core = 0;
+    pretranslation::Marks marks = 0;
+    std::uint8_t pointer_offset = 0;
     Tick issued{};
     std::uint64_t id = 0;  ///< of the miss, of the moved line
     Address address;
-    pretranslation::Marks marks = 0;
-    std::uint8_t pointer_offset = 0;
-    bool given_up = false;  ///< on its way to the controller
-    std::uint64_t frame = Hierarchy::no_frame;  ///< that the pointer in it leads to
   };
   enum class Lacks : std::uint8_t { nothing, own_register, socket_register };
   /// An access that waits for a line.
@@ -140,7 +140,8 @@ class Socket {
   void handle(const Event& event);
   void accepted(std::uint32_t index);
   void arrived(std::uint32_t index);
-  void fill(const Flight& flight);
+  void fill(const Flight& flight, std::uint64_t frame);
+  std::uint64_t frame_of(std::uint32_t flight);
   void walked(Hierarchy::Walk walk);
   void retry(Core core);
 
@@ -149,6 +150,7 @@ class Socket {
   Uncore uncore_;
   Hierarchy caches_;
   UncertainReads uncertain_;
+  std::unordered_map<std::uint32_t, std::uint64_t> frames_;  ///< that came with flights
   std::vector<Client*> clients_;
   std::vector<Lacks> lacks_;  ///< by core: what it waits for
   EventQueue<Event> events_;

@@ -59,7 +59,8 @@ DdrtChannel::DdrtChannel(const DdrtConfig& config, const nvdimm::Config& dimm, s
 
 void DdrtChannel::send_read(const Request& request, Address device, Tick arrives) {
   const Index read = pending_.take_any();
-  pending_[read] = {.request = request, .device = device, .holds_slot = true};
+  pending_[read].request = request;
+  pending_[read].holds_slot = true;
   dimm_.read(read, device, arrives);
 }
 
@@ -169,25 +170,13 @@ Tick DdrtChannel::advance(Tick until, Sink& sink, bool to_completion) {
 }
 
 void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {
-  if (event.kind == Event::Kind::hold_lapsed) {
-    const bool write = event.index != 0;
-    const auto& waiting = write ? writes_waiting_ : reads_waiting_;
-    while (!waiting.empty() && free_slots(write) > waiting.held(now)) wake_next(write, now, sink);
-    return;
-  }
-  if (event.kind == Event::Kind::write_sent) {
-    wpq_first_ = (wpq_first_ + 1) % config_.wpq_lines;
-    --writes_;
-    wake_next(true, now, sink);
-    return;
-  }
-  if (event.kind >= Event::Kind::confirmed) {
-    handle_pointer(event, now, sink);
+  if (event.kind >= Event::Kind::write_sent) {
+    handle_other(event, now, sink);
     return;
   }
   const Pending& pending = pending_[event.index];
   const Request& request = pending.request;
-  if (pending.frame != nvdimm::Dimm::no_frame) {
+  if (request.marks != 0 && pending.frame != nvdimm::Dimm::no_frame) {
     sink.push_back({now, request.id, request.address, Completion::Kind::entry, pending.frame});
   }
   sink.push_back({now, request.id, request.address, Completion::Kind::done, request.data});
@@ -196,6 +185,21 @@ void DdrtChannel::handle(const Event& event, Tick now, Sink& sink) {
     wake_next(false, now, sink);
   }
   pending_.give_back(event.index);
+}
+
+/// What is not of a request's end.
+void DdrtChannel::handle_other(const Event& event, Tick now, Sink& sink) {
+  if (event.kind == Event::Kind::write_sent) {
+    wpq_first_ = (wpq_first_ + 1) % config_.wpq_lines;
+    --writes_;
+    wake_next(true, now, sink);
+  } else if (event.kind == Event::Kind::hold_lapsed) {
+    const bool write = event.index != 0;
+    const auto& waiting = write ? writes_waiting_ : reads_waiting_;
+    while (!waiting.empty() && free_slots(write) > waiting.held(now)) wake_next(write, now, sink);
+  } else {
+    handle_pointer(event, now, sink);
+  }
 }
 
 void DdrtChannel::wake_next(bool write, Tick now, Sink& sink) {

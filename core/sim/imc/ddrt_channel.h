@@ -105,7 +105,7 @@ class DdrtChannel {
     Request request;
     Address device;
     bool holds_slot = false;  ///< of the read pending queue
-    std::uint64_t frame = nvdimm::Dimm::no_frame;
+    std::uint64_t frame = nvdimm::Dimm::no_frame;  ///< of a marked read
 
     void state(Archive& archive) { archive(request, device, holds_slot, frame); }
   };
@@ -143,6 +143,7 @@ class DdrtChannel {
     bus_busy_ps_ += config_.line.ps();
   }
   void handle(const Event& event, Tick now, Sink& sink);
+  void handle_other(const Event& event, Tick now, Sink& sink);
   [[nodiscard]] std::uint32_t free_slots(bool write) const {
     return write ? config_.wpq_lines - writes_ : config_.rpq_lines - reads_;
   }

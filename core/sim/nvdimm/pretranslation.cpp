@@ -13,6 +13,11 @@ Address behind_all(const Config& config) {
   return Address((config.dram_used() + line_bytes - 1) / line_bytes * line_bytes);
 }
 
+/// A part has an entry at least (config_from()).
+std::uint32_t parts_of(const PretranslationConfig& config) {
+  return static_cast<std::uint32_t>(config.table / std::max(config.part(), config.entry));
+}
+
 }  // namespace
 
 PointerTable::PointerTable(const PretranslationConfig& config, Bytes page, Address base,
@@ -23,13 +28,12 @@ PointerTable::PointerTable(const PretranslationConfig& config, Bytes page, Addre
       slots_(config.slots),
       line_slots_(std::min(config.slots, entries_in_line)),
       base_(base),
-      parts_(static_cast<std::uint32_t>(config.table / config.part()),
-             static_cast<std::uint32_t>(config.table / config.part()), config.policy, seed),
+      parts_(parts_of(config), parts_of(config), config.policy, seed),
       entries_(std::size_t{parts_.entries()} * slots_),
       oldest_(entries_.size() / line_slots_) {}
 
 std::size_t PointerTable::first_of(Slot part, Address pointer) const {
-  const std::uint64_t lines = slots_ / line_slots_;
+  const std::uint64_t lines = std::max(slots_ / line_slots_, 1u);
   const std::uint64_t line = pointer.value() % page_ / PretranslationConfig::entry % lines;
   return std::size_t{part} * slots_ + line * line_slots_;
 }

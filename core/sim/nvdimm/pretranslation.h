@@ -41,7 +41,7 @@ class PointerTable {
   struct Change {
     Slot part = none;
     bool new_part = false;
-    std::optional<std::uint64_t> lost_page;  ///< whose part it was
+    std::optional<std::uint64_t> lost_page;  ///< that had the part
   };
   Change put(Address pointer, std::uint64_t frame);
 

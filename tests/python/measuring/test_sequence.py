@@ -56,7 +56,7 @@ def test_an_empty_list_takes_no_time() -> None:
     ("steps", "agent", "complaint"),
     [
         (b"1234567", "none", "sequence: steps has 7 bytes, expected a multiple of 8"),
-        (words((7, 0)), "none", "sequence: step 0 has operation 7, expected 0 to 6"),
+        (words((8, 0)), "none", "sequence: step 0 has operation 8, expected 0 to 7"),
         (words((LOAD, 1 << 40)), "core", "beyond the memory of 274877906944 B"),
         (words((LOAD, 0)), "cpu", "agent 'cpu' is not known, expected core or none"),
     ],

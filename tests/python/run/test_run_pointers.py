@@ -82,6 +82,11 @@ def marked(compiled: Compile) -> Path:
     return compiled("marked", LIST, "-DMARKED")
 
 
+@pytest.fixture
+def plain(compiled: Compile) -> Path:
+    return compiled("plain", LIST)
+
+
 def test_a_marked_list_misses_the_tlbs_once_a_node(
     nearfar: Run, marked: Path, tmp_path: Path
 ) -> None:
@@ -104,3 +109,14 @@ def test_marks_without_pretranslation_are_counted_and_noted(
         f"{ROUNDS * NODES} loads marked by mkpt had no effect: the machine has no Pre-translation "
         "(nvdimm.pretranslation.enabled)"
     )
+
+
+def test_pointers_of_an_unchanged_program_are_found_by_its_registers(
+    nearfar: Run, plain: Path, tmp_path: Path
+) -> None:
+    found = ran(plain, MODEL + ON + ",cpu.pretranslation.mark=auto", nearfar, tmp_path)
+    assert found["counts"]["marked_loads"] >= ROUNDS * NODES - 1
+    unmarked = ran(plain, MODEL + ON, nearfar, tmp_path)
+    assert unmarked["counts"]["marked_loads"] == 0
+    saved = (ROUNDS - 1) * NODES
+    assert walks(unmarked) - walks(found) >= 0.99 * saved

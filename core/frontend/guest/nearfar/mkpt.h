@@ -17,14 +17,12 @@
 #define NEARFAR_TEXT(x) NEARFAR_TEXT_OF(x)
 
 #if defined(__x86_64__)
-#define NEARFAR_LOAD_PTR(p)                                       \
-  (__extension__({                                                \
-    __typeof__(*(p)) nearfar_loaded;                              \
-    __asm__ volatile("nopl " NEARFAR_TEXT(NEARFAR_MKPT) "(%%rax)\n\t" \
-                     "movq %1, %0"                                \
-                     : "=r"(nearfar_loaded)                       \
-                     : "m"(*(p)));                                \
-    nearfar_loaded;                                               \
+#define NEARFAR_MKPT_LOAD "nopl " NEARFAR_TEXT(NEARFAR_MKPT) "(%%rax)\n\tmovq %1, %0"
+#define NEARFAR_LOAD_PTR(p)                                                 \
+  (__extension__({                                                          \
+    __typeof__(*(p)) nearfar_loaded;                                        \
+    __asm__ volatile(NEARFAR_MKPT_LOAD : "=r"(nearfar_loaded) : "m"(*(p))); \
+    nearfar_loaded;                                                         \
   }))
 #else
 #define NEARFAR_LOAD_PTR(p) (*(p))
