@@ -4,8 +4,8 @@
 //   backend = memory.setSubComponent("backend", "nearfar.memory")
 //   backend.addParams({"model": "optane-100", "mem_size": "64GiB"})
 //
-// It has no clock: it wakes itself by a link for the model's next instant, and the controller may stop
-// its own clock while no request waits to be issued.
+// It has no clock: it wakes itself by a link for the model's next instant, and the controller may
+// stop its own clock while no request waits to be issued.
 #ifndef NEARFAR_SST_BACKEND_H
 #define NEARFAR_SST_BACKEND_H
 
@@ -27,6 +27,7 @@ namespace Nearfar {
 
 class Backend : public MemHierarchy::SimpleMemBackend {
  public:
+  // clang-format off: macros without semicolons
   SST_ELI_REGISTER_SUBCOMPONENT(Backend, "nearfar", "memory", SST_ELI_ELEMENT_VERSION(0, 2, 0),
                                 "A measured or assumed hybrid memory, simulated by nearfar",
                                 SST::MemHierarchy::SimpleMemBackend)
@@ -37,6 +38,7 @@ class Backend : public MemHierarchy::SimpleMemBackend {
       {"statistics", "(string) File for the counters with the model's name and hash", ""})
   SST_ELI_DOCUMENT_STATISTICS(
       {"counter", "A counter of the model, which the sub-identifier names", "count", 1})
+  // clang-format on
 
   Backend() = default;
   Backend(ComponentId_t id, Params& params);
@@ -47,7 +49,6 @@ class Backend : public MemHierarchy::SimpleMemBackend {
   void finish() override;
 
   void serialize_order(SST::Core::Serialization::serializer& ser) override;
-  ImplementSerializable(SST::Nearfar::Backend)
 
  private:
   static constexpr std::uint64_t line_bytes = 64;
@@ -67,6 +68,9 @@ class Backend : public MemHierarchy::SimpleMemBackend {
   bool refused_ = false;
   std::uint64_t next_line_ = 0;  ///< of the request that is being issued
   std::unordered_map<ReqId, unsigned> lines_;  ///< under way, by request
+
+ public:
+  ImplementSerializable(SST::Nearfar::Backend)
 };
 
 }  // namespace Nearfar
