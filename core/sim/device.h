@@ -40,7 +40,7 @@ class Device {
   /// As advance(), but stops after the first instant that put something into the sink: what
   /// a driver calls that has nothing to do until then. Returns the instant it has reached,
   /// which is `until` when nothing came.
-  virtual Tick advance_to_completion(Tick until, Sink& sink) {
+  [[gnu::noinline]] virtual Tick advance_to_completion(Tick until, Sink& sink) {
     const std::size_t before = sink.size();
     while (true) {
       const Tick next = next_event();

@@ -1,6 +1,6 @@
 /* Plays requests from standard input on a memory, and prints when each was accepted and done.
  *
- *   nearfar model export optane-100 -o optane.model
+ *   nearfar model export optane-100 -o optane.model       (or the name of a preset)
  *   cc replay.c $(nearfar lib --cflags --libs) -o replay
  *   echo "0 0x40 R" | ./replay optane.model
  *
@@ -46,16 +46,14 @@ static void read_requests(struct host* host) {
 /* Plays up to the next completions and takes them. Returns whether a port was woken. */
 static int step(struct host* host) {
   nearfar_completion come[16];
-  size_t count;
   int woken = 0;
-  check(nearfar_memory_advance_to_completion(host->memory, NEARFAR_NEVER));
-  while ((count = nearfar_memory_completions(host->memory, come, 16)) != 0) {
-    for (size_t i = 0; i < count; ++i) {
-      if (come[i].kind == NEARFAR_WAKE) {
-        woken = 1;
-      } else {
-        host->lines[come[i].id].done = come[i].time_ps;
-      }
+  const int count = nearfar_memory_wait(host->memory, NEARFAR_NEVER, come, 16);
+  check(count);
+  for (int i = 0; i < count; ++i) {
+    if (come[i].kind == NEARFAR_WAKE) {
+      woken = 1;
+    } else {
+      host->lines[come[i].id].done = come[i].time_ps;
     }
   }
   return woken;
@@ -78,7 +76,7 @@ static void play(struct host* host) {
     }
     line->accepted = nearfar_memory_now(host->memory);
   }
-  while (nearfar_memory_unfinished(host->memory) != 0) step(host);
+  while (nearfar_memory_next_event(host->memory) != NEARFAR_NEVER) step(host);
 }
 
 static void print(const struct host* host) {

@@ -33,8 +33,7 @@ std::vector<Line> read_requests() {
 // Plays up to the next completions. Returns whether a port was woken.
 bool step(nearfar::Memory& memory, std::vector<Line>& lines) {
   bool woken = false;
-  memory.advance_to_completion();
-  memory.completions([&](const nearfar_completion& come) {
+  memory.wait([&](const nearfar_completion& come) {
     if (come.kind == NEARFAR_WAKE) {
       woken = true;
     } else {
@@ -55,7 +54,7 @@ void play(nearfar::Memory& memory, std::vector<Line>& lines) {
     }
     lines[i].accepted = memory.now();
   }
-  while (memory.unfinished() != 0) step(memory, lines);
+  while (memory.next_event() != NEARFAR_NEVER) step(memory, lines);
 }
 
 }  // namespace

@@ -49,11 +49,8 @@ class Backend : public MemHierarchy::SimpleMemBackend {
   void finish() override;
 
   void serialize_order(SST::Core::Serialization::serializer& ser) override;
-  // clang-format off
-  ImplementSerializable(SST::Nearfar::Backend)
 
  private:
-  // clang-format on
   static constexpr std::uint64_t line_bytes = 64;
 
   nearfar::Memory open() const;
@@ -71,6 +68,9 @@ class Backend : public MemHierarchy::SimpleMemBackend {
   bool refused_ = false;
   std::uint64_t next_line_ = 0;  ///< of the request that is being issued
   std::unordered_map<ReqId, unsigned> lines_;  ///< under way, by request
+
+ public:
+  ImplementSerializable(SST::Nearfar::Backend)
 };
 
 }  // namespace Nearfar

@@ -257,9 +257,10 @@ int nearfar_memory_wait(nearfar_memory* memory, uint64_t until_ps, nearfar_compl
                   "nearfar_memory_wait: found no room, expected a place for 1 completion at least");
   }
   return guarded([&] {
-    return static_cast<int>(
-        memory->memory.wait(Tick(until_ps), room,
-                            [&into](const Completion& completion) { copy(*into++, completion); }));
+    const auto put = [next = into](const Completion& completion) mutable {
+      copy(*next++, completion);
+    };
+    return static_cast<int>(memory->memory.wait(Tick(until_ps), room, put));
   });
 }
 

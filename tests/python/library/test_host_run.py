@@ -36,7 +36,7 @@ int main(int, char** argv) {
       if (woken) sent = memory.send(request, memory.now());
     }
   }
-  while (memory.unfinished() != 0) memory.wait([](const nearfar_completion&) {});
+  while (memory.next_event() != NEARFAR_NEVER) memory.wait([](const nearfar_completion&) {});
   std::ofstream(argv[3]) << memory.statistics();
 }
 """

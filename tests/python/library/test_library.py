@@ -211,6 +211,8 @@ def test_cmake_and_pkg_config_find_an_installed_library(tmp_path: Path) -> None:
     model.write_text(nearfar.load_model("ddr4-2666").export())
     seen = by_program([there / "host", model], stream(1, 100))
     assert seen == by_arrays("model:ddr4-2666", stream(1, 100))
+    # The presets are installed beside it.
+    assert by_program([there / "host", "ddr4-2666"], stream(1, 100)) == seen
 
 
 def test_a_machine_with_nothing_in_flight_has_no_event() -> None:

@@ -123,3 +123,15 @@ def test_make_targets_named_in_the_pages_exist() -> None:
         if file.suffix == ".md":
             for named in re.findall(r"`make ([a-z-]+)", file.read_text(encoding="utf-8")):
                 assert named in targets, f"{file.name} names make {named}"
+
+
+def test_the_version_is_the_same_wherever_it_is_written() -> None:
+    def found(file: str, pattern: str) -> str:
+        match = re.search(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+        assert match is not None, f"{file}: no version"
+        return match.group(1)
+
+    version = found("pyproject.toml", r'^version = "(.+)"$')
+    assert found("CITATION.cff", r"^version: (.+)$") == version
+    assert found("CHANGELOG.md", r"^## (\d\S+) - ") == version
+    assert found("core/library/include/nearfar/memory.h", r'as "(\d[\d.]+)"') == version
