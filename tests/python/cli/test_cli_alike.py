@@ -16,7 +16,7 @@ from nearfar.cli.parser import Parser
 
 # Commands whose result `nearfar report` shows as a page.
 WITH_PAGES = {
-    *("predict", "probe", "validate", "replay", "run", "crash", "infer", "compare"),
+    *("predict", "probe", "validate", "replay", "run", "crash", "infer", "compare", "fit"),
     *(
         "measure chase",
         "measure loaded",
