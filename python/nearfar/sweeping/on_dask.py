@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import time
 from collections import deque
 from typing import Any
 
@@ -44,12 +45,15 @@ class DaskWorkers:
         self._running: dict[str, Any] = {}  # futures by hash: dropping one cancels its task
         self._numbers = itertools.count(id(self))  # of keys: each a task of its own to Dask
         self._suspects: deque[Task] = deque()
+        self._threads, self._counted = 0, -_LOOKS_S  # and when that was
         self._check_workers()
 
     def wanted(self) -> int:
         """Two a thread of a worker; one while there is no worker, which may yet come."""
-        threads = sum(self._scheduler_info().values())
-        return max(_QUEUED * threads, 1)
+        if time.monotonic() - self._counted >= _LOOKS_S:
+            self._threads = self._count_threads()
+            self._counted = time.monotonic()
+        return max(_QUEUED * self._threads, 1)
 
     def submit(self, task: Task) -> None:
         """Send it to the scheduler."""
@@ -134,9 +138,13 @@ class DaskWorkers:
                     "install the same on both"
                 )
 
-    def _scheduler_info(self) -> dict[str, int]:
-        found: dict[str, int] = self._client.nthreads() if self._client.status == "running" else {}
-        return found
+    def _count_threads(self) -> int:
+        if self._client.status != "running":
+            return 0
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, TimeoutError):
+            raise self._gone() from None
 
     def _check_scheduler(self) -> None:
         if self._client.status != "running":

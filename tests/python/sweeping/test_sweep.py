@@ -265,6 +265,44 @@ def test_a_full_disk_ends_the_sweep_with_what_was_finished(
     ] == []
 
 
+def test_a_database_that_cannot_grow_ends_the_sweep_with_what_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "full.db"
+    study = swept.study(n="1..400")
+    connect = sqlite3.connect
+
+    def small(*given: Any, **options: Any) -> sqlite3.Connection:
+        opened: sqlite3.Connection = connect(*given, **options)
+        opened.execute("PRAGMA max_page_count = 40")
+        return opened
+
+    with monkeypatch.context() as patched:
+        patched.setattr("nearfar.sweeping.store.sqlite3.connect", small)
+        with pytest.raises(NearfarError) as ended:
+            sweep(study, store, Told, SweepOptions(jobs=1))
+    said = f"{store}: No space left on device; finished points are kept, and the same command"
+    assert str(ended.value).startswith(said)
+    kept = swept.rows(store)
+    assert 0 < len(kept) < 400
+    tally = sweep(study, store, Told)
+    assert (tally.computed, tally.found) == (400 - len(kept), len(kept))
+    assert kept.items() <= swept.rows(store).items()
+
+
+def test_parquet_has_the_table_that_csv_has(nearfar: Run, refused: Refused) -> None:
+    sweep(swept.study(work="fails {n}", n="1..3"), "p.db", Told)
+    assert nearfar("sweep", "show", "p.db", "--parquet", "p.parquet", "--quiet")[0] == 0
+    parquet = pytest.importorskip("pyarrow.parquet")
+    read = parquet.read_table("p.parquet").to_pydict()
+    lines = nearfar("sweep", "show", "p.db", "--csv", "-")[1].splitlines()
+    assert list(read) == lines[0].split(",")
+    assert read["n"] == ["1", "2", "3"]
+    assert read["ns_per_line"] == [1.0, None, 3.0]
+    assert read["state"] == ["done", "failed", "done"]
+    assert "none" in refused("sweep", "show", "p.db", "--parquet", "none/p.parquet")
+
+
 def test_a_store_of_several_studies_asks_for_one(nearfar: Run, refused: Refused) -> None:
     for name in ("one", "two"):
         sweep(swept.study(name, n="1..2"), "m.db", Told)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +14,7 @@ from typing import Any
 import pytest
 
 import swept
-from nearfar.errors import InputError
+from nearfar.errors import InputError, NearfarError
 from nearfar.sweeping.sweep import SweepOptions, sweep
 from swept import Told
 
@@ -71,6 +76,79 @@ def test_a_point_that_ends_its_dask_workers_fails_and_the_others_do_not(
     assert (tally.computed, tally.failed) == (5, 1)
     assert "workers that ran it ended" in tally.first_error
     assert swept.figures(tmp_path / "k.db") == [1.0, 3.0, 4.0, 5.0]
+
+
+def test_a_killed_dask_worker_is_replaced_and_no_point_is_lost(
+    on: SweepOptions, tmp_path: Path, cluster: Any
+) -> None:
+    with distributed.Client(cluster) as client:
+        client.register_plugin(_FindTests(str(Path(__file__).resolve().parents[1])))
+        pids = list(client.run(os.getpid).values())
+    killed: list[int] = []
+
+    def kill(ended: int, _: int) -> None:
+        if ended > 5 and not killed:
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+
+    store = tmp_path / "k.db"
+    tally = sweep(swept.study(n="1..60"), store, Told, on, kill)
+    assert killed
+    assert (tally.computed, tally.found, tally.failed) == (60, 0, 0)
+    assert swept.figures(store) == [float(n) for n in range(1, 61)]
+    assert len(swept.results(store)) == 60
+
+
+def test_a_killed_sweep_on_dask_goes_on_where_it_was(on: SweepOptions, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    command = [sys.executable, "-m", "nearfar", *WORDS, "--on", on.on, "--store", str(store)]
+    command += ["--set", "nvdimm.media.read_latency=100ns..104ns:1ns", "--for", CHASE]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while len(swept.committed(store)) < 3:
+        assert running.poll() is None, running.communicate()
+    running.kill()
+    running.communicate()
+    kept = len(swept.committed(store))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"{50 - kept} computed now, {kept} found" in done.stdout
+    assert len(swept.committed(store)) == 50 == len(swept.results(store))
+
+
+def test_a_scheduler_that_goes_away_ends_the_sweep_with_what_was_finished(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    file = tmp_path / "scheduler.json"
+    options = ("--scheduler-file", str(file), "--no-dashboard")
+    programs = {
+        "scheduler": ("--host", "127.0.0.1", "--port", "0", *options),
+        "worker": ("--nthreads", "1", "--no-nanny", *options),
+    }
+    daemons = {}
+    try:
+        for name, words in programs.items():
+            dask = [sys.executable, "-m", "dask", name, *words]
+            daemons[name] = subprocess.Popen(
+                dask, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            while not file.exists():
+                assert daemons["scheduler"].poll() is None
+
+        def kill(ended: int, _: int) -> None:
+            if ended == 5:
+                daemons["scheduler"].kill()
+
+        address = json.loads(file.read_text())["address"]
+        store = tmp_path / "g.db"
+        study = swept.study(n="1..200")
+        with pytest.raises(NearfarError, match=r"the scheduler went away; finished points are"):
+            sweep(study, store, Told, SweepOptions(on=f"dask:{address}"), kill)
+    finally:
+        for daemon in daemons.values():
+            daemon.kill()
+            daemon.wait()
+    kept = len(swept.rows(store))
+    assert 5 <= kept < 200
+    tally = sweep(study, store, Told)
+    assert (tally.computed, tally.found) == (200 - kept, kept)
 
 
 class _FindTests(distributed.WorkerPlugin):  # type: ignore[misc]
