@@ -86,6 +86,15 @@ class Device {
   /// when memory is volatile. Costs no simulated time.
   [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
 
+  /// What wear-levelling moves as one.
+  struct WearBlock {
+    std::uint64_t number = 0;  ///< no other one of the device has it
+    std::uint64_t moves = 0;  ///< so far, or since forget_moves()
+  };
+  /// The one that holds a line; one that never moves where there is no wear-levelling.
+  [[nodiscard]] virtual WearBlock wear_block(Address) const { return {}; }
+  virtual void forget_moves() {}
+
   /// Adds every statistic of the device; they stay valid as long as the device does.
   virtual void register_counters(Counters& counters) const = 0;
 };

@@ -110,6 +110,7 @@ class Dimm {
   void register_counters(Counters& counters, const std::string& prefix) const;
 
   [[nodiscard]] const WearLeveler& wear() const { return wear_; }
+  void forget_moves() { wear_.forget_moves(); }
 
  private:
   using Index = std::uint32_t;
