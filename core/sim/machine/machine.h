@@ -34,6 +34,7 @@ class Machine final : public Device {
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
   void settle(Tick now) override;
+  void state(Archive& archive) override;
   [[nodiscard]] DataHandle durable(Address line) const override;
   [[nodiscard]] WearBlock wear_block(Address line) const override;
   void forget_moves() override;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "sim/nvdimm/config.h"
 #include "sim/nvdimm/wear.h"
@@ -38,6 +39,9 @@ class LazyAdmission {
   void count_write_back() { ++write_backs_; }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive) {
+    archive(writes_, of_block_, moved_at_, without_, without_migrations_, absorbed_, write_backs_);
+  }
 
  private:
   [[nodiscard]] double priority(std::uint64_t block) const;

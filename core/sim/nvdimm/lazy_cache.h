@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/nvdimm/block_table.h"
@@ -64,6 +65,10 @@ class LazyCache {
   /// Lines moved into or out of a level so far.
   [[nodiscard]] std::uint64_t accesses() const { return accesses_; }
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive) {
+    archive(wlb_, lz1_, entries_, data_, lz1_free_, lz2_free_, accesses_, read_hits_, absorbed_,
+            lz1_hits_, admitted_, evicted_);
+  }
 
  private:
   struct Entry {
@@ -71,6 +76,8 @@ class LazyCache {
     Tick written{};
     bool held = false;
     bool watched = false;
+
+    void state(Archive& archive) { archive(dirty, written, held, watched); }
   };
 
   [[nodiscard]] std::size_t place(Slot slot, Address line) const {

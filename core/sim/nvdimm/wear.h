@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/slab.h"
 #include "sim/nvdimm/config.h"
@@ -28,6 +29,18 @@ class SparseArray {
     auto& chunk = chunks_[index / chunk_size];
     if (!chunk) chunk = std::make_unique<std::uint32_t[]>(chunk_size);
     return chunk[index % chunk_size];
+  }
+
+  void state(Archive& archive) {
+    for (std::uint64_t i = 0; i < chunks_.size(); ++i) {
+      bool used = chunks_[i] != nullptr;
+      archive(used);
+      if (!used) {
+        chunks_[i] = nullptr;
+        continue;
+      }
+      for (std::uint64_t at = 0; at < chunk_size; ++at) archive(this->at(i * chunk_size + at));
+    }
   }
 
  private:
@@ -88,10 +101,17 @@ class WearLeveler {
     return moved == 0 ? block : moved - 1;
   }
 
+  void state(Archive& archive) {
+    archive(moves_, writes_left_, moved_to_, free_, migrations_, moving_, migrations_begun_,
+            moves_of_);
+  }
+
  private:
   struct Moving {
     std::uint64_t block = 0;
     std::vector<Waiter> waiting;
+
+    void state(Archive& archive) { archive(block, waiting); }
   };
 
   [[nodiscard]] std::uint32_t threshold(std::uint64_t block, std::uint64_t epoch) const;
