@@ -136,6 +136,16 @@ bench-host: install ## compare nearfar's figures of this machine with lmbench an
 bench-policies: install ## compare the misses of every replacement policy with the best choice
 	@$(BIN)/python bench/tier_policies.py
 
+studied := ycsb tpcc mapped_io redis_ycsb pmem_map pmem_list
+
+.PHONY: programs
+programs: install ## compile the programs that studies/lazy-cache*.toml run, into build/programs
+	@scripts/need pmdk
+	@mkdir -p build/programs
+	@for name in $(studied); do \
+	  cc -O2 -I"$$($(BIN)/nearfar run --include)" -o build/programs/$$name \
+	    examples/programs/$$name.c -pthread -lpmemobj -lpmem -lm; done
+
 .PHONY: bench-sweep
 bench-sweep: install ## print what a sweep costs beside its work, and what a second worker brings
 	@$(BIN)/python bench/sweep.py

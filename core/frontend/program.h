@@ -11,7 +11,7 @@
 #include "base/settings.h"
 #include "base/time_series.h"
 #include "frontend/activity.h"
-#include "frontend/block_writes.h"
+#include "frontend/line_writes.h"
 #include "frontend/mover.h"
 #include "frontend/page_gate.h"
 #include "frontend/space.h"
@@ -125,6 +125,7 @@ class Program {
   void write_pages(std::ostream& out) const;
   void write_map(std::ostream& out) const;
   void write_wear(std::ostream& out) const;
+  void write_hottest_lines(std::ostream& out) const;
   [[nodiscard]] Tick end() const;
 
   std::unique_ptr<sim::Tiers> memory_;
@@ -151,7 +152,7 @@ class Program {
   TimeSeries<traffic_kinds> traffic_;
   std::uint64_t table_lines_ = 0;  ///< of the traffic, by page walks
   Activity activity_;
-  BlockWrites far_writes_;
+  LineWrites far_writes_;
 };
 
 }  // namespace nearfar::frontend

@@ -75,6 +75,7 @@ void Program::roi_begin() {
   mover_.forget_counts();
   gate_.forget_counts();
   far_writes_.forget();
+  memory_->forget_moves();
   // What memory draws while the cores compute before the region is not the region's.
   cores_.bring_memory_up();
   memory_->settle(socket_.now());

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/block_writes.h"
+#include "frontend/line_writes.h"
 #include "frontend/program.h"
 
 /// A program's pages as text: which are hot, and where they lie.
@@ -150,12 +150,39 @@ void Program::write_map(std::ostream& out) const {
 }
 
 void Program::write_wear(std::ostream& out) const {
-  const Distribution counts = far_writes_.counts();
+  const Distribution counts = far_writes_.block_counts();
   std::uint64_t written = 0;
   for (const auto& [count, blocks] : counts) written += blocks;
-  out << "written_blocks.bytes = " << BlockWrites::block << '\n'
+  out << "written_blocks.bytes = " << LineWrites::block << '\n'
       << "written_blocks.count = " << written << '\n';
   write_hottest(out, "most_written_blocks", counts);
+  write_hottest_lines(out);
+}
+
+/// Address in the program, kind of memory, writes, wear block and how often that moved.
+void Program::write_hottest_lines(std::ostream& out) const {
+  constexpr std::size_t most = 10;
+  struct Place {
+    std::uint64_t address = 0;
+    std::string_view kind = "gone";
+  };
+  const LineWrites::Hottest hottest = far_writes_.hottest(most);
+  std::vector<Place> places(hottest.lines.size());
+  space_.each_page([&](std::uint64_t address, const AddressSpace::Page& page) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::uint64_t offset = hottest.lines[i].physical.value() - page.frame.value();
+      if (offset >= size_of(page)) continue;  // or wraps round
+      places[i] = {.address = address + offset, .kind = name_of(space_.kind_of(address))};
+    }
+  });
+  out << "written_lines.count = " << hottest.count << '\n'
+      << "written_lines.writes = " << hottest.writes << '\n';
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const LineWrites::Line& line = hottest.lines[i];
+    const sim::Device::WearBlock block = memory_->wear_block(line.physical);
+    out << "written_line." << i << " = " << places[i].address << ' ' << places[i].kind << ' '
+        << line.writes << ' ' << block.number << ' ' << block.moves << '\n';
+  }
 }
 
 }  // namespace nearfar::frontend

@@ -95,6 +95,14 @@ class Device {
   /// when memory is volatile. Costs no simulated time.
   [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
 
+  /// What wear-levelling moves as one.
+  struct WearBlock {
+    std::uint64_t number = 0;  ///< no other one of the device has it
+    std::uint64_t moves = 0;  ///< so far, or since forget_moves()
+  };
+  /// The one that holds a line; one that never moves where there is no wear-levelling.
+  [[nodiscard]] virtual WearBlock wear_block(Address) const { return {}; }
+  virtual void forget_moves() {}
   /// Everything that is under way, held or counted: what an archive reads goes on, bit for bit, as
   /// the device it was written from, which is of the same model. A device that cannot do this
   /// throws InputError.

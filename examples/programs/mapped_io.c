@@ -5,7 +5,7 @@
  *   mkdir -p pmem
  *   nearfar run model:optane-100 --pmem pmem --roi -- ./mapped_io pmem/file 64M 20000 zipf
  *
- * Arguments: the file, which is made anew; its size (K, M, G); operations; how blocks are drawn,
+ * Arguments: the file, which goes when the program ends; its size (K, M, G); operations; how blocks are drawn,
  * `even` or `zipf` (exponent 0.99, as fio's zipf:0.99, scattered over the file); and, if others than
  * 256 and 1 are wanted, bytes of a block and a seed. Half of the operations write and persist a
  * block, the others read one and check it.
@@ -13,6 +13,7 @@
  * The operations are the region of interest. fio itself, which first calibrates its clocks for most
  * of a run, is in fio.sh. What to look at: with `zipf`, how few blocks of the media take the writes.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <libpmem.h>
 #include <nearfar.h>
@@ -58,11 +59,14 @@ int main(int count, char** words) {
   if (bytes < 64 || bytes % 64 != 0 || bytes > MOST_BYTES || size / bytes < 2) {
     return fprintf(stderr, "mapped_io: blocks are lines of 64 bytes, and the file has two\n"), 2;
   }
-  unlink(words[1]);
-  const int file = open(words[1], O_RDWR | O_CREAT, 0600);
+  int file;
+  while ((file = open(words[1], O_RDWR | O_CREAT | O_EXCL, 0600)) < 0 && errno == EEXIST) {
+    unlink(words[1]);
+  }
   if (file < 0 || ftruncate(file, (off_t)size) != 0) return perror("mapped_io"), 1;
   char* const base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (base == MAP_FAILED) return perror("mapped_io"), 1;
+  unlink(words[1]); /* what a run leaves would be another run's input */
   const uint64_t blocks = size / bytes;
   words_of_block = bytes / 8;
   struct ycsb draw;

@@ -5,7 +5,8 @@
  *   mkdir -p pmem; export PMEM_IS_PMEM_FORCE=1
  *   nearfar run model:optane-100 --pmem pmem -- ./pmem_list pmem/list 500 2
  *
- * Arguments: the pool's file, which is made anew, elements a list, and lists.
+ * Arguments: the pool's file, which goes when the program ends, elements a list, and lists; and a seed, with
+ * which elements are taken out at random.
  *
  * What to look at: pmemobj's lists are changed without a transaction, by redo logs: flushes and
  * fences for each insertion and removal; where the cores' time goes (waiting for fences, which wait
@@ -36,7 +37,7 @@ struct root {
 
 static PMEMobjpool* pool;
 static TOID(struct root) root;
-static uint64_t elements;
+static uint64_t elements, seed;
 
 static int fill(PMEMobjpool* in, void* element, void* value) {
   ((struct element*)element)->value = *(uint64_t*)value;
@@ -44,19 +45,23 @@ static int fill(PMEMobjpool* in, void* element, void* value) {
   return 0;
 }
 
-/* Appends all elements, and takes every third out again. */
+/* Appends all elements, and takes every third out again: with a seed, one in three at random. */
 static void* work(void* number) {
   struct head* const list = &D_RW(root)->list[(uintptr_t)number];
   for (uint64_t i = 0; i < elements; ++i) {
     uint64_t value = i * 0x9e3779b97f4a7c15u;
     POBJ_LIST_INSERT_NEW_TAIL(pool, list, links, sizeof(struct element), fill, &value);
-    if (i % 3 == 2) POBJ_LIST_REMOVE_FREE(pool, list, POBJ_LIST_FIRST(list), links);
+    const uint64_t turn = seed == 0 ? i + 1 : (value ^ seed * 0xbf58476d1ce4e5b9u) >> 33;
+    if (turn % 3 == 0) POBJ_LIST_REMOVE_FREE(pool, list, POBJ_LIST_FIRST(list), links);
   }
   return NULL;
 }
 
 int main(int count, char** words) {
-  if (count != 4) return fprintf(stderr, "pmem_list FILE ELEMENTS LISTS\n"), 2;
+  if (count != 4 && count != 5) {
+    return fprintf(stderr, "pmem_list FILE ELEMENTS LISTS [SEED]\n"), 2;
+  }
+  if (count == 5) seed = strtoull(words[4], NULL, 10);
   elements = strtoull(words[2], NULL, 10);
   const uint64_t lists = strtoull(words[3], NULL, 10);
   if (lists < 1 || lists > MOST_LISTS) return fprintf(stderr, "pmem_list: 1 to 16 lists\n"), 2;
@@ -64,6 +69,7 @@ int main(int count, char** words) {
   const size_t size = PMEMOBJ_MIN_POOL + lists * elements * 512;
   pool = pmemobj_create(words[1], POBJ_LAYOUT_NAME(list), size, 0600);
   if (pool == NULL) return fprintf(stderr, "pmem_list: %s\n", pmemobj_errormsg()), 1;
+  unlink(words[1]); /* what a run leaves would be another run's input */
   root = POBJ_ROOT(pool, struct root);
   pthread_t threads[MOST_LISTS];
   for (uintptr_t i = 0; i < lists; ++i) pthread_create(&threads[i], NULL, work, (void*)i);

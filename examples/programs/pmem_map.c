@@ -5,8 +5,9 @@
  *   mkdir -p pmem; export PMEM_IS_PMEM_FORCE=1
  *   nearfar run model:optane-100 --pmem pmem --roi -- ./pmem_map pmem/map 2000 20000 skewed
  *
- * Arguments: the pool's file, which is made anew, keys, updates, and how the keys to update are
- * drawn: `even`, or `skewed` (half of the updates go to a hundredth of the keys). On a machine
+ * Arguments: the pool's file, which goes when the program ends, keys, updates, and how the keys to update are
+ * drawn: `even`, or `skewed` (half of the updates go to a hundredth of the keys); and, if another
+ * than 1 is wanted, a seed. On a machine
  * without persistent memory PMEM_IS_PMEM_FORCE makes libpmem flush with clwb as it would there;
  * without it, it calls msync.
  *
@@ -69,13 +70,17 @@ static void update(PMEMobjpool* pool, TOID(struct root) root, uint64_t key, uint
 }
 
 int main(int count, char** words) {
-  if (count != 5) return fprintf(stderr, "pmem_map FILE KEYS UPDATES even|skewed\n"), 2;
+  if (count != 5 && count != 6) {
+    return fprintf(stderr, "pmem_map FILE KEYS UPDATES even|skewed [SEED]\n"), 2;
+  }
+  if (count == 6) state = strtoull(words[5], NULL, 10);
   const uint64_t keys = strtoull(words[2], NULL, 10), updates = strtoull(words[3], NULL, 10);
   const int skewed = strcmp(words[4], "skewed") == 0;
   unlink(words[1]);
   PMEMobjpool* const pool =
       pmemobj_create(words[1], POBJ_LAYOUT_NAME(map), PMEMOBJ_MIN_POOL + keys * 512, 0600);
   if (pool == NULL) return fprintf(stderr, "pmem_map: %s\n", pmemobj_errormsg()), 1;
+  unlink(words[1]); /* what a run leaves would be another run's input */
   TOID(struct root) root = POBJ_ROOT(pool, struct root);
   for (uint64_t key = 0; key < keys; ++key) insert(pool, root, key);
   NEARFAR_ROI_BEGIN();

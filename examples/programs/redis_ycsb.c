@@ -82,7 +82,7 @@ static void name_of(char* name, uint64_t number) {
   sprintf(name, "user%020llu", (unsigned long long)ycsb_hash(number));
 }
 
-/* A field's bytes: whose it is, how often it was written, and filler. */
+/* A field's bytes: its record and number, how often it was written, and filler. */
 static void field_of(char* field, uint64_t number, int index, unsigned times) {
   const int used = sprintf(field, "%llu/%d/%u/", (unsigned long long)number, index, times);
   memset(field + used, 'a' + index, (size_t)(FIELD_BYTES - used));

@@ -5,7 +5,7 @@
  *   mkdir -p pmem
  *   nearfar run model:optane-100 --pmem pmem --roi -- ./tpcc pmem/tpcc 2 5000
  *
- * Arguments: the pool's file, which is made anew; warehouses; transactions; and, if others than 300
+ * Arguments: the pool's file, which goes when the program ends; warehouses; transactions; and, if others than 300
  * and 10000 are wanted, customers of a district and items (the specification has 3000 and 100000);
  * then a seed. Items and customers are drawn by the specification's NURand, 60 % of the paying
  * customers by last name, one in a hundred order lines is supplied by another warehouse, 15 % of

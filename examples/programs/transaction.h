@@ -9,6 +9,7 @@
  * the lane's beginning. So every transaction of a lane writes the lane's first lines again, as it
  * does with PMDK: these are lines that wear. pool_recover() undoes what a crash has left open.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <libpmem.h>
 #include <stdint.h>
@@ -64,13 +65,14 @@ static inline void tx_fail(const char* what) {
   exit(1);
 }
 
-/* A pool in a new file. */
+/* A pool in a new file, which goes when the program ends. */
 static inline struct pool* pool_create(const char* path, size_t bytes) {
-  unlink(path);
-  const int file = open(path, O_RDWR | O_CREAT, 0600);
+  int file;
+  while ((file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600)) < 0 && errno == EEXIST) unlink(path);
   if (file < 0 || ftruncate(file, (off_t)bytes) != 0) tx_fail("cannot make the file");
   struct pool* const pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
+  unlink(path); /* what a run leaves would be another run's input */
   if (pool == MAP_FAILED) tx_fail("cannot map the file");
   pool->bytes = bytes;
   pool->used = sizeof *pool;
@@ -109,11 +111,6 @@ static inline void tx_undo(struct pool* pool, struct tx_lane* lane) {
   tx_end_log(lane);
 }
 
-/* Undoes the transactions that were open in a crash. */
-static inline void pool_recover(struct pool* pool) {
-  for (int i = 0; i < TX_LANES; ++i) tx_undo(pool, &pool->lanes[i]);
-}
-
 static inline void tx_begin(struct tx* tx, struct pool* pool, int lane) {
   tx->pool = pool;
   tx->lane = &pool->lanes[lane];
@@ -150,7 +147,7 @@ static inline void* tx_alloc(struct tx* tx, size_t bytes) {
   tx_add(tx, &pool->used, sizeof pool->used);
   void* const at = pool_at(pool, pool->used);
   pool->used += bytes;
-  tx_changes(tx, at, bytes); /* its old content matters to nobody */
+  tx_changes(tx, at, bytes); /* there is no old content to keep */
   return at;
 }
 

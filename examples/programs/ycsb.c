@@ -6,7 +6,7 @@
  *   mkdir -p pmem
  *   nearfar run model:optane-100 --pmem pmem --roi -- ./ycsb A pmem/table 20000 20000
  *
- * Arguments: the workload, A to F; the pool's file, which is made anew; records; operations; and, if
+ * Arguments: the workload, A to F; the pool's file, which goes when the program ends; records; operations; and, if
  * another than 1 is wanted, a seed. A record has ten fields of 100 bytes, as YCSB's have; an update
  * writes one. Reads check what they find.
  *
@@ -35,7 +35,7 @@ static struct record* record_at(uint64_t offset) { return pool_at(pool, offset);
 
 static void expect(int condition) { wrong += !condition; }
 
-/* The first eight bytes of a field say whose it is; the rest repeats a counter. */
+/* The first eight bytes of a field name its record and itself; the rest repeats a counter. */
 static void set_field(struct record* record, int field, uint64_t value) {
   uint64_t words[FIELD_BYTES / 8 + 1];
   words[0] = record->key * FIELDS + (uint64_t)field;
@@ -144,7 +144,6 @@ int main(int count, char** words) {
   ycsb_begin(&ycsb, words[1][0], records, count == 6 ? strtoull(words[5], NULL, 10) : 1);
   const size_t record_bytes = (sizeof(struct record) + TX_LINE - 1) / TX_LINE * TX_LINE;
   pool = pool_create(words[2], sizeof *pool + (records + operations + 2) * record_bytes);
-  pool_recover(pool);
   struct tx tx;
   tx_begin(&tx, pool, 0);
   struct record* const head = tx_alloc(&tx, sizeof *head);

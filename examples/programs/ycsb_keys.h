@@ -2,8 +2,8 @@
 
 /*
  * YCSB's workloads A to F (Cooper et al., SoCC 2010) by their published definitions: which
- * operation comes next, and on which key. Keys are drawn by a Zipf law of exponent 0.99, whose ranks
- * are scattered over the keys by a hash; workload D prefers the newest. Link with -lm.
+ * operation comes next, and on which key. Keys are drawn by a Zipf law of exponent 0.99, whose
+ * ranks are scattered over the keys by a hash; workload D prefers the newest. Link with -lm.
  */
 #include <math.h>
 #include <stdint.h>
@@ -68,11 +68,17 @@ static inline uint64_t ycsb_key(struct ycsb* ycsb) {
 static inline enum ycsb_operation ycsb_next(struct ycsb* ycsb) {
   const uint64_t percent = ycsb_below(ycsb, 100);
   switch (ycsb->workload) {
-    case 'A': return percent < 50 ? YCSB_READ : YCSB_UPDATE;
-    case 'B': return percent < 95 ? YCSB_READ : YCSB_UPDATE;
-    case 'C': return YCSB_READ;
-    case 'D': return percent < 95 ? YCSB_READ : YCSB_INSERT;
-    case 'E': return percent < 95 ? YCSB_SCAN : YCSB_INSERT;
-    default: return percent < 50 ? YCSB_READ : YCSB_MODIFY;
+    case 'A':
+      return percent < 50 ? YCSB_READ : YCSB_UPDATE;
+    case 'B':
+      return percent < 95 ? YCSB_READ : YCSB_UPDATE;
+    case 'C':
+      return YCSB_READ;
+    case 'D':
+      return percent < 95 ? YCSB_READ : YCSB_INSERT;
+    case 'E':
+      return percent < 95 ? YCSB_SCAN : YCSB_INSERT;
+    default:
+      return percent < 50 ? YCSB_READ : YCSB_MODIFY;
   }
 }

@@ -79,6 +79,28 @@ TEST(LazyMachine, ALazyMachineGivesTheSameForAnySplitOfTime) {
   }
 }
 
+TEST(LazyMachine, ASavedLazyMachineGoesOnAsItWouldHave) {
+  for (std::uint64_t seed = 1; seed <= cases(20); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Machine machine(random_lazy(seed));
+    const Bytes capacity = machine.capacity();
+    const Outcome before = drive(machine, random_stream(capacity, shape_of(seed), seed));
+    Archive saved;
+    machine.state(saved);
+    Machine restored(random_lazy(seed));
+    Archive read(saved.written());
+    restored.state(read);
+    ASSERT_TRUE(read.all_read());
+    Driving driving;
+    driving.start = before.settled;
+    const auto more = random_stream(capacity, shape_of(seed + 1), seed + 1);
+    const Outcome plain = drive(machine, more, driving);
+    const Outcome again = drive(restored, more, driving);
+    ASSERT_EQ(difference(plain.completions, again.completions), "");
+    ASSERT_EQ(plain.counters, again.counters);
+  }
+}
+
 /// Random reads and writes; after every event, as if the power failed there, each line written so
 /// far is compared.
 void follow(std::uint64_t seed, Covered& covered) {

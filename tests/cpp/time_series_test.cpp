@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "frontend/activity.h"
-#include "frontend/block_writes.h"
+#include "frontend/line_writes.h"
 
 namespace nearfar::frontend {
 namespace test_file {
@@ -83,17 +83,35 @@ TEST(Activity, ActivitySinceTheLastLookGoesIntoThatTimeAndNoneIntoAWait) {
   }
 }
 
-TEST(BlockWrites, WritesAreCountedForEveryBlockOf256BytesByItself) {
-  BlockWrites writes;
+TEST(LineWrites, WritesAreCountedForEveryBlockOf256BytesByItself) {
+  LineWrites writes;
   const Address far(Bytes{7} << 30);
   for (int i = 0; i < 3; ++i) writes.add(far + 192);
   for (int i = 0; i < 300; ++i) writes.add(far + 512);
   writes.add(far + 256);
   writes.add(Address(0));
   const std::map<std::uint64_t, std::uint64_t> expected = {{1, 2}, {3, 1}, {300, 1}};
-  EXPECT_EQ(writes.counts(), expected);
+  EXPECT_EQ(writes.block_counts(), expected);
   writes.forget();
-  EXPECT_TRUE(writes.counts().empty());
+  EXPECT_TRUE(writes.block_counts().empty());
+}
+
+TEST(LineWrites, TheMostWrittenLinesComeFirstAndOfEqualsTheLowerAddress) {
+  LineWrites writes;
+  const Address far(Bytes{7} << 30);
+  for (int i = 0; i < 300; ++i) writes.add(far + 512);
+  for (int i = 0; i < 3; ++i) writes.add(far + 576);
+  for (int i = 0; i < 3; ++i) writes.add(Address(128));
+  writes.add(Address(0));
+  const LineWrites::Hottest hottest = writes.hottest(3);
+  EXPECT_EQ(hottest.count, 4u);
+  EXPECT_EQ(hottest.writes, 307u);
+  ASSERT_EQ(hottest.lines.size(), 3u);
+  EXPECT_EQ(hottest.lines[0].physical, far + 512);
+  EXPECT_EQ(hottest.lines[0].writes, 300u);
+  EXPECT_EQ(hottest.lines[1].physical, Address(128));
+  EXPECT_EQ(hottest.lines[2].physical, far + 576);
+  EXPECT_EQ(writes.hottest(10).lines.size(), 4u);
 }
 
 }  // namespace test_file

@@ -93,6 +93,19 @@ TEST(Wear, AccessesToABlockThatMovesWaitInTheirOrderAndOthersDoNot) {
   EXPECT_FALSE(wear.waits(Address(4096), 11));
 }
 
+TEST(Wear, MovesAreCountedByBlockUntilTheyAreForgotten) {
+  WearLeveler wear(config_of(1, 0, 2), 10 * 4096, 1);
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(wear.finish(wear.count_write(Address(4096))->number));
+  }
+  static_cast<void>(wear.finish(wear.count_write(Address(2 * 4096))->number));
+  EXPECT_EQ(wear.moves_of(Address(4096 + 100)), 3u);
+  EXPECT_EQ(wear.moves_of(Address(2 * 4096)), 1u);
+  EXPECT_EQ(wear.moves_of(Address(0)), 0u);
+  wear.forget_moves();
+  EXPECT_EQ(wear.moves_of(Address(4096)), 0u);
+}
+
 TEST(Wear, WearLevellingNeverMovesAnythingWhenOff) {
   WearLeveler wear(config_of(0, 0, 4), 10 * 4096, 1);
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(wear.count_write(Address(0)));

@@ -85,6 +85,12 @@ written_blocks.count = 3
 most_written_blocks.1 = 2
 most_written_blocks.2 = 3
 most_written_blocks.3 = 4
+written_lines.count = 4
+written_lines.writes = 4
+written_line.0 = 4096 memory 2 7 5
+written_line.1 = 4160 memory 1 7 5
+written_line.2 = 0 gone 1 9 0
+memory.far.channel.0.dimm.wear.migrations = 10
 """
 PERIOD_PS = 500
 

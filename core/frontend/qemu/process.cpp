@@ -174,6 +174,12 @@ void Process::leave(Thread& thread) {
   gate_.leave(thread.gate, engine_->clock(thread.engine));
 }
 
+void Process::hear(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  ++thread.fresh.system_calls;
+  simulate(thread);
+}
+
 void Process::come(Thread& thread, Tick until, bool blocked) {
   const std::lock_guard lock(mutex_);
   const Tick before = engine_->now(thread.engine);

@@ -64,6 +64,8 @@ class Process {
   /// not before the thread that woke it.
   void leave(Thread& thread);
   void come(Thread& thread, Tick until, bool blocked);
+  /// The thread tells the simulator something, which takes no time.
+  void hear(Thread& thread);
   void end_thread(Thread& thread);
 
   [[nodiscard]] Tick now(Thread& thread);

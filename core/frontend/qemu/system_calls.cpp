@@ -59,6 +59,14 @@ void write_usage(std::uint64_t address, Tick busy) {
   write_guest(address, *told);
 }
 
+/// Whether the guest library tells of a flush, which a program does without a system call: its
+/// thread does not leave its core for that.
+bool tells_flush(const SystemCall& call) {
+  if (call.number != NEARFAR_SYSTEM_CALL) return false;
+  const std::uint64_t what = call.arguments[0];
+  return what == NEARFAR_FLUSHING || what == NEARFAR_FLUSHED || what == NEARFAR_COPYING;
+}
+
 }  // namespace
 
 SystemCalls::SystemCalls(Process& process)
@@ -71,6 +79,12 @@ SystemCalls::SystemCalls(Process& process)
 
 void SystemCalls::enter(const SystemCall& call) {
   Thread& thread = process_.thread();
+  if (tells_flush(call)) {
+    process_.hear(thread);
+    pending = {.call = call, .wait = {}, .entered = {}};
+    request(thread, call);
+    return;
+  }
   process_.leave(thread);
   const Tick now = process_.now(thread);
   process_.messages().before(call, now);
@@ -91,6 +105,7 @@ void SystemCalls::enter(const SystemCall& call) {
 }
 
 void SystemCalls::exit(std::int64_t result) {
+  if (tells_flush(pending.call)) return;
   Thread& thread = process_.thread();
   if (pending.moved) write_guest(pending.moved_at, pending.original);
   Tick until = process_.messages().after(pending.call, result);

@@ -79,6 +79,8 @@ class DdrtChannel {
   void settle(Tick now) { dimm_.settle(now); }
   /// The data of a line that a loss of power would leave; `device` is the DIMM's address.
   [[nodiscard]] DataHandle durable(Address device) const;
+  [[nodiscard]] const nvdimm::WearLeveler& wear() const { return dimm_.wear(); }
+  void forget_moves() { dimm_.forget_moves(); }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
   void state(Archive& archive);

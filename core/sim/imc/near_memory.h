@@ -67,6 +67,8 @@ class NearMemory final : public Device {
   [[nodiscard]] DataHandle durable(Address line) const override {
     return line.value() < cached_bytes_ ? 0 : far_->durable(line);
   }
+  [[nodiscard]] WearBlock wear_block(Address line) const override { return far_->wear_block(line); }
+  void forget_moves() override { far_->forget_moves(); }
   void register_counters(Counters& counters) const override;
   void state(Archive& archive) override;
 

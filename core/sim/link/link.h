@@ -63,6 +63,10 @@ class Link final : public Device {
   }
   /// What is still on the link is lost.
   [[nodiscard]] DataHandle durable(Address line) const override { return memory_->durable(line); }
+  [[nodiscard]] WearBlock wear_block(Address line) const override {
+    return memory_->wear_block(line);
+  }
+  void forget_moves() override { memory_->forget_moves(); }
   void register_counters(Counters& counters) const override;
   void state(Archive& archive) override;
 

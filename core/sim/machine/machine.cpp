@@ -40,6 +40,8 @@ class Machine::Channel {
   virtual void settle(Tick now) = 0;
   virtual void state(Archive& archive) = 0;
   [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
+  [[nodiscard]] virtual WearBlock wear_block(Address) const { return {}; }
+  virtual void forget_moves() {}
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
 
   Tick next = Tick::never();
@@ -136,6 +138,11 @@ class Machine::NvdimmChannel final : public Channel {
   void settle(Tick now) override { channel_.settle(now); }
   void state(Archive& archive) override { archive(channel_, next); }
   [[nodiscard]] DataHandle durable(Address local) const override { return channel_.durable(local); }
+  [[nodiscard]] WearBlock wear_block(Address local) const override {
+    const auto& wear = channel_.wear();
+    return {.number = wear.block_of(local), .moves = wear.moves_of(local)};
+  }
+  void forget_moves() override { channel_.forget_moves(); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     channel_.register_counters(counters, prefix);
   }
@@ -352,6 +359,17 @@ void Machine::settle(Tick now) {
 DataHandle Machine::durable(Address line) const {
   const auto place = interleave_.place(line);
   return channels_[place.channel]->durable(place.local);
+}
+
+Device::WearBlock Machine::wear_block(Address line) const {
+  const auto place = interleave_.place(line);
+  WearBlock block = channels_[place.channel]->wear_block(place.local);
+  block.number = block.number * channels_.size() + place.channel;
+  return block;
+}
+
+void Machine::forget_moves() {
+  for (const auto& channel : channels_) channel->forget_moves();
 }
 
 void Machine::register_counters(Counters& counters) const {

@@ -38,6 +38,8 @@ class Machine final : public Device {
   void settle(Tick now) override;
   void state(Archive& archive) override;
   [[nodiscard]] DataHandle durable(Address line) const override;
+  [[nodiscard]] WearBlock wear_block(Address line) const override;
+  void forget_moves() override;
   /// Counters of channel n, or of subchannel n, begin with "channel.n."
   void register_counters(Counters& counters) const override;
   [[nodiscard]] std::uint32_t queues() const override { return channels(); }

@@ -38,6 +38,12 @@ class Tiers final : public Device {
   [[nodiscard]] Tick next_event() const override;
   void advance(Tick until, Sink& sink) override;
   [[nodiscard]] Bytes capacity() const override { return near_bytes_ + far_->capacity(); }
+  /// Of far memory; near memory does not wear.
+  [[nodiscard]] WearBlock wear_block(Address line) const override {
+    if (is_near(line)) return {};
+    return far_->wear_block(Address(line.value() - near_bytes_));
+  }
+  void forget_moves() override { far_->forget_moves(); }
   [[nodiscard]] bool idle() const override;
   /// Even numbers are near memory's, odd ones far memory's.
   [[nodiscard]] std::uint32_t queues() const override;

@@ -126,6 +126,7 @@ class Dimm {
   void state(Archive& archive);
 
   [[nodiscard]] const WearLeveler& wear() const { return wear_; }
+  void forget_moves() { wear_.forget_moves(); }
 
  private:
   using Index = std::uint32_t;

@@ -54,8 +54,8 @@ class LazyCache {
   /// Lays a line of a held entry down; `dirty` if the media do not have it.
   void fill(Address line, DataHandle data, bool dirty);
 
-  /// When to look whether the entry in `slot` has come of age; never if nobody has to: it has none,
-  /// or is looked at already.
+  /// When to look whether the entry in `slot` has come of age; never where there is no age, or no
+  /// entry, or the time to look is set already.
   [[nodiscard]] Tick watch(Slot slot);
   /// The time to look has come: the entry, if it has taken no write for so long.
   [[nodiscard]] std::optional<Gone> look(Slot slot, Tick now);

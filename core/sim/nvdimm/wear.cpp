@@ -53,6 +53,7 @@ std::optional<WearLeveler::Migration> WearLeveler::begin(std::uint64_t block) {
   free_.push_back(from);
   moved_to_.at(block) = static_cast<std::uint32_t>(to + 1);
   ++migrations_begun_;
+  ++moves_of_[block];
   moving_.push_back(migrations_.take({.block = block, .waiting = {}}));
   return Migration{.number = moving_.back(),
                    .block = block,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/archive.h"
@@ -82,6 +83,14 @@ class WearLeveler {
   /// The migration is over: what waited for it, in order.
   [[nodiscard]] std::vector<Waiter> finish(std::uint32_t migration);
 
+  [[nodiscard]] std::uint64_t block_of(Address device) const { return device.block(config_.block); }
+  /// How often the block of `device` has begun to move, since forget_moves() if that was called.
+  [[nodiscard]] std::uint64_t moves_of(Address device) const {
+    const auto found = moves_of_.find(block_of(device));
+    return found == moves_of_.end() ? 0 : found->second;
+  }
+  void forget_moves() { moves_of_.clear(); }
+
   void register_counters(Counters& counters, const std::string& prefix) const {
     counters.add(prefix + "migrations", migrations_begun_);
   }
@@ -93,7 +102,8 @@ class WearLeveler {
   }
 
   void state(Archive& archive) {
-    archive(moves_, writes_left_, moved_to_, free_, migrations_, moving_, migrations_begun_);
+    archive(moves_, writes_left_, moved_to_, free_, migrations_, moving_, migrations_begun_,
+            moves_of_);
   }
 
  private:
@@ -118,6 +128,7 @@ class WearLeveler {
   Slab<Moving> migrations_;
   std::vector<std::uint32_t> moving_;  ///< numbers of migrations, in the order of their beginnings
   std::uint64_t migrations_begun_ = 0;
+  std::unordered_map<std::uint64_t, std::uint64_t> moves_of_;  ///< by block; never iterated
 };
 
 }  // namespace nearfar::sim::nvdimm

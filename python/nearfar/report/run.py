@@ -136,6 +136,7 @@ def _memory(machines: Sequence[Machine]) -> str:
 def _facts(machines: Sequence[Machine]) -> str:
     rows = [
         *_latency(machines),
+        *_load_cost(machines),
         *_hits(machines),
         *_amplification(machines),
         *_energy(machines),
@@ -159,6 +160,32 @@ def _latency(machines: Sequence[Machine]) -> list[tuple[str, str]]:
     )
     text = ", ".join(f"{name} {span(ns)}" for name, ns in parts if ns is not None)
     return [("loads beyond L1", text)]
+
+
+def _load_cost(machines: Sequence[Machine]) -> list[tuple[str, str]]:
+    """Of the busiest process."""
+    cost = machines[0].load_cost
+    if cost is None:
+        return []
+    times = cost.cycles_per_load / cost.cycles_per_other if cost.cycles_per_other else 0
+    return [
+        (
+            "a load",
+            f"{cost.cycles_per_load:.2f} cycles, {cost.llc_cycles_per_load:.2f} of them for misses "
+            f"of the last cache and {cost.tlb_cycles_per_load:.2f} for translations: "
+            f"{times:.1f} times another instruction's {cost.cycles_per_other:.2f}"
+            f"{_whose(machines)}",
+        ),
+        (
+            "misses",
+            f"{cost.llc_misses_per_1000:.2f} of the last cache and {cost.tlb_misses_per_1000:.2f} "
+            f"of the TLBs a thousand instructions{_whose(machines)}",
+        ),
+    ]
+
+
+def _whose(machines: Sequence[Machine]) -> str:
+    return "" if len(machines) == 1 else " (the busiest process)"
 
 
 def _hits(machines: Sequence[Machine]) -> list[tuple[str, str]]:
@@ -209,6 +236,20 @@ def _hot(machines: Sequence[Machine]) -> list[tuple[str, str]]:
         ("wear", _half(memory.written_blocks, "writes to far memory", "blocks of 256 B")),
     )
     rows = [(title, f"{text}{whose}") for title, text in found if text]
+    written = memory.written_lines
+    if written.writes:
+        moves = (
+            f", and their blocks {_percent(written.moves_of_these(), written.moves)} of the moves"
+            if written.moves
+            else ""
+        )
+        rows.append(
+            (
+                f"{len(written.lines)} hottest lines",
+                f"{_percent(written.writes_of_these(), written.writes)} of the writes go to so "
+                f"many of {written.count:,} lines of 64 B{moves}{whose}",
+            )
+        )
     moved = sum(one.memory.pages_moved for one in machines)
     if moved:
         rows.append(("pages moved", f"{moved:,}"))

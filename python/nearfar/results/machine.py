@@ -126,6 +126,61 @@ class Cached:
 
 
 @dataclass(frozen=True)
+class WrittenLine:
+    """A line of 64 B of far memory. Those of one `wear_block` share its `moves` by wear-levelling.
+
+    `address` is the program's, None if the page has been unmapped; `kind` as a page's.
+    """
+
+    address: int | None
+    kind: str
+    writes: int
+    wear_block: int
+    moves: int
+
+
+@dataclass(frozen=True)
+class WrittenLines:
+    """The ten lines of far memory that were written most (MICRO 2020, figure 12).
+
+    `writes` and `moves` are those of all lines and all wear blocks. A line is written when it
+    leaves the caches.
+    """
+
+    lines: Sequence[WrittenLine] = ()
+    count: int = 0
+    writes: int = 0
+    moves: int = 0
+
+    def writes_of_these(self) -> int:
+        """Of the ten, together."""
+        return sum(one.writes for one in self.lines)
+
+    def moves_of_these(self) -> int:
+        """Moves of the blocks that hold the ten, each block once."""
+        return sum({one.wear_block: one.moves for one in self.lines}.values())
+
+
+@dataclass(frozen=True)
+class LoadCost:
+    """Cycles of loads against those of the rest (MICRO 2020, figure 12).
+
+    `cycles_per_load` is the time in which a core could not go on for want of a load's data or of
+    their translation; of it `llc_cycles_per_load` went to data that the last cache did not have
+    and `tlb_cycles_per_load` to translations. `cycles_per_other` is all other time, an instruction
+    that is no load. Misses are those of the last cache and of all TLBs, page walks that is, a
+    thousand instructions.
+    """
+
+    cycles_per_load: float
+    llc_cycles_per_load: float
+    tlb_cycles_per_load: float
+    cycles_per_other: float
+    llc_misses_per_1000: float
+    tlb_misses_per_1000: float
+
+
+@dataclass(frozen=True)
 class Memory:
     """Where pages lie, how often they moved, and which are hot.
 
@@ -147,6 +202,7 @@ class Memory:
     areas: Sequence[Area]
     hot_pages: Concentration
     written_blocks: Concentration
+    written_lines: WrittenLines = field(default_factory=WrittenLines)
     held_blocks: int = 0
     cached: Cached | None = None
 
@@ -168,6 +224,7 @@ class Machine:
     load_latency: LoadLatency
     over_time: OverTime
     memory: Memory
+    load_cost: LoadCost | None = None
     hits: Mapping[str, Sequence[int]] = field(default_factory=dict)
     media_read_bytes: int | None = None
     media_write_bytes: int | None = None

@@ -76,7 +76,33 @@ def test_totals_of_one_machine_twice_are_its_own_doubled() -> None:
     assert both.p99_ns == 700.0
 
 
+def test_moves_of_a_block_that_holds_two_hot_lines_count_once() -> None:
+    written = example_machine().memory.written_lines
+    assert (written.count, written.writes, written.moves) == (4, 4, 10)
+    assert written.writes_of_these() == 4
+    assert written.moves_of_these() == 5
+    assert [line.address for line in written.lines] == [4096, 4160, None]
+
+
+def test_cycles_of_loads_and_of_the_rest_are_all_cycles() -> None:
+    machine = example_machine()
+    cost = machine.load_cost
+    assert cost is not None
+    loads = machine.core.counts["loads"]
+    others = machine.core.counts["instructions"] - loads
+    everything = cost.cycles_per_load * loads + cost.cycles_per_other * others
+    assert everything == pytest.approx(sum(totals.cycles([machine]).values()))
+    assert cost.llc_cycles_per_load + cost.tlb_cycles_per_load <= cost.cycles_per_load
+
+
 # The text
+
+
+def test_the_text_says_what_a_load_costs_and_which_lines_take_the_writes() -> None:
+    text = run_text(example())
+    assert "times another instruction's" in text
+    assert "100.0 % of the writes go to so many of 4 lines of 64 B" in text
+    assert "their blocks 50.0 % of the moves" in text
 
 
 def test_the_text_begins_with_where_the_cycles_went() -> None:

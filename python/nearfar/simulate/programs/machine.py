@@ -18,11 +18,14 @@ from nearfar.results.machine import (
     Cached,
     Concentration,
     CoreTime,
+    LoadCost,
     LoadLatency,
     Machine,
     Memory,
     OverTime,
     Page,
+    WrittenLine,
+    WrittenLines,
 )
 
 Figures = Mapping[str, str]
@@ -51,6 +54,7 @@ def machine(figures: Figures, period_ps: int) -> Machine:
         load_latency=_latency(figures),
         over_time=_over_time(figures),
         memory=_memory(figures),
+        load_cost=_load_cost(_core(figures, "core."), counters, period_ps),
         hits={**hits(counters), **_page_hits(figures)},
         **_ratios(counters, time_ps),
         counters=counters,
@@ -110,6 +114,7 @@ def _memory(figures: Figures) -> Memory:
         areas=[_area(name, row) for name, row in _below(figures, "map.")],
         hot_pages=_concentration(figures, "hottest_pages."),
         written_blocks=_concentration(figures, "most_written_blocks."),
+        written_lines=_written_lines(figures),
         held_blocks=int(figures.get("moved.held_blocks", 0)),
         cached=_cached(figures),
     )
@@ -137,6 +142,44 @@ def _area(address: str, row: str) -> Area:
     cell, kind, *cells = row.split()
     columns = [[int(item) for item in cells[start::4]] for start in range(4)]
     return Area(int(address), int(cell), kind, *columns)
+
+
+def _written_lines(figures: Figures) -> WrittenLines:
+    rows = [row.split() for _, row in _below(figures, "written_line.")]
+    return WrittenLines(
+        lines=[
+            WrittenLine(None if kind == "gone" else int(address), kind, *map(int, counts))
+            for address, kind, *counts in rows
+        ],
+        count=int(figures.get("written_lines.count", 0)),
+        writes=int(figures.get("written_lines.writes", 0)),
+        moves=sum(
+            int(value)
+            for name, value in figures.items()
+            if name.startswith(f"{_MEMORY}far.") and name.endswith(".wear.migrations")
+        ),
+    )
+
+
+# What of the stack is a load's.
+_OF_LOADS = ("l1", "l2", "l3", "memory", "tlb")
+
+
+def _load_cost(core: CoreTime, counters: Mapping[str, int], period_ps: int) -> LoadCost | None:
+    """None where nothing was loaded, or nothing else was done."""
+    instructions, loads = core.counts["instructions"], core.counts["loads"]
+    if not 0 < loads < instructions:
+        return None
+    waited = {cause: core.stack_ps[cause] / period_ps for cause in _OF_LOADS}
+    others = sum(core.stack_ps.values()) / period_ps - sum(waited.values())
+    return LoadCost(
+        cycles_per_load=sum(waited.values()) / loads,
+        llc_cycles_per_load=waited["memory"] / loads,
+        tlb_cycles_per_load=waited["tlb"] / loads,
+        cycles_per_other=others / (instructions - loads),
+        llc_misses_per_1000=1000 * counters.get("cache.misses", 0) / instructions,
+        tlb_misses_per_1000=1000 * counters.get("cache.tlb.walks", 0) / instructions,
+    )
 
 
 def _concentration(figures: Figures, prefix: str) -> Concentration:
