@@ -55,6 +55,9 @@ bool PageGate::touch(Waiting& waiting, sim::cpu::Socket::Core core, const Access
     if (faults && !drained) return false;
     copies_.clear();
     space_.touch(address, access.store, now, copies_);
+    if (const Tick took = space_.take_policy_time(); took != Tick{}) {
+      waiting.begin = max(waiting.begin, now) + took;
+    }
     waiting.touched += in_page;
     for (const AddressSpace::Copy& copy : copies_) {
       mover_.copy(copy, now, faults ? core : Mover::no_waiter);

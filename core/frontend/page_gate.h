@@ -21,6 +21,7 @@ namespace nearfar::frontend {
 ///   it finishes what came before, and goes on when the page has been copied in, behind the one
 ///   that made room for it if that had to be copied out. Another core that touches a page on its
 ///   way waits for it too.
+/// - A core at which a scan of the page tables falls due makes it.
 class PageGate final : public sim::cpu::BlockGate {
  public:
   PageGate(AddressSpace& space, Mover& mover);

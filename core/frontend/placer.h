@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/tick.h"
+#include "policy/offline/detector.h"
 #include "policy/page.h"
 #include "policy/placement/placement.h"
 
@@ -18,8 +19,9 @@ class Placer {
  public:
   struct Limits {
     policy::PageIndex near_pages = 0;
-    Tick interval{};          ///< between scans and decisions
+    Tick interval{};          ///< between decisions
     std::uint64_t pairs = 0;  ///< exchanged in a decision, at most
+    policy::Detector detector = policy::Detector::accessed;  ///< of a placement policy
   };
   /// Pages that change places. A page is not copied in if it is new, nor out if its far copy is
   /// still good.
@@ -54,6 +56,10 @@ class Placer {
   virtual void touched(policy::PageIndex, bool /*write*/, Tick /*now*/, std::vector<Move>&) {}
   /// Memory is asked for a line of the page. Appends as touched().
   virtual void asked(policy::PageIndex, bool /*write*/, Tick /*now*/, std::vector<Move>&) {}
+
+  /// The time that the processor has spent on finding out which pages are used, since it was asked
+  /// last.
+  [[nodiscard]] virtual Tick take_time() { return {}; }
 
   /// What it counted since it was made or last forgot, as lines of a report.
   virtual void report(std::ostream&) const {}

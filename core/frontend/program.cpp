@@ -66,7 +66,8 @@ std::unique_ptr<Placer> make_placer(Bytes near, const Program::Options& options)
   return family->make(options.policy.substr(family->prefix.size()),
                       {.near_pages = static_cast<policy::PageIndex>(pages),
                        .interval = options.interval,
-                       .pairs = options.pairs});
+                       .pairs = options.pairs,
+                       .detector = options.detector});
 }
 
 /// What may wait to be copied: as many pairs of pages as a decision exchanges, and no more than
@@ -121,6 +122,9 @@ Program::Options Program::Options::from(const Settings& settings) {
   }
   if (settings.has("run.interval")) options.interval = settings.time("run.interval");
   if (settings.has("run.pairs")) options.pairs = settings.count("run.pairs");
+  if (settings.has("run.detector")) {
+    options.detector = policy::detector_named(settings.name("run.detector"));
+  }
   return options;
 }
 

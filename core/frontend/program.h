@@ -44,12 +44,13 @@ class Program {
     std::string policy;  ///< with Place::policy: cached:NAME, flat:NAME or oracle:NAME
     Bytes near_bytes = 0;   ///< of near memory the program may use; 0: all of it
     bool huge_pages = false;
-    Tick interval{1'000'000'000};  ///< between a policy's scans and decisions
+    Tick interval{1'000'000'000};  ///< between a policy's decisions
     std::uint64_t pairs = 256;     ///< of pages that it exchanges in a decision, at most
+    policy::Detector detector = policy::Detector::accessed;  ///< that tells it of their use
 
     /// From the keys `run.place` (near, far, interleave, cached:NAME, flat:NAME or oracle:NAME),
-    /// `run.near`, `run.pages` (small, huge), `run.interval`, `run.pairs`, all of which may be
-    /// missing.
+    /// `run.near`, `run.pages` (small, huge), `run.interval`, `run.pairs`, `run.detector`, all of
+    /// which may be missing.
     [[nodiscard]] static Options from(const Settings& settings);
   };
 

@@ -106,6 +106,10 @@ class AddressSpace final : public sim::cpu::PageMap {
   }
   void forget_counts();
   /// What the policy's side counted, as lines of a report.
+  /// As Placer::take_time().
+  [[nodiscard]] Tick take_policy_time() {
+    return options_.placer ? options_.placer->take_time() : Tick{};
+  }
   void report_placer(std::ostream& out) const {
     if (options_.placer) options_.placer->report(out);
   }

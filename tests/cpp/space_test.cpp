@@ -261,12 +261,12 @@ std::map<std::string, std::uint64_t> placer_report(const AddressSpace& space) {
   return values;
 }
 
-TEST(AddressSpace, AnAddressSpaceExchangesPagesAfterAScanAsAPlacementPolicySays) {
+TEST(AddressSpace, AnAddressSpaceExchangesPagesAfterFiveScansAsAPlacementPolicySays) {
   policy::PromotesUsed policy;
   AddressSpace space =
       make(2 * Frames::small,
            {.place = Place::policy,
-            .placer = make_flat(policy, {.near_pages = 2, .interval = Tick(1000), .pairs = 1})});
+            .placer = make_flat(policy, {.near_pages = 2, .interval = Tick(5000), .pairs = 1})});
   space.mapped(Address(0), mib, Mapping::memory);
   std::vector<AddressSpace::Copy> copies;
   const auto touch = [&](std::uint64_t page, bool write, Tick now) {
@@ -274,26 +274,31 @@ TEST(AddressSpace, AnAddressSpaceExchangesPagesAfterAScanAsAPlacementPolicySays)
   };
   for (std::uint64_t page = 0; page < 4; ++page) touch(page, false, Tick(1));
   EXPECT_EQ(space.in_use(Tier::near), 2 * Frames::small);
-  // At the first scan all have been used: nothing is to be exchanged.
-  touch(0, true, Tick(1000));
+  EXPECT_EQ(space.take_policy_time(), Tick{});
+  // At the fifth scan all have been used: nothing is to be exchanged.
+  for (std::uint64_t page = 0; page < 4; ++page) touch(page, page == 0, Tick(4001));
+  touch(0, false, Tick(5000));
   EXPECT_TRUE(copies.empty());
   EXPECT_TRUE(policy.used(1) && policy.used(3));
   EXPECT_TRUE(policy.written(0));
   EXPECT_FALSE(policy.written(1));
-  // Before the next one only far pages are; of their two pairs one may be exchanged.
+  // Each scan takes time, which is taken once.
+  EXPECT_GT(space.take_policy_time(), Tick{});
+  EXPECT_EQ(space.take_policy_time(), Tick{});
+  // Before the tenth only far pages are; of their two pairs one may be exchanged.
   const Address near = space.frame_of(Address(0)).frame;
   const Address far = space.frame_of(Address(2 * Frames::small)).frame;
-  touch(2, false, Tick(1500));
-  touch(3, false, Tick(1999));
+  touch(2, false, Tick(9500));
+  touch(3, false, Tick(9999));
   EXPECT_TRUE(copies.empty());
-  touch(3, false, Tick(2000));
+  touch(3, false, Tick(10000));
   EXPECT_FALSE(policy.written(0));
   ASSERT_EQ(copies.size(), 2u);
   EXPECT_EQ(space.frame_of(Address(2 * Frames::small)).frame, near);
   EXPECT_EQ(space.frame_of(Address(0)).frame, far);
   const auto values = placer_report(space);
-  EXPECT_EQ(values.at("flat.scans"), 2u);
-  EXPECT_EQ(values.at("flat.pages_scanned"), 8u);
+  EXPECT_EQ(values.at("flat.scans"), 10u);
+  EXPECT_EQ(values.at("flat.pages_scanned"), 40u);
   EXPECT_EQ(values.at("flat.exchanges"), 1u);
 }
 

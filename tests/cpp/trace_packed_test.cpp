@@ -104,6 +104,12 @@ TEST(PackedTrace, TheHeaderIsAReadableLine) {
   const Header program{.timing = {.kind = Kind::program, .counts = Counts::instructions}};
   const auto other = header_line(program);
   EXPECT_EQ(parse_header(other.substr(0, other.size() - 1)), program);
+
+  const Header machine{.timing = {.kind = Kind::memory, .counts = Counts::instructions},
+                       .memory_bytes = std::uint64_t{512} << 20U};
+  const auto whole = header_line(machine);
+  EXPECT_NE(whole.find("\"memory_bytes\": 536870912"), std::string::npos);
+  EXPECT_EQ(parse_header(whole.substr(0, whole.size() - 1)), machine);
 }
 
 TEST(PackedTrace, AHeaderMayHaveUnknownKeysAndMustHaveTheKnownOnes) {

@@ -47,18 +47,18 @@ class HeatScale {
 /// heat is seen to last.
 ///
 /// * The heat of a page is how many marks (scans that find it used, or samples) it gets in an
-///   interval, the latest intervals counting most. Counters of the two tiers say how many reads
+///   interval, the latest interval counting a quarter. Counters of the two tiers say how many reads
 ///   there are to a mark; without counters a mark is one read.
-/// * How long heat lasts is learned by prediction: pages that would be exchanged are followed,
-/// moved
-///   or not, and compared a decision later with what was expected of them. If a share r of their
-///   heat is still there, an exchange earns for 1 / (1 - r) decisions, though never for longer than
-///   the past has lasted.
+/// * How long heat lasts is learned by following pages that would be exchanged, moved or not, for
+/// up
+///   to eight decisions: what is left of the difference between the two sides, summed up, is for
+///   how many decisions an exchange earns.
 /// * Exchanges are paid for: the pages that moved earn what they save over the pages that made
-///   room for them, and an exchange is made only while that, and a small share of the time that has
-///   passed, covers what exchanges and scans have cost. A program that does not gain loses no more.
-/// * Where no exchange is worth it, scans are made more and more rarely, until the reads of far
-///   memory grow by more than a scan costs.
+///   room for them. Once that, and a small share of the time that has passed, no longer covers what
+///   exchanges and scans have cost, only those exchanges are made that pay by the next decision. A
+///   program that does not gain loses little.
+/// * Scans that lead to exchanges worth less than the scans cost are made half as often each time,
+///   until the reads of far memory grow by more than a scan costs.
 class Payback final : public Placement {
  public:
   explicit Payback(PageIndex near_pages) { resize(near_pages); }
@@ -127,11 +127,25 @@ class Payback final : public Placement {
   void resize(PageIndex near_pages) override { capacity_ = near_pages; }
 
  private:
+  /// How often pages were used in an interval: of each tier, and of those that would be in the
+  /// other if nothing had ever moved.
+  struct Rates {
+    double near = 0;
+    double far = 0;
+    double came_near = 0;
+    double went_far = 0;
+
+    void add(const HeatRecord& page, double rate) {
+      (page.near ? near : far) += rate;
+      if (page.near != page.born_near) (page.near ? came_near : went_far) += rate;
+    }
+  };
+
   /// Compares what was expected with what came, and counts pages by the heat that follows.
   void observe() {
-    double near_rates = 0;
-    double far_rates = 0;
+    double expected_far = 0;
     double came = 0;
+    Rates now;
     near_by_heat_.fill(0);
     far_by_heat_.fill(0);
     for (PageIndex page = 0; page < pages_; ++page) {
@@ -139,16 +153,18 @@ class Payback final : public Placement {
       if (!record.known) continue;
       if (record.hot) came += record.marks;
       if (record.cold) came -= record.marks;
+      now.add(record, rate_now(record.marks));
       record.heat += (static_cast<float>(record.marks) - record.heat) * newest;
       record.marks = 0;
       const float found = rate(record.heat);
-      (record.near ? near_rates : far_rates) += static_cast<double>(found);
+      if (!record.near) expected_far += static_cast<double>(found);
       ++(record.near ? near_by_heat_ : far_by_heat_)[HeatScale::bucket(found)];
     }
-    const double near_reads = reads_a_mark(served_.near, near_rates);
-    reads_ = reads_a_mark(served_.far, far_rates);
     follow(came);
-    earn(near_reads);
+    reads_ = reads_a_mark(served_.far, std::max(now.far, expected_far));
+    // What the pages that moved have saved, less what those could have saved that made room.
+    account_ += saved_ * (now.came_near * reads_a_mark(served_.near, now.near) -
+                          now.went_far * reads_a_mark(served_.far, now.far));
   }
   /// What is left of the difference in heat between the pages that are followed. When they have
   /// been followed for long enough, the sum of it is for how many decisions an exchange earns, and
@@ -163,23 +179,19 @@ class Payback final : public Placement {
     follow_for_ = std::min(2 * follow_for_, longest_followed);
     followed_heat_ = 0;
   }
-  /// What the pages that moved have saved since, less what those could save that made room.
-  void earn(double near_reads) {
-    double earned = 0;
-    for (PageIndex page = 0; page < pages_; ++page) {
-      const HeatRecord& record = records_[page];
-      if (record.near == record.born_near) continue;
-      const auto found = static_cast<double>(rate(record.heat));
-      earned += record.near ? found * near_reads : -found * reads_;
-    }
-    account_ += earned * saved_;
-  }
   /// How often a page is used in an interval, as far as scans tell: one that is found used in
   /// nearly all of them is used more often than they can count, by the odds of that.
   [[nodiscard]] float rate(float heat) const {
     if (counts_samples_) return heat;
     constexpr float scans = scans_a_decision;
     const float share = std::min(heat / scans, surest);
+    return scans * share / (1 - share);
+  }
+  /// The same of one interval alone, in which few scans are little evidence.
+  [[nodiscard]] double rate_now(std::uint16_t marks) const {
+    if (counts_samples_) return marks;
+    constexpr double scans = scans_a_decision;
+    const double share = std::min<double>(marks, scans) / (scans + 1);
     return scans * share / (1 - share);
   }
   [[nodiscard]] static double reads_a_mark(std::uint64_t reads, double marks) {
@@ -190,9 +202,11 @@ class Payback final : public Placement {
   /// The i-th hottest page of far memory for the i-th coldest of near memory, while it is hotter;
   /// returns how many of these pay.
   std::size_t choose(std::span<Exchange> exchanges) {
-    const double purse = this->purse();
-    // Without means, what pays by the next decision.
-    const double lasts = purse < exchange_ ? std::min(1.0, lasts_) : lasts_;
+    double lasts = std::max(lasts_, followed_sum_);
+    // Without means, what pays by the next decision; with plenty of them, that at least.
+    if (purse() < exchange_) lasts = std::min(lasts, 1.0);
+    if (purse() > plenty * exchange_ * static_cast<double>(exchanges.size()))
+      lasts = std::max(lasts, 1.0);
     std::size_t hot = HeatScale::buckets - 1;
     std::size_t cold = 0;
     std::size_t count = 0;
@@ -279,8 +293,9 @@ class Payback final : public Placement {
     return static_cast<double>(served_.far - far_reads_) * saved_ > scans();
   }
 
-  static constexpr float newest = 0.5F;  // weight of the latest interval in a page's heat
-  static constexpr double longest_followed = 16;
+  static constexpr float newest = 0.25F;  // weight of the latest interval in a page's heat
+  static constexpr double longest_followed = 8;
+  static constexpr double plenty = 2;
   static constexpr float surest = 0.97F;  // the share of scans beyond which more tell nothing
   // Of the time, for exchanges that have yet to earn; and of an interval, at the start.
   static constexpr double share_risked = 0.005;

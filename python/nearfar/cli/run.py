@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from nearfar._lists import DETECTORS
 from nearfar.cli.options import (
     add_result,
     add_target,
@@ -16,7 +17,7 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, emit, reporting
-from nearfar.model.units import BYTES, COUNT
+from nearfar.model.units import BYTES, COUNT, TIME
 from nearfar.report.run import run_text
 from nearfar.simulate.programs.places import POLICIES
 from nearfar.simulate.programs.qemu import QEMU, include_folder
@@ -54,6 +55,24 @@ def add_program(parser: Parser) -> None:
     parser.add_argument(
         "--near", metavar="SIZE", type=quantity(BYTES), help="of near memory at most so much"
     )
+    parser.add_argument(
+        "--interval",
+        metavar="TIME",
+        type=quantity(TIME),
+        help="between decisions of a policy that exchanges pages (default: the model's "
+        "run.interval)",
+    )
+    parser.add_argument(
+        "--pairs",
+        metavar="N",
+        type=int,
+        help="that change places in a decision, at most (default: the model's run.pairs)",
+    )
+    parser.add_argument(
+        "--detector",
+        metavar="NAME",
+        help=f"of {', '.join(DETECTORS)} (default: the model's run.detector)",
+    )
     parser.add_argument("--pages", choices=PAGES, default="small", help="4 KiB (default) or 2 MiB")
     parser.add_argument(
         "--pmem", metavar="DIR", help="files below DIR that the program maps are persistent: far"
@@ -81,6 +100,9 @@ def program_options(args: argparse.Namespace) -> RunOptions:
         place=args.place,
         pages=args.pages,
         near_bytes=args.near,
+        interval_ps=args.interval,
+        pairs=args.pairs,
+        detector=args.detector,
         persistent=args.pmem,
         regions_only=args.roi,
         skip=args.skip or 0,

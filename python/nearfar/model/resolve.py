@@ -63,9 +63,10 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
         if not in_near(name, near_kind):
             if near_kind == "tier" and _above(given, "near.kind", entry):
                 continue  # the same memory, used in another way
+            wanted = "tier" if name.startswith("run.") else "cache"
             raise InputError(
                 f"{entry.place}: found {name} in a model with near.kind = '{near_kind}', expected "
-                f"near.kind = 'cache' or no such key"
+                f"near.kind = '{wanted}' or no such key"
             )
         if not present(name, kind):
             raise InputError(

@@ -9,7 +9,7 @@ from nearfar.results.flat_replay import FlatPolicy, FlatReplayResult, FlatSize
 from nearfar.results.wording import number, size
 
 HEADER = (
-    "pages",
+    "placement",
     "time s",
     "x all near",
     "of the gap",

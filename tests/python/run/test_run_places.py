@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,48 @@ def test_a_flat_placement_that_moves_nothing_fills_near_memory(
     assert machine.memory.near_bytes == 64 << 10
     assert machine.memory.pages_moved == 0
     assert machine.memory.cached is None
+
+
+# All pages once, then the last half of them at random: what was touched first is not what is hot.
+LATE = r"""
+#include <stdlib.h>
+static volatile char area[1024 * 4096] __attribute__((aligned(4096)));
+int main(int count, char** words) {
+  (void)count;
+  for (long page = 0; page < 1024; ++page) ++area[page * 4096];
+  unsigned long at = 1;
+  for (long rounds = atol(words[1]); rounds > 0; --rounds) {
+    at = at * 6364136223846793005UL + 1442695040888963407UL;
+    ++area[sizeof area / 2 + (at >> 33) % (sizeof area / 2)];
+  }
+  return 0;
+}
+"""
+
+
+@needs_front_end
+@pytest.mark.parametrize("policy", ["raminate", "payback"])
+@pytest.mark.parametrize("detector", ["dirty", "accessed", "sampled"])
+def test_a_placement_policy_exchanges_pages_on_the_simulated_machine_and_pays_for_its_scans(
+    compiled: Compile, tmp_path: Path, policy: str, detector: str
+) -> None:
+    place = ("--place", f"flat:{policy}", "--near", "2MiB", "--core", "simple")
+    how = ("--interval", "50us", "--pairs", "64", "--detector", detector)
+    result = ran(compiled, tmp_path, 30000, *place, *how, source=LATE)
+    machine = result.processes[0].machine
+    assert machine is not None
+    if policy == "raminate":
+        assert machine.memory.pages_moved > 0
+    assert machine.core.stack_ps["paging"] > 0
+
+
+@needs_front_end
+def test_ways_to_decide_that_a_model_does_not_have_are_refused_in_one_line(
+    refused: Callable[..., str],
+) -> None:
+    told = refused("run", TIERED, "--place", "flat:raminate", "--detector", "dirt", "--", "true")
+    assert "did you mean dirty?" in told
+    told = refused("run", TIERED, "--place", "flat:raminate", "--pairs", "0", "--", "true")
+    assert "run.pairs" in told
+    told = refused("run", "model:optane-100", "--interval", "5ms", "--", "true")
+    assert "expected near.kind = 'tier'" in told

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from nearfar.model.key import Key
-from nearfar.model.schema import cpu, dram, imc, link, machine, near, nvdimm
+from nearfar.model.schema import cpu, dram, imc, link, machine, near, nvdimm, run
 
 COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("machine", machine.KEYS),
@@ -17,6 +17,7 @@ COMPONENTS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("near", near.KEYS),
     ("dram", dram.KEYS),
     ("nvdimm", nvdimm.KEYS),
+    ("run", run.KEYS),
 )
 
 KEYS = MappingProxyType({key.name: key for _, keys in COMPONENTS for key in keys})
@@ -89,6 +90,8 @@ def of_standard(name: str, standards: Mapping[str, object]) -> bool:
 
 def in_near(name: str, near: object) -> bool:
     """Whether a model with this kind of near memory (the value of `near.kind`) has the key."""
+    if name.startswith("run."):
+        return near == "tier"
     if not name.startswith("near.") or near == "cache":
         return True
     if near == "none":

@@ -48,17 +48,22 @@ class RunOptions:
     `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
     `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
     "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.POLICIES` has the names); at most
-    `near_bytes` are near. `pages` are "small" (4 KiB) or "huge" (2 MiB). Files below the folder
-    `persistent` lie in far memory, whatever `place` says. `regions_only` counts only between
-    NEARFAR_ROI_BEGIN and NEARFAR_ROI_END. Of each program `skip` instructions are not simulated,
-    `warm` after them simulated and not counted, then `measured` counted (None: all); the rest runs
-    to its end unmeasured.
+    `near_bytes` are near. A policy that exchanges pages decides each `interval_ps`, moves at most
+    `pairs` of them, and learns of their use by `detector`; None: as the model has it. `pages` are
+    "small" (4 KiB) or "huge" (2 MiB). Files below the folder `persistent` lie in far memory,
+    whatever `place` says. `regions_only` counts only between NEARFAR_ROI_BEGIN and
+    NEARFAR_ROI_END. Of each program `skip` instructions are not simulated, `warm` after them
+    simulated and not counted, then `measured` counted (None: all); the rest runs to its end
+    unmeasured.
     """
 
     core: str | None = None
     place: str = "far"
     pages: str = "small"
     near_bytes: int | None = None
+    interval_ps: int | None = None
+    pairs: int | None = None
+    detector: str | None = None
     persistent: str | None = None
     regions_only: bool = False
     skip: int = 0
@@ -96,6 +101,7 @@ def run(
         memory["near"] = str(options.near_bytes)
     if core != "count":
         model = model.override({"cpu.core.kind": core})
+    model = model.override(_decisions(options))
     program = command(words)
     with_qemu = front_end(options.qemu)
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
@@ -158,6 +164,16 @@ def _recorded(
             "trace_command": "".join(c if c.isprintable() else "?" for c in command),
             "trace_creator": f"nearfar {__version__}",
         }
+
+
+def _decisions(options: RunOptions) -> dict[str, str | int]:
+    """The model's keys of how a policy decides, where they are given."""
+    given = {
+        "run.interval": options.interval_ps and f"{options.interval_ps} ps",
+        "run.pairs": options.pairs,
+        "run.detector": options.detector,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _window(options: RunOptions) -> dict[str, int]:

@@ -156,7 +156,7 @@ def _watch(reading: int, flag: int) -> None:
     """Passes on what the guest writes, and looks for the two lines."""
     line = b""
     while piece := os.read(reading, 1 << 16):
-        with contextlib.suppress(OSError):  # nobody reads any longer; the guest runs on
+        with contextlib.suppress(OSError):  # the reader has gone; the guest runs on
             os.write(1, piece)
         *lines, line = (line + piece).split(b"\n")
         for one in lines:
