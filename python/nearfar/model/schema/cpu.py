@@ -10,7 +10,7 @@ _POLICIES = ("lru", "plru", "qlru", "random")
 KEYS = (
     clock("cpu.clock", "2.2 GHz", "Core clock; informative, every path below is a time"),
     count("cpu.cores", 24, 1, 1024, "Cores of the socket; further threads of a pattern are second threads of theirs and share what a core has"),
-    count("cpu.load_buffers", 16, 1, 1024, "Lines a core waits for at once: loads that miss; without cpu.caches also the lines that cached stores bring in"),
+    count("cpu.load_buffers", 17, 1, 1024, "Lines a core waits for at once: loads that miss; without cpu.caches also the lines that cached stores bring in"),
     count("cpu.wc_buffers", 12, 1, 1024, "Write-combining buffers of a core: non-temporal stores in flight"),
     count("cpu.store_lines", 9, 1, 1024, "Lines that a core's cached stores wait for at once, those that the adjacent-line prefetcher brings along included"),
     count("cpu.store_queue", 56, 1, 4096, "Store queue: stores and flushes that have not committed"),
