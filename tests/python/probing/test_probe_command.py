@@ -203,7 +203,7 @@ def test_a_model_and_a_host_have_their_own_probers(monkeypatch: pytest.MonkeyPat
     assert played.order == MODEL_PROBERS
     played.order.clear()
     result = conduct(Host())
-    assert played.order == [*CACHES, *BOTH]
+    assert played.order == [*CACHES, "core", *BOTH]
     assert result.target is not None
     assert result.target.kind == "host"
 
