@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/archive.h"
 #include "base/fifo.h"
 #include "base/tick.h"
 
@@ -61,11 +62,17 @@ class EventLanes {
     return taken;
   }
 
+  void state(Archive& archive) {
+    archive(entries_, heads_, awake_, due_, first_, next_, sequence_);
+  }
+
  private:
   struct Entry {
     Tick time;
     std::uint64_t sequence = 0;
     [[no_unique_address]] Payload payload{};
+
+    void state(Archive& archive) { archive(time, sequence, payload); }
   };
   struct Head {
     Tick time = Tick::never();

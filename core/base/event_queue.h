@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/tick.h"
 
 namespace nearfar {
@@ -39,6 +40,8 @@ class EventQueue {
     return top;
   }
 
+  void state(Archive& archive) { archive(heap_, sequence_); }
+
  private:
   struct Entry {
     Tick time;
@@ -48,6 +51,7 @@ class EventQueue {
     [[nodiscard]] bool before(const Entry& other) const {
       return time != other.time ? time < other.time : sequence < other.sequence;
     }
+    void state(Archive& archive) { archive(time, sequence, payload); }
   };
 
   void sift_up(std::size_t hole, Entry entry) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/archive.h"
+
 namespace nearfar {
 
 /// A first-in first-out queue in a ring that only ever grows, so a steady simulation
@@ -47,6 +49,14 @@ class Fifo {
       if (!comes_after(*before(here), *here)) return;
       std::swap(*before(here), *here);
     }
+  }
+
+  void state(Archive& archive) {
+    std::vector<T> items;
+    for (T* item = first_; item != end_; item = after(item)) items.push_back(*item);
+    archive(items);
+    first_ = end_ = ring_.data();
+    for (const T& item : items) push(item);
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/archive.h"
+
 namespace nearfar {
 
 /// Deterministic random numbers, the same on every platform and standard library
@@ -26,6 +28,8 @@ class Rng {
 
   /// A number in [0, 1) with 53 random bits.
   constexpr double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  void state(Archive& archive) { archive(state_); }
 
  private:
   std::uint64_t state_;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/archive.h"
+
 namespace nearfar {
 
 /// Storage for objects in flight: O(1) take and give back, indices stay valid, memory is
@@ -34,6 +36,8 @@ class Slab {
   [[nodiscard]] T& operator[](Index index) { return items_[index]; }
   [[nodiscard]] const T& operator[](Index index) const { return items_[index]; }
   [[nodiscard]] std::size_t in_use() const { return free_.size() - free_count_; }
+
+  void state(Archive& archive) { archive(items_, free_, free_count_); }
 
  private:
   [[gnu::noinline]] void grow() {

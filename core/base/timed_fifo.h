@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/archive.h"
 #include "base/fifo.h"
 #include "base/tick.h"
 
@@ -13,6 +14,8 @@ template <typename Payload>
 struct Timed {
   Tick time;
   Payload payload{};
+
+  void state(Archive& archive) { archive(time, payload); }
 };
 
 /// Events of one kind that are pushed in time order, the next one's time always at hand: what an
@@ -45,6 +48,8 @@ class TimedFifo {
     queue_.drop(count);
     next_ = queue_.empty() ? Tick::never() : queue_.front().time;
   }
+
+  void state(Archive& archive) { archive(queue_, next_); }
 
  private:
   Fifo<Timed<Payload>> queue_;

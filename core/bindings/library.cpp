@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "bindings/convert.h"
+#include "library/checkpoint.h"
 #include "library/memory.h"
+#include "library/model.h"
 #include "library/play.h"
 
 namespace nb = nanobind;
@@ -35,7 +37,8 @@ nb::bytes bytes_of(std::span<const Item> items) {
 /// A memory whose requests come and go as columns.
 class BoundMemory {
  public:
-  explicit BoundMemory(const std::string& settings) : memory_(Settings::parse(settings)) {}
+  explicit BoundMemory(const std::string& model)
+      : model_(library::Model::parse(model, NEARFAR_VERSION)), memory_(model_.settings) {}
 
   /// How many were taken, from the first.
   std::size_t send(const Column<std::uint64_t>& ids, const Column<std::uint64_t>& addresses,
@@ -78,7 +81,16 @@ class BoundMemory {
   [[nodiscard]] std::uint64_t unfinished() const { return memory_.unfinished(); }
   nb::dict counters() { return to_dict(memory_.read_counters()); }
 
+  nb::bytes save() {
+    const std::string saved = library::save(memory_, model_, NEARFAR_VERSION);
+    return nb::bytes(saved.data(), saved.size());
+  }
+  void restore(const nb::bytes& saved) {
+    memory_ = library::restore(model_, NEARFAR_VERSION, {saved.c_str(), saved.size()});
+  }
+
  private:
+  library::Model model_;
   library::Memory memory_;
 };
 
@@ -86,7 +98,7 @@ class BoundMemory {
 
 void bind_library(nb::module_& module) {
   nb::class_<BoundMemory>(module, "Memory")
-      .def(nb::init<const std::string&>(), "settings"_a)
+      .def(nb::init<const std::string&>(), "model"_a)
       .def("send", &BoundMemory::send, "ids"_a, "addresses"_a, "writes"_a, "times"_a, "port"_a)
       .def("advance", &BoundMemory::advance, "until_ps"_a)
       .def("advance_to_completion", &BoundMemory::advance_to_completion)
@@ -96,5 +108,7 @@ void bind_library(nb::module_& module) {
       .def("now", &BoundMemory::now)
       .def("capacity", &BoundMemory::capacity)
       .def("unfinished", &BoundMemory::unfinished)
-      .def("counters", &BoundMemory::counters);
+      .def("counters", &BoundMemory::counters)
+      .def("save", &BoundMemory::save)
+      .def("restore", &BoundMemory::restore, "saved"_a);
 }

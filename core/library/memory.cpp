@@ -75,14 +75,18 @@ void Memory::advance(Tick until) {
 }
 
 void Memory::advance_to_completion(Tick until) {
+  if (play_to_completion(until)) look_at_new();
+}
+
+bool Memory::play_to_completion(Tick until) {
   if (!until.is_never()) {
     check_time(until);
   } else if (unfinished_ == 0 && !waiting_.any()) {
-    return;
+    return false;
   }
   const Tick reached = device_->advance_to_completion(until, sink_);
   if (!reached.is_never()) now_ = max(now_, reached);
-  look_at_new();
+  return true;
 }
 
 Tick Memory::next_event() const {
@@ -95,6 +99,11 @@ std::vector<Counters::Reading> Memory::read_counters() {
   play(now_);
   device_->settle(now_);
   return counters_.read();
+}
+
+void Memory::state(Archive& archive) {
+  device_->state(archive);
+  archive(now_, unfinished_, waiting_, sink_, taken_, seen_);
 }
 
 void Memory::check_time(Tick time) const {
@@ -116,14 +125,7 @@ void Memory::play(Tick until) {
 }
 
 void Memory::look_at_new() {
-  for (; seen_ != sink_.size(); ++seen_) {
-    const sim::Completion& completion = sink_[seen_];
-    if (completion.kind == sim::Completion::Kind::wake) {
-      waiting_.wake(completion.id);
-    } else {
-      --unfinished_;
-    }
-  }
+  for (; seen_ != sink_.size(); ++seen_) look_at(sink_[seen_]);
 }
 
 }  // namespace nearfar::library

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/settings.h"
@@ -50,6 +51,11 @@ class Memory {
   void advance_to_completion(Tick until);
 
   [[nodiscard]] Tick now() const { return now_; }
+  /// As advance_to_completion(), and takes up to `room` of what has come, calling
+  /// `take(completion)`; returns how many. Only when completions were taken before does time pass.
+  template <typename Take>
+  std::size_t wait(Tick until, std::size_t room, Take take);
+
   /// When advance() can give something: the present while completions are there to be taken.
   [[nodiscard]] Tick next_event() const;
   [[nodiscard]] Bytes capacity() const { return capacity_; }
@@ -72,10 +78,22 @@ class Memory {
   /// Every statistic up to the present, in the order of their names.
   [[nodiscard]] std::vector<Counters::Reading> read_counters();
 
+  /// All of it, for a memory that was made from the same settings.
+  void state(Archive& archive);
+
  private:
   void check_time(Tick time) const;
   void check(const sim::Request& request, Tick now) const;
   void play(Tick until);
+  /// Whether anything may have come.
+  bool play_to_completion(Tick until);
+  void look_at(const sim::Completion& completion) {
+    if (completion.kind == sim::Completion::Kind::wake) {
+      waiting_.wake(completion.id);
+    } else {
+      --unfinished_;
+    }
+  }
   void look_at_new();
 
   std::unique_ptr<sim::Device> device_;
@@ -89,5 +107,21 @@ class Memory {
   Counters counters_;
   std::vector<std::string> counter_names_;
 };
+
+template <typename Take>
+std::size_t Memory::wait(Tick until, std::size_t room, Take take) {
+  if (sink_.empty() && !play_to_completion(until)) return 0;
+  const std::size_t count = room < sink_.size() - taken_ ? room : sink_.size() - taken_;
+  for (std::size_t i = 0; i < count; ++i) take(sink_[taken_ + i]);
+  if (count == sink_.size()) [[likely]] {
+    for (; seen_ != count; ++seen_) look_at(sink_[seen_]);
+    sink_.clear();
+    seen_ = 0;
+  } else {
+    look_at_new();
+    this->take(count);
+  }
+  return count;
+}
 
 }  // namespace nearfar::library

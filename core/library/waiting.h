@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
+
 namespace nearfar::library {
 
 /// The ports that were refused and not woken yet. Most of the time there is none, which costs one
@@ -25,6 +27,8 @@ class Waiting {
     ports_[port] = false;
     --count_;
   }
+
+  void state(Archive& archive) { archive(ports_, count_); }
 
  private:
   std::vector<bool> ports_;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/tick.h"
 #include "base/timed_fifo.h"
@@ -85,6 +86,11 @@ class Device {
   /// persistence domain took last, wherever it lies; 0 when nothing was written with data, or
   /// when memory is volatile. Costs no simulated time.
   [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
+
+  /// Everything that is under way, held or counted: what an archive reads goes on, bit for bit, as
+  /// the device it was written from, which is of the same model. A device that cannot do this
+  /// throws InputError.
+  virtual void state(Archive&) { throw InputError("state: this kind of memory has none to save"); }
 
   /// Adds every statistic of the device; they stay valid as long as the device does.
   virtual void register_counters(Counters& counters) const = 0;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/archive.h"
 #include "sim/device.h"
 
 namespace nearfar::sim {
@@ -50,6 +51,8 @@ class Outlet {
       taken(request);
     }
   }
+
+  void state(Archive& archive) { archive(waiting_requests_, waiting_); }
 
  private:
   [[gnu::noinline]] void wait(const Request& request) {

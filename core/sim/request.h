@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/tick.h"
 
 namespace nearfar::sim {
@@ -24,6 +25,8 @@ struct Request {
   std::uint16_t port = 0;    ///< of the sender: refused ports are woken in arrival order
   bool tell_media = false;   ///< for a write: also report when it has reached the media
   DataHandle data = 0;
+
+  void state(Archive& archive) { archive(id, address, op, port, tell_media, data); }
 };
 
 /// The answer to try_send. A refused request has left no trace but its place in the
@@ -50,6 +53,8 @@ struct Completion {
   Address address;
   Kind kind = Kind::done;
   DataHandle data = 0;
+
+  void state(Archive& archive) { archive(time, id, address, kind, data); }
 };
 
 }  // namespace nearfar::sim

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <vector>
 
+#include "base/archive.h"
 #include "sim/request.h"
 
 namespace nearfar::sim {
@@ -42,6 +43,12 @@ class Sink {
   [[nodiscard]] iterator end() { return begin() + static_cast<std::ptrdiff_t>(size_); }
   [[nodiscard]] const_iterator begin() const { return completions_.begin(); }
   [[nodiscard]] const_iterator end() const { return begin() + static_cast<std::ptrdiff_t>(size_); }
+
+  void state(Archive& archive) {
+    completions_.resize(size_);
+    archive(completions_);
+    size_ = places_ = completions_.size();
+  }
 
  private:
   [[gnu::noinline]] void grow() {

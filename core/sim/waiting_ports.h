@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/archive.h"
 #include "base/tick.h"
 
 namespace nearfar::sim {
@@ -47,6 +48,8 @@ class WaitingPorts {
   [[nodiscard]] std::uint32_t held(Tick now) const { return held_until_ == now ? held_ : 0; }
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
+
+  void state(Archive& archive) { archive(waiting_, woken_, held_, held_until_); }
 
  private:
   /// Uses up the slot held for `port`, if there is one.

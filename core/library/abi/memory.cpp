@@ -3,16 +3,21 @@
 #include "library/memory.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstddef>
+#include <cstring>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "library/abi/presets.h"
+#include "library/checkpoint.h"
 #include "library/include/nearfar/memory.h"
+#include "library/model.h"
 
 using nearfar::Tick;
 using nearfar::library::Memory;
@@ -35,10 +40,13 @@ const void* this_thread() {
 
 // NOLINTNEXTLINE(readability-identifier-naming): C's name
 struct nearfar_memory {
-  explicit nearfar_memory(const nearfar::Settings& settings) : memory(settings) {}
+  explicit nearfar_memory(nearfar::library::Model of)
+      : model(std::move(of)), memory(model.settings) {}
 
+  nearfar::library::Model model;
   Memory memory;
   const void* owner = this_thread();
+  std::string saved;  ///< what nearfar_memory_save() gave out
 };
 
 namespace {
@@ -46,6 +54,41 @@ namespace {
 static_assert(NEARFAR_WAKE == static_cast<int>(Completion::Kind::wake));
 static_assert(NEARFAR_MEDIA == static_cast<int>(Completion::Kind::media));
 static_assert(NEARFAR_LAST_PS == Memory::last.ps());
+
+// Requests and completions lie in memory as the core's do, and are copied whole.
+using nearfar::sim::Request;
+static_assert(sizeof(nearfar_request) == sizeof(Request));
+static_assert(offsetof(nearfar_request, id) == offsetof(Request, id));
+static_assert(offsetof(nearfar_request, address) == offsetof(Request, address));
+static_assert(offsetof(nearfar_request, op) == offsetof(Request, op));
+static_assert(offsetof(nearfar_request, port) == offsetof(Request, port));
+static_assert(offsetof(nearfar_request, tell_media) == offsetof(Request, tell_media));
+static_assert(offsetof(nearfar_request, data) == offsetof(Request, data));
+static_assert(sizeof(nearfar_completion) == sizeof(Completion));
+static_assert(offsetof(nearfar_completion, time_ps) == offsetof(Completion, time));
+static_assert(offsetof(nearfar_completion, id) == offsetof(Completion, id));
+static_assert(offsetof(nearfar_completion, address) == offsetof(Completion, address));
+static_assert(offsetof(nearfar_completion, kind) == offsetof(Completion, kind));
+static_assert(offsetof(nearfar_completion, data) == offsetof(Completion, data));
+
+/// Zeros but for the port and the lowest bit of `op` and of `tell_media`; they lie in one word.
+bool is_well_formed(const nearfar_request& request) {
+  nearfar_request most{};
+  most.op = NEARFAR_WRITE;
+  most.tell_media = 1;
+  most.port = UINT16_MAX;
+  constexpr std::size_t flags = offsetof(nearfar_request, op);
+  std::uint64_t allowed = 0;
+  std::uint64_t given = 0;
+  std::memcpy(&allowed, reinterpret_cast<const char*>(&most) + flags, sizeof allowed);
+  std::memcpy(&given, reinterpret_cast<const char*>(&request) + flags, sizeof given);
+  return (given & ~allowed) == 0;
+}
+
+void copy(nearfar_completion& to, const Completion& from) {
+  std::memcpy(&to, &from, sizeof to);
+  std::memset(to.reserved, 0, sizeof to.reserved);
+}
 
 /// Each thread has its own, so that a message outlives a memory that was never made.
 std::string& error_text() {
@@ -106,7 +149,9 @@ bool is_callers(const nearfar_memory* memory) {
 
 int create(const std::string& text, nearfar_memory** memory) {
   return guarded([&] {
-    *memory = std::make_unique<nearfar_memory>(nearfar::Settings::parse(text)).release();
+    *memory =
+        std::make_unique<nearfar_memory>(nearfar::library::Model::parse(text, nearfar_version()))
+            .release();
     return NEARFAR_OK;
   });
 }
@@ -130,17 +175,13 @@ int nearfar_memory_open(const char* path, nearfar_memory** memory) {
   if (path == nullptr || memory == nullptr) {
     return failed(NEARFAR_BAD_ARGUMENT, "nearfar_memory_open: found NULL as path or memory");
   }
-  return guarded([&]() -> int {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file || text.empty()) {
-      const std::string what = std::string(path) +
-                               ": cannot be read or is empty, expected a model that "
-                               "`nearfar model export NAME -o FILE` wrote";
-      return failed(NEARFAR_BAD_FILE, what.c_str());
-    }
-    return create(text, memory);
-  });
+  std::string text;
+  try {
+    text = nearfar::library::read_model(path);
+  } catch (const std::exception& error) {
+    return failed(NEARFAR_BAD_FILE, error.what());
+  }
+  return create(text, memory);
 }
 
 void nearfar_memory_destroy(nearfar_memory* memory) {
@@ -164,22 +205,16 @@ uint64_t nearfar_memory_unfinished(const nearfar_memory* memory) {
 int nearfar_memory_send(nearfar_memory* memory, const nearfar_request* request, uint64_t time_ps) {
   if (!is_callers(memory)) [[unlikely]]
     return refused_caller(memory);
-  if (request == nullptr || request->op > NEARFAR_WRITE || request->tell_media > 1 ||
-      request->reserved != 0) [[unlikely]] {
+  if (request == nullptr || !is_well_formed(*request)) [[unlikely]] {
     return failed(
         NEARFAR_BAD_ARGUMENT,
         "request: found NULL, or a field out of range, expected op and tell_media to be 0 "
         "or 1, and reserved to be 0");
   }
   return guarded([&] {
-    const bool accepted = memory->memory.send({.id = request->id,
-                                               .address = nearfar::Address(request->address),
-                                               .op = static_cast<nearfar::sim::Op>(request->op),
-                                               .port = request->port,
-                                               .tell_media = request->tell_media != 0,
-                                               .data = request->data},
-                                              Tick(time_ps));
-    return accepted ? NEARFAR_OK : NEARFAR_WAIT;
+    Request given;
+    std::memcpy(static_cast<void*>(&given), request, sizeof given);
+    return memory->memory.send(given, Tick(time_ps)) ? NEARFAR_OK : NEARFAR_WAIT;
   });
 }
 
@@ -213,6 +248,58 @@ int nearfar_memory_advance_to_completion(nearfar_memory* memory, uint64_t until_
   });
 }
 
+int nearfar_memory_wait(nearfar_memory* memory, uint64_t until_ps, nearfar_completion* into,
+                        size_t room) {
+  if (!is_callers(memory)) [[unlikely]]
+    return refused_caller(memory);
+  if (into == nullptr || room == 0 || room > INT_MAX) [[unlikely]] {
+    return failed(NEARFAR_BAD_ARGUMENT,
+                  "nearfar_memory_wait: found no room, expected a place for 1 completion at least");
+  }
+  return guarded([&] {
+    return static_cast<int>(
+        memory->memory.wait(Tick(until_ps), room,
+                            [&into](const Completion& completion) { copy(*into++, completion); }));
+  });
+}
+
+int nearfar_memory_save(nearfar_memory* memory, const void** bytes, size_t* size) {
+  if (!is_callers(memory)) return refused_caller(memory);
+  if (bytes == nullptr || size == nullptr) {
+    return failed(NEARFAR_BAD_ARGUMENT, "nearfar_memory_save: found NULL as bytes or size");
+  }
+  return guarded([&] {
+    memory->saved = nearfar::library::save(memory->memory, memory->model, nearfar_version());
+    *bytes = memory->saved.data();
+    *size = memory->saved.size();
+    return NEARFAR_OK;
+  });
+}
+
+int nearfar_memory_restore(nearfar_memory* memory, const void* bytes, size_t size) {
+  if (!is_callers(memory)) return refused_caller(memory);
+  if (bytes == nullptr) {
+    return failed(NEARFAR_BAD_STATE, "nearfar_memory_restore: found NULL, expected a saved state");
+  }
+  try {
+    memory->memory = nearfar::library::restore(memory->model, nearfar_version(),
+                                               {static_cast<const char*>(bytes), size});
+    return NEARFAR_OK;
+  } catch (const nearfar::InputError& error) {
+    return failed(NEARFAR_BAD_STATE, error.what());
+  } catch (const std::exception& error) {
+    return failed(NEARFAR_BROKEN, error.what());
+  }
+}
+
+const char* nearfar_memory_model_name(const nearfar_memory* memory) {
+  return memory->model.name.c_str();
+}
+
+const char* nearfar_memory_model_hash(const nearfar_memory* memory) {
+  return memory->model.hash.c_str();
+}
+
 size_t nearfar_memory_completions(nearfar_memory* memory, nearfar_completion* into, size_t room) {
   if (!is_callers(memory)) [[unlikely]] {
     refused_caller(memory);
@@ -220,11 +307,7 @@ size_t nearfar_memory_completions(nearfar_memory* memory, nearfar_completion* in
   }
   const auto waiting = memory->memory.completions();
   const std::size_t count = std::min(room, waiting.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const Completion& from = waiting[i];
-    into[i] = {from.time.ps(), from.id, from.address.value(), static_cast<uint64_t>(from.kind),
-               from.data};
-  }
+  for (std::size_t i = 0; i < count; ++i) copy(into[i], waiting[i]);
   memory->memory.take(count);
   return count;
 }

@@ -31,4 +31,6 @@ void Channel::register_counters(Counters& counters, const std::string& prefix) c
   controller_->register_counters(counters, prefix);
 }
 
+void Channel::state(Archive& archive) { controller_->state(archive); }
+
 }  // namespace nearfar::sim::dram

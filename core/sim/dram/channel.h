@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/dram/command.h"
@@ -75,6 +76,9 @@ class Channel {
   [[nodiscard]] Energy energy() const;
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+
+  /// As Device's.
+  void state(Archive& archive);
 
  private:
   class Controller;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/archive.h"
 #include "base/fifo.h"
 #include "sim/request.h"
 #include "sim/sink.h"
@@ -40,6 +41,8 @@ class CompletionQueue {
       deliver_first(sink);
     } while (next_ == time);
   }
+
+  void state(Archive& archive) { archive(bursts_, soon_, next_burst_, next_soon_, next_); }
 
  private:
   [[gnu::always_inline]] void deliver_first(Sink& sink) {

@@ -81,6 +81,14 @@ Tick Channel::Controller::advance_by_events(Tick until, Sink& sink) {
   return until;
 }
 
+void Channel::Controller::state(Archive& archive) {
+  state_.state(archive);
+  selector_.state(archive, state_);
+  archive(timing_, cycle_, plans_, next_plan_, next_plan_cycle_, available_, next_time_, next_,
+          next_choice_, waiting_, next_lapse_, merged_, completions_, arrivals_, low_power_since_,
+          counters_, power_times_, row_cycles_, settled_);
+}
+
 bool Channel::Controller::idle() const { return no_requests() && completions_.empty(); }
 
 void Channel::Controller::plan_rank(std::uint32_t rank, Cycle from) {

@@ -42,6 +42,7 @@ class Channel::Controller {
   }
   [[nodiscard]] Energy energy() const { return energy_ ? energy_->of(activity()) : Energy{}; }
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive);
 
  private:
   using Entry = RequestQueue::Entry;
@@ -52,6 +53,8 @@ class Channel::Controller {
     Address address;
     DataHandle data = 0;
     std::uint32_t next = 0;
+
+    void state(Archive& archive) { archive(id, address, data, next); }
   };
 
   // Admission (controller_admit.cpp).

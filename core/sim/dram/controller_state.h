@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/archive.h"
 #include "sim/dram/mapping.h"
 #include "sim/dram/rank_rules.h"
 #include "sim/dram/request_queue.h"
@@ -79,6 +80,10 @@ struct ControllerState {
     return open_row[at.bank] == closed ? Command::act : Command::pre;
   }
 
+  void state(Archive& archive) {
+    archive(drain, queues, open_row, ranks, blocked_writes, overtaken);
+  }
+
   RankRules rules;
   WriteDrain drain;
   std::array<RequestQueue, 2> queues;
@@ -95,6 +100,8 @@ struct Choice {
   Cycle cycle = never;
   std::uint32_t bank = 0;
   Direction direction = Direction::read;
+
+  void state(Archive& archive) { archive(cycle, bank, direction); }
 
   /// Column commands before row commands, then age.
   static constexpr std::uint64_t row_command = std::uint64_t{1} << 63;

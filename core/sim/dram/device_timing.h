@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/archive.h"
 #include "sim/dram/ddr4.h"
 #include "sim/dram/ddr5.h"
 #include "sim/dram/mapping.h"
@@ -95,6 +96,10 @@ class DeviceTiming {
   /// Moves everything `cycles` into the future: idle time in which the same commands repeat.
   void shift(Cycle cycles);
 
+  void state(Archive& archive) {
+    archive(cells_, rings_, auto_precharge_cells_, refresh_cells_, last_);
+  }
+
  private:
   /// Where the cells of a bank, of its bank group and of its rank begin.
   struct Cells {
@@ -116,6 +121,8 @@ class DeviceTiming {
   struct Ring {
     std::array<Cycle, window> release{};
     std::uint32_t oldest = 0;
+
+    void state(Archive& archive) { archive(release, oldest); }
   };
 
   template <const auto& table, std::size_t... command>

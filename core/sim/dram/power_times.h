@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/archive.h"
 #include "base/tick.h"
 #include "sim/dram/config.h"
 
@@ -61,6 +62,8 @@ class PowerTimes {
     }
     since_ += (since_ - before.since_) * times;
   }
+
+  void state(Archive& archive) { archive(cycles_, since_, closes_, state_); }
 
  private:
   std::array<Cycle, power_states> cycles_{};  ///< up to since_

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/archive.h"
 #include "sim/dram/command.h"
 #include "sim/dram/config.h"
 #include "sim/dram/device_timing.h"
@@ -25,6 +26,10 @@ struct RankState {
   std::uint32_t open_banks = 0;
   Cycle idle_since = 0;         ///< when the last request left; meaningful while none is queued
   Cycle first_due = 0;          ///< when the oldest refresh owed is, or the next will be, due
+
+  void state(Archive& archive) {
+    archive(power, awake_refreshes, next_banks, queued, open_banks, idle_since, first_due);
+  }
 };
 
 /// Refresh, power-down and self-refresh of a rank: which command it wants, and when.
@@ -85,6 +90,8 @@ class RankRules {
     Command command = Command::ref;
     std::uint32_t bank = 0;  ///< as in Wish
     bool look_again = false;  ///< no command, but from `cycle` on there may be one
+
+    void state(Archive& archive) { archive(cycle, command, bank, look_again); }
   };
   /// The first cycle from `from` on in which wanted() names a command that `timing` allows,
   /// if no request comes or goes; while requests are served, when that stops (`look_again`).

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
 #include "sim/dram/mapping.h"
 #include "sim/request.h"
 
@@ -34,6 +35,10 @@ class RequestQueue {
     bool tell_media = false;
     bool blocked = false;      ///< an older read still waits for the line
     std::uint32_t merged = 0;  ///< first of the writes merged into this one; 0: none
+
+    void state(Archive& archive) {
+      archive(order, id, address, data, arrived, at, found, tell_media, blocked, merged);
+    }
   };
 
   RequestQueue(std::uint32_t capacity, std::uint32_t banks)
@@ -116,6 +121,39 @@ class RequestQueue {
     entry->younger_in_bank->older_in_bank = entry->older_in_bank;
     --size_;
     give_back(entry);
+  }
+
+  /// The request that has `older` older ones in the queue, and the reverse.
+  [[nodiscard]] Entry* by_age(std::uint32_t older) const {
+    Entry* entry = oldest();
+    while (older-- > 0) entry = entry->younger;
+    return entry;
+  }
+  [[nodiscard]] std::uint32_t age_of(const Entry* entry) const {
+    std::uint32_t older = 0;
+    for (; entry->older != &end_; entry = entry->older) ++older;
+    return older;
+  }
+
+  void state(Archive& archive) {
+    std::uint32_t size = size_;
+    archive(size);
+    if (!archive.reads()) {
+      for (Entry* entry = oldest(); entry != &end_; entry = entry->younger) entry->state(archive);
+      return;
+    }
+    while (!empty()) remove(oldest());
+    while (size_ < size) {
+      Entry read;
+      read.state(archive);
+      if (full() || read.at.bank >= bank_ends_.size()) throw InputError("state: of another model");
+      Entry* const entry = push({.id = read.id, .address = read.address, .data = read.data},
+                                read.at, read.order, read.arrived);
+      entry->found = read.found;
+      entry->tell_media = read.tell_media;
+      entry->blocked = read.blocked;
+      entry->merged = read.merged;
+    }
   }
 
  private:

@@ -33,4 +33,19 @@ RequestQueue::Entry* Selector::search(Direction d, const ControllerState& state,
   return first;
 }
 
+void Selector::state(Archive& archive, const ControllerState& state) {
+  for (const Direction d : {Direction::read, Direction::write}) {
+    Side& side = this->side(d);
+    archive(side.banks_of, side.kinds);
+    for (std::uint32_t bank = 0; bank < side.kinds.size(); ++bank) {
+      if (side.kinds[bank] == nothing) continue;
+      Proposal& proposal = side.proposals[bank];
+      std::uint32_t age = archive.reads() ? 0 : state.queue(d).age_of(proposal.entry);
+      archive(proposal.order, age);
+      if (age >= state.queue(d).size()) throw InputError("state: of another model");
+      proposal.entry = state.queue(d).by_age(age);
+    }
+  }
+}
+
 }  // namespace nearfar::sim::dram

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/archive.h"
 #include "sim/dram/controller_state.h"
 #include "sim/dram/device_timing.h"
 
@@ -100,6 +101,9 @@ class Selector {
   [[nodiscard]] std::uint64_t order(Direction d, std::uint32_t bank) const {
     return side(d).proposals[bank].order;
   }
+
+  /// `state` has been written or read before.
+  void state(Archive& archive, const ControllerState& state);
 
  private:
   struct Proposal {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/fifo.h"
 #include "sim/dram/config.h"
 
@@ -63,12 +64,16 @@ class WaitingPorts {
   [[nodiscard]] bool none_waiting() const { return line_.empty(); }
   [[nodiscard]] bool none_held() const { return held_.empty(); }
 
+  void state(Archive& archive) { archive(waits_, line_, held_); }
+
  private:
   static constexpr Cycle none = std::numeric_limits<Cycle>::max();
 
   struct Held {
     std::uint16_t port = 0;
     Cycle until = 0;
+
+    void state(Archive& archive) { archive(port, until); }
   };
 
   Cycle hold_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/archive.h"
 #include "sim/dram/config.h"
 
 namespace nearfar::sim::dram {
@@ -42,6 +43,8 @@ class WriteDrain {
     reads_owed_ = reads;
     reads_passed_ = 0;
   }
+
+  void state(Archive& archive) { archive(left_, reads_owed_, reads_passed_); }
 
  private:
   void start_if_full(std::uint32_t writes) {

@@ -192,6 +192,12 @@ void DdrtChannel::watch_hold(bool write, Tick now) {
   events_.push(now + Tick(1), {Event::Kind::hold_lapsed, write ? 1u : 0u});
 }
 
+void DdrtChannel::state(Archive& archive) {
+  archive(dimm_, events_, pending_, wpq_, wpq_first_, writes_, unsent_, reads_, lone_,
+          lone_arrives_, bus_free_, bus_used_, bus_last_write_, reads_waiting_, writes_waiting_);
+  archive(reads_accepted_, writes_accepted_, wpq_forwards_, refusals_, bus_busy_ps_);
+}
+
 void DdrtChannel::register_counters(Counters& counters, const std::string& prefix) const {
   counters.add(prefix + "reads", reads_accepted_);
   counters.add(prefix + "writes", writes_accepted_);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/event_queue.h"
 #include "base/settings.h"
@@ -71,6 +72,7 @@ class DdrtChannel {
   [[nodiscard]] DataHandle durable(Address device) const;
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive);
   [[nodiscard]] const nvdimm::Dimm& dimm() const { return dimm_; }
 
  private:
@@ -79,11 +81,15 @@ class DdrtChannel {
   struct Event {
     enum class Kind : std::uint8_t { read_done, write_accepted, write_sent, hold_lapsed } kind;
     Index index;  ///< of what is pending; hold_lapsed: 1 for the write pending queue, else 0
+
+    void state(Archive& archive) { archive(kind, index); }
   };
   struct Pending {
     Request request;
     Address device;
     bool holds_slot = false;  ///< of the read pending queue
+
+    void state(Archive& archive) { archive(request, device, holds_slot); }
   };
 
   [[nodiscard]] Tick next_but_lone() const { return min(events_.next(), dimm_.next_event()); }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
 #include "sim/imc/near_config.h"
 
 namespace nearfar::sim::imc {
@@ -52,6 +53,10 @@ class NearDirectory {
 
   /// Marks blocks of the line, which is in `way`; returns those that were clean before.
   std::uint64_t mark_dirty(std::uint64_t line, std::uint32_t way, std::uint64_t blocks);
+
+  void state(Archive& archive) {
+    archive(ways_of_, stamps_, clocks_, pages_, places_, shift_, in_use_, last_page_, last_place_);
+  }
 
  private:
   static constexpr std::uint64_t empty = ~std::uint64_t{0};

@@ -307,6 +307,13 @@ void NearMemory::settle(Tick now) {
   far_next_ = far_->next_event();
 }
 
+void NearMemory::state(Archive& archive) {
+  near_->state(archive);
+  far_->state(archive);
+  archive(directory_, to_near_, to_far_, events_, far_next_, flights_, notices_, gates_, chains_,
+          prefetches_, data_in_use_, content_, from_near_, from_far_, counters_);
+}
+
 void NearMemory::register_counters(Counters& counters) const {
   counters_.add_to(counters);
   Counters near;

@@ -68,6 +68,7 @@ class NearMemory final : public Device {
     return line.value() < cached_bytes_ ? 0 : far_->durable(line);
   }
   void register_counters(Counters& counters) const override;
+  void state(Archive& archive) override;
 
  private:
   using Index = std::uint32_t;
@@ -132,11 +133,18 @@ class NearMemory final : public Device {
     Case outcome = Case::waiting;
     bool prefetch = false;
     bool tag_changes = false;  ///< with tags in data: one more write
+
+    void state(Archive& archive) {
+      archive(request, sent, line, set, victim_line, victim_blocks, ready, next, pending, probes,
+              victims, gate, way, block, outcome, prefetch, tag_changes);
+    }
   };
   struct Gate {
     std::uint32_t used = 0;
     std::uint32_t size = 0;
     WaitingPorts waiting;
+
+    void state(Archive& archive) { archive(used, size, waiting); }
   };
   struct Notice {
     std::uint64_t id;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/rng.h"
 
 namespace nearfar::sim::link {
@@ -48,6 +49,8 @@ class Directory {
     const auto at = last_.find(number(line));
     if (at->second == request) last_.erase(at);
   }
+
+  void state(Archive& archive) { archive(changed_, last_); }
 
  private:
   static constexpr Bytes page = 4096;

@@ -250,6 +250,15 @@ std::uint64_t Link::energy_pj() const {
   return static_cast<std::uint64_t>(paid * slot_bits * config_.bit_pj);
 }
 
+void Link::state(Archive& archive) {
+  memory_->state(archive);
+  for (Way& way : ways_) way.state(archive);
+  for (TimedFifo<Request>& arrivals : arrivals_) arrivals.state(archive);
+  archive(answers_, fences_, events_, played_, memory_at_, known_until_, notices_, flights_,
+          request_free_, response_free_, port_, directory_, given_away_, from_memory_, refusals_,
+          directory_writes_, settled_, time_ps_);
+}
+
 void Link::register_counters(Counters& counters) const {
   counters.add("link.reads", ways_[0].sent);
   counters.add("link.writes", ways_[1].sent);

@@ -64,6 +64,7 @@ class Link final : public Device {
   /// What is still on the link is lost.
   [[nodiscard]] DataHandle durable(Address line) const override { return memory_->durable(line); }
   void register_counters(Counters& counters) const override;
+  void state(Archive& archive) override;
 
  private:
   using Index = std::uint32_t;
@@ -85,6 +86,10 @@ class Link final : public Device {
     // Of requests in the home agent.
     Step step = Step::on_the_way;
     Index next = Directory::none;  ///< the request after this one
+
+    void state(Archive& archive) {
+      archive(id, address, sent, data, parts, op, tell_media, step, next);
+    }
   };
   /// What reads and writes have each for themselves: the cost of their messages, credits and
   /// callers that found none; and where they are on their way out.
@@ -99,6 +104,8 @@ class Link final : public Device {
     TimedFifo<Request>* arrivals = nullptr;
     std::uint64_t sent = 0;
     std::uint64_t answered = 0;  ///< by the memory
+
+    void state(Archive& archive) { archive(free, waiting, sent, answered); }
   };
 
   template <bool write>

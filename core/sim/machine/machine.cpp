@@ -36,6 +36,7 @@ class Machine::Channel {
   virtual Tick advance_to_completion(Tick until, Sink& sink) = 0;
   [[nodiscard]] virtual bool idle() const = 0;
   virtual void settle(Tick now) = 0;
+  virtual void state(Archive& archive) = 0;
   [[nodiscard]] virtual DataHandle durable(Address) const { return 0; }
   virtual void register_counters(Counters& counters, const std::string& prefix) const = 0;
 
@@ -80,6 +81,7 @@ class Machine::DramChannel final : public Channel {
   }
   [[nodiscard]] bool idle() const override { return dram_.idle(); }
   void settle(Tick now) override { dram_.settle(now); }
+  void state(Archive& archive) override { archive(dram_, next); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     dram_.register_counters(counters, prefix + "dram.");
   }
@@ -122,6 +124,7 @@ class Machine::NvdimmChannel final : public Channel {
   }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
   void settle(Tick now) override { channel_.settle(now); }
+  void state(Archive& archive) override { archive(channel_, next); }
   [[nodiscard]] DataHandle durable(Address local) const override { return channel_.durable(local); }
   void register_counters(Counters& counters, const std::string& prefix) const override {
     channel_.register_counters(counters, prefix);
@@ -307,6 +310,11 @@ void Machine::fence(Tick now) {
 void Machine::refresh_next() {
   next_ = Tick::never();
   for (const auto& channel : channels_) next_ = min(next_, channel->next);
+}
+
+void Machine::state(Archive& archive) {
+  for (const auto& channel : channels_) channel->state(archive);
+  archive(next_, settled_ps_);
 }
 
 bool Machine::idle() const {

@@ -34,6 +34,7 @@ class Machine final : public Device {
   [[nodiscard]] Bytes capacity() const override { return capacity_; }
   [[nodiscard]] bool idle() const override;
   void settle(Tick now) override;
+  void state(Archive& archive) override;
   [[nodiscard]] DataHandle durable(Address line) const override;
   /// Counters of channel n, or of subchannel n, begin with "channel.n."
   void register_counters(Counters& counters) const override;

@@ -87,6 +87,12 @@ void Tiers::settle(Tick now) {
   far_->settle(now);
 }
 
+void Tiers::state(Archive& archive) {
+  if (near_) near_->state(archive);
+  far_->state(archive);
+  archive(told_);
+}
+
 void Tiers::register_counters(Counters& counters) const {
   if (near_) {
     Counters near;

@@ -36,6 +36,7 @@ class Tiers final : public Device {
   [[nodiscard]] std::uint32_t queues() const override;
   [[nodiscard]] std::uint32_t queue_of(Address address) const override;
   void settle(Tick now) override;
+  void state(Archive& archive) override;
   /// Those of near memory begin with "near.", those of far memory with "far.".
   void register_counters(Counters& counters) const override;
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/rng.h"
 
 namespace nearfar::sim::nvdimm {
@@ -58,6 +59,8 @@ class BlockTable {
   [[nodiscard]] bool pinned(Slot slot) const { return slots_[slot].pins != 0; }
   [[nodiscard]] std::uint64_t block(Slot slot) const { return slots_[slot].block; }
 
+  void state(Archive& archive) { archive(slots_, sets_, index_, evicted_, rng_); }
+
  private:
   static constexpr std::uint64_t empty = ~std::uint64_t{0};
 
@@ -66,6 +69,8 @@ class BlockTable {
     Slot older = none;
     Slot newer = none;
     std::uint32_t pins = 0;
+
+    void state(Archive& archive) { archive(block, older, newer, pins); }
   };
   struct Set {
     Slot oldest = none;

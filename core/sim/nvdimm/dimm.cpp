@@ -197,6 +197,15 @@ void Dimm::dram_completions(Tick now) {
   }
 }
 
+void Dimm::state(Archive& archive) {
+  archive(lsq_, rmw_, sectors_, rmw_data_, lane_free_, middle_, ait_, wear_, media_, dram_);
+  archive(events_, next_, dram_next_, reads_, transfers_, writes_, arrivals_, stalled_,
+          untranslated_, dram_backlog_, writes_announced_, writes_under_way_, writes_on_bus_,
+          notices_owed_, fenced_writes_, data_in_use_, content_);
+  archive(read_lines_, write_lines_, lsq_forwards_, rmw_hits_, rmw_misses_, merges_, media_writes_,
+          minor_stalls_, table_reads_, table_writes_, settled_);
+}
+
 void Dimm::register_counters(Counters& counters, const std::string& prefix) const {
   counters.add(prefix + "read_lines", read_lines_);
   counters.add(prefix + "write_lines", write_lines_);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/event_queue.h"
 #include "base/slab.h"
@@ -105,6 +106,7 @@ class Dimm {
     settled_ = now;
   }
   void register_counters(Counters& counters, const std::string& prefix) const;
+  void state(Archive& archive);
 
   [[nodiscard]] const WearLeveler& wear() const { return wear_; }
 
@@ -148,6 +150,8 @@ class Dimm {
     Index next = none;  ///< of the sectors that come with one translation, then of its page's
     Index place = none;  ///< of its page, among those that are read
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
+
+    void state(Archive& archive) { archive(kind, at, into, page, next, lines_left); }
   };
 
   /// A group of the load-store queue on its way to the media.
@@ -160,6 +164,8 @@ class Dimm {
     Index sectors_seen = 0;  ///< of its block, before one that found no slot
     bool whole = true;  ///< nothing of the block has to come from the media
     std::vector<Part> parts;  ///< sectors with lines of it, pinned
+
+    void state(Archive& archive) { archive(group, sectors_seen, whole, parts); }
   };
 
   struct Event {
@@ -178,16 +184,22 @@ class Dimm {
       drain
     } kind;
     Index index;
+
+    void state(Archive& archive) { archive(kind, index); }
   };
 
   struct Arrival {
     Request request;
     Address device;
+
+    void state(Archive& archive) { archive(request, device); }
   };
 
   struct Stalled {
     bool write;
     Index index;
+
+    void state(Archive& archive) { archive(write, index); }
   };
 
   // Addresses

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "sim/nvdimm/block_table.h"
 #include "sim/nvdimm/config.h"
@@ -68,6 +69,10 @@ class IndirectionBuffer {
   }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+
+  void state(Archive& archive) {
+    archive(hits, misses, block_hits, directory_, waiters_, blocks_, asked_);
+  }
 
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/nvdimm/block_table.h"
@@ -25,6 +26,8 @@ struct WriteGroup {
   Tick since{};             ///< arrival of the first line
   std::vector<DataHandle> data;
   std::vector<MediaNotice> notices;
+
+  void state(Archive& archive) { archive(block, lines, since, data, notices); }
 };
 
 /// The DIMM's load-store queue: gathers 64 B writes into writes of whole blocks.
@@ -62,6 +65,11 @@ class LoadStoreQueue {
   [[nodiscard]] bool empty() const { return oldest_ == none; }
   void register_counters(Counters& counters, const std::string& prefix) const;
 
+  void state(Archive& archive) {
+    archive(lines_held_, groups_held_, draining_, groups_, free_, oldest_, newest_, directory_,
+            youngest_, lines_written_, lines_combined_, groups_out_, full_groups_out_);
+  }
+
  private:
   using Index = std::uint32_t;
   static constexpr Index none = ~Index{0};
@@ -70,6 +78,8 @@ class LoadStoreQueue {
     WriteGroup group;
     Index next = none;   ///< towards younger groups
     Index older_of_block = none;
+
+    void state(Archive& archive) { archive(group, next, older_of_block); }
   };
 
   [[nodiscard]] Index youngest_of(std::uint64_t block) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/nvdimm/config.h"
@@ -58,6 +59,11 @@ class Media {
 
   void register_counters(Counters& counters, const std::string& prefix) const;
 
+  void state(Archive& archive) {
+    archive(budget_, data_path_free_, writes_left_, reads_guaranteed_, reads_left_, next_,
+            partition_free_, reads_, writes_, read_bytes_, write_bytes_);
+  }
+
  private:
   struct Access {
     Tag tag;
@@ -74,6 +80,8 @@ class Media {
     bool write = false;
     std::size_t place = 0;
     Tick start = Tick::never();
+
+    void state(Archive& archive) { archive(write, place, start); }
   };
   [[nodiscard]] Choice earliest(bool write, Tick now) const;
   Started start(const Choice& choice);

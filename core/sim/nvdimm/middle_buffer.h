@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/tick.h"
 #include "sim/nvdimm/block_table.h"
@@ -31,6 +32,7 @@ class MiddleBuffer {
     Index first_waiting = none;  ///< first-level sectors, in order
     Index last_waiting = none;
 
+    void state(Archive& archive) { archive(complete, asked, first_waiting, last_waiting); }
     [[nodiscard]] bool absent() const { return complete.is_never() && !asked; }
   };
 
@@ -67,6 +69,8 @@ class MiddleBuffer {
   [[nodiscard]] Index next_waiting(Index waiter) const { return next_waiting_[waiter]; }
 
   void register_counters(Counters& counters, const std::string& prefix) const;
+
+  void state(Archive& archive) { archive(hits, misses, directory_, sectors_, next_waiting_); }
 
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/archive.h"
 #include "base/tick.h"
 
 namespace nearfar::sim::nvdimm {
@@ -31,6 +32,8 @@ class PowerBudget {
   void draw(Tick time, Tick now) {
     paid_ = max(paid_, now > window_ ? now - window_ : Tick{}) + time;
   }
+
+  void state(Archive& archive) { archive(paid_); }
 
  private:
   double milliwatts_ = 0;

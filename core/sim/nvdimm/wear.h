@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/counters.h"
 #include "base/slab.h"
 #include "sim/nvdimm/config.h"
@@ -27,6 +28,18 @@ class SparseArray {
     auto& chunk = chunks_[index / chunk_size];
     if (!chunk) chunk = std::make_unique<std::uint32_t[]>(chunk_size);
     return chunk[index % chunk_size];
+  }
+
+  void state(Archive& archive) {
+    for (std::uint64_t i = 0; i < chunks_.size(); ++i) {
+      bool used = chunks_[i] != nullptr;
+      archive(used);
+      if (!used) {
+        chunks_[i] = nullptr;
+        continue;
+      }
+      for (std::uint64_t at = 0; at < chunk_size; ++at) archive(this->at(i * chunk_size + at));
+    }
   }
 
  private:
@@ -79,10 +92,16 @@ class WearLeveler {
     return moved == 0 ? block : moved - 1;
   }
 
+  void state(Archive& archive) {
+    archive(moves_, writes_left_, moved_to_, free_, migrations_, moving_, migrations_begun_);
+  }
+
  private:
   struct Moving {
     std::uint64_t block = 0;
     std::vector<Waiter> waiting;
+
+    void state(Archive& archive) { archive(block, waiting); }
   };
 
   [[nodiscard]] std::uint32_t threshold(std::uint64_t block, std::uint64_t epoch) const;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import nearfar
 from nearfar.cli.options import (
     STANDARD_OUTPUT,
     add_made,
@@ -199,7 +200,7 @@ def _schema(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    write_output(args.output, find_model(args.model).export())
+    write_output(args.output, find_model(args.model).export_file(nearfar.__version__))
     return 0
 
 

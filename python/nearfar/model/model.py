@@ -75,6 +75,10 @@ class Model:
             for entry in self.values.values()
         )
 
+    def export_file(self, version: str) -> str:
+        """The export behind a line that names the model and the `version` of nearfar."""
+        return f"# nearfar {version} {' '.join(self.name.split())}\n{self.export()}"
+
     def hash(self) -> str:
         """SHA-256 of the export: equal for models that simulate the same machine."""
         return hashlib.sha256(self.export().encode()).hexdigest()

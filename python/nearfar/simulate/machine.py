@@ -129,6 +129,18 @@ class Machine:
         """Requests accepted and not completed."""
         return self._memory.unfinished()
 
+    def save(self) -> bytes:
+        """Everything that the memory holds, counts and has under way."""
+        return self._memory.save()
+
+    def restore(self, saved: bytes) -> None:
+        """Go on, bit for bit, as the machine that was saved; it was of the same model.
+
+        Numbers of requests that `send` gives by itself go on from this machine's. Raises
+        InputError, and changes nothing, for what no machine of this model and version saved.
+        """
+        self._memory.restore(saved)
+
     def counters(self) -> dict[str, int]:
         """Every statistic of the memory, up to now."""
         return self._memory.counters()

@@ -2,107 +2,19 @@
 
 from __future__ import annotations
 
-import random
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nearfar
+from hosts import EXAMPLES, ROOT, Seen, Stream, build, by_arrays, by_program, needs_compiler, stream
 from nearfar import Machine, ReplayOptions
 from nearfar.simulate.library import library
-
-ROOT = Path(__file__).resolve().parents[3]
-EXAMPLES = ROOT / "examples" / "library"
-COMPILERS = {
-    "c": ["gcc", "-std=c11", "-pthread"],
-    "cpp": ["g++", "-std=c++17"],
-}
-STRICT = ["-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
-
-
-def flags() -> list[str]:
-    """What `nearfar lib` prints, as a shell would pass it on."""
-    printed = subprocess.run(
-        [sys.executable, "-m", "nearfar", "lib", "--cflags", "--libs"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return printed.stdout.split()
-
-
-def build(source: Path, folder: Path, more: list[str] | None = None) -> Path:
-    """Compile a host program against the installed library."""
-    program = folder / source.name.replace(".", "_")
-    compiler = COMPILERS[source.suffix[1:]]
-    how = flags() if more is None else more
-    subprocess.run([*compiler, *STRICT, source, *how, "-o", program], check=True)
-    return program
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Requests in bursts that fill queues, and pauses that empty them."""
-
-    addresses: list[int]
-    writes: list[bool]
-    times_ps: list[int]
-
-    def lines(self) -> str:
-        """As the examples read them."""
-        rows = zip(self.times_ps, self.addresses, self.writes, strict=True)
-        return "".join(f"{time} {address:#x} {'RW'[write]}\n" for time, address, write in rows)
-
-    def trace(self) -> str:
-        """As DRAMsim3 reads them; a cycle is 1000 ps."""
-        rows = zip(self.times_ps, self.addresses, self.writes, strict=True)
-        return "".join(
-            f"{address:#x} {'WRITE' if write else 'READ'} {time // 1000}\n"
-            for time, address, write in rows
-        )
-
-
-def stream(seed: int, count: int = 2000) -> Stream:
-    rng = random.Random(seed)
-    cycle, times = 0, []
-    for i in range(count):
-        cycle += 20_000 if i % 200 == 0 else rng.randrange(3)
-        times.append(1000 * cycle)
-    return Stream(
-        [64 * rng.randrange(1 << 16) for _ in range(count)],
-        [rng.random() < 0.3 for _ in range(count)],
-        times,
-    )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a host saw: two times a request, and the memory's counters."""
-
-    times: list[tuple[int, int]]
-    counters: dict[str, int]
-
-
-def by_program(program: Path, model: Path, requests: Stream) -> Seen:
-    out = subprocess.run(
-        [program, model], input=requests.lines(), capture_output=True, text=True, check=True
-    ).stdout
-    times = [(int(a), int(b)) for a, b in re.findall(r"^(\d+) (\d+)$", out, re.MULTILINE)]
-    counters = dict(re.findall(r"^(\S+) = (\d+)$", out, re.MULTILINE))
-    return Seen(times, {name: int(value) for name, value in counters.items()})
-
-
-def by_arrays(target: str, requests: Stream) -> Seen:
-    machine = Machine(target)
-    accepted, done = machine.play(
-        requests.addresses, write=requests.writes, time_ps=requests.times_ps
-    )
-    return Seen(list(zip(accepted.tolist(), done.tolist(), strict=True)), machine.counters())
 
 
 def by_single_calls(target: str, requests: Stream) -> Seen:
@@ -147,7 +59,7 @@ def test_one_stream_takes_the_same_times_through_c_cpp_and_python_and_in_replay(
 
         seen = by_arrays(target, requests)
         assert by_single_calls(target, requests) == seen
-        assert [by_program(program, model, requests) for program in programs] == [seen, seen]
+        assert [by_program([program, model], requests) for program in programs] == [seen, seen]
 
         options = ReplayOptions(clock_ps=1000, drain=False)
         replayed = nearfar.replay(target, trace, options)
@@ -286,7 +198,7 @@ def test_cmake_and_pkg_config_find_an_installed_library(tmp_path: Path) -> None:
     subprocess.run([cmake, "--build", there], check=True, capture_output=True)
     model = tmp_path / "m.model"
     model.write_text(nearfar.load_model("ddr4-2666").export())
-    seen = by_program(there / "host", model, stream(1, 100))
+    seen = by_program([there / "host", model], stream(1, 100))
     assert seen == by_arrays("model:ddr4-2666", stream(1, 100))
 
 

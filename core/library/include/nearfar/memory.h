@@ -3,7 +3,8 @@
  *   nearfar_memory* memory = NULL;
  *   if (nearfar_memory_open("optane-100.model", &memory) != NEARFAR_OK) puts(nearfar_error());
  *
- * The model is what `nearfar model export NAME -o FILE` writes. All times are picoseconds from the
+ * The model is a file that `nearfar model export NAME -o FILE` writes, or the name of a preset. All
+ * times are picoseconds from the
  * start of the simulation, and never decrease. There is no clock to tick: a host sends requests,
  * asks when something can happen next, advances to that time, and takes the completions.
  *
@@ -32,7 +33,8 @@ enum nearfar_status {
   NEARFAR_TIME_BACK = -5,       /* the time is before nearfar_memory_now() */
   NEARFAR_NOT_WOKEN = -6,       /* the port was refused, and its wake has not come yet */
   NEARFAR_OTHER_THREAD = -7,    /* the memory belongs to another thread */
-  NEARFAR_BROKEN = -8           /* an error inside nearfar; only destroy the memory */
+  NEARFAR_BROKEN = -8,          /* an error inside nearfar; only destroy the memory */
+  NEARFAR_BAD_STATE = -9        /* no saved state, or one of another model or version */
 };
 
 enum nearfar_op {
@@ -50,18 +52,20 @@ enum nearfar_kind {
 typedef struct nearfar_request {
   uint64_t id;         /* comes back in the completion; any value */
   uint64_t address;    /* in bytes, a multiple of 64, below the capacity */
-  uint64_t data;       /* a handle of the host's, which comes back; 0: none */
-  uint16_t port;       /* ports are refused and woken one by one, in order of arrival */
   uint8_t op;          /* enum nearfar_op */
+  uint8_t reserved_1;  /* 0 */
+  uint16_t port;       /* ports are refused and woken one by one, in order of arrival */
   uint8_t tell_media;  /* 1: a write is also to say when it reaches the media, where it has one */
-  uint32_t reserved;   /* 0 */
+  uint8_t reserved_2[3]; /* 0 */
+  uint64_t data;       /* a handle of the host's, which comes back; 0: none */
 } nearfar_request;
 
 typedef struct nearfar_completion {
   uint64_t time_ps;
   uint64_t id;
   uint64_t address;
-  uint64_t kind; /* enum nearfar_kind */
+  uint8_t kind; /* enum nearfar_kind */
+  uint8_t reserved[7];
   uint64_t data;
 } nearfar_completion;
 
@@ -81,7 +85,9 @@ const char* nearfar_error(void);
 /* Makes a memory from the text of an exported model, `size` bytes long. */
 int nearfar_memory_create(const char* model, size_t size, nearfar_memory** memory);
 
-/* The same from a file. */
+/* The same from a file, or of the preset of that name, such as "optane-100", where the models are
+ * installed: in the package, in share/nearfar/models below the library's prefix, or in the folder
+ * that the environment names in NEARFAR_MODELS. */
 int nearfar_memory_open(const char* path, nearfar_memory** memory);
 
 /* Frees the memory; NULL does nothing. Any thread may do so when no other uses the memory. */
@@ -89,6 +95,11 @@ void nearfar_memory_destroy(nearfar_memory* memory);
 
 /* From here on the memory belongs to the calling thread. No other may be using it. */
 int nearfar_memory_adopt(nearfar_memory* memory);
+
+/* What the model was exported as, such as "optane-100,channels=2", and "sha256:" with the hash that
+ * results carry; they last as long as the memory. A model without a name is "unnamed". */
+const char* nearfar_memory_model_name(const nearfar_memory* memory);
+const char* nearfar_memory_model_hash(const nearfar_memory* memory);
 
 /* Bytes; addresses run from 0 to one below. */
 uint64_t nearfar_memory_capacity(const nearfar_memory* memory);
@@ -123,6 +134,19 @@ int nearfar_memory_advance_to_completion(nearfar_memory* memory, uint64_t until_
 /* Takes up to `room` completions and wakes, in time order, and returns how many. The rest stays for
  * the next call. */
 size_t nearfar_memory_completions(nearfar_memory* memory, nearfar_completion* into, size_t room);
+
+/* Both in one call, which is the cheapest: takes up to `room` completions and wakes, in time order,
+ * after it has played up to the first instant that has any, at most up to `until_ps`. While some
+ * are left of those that have come, no time passes. Returns how many there were, or a failure. */
+int nearfar_memory_wait(nearfar_memory* memory, uint64_t until_ps, nearfar_completion* into,
+                        size_t room);
+
+/* Everything that the memory holds, counts and has under way, as bytes, which last until the next
+ * nearfar_memory_save() or the end of the memory. Restored into a memory of the same model, by the
+ * same version of nearfar on the same kind of machine, it goes on bit for bit: the same calls give
+ * the same completions. A failed restore changes nothing. */
+int nearfar_memory_save(nearfar_memory* memory, const void** bytes, size_t* size);
+int nearfar_memory_restore(nearfar_memory* memory, const void* bytes, size_t size);
 
 /* Statistics, up to the present: how many there are, their names in a fixed order, all values in
  * that order (returns how many were written), and one value by its name. */

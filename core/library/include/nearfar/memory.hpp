@@ -48,6 +48,16 @@ class Memory {
     check(nearfar_memory_advance_to_completion(get(), until_ps));
   }
 
+  /// Plays up to the next completions and wakes, and calls `use(const nearfar_completion&)` for
+  /// each; returns how many there were. `use` may send further requests.
+  template <typename Use>
+  int wait(Use use, std::uint64_t until_ps = NEARFAR_NEVER) {
+    nearfar_completion come[16];
+    const int count = check(nearfar_memory_wait(get(), until_ps, come, 16));
+    for (int i = 0; i < count; ++i) use(static_cast<const nearfar_completion&>(come[i]));
+    return count;
+  }
+
   /// Calls `use(const nearfar_completion&)` for each completion and wake that has come. `use` may
   /// send further requests.
   template <typename Use>
@@ -62,6 +72,18 @@ class Memory {
   std::uint64_t now() const { return nearfar_memory_now(get()); }
   std::uint64_t capacity() const { return nearfar_memory_capacity(get()); }
   std::uint64_t unfinished() const { return nearfar_memory_unfinished(get()); }
+  std::string model_name() const { return nearfar_memory_model_name(get()); }
+  std::string model_hash() const { return nearfar_memory_model_hash(get()); }
+
+  std::string save() {
+    const void* bytes = nullptr;
+    std::size_t size = 0;
+    check(nearfar_memory_save(get(), &bytes, &size));
+    return {static_cast<const char*>(bytes), size};
+  }
+  void restore(std::string_view saved) {
+    check(nearfar_memory_restore(get(), saved.data(), saved.size()));
+  }
   void adopt() { check(nearfar_memory_adopt(get())); }
 
   std::uint64_t counter(const std::string& name) {
