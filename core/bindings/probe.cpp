@@ -9,6 +9,7 @@
 #include "bindings/fields.h"
 #include "probe/chase.h"
 #include "probe/clock.h"
+#include "probe/core_loop.h"
 #include "probe/drop.h"
 #include "probe/isa.h"
 #include "probe/loaded.h"
@@ -157,6 +158,10 @@ nb::dict host_drop(const Memory& memory, const DropRequest& request) {
   return of_one_thread(drop(memory, request, bindings::raise_signals));
 }
 
+nb::dict host_core_loop(const Memory& memory, const CoreLoopRequest& request) {
+  return of_one_thread(core_loop(memory, request, bindings::raise_signals));
+}
+
 nb::dict host_clock() {
   const Clock& clock = Clock::host();
   nb::dict dict;
@@ -191,6 +196,7 @@ void bind_probe(nb::module_& module) {
   bindings::bind_fields<LoadedRequest>(module, "LoadedRequest");
   bindings::bind_fields<FollowRequest>(module, "WalkRequest");
   bindings::bind_fields<DropRequest>(module, "DropRequest");
+  bindings::bind_fields<CoreLoopRequest>(module, "CoreLoopRequest");
   nb::class_<Memory>(module, "HostMemory")
       .def("__init__", new_memory, "bytes"_a, nb::kw_only(), "pages"_a = "4KiB", "node"_a = -1,
            "path"_a = "", "destructive"_a = false)
@@ -202,6 +208,7 @@ void bind_probe(nb::module_& module) {
       .def("contention", host_contention, "request"_a)
       .def("loaded", host_loaded, "request"_a)
       .def("drop", host_drop, "request"_a)
+      .def("core_loop", host_core_loop, "request"_a)
       .def("walk", host_walk, "request"_a);
   module.def(
       "host_capacity",

@@ -259,6 +259,9 @@ class HostMemory:
     def drop(self, request: DropRequest) -> WalkTimings:
         """Throws `lines` lines out of the caches, loaded before or also changed; that is timed."""
 
+    def core_loop(self, request: CoreLoopRequest) -> WalkTimings:
+        """Rounds of the loop `name`, with `count` instructions or chains: `lines` are rounds."""
+
     def walk(self, request: WalkRequest) -> WalkTimings:
         """Dependent loads at chosen `offsets`, in the order given, round and round; `changes`: each
         line is changed before the next load, and offsets are those of lines."""
@@ -307,6 +310,13 @@ class WalkRequest:
 
 class DropRequest:
     """A struct of core/probe/drop.h; made as ChasePattern is."""
+
+    def __init__(self, **values: Any) -> None: ...
+    @staticmethod
+    def fields() -> list[str]: ...
+
+class CoreLoopRequest:
+    """A struct of core/probe/core_loop.h; made as ChasePattern is."""
 
     def __init__(self, **values: Any) -> None: ...
     @staticmethod

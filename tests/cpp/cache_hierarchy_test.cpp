@@ -33,6 +33,7 @@ HierarchyConfig small(bool inclusive = false) {
                 .entries = 16,
                 .huge_entries = 16,
                 .ways = 4,
+                .huge_ways = 4,
                 .second_entries = 64,
                 .second_ways = 4,
                 .directory_entries = 4,

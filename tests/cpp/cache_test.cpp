@@ -107,6 +107,19 @@ TEST(Cache, ACacheWithPlruThrowsOutTheLineThatADrawnTreePointsTo) {
   }
 }
 
+TEST(Cache, ACacheWithPlruOfAnyNumberOfWaysKeepsTheLineUsedLast) {
+  for (const std::uint32_t ways : {3u, 12u, 20u, 63u}) {
+    Cache cache(config_of(ways * line_bytes, ways, Policy::plru), 1);
+    Rng rng(ways);
+    Line last = 0;
+    for (int i = 0; i < 5'000; ++i) {
+      ASSERT_TRUE(i == 0 || cache.find(last) != Cache::none) << ways << " ways";
+      last = rng.below(2 * ways);
+      access(cache, last);
+    }
+  }
+}
+
 TEST(Cache, ACacheWithQlruKeepsYoungLinesAndThrowsTheLeftmostOldOneOut) {
   Cache cache(config_of(4 * line_bytes, 4, Policy::qlru), 1);
   for (Line line = 0; line < 4; ++line) access(cache, line);  // all of age 1

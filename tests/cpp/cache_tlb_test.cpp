@@ -15,6 +15,7 @@ TlbConfig config_of(Bytes page) {
   config.entries = 64;
   config.huge_entries = 32;
   config.ways = 4;
+  config.huge_ways = 4;
   config.second_entries = 1536;
   config.second_ways = 12;
   config.directory_entries = 32;

@@ -143,6 +143,38 @@ TEST(IdleLatency, TheIdleLatencyOfTheOtherLinesOfABlockIsALanesTimeEach) {
   }
 }
 
+/// When the first lines of four blocks have come that are asked for at once.
+std::vector<Tick> four_blocks(Idle& bench, const std::vector<std::uint64_t>& addresses) {
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(bench.send(read_of(i, addresses[i])));
+  std::vector<Tick> times;
+  for (std::uint64_t i = 0; i < 4; ++i) times.push_back(bench.wait_for(i).time);
+  return times;
+}
+
+TEST(IdleLatency, AFourthBlockOfAPageWaitsUntilTheFirstOfThreeCouldHaveLeft) {
+  Idle bench({{"nvdimm.media.page_reads", "3"}}, {0});
+  const Constants& c = bench.constants;
+  const std::vector<Tick> times = four_blocks(bench, {block, 2 * block, 3 * block, 4 * block});
+  EXPECT_EQ(times[1], times[0] + c.media_interval);
+  EXPECT_EQ(times[2], times[1] + c.media_interval);
+  EXPECT_EQ(times[3], times[0] + 3 * c.lane + c.media_read);
+}
+
+TEST(IdleLatency, AFourthBlockOfAnotherPageWaitsForTheMediaAlone) {
+  Idle bench({{"nvdimm.media.page_reads", "3"}}, {0, page});
+  const Constants& c = bench.constants;
+  const std::vector<Tick> times =
+      four_blocks(bench, {block, 2 * block, 3 * block, page + 8 * block});
+  EXPECT_EQ(times[3], times[2] + c.media_interval);
+}
+
+TEST(IdleLatency, WithoutALimitAFourthBlockOfAPageWaitsForTheMediaAlone) {
+  Idle bench({}, {0});
+  const Constants& c = bench.constants;
+  const std::vector<Tick> times = four_blocks(bench, {block, 2 * block, 3 * block, 4 * block});
+  EXPECT_EQ(times[3], times[2] + c.media_interval);
+}
+
 TEST(IdleLatency, TheIdleLatencyOfAWholeBlockToTheMediaIsThatOfItsParts) {
   Idle bench({}, {0});  // its page's translation is buffered
   const Constants& c = bench.constants;
@@ -215,7 +247,7 @@ void expect_interval(Tick expected, double measured) {
 }
 
 TEST(SaturatedRate, TheSaturatedRateOfWholeBlocksIsTheMedias) {
-  // Pages go round the lanes, so that those are not the bottleneck.
+  // Blocks go round the lanes, so that those are not the bottleneck.
   const auto address = [](std::uint64_t i) { return i / 4 * (page + block) + i % 4 * line_bytes; };
   expect_interval(constants.media_interval, 4 * interval_ps(Op::read, 40'000, address));
   expect_interval(constants.media_write, 4 * interval_ps(Op::write, 20'000, address));
@@ -237,9 +269,14 @@ TEST(SaturatedRate, TheSaturatedRateOfReadsFromTheRmwBufferIsTheBus) {
   expect_interval(constants.line, interval_ps(Op::read, 20'000, address));
 }
 
-TEST(SaturatedRate, TheSaturatedRateOfReadsOfOnePageFromTheRmwBufferIsItsLanes) {
-  const auto address = [](std::uint64_t i) { return i % 64 * line_bytes; };
+TEST(SaturatedRate, TheSaturatedRateOfReadsOfOneBlockFromTheRmwBufferIsItsLanes) {
+  const auto address = [](std::uint64_t i) { return i % 4 * line_bytes; };
   expect_interval(constants.lane, interval_ps(Op::read, 20'000, address));
+}
+
+TEST(SaturatedRate, TheSaturatedRateOfReadsOfOnePageFromTheRmwBufferIsTheBus) {
+  const auto address = [](std::uint64_t i) { return i % 16 * block + i / 16 % 4 * line_bytes; };
+  expect_interval(constants.line, interval_ps(Op::read, 20'000, address));
 }
 
 }  // namespace test_file

@@ -87,6 +87,7 @@ inline Settings random_optane(std::uint64_t seed) {
                  {"nvdimm.buffer.2.fill", name_of({"none", "sector", "page"})},
                  {"nvdimm.media.access", block == "64" ? "64" : one_of({64, 256})},
                  {"nvdimm.media.partitions", one_of({1, 2, 16})},
+                 {"nvdimm.media.page_reads", one_of({0, 1, 3})},
                  {"nvdimm.media.write_queue", one_of({1, 2, 4, 16})},
                  {"nvdimm.media.write_high", one_of({1, 2, 4})},
                  {"nvdimm.media.write_batch", one_of({1, 5})},

@@ -127,6 +127,7 @@ nvdimm.media.read_latency = 150500
 nvdimm.media.write_partition = 280000
 nvdimm.media.read_interval = 36600
 nvdimm.media.read_partition = 66000
+nvdimm.media.page_reads = 0
 nvdimm.media.write_interval = 109800
 nvdimm.media.write_queue = 4
 nvdimm.media.write_high = 2

@@ -51,6 +51,7 @@ class HostStandIn:
     LoadedRequest = Struct("LoadedRequest")
     WalkRequest = Struct("WalkRequest")
     DropRequest = Struct("DropRequest")
+    CoreLoopRequest = Struct("CoreLoopRequest")
 
     def HostMemory(self, bytes: int, **asked: Any) -> _Memory:  # noqa: N802
         self.mapped.append({"bytes": bytes, **asked})
@@ -94,6 +95,9 @@ class _Memory:
 
     def drop(self, request: Filled) -> dict[str, Any]:
         return {**self._answer("drop", request.values), **_CALM}
+
+    def core_loop(self, request: Filled) -> dict[str, Any]:
+        return {**self._answer("core_loop", request.values), **_CALM}
 
     def overwrite(self, request: Filled) -> dict[str, Any]:
         self._note("overwrite", request.values)

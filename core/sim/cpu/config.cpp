@@ -27,6 +27,9 @@ TlbConfig tlb(const Settings& settings) {
   config.entries = number(settings, "cpu.tlb.l1.entries");
   config.huge_entries = number(settings, "cpu.tlb.l1.huge_entries");
   config.ways = number(settings, "cpu.tlb.l1.ways");
+  // Models that were exported before they could differ have one for both.
+  const std::string huge_ways = "cpu.tlb.l1.huge_ways";
+  config.huge_ways = settings.has(huge_ways) ? number(settings, huge_ways) : config.ways;
   config.second_entries = number(settings, "cpu.tlb.l2.entries");
   config.second_ways = number(settings, "cpu.tlb.l2.ways");
   config.second_latency = settings.time("cpu.tlb.l2.latency");

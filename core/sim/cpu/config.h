@@ -23,6 +23,7 @@ struct TlbConfig {
   std::uint32_t entries = 1;          ///< first level, for 4 KiB pages
   std::uint32_t huge_entries = 1;     ///< first level, for 2 MiB pages
   std::uint32_t ways = 1;
+  std::uint32_t huge_ways = 1;
   std::uint32_t second_entries = 1;
   std::uint32_t second_ways = 1;
   std::uint32_t directory_entries = 1;  ///< page-directory entries that the walkers remember

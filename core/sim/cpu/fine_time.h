@@ -6,9 +6,9 @@
 
 namespace nearfar::sim::cpu {
 
-/// Time inside a core, in 1/1024 of a picosecond: a cycle's fourth is whole to a millionth, so
-/// that neither the width nor the ports make it drift. 53 bits of picoseconds are a hundred
-/// minutes.
+/// Time inside a core, in 1/1024 of a picosecond: a cycle's fourth or sixth is whole to a part in
+/// thirty thousand, so that neither the width nor the ports make it drift. 53 bits of picoseconds
+/// are a hundred minutes.
 ///
 /// A value of which only the producer is known has the highest bit set. So the latest of several
 /// values is their maximum, and is known if all of them are.

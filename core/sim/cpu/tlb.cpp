@@ -30,7 +30,7 @@ bool access(Cache& buffer, std::uint64_t page) {
 Tlb::Tlb(const TlbConfig& config, std::uint64_t seed)
     : huge_(config.page > small_page),
       first_small_(buffer(config.entries, config.ways), seed),
-      first_huge_(buffer(config.huge_entries, config.ways), seed),
+      first_huge_(buffer(config.huge_entries, config.huge_ways), seed),
       second_(buffer(config.second_entries, config.second_ways), seed),
       directory_(buffer(config.directory_entries, config.directory_entries), seed) {}
 

@@ -48,6 +48,9 @@ MediaConfig media(const Settings& settings) {
   config.read_latency = settings.time("nvdimm.media.read_latency");
   config.read_interval = settings.time("nvdimm.media.read_interval");
   config.read_partition = settings.time("nvdimm.media.read_partition");
+  if (settings.has("nvdimm.media.page_reads")) {
+    config.page_reads = static_cast<std::uint32_t>(settings.count("nvdimm.media.page_reads"));
+  }
   config.write_interval = settings.time("nvdimm.media.write_interval");
   config.write_partition = settings.time("nvdimm.media.write_partition");
   config.write_queue = static_cast<std::uint32_t>(settings.count("nvdimm.media.write_queue"));

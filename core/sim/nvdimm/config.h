@@ -36,6 +36,7 @@ struct MediaConfig {
   Tick read_latency{};            ///< from its start until the block is there
   Tick read_interval{};           ///< between reads, whole DIMM
   Tick read_partition{};          ///< its partition is busy
+  std::uint32_t page_reads = 0;   ///< blocks of one page read at once; 0: any number
   Tick write_interval{};          ///< between writes, whole DIMM
   Tick write_partition{};         ///< its partition is busy
   std::uint32_t write_queue = 0;  ///< writes between the load-store queue and the media
@@ -95,7 +96,7 @@ struct PretranslationConfig {
 struct Config {
   LsqConfig lsq;
   BufferConfig rmw;
-  std::uint32_t rmw_lanes = 1;  ///< pages go round the lanes by which lines leave the buffer
+  std::uint32_t rmw_lanes = 1;  ///< blocks go round the lanes by which lines leave
   Tick rmw_line{};              ///< between two lines of a lane
   std::optional<BufferConfig> middle;
   std::optional<BufferConfig> ait;  ///< without it every translation reads the table

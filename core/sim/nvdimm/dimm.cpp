@@ -39,6 +39,7 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
       lane_free_(config.rmw_lanes),
       table_{config.table_entry},
       wear_(config.wear, config.media.capacity, config.seed + 3 + channel),
+      page_reads_(config.media.page_reads),
       media_(config.media, media_page(config), config.media.access,
              PowerBudget(config.access_mw(), config.power.window)),
       dram_(config.dram, channel, log) {
@@ -152,6 +153,9 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
       break;
     case Event::Kind::fetched:
       fetched(event.index, now);
+      break;
+    case Event::Kind::handed_over:
+      handed_over(event.index, now);
       break;
     case Event::Kind::filled:
       filled(event.index, now);

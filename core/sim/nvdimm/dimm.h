@@ -20,6 +20,7 @@
 #include "sim/nvdimm/load_store_queue.h"
 #include "sim/nvdimm/media.h"
 #include "sim/nvdimm/middle_buffer.h"
+#include "sim/nvdimm/page_reads.h"
 #include "sim/nvdimm/power_budget.h"
 #include "sim/nvdimm/pretranslation.h"
 #include "sim/nvdimm/wear.h"
@@ -34,9 +35,10 @@ namespace nearfar::sim::nvdimm {
 /// buffer. A miss takes an RMW slot and, of three levels, asks the middle buffer. What is not
 /// there is translated: a hit in the address-indirection buffer costs a look-up, a miss, or no
 /// such buffer, one access to the table in the on-DIMM DRAM. The data then come from that DRAM
-/// if they are buffered there, else from the media: an entry is filled whole, the block that is
-/// wanted first; of an entry smaller than a media access only its own part is kept. Lines leave
-/// for the bus through lanes that the pages share out among them, one line at a time.
+/// if they are buffered there, else from the media, which reads a few blocks of one page at once:
+/// an entry is filled whole, the block that is wanted first; of an entry smaller than a media
+/// access only its own part is kept. Lines leave for the bus through lanes that the blocks share
+/// out among them, one line at a time.
 ///
 /// A write is gathered in the load-store queue to media blocks, passes through the RMW buffer,
 /// is translated and goes to the media; the buffered copy in DRAM is updated. From leaving the
@@ -178,7 +180,8 @@ class Dimm {
     Address at;
     Index into = none;  ///< the sector that is fetched, or what is written
     Slot page = BlockTable::none;  ///< where its data lie in the on-DIMM DRAM
-    Index next = none;  ///< of the sectors that come with one translation
+    Index next = none;  ///< of the sectors that come with one translation, then of its page's
+    Index place = none;  ///< of its page, among those that are read
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
 
     void state(Archive& archive) { archive(kind, at, into, page, next, lines_left); }
@@ -208,6 +211,7 @@ class Dimm {
       read_table,
       read_buffered,
       fetched,
+      handed_over,
       filled,
       written,
       migrated,
@@ -247,6 +251,9 @@ class Dimm {
   }
   [[nodiscard]] std::uint32_t line_in_block(Address at) const {
     return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_block_ - 1);
+  }
+  [[nodiscard]] std::size_t lane_of(Address at) const {
+    return (block_of(at) + page_of(at)) % lane_free_.size();
   }
   [[nodiscard]] static constexpr std::uint64_t first_bits(std::uint32_t count) {
     return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
@@ -293,6 +300,8 @@ class Dimm {
   Index fetch_sector(Index sector, Address at);
   void fetch_others(Index head);
   void ask(Index transfer, Tick now);
+  void read_media(Index transfer, Tick now);
+  void handed_over(Index place, Tick now);
   void fetch_from_dram(Index transfer, Tick now);
   void dram_line_arrived(Index transfer, std::uint32_t line, Tick now);
   void media_started(const Media::Started& started, Tick now);
@@ -394,6 +403,7 @@ class Dimm {
   Tick line_power_{};  ///< what a line in SRAM takes out of the budget
   Tick lazy_power_{};  ///< what an access to the Lazy cache does
   Tick dram_power_{};  ///< what an access to the DRAM does, at most
+  PageReads page_reads_;
   Media media_;
   std::unique_ptr<Pretranslation> pretranslation_;
   dram::Channel dram_;

@@ -78,7 +78,36 @@ void Dimm::ask(Index transfer, Tick now) {
       return;
     }
   }
+  read_media(transfer, now);
+}
+
+/// Reads a block unless as many of its page are read as one translation serves: then it waits.
+void Dimm::read_media(Index transfer, Tick now) {
+  Transfer& fetch = transfers_[transfer];
+  if (page_reads_.limited()) {
+    fetch.place = page_reads_.place_of(page_of(fetch.at));
+    if (page_reads_.is_full(fetch.place)) {
+      fetch.next = none;
+      Index& first = page_reads_.first_waiting(fetch.place);
+      Index& last = page_reads_.last_waiting(fetch.place);
+      (first == none ? first : transfers_[last].next) = transfer;
+      last = transfer;
+      return;
+    }
+    page_reads_.start(fetch.place);
+  }
   media_.read(transfer, wear_.translate(fetch.at), now);
+}
+
+/// The last line of a block of that page can leave.
+void Dimm::handed_over(Index place, Tick now) {
+  page_reads_.finish(place);
+  Index& first = page_reads_.first_waiting(place);
+  if (first == none) return;
+  const Index transfer = first;
+  first = transfers_[transfer].next;
+  page_reads_.start(place);
+  media_.read(transfer, wear_.translate(transfers_[transfer].at), now);
 }
 
 void Dimm::media_started(const Media::Started& started, Tick now) {
@@ -95,6 +124,10 @@ void Dimm::media_started(const Media::Started& started, Tick now) {
     middle_complete_at(transfer.into, started.done);
   }
   events_.push(started.done, {Event::Kind::fetched, started.tag});
+  if (transfer.place != none) {
+    events_.push(started.done + (lines_per_block_ - 1) * config_.rmw_line,
+                 {Event::Kind::handed_over, transfer.place});
+  }
 }
 
 void Dimm::fetched(Index transfer, Tick now) {

@@ -28,7 +28,7 @@ Dimm::Hit Dimm::hit(Address device, Tick at) const {
   hit.sector = sector_of(hit.slot, device);
   hit.line = line_in_sector(device);
   if ((sectors_[hit.sector].ready >> hit.line & 1) == 0) return hit;
-  hit.lane = static_cast<std::uint32_t>(page_of(device) % lane_free_.size());
+  hit.lane = static_cast<std::uint32_t>(lane_of(device));
   hit.ready = max(at + config_.lsq.latency + config_.rmw.latency, lane_free_[hit.lane]);
   return hit;
 }
@@ -97,6 +97,7 @@ Dimm::Index Dimm::fetch_sector(Index sector, Address at) {
   transfer.at = at;
   transfer.into = sector;
   transfer.next = none;
+  transfer.place = none;
   return index;
 }
 
@@ -154,7 +155,7 @@ void Dimm::serve_waiting(Index index, Tick now) {
 void Dimm::leave(Index read, Tick now, std::vector<Reply>& replies) {
   const Read& leaving = reads_[read];
   if (leaving.marked && held_back(read)) return;
-  Tick& free = lane_free_[page_of(leaving.line) % lane_free_.size()];
+  Tick& free = lane_free_[lane_of(leaving.line)];
   if (free > now) {
     respond(read, free);
     return;

@@ -16,7 +16,7 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, emit
 from nearfar.errors import InputError
-from nearfar.model import Model, load, load_target, presets
+from nearfar.model import Model, describe_processor, load, load_target, presets, processors
 from nearfar.model.document import schema_data, schema_markdown, schema_text
 from nearfar.model.file import unknown_key
 from nearfar.model.random.cpu import random_cpu_model
@@ -25,6 +25,7 @@ from nearfar.model.random.near import random_near_model
 from nearfar.model.schema import KEYS, canonical
 from nearfar.model.units import BYTES, format_quantity
 
+_PROCESSORS = "Processors, for `processor` in a model file or model:NAME,processor=NAME:"
 MODEL_HELP = "a preset, a file.toml, or model:NAME,KEY=VALUE"
 
 
@@ -90,18 +91,27 @@ def _verb(verbs: Any, name: str, about: str, do: Any) -> Parser:
 
 
 def _list(args: argparse.Namespace) -> int:
-    models = [load(name) for name in presets()]
+    models = {name: load(name).description for name in presets()}
+    parts = {name: describe_processor(name) for name in processors()}
     if wants_text(args):
-        width = max(len(model.name) for model in models)
-        emit("".join(f"{model.name:{width}}  {model.description}\n" for model in models))
+        width = max(map(len, [*models, *parts]))
+        rows = [f"{name:{width}}  {about}\n" for name, about in models.items()]
+        rows.append(f"\n{_PROCESSORS}\n")
+        rows += [f"{name:{width}}  {about}\n" for name, about in parts.items()]
+        emit("".join(rows))
     write_json(
         args,
         {
             "schema": "nearfar/models/1",
-            "models": [{"name": m.name, "description": m.description} for m in models],
+            "models": _named(models),
+            "processors": _named(parts),
         },
     )
     return 0
+
+
+def _named(described: dict[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "description": about} for name, about in described.items()]
 
 
 def _show(args: argparse.Namespace) -> int:

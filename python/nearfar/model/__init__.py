@@ -7,7 +7,14 @@
 Everything here raises InputError, one line, for what a user got wrong.
 """
 
-from nearfar.model.load import load, load_target, presets
+from nearfar.model.load import describe_processor, load, load_target, presets, processors
 from nearfar.model.model import Model
 
-__all__ = ["Model", "load", "load_target", "presets"]
+__all__ = [
+    "Model",
+    "describe_processor",
+    "load",
+    "load_target",
+    "presets",
+    "processors",
+]

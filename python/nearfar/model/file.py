@@ -25,6 +25,7 @@ Names = tuple[str, ...]
 ABOUT = {
     "description": "One line about the model, for `nearfar model list`",
     "base": "A preset or a file, whose values hold where this file gives none",
+    "processor": "A processor, listed or a file, whose cpu keys take the place of the base's",
 }
 NOTES = {
     "sources": "Where values come from: key, or the beginning of several keys, to citation",
@@ -53,6 +54,8 @@ class ModelFile:
     description: str
     base: str
     base_place: str
+    processor: str
+    processor_place: str
     given: Mapping[str, Given]
     alternatives: Mapping[str, str]
 
@@ -106,6 +109,8 @@ class _Reader:
             about["description"],
             about["base"],
             self._place(("base",)),
+            about["processor"],
+            self._place(("processor",)),
             given,
             notes["alternatives"],
         )

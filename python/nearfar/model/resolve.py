@@ -198,6 +198,8 @@ def _derive_rest(found: dict[str, Resolved]) -> None:
     def fill(name: str, value: Plain, source: str) -> None:
         found.setdefault(name, Resolved(KEYS[name], value, source))
 
+    ways = found["cpu.tlb.l1.ways"]
+    fill("cpu.tlb.l1.huge_ways", ways.value, "cpu.tlb.l1.ways")
     if found["machine"].value == "dram":
         values = {name: entry.value for name, entry in found.items()}
         fill("capacity", rules.dram_capacity(values, "dram"), "geometry of dram")

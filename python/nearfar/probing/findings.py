@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.inference import tables
+from nearfar.inference import core, tables
 from nearfar.inference.curves.findings import infer_curves
 from nearfar.probing.probers import PROBERS
 from nearfar.results import Finding, Observation
 
 # Experiments that a prober's own inference reads; all others are read as curves.
-_PROBED = ("sequence", "chain", "preconditions", "point", "nodes", "drop", tables.KIND)
+_PROBED = (
+    *("sequence", "chain", "preconditions", "point", "nodes", "drop", core.KIND),
+    tables.KIND,
+)
 
 
 def findings_of(observations: Sequence[Observation]) -> list[Finding]:

@@ -68,6 +68,7 @@ PROBERS = (
     Prober("migration", "sequences", {MODEL: 1.9}),
     Prober("tlb", "caches", {HOST: 5.0, MODEL: 1.0}, together=True),
     Prober("caches", "caches", {HOST: 10.0, MODEL: 2.0}, together=True),
+    Prober("core", "core", {HOST: 4.0}),
     Prober("bandwidth", "bandwidth", {HOST: 5.0, MODEL: 5.0}),
     Prober("aist", "aist", {HOST: 4.0, MODEL: 4.0}),
     Prober("ict", "ict", {HOST: 6.0, MODEL: 6.0}),

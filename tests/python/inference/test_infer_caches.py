@@ -180,6 +180,17 @@ def test_a_shared_last_cache_is_not_given_a_size() -> None:
     assert "a virtual machine" in seen.reason
 
 
+def test_in_a_virtual_machine_an_unseen_thread_may_hold_half_of_the_second_cache() -> None:
+    """What is left of 512 KiB beside another thread behaves as 256 KiB do."""
+    left = (Cache(32 * KIB, 8, 1.0), Cache(256 * KIB, 8, 3.5), Cache(8 * MIB, 16, 12.0))
+    observations = observe(NoisyMachine(left, huge_pages=False), GUEST)
+    seen = found(observations)["cache.2.capacity"]
+    assert seen.interval is not None
+    assert seen.interval[0] <= 256 * KIB
+    assert seen.interval[1] >= 512 * KIB
+    assert "which a virtual machine does not see" in seen.reason
+
+
 def test_a_last_cache_of_ones_own_is_found() -> None:
     machine = NoisyMachine(SERVER, memory_bytes=64 * MIB)
     seen = found(observe(machine))["cache.3.capacity"]

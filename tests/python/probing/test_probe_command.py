@@ -143,7 +143,7 @@ def test_an_unknown_host_prober_names_the_nearest(refused: Callable[..., str]) -
 
 def test_a_model_prober_does_not_fit_a_host(refused: Callable[..., str]) -> None:
     message = refused("probe", "host", "--prober", "migration")
-    assert message.startswith("prober: found 'migration', expected one of tlb, caches, bandwidth")
+    assert message.startswith("prober: found 'migration', expected one of tlb, caches, core")
 
 
 def test_without_a_target_or_with_two_nothing_is_probed(
@@ -203,7 +203,7 @@ def test_a_model_and_a_host_have_their_own_probers(monkeypatch: pytest.MonkeyPat
     assert played.order == MODEL_PROBERS
     played.order.clear()
     result = conduct(Host())
-    assert played.order == [*CACHES, *BOTH]
+    assert played.order == [*CACHES, "core", *BOTH]
     assert result.target is not None
     assert result.target.kind == "host"
 

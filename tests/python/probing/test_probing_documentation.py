@@ -27,11 +27,11 @@ def test_every_kind_of_experiment_is_described() -> None:
 
 def test_every_finding_of_a_models_probe_is_listed() -> None:
     section = PAGE.partition("## Findings")[2].partition("\n## ")[0]
-    others = re.compile(r"(cache|tlb|bandwidth|aist|ict|near)\.")
+    others = re.compile(r"(cache|tlb|core|bandwidth|aist|ict|near)\.")
     names = [name for name in NAMES if not others.match(name)]
     assert [name for name in names if f"`{name}`" not in section] == []
 
 
-def test_every_finding_of_a_processors_caches_is_listed() -> None:
-    names = [name for name in NAMES if name.startswith(("cache.", "tlb."))]
+def test_every_finding_of_a_processor_is_listed() -> None:
+    names = [name for name in NAMES if name.startswith(("cache.", "tlb.", "core."))]
     assert [name for name in names if f"`{name}`" not in HOST_PAGE] == []

@@ -48,6 +48,7 @@ _UNSTEADY = 0.15  # scatter of repetitions: this level is not the walker's alone
 _SPOILT = 3.0  # times the fastest repetition: pages that lie badly cost less, others more
 _NO_BOUND = float(1 << 40)  # bytes: no cache is larger
 _WIDEST = 3.0  # largest over smallest size that still names a cache
+_SIBLING = 2.0  # two threads share a core's second cache
 _AGREES = 1.1  # times the interval's ends: what conflicts may make of the size
 
 
@@ -133,7 +134,8 @@ def findings(
     behind = _behind(curve, _top(curve, edge))
     edges = [edge] if behind is None else [edge, behind]
     spans = _spans(curve, start, edges)
-    second = _agreed(_capacity(2, curve, edge, spans[0]), by_sets)
+    fitted = _capacity(2, curve, edge, spans[0])
+    second = _agreed(fitted if shared is None else _with_sibling(fitted), by_sets)
     found = [_latency(2, curve, edge), second]
     if behind is None:
         reason = "behind the second cache no two regions cost the same"
@@ -158,6 +160,20 @@ def _agreed(fitted: Finding, by_sets: int | None) -> Finding:
         return not_identifiable(fitted.name, reason, fitted.evidence, bounds)
     reason = f"ways times the distance between lines of one set; {fitted.reason}"
     return identified(fitted.name, by_sets, reason, fitted.evidence)
+
+
+def _with_sibling(fitted: Finding) -> Finding:
+    """A second cache of which a thread that this machine does not see may hold half."""
+    if fitted.interval is None:
+        return fitted
+    low, high = fitted.interval[0], min(_SIBLING * fitted.interval[1], _NO_BOUND)
+    reason = (
+        f"{fitted.reason}; as much again may be held by the core's other thread, "
+        "which a virtual machine does not see"
+    )
+    if fitted.status != IDENTIFIED or fitted.value is None or high > _WIDEST * low:
+        return not_identifiable(fitted.name, reason, fitted.evidence, (low, high))
+    return identified(fitted.name, fitted.value, reason, fitted.evidence, (low, high))
 
 
 def _top(curve: Curve, edge: Plateau) -> float:

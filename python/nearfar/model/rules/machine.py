@@ -51,6 +51,13 @@ def dram_capacity(values: Values, prefix: str) -> int:
     return capacity
 
 
+_TLBS = (
+    ("l1.entries", "l1.ways"),
+    ("l1.huge_entries", "l1.huge_ways"),
+    ("l2.entries", "l2.ways"),
+)
+
+
 def _caches(values: Values) -> Iterator[Problem]:
     """Caches and TLBs of the processor: whole sets, and what contains what."""
     for level in ("cpu.l1", "cpu.l2", "cpu.l3"):
@@ -61,15 +68,13 @@ def _caches(values: Values) -> Iterator[Problem]:
             way *= _number(values, part)
         if _number(values, size) % way != 0:
             yield Problem(size, parts, f"a multiple of 64 B times {' times '.join(parts)}")
-        if values[f"{level}.policy"] == "plru" and _number(values, ways).bit_count() != 1:
-            yield Problem(ways, (f"{level}.policy",), "a power of two, as the tree of plru has")
     yield from _at_least(values, "cpu.l2.size", "cpu.l1.size")
     if values["cpu.l3.inclusive"]:
         yield from _at_least(values, "cpu.l3.size", "cpu.l2.size")
     if _number(values, "cpu.page") not in (4096, 2 << 20):
         yield Problem("cpu.page", (), "4 KiB or 2 MiB")
-    for entries in ("l1.entries", "l1.huge_entries", "l2.entries"):
-        yield from _multiple(values, f"cpu.tlb.{entries}", f"cpu.tlb.{entries[:2]}.ways")
+    for entries, ways in _TLBS:
+        yield from _multiple(values, f"cpu.tlb.{entries}", f"cpu.tlb.{ways}")
 
 
 def _nvdimm(values: Values) -> Iterator[Problem]:
