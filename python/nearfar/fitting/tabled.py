@@ -20,11 +20,12 @@ from nearfar.results import Finding
 from nearfar.simulate.validation import tables
 from nearfar.simulate.validation.datasets import DATASETS, kind_of, overwrite
 from nearfar.simulate.validation.series import Job, Series
-from nearfar.simulate.validation.tables import Tables
+from nearfar.simulate.validation.tables import Row, Tables
 
 POINTS = 12  # of each curve
 FIGURES = 8  # of each list of figures
 
+_IN_NS = "ns_at_2.2GHz"
 _START = 4096  # bytes of a file that tell what it is
 _SHOWN = 40  # of its first line
 
@@ -125,12 +126,17 @@ def _structure(name: str, series: Sequence[Series]) -> list[Finding]:
     points = [point for one in series for point in one.points]
     if not all(_ALONE in point.job.overrides for point in points):
         return []
-    rows = list({id(row): row for point in points for row in point.rows}.values())
+    rows = list({id(row): _in_ns(row) for point in points for row in point.rows}.values())
     try:
         seen = observations(name, list(rows[0]), rows) if rows else []
     except InputError:
         return []  # a layout that shows times, but no structure
     return [one for one in findings_of(seen) if one.name not in _BEHIND_ONE]
+
+
+def _in_ns(row: Row) -> Row:
+    """A row whose samples are in cycles and, beside them, in ns: as a table of ns has it."""
+    return {"iteration": row["iteration"], "ns": row[_IN_NS]} if _IN_NS in row else row
 
 
 def _thinned(series: Sequence[Series]) -> list[Series]:
