@@ -115,6 +115,7 @@ def main() -> None:
         print(f"  speed-up {one / two:.2f} (target: at least 1.8)")
         plain = [bare(args.long_points, 20.0, processes) for processes in (1, 2)]
         print(f"  of bare processes, the same work: {plain[0] / plain[1]:.2f}")
+        print(f"  of what these reach: {one / two / (plain[0] / plain[1]):.0%}")
 
 
 if __name__ == "__main__":

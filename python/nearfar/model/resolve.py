@@ -49,43 +49,17 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     Raises InputError for a key of the other kind of machine and for combinations that no
     machine can have; the message begins with the place of the key at fault.
     """
-    kind = given["machine"].value if "machine" in given else KEYS["machine"].default
-    link = given["link.kind"].value if "link.kind" in given else KEYS["link.kind"].default
-    near_kind = given["near.kind"].value if "near.kind" in given else KEYS["near.kind"].default
-    standards = {prefix: _standard(given, prefix) for prefix in DRAM_CHANNELS}
+    shape = _shape(given)
+    names = _names(shape)
     found: dict[str, Resolved] = {}
     for name, entry in given.items():
-        if not on_link(name, link):
-            raise InputError(
-                f"{entry.place}: found {name} in a model with link.kind = 'none', expected "
-                f"link.kind = 'cxl' or 'numa', or no such key"
-            )
-        if not in_near(name, near_kind):
-            if near_kind == "tier" and _above(given, "near.kind", entry):
-                continue  # the same memory, used in another way
-            wanted = "tier" if name.startswith("run.") else "cache"
-            raise InputError(
-                f"{entry.place}: found {name} in a model with near.kind = '{near_kind}', expected "
-                f"near.kind = '{wanted}' or no such key"
-            )
-        if not present(name, kind):
-            raise InputError(
-                f"{entry.place}: found {name} in a machine of kind '{kind}', expected machine = "
-                f"'{machine_of(name)}' or no such key"
-            )
-        if not of_standard(name, standards):
-            standard = standards[str(channel_of(name))]
-            raise InputError(
-                f"{entry.place}: found {name} in a {standard} channel, expected a speed bin of "
-                f"DDR5 or no such key"
-            )
-        found[name] = Resolved(KEYS[name], entry.value, entry.source)
-    levels = _levels(given)
-    for name in [name for name in found if not in_levels(name, levels)]:
-        _check_replaced(name, levels, given)
-        del found[name]
-    for default in _defaults(kind, levels, link, tuple(standards.items()), near_kind):
+        if name in names:
+            found[name] = Resolved(KEYS[name], entry.value, entry.source)
+        else:
+            _check_dropped(name, entry, given, shape)
+    for default in _defaults(shape):
         found.setdefault(default.key.name, default)
+    kind, near_kind = shape.kind, shape.near_kind
     prefix = "dram" if kind == "dram" else "nvdimm.dram"
     _check_device(given, prefix)
     _derive_dram(found, prefix)
@@ -98,25 +72,78 @@ def resolve(given: Mapping[str, Given]) -> dict[str, Resolved]:
     return {name: found[name] for name in KEYS if name in found}
 
 
-@lru_cache(maxsize=64)
-def _defaults(
-    kind: Plain | None,
-    levels: int,
-    link: Plain | None,
-    standards: tuple[tuple[str, str], ...],
-    near_kind: Plain | None,
-) -> tuple[Resolved, ...]:
-    """The default of every key that has one, of those that such a machine has."""
-    return tuple(
-        Resolved(key, key.default, BY_DEFAULT)
-        for name, key in KEYS.items()
-        if key.default is not None
-        and present(name, kind)
-        and in_levels(name, levels)
-        and on_link(name, link)
-        and of_standard(name, dict(standards))
-        and in_near(name, near_kind)
+@dataclass(frozen=True)
+class _Shape:
+    """What decides which keys a machine has."""
+
+    kind: Plain | None
+    levels: int
+    link: Plain | None
+    standards: tuple[tuple[str, str], ...]  # of each DRAM channel
+    near_kind: Plain | None
+
+    def has(self, name: str) -> bool:
+        """Whether such a machine has the key."""
+        return (
+            present(name, self.kind)
+            and in_levels(name, self.levels)
+            and on_link(name, self.link)
+            and of_standard(name, dict(self.standards))
+            and in_near(name, self.near_kind)
+        )
+
+
+def _shape(given: Mapping[str, Given]) -> _Shape:
+    return _Shape(
+        _value(given, "machine"),
+        _levels(given),
+        _value(given, "link.kind"),
+        tuple((prefix, _standard(given, prefix)) for prefix in DRAM_CHANNELS),
+        _value(given, "near.kind"),
     )
+
+
+@lru_cache(maxsize=64)
+def _names(shape: _Shape) -> frozenset[str]:
+    """All keys of such a machine."""
+    return frozenset(name for name in KEYS if shape.has(name))
+
+
+@lru_cache(maxsize=64)
+def _defaults(shape: _Shape) -> tuple[Resolved, ...]:
+    """The default of every key that has one."""
+    keys = (key for name, key in KEYS.items() if name in _names(shape))
+    return tuple(Resolved(key, key.default, BY_DEFAULT) for key in keys if key.default is not None)
+
+
+def _check_dropped(name: str, entry: Given, given: Mapping[str, Given], shape: _Shape) -> None:
+    """A key that such a machine does not have is an error, unless a layer above it took away what
+    it describes."""
+    if not on_link(name, shape.link):
+        raise InputError(
+            f"{entry.place}: found {name} in a model with link.kind = 'none', expected "
+            f"link.kind = 'cxl' or 'numa', or no such key"
+        )
+    if not in_near(name, shape.near_kind):
+        if shape.near_kind == "tier" and _above(given, "near.kind", entry):
+            return  # the same memory, used in another way
+        wanted = "tier" if name.startswith("run.") else "cache"
+        raise InputError(
+            f"{entry.place}: found {name} in a model with near.kind = '{shape.near_kind}', "
+            f"expected near.kind = '{wanted}' or no such key"
+        )
+    if not present(name, shape.kind):
+        raise InputError(
+            f"{entry.place}: found {name} in a machine of kind '{shape.kind}', expected machine = "
+            f"'{machine_of(name)}' or no such key"
+        )
+    if not of_standard(name, dict(shape.standards)):
+        standard = dict(shape.standards)[str(channel_of(name))]
+        raise InputError(
+            f"{entry.place}: found {name} in a {standard} channel, expected a speed bin of "
+            f"DDR5 or no such key"
+        )
+    _check_replaced(name, shape.levels, given)
 
 
 def _above(given: Mapping[str, Given], switch: str, entry: Given) -> bool:

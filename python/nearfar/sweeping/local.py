@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import io
 import multiprocessing
 import os
-import pickle
 import signal
 import traceback
 from collections import deque
+from dataclasses import fields
 from multiprocessing.connection import Connection, wait
-from typing import Any
 
 from nearfar.errors import InputError, NearfarError
 from nearfar.model import Model
@@ -21,6 +19,7 @@ from nearfar.sweeping.points import Outcome, Task, WrongVersionError, perform
 
 _QUEUED = 2  # tasks a worker: the next one is there when one ends
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_BESIDE_MODEL = [one.name for one in fields(Task) if one.name != "model"]
 _fork = multiprocessing.get_context("fork")
 
 
@@ -46,10 +45,9 @@ class _Worker:
         self.tasks.append(task)
         model = None if id(task.model) in self._models else task.model
         self._models[id(task.model)] = task.model
-        stream = io.BytesIO()
-        _Pickler(stream).dump(task)
+        rest = {name: getattr(task, name) for name in _BESIDE_MODEL}
         with contextlib.suppress(OSError):  # it has ended, which reading will tell
-            self.pipe.send((id(task.model), model, stream.getvalue()))
+            self.pipe.send((id(task.model), model, rest))
 
 
 class LocalProcesses:
@@ -146,10 +144,10 @@ def _serve(pipe: Connection, others: list[Connection], parent: int) -> None:
     models: dict[int, Model] = {}
     with contextlib.suppress(EOFError, OSError):
         while True:
-            name, model, data = pipe.recv()
+            name, model, rest = pipe.recv()
             if model is not None:
                 models[name] = model
-            pipe.send(_answer(_Unpickler(io.BytesIO(data), models).load()))
+            pipe.send(_answer(Task(model=models[name], **rest)))
 
 
 def _answer(task: Task) -> Outcome | WrongVersionError | str:
@@ -167,23 +165,3 @@ def _silence() -> None:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     os.close(nothing)
-
-
-class _Pickler(pickle.Pickler):
-    """Leaves models out: they are sent once."""
-
-    def persistent_id(self, item: Any) -> int | None:
-        """Names a model."""
-        return id(item) if isinstance(item, Model) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    """Puts the models in again."""
-
-    def __init__(self, stream: io.BytesIO, models: dict[int, Model]) -> None:
-        super().__init__(stream)
-        self._models = models
-
-    def persistent_load(self, name: Any) -> Model:
-        """The model of that name."""
-        return self._models[name]
