@@ -98,7 +98,8 @@ void Dimm::fence(std::uint32_t to_come, Tick now) {
 
 void Dimm::find_next() {
   next_ = min(min(events_.next(), dram_next_), media_.next_event());
-  if (!lsq_.empty() && (writes_under_way_ < config_.media.write_queue || absorbs_oldest())) {
+  if (!lsq_.empty() &&
+      (writes_under_way_ < config_.media.write_queue || (lazy_ && absorbs_oldest()))) {
     next_ = min(next_, lsq_.next_aged());
   }
 }

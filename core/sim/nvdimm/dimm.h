@@ -341,10 +341,11 @@ class Dimm {
   void migrate(const WearLeveler::Migration& migration, Tick now);
   void move_content(Address from, Address to);
 
-  // The Lazy cache, where there is one
-  [[nodiscard]] bool absorbs_oldest() const;
-  void absorb(Write& write, Tick now);
-  bool lazy_serves(Index read, Tick now);
+  // The Lazy cache, where there is one: kept out of line, for most DIMMs have none
+  [[nodiscard, gnu::noinline]] bool lazy_holds(Address line) const { return lazy_->holds(line); }
+  [[nodiscard, gnu::noinline]] bool absorbs_oldest() const;
+  [[gnu::noinline]] void absorb(Write& write, Tick now);
+  [[gnu::noinline]] bool lazy_serves(Index read, Tick now);
   void admit(Address block, std::uint64_t lines, Tick now);
   void take_over(Address line);
   void write_back(const LazyCache::Gone& gone, Tick now);

@@ -9,7 +9,6 @@ namespace nearfar::sim::nvdimm {
 /// Whether the Lazy cache takes all of what leaves the load-store queue next. It does not wait for
 /// the media then.
 bool Dimm::absorbs_oldest() const {
-  if (!lazy_) return false;
   const WriteGroup& group = lsq_.oldest();
   const Address block(group.block << block_shift_);
   for (std::uint32_t line = 0; line < lines_per_block_; ++line) {

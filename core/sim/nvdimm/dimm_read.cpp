@@ -14,7 +14,9 @@ void Dimm::read_arrives(Index read, Tick now) {
     respond(read, now + config_.lsq.latency);
     return;
   }
-  if (lazy_ && lazy_serves(read, now)) return;
+  if (lazy_ && lazy_serves(read, now)) [[unlikely]] {
+    return;
+  }
   // A read behind others that found no slot keeps its place.
   if (!stalled_.empty() || !look_up(read, now)) stalled_.push_back({false, read});
 }
@@ -22,7 +24,9 @@ void Dimm::read_arrives(Index read, Tick now) {
 Dimm::Hit Dimm::hit(Address device, Tick at) const {
   Hit hit;
   if (!lsq_.empty() || !stalled_.empty()) return hit;
-  if (lazy_ && lazy_->holds(device)) return hit;
+  if (lazy_ && lazy_holds(device)) [[unlikely]] {
+    return hit;
+  }
   hit.slot = rmw_.find(entry_of(device));
   if (hit.slot == BlockTable::none) return hit;
   hit.sector = sector_of(hit.slot, device);

@@ -20,7 +20,7 @@ void Dimm::write_arrives(Index arrival, Tick now) {
 }
 
 void Dimm::drain(Tick now) {
-  while (lsq_.must_drain(now)) {
+  while ((writes_under_way_ < config_.media.write_queue || lazy_) && lsq_.must_drain(now)) {
     if (writes_under_way_ >= config_.media.write_queue && !absorbs_oldest()) return;
     const Index index = writes_.take_any();
     Write& write = writes_[index];
