@@ -152,8 +152,9 @@ def sequence(
     `steps` are little-endian 64-bit words: an operation in the top byte, an operand in the 56
     bits below. 0 loads the 64-byte line at an address, 1 stores it non-temporally, 2 is an
     mfence, 3 an sfence, 4 waits until everything before has completed, 5 does nothing for so
-    many ps, 6 loads the line at an address through the core's caches. The first `untimed` steps,
-    cached loads all of them, take no time: they leave the caches and TLBs as a walk leaves them.
+    many ps, 6 loads the line at an address through the core's caches, 7 the same of a pointer to
+    where the next 6 or 7 reads, marked for Pre-translation. The first `untimed` steps, cached loads
+    all of them, take no time: they leave the caches and TLBs as a walk leaves them.
 
     agent "none": accesses go straight to the memory controller, in order, as soon as fewer
     than `outstanding` are in flight; 1 makes a dependent chain. Fences wait for all of them.

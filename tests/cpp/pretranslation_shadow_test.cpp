@@ -243,6 +243,7 @@ class Walker {
   void ask(Index index) {
     const Hierarchy::Answer answer =
         caches_.access(0, loads_[index].place, Hierarchy::Kind::load, index);
+    if (loads_[index].place.leads_to != Address{}) caches_.mark(0, loads_[index].place, answer);
     if (answer.state == Hierarchy::Answer::State::waits && answer.asked) {
       for (const Hierarchy::Transfer& transfer : caches_.transfers()) {
         if (!transfer.write && !transfer.table &&

@@ -159,6 +159,7 @@ class Agent {
   void open_caches();
   bool ask_caches(const Flight& flight, Tick at);
   [[nodiscard]] Hierarchy::Answer look_up(Index flight, Tick at);
+  [[gnu::noinline]] Hierarchy::Answer access_marked(Index flight);
   void walked(Hierarchy::Walk walk, Tick now);
   void ask_translated(std::uint16_t core, Tick now);
   bool ask_again(std::uint16_t thread, Tick now);

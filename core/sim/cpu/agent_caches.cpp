@@ -16,7 +16,6 @@ void Agent::open_caches() {
 bool Agent::ask_caches(const Flight& flight, Tick at) {
   open_caches();
   const Index index = flights_.take(flight);
-  if (flight.marked) leads_to_[index] = threads_[flight.thread].step.leads_to;
   const Hierarchy::Answer answer = look_up(index, at);
   if (answer.state != Hierarchy::Answer::State::full) return true;
   flights_.give_back(index);
@@ -30,13 +29,11 @@ Hierarchy::Answer Agent::look_up(Index index, Tick at) {
   const Flight& flight = flights_[index];
   Thread& thread = threads_[flight.thread];
   const bool store = flight.kind == Flight::Kind::store_line;
-  Place place{.physical = flight.address,
-              .virtual_address = flight.address,
-              .huge = config_.caches.tlb.page > Tlb::small_page,
-              .translated = flight.translated};
-  if (flight.marked) place.leads_to = leads_to_.at(index);
-  const Hierarchy::Answer answer = caches_->access(
-      thread.core, place, store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index);
+  const Hierarchy::Answer answer =
+      flight.marked ? access_marked(index)
+                    : caches_->access(thread.core, flight.address,
+                                      store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index,
+                                      flight.translated);
   send_transfers(at);
   std::uint8_t lines = 0;
   switch (answer.state) {
@@ -56,6 +53,22 @@ Hierarchy::Answer Agent::look_up(Index index, Tick at) {
   thread.store_lines += lines;
   thread.store_lines -= flights_[index].store_lines;
   flights_[index].store_lines = lines;
+  return answer;
+}
+
+/// A marked load, asked for the first time at its step, and perhaps again when that is past.
+Hierarchy::Answer Agent::access_marked(Index index) {
+  const Flight& flight = flights_[index];
+  const Thread& thread = threads_[flight.thread];
+  if (!flight.translated) leads_to_[index] = thread.step.leads_to;
+  const Place place{.physical = flight.address,
+                    .virtual_address = flight.address,
+                    .huge = config_.caches.tlb.page > Tlb::small_page,
+                    .translated = flight.translated,
+                    .leads_to = leads_to_.at(index)};
+  const Hierarchy::Answer answer =
+      caches_->access(thread.core, place, Hierarchy::Kind::load, index);
+  caches_->mark(thread.core, place, answer);
   return answer;
 }
 

@@ -56,7 +56,6 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
   if (slot != Cache::none && !others) {
     at.l1.use(slot);
     ++count_.l1_hits;
-    if (pretranslation_) probe(core, place);
     return {Answer::State::hit, Level::l1, translation + config_.l1.latency};
   }
   const bool here = slot != Cache::none || at.l2.find(line) != Cache::none;
@@ -66,8 +65,6 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
     // It will be asked again.
     --(kind == Kind::load ? count_.loads : count_.stores);
     count_.tlb_hits = hits_before;
-  } else if (pretranslation_) {
-    mark(core, place, answer);
   }
   return answer;
 }

@@ -171,6 +171,9 @@ class Hierarchy {
   void filled(Miss miss, std::vector<Waiter>& woken, std::uint64_t frame = no_frame);
   static constexpr std::uint64_t no_frame = ~std::uint64_t{0};
 
+  /// Says that the access which was answered so is a marked load. Before its transfers are sent.
+  void mark(Core core, const Place& place, const Answer& answer);
+
   /// A marked load has found its line in L1 by quick().
   void marked_hit(Core core, const Place& place) {
     if (pretranslation_) probe(core, place);
@@ -317,7 +320,6 @@ class Hierarchy {
   Answer access_by_entry(Core core, const Place& place, Kind kind, Waiter waiter);
   Answer read_unchecked(Core core, const Place& place, Line line, Waiter waiter);
   [[nodiscard]] bool known_or_asked(Core core, Line line) const;
-  void mark(Core core, const Place& place, const Answer& answer);
   void forget_pointer(Miss miss, std::uint64_t frame);
   void arrived_unchecked(Miss miss);
   void probe(Core core, const Place& place);
@@ -359,6 +361,7 @@ class Hierarchy {
   std::vector<Line> wanted_;
   bool warming_ = false;
   std::unique_ptr<Pretranslation> pretranslation_;
+  bool marked_by_entry_ = false;  ///< the access that was answered last
   Tables page_tables_;
   std::vector<Resolution> resolutions_;
   std::vector<PointerUpdate> updates_;

@@ -31,9 +31,13 @@ std::optional<Translation> Hierarchy::translation(Core core, Address address) co
 
 // ---- Marked loads ------------------------------------------------------------------------
 
-/// A load has been answered: if it is marked and memory was asked for its line, so is that read.
+/// If memory was asked for the line, so is that read. One by an entry has been marked before.
 void Hierarchy::mark(Core core, const Place& place, const Answer& answer) {
-  if (!is_marked(place)) return;
+  const bool accessed = answer.state == Answer::State::hit || answer.state == Answer::State::waits;
+  if (!pretranslation_ || !accessed || marked_by_entry_) {
+    marked_by_entry_ = false;
+    return;
+  }
   if (answer.state == Answer::State::hit) {
     probe(core, place);
     return;
@@ -182,6 +186,7 @@ Hierarchy::Answer Hierarchy::read_unchecked(Core core, const Place& place, Line 
     transfer.marks |= pretranslation::pointer;
     transfer.pointer_offset = static_cast<std::uint8_t>(place.physical.value() % line_bytes);
   }
+  marked_by_entry_ = is_marked(place);
   transfers_.push_back(transfer);
   walks_[walk].unchecked.push_back(miss);
   return {Answer::State::waits, Level::memory, config_.tlb.second_latency, true};

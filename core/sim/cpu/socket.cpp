@@ -25,6 +25,7 @@ Hierarchy::Answer Socket::access(Core core, const Place& place, Hierarchy::Kind 
                                  Waiter waiter) {
   const Slab<Asker>::Index asker = askers_.take({.core = core, .waiter = waiter});
   const Hierarchy::Answer answer = caches_.access(core, place, kind, asker);
+  if (place.leads_to != Address{}) caches_.mark(core, place, answer);
   send_transfers(now_);
   if (answer.state == Hierarchy::Answer::State::waits ||
       answer.state == Hierarchy::Answer::State::walks) {

@@ -312,7 +312,6 @@ def test_an_operation_that_the_machine_lacks_is_refused_before_anything_runs(
         (Stream(op="load,store+clflushopt"), "op: store+clflushopt is for host targets"),
         (Overwrite(op="store+clflushopt"), "op: store+clflushopt is for host targets"),
         (Chase(fence_kind="cpuid"), "fence-kind: cpuid is for host targets"),
-        (Chase(stride=128), "stride: a chase with a stride is for host targets"),
         (Chase(successors="table"), "successors: they are chosen on host targets"),
         (Stream(op="store", value="0xf0"), "value: a model's memory holds nothing"),
         (Stream(op="load", held="0xf0"), "value: a model's memory holds nothing"),
