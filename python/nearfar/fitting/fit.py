@@ -155,7 +155,8 @@ def _times(
     points = [point for one in trained for point in one.points]
     noise = _noise(points)
     parameters = {one.key: one for one in candidates(shaped, fixed)}
-    solver = Solver(Misfit(simulations, points, noise, parameters))
+    alike = max(1.0, len(points) / max(1, len(trained)))
+    solver = Solver(Misfit(simulations, points, noise, parameters, alike))
     if 0 < len(points) < _FEWEST:
         why = f"{len(points)} points are too few, expected {_FEWEST} or more to fit to"
         return solver, [unfitted(one, why) for one in parameters.values()]
