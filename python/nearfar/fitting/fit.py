@@ -90,10 +90,15 @@ def fit(
         shaped, options.budget, record, processes=options.processes, progress=progress
     )
     trained, held = split(given.series, options.hold_out)
-    solver, estimates = _times(simulations, trained, shaped, {*found, *kept})
+    settled = {key for key, one in found.items() if one.interval is not None or not _has_unit(key)}
+    solver, estimates = _times(simulations, trained, shaped, {*settled, *kept})
     if not found and not any(one.determined for one in estimates):
         raise InputError(_nothing(given, options.base))
-    parameters = [*_of_structure(found), *_of_times(estimates, trained)]
+    times = _of_times(estimates, trained)
+    # What a finding bounds from one side only is where the search for it began.
+    searched = {one.key for one in times}
+    exact = {key: one for key, one in found.items() if key not in searched}
+    parameters = [*_of_structure(exact), *times]
     rest = [KeptParameter(k, _text(k, v), "follows from the structure") for k, v in follows.items()]
     text = model_text(options.base, given.sources, parameters, rest, output)
     fitted = shaped.override({one.key: one.value for one in parameters if one.stage == TIMES})
@@ -108,7 +113,7 @@ def fit(
                 one.parameter.key, _text(one.parameter.key, one.parameter.start), one.reason
             )
             for one in estimates
-            if not one.determined
+            if not one.determined and one.parameter.key not in found
         ),
         series=tuple(series),
         training=fmean(each[False]) if each[False] else None,
@@ -150,7 +155,8 @@ def _times(
     points = [point for one in trained for point in one.points]
     noise = _noise(points)
     parameters = {one.key: one for one in candidates(shaped, fixed)}
-    solver = Solver(Misfit(simulations, points, noise, parameters))
+    alike = max(1.0, len(points) / max(1, len(trained)))
+    solver = Solver(Misfit(simulations, points, noise, parameters, alike))
     if 0 < len(points) < _FEWEST:
         why = f"{len(points)} points are too few, expected {_FEWEST} or more to fit to"
         return solver, [unfitted(one, why) for one in parameters.values()]

@@ -29,12 +29,14 @@ Logs = Mapping[str, float]  # key to ln(value / start)
 @dataclass
 class Misfit:
     """Points and the runs that stand against them. `noise` has the standard deviation of each
-    ln(measured)."""
+    ln(measured). What the model leaves out is off alike in so many points (`alike`): those of one
+    series say no more about a value than one does."""
 
     simulations: Simulations
     points: Sequence[HardwarePoint]
     noise: Vector
     parameters: Mapping[str, Parameter]
+    alike: float = 1.0
     slopes: dict[str, Vector] = field(default_factory=dict)  # d ln(simulated) / d ln(value)
     _seen_by: dict[str, set[int]] = field(default_factory=dict)
 
@@ -59,6 +61,7 @@ class Misfit:
             [self.points[i] for i in indices],
             self.noise[list(indices)],
             self.parameters,
+            self.alike,
         )
 
     def look(self, at: Logs, width: float) -> None:

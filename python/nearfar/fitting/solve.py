@@ -132,7 +132,7 @@ class Solver:
     def _estimates(self, parameters: Sequence[Parameter]) -> list[Estimate]:
         seen = self._seen(parameters)
         slopes = self._last_slopes(parameters)
-        deviation = self._deviations(parameters, slopes)
+        deviation = self._deviations(parameters, slopes, self.misfit.alike)
         together = dict(self.logs)
         chosen = self._determined(parameters, slopes)
         dropped = [one for one in seen if one not in chosen]
@@ -204,8 +204,11 @@ class Solver:
             del left[worst]
         return [parameters[i] for i in left]
 
-    def _deviations(self, parameters: Sequence[Parameter], slopes: Matrix) -> Vector:
-        """The standard deviation of each ln(value) that noise and the base's spread leave."""
+    def _deviations(
+        self, parameters: Sequence[Parameter], slopes: Matrix, alike: float = 1.0
+    ) -> Vector:
+        """The standard deviation of each ln(value) that noise and the base's spread leave, where
+        so many points are off `alike`."""
         if not parameters:
             return np.zeros(0)
         here = self.misfit.simulated([self.logs])[0]
@@ -213,7 +216,7 @@ class Solver:
         before = np.diag([one.spread**-2 for one in parameters])
         # A model that is further off than the noise leaves out more than the floor says.
         excess = max(1.0, float(np.mean(self.misfit.residuals(here) ** 2)))
-        covariance = np.linalg.inv(weighted.T @ weighted / excess + before)
+        covariance = np.linalg.inv(weighted.T @ weighted / (excess * alike) + before)
         deviations: Vector = np.sqrt(np.diag(covariance))
         return deviations
 

@@ -32,14 +32,14 @@ def model_text(
         f"description = {_string(f'Fitted to {described} on base {base}')}",
         f"base = {_string(_seen_from(base, output))}",
     ]
-    table = ""
+    tables: dict[str, list[str]] = {}  # a table may be declared once, whatever the keys' order
     for key in (name for name in KEYS if name in values):
         above, _, last = key.rpartition(".")
-        if above != table:
-            lines += ["", f"[{above}]"]
-            table = above
-        value = values[key]
-        lines.append(f"{last} = {value if KEYS[key].kind in _BARE else _string(value)}")
+        value = values[key] if KEYS[key].kind in _BARE else _string(values[key])
+        tables.setdefault(above, []).append(f"{last} = {value}")
+    lines += tables.pop("", [])
+    for above, own in tables.items():
+        lines += ["", f"[{above}]", *own]
     lines += ["", "[sources]"]
     lines += [f'"{one.key}" = {_string(source_text(one))}' for one in parameters]
     lines += [f'"{one.key}" = {_string(one.reason)}' for one in derived]

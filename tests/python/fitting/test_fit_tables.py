@@ -14,6 +14,8 @@ from nearfar.fitting.holding import split
 from nearfar.fitting.parameters import candidates
 from nearfar.fitting.structure import structure
 from nearfar.fitting.tabled import from_tables
+from nearfar.fitting.write import model_text
+from nearfar.results import FittedParameter
 from nearfar.simulate.validation.datasets import kind_of
 
 NVDIMM = load_model("nvdimm")
@@ -97,3 +99,14 @@ def test_a_published_table_shows_structure_and_ten_or_so_points_of_its_curves() 
     assert "modules" not in found
     assert [len(one.points) for one in tabled.series] == [12, 12]
     assert structure(tabled.findings, NVDIMM)["nvdimm.buffer.2.entries"].value == 4096
+
+
+def test_a_model_file_declares_each_table_once(tmp_path: Path) -> None:
+    """In the schema's order keys of a table stand before and after those of its parts."""
+    keys = {"nvdimm.levels": "2", "nvdimm.bus.line": "4 ns", "nvdimm.power_budget": "15 W"}
+    fitted = [FittedParameter(key, value, "times", ("seen",)) for key, value in keys.items()]
+    file = tmp_path / "fitted.toml"
+    file.write_text(model_text("nvdimm", ("probe",), fitted, ()), encoding="utf-8")
+    model = load_model(str(file))
+    assert {key: model.values[key].source for key in keys} == dict.fromkeys(keys, "seen: found")
+    assert (model["nvdimm.bus.line"], model["nvdimm.power_budget"]) == (4000, 15000)
