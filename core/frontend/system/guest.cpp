@@ -18,7 +18,7 @@ namespace nearfar::frontend::system {
 namespace {
 
 std::string read_file(const std::string& path) {
-  std::ifstream file(path);
+  const std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file) throw InputError(path + ": cannot be read");
@@ -29,7 +29,7 @@ std::string read_file(const std::string& path) {
 const std::atomic<char>* watched(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw InputError(path + ": cannot be read");
-  void* const at = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0);
+  const void* const at = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0);
   ::close(file);
   if (at == MAP_FAILED) throw InputError(path + ": cannot be mapped");
   return static_cast<const std::atomic<char>*>(at);

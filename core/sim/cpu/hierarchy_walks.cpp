@@ -7,7 +7,7 @@ namespace nearfar::sim::cpu {
 
 /// The page may be walked to already; if not, and all walkers are at work, the walk waits for one.
 Hierarchy::Answer Hierarchy::wait_for_walk(Core core, const Place& place, Waiter waiter) {
-  Private& at = cores_[core];
+  const Private& at = cores_[core];
   const Address page =
       place.virtual_address.aligned_down(place.huge ? Tlb::huge_page : Tlb::small_page);
   Answer answer;
