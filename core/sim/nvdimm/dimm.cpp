@@ -219,7 +219,8 @@ void Dimm::dram_completions(Tick now) {
 }
 
 void Dimm::state(Archive& archive) {
-  archive(lsq_, rmw_, sectors_, rmw_data_, lane_free_, middle_, ait_, wear_, media_, dram_);
+  archive(lsq_, rmw_, sectors_, rmw_data_, lane_free_, middle_, ait_, wear_, page_reads_, media_,
+          dram_);
   archive(lazy_, admission_);
   archive(events_, next_, dram_next_, reads_, transfers_, writes_, arrivals_, stalled_,
           untranslated_, dram_backlog_, writes_announced_, writes_under_way_, writes_on_bus_,

@@ -184,7 +184,7 @@ class Dimm {
     Index place = none;  ///< of its page, among those that are read
     std::uint64_t lines_left = 0;  ///< DRAM bursts outstanding, one bit a line
 
-    void state(Archive& archive) { archive(kind, at, into, page, next, lines_left); }
+    void state(Archive& archive) { archive(kind, at, into, page, next, place, lines_left); }
   };
 
   /// A group of the load-store queue on its way to the media.

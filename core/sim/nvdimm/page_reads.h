@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/archive.h"
+
 namespace nearfar::sim::nvdimm {
 
 /// Bounds how many blocks of one page are read from the media at once.
@@ -47,12 +49,16 @@ class PageReads {
 
   void finish(Index place) { --places_[place].reads; }
 
+  void state(Archive& archive) { archive(places_); }
+
  private:
   struct Place {
     std::uint64_t page = 0;
     std::uint32_t reads = 0;
     Index first_waiting = none;
     Index last_waiting = none;
+
+    void state(Archive& archive) { archive(page, reads, first_waiting, last_waiting); }
   };
 
   std::uint32_t limit_;
