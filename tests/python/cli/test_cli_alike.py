@@ -28,7 +28,7 @@ WITH_PAGES = {
 }
 # Commands that make a file which is no result.
 MAKING = {
-    *("trace record", "trace convert", "tier core", "report", "fit"),
+    *("trace record", "trace convert", "tier core", "report", "fit", "vm record"),
     *("model export", "model random"),
 }
 

@@ -17,7 +17,7 @@ from nearfar import __version__
 from nearfar.cli import main as cli
 from nearfar.cli.commands import COMMANDS, Command
 from nearfar.errors import InputError, NearfarError
-from nearfar.model import load, presets
+from nearfar.model import load, presets, processors
 from nearfar.model.document import schema_markdown
 from nearfar.model.schema import KEYS
 
@@ -85,8 +85,9 @@ def test_the_version_is_one_line(capsys: Capture) -> None:
 
 def test_models_are_listed(capsys: Capture) -> None:
     assert cli.main(["model", "list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == presets()
+    models, fronts = capsys.readouterr().out.split("\n\nProcessors")
+    assert [line.split()[0] for line in models.splitlines()] == presets()
+    assert [line.split()[0] for line in fronts.splitlines()[1:]] == processors()
 
 
 def test_show_prints_value_unit_source_and_alternatives(capsys: Capture) -> None:

@@ -29,6 +29,7 @@ CHOICES = (
     "cpu.clwb_keeps",
     "cpu.page",
     "cpu.prefetch",
+    "cpu.pretranslation",
     "cpu.table.place",
     "cpu.tlb.directory",
 )
