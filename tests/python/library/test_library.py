@@ -155,7 +155,7 @@ def test_each_misuse_of_the_c_interface_is_a_code_and_one_line(tmp_path: Path) -
     said = [line.split(" ", 1) for line in out.splitlines()]
     expected = [
         (-3, "absent.model: cannot be read"),
-        (-3, "or one of aep-sample, cxl-expander,"),
+        (-3, "or one of aep-sample, cxl, cxl-expander,"),
         (-2, "is missing; export the model again"),
         (-2, "model: was exported by nearfar 0.0.1, expected"),
         (-1, "memory: found NULL"),
