@@ -324,7 +324,8 @@ DDR5 = 'base = "ddr5-4800"\n'
             "m.toml:1: base: found no model 'optane-10', expected one of aep-sample, cxl, "
             "cxl-expander, cxl-hybrid, ddr4-2400, ddr4-2666, ddr4-2933, ddr4-3200, ddr5-4800, "
             "ddr5-5600, dram, memory-mode, nvdimm, optane-100, optane-100-remote, optane-200, "
-            "optane-memory-mode, optane-tiered, xeon-5218-ddr4-2933, xeon-8460y-ddr5-4800 or a path to a file; "
+            "optane-memory-mode, optane-tiered, xeon-5218-ddr4-2933, xeon-8460y-ddr5-4800 "
+            "or a path to a file; "
             "did you mean optane-100?",
         ),
         ("base = 3", "m.toml:1: base: found 3, expected a string"),
