@@ -301,6 +301,7 @@ class Dimm {
   void fetch_others(Index head);
   void ask(Index transfer, Tick now);
   void read_media(Index transfer, Tick now);
+  void look_when_handed_over(Index place);
   void handed_over(Index place, Tick now);
   void fetch_from_dram(Index transfer, Tick now);
   void dram_line_arrived(Index transfer, std::uint32_t line, Tick now);

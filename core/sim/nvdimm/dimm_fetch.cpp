@@ -85,29 +85,37 @@ void Dimm::ask(Index transfer, Tick now) {
 void Dimm::read_media(Index transfer, Tick now) {
   Transfer& fetch = transfers_[transfer];
   if (page_reads_.limited()) {
-    fetch.place = page_reads_.place_of(page_of(fetch.at));
-    if (page_reads_.is_full(fetch.place)) {
+    fetch.place = page_reads_.place_of(page_of(fetch.at), now);
+    Index& first = page_reads_.first_waiting(fetch.place);
+    if (first != none || !page_reads_.has_room(fetch.place, now)) {
       fetch.next = none;
-      Index& first = page_reads_.first_waiting(fetch.place);
       Index& last = page_reads_.last_waiting(fetch.place);
       (first == none ? first : transfers_[last].next) = transfer;
       last = transfer;
+      look_when_handed_over(fetch.place);
       return;
     }
-    page_reads_.start(fetch.place);
+    page_reads_.ask(fetch.place);
   }
   media_.read(transfer, wear_.translate(fetch.at), now);
 }
 
-/// The last line of a block of that page can leave.
+void Dimm::look_when_handed_over(Index place) {
+  const Tick at = page_reads_.next_look(place);
+  if (!at.is_never()) events_.push(at, {Event::Kind::handed_over, place});
+}
+
+/// The last line of a block of that page can leave: others that wait may be read.
 void Dimm::handed_over(Index place, Tick now) {
-  page_reads_.finish(place);
+  page_reads_.look(place);
   Index& first = page_reads_.first_waiting(place);
-  if (first == none) return;
-  const Index transfer = first;
-  first = transfers_[transfer].next;
-  page_reads_.start(place);
-  media_.read(transfer, wear_.translate(transfers_[transfer].at), now);
+  while (first != none && page_reads_.has_room(place, now)) {
+    const Index transfer = first;
+    first = transfers_[transfer].next;
+    page_reads_.ask(place);
+    media_.read(transfer, wear_.translate(transfers_[transfer].at), now);
+  }
+  look_when_handed_over(place);
 }
 
 void Dimm::media_started(const Media::Started& started, Tick now) {
@@ -125,8 +133,8 @@ void Dimm::media_started(const Media::Started& started, Tick now) {
   }
   events_.push(started.done, {Event::Kind::fetched, started.tag});
   if (transfer.place != none) {
-    events_.push(started.done + (lines_per_block_ - 1) * config_.rmw_line,
-                 {Event::Kind::handed_over, transfer.place});
+    page_reads_.start(transfer.place, started.done + (lines_per_block_ - 1) * config_.rmw_line);
+    look_when_handed_over(transfer.place);
   }
 }
 
