@@ -27,13 +27,15 @@ class HostWalker:
 
     def __init__(self, host: Host | None = None, core: HostCore | None = None) -> None:
         self._host = host or Host()
-        self._core = core or load_host_core()
+        self._core = core or self._host.module() or load_host_core()
         self._cpu = machine.processors()[0]
         self._kept: deque[HostMemory] = deque(maxlen=_KEPT)
 
     @property
     def memory_bytes(self) -> int:
-        return machine.free_memory(self._host.node) // 2
+        if self._host.module() is None:
+            return machine.free_memory(self._host.node) // 2
+        return self._host.capacity(self._core)
 
     def walk(self, chain: Offsets, asked: Experiment) -> Walked:
         # Whole huge pages even on small ones, so that both lie alike in virtual memory.
