@@ -29,7 +29,7 @@ KERNEL_WORDS = (
     "console=ttyS0 loglevel=4 panic=-1 oops=panic panic_on_warn=1 slub_debug=FZPU page_poison=1 "
     "memmap=32M$0x30000000 memmap=64M!0x34000000"
 )
-SECONDS = 900  # for a machine that is loaded
+SECONDS = 1800  # for a machine that is loaded
 _DRIVERS = ("libnvdimm", "nd_btt", "nd_e820", "nd_pmem", "device_dax", "dax_pmem")
 _NONE = (1 << 64) - 1
 
@@ -117,7 +117,7 @@ class Guest:
             pass_fds=[theirs.fileno()],
         )
         theirs.close()
-        self._line.settimeout(60)
+        self._line.settimeout(SECONDS)
 
     def _pack(self, calls: int) -> None:
         root = self._folder / "root"
