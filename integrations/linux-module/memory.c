@@ -13,6 +13,7 @@
 #include "nearfar.h"
 
 #define OWNER "nearfar"
+#define MOST_SMALL_PAGES (1UL << 24)
 
 static struct dev_pagemap* pagemap_of(unsigned long pfn) {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
@@ -108,9 +109,11 @@ static int take_dax(struct nearfar_region* region, int fd, u64 bytes) {
 static int map_small(struct nearfar_region* region) {
   const unsigned long count = region->bytes >> PAGE_SHIFT;
   const unsigned long first = region->physical >> PAGE_SHIFT;
-  struct page** pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL | __GFP_NOWARN);
+  struct page** pages;
   unsigned long i;
 
+  if (count > MOST_SMALL_PAGES) return -E2BIG;
+  pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL | __GFP_NOWARN);
   if (!pages) return -ENOMEM;
   for (i = 0; i < count; i++) pages[i] = pfn_to_page(first + i);
   region->small = vmap(pages, (unsigned int)count, VM_MAP, PAGE_KERNEL);

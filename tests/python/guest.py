@@ -78,7 +78,7 @@ def kernel_folder() -> Path:
 
 def build_module(folder: Path, release: str) -> Path:
     """The module for a kernel, stripped; built in `folder`."""
-    words = ["make", "-s", "-C", MODULE, f"KERNEL={release}", f"OUT={folder}"]
+    words = ["make", "-s", "-j2", "-C", MODULE, f"KERNEL={release}", f"OUT={folder}"]
     words.append(f"HEADERS=/usr/src/linux-headers-{release}")
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,14 +7,15 @@ import errno
 import os
 import subprocess
 from pathlib import Path
+from typing import ClassVar, cast
 
 import pytest
 
 from nearfar import InputError
-from nearfar.measuring import Chase, measure
+from nearfar.measuring import Chase, Effort, Stream, machine, measure
 from nearfar.measuring.kernel import device, protocol
-from nearfar.measuring.kernel.core import dax_bytes
-from nearfar.measuring.kernel.target import parse_kernel
+from nearfar.measuring.kernel.core import KernelCore, dax_bytes
+from nearfar.measuring.kernel.target import Kernel, parse_kernel
 
 MODULE = Path(__file__).resolve().parents[3] / "integrations" / "linux-module"
 STRUCTS = {
@@ -146,6 +147,58 @@ def test_what_is_no_dax_device_is_refused(tmp_path: Path) -> None:
         dax_bytes("/dev/null")
     with pytest.raises(InputError, match="No such file"):
         dax_bytes(str(tmp_path / "dax0.0"))
+
+
+class FakeDevice:
+    """Takes every call and answers two timings for it."""
+
+    asked: ClassVar[list[ctypes.Structure]] = []
+    info = protocol.Info(protocol=1, features=31, tsc_khz=2_000_000, overhead=(20, 24, 40))
+
+    def ask(self, struct: ctypes.Structure, _meanings: object = None) -> None:
+        self.asked.append(struct)
+        run = getattr(struct, "run", None)
+        if run is not None:
+            chunks = (protocol.Chunk * run.room).from_address(run.chunks)
+            chunks[0] = protocol.Chunk(2000, 10, 0)
+            chunks[1] = protocol.Chunk(4000, 10, 10)
+            run.made = 2
+
+    def ns(self, cycles: int) -> float:
+        return cycles / 2
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[ctypes.Structure]:
+    """The calls made of a device that is not there; two processors are."""
+
+    def module(self: Kernel) -> KernelCore:
+        return KernelCore(self, cast("type[device.Device]", FakeDevice))
+
+    monkeypatch.setattr(Kernel, "module", module)
+    monkeypatch.setattr(machine, "processors", lambda: [*os.sched_getaffinity(0)] * 2)
+    FakeDevice.asked.clear()
+    return FakeDevice.asked
+
+
+def test_threads_of_a_stream_begin_together_each_in_its_own_area(
+    asked: list[ctypes.Structure],
+) -> None:
+    pattern = Stream(op="load", area="1MiB", threads=2, lines=32768)
+    measure("kernel", pattern, effort=Effort(1, 1))
+    runs = [one for one in asked if isinstance(one, protocol.Stream)]
+    assert sorted(one.run.base for one in runs) == [0, 1 << 20]
+    assert [one.run.members for one in runs] == [2, 2]
+    assert len({one.seed for one in runs}) == 2
+
+
+def test_cycles_of_the_module_are_told_in_ns(asked: list[ctypes.Structure]) -> None:
+    result = measure("kernel", Chase(region="4KiB", op="load", lines=64), effort=Effort(1, 1))
+    # 2000 cycles at 2 GHz for 10 lines, and 4000 for 10.
+    assert 100 <= result.points[0].ns_per_line <= 200
+    assert result.environment.timer is not None
+    assert "2000.0 MHz; a reading costs 12.0 ns (10.0 to 20.0)" in result.environment.timer
+    assert [type(one) for one in asked][-1] is protocol.Chase
 
 
 def made(*words: str) -> subprocess.CompletedProcess[str]:
