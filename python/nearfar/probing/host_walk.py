@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nearfar.inference.caches.orders import HUGE, LINE, Offsets
@@ -11,6 +12,7 @@ from nearfar.measuring import machine
 from nearfar.measuring.chunks import low_quantile
 from nearfar.measuring.host.core import HostCore, load_host_core, map_memory
 from nearfar.measuring.host.target import Host
+from nearfar.measuring.kernel.target import Kernel
 from nearfar.probing.walk import Walked
 
 if TYPE_CHECKING:
@@ -31,11 +33,11 @@ class HostWalker:
         self._cpu = machine.processors()[0]
         self._kept: deque[HostMemory] = deque(maxlen=_KEPT)
 
-    @property
+    @cached_property
     def memory_bytes(self) -> int:
-        if self._host.module() is None:
-            return machine.free_memory(self._host.node) // 2
-        return self._host.capacity(self._core)
+        if isinstance(self._host, Kernel):
+            return self._host.module().obtainable()
+        return machine.free_memory(self._host.node) // 2
 
     def walk(self, chain: Offsets, asked: Experiment) -> Walked:
         # Whole huge pages even on small ones, so that both lie alike in virtual memory.

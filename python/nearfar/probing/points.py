@@ -74,7 +74,7 @@ def resolved(target: str | Target) -> Target:
 def bounds(target: Target, quick: bool) -> Bounds:
     """What patterns fit `target`."""
     if isinstance(target, Kernel):
-        memory = target.capacity(target.module())
+        memory = target.module().obtainable()
         return Bounds(True, len(machine.processors()), memory, quick, contends=False)
     if isinstance(target, Host):
         return Bounds(True, len(machine.processors()), machine.free_memory(target.node), quick)

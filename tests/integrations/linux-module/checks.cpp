@@ -278,17 +278,40 @@ double median_ns(const Chunks& chunks, std::uint64_t made, double ns_per_cycle) 
   return each[each.size() / 2];
 }
 
+// Memory on huge pages, as the kernel's own mapping is.
+class HugeMemory {
+ public:
+  explicit HugeMemory(std::uint64_t bytes)
+      : bytes_(bytes + huge),
+        mapped_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    madvise(mapped_, bytes_, MADV_HUGEPAGE);
+  }
+  HugeMemory(const HugeMemory&) = delete;
+  HugeMemory& operator=(const HugeMemory&) = delete;
+  ~HugeMemory() { munmap(mapped_, bytes_); }
+
+  [[nodiscard]] char* base() const {
+    const auto at = reinterpret_cast<std::uint64_t>(mapped_);
+    return static_cast<char*>(mapped_) + (huge - at % huge) % huge;
+  }
+
+ private:
+  static constexpr std::uint64_t huge = 2 * mib;
+  std::uint64_t bytes_;
+  void* mapped_;
+};
+
 // The same chain, walked by the same code in this process.
 double in_process_ns(std::uint64_t region, double ns_per_cycle) {
-  void* const base = mmap(nullptr, region, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  const HugeMemory memory(region);
+  char* const base = memory.base();
   std::vector<unsigned int> next(region / 64);
   for (unsigned int i = 0; i < next.size(); ++i) next[i] = i;
   unsigned long random = 1;
   nearfar_random_cycle(next.data(), next.size(), 1, &random);
   for (unsigned int i = 0; i < next.size(); ++i) {
-    char* const to = static_cast<char*>(base) + next[i] * 64UL;
-    std::memcpy(static_cast<char*>(base) + i * 64UL, &to, sizeof to);
+    char* const to = base + next[i] * 64UL;
+    std::memcpy(base + i * 64UL, &to, sizeof to);
   }
   const nearfar_way way{.base = base, .block = 64, .stride = 64, .next = next.data()};
   Chunks chunks(64);
@@ -298,7 +321,6 @@ double in_process_ns(std::uint64_t region, double ns_per_cycle) {
     chunk.lines = 2048;
     chunk.cycles = nearfar_walk(&way, &index, chunk.lines, 0);
   }
-  munmap(base, region);
   return median_ns(chunks, chunks.size(), ns_per_cycle);
 }
 

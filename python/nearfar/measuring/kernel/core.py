@@ -16,6 +16,7 @@ from nearfar.measuring.kernel.target import Kernel
 
 if TYPE_CHECKING:
     from nearfar._core import HostMemory
+    from nearfar.measuring.host.core import HostCore
 
 _SHARE = 4  # of free memory that is gathered at most: one part in so many
 
@@ -60,18 +61,19 @@ class KernelCore:
         raise InputError("core: its loops measure the processor, not memory; probe host")
 
     def host_capacity(self, path: str, *, destructive: bool) -> int:
-        """Bytes of the DAX device or the reserved range, or that contiguous memory may have."""
+        """Bytes of the DAX device or the reserved range, or the most of contiguous memory."""
         self._check_destructive(path, destructive)
         if path:
             return dax_bytes(path)
         if self._target.range is not None:
             return KernelMemory(self._device(), self._target, place(self._target, 0)).size()
-        return self._most_contiguous()
+        return self._most_wanted()
 
-    def _most_contiguous(self) -> int:
-        """What the kernel finds now, by halves from a quarter of its free memory."""
-        free = machine.free_memory(self._target.node) // _SHARE
-        size = min(protocol.MOST_ALLOCATED, 1 << max(free, 1).bit_length() - 1)
+    def obtainable(self) -> int:
+        """Bytes that can be measured now: of contiguous memory, what the kernel finds by halves."""
+        if self._target.file is not None or self._target.range is not None:
+            return self._target.capacity(cast("HostCore", self))
+        size = self._most_wanted()
         while size > protocol.MOST_BLOCK:
             try:
                 KernelMemory(self._device(), self._target, place(self._target, size))
@@ -80,6 +82,10 @@ class KernelCore:
             else:
                 break
         return size
+
+    def _most_wanted(self) -> int:
+        free = machine.free_memory(self._target.node) // _SHARE
+        return min(protocol.MOST_ALLOCATED, 1 << max(free, 1).bit_length() - 1)
 
     def host_isa(self) -> Mapping[str, bool]:
         """What of the instructions the module may use."""

@@ -11,6 +11,7 @@ from nearfar.results import Target
 
 if TYPE_CHECKING:
     from nearfar.measuring.host.core import HostCore
+    from nearfar.measuring.kernel.core import KernelCore
 
 _KEYS = ("node", "dax", "range", "pages")
 _FORMS = "kernel[:node=N][,pages=4KiB], kernel:dax=PATH or kernel:range=ADDRESS"
@@ -72,7 +73,7 @@ class Kernel(Host):
             return "measured in the kernel's own mapping"
         return f"measured in a mapping of the kernel by {self.pages} pages"
 
-    def module(self) -> HostCore:
+    def module(self) -> KernelCore:
         """The module behind /dev/nearfar. Raises InputError if it cannot be used."""
         from nearfar.measuring.kernel.core import KernelCore
 
