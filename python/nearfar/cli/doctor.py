@@ -25,6 +25,8 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.streams import emit
 from nearfar.errors import InputError, NearfarError
 from nearfar.measuring import preconditions
+from nearfar.measuring.kernel.device import Device
+from nearfar.measuring.kernel.protocol import DEVICE
 from nearfar.model import load, presets
 from nearfar.results import Precondition
 from nearfar.simulate.programs.qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
@@ -167,6 +169,17 @@ def swap() -> Finding:
     return Finding("swap", OK, ", ".join(swap_machine.swap_areas()), effect)
 
 
+def linux_module() -> Finding:
+    """What measures inside the kernel: loaded, of this version, and open to this user."""
+    effect = "targets such as kernel and kernel:dax=/dev/dax0.0 need it"
+    try:
+        info = Device().info
+    except InputError as error:
+        found, _, mend = str(error).removeprefix("kernel: ").partition("; ")
+        return Finding("linux module", OPTIONAL, found, effect, mend or "see docs/linux-module.md")
+    return Finding("linux module", OK, f"{DEVICE}, protocol {info.protocol}", effect)
+
+
 def processors() -> Finding:
     """How many processes can work at once."""
     count = len(os.sched_getaffinity(0))
@@ -191,7 +204,8 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, qemu, tier, swap, processors, chromium, valgrind,
+    python, core, models, reference, zstandard, qemu, tier, swap, linux_module,
+    processors, chromium, valgrind,
 )  # fmt: skip
 
 
