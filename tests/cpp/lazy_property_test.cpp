@@ -1,6 +1,8 @@
 #include <cstdint>
 #include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -98,6 +100,36 @@ TEST(LazyMachine, ASavedLazyMachineGoesOnAsItWouldHave) {
     const Outcome again = drive(restored, more, driving);
     ASSERT_EQ(difference(plain.completions, again.completions), "");
     ASSERT_EQ(plain.counters, again.counters);
+  }
+}
+
+/// The settings of a model from before there was a Lazy cache or Pre-translation.
+Settings of_old_model() {
+  std::istringstream lines(optane_settings);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const bool newer = line.starts_with("nvdimm.lazy.") || line.find("pretranslation.") < 8;
+    if (!newer) kept += line + "\n";
+  }
+  return Settings::parse(kept);
+}
+
+TEST(LazyMachine, AMachineWithBothPartsOffDoesAsOneWhoseModelDoesNotKnowThem) {
+  ASSERT_FALSE(of_old_model().has("nvdimm.lazy.enabled"));
+  ASSERT_FALSE(of_old_model().has("nvdimm.pretranslation.enabled"));
+  for (std::uint64_t seed = 1; seed <= cases(20); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto run = [&](Settings settings) {
+      apply(settings, {{"nvdimm.wear.writes", "20"}});
+      Machine machine(settings);
+      return drive(machine, random_stream(machine.capacity(), shape_of(seed), seed));
+    };
+    const Outcome old = run(of_old_model());
+    const Outcome off = run(optane({{"nvdimm.lazy.lz2.size", "65536"},
+                                    {"nvdimm.lazy.threshold", "0"},
+                                    {"nvdimm.pretranslation.slots", "64"}}));
+    ASSERT_EQ(difference(old.completions, off.completions), "");
+    ASSERT_EQ(old.counters, off.counters);
   }
 }
 

@@ -28,8 +28,10 @@ def document(time_ns: float, writes: int = 10) -> dict[str, Any]:
                     "memory.far.channel.0.bus.busy_ps": 7}  # fmt: skip
         return {
             "machine": {
-                "time_ns": time,
-                "core": {"counts": {"instructions": instructions}},
+                "core": {
+                    "counts": {"instructions": instructions},
+                    "stack_ps": {"base": 400 * time, "memory": 600 * time, "away": 10**9},
+                },
                 "counters": counters,
                 "hits": {"second TLB": [60, 100]},
                 "load_latency": {"p999_ns": 300},
