@@ -69,6 +69,7 @@ Service::Answer Service::pause() {
   uncharge_finished_discards();
   if (requests_.has_discards()) return Answer::later;
   discards_.stop_waiting();
+  pager_.flat().bring_all_back();  // a child sees only what is in its place
   if (pager_.fork().pause()) return Answer::yes;
   discards_.open();
   return Answer::no;
