@@ -15,11 +15,10 @@ constexpr std::size_t groups_a_step = 8;
 
 }  // namespace
 
-/// An eighth of all pages a scan, as the offline detector of that name: but no more than what takes
-/// a fiftieth of a processor, at 0.9 us a page out and back in runs of 16 (measured on Linux 6.18),
-/// and a fault each.
+/// So many pages a scan that each is probed once a decision: but no more than what takes a fiftieth
+/// of a processor, at 0.9 us a page out and back in runs of 16 (measured on Linux 6.18).
 FlatDetector::Plan FlatDetector::plan(std::uint64_t pages, std::uint64_t scan_ns) const {
-  constexpr std::uint64_t turns = 8;
+  constexpr std::uint64_t turns = policy::scans_a_decision;
   constexpr std::uint64_t share_of_processor = 50;
   constexpr std::uint64_t ns_a_page = 1000;
   constexpr std::uint64_t least = 16;
@@ -95,7 +94,8 @@ std::size_t FlatDetector::collect_run(std::size_t first) {
     const policy::Scan scan{.page = dense,
                             .accessed = true,
                             .written = state_.table[page].written,
-                            .delay = flat.delay(dense)};
+                            .delay = flat.delay(dense),
+                            .samples = flat.uses(dense)};
     tell({&scan, 1});
     return 1;
   }

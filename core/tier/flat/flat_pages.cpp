@@ -75,12 +75,12 @@ void FlatPages::fault(Index page) {
 
 void FlatPages::second_chance(Index page) {
   if (returning_) return;
-  constexpr std::uint64_t parts = 16;
+  constexpr std::uint64_t parts = 1U << delay_bits;
   Record& record = records_[page];
   record.touched = true;
   if (memory_ != nullptr) {
     const std::uint64_t part = (memory_->now_ns() - probed_since_ns_) * parts / round_ns_;
-    record.delay = static_cast<std::uint8_t>(std::min(part, parts - 1)) & 15U;
+    record.delay = static_cast<std::uint16_t>(std::min(part, parts - 1));
   }
   control_.add(Count::probe_faults);
 }

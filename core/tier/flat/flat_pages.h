@@ -30,7 +30,7 @@ class FlatPages final : public policy::Replacement {
   [[nodiscard]] const FlatControl& control() const { return flat_; }
   /// There will be so many pages, before `keep_in`.
   void reserve(std::size_t pages) { most_pages_ = pages; }
-  /// Whose counts these pages are among.
+  /// These pages are counted with that process's.
   void belong_to(Member& member) { member_ = &member; }
   /// In a forked child: what it has inherited are its parent's frames, which the kernel moves for
   /// neither, so it knows only of pages that will come to it from now on.
@@ -68,7 +68,15 @@ class FlatPages final : public policy::Replacement {
     round_ns_ = round_ns;
   }
   /// How long after it was unmapped the page was touched, in sixteenths of a round.
-  [[nodiscard]] std::uint8_t delay(Index page) const { return records_[page].delay; }
+  [[nodiscard]] std::uint8_t delay(Index page) const {
+    return static_cast<std::uint8_t>(std::uint32_t{records_[page].delay} >> delay_shift);
+  }
+  /// How often a page that was touched so soon is used in an interval, if it is used evenly.
+  [[nodiscard]] std::uint32_t uses(Index page) const {
+    const std::uint64_t parts = (flat_.interval_ns << delay_bits) / round_ns_;
+    const std::uint64_t often = parts / (std::uint32_t{records_[page].delay} + 1);
+    return static_cast<std::uint32_t>(often < most_uses ? often : most_uses);
+  }
   [[nodiscard]] bool was_touched(Index page) const { return records_[page].touched; }
   /// What comes back from staging memory meanwhile has not been touched.
   void set_returning(bool returning) { returning_ = returning; }
@@ -107,10 +115,13 @@ class FlatPages final : public policy::Replacement {
     bool far : 1;
     bool touched : 1;   ///< while it was probed
     bool left_out : 1;  ///< of the next scan
-    std::uint8_t delay : 4;
-    std::uint8_t unused[3];
+    std::uint16_t delay;  ///< of the first touch, in parts of a round, while it was probed
   };
   static_assert(sizeof(Record) == 4);
+
+  static constexpr unsigned delay_bits = 12;  // a round has so many parts
+  static constexpr std::uint32_t most_uses = 65535;
+  static constexpr unsigned delay_shift = delay_bits - 4;
 
   [[nodiscard]] std::uint64_t limit_with(std::uint64_t coming) const;
   void count(Tier tier, std::int32_t change);

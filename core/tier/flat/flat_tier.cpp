@@ -42,7 +42,7 @@ std::uint64_t FlatTier::scan_ns() const {
 int FlatTier::milliseconds() const {
   constexpr std::uint64_t ns_a_millisecond = 1'000'000;
   if (!is_on() || state_.keeps_near) return -1;
-  if (phase_ != Phase::waiting || (trims_ && is_over_limit())) return 0;
+  if (phase_ != Phase::waiting || should_trim()) return 0;
   const std::uint64_t now = state_.memory().now_ns();
   return now >= due_ns_ ? 0 : static_cast<int>((due_ns_ - now) / ns_a_millisecond) + 1;
 }
@@ -64,7 +64,7 @@ bool FlatTier::work() {
 
 /// Nothing is due, or the limit is lower than it was.
 bool FlatTier::wait() {
-  if (trims_ && is_over_limit()) return trim();
+  if (should_trim()) return trim();
   if (state_.memory().now_ns() < due_ns_) return false;
   phase_ = !scans_now_ ? Phase::deciding
            : detector_.probes() ? Phase::collecting
@@ -100,19 +100,25 @@ void FlatTier::work_on_use() {
   }
 }
 
-/// Scans are made less often while nothing is used.
 void FlatTier::end_scan() {
-  constexpr unsigned most_quiet = 3;
+  constexpr unsigned most_quiet = 1000;
   const bool found = !scans_now_ || detector_.take_found() != 0;
   quiet_ = found ? 0 : std::min(quiet_ + 1, most_quiet);
   detector_.check_some();
-  trims_ = true;
   if (++scans_ < policy::scans_a_decision) {
     begin_scan();
     return;
   }
   scans_ = 0;
   phase_ = Phase::deciding;
+}
+
+/// Scans are made half as often, and half as often again, while all pages have been found unused.
+/// One scan probes a part of them.
+unsigned FlatTier::slowed_by() const {
+  constexpr unsigned most = 3;
+  const unsigned rounds = detector_.probes() ? quiet_ / (2 * policy::scans_a_decision) : quiet_;
+  return std::min(rounds, most);
 }
 
 void FlatTier::begin_scan() {
@@ -127,7 +133,7 @@ void FlatTier::begin_scan() {
 }
 
 void FlatTier::begin_round() {
-  const std::uint64_t length = (scan_ns() << quiet_) / plan_.rounds;
+  const std::uint64_t length = (scan_ns() << slowed_by()) / plan_.rounds;
   due_ns_ = state_.memory().now_ns() + length;
   const bool probes = detector_.probes() && scans_now_;
   if (probes) detector_.begin_probes(plan_.pages, length);
@@ -136,6 +142,7 @@ void FlatTier::begin_round() {
 
 void FlatTier::decide() {
   FlatPages& flat = *state_.flat;
+  trims_ = true;
   (void)mover_.bring_all_back();  // what could not come back at its time
   const std::uint64_t limit = flat.limit();
   const std::uint64_t near = flat.near_pages();
@@ -158,10 +165,16 @@ bool FlatTier::is_over_limit() const {
   return state_.flat->near_pages() > state_.flat->limit();
 }
 
+/// Pages that would not move are tried again when the limit changes, or at the next decision.
+bool FlatTier::should_trim() const {
+  return is_over_limit() && (trims_ || state_.flat->limit() < limit_);
+}
+
 /// Moves some near pages to far memory, in turn. False if none could be moved of all.
 bool FlatTier::trim() {
   FlatPages& flat = *state_.flat;
   const policy::PageIndex end = flat.end();
+  limit_ = flat.limit();
   std::size_t moved = 0;
   for (policy::PageIndex looked = 0; looked < end && moved < pairs_a_step; ++looked) {
     if (next_trimmed_ >= end) next_trimmed_ = 0;

@@ -49,6 +49,8 @@ class FlatTier {
   void exchange_some();
   [[nodiscard]] bool trim();
   [[nodiscard]] bool is_over_limit() const;
+  [[nodiscard]] bool should_trim() const;
+  [[nodiscard]] unsigned slowed_by() const;
   [[nodiscard]] std::uint64_t scan_ns() const;
 
   PagerState& state_;
@@ -59,12 +61,13 @@ class FlatTier {
   FlatDetector::Plan plan_;
   std::size_t round_ = 0;     // of the scan
   unsigned scans_ = 0;        // since the last decision
-  unsigned quiet_ = 0;        // scans in a row that found nothing, up to a few
+  unsigned quiet_ = 0;        // scans in a row that found nothing, up to some
   bool scans_now_ = false;    // the policy wants this scan
   std::span<policy::Exchange> exchanges_;
   std::size_t decided_ = 0;
   std::size_t made_ = 0;
   policy::PageIndex next_trimmed_ = 0;
+  std::uint64_t limit_ = 0;  // that pages were last moved for
   bool trims_ = true;  // until nothing more could be moved
 };
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError, check_one_of
 from nearfar.tier.control import DETECTORS, MOVE, PLACEMENT_POLICIES, Flat
 from nearfar.tier.far import node_of, nodes
 from nearfar.tier.far_names import NODE
-from nearfar.tier.machine import evictions, require, tracks
+from nearfar.tier.machine import Obstacle, evictions, require, tracks
 from nearfar.tier.share import Share
 
 DEFAULT_POLICY = "payback"
@@ -67,6 +68,40 @@ def detectors() -> tuple[str, ...]:
     """Of DETECTORS, those by which this kernel tells which pages are used, best first."""
     noted = tuple(name for name in (ACCESSED, DIRTY) if tracks(name == ACCESSED))
     return (*(name for name in noted if name == ACCESSED), PROBE, *(n for n in noted if n == DIRTY))
+
+
+def interferences(root: Path = Path("/")) -> list[Obstacle]:
+    """What else in this kernel moves pages between nodes meanwhile, and how it is stopped.
+
+    khugepaged is not among them: managed memory is advised not to have huge pages.
+    """
+    balancing = _setting(root / "proc/sys/kernel/numa_balancing")
+    demotion = _setting(root / "sys/kernel/mm/numa/demotion_enabled")
+    found = []
+    if balancing not in ("", "0"):
+        found.append(
+            Obstacle(
+                f"NUMA balancing ({balancing}) unmaps pages and moves them to the nodes of the "
+                "threads that touch them",
+                "sysctl kernel.numa_balancing=0",
+            )
+        )
+    if demotion in ("1", "true"):
+        found.append(
+            Obstacle(
+                "reclaim demotes pages to far nodes when near ones are full",
+                "echo false > /sys/kernel/mm/numa/demotion_enabled",
+            )
+        )
+    return found
+
+
+def _setting(file: Path) -> str:
+    """What it says; empty where this kernel does not have it."""
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _detector(wanted: str | None) -> str:

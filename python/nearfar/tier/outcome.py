@@ -41,6 +41,17 @@ class Outcome:
             self.near_limit_bytes, self.policy, self.counts, self.compression, self.eviction
         )
         ran = TierRunResult.from_dict({"status": self.status, **found})
+        if self.flat is not None:
+            share = self.flat.share
+            ran = dataclasses.replace(
+                ran,
+                near_share=None if share is None else float(share),
+                near_node=self.flat.near_node,
+                far_node=self.flat.far_node,
+                detector=self.flat.detector,
+                interval_s=self.flat.interval_ns / 1e9,
+                pairs=self.flat.pairs,
+            )
         return dataclasses.replace(ran, over_time=self.over_time)
 
     def text(self) -> str:

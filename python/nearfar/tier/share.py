@@ -22,6 +22,9 @@ class Share:
         """That part of so many pages, rounded down as the core does."""
         return pages * self.millionths // FLAT_WHOLE_SHARE
 
+    def __float__(self) -> float:
+        return self.millionths / FLAT_WHOLE_SHARE
+
     def __str__(self) -> str:
         return f"{self.millionths * 100 / FLAT_WHOLE_SHARE:g}%"
 

@@ -11,8 +11,8 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.streams import complain
 from nearfar.model.units import BYTES
-from nearfar.tier.share import Share, parse_share
 from nearfar.tier.outcome import mib
+from nearfar.tier.share import Share, parse_share
 from nearfar.tier.tree import expected_near
 
 _SIZE = dataclasses.replace(BYTES, example="64 MiB")
