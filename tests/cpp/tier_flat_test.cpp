@@ -177,7 +177,7 @@ TEST_F(FlatTest, MemoryThatMovesDuringAnExchangeTakesItsContentsAlong) {
   exchange(6, 1);
   rig_.pages().changing = false;
   Ranges ranges(rig_.parts.state, {rig_.parts.remap, rig_.parts.eviction, rig_.parts.huge,
-                                   rig_.parts.incoming, rig_.parts.windows});
+                                   rig_.parts.incoming, rig_.parts.windows, rig_.parts.page_in});
   PageNumber passed = 0;
   EXPECT_EQ(ranges.move(rig_.place(6), rig_.place(600), os::page_bytes, passed), Outcome::yes);
   EXPECT_TRUE(mover_.bring_all_back());

@@ -219,7 +219,8 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, qemu, tier, flat, swap, processors, chromium, valgrind,
+    python, core, models, reference, zstandard, qemu, tier, flat, swap, processors, chromium,
+    valgrind,
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ This machine may have one node: near and far are then told apart by the page tab
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -186,6 +187,7 @@ HAZARDS = {
     "mprotect": ("protections",),
     "O_DIRECT": ("direct_io", "file"),
     "io_uring": ("io_uring_pins",),
+    "memory that the kernel compacts": ("compaction",),
     "mlock": ("locks",),
     "system calls by number": ("libc_syscall",),
     "another process that reads it": ("other_process",),
@@ -204,6 +206,45 @@ def test_what_is_done_to_memory_that_is_out_of_its_place_is_as_without(
     run = _run(tmp_path, program, *arguments, near="2MiB", options=("--interval", "10ms"))
     if run.out.endswith("here\n"):
         pytest.skip(run.out.strip())
+    assert (run.status, run.out) == (0, "ok\n"), run.err
+
+
+@pytest.mark.skipif(len(nodes()) < 2, reason="one node with memory")
+def test_pages_lie_where_they_are_counted(running: Callable[..., Phases]) -> None:
+    program = running("--policy", "raminate", "--interval", "200ms", near="4MiB")
+    program.until(lambda stats: stats["promoted"] >= 500)
+    program.go_on()
+    program.go_on()
+    # No more pages change places when those in use are none, and all that were probed are back.
+    before = program.stats()
+    stats = program.until(lambda stats: stats["decisions"] > before["decisions"] + 3)
+    process = stats["processes"][0]["process"]
+    assert _on_nodes(process) == (stats["near_bytes"] // 4096, stats["far_bytes"] // 4096)
+
+
+def _on_nodes(process: int) -> tuple[int, int]:
+    """Anonymous pages of the mapping that holds most, as the kernel counts them: on the first node,
+    and on the last."""
+    largest = max(
+        Path(f"/proc/{process}/numa_maps").read_text().splitlines(),
+        key=lambda line: sum(map(int, re.findall(r"N\d+=(\d+)", line))),
+    )
+    on = {int(node): int(pages) for node, pages in re.findall(r"N(\d+)=(\d+)", largest)}
+    return on.get(nodes()[0], 0), on.get(nodes()[-1], 0)
+
+
+def test_the_memory_of_a_guest_changes_places_under_its_running_processor(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "programs" / "guest.c", tmp_path / "guest")
+    run = _run(tmp_path, program, "8000", near="4MiB", options=("--policy", "raminate"))
+    if run.out.endswith("here\n"):
+        pytest.skip(run.out.strip())
+    assert (run.status, run.out) == (0, "ok\n"), run.err
+    assert run.counts["scanned"] > 0
+
+
+def test_memory_that_becomes_executable_is_managed_no_more(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "programs" / "compiles.c", tmp_path / "compiles")
+    run = _run(tmp_path, program, near="1MiB", options=("--policy", "raminate"))
     assert (run.status, run.out) == (0, "ok\n"), run.err
 
 
