@@ -90,7 +90,7 @@ class Tree:
         """Give the tree another limit, or where both tiers are addressed directly so many
         millionths of its memory, and wait until it holds. What cannot be reached is undone."""
         check_near(near_bytes)
-        share = _share(self.process, millionths, flat=control.is_flat(self.memory))
+        share = checked_share(self.process, millionths, flat=control.is_flat(self.memory))
         before, pages = control.limit(self.memory), near_bytes // PAGE
         share_before = control.share(self.memory)
         resident = control.residence(self.memory) is not Residence.FREE
@@ -177,7 +177,9 @@ class Tree:
             )
 
 
-def _share(process: int, millionths: Any, *, flat: bool) -> Share | None:
+def checked_share(process: int, millionths: Any, *, flat: bool) -> Share | None:
+    """The share of near memory that so many millionths are, if not None. Raises InputError for what
+    is none, and for a tree that is not `flat`."""
     if millionths is None:
         return None
     if not flat:
