@@ -42,9 +42,9 @@ class Outcome:
         ran = TierRunResult.from_dict({"status": self.status, **found})
         return dataclasses.replace(ran, over_time=self.over_time)
 
-    def text(self) -> str:
-        """A few lines on standard error."""
-        return "".join(f"nearfar tier: {line}\n" for line in lines(self.result().to_dict()))
+    def text(self, command: str = "tier") -> str:
+        """A few lines on standard error, from this command."""
+        return "".join(f"nearfar {command}: {line}\n" for line in lines(self.result().to_dict()))
 
 
 def figures(
