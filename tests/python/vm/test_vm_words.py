@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,6 +161,18 @@ def test_the_lines_for_libvirt_name_the_library_the_tiers_and_the_guests_memory(
         '  <qemu:env name="NEARFAR_TIER_GUEST" value="1073741824"/>\n'
         "</qemu:commandline>\n"
     )
+
+
+@needs_machines
+@pytest.mark.skipif(shutil.which("virsh") is None, reason="no virsh (apt: libvirt-clients)")
+def test_libvirt_takes_the_lines(
+    nearfar: Callable[..., tuple[int, str, str]], domain: Domain
+) -> None:
+    lines = nearfar("vm", "xml", "--near", "10%", "--far", "/pmem/web", domain())[1]
+    define = ["virsh", "-c", "test:///default", "define", "--validate", domain(lines)]
+    defined = subprocess.run(define, capture_output=True, text=True, check=False)
+    assert defined.stderr == ""
+    assert "Domain 'web' defined" in defined.stdout
 
 
 @needs_machines
