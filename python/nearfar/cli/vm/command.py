@@ -12,6 +12,7 @@ VERBS = {
     "top": "what the machines on two tiers do, as a live table",
     "stats": "what they have near and far, and what was counted so far",
     "set": "give one another amount of near memory while it runs",
+    "pool": "divide one near memory among machines by what each would gain",
     "xml": "print the lines that have libvirt run a machine on two tiers",
     "record": "what of a whole machine's memory passes the caches, as a trace",
 }
