@@ -85,6 +85,14 @@ def machine_name(words: Sequence[str]) -> str:
     return found
 
 
+def has_qmp(words: Sequence[str]) -> bool:
+    """Whether QEMU's words give it a monitor for programs."""
+    return any(
+        name in ("qmp", "qmp-pretty") or (name == "mon" and _fields(value).get("mode") == "control")
+        for name, value in _options(words[1:])
+    )
+
+
 def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     rest = iter(words)
     for word in rest:

@@ -139,6 +139,30 @@ def test_a_second_machine_of_one_name_is_refused_in_one_line(
 
 
 @needs_machines
+def test_a_machine_that_runs_already_is_refused_with_the_reason(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    attach = ("vm", "attach", "--near", "10%", "--far", "anonymous")
+    words = machine(holder(tmp_path))
+    with started([*words, "-name", "plain"]) as guest:
+        guest.begun()
+        assert "plain: QEMU (process " in refused(*attach, "plain")
+        assert "was started without QMP" in refused(*attach, str(guest.process.pid))
+        assert refused(*attach, "plane").endswith("did you mean plain?")
+        guest.end()
+    socket = f"unix:{tmp_path / 'q'},server=on,wait=off"
+    with started([*words, "-name", "talks", "-qmp", socket]) as guest:
+        guest.begun()
+        assert "was started without nearfar's library" in refused(*attach, "talks")
+        guest.end()
+    with started(vm_run("--near", "10%", "--far", "anonymous", qemu=[*words, "-name", "web"])) as g:
+        g.begun()
+        told = refused(*attach, "web")
+        assert told.startswith(f"web: process {g.process.pid} manages its memory already")
+        g.end()
+
+
+@needs_machines
 def test_memory_that_the_words_do_not_name_ends_the_machine_in_one_line(
     tmp_path: Path,
 ) -> None:

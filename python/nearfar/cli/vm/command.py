@@ -9,6 +9,7 @@ from nearfar.cli.verbs import add_verbs, run_verb
 
 VERBS = {
     "run": "run a machine with a bounded amount of its memory near",
+    "attach": "say why a machine that runs already cannot be put on two tiers",
     "top": "what the machines on two tiers do, as a live table",
     "stats": "what they have near and far, and what was counted so far",
     "set": "give one another amount of near memory while it runs",
