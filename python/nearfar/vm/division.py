@@ -19,6 +19,9 @@ from nearfar.tier.control import PAGE
 PERIOD_S = 0.25  # between two divisions
 # Of what a machine has above its minimum, at most, in a period: 68 % in a second.
 _GIVEN = 0.25
+# Nor more than this, so that what is given is soon with another machine, and the next look is soon:
+# a machine gives 0.5 to 0.8 GiB a second where far memory is memory (docs/virtual-machines.md).
+_MOST_GIVEN = 256 << 20
 # Gains are estimates: only where one is more than twice another is memory moved, and the less the
 # nearer they are to that.
 _CLEARLY_MORE = 2.0
@@ -71,7 +74,7 @@ def moved(parts: Mapping[str, Part]) -> dict[str, int]:
     by_gain = sorted(parts, key=lambda name: (parts[name].gain, name))
     for giver in by_gain:
         part = parts[giver]
-        spare = _GIVEN * max(0, part.near - part.least)
+        spare = min(_GIVEN * max(0, part.near - part.least), _MOST_GIVEN)
         for taker in reversed(by_gain):
             other = parts[taker]
             lead = 1 - _CLEARLY_MORE * part.gain / other.gain if other.gain else 0.0

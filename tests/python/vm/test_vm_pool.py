@@ -51,6 +51,12 @@ def test_half_of_an_idle_machines_memory_is_with_a_busy_one_within_a_second() ->
     assert after["busy"].near == POOL - after["idle"].near
 
 
+def test_a_large_machine_gives_no_more_than_it_can_in_about_a_period() -> None:
+    large = replace(IDLE, near=64 << 30, most=64 << 30)
+    after = moved({"idle": large, "busy": replace(BUSY, most=64 << 30)})
+    assert 0 < large.near - after["idle"] <= 256 * MIB
+
+
 def test_two_machines_that_are_alike_keep_what_they_have() -> None:
     parts = {"a": replace(BUSY, rate=1300.0), "b": BUSY}
     assert periods(parts, 50) == parts
