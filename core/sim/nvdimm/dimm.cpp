@@ -1,6 +1,5 @@
 #include "sim/nvdimm/dimm.h"
 
-
 namespace nearfar::sim::nvdimm {
 namespace {
 
