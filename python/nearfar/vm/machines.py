@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,19 @@ SILENT = "silent"  # of one whose QEMU does not answer
 
 @dataclass(frozen=True)
 class RunningMachine:
-    """A machine that runs: its name, QEMU's number, the bytes of its guest's memory at its start,
-    its tree, and the path of its QMP socket, empty if it has none of ours."""
+    """A machine that runs: its name, QEMU's number, the bytes of each block of its guest's memory
+    at its start, its tree, and the path of its QMP socket, empty if it has none of ours."""
 
     name: str
     process: int
-    guest_bytes: int
+    blocks: tuple[int, ...]
     tree: Running
     socket: str
+
+    @property
+    def guest_bytes(self) -> int:
+        """All of its guest's memory at its start."""
+        return sum(self.blocks)
 
     def stats(self) -> dict[str, Any]:
         """What it has near and far, and what was counted, as JSON has it."""
@@ -50,16 +55,14 @@ class RunningMachine:
     def set_near(self, near_bytes: int) -> RunningMachine:
         """Give it another limit and wait until it holds. Raises what its tree raises."""
         stats = self.tree.ask(do="set", near_bytes=near_bytes)
-        return RunningMachine(
-            self.name, self.process, self.guest_bytes, Running(stats, self.tree.folder), self.socket
-        )
+        return replace(self, tree=Running(stats, self.tree.folder))
 
     def _state(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"state": UNKNOWN, "plugged_bytes": 0}
+        found: dict[str, Any] = {"state": UNKNOWN, "plugged_bytes": 0, "unmanaged_guest_bytes": 0}
         if self.socket:
             try:
                 with connected(self.socket) as qmp:
-                    found = state(qmp)
+                    found = state(qmp, self.blocks)
             except (OSError, NearfarError):
                 found["state"] = SILENT
         return found
@@ -100,12 +103,12 @@ def _machines(tree: Running) -> Iterator[RunningMachine]:
                 continue
             folder = Path(f"/proc/{part['process']}")
             words = [os.fsdecode(w) for w in (folder / "cmdline").read_bytes().split(b"\0")[:-1]]
-            blocks = [int(size) for size in variables[GUEST].split(",")]
+            blocks = tuple(int(size) for size in variables[GUEST].split(","))
             if not is_qemu(words[0]):
                 continue  # what QEMU has started
             name = machine_name(words) or str(part["process"])
             path = variables.get(VARIABLE, "")
-            yield RunningMachine(name, part["process"], sum(blocks), tree, path)
+            yield RunningMachine(name, part["process"], blocks, tree, path)
             return
 
 

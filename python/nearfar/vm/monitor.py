@@ -25,6 +25,7 @@ VARIABLE = "NEARFAR_VM"  # of QEMU's environment: the path of the socket
 _ID = "nearfar"
 _PLACE = re.compile(r"is (0x[0-9a-f]+)")  # what the monitor says of the guest's address 0
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ")
+_PLUGGED = 128 << 20  # what is plugged in comes in blocks of so much
 _MANAGED = "um"  # a mapping's flag: its missing pages are brought by a userfaultfd
 
 
@@ -117,12 +118,12 @@ def _problem(qmp: Qmp, blocks: tuple[int, ...], memory: int) -> str:
         left.remove(backend["size"])
     place = _PLACE.search(qmp.told("gpa2hva 0"))
     processes = [member.process for member in control.members(memory)]
-    if place and not any(_is_managed(process, int(place[1], 16)) for process in processes):
+    if place and not any(is_managed(process, int(place[1], 16)) for process in processes):
         return "this QEMU reserves its guest's memory in a way that the pager does not know"
     return ""
 
 
-def _is_managed(process: int, at: int) -> bool:
+def is_managed(process: int, at: int) -> bool:
     """Whether the mapping at `at` is one whose pages the pager brings."""
     inside = False
     with contextlib.suppress(OSError), Path(f"/proc/{process}/smaps").open() as lines:
@@ -134,10 +135,18 @@ def _is_managed(process: int, at: int) -> bool:
     return False
 
 
-def state(qmp: Qmp) -> dict[str, Any]:
-    """What QEMU says of a machine: whether it runs, and the memory that was plugged in."""
-    sizes = qmp.ask("query-memory-size-summary")
+def state(qmp: Qmp, blocks: Collection[int]) -> dict[str, Any]:
+    """What QEMU says of a machine that began with these blocks of memory: whether it runs, the
+    memory that was plugged in, and how much of that is not managed."""
+    backends = qmp.ask("query-memdev")
+    left = [one for one in backends if one.get("share") or not _is_block(one["size"], blocks)]
     return {
         "state": qmp.ask("query-status")["status"],
-        "plugged_bytes": sizes.get("plugged-memory", 0),
+        "plugged_bytes": sum(one["size"] for one in backends) - sum(blocks),
+        "unmanaged_guest_bytes": sum(one["size"] for one in left),
     }
+
+
+def _is_block(size: int, blocks: Collection[int]) -> bool:
+    """Whether the preloaded library takes a block of that size for the guest's (guest.h)."""
+    return size in blocks or size % _PLUGGED == 0

@@ -33,11 +33,14 @@ def stats_text(stats: Mapping[str, Any]) -> str:
     if s["compression"] != "none":
         far += f" as {mib(s['far_stored_bytes'])} by {s['compression']}"
     plugged = f" and {mib(s['plugged_bytes'])} plugged in" if s["plugged_bytes"] else ""
+    outside = s["unmanaged_guest_bytes"]
+    left = [f"  {mib(outside)} of what was plugged in are not managed"] if outside else []
     text = [
         f"{s['name']} (QEMU {s['qemu']}, {s['state']}): near {mib(s['near_bytes'])} of "
         f"{mib(s['near_limit_bytes'])}, {_share(s):.3g} % of {mib(s['guest_bytes'])}{plugged}; "
         f"far {far}",
         f"  copied in {mib(s['copies_in'] * PAGE)}, copied out {mib(s['copies_out'] * PAGE)}",
+        *left,
         *(f"  {line}" for line in lines(s)),
     ]
     return "".join(f"{line}\n" for line in text)

@@ -14,10 +14,11 @@ import pytest
 from conftest import Run
 from guests import MIB, QEMU, expected_sum, holder, machine, needs_machines, started, vm_run
 from nearfar.vm.machines import running_machines
+from nearfar.vm.monitor import is_managed
 from nearfar.vm.qmp import connected
 
-DIMM = 128 * MIB
-HELD = 48 * MIB  # by the guest, of its 64 MiB
+DIMM, PART = 128 * MIB, 32 * MIB
+HELD = 24 * MIB  # by the guest, of its 64 MiB
 
 
 @pytest.fixture(autouse=True)
@@ -239,23 +240,28 @@ def test_a_machine_migrates_to_another_with_a_twentieth_of_its_memory_near(
 
 
 @needs_machines
-def test_memory_that_is_plugged_in_or_taken_by_the_balloon_stays_within_the_limit(
+def test_memory_that_is_plugged_in_is_managed_in_whole_blocks_and_named_otherwise(
     tmp_path: Path, vm: Vm
 ) -> None:
     words = machine(holder(tmp_path))
-    words[words.index("64M")] = "64M,slots=1,maxmem=1G"
+    words[words.index("64M")] = "64M,slots=2,maxmem=1G"
     words += ["-device", "virtio-balloon", "-name", "web"]
     with started(vm_run("--near", "10%", "--far", "anonymous", qemu=words)) as guest:
         guest.begun()
-        with connected(str(tmp_path / "nearfar" / f"{guest.process.pid}.qmp")) as qmp:
-            qmp.ask("object-add", **{"qom-type": "memory-backend-ram", "id": "m", "size": DIMM})
-            qmp.ask("device_add", driver="pc-dimm", id="d", memdev="m")
-            place = qmp.ask("query-memory-devices")[0]["data"]["addr"]
-            assert place >= 64 * MIB
-            assert qmp.told(f"gpa2hva {place:#x}").startswith("Host virtual address")
-            qmp.ask("balloon", value=32 * MIB)
+        process = vm("stats", "web")["qemu"]
+        for size, outside in ((DIMM, 0), (PART, PART)):
+            with connected(str(tmp_path / "nearfar" / f"{guest.process.pid}.qmp")) as qmp:
+                new = {"qom-type": "memory-backend-ram", "id": f"m{size}", "size": size}
+                qmp.ask("object-add", **new)
+                qmp.ask("device_add", driver="pc-dimm", id=f"d{size}", memdev=f"m{size}")
+                dimms = qmp.ask("query-memory-devices")
+                (place,) = (d["data"]["addr"] for d in dimms if d["data"]["size"] == size)
+                at = int(qmp.told(f"gpa2hva {place:#x}").split()[-1], 16)
+                assert is_managed(process, at) == (outside == 0)
+                qmp.ask("balloon", value=32 * MIB)
+            assert vm("stats", "web")["unmanaged_guest_bytes"] == outside
         stats = vm("stats", "web")
-        assert stats["plugged_bytes"] == DIMM
+        assert stats["plugged_bytes"] == DIMM + PART
         assert stats["near_bytes"] <= stats["near_limit_bytes"]
         assert guest.sum() == expected_sum(0)
         assert guest.end()[0] == 0
