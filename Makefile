@@ -150,6 +150,10 @@ programs: install ## compile the programs that studies/lazy-cache*.toml run, int
 bench-sweep: install ## print what a sweep costs beside its work, and what a second worker brings
 	@$(BIN)/python bench/sweep.py
 
+.PHONY: bench-vm
+bench-vm: install ## time a Linux guest with 25, 10 and 5 % of its memory near: make bench-vm KERNEL=vmlinuz
+	@$(BIN)/python bench/vm.py --kernel $(KERNEL)
+
 .PHONY: bench-tier
 bench-tier: install ## compare programs on two tiers with kernel swap, plain memory and an older design
 	@scripts/need mimalloc

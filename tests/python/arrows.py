@@ -50,10 +50,11 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "predicting": ("model", "results", "measuring", "simulate"),
     "sweeping": ("model", "results", "measuring", "simulate", "predicting"),
     "tier": ("results",),
+    "vm": ("tier",),
     "report": ("results", "inference"),
     "cli": (
         *("model", "results", "inference", "measuring", "probing", "simulate"),
-        *("fitting", "predicting", "sweeping", "tier", "report"),
+        *("fitting", "predicting", "sweeping", "tier", "vm", "report"),
     ),
 }
 

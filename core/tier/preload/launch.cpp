@@ -50,14 +50,10 @@ std::uint64_t parse_size(const char* text) {
 
 constexpr const char* near_variable = "NEARFAR_TIER_NEAR";
 constexpr const char* far_variable = "NEARFAR_TIER_FAR";
-constexpr const char* variables[] = {near_variable,
-                                     far_variable,
-                                     "NEARFAR_TIER_COMPRESS",
-                                     "NEARFAR_TIER_EVICT",
-                                     "NEARFAR_TIER_PAGER_CPU",
-                                     "NEARFAR_TIER_POLICY",
-                                     "NEARFAR_TIER_REPORT",
-                                     nullptr};
+constexpr const char* variables[] = {
+    near_variable,         far_variable,          "NEARFAR_TIER_COMPRESS",
+    "NEARFAR_TIER_EVICT",  "NEARFAR_TIER_GUEST",  "NEARFAR_TIER_PAGER_CPU",
+    "NEARFAR_TIER_POLICY", "NEARFAR_TIER_REPORT", nullptr};
 
 /// Which of a list a variable names, by its position; the first, if it is not set.
 template <typename Choice>
@@ -112,8 +108,9 @@ void find_far(char* name, std::size_t size) {
 bool is_wanted() {
   char name[64];
   if (started_with_unknown("NEARFAR_TIER_", variables, name, sizeof name))
-    os::refuse(name, nullptr,
-               "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _PAGER_CPU, _POLICY or _REPORT");
+    os::refuse(
+        name, nullptr,
+        "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _GUEST, _PAGER_CPU, _POLICY or _REPORT");
   char value[4096];
   if (started_with(near_variable, value, sizeof value)) return true;
   constexpr const char* no_others[] = {nullptr};

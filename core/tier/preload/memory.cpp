@@ -53,6 +53,9 @@ long map(Place at, std::size_t asked, int protection, int flags, int descriptor,
   const std::size_t length = whole_pages(asked);
   const auto plain = [&] { return os::map(at, asked, protection, flags, descriptor, offset); };
   if (tier == nullptr || length == 0) return plain();
+  if (tier->guest.is_given() && !tier->space.touches(at, length))
+    return tier->guest.reserves(length, protection, flags) ? tier->space.map(length, protection)
+                                                           : plain();
   const bool only_there = (flags & MAP_FIXED_NOREPLACE) != 0;
   const Place wish = (at + page_bytes - 1) / page_bytes * page_bytes;  // the kernel rounds, too
   if (only_there || (flags & MAP_FIXED) == 0) {

@@ -181,6 +181,7 @@ Runtime* start() {
   const std::optional<Launch> opened = open_launch(found);
   if (!opened) return nullptr;
   refuse_instrumentation();
+  const Guest guest = Guest::started_with();
   const Launch& launch = *opened;
   const bool first = launch.process == os::call(__NR_getpid);
   Control& control = map_control(launch.control);
@@ -209,7 +210,8 @@ Runtime* start() {
   pager.value.start(os::number_in_proc(), WakePipe(launch.wake_pipe),
                     launch.sigbus != 0 ? os::Faults::signal : os::Faults::wait);
   service.value.start();
-  return std::construct_at(&started.value, pager.value, service.value, space.value, control, found);
+  return std::construct_at(&started.value, pager.value, service.value, space.value, control, found,
+                           guest);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tier/pager/pager.h"
+#include "tier/preload/guest.h"
 #include "tier/preload/launch.h"
 #include "tier/preload/space.h"
 #include "tier/service/service.h"
@@ -16,6 +17,7 @@ struct Runtime {
   Space& space;
   Control& control;
   Launch launch;  ///< where a program that this process executes will look
+  Guest guest;    ///< if it is given, nothing but the guest's memory is managed
 };
 
 /// The runtime, started if need be; null in a process that was not launched to be managed.

@@ -43,7 +43,7 @@ COMMANDS = (
     Command("sweep", "sweep.command", "explore a design space: many points, kept in a store"),
     Command("trace", "trace.command", "what a trace holds, and traces from one format to another"),
     Command("tier", "tier.command", "programs on a small near and a large far memory"),
-    Command("vm", "vm.command", "virtual machines: what of their memory passes the caches"),
+    Command("vm", "vm.command", "virtual machines on a small near and a large far memory"),
     Command("crash", "crash", "what a loss of power can leave of a program, and whether it holds"),
     Command("infer", "infer", "what is inside a device, from saved measurements alone"),
     Command("fit", "fit", "a model from measurements: what they fix, and how well it predicts"),

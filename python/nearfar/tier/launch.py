@@ -10,8 +10,9 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.errors import check_one_of
@@ -32,6 +33,7 @@ from nearfar.tier.server import serving
 from nearfar.tier.tree import Tree, check_near
 from nearfar.tier.waiting import held_back, start, wait_for
 
+GUEST = "NEARFAR_TIER_GUEST"
 NO_DELAY = control.Delay()
 
 
@@ -44,6 +46,9 @@ class LaunchOptions:
     which page leaves; what it is told and answers goes into a new file `record_faults`. `delay` is
     charged for what moves from or to far memory. With `sigbus`, threads bring their pages in
     themselves; `pager_cpu`, of control.PAGER_CPUS, is where the pager's threads run.
+    `guest`, if it is given, is what NEARFAR_TIER_GUEST says: of a virtual machine monitor only
+    these blocks are managed. `variables` are added to the environment. While the program runs,
+    `beside` is entered, with the descriptor of what its tree shares.
     """
 
     compress: str | None = None
@@ -54,6 +59,9 @@ class LaunchOptions:
     sigbus: bool = False
     pager_cpu: str = control.AUTO
     flat: FlatOptions | None = None
+    guest: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    beside: Callable[[int], AbstractContextManager[object]] = contextlib.nullcontext
 
 
 BEST = LaunchOptions()
@@ -104,10 +112,15 @@ def run(
         tracer_requests() as requests,
         held_open(memory, far_file, bell, requests, log) as holder,
     ):
-        environment = _environment(holder, memory, far_file, bell, options.sigbus, requests)
+        named = f"{holder}:{memory}:{far_file}:{bell}:{int(options.sigbus)}"
+        environment = _environment(f"{named}:{_confinement()}:{requests}", options)
         kills = kills_for_memory()
         name = os.fsencode(Path(arguments[0]).name).decode(errors="replace")
-        with serving(Tree(memory, bell, os.getpid(), name)), sampled(memory) as samples:
+        with (
+            serving(Tree(memory, bell, os.getpid(), name)),
+            sampled(memory) as samples,
+            options.beside(memory),
+        ):
             waited = wait_for(start(arguments, file, let_through, environment))
         lacked = waited.status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
@@ -128,14 +141,15 @@ def run(
     )
 
 
-def _environment(
-    holder: int, memory: int, far_file: int, bell: int, sigbus: bool, requests: int
-) -> dict[str, str]:
-    libraries = [preloaded(sigbus=sigbus), *os.environ.get("LD_PRELOAD", "").split()]
+def _environment(launch: str, options: LaunchOptions) -> dict[str, str]:
+    managed = preloaded(sigbus=options.sigbus, heap=not options.guest)
+    guest = {GUEST: options.guest} if options.guest else {}
     return {
         **os.environ,
-        "LD_PRELOAD": " ".join(libraries),
-        VARIABLE: f"{holder}:{memory}:{far_file}:{bell}:{int(sigbus)}:{_confinement()}:{requests}",
+        **options.variables,
+        **guest,
+        "LD_PRELOAD": " ".join([managed, *os.environ.get("LD_PRELOAD", "").split()]),
+        VARIABLE: launch,
     }
 
 

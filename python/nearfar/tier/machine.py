@@ -65,13 +65,15 @@ def headers() -> Path:
     return folder
 
 
-def preloaded(*, sigbus: bool = False) -> str:
-    """What LD_PRELOAD takes. Raises NearfarError if programs cannot run on two tiers here."""
+def preloaded(*, sigbus: bool = False, heap: bool = True) -> str:
+    """What LD_PRELOAD takes; without `heap`, for a program of whose memory only a guest's is
+    managed. Raises NearfarError if programs cannot run on two tiers here.
+    """
     require(sigbus=sigbus)
     own = str(library())
     if any(character in own for character in " :"):
         raise NearfarError(f"{own}: the dynamic linker takes no path with a space or a colon")
-    return f"{own}:{allocator()}"
+    return f"{own}:{allocator()}" if heap else own
 
 
 def allocator() -> str | None:

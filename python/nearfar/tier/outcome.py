@@ -54,10 +54,10 @@ class Outcome:
             )
         return dataclasses.replace(ran, over_time=self.over_time)
 
-    def text(self) -> str:
-        """A few lines on standard error."""
+    def text(self, command: str = "tier") -> str:
+        """A few lines on standard error, from this command."""
         told = lines if self.flat is None else flat_lines
-        return "".join(f"nearfar tier: {line}\n" for line in told(self.result().to_dict()))
+        return "".join(f"nearfar {command}: {line}\n" for line in told(self.result().to_dict()))
 
 
 def figures(

@@ -24,7 +24,7 @@ WITH_PAGES = {
         "measure stream",
         "measure contention",
     ),
-    *("tier run", "tier replay", "trace record", "sweep show"),
+    *("tier run", "tier replay", "trace record", "sweep show", "vm run"),
 }
 # Commands that make a file which is no result.
 MAKING = {

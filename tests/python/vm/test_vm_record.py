@@ -14,19 +14,14 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
+from guests import MIB, QEMU, assembled, machine, needs_qemu
 from nearfar.simulate.programs.whole import memory_bytes
 
-QEMU = "qemu-system-x86_64"
-LINE, PAGE, MIB = 64, 4096, 1 << 20
+LINE, PAGE = 64, 4096
 LAST_LEVEL = 1408 << 10
 Refused = Callable[..., str]
 
-needs_qemu = pytest.mark.skipif(
-    shutil.which(QEMU) is None or not sys.platform.startswith("linux"), reason=f"no {QEMU}"
-)
-
-# A guest of one sector, which the BIOS loads and starts. QEMU checks no segment's limit, so it
-# reaches memory beyond the first MiB as it is.
+# A guest of one sector.
 GUEST = """
     .intel_syntax noprefix
     .code16
@@ -71,21 +66,10 @@ end: .asciz "nearfar region end\\n"
 def boot(tmp_path: Path) -> Callable[[str], list[str]]:
     """QEMU's words for a machine of 64 MiB that executes some lines and turns itself off."""
 
-    def assembled(body: str) -> list[str]:
-        source = tmp_path / "guest.s"
-        source.write_text(GUEST % body)
-        made = {"elf": tmp_path / "guest.o", "out": tmp_path / "guest.elf"}
-        subprocess.run(["as", "--32", "-o", made["elf"], source], check=True)
-        link = ["ld", "-m", "elf_i386", "-Ttext", "0x7c00", "-e", "0x7c00"]
-        subprocess.run([*link, "-o", made["out"], made["elf"]], check=True)
-        disk = tmp_path / "disk.img"
-        subprocess.run(["objcopy", "-O", "binary", made["out"], disk], check=True)
-        return [
-            *(QEMU, "-accel", "tcg", "-m", "64M", "-display", "none", "-nic", "none"),
-            *("-no-reboot", "-serial", "stdio", "-drive", f"format=raw,file={disk}"),
-        ]
+    def words(body: str) -> list[str]:
+        return machine(assembled(tmp_path, GUEST % body))
 
-    return assembled
+    return words
 
 
 def lines_of(nearfar: Run, trace: Path) -> Counter[tuple[str, int]]:

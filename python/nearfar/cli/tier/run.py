@@ -19,23 +19,19 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
+from nearfar.cli.tier.emulate import add_emulate
 from nearfar.cli.tier.flat import add_flat, flat_options, warn_of_one_node
 from nearfar.cli.tier.near import add_near, near_bytes_of, warn_of_much
-from nearfar.errors import InputError, suggestion
-from nearfar.model import units
-from nearfar.model.units import BANDWIDTH, TIME
+from nearfar.errors import InputError
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import Command, command
-from nearfar.tier.control import AUTO, BEST, COPY, PAGE, Delay
+from nearfar.tier.control import AUTO, BEST, COPY
 from nearfar.tier.flat import FlatOptions, flat_settings
 from nearfar.tier.launch import NO_DELAY, LaunchOptions
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.swap.outcome import SwapOutcome
-
-_EMULATED = {"latency": TIME, "bandwidth": BANDWIDTH}
-_LONGEST = TIME.units["s"]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -54,14 +50,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="NAME",
         help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
     )
-    parser.add_argument(
-        "--emulate",
-        metavar="latency=TIME,bandwidth=RATE",
-        type=_delay,
-        default=NO_DELAY,
-        help="make far memory as slow as one that is not there: what moves from or to "
-        "it takes so long more, such as latency=1us,bandwidth=2GB/s; either may be left out",
-    )
+    add_emulate(parser)
     parser.add_argument(
         "--backend",
         choices=("uffd", "swap"),
@@ -216,28 +205,3 @@ def _run_swapped(args: argparse.Namespace, program: Command) -> SwapOutcome:
 
     policy = args.policy or DEFAULT_POLICY
     return run_swapped(program.file, program.arguments, near_bytes=args.near, policy=policy)
-
-
-def _delay(text: str) -> Delay:
-    """An argparse type: what a page takes."""
-    given: dict[str, int] = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if name not in _EMULATED or not equals:
-            hint = suggestion(name, _EMULATED)
-            raise argparse.ArgumentTypeError(
-                f"found '{part}', expected latency=TIME or bandwidth=RATE{hint}"
-            )
-        if name in given:
-            raise argparse.ArgumentTypeError(f"found '{name}' twice, expected it once")
-        try:
-            given[name] = units.parse(value, _EMULATED[name])
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{name}: {error}") from None
-        if given[name] <= 0:
-            raise argparse.ArgumentTypeError(f"{name}: found '{value}', expected more than 0")
-    transfer = -(-PAGE * TIME.units["s"] // given["bandwidth"]) if "bandwidth" in given else 0
-    latency = given.get("latency", 0)
-    if latency + transfer > _LONGEST:
-        raise argparse.ArgumentTypeError(f"found '{text}', expected at most 1 s a page")
-    return Delay(latency, transfer)

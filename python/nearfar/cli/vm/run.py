@@ -1,0 +1,107 @@
+"""`nearfar vm run --near SIZE --far FILE -- qemu-system-x86_64 ...`: a machine on two tiers.
+
+The guest's streams are the command's, so the report goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+import sys
+
+from nearfar._lists import FAR_STORES
+from nearfar.cli.options import add_result, write_files
+from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain, reporting
+from nearfar.cli.tier.emulate import add_emulate
+from nearfar.cli.vm.near import add_near
+from nearfar.errors import InputError
+from nearfar.results.faults import DEFAULT_POLICY, POLICIES
+from nearfar.simulate.programs.elf import command
+from nearfar.tier.control import AUTO, BEST
+from nearfar.tier.launch import LaunchOptions
+from nearfar.vm.launch import Qemu, run_machine
+from nearfar.vm.words import GET_QEMU, QEMU, is_qemu
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare QEMU and the tiers."""
+    parser.add_argument(
+        "program", metavar="QEMU", nargs="+", help=f"{QEMU} with its arguments, behind --"
+    )
+    add_near(parser, "near memory of the guest, at most")
+    parser.add_argument(
+        "--far",
+        metavar="FILE",
+        required=True,
+        help="; ".join(f"{usage}: {meaning}" for usage, _, meaning in FAR_STORES.values()),
+    )
+    parser.add_argument(
+        "--compress",
+        metavar="NAME",
+        help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
+    )
+    add_emulate(parser)
+    parser.add_argument(
+        "--evict", metavar="NAME", default=BEST, help="how pages leave, as for `tier run`"
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="NAME",
+        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
+    )
+    parser.add_argument(
+        "--pager-cpu",
+        metavar="WHERE",
+        default=AUTO,
+        help="where pages are brought in, as for `tier run`",
+    )
+    add_result(parser, "what was near and far over time")
+    parser.epilog = (
+        "The guest's memory alone is managed; what QEMU has for itself is not counted. The machine "
+        "gets a QMP socket of nearfar's beside those that it has."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the machine; QEMU's exit status is the command's."""
+    sys.stdout.flush()
+    outcome = run_machine(
+        _found(args.program),
+        args.near,
+        args.far,
+        LaunchOptions(
+            compress=args.compress,
+            evict=args.evict,
+            delay=args.emulate,
+            policy=args.policy or DEFAULT_POLICY,
+            pager_cpu=args.pager_cpu,
+        ),
+    )
+    if not args.quiet:
+        with reporting(sys.stderr):
+            sys.stderr.write(outcome.text("vm"))
+    with reporting(sys.stdout):
+        write_files(args, dataclasses.replace(outcome.result(), program=tuple(args.program)))
+    if outcome.runs_on:
+        complain(
+            f"vm: QEMU (process {outcome.runs_on}) has not ended a second after SIGTERM, and runs "
+            f"on; `kill -KILL {outcome.runs_on}` ends it"
+        )
+    if outcome.lacked_memory:
+        complain(
+            "vm: QEMU was killed while the kernel was ending processes for lack of memory, the "
+            "machine's or its control group's; give a smaller --near, or far memory elsewhere"
+        )
+    return outcome.status
+
+
+def _found(words: list[str]) -> Qemu:
+    """The QEMU that `words` name. Raises InputError if it is not there, or is no QEMU."""
+    if not is_qemu(words[0]):
+        raise InputError(f"found the program {words[0]}, expected {QEMU} and its arguments")
+    if shutil.which(words[0]) is None:
+        raise InputError(f"{words[0]} is not there; to get it: {GET_QEMU}")
+    program = command(words)
+    return Qemu(program.file, program.arguments, program.dynamic)

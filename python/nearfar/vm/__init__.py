@@ -1,0 +1,1 @@
+"""Virtual machines on two tiers: launching them, finding them, and sharing near memory."""
