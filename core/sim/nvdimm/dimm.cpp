@@ -1,18 +1,11 @@
 #include "sim/nvdimm/dimm.h"
 
-#include <algorithm>
-#include <bit>
-
 namespace nearfar::sim::nvdimm {
 namespace {
 
 /// Apart from the seeds of the other buffers and of every channel's wear.
 constexpr std::uint64_t middle_seed = 0x1000;
 constexpr std::uint64_t pointer_seed = 0x2000;
-
-std::uint32_t log2_of(Bytes power_of_two) {
-  return static_cast<std::uint32_t>(std::countr_zero(power_of_two));
-}
 
 /// Pages in which partitions go round by page as well as by block; none where they are blocks.
 Bytes media_page(const Config& config) {
@@ -23,19 +16,11 @@ Bytes media_page(const Config& config) {
 
 Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
     : config_(config),
-      page_(config.page()),
-      entry_shift_(log2_of(config.rmw.entry)),
-      block_shift_(log2_of(config.media.access)),
-      sector_shift_(std::min(entry_shift_, block_shift_)),
-      sectors_per_entry_(1u << (entry_shift_ - sector_shift_)),
-      sectors_per_block_(1u << (block_shift_ - sector_shift_)),
-      lines_per_block_(static_cast<std::uint32_t>(config.media.access / line_bytes)),
-      lines_per_sector_(lines_per_block_ / sectors_per_block_),
-      all_lines_(first_bits(lines_per_sector_)),
+      geometry_(config),
       lsq_(config.lsq, config.media.access),
       rmw_(config.rmw.entries, config.rmw.ways, config.rmw.policy, config.seed + 1),
-      sectors_(config.rmw.entries * sectors_per_entry_),
-      rmw_data_(sectors_.size() * lines_per_sector_),
+      sectors_(config.rmw.entries * geometry_.sectors_per_entry()),
+      rmw_data_(sectors_.size() * geometry_.lines_per_sector()),
       lane_free_(config.rmw_lanes),
       table_{config.table_entry},
       wear_(config.wear, config.media.capacity, config.seed + 3 + channel),
@@ -63,11 +48,6 @@ Dimm::Dimm(const Config& config, std::uint8_t channel, dram::CommandLog* log)
   if (config.pretranslation) {
     pretranslation_ = std::make_unique<Pretranslation>(config, config.seed + pointer_seed);
   }
-}
-
-Address Dimm::sector_address(Index sector) const {
-  const std::uint64_t first = rmw_.block(slot_of(sector)) << (entry_shift_ - sector_shift_);
-  return Address((first + sector % sectors_per_entry_) << sector_shift_);
 }
 
 // Every read passes here: flattened, as is serve(), it costs fewer instructions.
@@ -145,7 +125,7 @@ void Dimm::handle(const Event& event, Tick now, std::vector<Reply>& replies) {
       break;
     case Event::Kind::read_table: {
       const std::uint64_t page =
-          ait_ ? ait_->page(event.index) : page_of(transfers_[event.index].at);
+          ait_ ? ait_->page(event.index) : geometry_.page_of(transfers_[event.index].at);
       dram_send(table_flag | event.index, table_.line_of(page), Op::read, now);
       break;
     }
@@ -221,7 +201,6 @@ void Dimm::dram_completions(Tick now) {
 void Dimm::state(Archive& archive) {
   archive(lsq_, rmw_, sectors_, rmw_data_, lane_free_, middle_, ait_, wear_, page_reads_, media_,
           dram_);
-  archive(lazy_, admission_);
   archive(events_, next_, dram_next_, reads_, transfers_, writes_, arrivals_, stalled_,
           untranslated_, dram_backlog_, writes_announced_, writes_under_way_, writes_on_bus_,
           notices_owed_, fenced_writes_, data_in_use_, content_);
@@ -263,7 +242,8 @@ void Dimm::register_counters(Counters& counters, const std::string& prefix) cons
 
 /// Lines come from the host and go to it, and come from the media and go to them.
 std::uint64_t Dimm::sram_pj() const {
-  const std::uint64_t lines = read_lines_ + write_lines_ + media_.blocks() * lines_per_block_;
+  const std::uint64_t lines =
+      read_lines_ + write_lines_ + media_.blocks() * geometry_.lines_per_block();
   return static_cast<std::uint64_t>(static_cast<double>(lines) * config_.power.line_pj);
 }
 

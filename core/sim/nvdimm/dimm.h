@@ -14,6 +14,7 @@
 #include "base/slab.h"
 #include "sim/dram/channel.h"
 #include "sim/nvdimm/config.h"
+#include "sim/nvdimm/geometry.h"
 #include "sim/nvdimm/indirection.h"
 #include "sim/nvdimm/lazy_admission.h"
 #include "sim/nvdimm/lazy_cache.h"
@@ -45,10 +46,6 @@ namespace nearfar::sim::nvdimm {
 /// queue until it is on the media its entry is pinned in the RMW buffer, so the newest data of
 /// a line is always found at the first of: load-store queue, RMW buffer, everything else. No
 /// entry is ever thrown out with data that the media do not have.
-///
-/// Sizes: a line is 64 B, a block is what a media access moves, an entry of the RMW buffer is
-/// some blocks or part of one, a sector is what one media access brings of an entry, and a page
-/// is what one translation is for.
 ///
 /// With Pre-translation a marked read also looks up which frame its pointer leads to: in the RLB,
 /// then by the page's translation in a table in the on-DIMM DRAM. The line waits for the answer.
@@ -242,34 +239,12 @@ class Dimm {
     void state(Archive& archive) { archive(write, index); }
   };
 
-  // Addresses
-  [[nodiscard]] std::uint64_t page_of(Address at) const { return at.block(page_); }
-  [[nodiscard]] std::uint64_t entry_of(Address at) const { return at.value() >> entry_shift_; }
-  [[nodiscard]] std::uint64_t block_of(Address at) const { return at.value() >> block_shift_; }
-  [[nodiscard]] std::uint32_t block_in_page(Address at) const {
-    return static_cast<std::uint32_t>(at.value() % page_ >> block_shift_);
-  }
-  [[nodiscard]] std::uint32_t line_in_block(Address at) const {
-    return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_block_ - 1);
+  [[nodiscard]] Address sector_address(Index sector) const {
+    return geometry_.sector_address(rmw_.block(geometry_.slot_of(sector)), sector);
   }
   [[nodiscard]] std::size_t lane_of(Address at) const {
-    return (block_of(at) + page_of(at)) % lane_free_.size();
+    return (geometry_.block_of(at) + geometry_.page_of(at)) % lane_free_.size();
   }
-  [[nodiscard]] static constexpr std::uint64_t first_bits(std::uint32_t count) {
-    return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  }
-  [[nodiscard]] std::uint64_t all_block_lines() const { return first_bits(lines_per_block_); }
-  [[nodiscard]] std::uint32_t line_in_sector(Address at) const {
-    return static_cast<std::uint32_t>(at.value() / line_bytes) & (lines_per_sector_ - 1);
-  }
-  [[nodiscard]] Index sector_of(Slot slot, Address at) const {
-    return slot * sectors_per_entry_ +
-           (static_cast<Index>(at.value() >> sector_shift_) & (sectors_per_entry_ - 1));
-  }
-  [[nodiscard]] Slot slot_of(Index sector) const {
-    return sector >> (entry_shift_ - sector_shift_);
-  }
-  [[nodiscard]] Address sector_address(Index sector) const;
 
   // Reads
   void read_arrives(Index read, Tick now);
@@ -369,7 +344,7 @@ class Dimm {
   void load_data(Index sector);
   [[nodiscard]] DataHandle behind_lazy(Address device) const;
   [[nodiscard]] DataHandle& rmw_data(Index sector, std::uint32_t line) {
-    return rmw_data_[std::size_t{sector} * lines_per_sector_ + line];
+    return rmw_data_[std::size_t{sector} * geometry_.lines_per_sector() + line];
   }
 
   void handle(const Event& event, Tick now, std::vector<Reply>& replies);
@@ -380,15 +355,7 @@ class Dimm {
   void find_next();
 
   Config config_;
-  Bytes page_;
-  std::uint32_t entry_shift_;
-  std::uint32_t block_shift_;
-  std::uint32_t sector_shift_;
-  std::uint32_t sectors_per_entry_;
-  std::uint32_t sectors_per_block_;
-  std::uint32_t lines_per_block_;
-  std::uint32_t lines_per_sector_;
-  std::uint64_t all_lines_;  ///< of a sector
+  Geometry geometry_;
   Tick ait_latency_{};
 
   LoadStoreQueue lsq_;

@@ -12,7 +12,7 @@ void Dimm::translate(Index transfer, Tick now) {
     events_.push(now + config_.table_latency, {Event::Kind::read_table, transfer});
     return;
   }
-  const std::uint64_t page = page_of(transfers_[transfer].at);
+  const std::uint64_t page = geometry_.page_of(transfers_[transfer].at);
   Slot slot = ait_->find(page);
   if (slot != IndirectionBuffer::none) {
     ++ait_->hits;
@@ -70,8 +70,9 @@ void Dimm::translated(Index transfer, Tick now) {
 void Dimm::ask(Index transfer, Tick now) {
   Transfer& fetch = transfers_[transfer];
   if (config_.fill != Fill::none) {
-    const Slot slot = ait_->find(page_of(fetch.at));
-    if (slot != IndirectionBuffer::none && ait_->holds_block(slot, block_in_page(fetch.at))) {
+    const Slot slot = ait_->find(geometry_.page_of(fetch.at));
+    if (slot != IndirectionBuffer::none &&
+        ait_->holds_block(slot, geometry_.block_in_page(fetch.at))) {
       ++ait_->block_hits;
       fetch.page = slot;
       events_.push(now + config_.data_latency, {Event::Kind::read_buffered, transfer});
@@ -85,7 +86,7 @@ void Dimm::ask(Index transfer, Tick now) {
 void Dimm::read_media(Index transfer, Tick now) {
   Transfer& fetch = transfers_[transfer];
   if (page_reads_.limited()) {
-    fetch.place = page_reads_.place_of(page_of(fetch.at), now);
+    fetch.place = page_reads_.place_of(geometry_.page_of(fetch.at), now);
     Index& first = page_reads_.first_waiting(fetch.place);
     if (first != none || !page_reads_.has_room(fetch.place, now)) {
       fetch.next = none;
@@ -119,7 +120,7 @@ void Dimm::handed_over(Index place, Tick now) {
 }
 
 void Dimm::media_started(const Media::Started& started, Tick now) {
-  draw_lines(lines_per_block_, now);
+  draw_lines(geometry_.lines_per_block(), now);
   if (started.tag == none) return;  // a migration's own traffic
   if (started.write) {
     events_.push(started.done, {Event::Kind::written, started.tag});
@@ -133,7 +134,8 @@ void Dimm::media_started(const Media::Started& started, Tick now) {
   }
   events_.push(started.done, {Event::Kind::fetched, started.tag});
   if (transfer.place != none) {
-    page_reads_.start(transfer.place, started.done + (lines_per_block_ - 1) * config_.rmw_line);
+    page_reads_.start(transfer.place,
+                      started.done + (geometry_.lines_per_block() - 1) * config_.rmw_line);
     look_when_handed_over(transfer.place);
   }
 }
@@ -141,7 +143,7 @@ void Dimm::media_started(const Media::Started& started, Tick now) {
 void Dimm::fetched(Index transfer, Tick now) {
   const Transfer done = transfers_[transfer];
   transfers_.give_back(transfer);
-  if (config_.fill != Fill::none) keep_in_dram(done.at, all_block_lines(), true, now);
+  if (config_.fill != Fill::none) keep_in_dram(done.at, geometry_.all_block_lines(), true, now);
   if (done.kind == Transfer::Kind::fill) return;
   if (config_.fill == Fill::page) fill_page(done.at, now);
   if (done.kind == Transfer::Kind::fetch) {
@@ -156,7 +158,7 @@ void Dimm::fetched(Index transfer, Tick now) {
 
 void Dimm::fetch_from_dram(Index transfer, Tick now) {
   Transfer& fetch = transfers_[transfer];
-  Bytes sector_bytes = lines_per_sector_ * line_bytes;
+  Bytes sector_bytes = geometry_.lines_per_sector() * line_bytes;
   std::uint32_t wanted = 0;
   if (fetch.kind == Transfer::Kind::fetch_middle) {
     sector_bytes = middle_->sector_bytes();
@@ -165,8 +167,8 @@ void Dimm::fetch_from_dram(Index transfer, Tick now) {
     if (data_in_use_) load_data(fetch.into);
   }
   const auto lines = static_cast<std::uint32_t>(sector_bytes / line_bytes);
-  fetch.lines_left = first_bits(lines);
-  const Bytes offset = fetch.at.aligned_down(sector_bytes).value() % page_;
+  fetch.lines_left = geometry_.first_bits(lines);
+  const Bytes offset = fetch.at.aligned_down(sector_bytes).value() % geometry_.page();
   for (std::uint32_t i = 0; i < lines; ++i) {
     const std::uint32_t line = (wanted + i) % lines;
     dram_send(std::uint64_t{transfer} << 8 | line,
@@ -192,29 +194,29 @@ void Dimm::dram_line_arrived(Index transfer, std::uint32_t line, Tick now) {
 }
 
 void Dimm::keep_in_dram(Address at, std::uint64_t lines, bool new_block, Tick now) {
-  const Slot slot = ait_->find(page_of(at));
+  const Slot slot = ait_->find(geometry_.page_of(at));
   if (slot == IndirectionBuffer::none || ait_->pending(slot)) return;
   if (new_block) {
-    ait_->set_block(slot, block_in_page(at));
-  } else if (!ait_->holds_block(slot, block_in_page(at))) {
+    ait_->set_block(slot, geometry_.block_in_page(at));
+  } else if (!ait_->holds_block(slot, geometry_.block_in_page(at))) {
     return;
   }
-  const Bytes offset = Bytes{block_in_page(at)} << block_shift_;
-  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
+  const Bytes offset = geometry_.block_in_page(at) * geometry_.block();
+  for (std::uint32_t line = 0; line < geometry_.lines_per_block(); ++line) {
     if ((lines >> line & 1) == 0) continue;
     dram_send(posted, ait_->data_line(slot, offset + line * line_bytes), Op::write, now);
   }
 }
 
 void Dimm::fill_page(Address at, Tick now) {
-  const Slot slot = ait_->find(page_of(at));
+  const Slot slot = ait_->find(geometry_.page_of(at));
   if (slot == IndirectionBuffer::none || ait_->pending(slot)) return;
-  const Address page = at.aligned_down(page_);
+  const Address page = at.aligned_down(geometry_.page());
   for (std::uint32_t other = 0; other < ait_->blocks_per_page(); ++other) {
     if (!ait_->ask_for_block(slot, other) || ait_->holds_block(slot, other)) continue;
     Transfer fill;
     fill.kind = Transfer::Kind::fill;
-    fill.at = page + (Bytes{other} << block_shift_);
+    fill.at = page + (other * geometry_.block());
     media_.read(transfers_.take(fill), wear_.translate(fill.at), now);
   }
 }

@@ -10,8 +10,8 @@ namespace nearfar::sim::nvdimm {
 /// the media then.
 bool Dimm::absorbs_oldest() const {
   const WriteGroup& group = lsq_.oldest();
-  const Address block(group.block << block_shift_);
-  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
+  const Address block = geometry_.block_address(group.block);
+  for (std::uint32_t line = 0; line < geometry_.lines_per_block(); ++line) {
     if ((group.lines >> line & 1) != 0 && !lazy_->holds(block + line * line_bytes)) return false;
   }
   return true;
@@ -20,10 +20,10 @@ bool Dimm::absorbs_oldest() const {
 /// Takes the lines that the Lazy cache holds out of what leaves the load-store queue.
 void Dimm::absorb(Write& write, Tick now) {
   WriteGroup& group = write.group;
-  const Address block(group.block << block_shift_);
+  const Address block = geometry_.block_address(group.block);
   admission_->count_sent(block);
   const std::uint64_t before = lazy_->accesses();
-  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
+  for (std::uint32_t line = 0; line < geometry_.lines_per_block(); ++line) {
     const Address at = block + line * line_bytes;
     if ((group.lines >> line & 1) == 0 || !lazy_->holds(at)) continue;
     const Tick done = lazy_->write(at, group.data[line], now);
@@ -51,7 +51,7 @@ bool Dimm::lazy_serves(Index read, Tick now) {
 void Dimm::admit(Address block, std::uint64_t lines, Tick now) {
   if (!admission_->judge(block)) return;
   const std::uint64_t before = lazy_->accesses();
-  for (std::uint32_t line = 0; line < lines_per_block_; ++line) {
+  for (std::uint32_t line = 0; line < geometry_.lines_per_block(); ++line) {
     const Address at = block + line * line_bytes;
     if ((lines >> line & 1) == 0 || lazy_->holds(at)) continue;
     const auto gone = lazy_->admit(at, now);
@@ -73,13 +73,13 @@ void Dimm::admit(Address block, std::uint64_t lines, Tick now) {
 /// do reads that wait behind such writes: when the line has left again, it may be behind them.)
 void Dimm::take_over(Address line) {
   lazy_->fill(line, behind_lazy(line), false);
-  const std::uint64_t bit = std::uint64_t{1} << line_in_block(line);
+  const std::uint64_t bit = std::uint64_t{1} << geometry_.line_in_block(line);
   for (const Stalled& waiting : stalled_) {
     if (!waiting.write) continue;
     Write& write = writes_[waiting.index];
-    if (write.group.block != block_of(line) || (write.group.lines & bit) == 0) continue;
-    if (line_in_block(line) / lines_per_sector_ < write.sectors_seen) continue;
-    lazy_->fill(line, write.group.data[line_in_block(line)], true);
+    if (write.group.block != geometry_.block_of(line) || (write.group.lines & bit) == 0) continue;
+    if (geometry_.line_in_block(line) / geometry_.lines_per_sector() < write.sectors_seen) continue;
+    lazy_->fill(line, write.group.data[geometry_.line_in_block(line)], true);
     write.group.lines &= ~bit;
     if (write.announced > 0) {
       --write.announced;
@@ -96,10 +96,10 @@ void Dimm::write_back(const LazyCache::Gone& gone, Tick now) {
   admission_->count_write_back();
   const Index index = writes_.take_any();
   Write& write = writes_[index];
-  const std::uint32_t first = line_in_block(gone.at);
-  write.group.block = block_of(gone.at);
+  const std::uint32_t first = geometry_.line_in_block(gone.at);
+  write.group.block = geometry_.block_of(gone.at);
   write.group.lines = gone.dirty << first;
-  write.group.data.resize(lines_per_block_);
+  write.group.data.resize(geometry_.lines_per_block());
   write.group.notices.clear();
   for (std::size_t line = 0; line < gone.data.size(); ++line) {
     write.group.data[first + line] = gone.data[line];

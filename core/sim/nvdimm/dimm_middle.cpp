@@ -17,7 +17,7 @@ bool Dimm::claim_middle(Address at) {
   if (!middle_->evicted()) return true;
   const Address gone = middle_->evicted_entry();
   for (Bytes offset = 0; offset < middle_->entry(); offset += config_.rmw.entry) {
-    const Slot slot = rmw_.find(entry_of(gone + offset));
+    const Slot slot = rmw_.find(geometry_.entry_of(gone + offset));
     if (slot != BlockTable::none) rmw_.erase(slot);
   }
   return true;
@@ -30,9 +30,10 @@ void Dimm::fetch_through_middle(Slot slot, Address at, Tick now) {
   middle.touch(home);
   ++(middle[middle.sector_of(home, at)].absent() ? middle.misses : middle.hits);
   const Tick looked_up = now + config_.lsq.latency + config_.rmw.latency + middle.latency();
-  const Index first = sector_of(slot, at);
-  for (Index i = 0; i < sectors_per_entry_; ++i) {
-    const Index index = slot * sectors_per_entry_ + ((first + i) & (sectors_per_entry_ - 1));
+  const Index first = geometry_.sector_of(slot, at);
+  for (Index i = 0; i < geometry_.sectors_per_entry(); ++i) {
+    const Index index =
+        slot * geometry_.sectors_per_entry() + ((first + i) & (geometry_.sectors_per_entry() - 1));
     if (!sectors_[index].absent()) continue;
     const Address part = i == 0 ? at : sector_address(index);
     const Index from = middle.sector_of(home, part);

@@ -34,8 +34,8 @@ void Dimm::handle_pointer(const Event& event, Tick now) {
       break;
     case Event::Kind::read_part:
       dram_send(table_flag | pointer_flag | part_flag | event.index,
-                table_.line_of(page_of(pretranslation_->look_ups[event.index].pointer)), Op::read,
-                now);
+                table_.line_of(geometry_.page_of(pretranslation_->look_ups[event.index].pointer)),
+                Op::read, now);
       break;
     default: {
       Pretranslation& here = *pretranslation_;
@@ -68,7 +68,7 @@ void Dimm::look_up_pointer(Index look_up, Tick now) {
 void Dimm::find_part(Index look_up, Tick now) {
   Pretranslation& here = *pretranslation_;
   if (ait_) {
-    const Slot slot = ait_->find(page_of(here.look_ups[look_up].pointer));
+    const Slot slot = ait_->find(geometry_.page_of(here.look_ups[look_up].pointer));
     if (slot != IndirectionBuffer::none) {
       if (ait_->pending(slot)) {
         here.waiting.push_back(look_up);
@@ -86,7 +86,7 @@ void Dimm::find_part(Index look_up, Tick now) {
 void Dimm::part_known(std::uint64_t page, Tick now) {
   std::vector<Index>& waiting = pretranslation_->waiting;
   const auto mine = [&](Index look_up) {
-    return page_of(pretranslation_->look_ups[look_up].pointer) == page;
+    return geometry_.page_of(pretranslation_->look_ups[look_up].pointer) == page;
   };
   for (const Index look_up : waiting) {
     if (mine(look_up)) read_part(look_up, now);
@@ -150,7 +150,7 @@ bool Dimm::held_back(Index index) {
 /// the indirection table, and so is the loss to that of the page that had it.
 void Dimm::keep_pointer(const PointerBuffer::Leaving& leaving, Tick now) {
   Pretranslation& here = *pretranslation_;
-  const std::uint64_t page = page_of(leaving.pointer);
+  const std::uint64_t page = geometry_.page_of(leaving.pointer);
   if (!ait_ || ait_->find(page) == IndirectionBuffer::none) {
     ++here.part_reads;
     dram_send(posted, table_.line_of(page), Op::read, now);

@@ -8,8 +8,8 @@ void Dimm::read_arrives(Index read, Tick now) {
   ++read_lines_;
   draw_lines(1, now);
   Read& arriving = reads_[read];
-  if (!lsq_.empty() &&
-      lsq_.forwards(block_of(arriving.line), line_in_block(arriving.line), arriving.data)) {
+  if (!lsq_.empty() && lsq_.forwards(geometry_.block_of(arriving.line),
+                                     geometry_.line_in_block(arriving.line), arriving.data)) {
     ++lsq_forwards_;
     respond(read, now + config_.lsq.latency);
     return;
@@ -27,10 +27,10 @@ Dimm::Hit Dimm::hit(Address device, Tick at) const {
   if (lazy_ && lazy_holds(device)) [[unlikely]] {
     return hit;
   }
-  hit.slot = rmw_.find(entry_of(device));
+  hit.slot = rmw_.find(geometry_.entry_of(device));
   if (hit.slot == BlockTable::none) return hit;
-  hit.sector = sector_of(hit.slot, device);
-  hit.line = line_in_sector(device);
+  hit.sector = geometry_.sector_of(hit.slot, device);
+  hit.line = geometry_.line_in_sector(device);
   if ((sectors_[hit.sector].ready >> hit.line & 1) == 0) return hit;
   hit.lane = static_cast<std::uint32_t>(lane_of(device));
   hit.ready = max(at + config_.lsq.latency + config_.rmw.latency, lane_free_[hit.lane]);
@@ -48,10 +48,10 @@ DataHandle Dimm::take(const Hit& hit, Tick at) {
 
 bool Dimm::look_up(Index read, Tick now) {
   const Address line = reads_[read].line;
-  Slot slot = rmw_.find(entry_of(line));
+  Slot slot = rmw_.find(geometry_.entry_of(line));
   if (slot != BlockTable::none) {
     rmw_.touch(slot);
-    const Index sector = sector_of(slot, line);
+    const Index sector = geometry_.sector_of(slot, line);
     if (!sectors_[sector].absent()) {
       ++rmw_hits_;
       serve(read, sector, now);
@@ -62,7 +62,7 @@ bool Dimm::look_up(Index read, Tick now) {
     if (slot == BlockTable::none) return false;
   }
   ++rmw_misses_;
-  wait(read, sectors_[sector_of(slot, line)]);
+  wait(read, sectors_[geometry_.sector_of(slot, line)]);
   if (middle_) {
     fetch_through_middle(slot, line, now);
   } else {
@@ -73,28 +73,28 @@ bool Dimm::look_up(Index read, Tick now) {
 
 /// Takes a slot for the entry of `at`, which has none; none when nothing can leave.
 Dimm::Slot Dimm::claim(Address at) {
-  const std::uint64_t entry = entry_of(at);
+  const std::uint64_t entry = geometry_.entry_of(at);
   if (middle_ && !(rmw_.has_room(entry) && claim_middle(at))) return BlockTable::none;
   const Slot slot = rmw_.insert(entry);
   if (slot == BlockTable::none) return slot;
-  const Index first = slot * sectors_per_entry_;
-  for (Index i = 0; i < sectors_per_entry_; ++i) sectors_[first + i] = Sector{};
+  const Index first = slot * geometry_.sectors_per_entry();
+  for (Index i = 0; i < geometry_.sectors_per_entry(); ++i) sectors_[first + i] = Sector{};
   return slot;
 }
 
 /// Brings in what is missing of an entry with one translation, the sector of `at` first.
 void Dimm::fetch(Slot slot, Address at, Tick now) {
-  const Index first = sector_of(slot, at);
-  sectors_[first].wanted = line_in_sector(at);
+  const Index first = geometry_.sector_of(slot, at);
+  sectors_[first].wanted = geometry_.line_in_sector(at);
   const Index head = fetch_sector(first, at);
-  if (sectors_per_entry_ > 1) fetch_others(head);
+  if (geometry_.sectors_per_entry() > 1) fetch_others(head);
   events_.push(now + config_.lsq.latency + config_.rmw.latency + ait_latency_,
                {Event::Kind::translate, head});
 }
 
 Dimm::Index Dimm::fetch_sector(Index sector, Address at) {
   ++sectors_[sector].busy;
-  rmw_.pin(slot_of(sector));
+  rmw_.pin(geometry_.slot_of(sector));
   const Index index = transfers_.take_any();
   Transfer& transfer = transfers_[index];
   transfer.kind = Transfer::Kind::fetch;
@@ -107,7 +107,7 @@ Dimm::Index Dimm::fetch_sector(Index sector, Address at) {
 
 void Dimm::fetch_others(Index head) {
   const Index first = transfers_[head].into;
-  const Index mask = sectors_per_entry_ - 1;
+  const Index mask = geometry_.sectors_per_entry() - 1;
   Index tail = head;
   for (Index i = 1; i <= mask; ++i) {
     const Index sector = (first & ~mask) | ((first + i) & mask);
@@ -122,7 +122,7 @@ void Dimm::fetch_others(Index head) {
   Read& waiting = reads_[read];
   Sector& sector = sectors_[index];
   const Tick looked_up = now + config_.lsq.latency + config_.rmw.latency;
-  const std::uint32_t line = line_in_sector(waiting.line);
+  const std::uint32_t line = geometry_.line_in_sector(waiting.line);
   const bool ready = (sector.ready >> line & 1) != 0;
   if (ready || !sector.complete.is_never()) {
     waiting.data = rmw_data(index, line);
@@ -145,7 +145,7 @@ void Dimm::serve_waiting(Index index, Tick now) {
   while (read != none) {
     Read& waiting = reads_[read];
     const Index next = waiting.next;
-    const std::uint32_t line = line_in_sector(waiting.line);
+    const std::uint32_t line = geometry_.line_in_sector(waiting.line);
     if ((sector.ready >> line & 1) != 0 || !sector.complete.is_never()) {
       waiting.data = rmw_data(index, line);
       respond(read, now);
@@ -180,9 +180,9 @@ void Dimm::complete_at(Index index, Tick at) {
 /// A transfer of a sector has ended; all of it is here.
 void Dimm::settle(Index index) {
   Sector& sector = sectors_[index];
-  sector.ready = all_lines_;
+  sector.ready = geometry_.all_lines();
   --sector.busy;
-  rmw_.unpin(slot_of(index));
+  rmw_.unpin(geometry_.slot_of(index));
 }
 
 void Dimm::retry_stalled(Tick now) {
@@ -197,7 +197,7 @@ void Dimm::retry_stalled(Tick now) {
 /// The data of the lines that are not there yet, as everything behind the RMW buffer has them.
 void Dimm::load_data(Index index) {
   const std::uint64_t first = wear_.translate(sector_address(index)).value() / line_bytes;
-  for (std::uint32_t line = 0; line < lines_per_sector_; ++line) {
+  for (std::uint32_t line = 0; line < geometry_.lines_per_sector(); ++line) {
     if ((sectors_[index].ready >> line & 1) != 0) continue;
     const auto found = content_.find(first + line);
     rmw_data(index, line) = found == content_.end() ? 0 : found->second;

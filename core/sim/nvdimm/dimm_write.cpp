@@ -11,8 +11,8 @@ void Dimm::write_arrives(Index arrival, Tick now) {
   const Arrival arrived = arrivals_[arrival];
   arrivals_.give_back(arrival);
   const MediaNotice notice{arrived.request.id, arrived.request.address};
-  lsq_.write(block_of(arrived.device), line_in_block(arrived.device), arrived.request.data,
-             arrived.request.tell_media ? &notice : nullptr, now);
+  lsq_.write(geometry_.block_of(arrived.device), geometry_.line_in_block(arrived.device),
+             arrived.request.data, arrived.request.tell_media ? &notice : nullptr, now);
   --writes_on_bus_;
   // The queue drains when the last line before the fence is here: a block whose lines are
   // still arriving must not leave in pieces.
@@ -56,16 +56,17 @@ bool Dimm::start_write(Index index, Tick now) {
     writes_.give_back(index);
     return true;
   }
-  const Address block(write.group.block << block_shift_);
-  for (; write.sectors_seen < sectors_per_block_; ++write.sectors_seen) {
+  const Address block = geometry_.block_address(write.group.block);
+  for (; write.sectors_seen < geometry_.sectors_per_block(); ++write.sectors_seen) {
     const std::uint64_t lines =
-        write.group.lines >> (write.sectors_seen * lines_per_sector_) & all_lines_;
+        write.group.lines >> (write.sectors_seen * geometry_.lines_per_sector()) &
+        geometry_.all_lines();
     if (lines == 0) {
       write.whole = false;
       continue;
     }
-    const Address at = block + (Bytes{write.sectors_seen} << sector_shift_);
-    Slot slot = rmw_.find(entry_of(at));
+    const Address at = block + (write.sectors_seen * geometry_.sector());
+    Slot slot = rmw_.find(geometry_.entry_of(at));
     if (slot != BlockTable::none) {
       rmw_.touch(slot);
     } else {
@@ -86,18 +87,19 @@ bool Dimm::start_write(Index index, Tick now) {
 }
 
 void Dimm::write_sector(Write& write, Slot slot, Address at, std::uint64_t lines, Tick now) {
-  const Index index = sector_of(slot, at);
+  const Index index = geometry_.sector_of(slot, at);
   Sector& sector = sectors_[index];
   ++sector.busy;
   rmw_.pin(slot);
   const Slot home = middle_ ? middle_->find(at) : BlockTable::none;
   if (middle_) middle_->pin(home);
   write.parts.push_back({index, home});
-  if (lines != all_lines_ && sector.ready != all_lines_ && sector.complete.is_never()) {
+  if (lines != geometry_.all_lines() && sector.ready != geometry_.all_lines() &&
+      sector.complete.is_never()) {
     write.whole = false;
   }
-  const DataHandle* data = &write.group.data[line_in_block(at)];
-  for (std::uint32_t line = 0; line < lines_per_sector_; ++line) {
+  const DataHandle* data = &write.group.data[geometry_.line_in_block(at)];
+  for (std::uint32_t line = 0; line < geometry_.lines_per_sector(); ++line) {
     if ((lines >> line & 1) != 0) rmw_data(index, line) = data[line];
   }
   sector.ready |= lines;
@@ -128,11 +130,11 @@ void Dimm::written(Index transfer, Tick now) {
 /// something else of that sector is still under way. Returns whether a slot can be replaced.
 bool Dimm::written_part(const Write::Part& part, Tick now) {
   Sector& sector = sectors_[part.sector];
-  const Slot slot = slot_of(part.sector);
+  const Slot slot = geometry_.slot_of(part.sector);
   rmw_.unpin(slot);
-  if (--sector.busy == 0 && sector.ready != all_lines_) {
+  if (--sector.busy == 0 && sector.ready != geometry_.all_lines()) {
     if (data_in_use_) load_data(part.sector);
-    sector.ready = all_lines_;
+    sector.ready = geometry_.all_lines();
     serve_waiting(part.sector, now);
   }
   if (middle_) {
@@ -149,9 +151,10 @@ bool Dimm::written_part(const Write::Part& part, Tick now) {
 void Dimm::store_content(const Write& write) {
   for (const Write::Part& part : write.parts) {
     const Address at = sector_address(part.sector);
-    const std::uint64_t lines = write.group.lines >> line_in_block(at) & all_lines_;
+    const std::uint64_t lines =
+        write.group.lines >> geometry_.line_in_block(at) & geometry_.all_lines();
     const std::uint64_t first = wear_.translate(at).value() / line_bytes;
-    for (std::uint32_t line = 0; line < lines_per_sector_; ++line) {
+    for (std::uint32_t line = 0; line < geometry_.lines_per_sector(); ++line) {
       if ((lines >> line & 1) != 0) content_[first + line] = rmw_data(part.sector, line);
     }
   }
@@ -160,7 +163,7 @@ void Dimm::store_content(const Write& write) {
 DataHandle Dimm::durable(Address device) const {
   DataHandle data = 0;
   if (!data_in_use_) return data;
-  if (lsq_.forwards(block_of(device), line_in_block(device), data)) return data;
+  if (lsq_.forwards(geometry_.block_of(device), geometry_.line_in_block(device), data)) return data;
   return lazy_ && lazy_->holds(device) ? lazy_->data(device) : behind_lazy(device);
 }
 
@@ -168,16 +171,17 @@ DataHandle Dimm::behind_lazy(Address device) const {
   for (auto waiting = stalled_.rbegin(); waiting != stalled_.rend(); ++waiting) {
     if (!waiting->write) continue;
     const WriteGroup& group = writes_[waiting->index].group;
-    if (group.block == block_of(device) && (group.lines >> line_in_block(device) & 1) != 0) {
-      return group.data[line_in_block(device)];
+    if (group.block == geometry_.block_of(device) &&
+        (group.lines >> geometry_.line_in_block(device) & 1) != 0) {
+      return group.data[geometry_.line_in_block(device)];
     }
   }
-  const Slot slot = rmw_.find(entry_of(device));
+  const Slot slot = rmw_.find(geometry_.entry_of(device));
   if (slot != BlockTable::none) {
-    const Index sector = sector_of(slot, device);
-    const std::uint32_t line = line_in_sector(device);
+    const Index sector = geometry_.sector_of(slot, device);
+    const std::uint32_t line = geometry_.line_in_sector(device);
     if ((sectors_[sector].ready >> line & 1) != 0) {
-      return rmw_data_[std::size_t{sector} * lines_per_sector_ + line];
+      return rmw_data_[std::size_t{sector} * geometry_.lines_per_sector() + line];
     }
   }
   const auto found = content_.find(wear_.translate(device).value() / line_bytes);
@@ -215,7 +219,7 @@ void Dimm::migrate(const WearLeveler::Migration& migration, Tick now) {
     media_.write(none, migration.to + offset, now);
   }
   if (data_in_use_) move_content(migration.from, migration.to);
-  const Bytes pages = config_.wear.block / page_;
+  const Bytes pages = config_.wear.block / geometry_.page();
   for (Bytes page = 0; page < pages; ++page) {
     ++table_writes_;
     dram_send(posted, table_.line_of(migration.block * pages + page), Op::write, now);

@@ -47,7 +47,18 @@ def add_arguments(parser: Parser) -> None:
         help="whole series that the fit does not look at, by name or so many of them",
     )
     parser.add_argument(
-        "--budget", metavar="N", type=int, default=20_000, help="simulations; default 20000"
+        "--folds",
+        metavar="K",
+        type=int,
+        default=0,
+        help="also fit K times to all but a Kth of the series, and say how those are predicted",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="N",
+        type=int,
+        default=20_000,
+        help="simulations of each fit; default 20000",
     )
     parser.add_argument(
         "--jobs",
@@ -72,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         only=_names(args.only),
         keep=[name for text in args.keep for name in _names(text)],
         hold_out=_names(args.hold_out),
+        folds=args.folds,
         budget=args.budget,
         processes=args.jobs,
         record=record_beside(args.output) if to_file else None,

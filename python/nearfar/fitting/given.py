@@ -1,13 +1,17 @@
-"""What a fit is given: findings about the structure, and series of measured times."""
+"""What a fit is given: findings about the structure, and series of measured times.
+
+Where series are held out, what they alone show of the structure is held out with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nearfar.errors import InputError
-from nearfar.fitting.replayed import probe_series
+from nearfar.fitting.replayed import probe_series, without
 from nearfar.fitting.tabled import check_names, from_tables
 from nearfar.model import Model
 from nearfar.probing.saved import infer, is_table
@@ -17,6 +21,7 @@ from nearfar.simulate.validation import saved
 from nearfar.simulate.validation.series import Series
 
 Source = str | Path | Document
+Shown = Callable[[Collection[str]], Sequence[Finding]]  # findings without some series, by name
 
 
 @dataclass(frozen=True)
@@ -24,8 +29,14 @@ class Given:
     """Everything that the sources say."""
 
     sources: tuple[str, ...]
-    findings: tuple[Finding, ...]
     series: tuple[Series, ...]
+    shown: tuple[Shown, ...] = ()
+
+    def findings(self, held: Sequence[Series] = ()) -> tuple[Finding, ...]:
+        """The structure that all but the series `held` show, each finding once. Raises InputError
+        where two sources contradict each other."""
+        names = {one.name for one in held}
+        return _agreed([finding for one in self.shown for finding in one(names)])
 
 
 def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Given:
@@ -38,7 +49,7 @@ def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Gi
         raise InputError("fit: found no source, expected a result, a table or a folder of tables")
     check_names(only, base)
     names: list[str] = []
-    findings: list[Finding] = []
+    shown: list[Shown] = []
     series: list[Series] = []
     devices: list[tuple[str, Document]] = []
     for source in sources:
@@ -46,20 +57,20 @@ def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Gi
         names.append(name)
         if isinstance(source, (str, Path)) and (Path(source).is_dir() or is_table(source)):
             tabled = from_tables(Path(source), only, base)
-            findings += tabled.findings
+            shown.append(tabled.findings)
             series += tabled.series
         else:
             document = load(source) if isinstance(source, (str, Path)) else source
             devices.append((str(source) if isinstance(source, (str, Path)) else name, document))
             found, own = _from_document(document, name, str(source))
-            findings += found
+            shown.append(found)
             series += own
     _check_names(series)
     _check_one_device(devices)
-    if not findings and not series:
+    given = Given(tuple(names), tuple(series), tuple(shown))
+    if not given.findings() and not series:
         raise InputError(f"{names[0]}: found nothing to fit to, expected findings or measurements")
-    merged = _agreed(findings)
-    return Given(tuple(names), merged, tuple(series))
+    return given
 
 
 def _stem(source: Source, taken: Sequence[str]) -> str:
@@ -68,22 +79,31 @@ def _stem(source: Source, taken: Sequence[str]) -> str:
     return f"{stem}-{same + 1}" if same else stem
 
 
-def _from_document(
-    document: Document, name: str, origin: str
-) -> tuple[list[Finding], list[Series]]:
+def _from_document(document: Document, name: str, origin: str) -> tuple[Shown, list[Series]]:
     if isinstance(document, ProbeResult):
         if not document.observations and not document.findings:
             raise InputError(f"{origin}: found a probe without observations")
-        return list(document.findings), probe_series(document, name)
+        return partial(_of_probe, document, name), probe_series(document, name)
     if isinstance(document, MeasureResult):
         if not document.points:
             raise InputError(f"{origin}: found a measurement without points")
-        kind = document.pattern.get("kind")
-        found = infer(document).findings if kind in ("chase", "overwrite") else ()
-        return list(found), saved.series(document, name)
+        return partial(_of_measurement, document, name), saved.series(document, name)
     raise InputError(
         f"{origin}: found schema {document.SCHEMA}, expected what `probe` or `measure` saved"
     )
+
+
+def _of_probe(probe: ProbeResult, name: str, held: Collection[str]) -> Sequence[Finding]:
+    left = without(probe, name, held)
+    return probe.findings if left is probe else infer(left).findings
+
+
+def _of_measurement(measured: MeasureResult, name: str, held: Collection[str]) -> Sequence[Finding]:
+    if measured.pattern.get("kind") not in ("chase", "overwrite"):
+        return ()
+    if any(one.name in held for one in saved.series(measured, name)):
+        return ()  # a structure is read from several of its curves together
+    return infer(measured).findings
 
 
 def _check_one_device(devices: Sequence[tuple[str, Document]]) -> None:

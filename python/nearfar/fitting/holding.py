@@ -46,6 +46,22 @@ def split(series: Sequence[Series], hold_out: Sequence[str]) -> tuple[list[Serie
     return trained, [one for one in series if one.name in chosen]
 
 
+def folds(series: Sequence[Series], count: int) -> list[tuple[list[Series], list[Series]]]:
+    """The series split `count` times, each of them held out once. Raises InputError."""
+    groups = grouped(series)
+    if not _FEWEST <= count <= len(groups):
+        raise InputError(
+            f"folds: found {count}, expected {_FEWEST} to {len(groups)}: there are {len(groups)} "
+            "series that share no run with another"
+        )
+    made = []
+    for place in range(count):
+        held = {one.name for group in groups[place::count] for one in group}
+        trained = [one for one in series if one.name not in held]
+        made.append((trained, [one for one in series if one.name in held]))
+    return made
+
+
 def grouped(series: Sequence[Series]) -> list[list[Series]]:
     """The series in groups that share no run with another, in the order of their first names."""
     groups: list[list[Series]] = []

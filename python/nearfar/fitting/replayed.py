@@ -8,7 +8,7 @@ Each finding rests on few of the experiments; these are spread over the kinds th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -66,16 +66,14 @@ class ReplayedOrder(Played):
 
 def probe_series(probe: ProbeResult, name: str) -> list[Series]:
     """The series of a probe: cold and warm walks, pairs, stores, overwrites and bandwidth."""
-    on_host = probe.target is not None and probe.target.kind == "host"
-    hasty = on_host and bool(probe.pattern.get("quick"))
-    area = (64 if hasty else 256) << 20  # of each thread, as the prober of bandwidth has it
+    area = _area(probe)
     groups: dict[str, list[HardwarePoint]] = {}
     for one in probe.observations:
         for group, point in _points(one, area):
             groups.setdefault(group, []).append(point)
     return [
         Series(
-            f"{name}:{group}",
+            _series_name(name, group),
             f"{name}, {group}",
             "probe",
             name,
@@ -83,6 +81,28 @@ def probe_series(probe: ProbeResult, name: str) -> list[Series]:
         )
         for group, points in groups.items()
     ]
+
+
+def without(probe: ProbeResult, name: str, held: Collection[str]) -> ProbeResult:
+    """The probe without the observations that the series `held` are made of; itself if none is."""
+    area = _area(probe)
+    left = tuple(
+        one
+        for one in probe.observations
+        if not any(_series_name(name, group) in held for group, _ in _points(one, area))
+    )
+    return probe if len(left) == len(probe.observations) else replace(probe, observations=left)
+
+
+def _area(probe: ProbeResult) -> int:
+    """In bytes, of each thread, as the prober of bandwidth has it."""
+    on_host = probe.target is not None and probe.target.kind == "host"
+    hasty = on_host and bool(probe.pattern.get("quick"))
+    return (64 if hasty else 256) << 20
+
+
+def _series_name(name: str, group: str) -> str:
+    return f"{name}:{group}"
 
 
 def _most(group: str) -> int:

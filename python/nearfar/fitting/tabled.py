@@ -9,7 +9,7 @@ measured: curves through several interleaved ones have their edges elsewhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,10 +35,17 @@ _BEHIND_ONE = ("modules", "interleave")  # what a measurement through one DIMM s
 
 @dataclass(frozen=True)
 class Tabled:
-    """What the chosen datasets of a folder or table show."""
+    """What the chosen datasets of a folder or table show: `curves` have all of their points."""
 
-    findings: tuple[Finding, ...]
     series: tuple[Series, ...]
+    curves: Mapping[str, Sequence[Series]]
+
+    def findings(self, held: Collection[str] = ()) -> list[Finding]:
+        """The structure that all curves show but the series `held`."""
+        found: list[Finding] = []
+        for name, curves in self.curves.items():
+            found += _structure(name, [one for one in curves if one.name not in held])
+        return found
 
 
 def check_names(only: Sequence[str], base: Model) -> None:
@@ -63,15 +70,15 @@ def from_tables(path: Path, only: Sequence[str], base: Model) -> Tabled:
         _check_is_table(path)
         read = tables.single(path)
     names = only or _the_one(path, read, base)
-    findings: list[Finding] = []
+    curves: dict[str, Sequence[Series]] = {}
     series: list[Series] = []
     for name in names:
         built = DATASETS[name].build(read)
         if not built:
             raise InputError(f"{path}: has no table for the dataset {name}")
-        findings += _structure(name, built)
+        curves[name] = built
         series += _thinned(built)
-    return Tabled(tuple(findings), tuple(series))
+    return Tabled(tuple(series), curves)
 
 
 def _check_is_table(path: Path) -> None:

@@ -47,12 +47,24 @@ def _accuracies(result: FitResult) -> str:
         text += f"training accuracy {result.training:.3f}"
         held = result.hold_out
         text += "; nothing was held out\n" if held is None else f", hold-out {held:.3f}\n"
+    if result.folds:
+        text += "\n" + table(
+            ("each held out in turn", "training", "hold-out"), folds(result), "<>>"
+        )
     if result.over_fits:
         text += (
             "it over-fits: what was held out is predicted worse by more than 0.03; "
             "--keep some parameters, or a mechanism is missing\n"
         )
     return text
+
+
+def folds(result: FitResult) -> list[tuple[str, str, str]]:
+    """The series that each fold held out, and its accuracies."""
+    return [
+        (", ".join(one.held_out), f"{one.training:.3f}", f"{one.hold_out:.3f}")
+        for one in result.folds
+    ]
 
 
 def interval_text(one: FittedParameter) -> str:

@@ -13,7 +13,7 @@ from nearfar.results.files import (
     write_text,
 )
 from nearfar.results.findings import Finding, Histogram, Observation, ProbeResult
-from nearfar.results.fit import FitResult, FittedParameter, FittedSeries, KeptParameter
+from nearfar.results.fit import FitFold, FitResult, FittedParameter, FittedSeries, KeptParameter
 from nearfar.results.flat_replay import FlatReplayResult
 from nearfar.results.prediction import PredictedProgram, PredictionAccuracy, PredictionResult
 from nearfar.results.replay import ReplayResult
@@ -43,6 +43,7 @@ __all__ = [
     "Environment",
     "Explored",
     "Finding",
+    "FitFold",
     "FitResult",
     "FittedParameter",
     "FittedSeries",

@@ -64,8 +64,21 @@ class FittedSeries:
 
 
 @dataclass(frozen=True)
+class FitFold:
+    """The same fit without some series, and the mean accuracy over the points of both kinds."""
+
+    held_out: Sequence[str]
+    training: float
+    hold_out: float
+
+
+@dataclass(frozen=True)
 class FitResult:
-    """A model made from measurements. `simulations` counts runs of one pattern on one machine."""
+    """A model made from measurements. `simulations` counts runs of one pattern on one machine.
+
+    `training` and `hold_out` are mean accuracies over all points that were fitted, and over those
+    that were held out: of this fit, or each in the one of `folds` that held it out.
+    """
 
     SCHEMA: ClassVar[str] = "nearfar/fit/1"
 
@@ -75,8 +88,9 @@ class FitResult:
     parameters: Sequence[FittedParameter]
     kept: Sequence[KeptParameter]
     series: Sequence[FittedSeries] = ()
-    training: float | None = None  # mean accuracy over all points that were fitted
-    hold_out: float | None = None  # the same over those that were held out
+    training: float | None = None
+    hold_out: float | None = None
+    folds: Sequence[FitFold] = ()
     simulations: int = 0
     budget_spent: bool = False  # the budget ended the search before it settled
 

@@ -107,7 +107,7 @@ class DaskWorkers:
             raise NearfarError(
                 f"{self._address}: a worker {error}; install the same on both"
             ) from None
-        except self._distributed.CancelledError:
+        except (self._distributed.CancelledError, self._distributed.comm.CommClosedError):
             raise self._gone() from None
         except NearfarError:
             raise

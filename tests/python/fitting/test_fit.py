@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 import nearfar
+from nearfar import load_model
 from nearfar.errors import InputError
 from nearfar.fitting.fit import Fit, Options, fit
+from nearfar.fitting.given import read
 from nearfar.fitting.holding import split
 from nearfar.fitting.replayed import probe_series
 from nearfar.model import Model
 from nearfar.model.schema import KEYS
 from nearfar.report.documents import page
+from nearfar.report.fit import fit_text
 from nearfar.results import ProbeResult
 from nearfar.results.findings import identified
 
@@ -104,9 +107,39 @@ def test_a_series_held_out_is_not_looked_at_and_stands_beside_the_others(
     assert result.over_fits == (result.hold_out < result.training - 0.03)
 
 
+def test_every_series_is_held_out_in_one_fold_and_predicted_by_a_fit_without_it(
+    probed: ProbeResult,
+) -> None:
+    result = fit(probed, options=Options(folds=2, budget=300)).result
+    held = [name for one in result.folds for name in one.held_out]
+    assert sorted(held) == sorted(one.name for one in result.series)
+    assert not any(one.held_out for one in result.series)
+    alone = fit(probed, options=Options(hold_out=result.folds[1].held_out, budget=300)).result
+    assert (alone.training, alone.hold_out) == (result.folds[1].training, result.folds[1].hold_out)
+    lowest, highest = sorted(one.hold_out for one in result.folds)
+    assert result.hold_out is not None
+    assert lowest <= result.hold_out <= highest
+    for shown in (fit_text(result), page([result])):
+        assert f"{result.folds[0].hold_out:.3f}" in shown
+
+
+def test_what_a_series_alone_shows_of_the_structure_is_held_out_with_it(
+    probed: ProbeResult,
+) -> None:
+    given = read([probed], load_model("nvdimm"))
+    for series, alone in (("overwrites", "migration.block"), ("stores", "lsq.lines")):
+        held = [one for one in given.series if one.name == f"result:{series}"]
+        left = {one.name for one in given.findings(held)}
+        assert alone not in left
+        assert {one.name for one in given.findings()} > left > {"buffer.1.entries", "wpq.lines"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (Options(folds=1), "folds: found 1, expected 2 to "),
+        (Options(folds=99), "folds: found 99, expected 2 to "),
+        (Options(folds=2, hold_out=("25%",)), "expected no hold-out beside it"),
         (Options(hold_out=("result:reeds-first",)), "did you mean result:reads-first"),
         (Options(hold_out=("130%",)), "expected a share such as 25%"),
         (Options(keep=("nvdimm.rwm.line",)), "unknown key 'nvdimm.rwm.line'"),

@@ -38,7 +38,7 @@ def test_a_family_of_bandwidth_latency_curves_is_one_dataset(family: Path) -> No
     names = [one.name for one in given.series]
     assert names == [f"loaded-cascade-lake-{what}" for what in ("idle", "peak", "latency")]
     assert {point.real for point in given.series[1].points} == {90.0}
-    assert not given.findings
+    assert not given.findings()
 
 
 def test_a_family_of_dram_does_not_fit_a_dimms_base(family: Path) -> None:
@@ -93,12 +93,12 @@ def test_a_dataset_is_held_out_by_its_name() -> None:
 
 def test_a_published_table_shows_structure_and_ten_or_so_points_of_its_curves() -> None:
     tabled = from_tables(Path("reference"), ["chase-1dimm-64"], NVDIMM)
-    found = {one.name: one.value for one in tabled.findings if one.status == "identified"}
+    found = {one.name: one.value for one in tabled.findings() if one.status == "identified"}
     assert found["buffer.1.entries"] == 64
     assert found["buffer.2.capacity"] == 16 << 20
     assert "modules" not in found
     assert [len(one.points) for one in tabled.series] == [12, 12]
-    assert structure(tabled.findings, NVDIMM)["nvdimm.buffer.2.entries"].value == 4096
+    assert structure(tabled.findings(), NVDIMM)["nvdimm.buffer.2.entries"].value == 4096
 
 
 def test_a_model_file_declares_each_table_once(tmp_path: Path) -> None:

@@ -45,9 +45,8 @@ NOT_SAVED = {
     "Tiers": {"near_bytes_"},
     "BlockTable": {"ways_", "mask_", "shift_", "policy_"},
     "Dimm": {
-        *("config_", "page_", "entry_shift_", "block_shift_", "sector_shift_", "all_lines_"),
-        *("sectors_per_entry_", "sectors_per_block_", "lines_per_block_", "lines_per_sector_"),
-        *("ait_latency_", "table_", "line_power_", "dram_power_", "lazy_power_"),
+        *("config_", "geometry_", "ait_latency_", "table_"),
+        *("line_power_", "dram_power_", "lazy_power_"),
         *("dram_sink_", "started_", "woken_", "notices_"),
     },
     "IndirectionBuffer": {"page_bytes_", "blocks_per_page_", "words_", "data_base_"},

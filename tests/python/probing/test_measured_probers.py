@@ -53,10 +53,12 @@ def test_dram_has_no_knee_at_the_block_of_another_medium() -> None:
 
 
 def test_too_many_threads_move_less(findings: dict[str, Finding]) -> None:
-    for direction in ("read", "write"):
-        left = findings[f"bandwidth.{direction}.fall"].value
-        assert isinstance(left, float)
-        assert left < 1
+    read, written = (findings[f"bandwidth.{kind}.fall"].value for kind in ("read", "write"))
+    assert isinstance(read, float)
+    assert isinstance(written, float)
+    # OptaneStudy, one DIMM, sequential loads of 256 B: 6,208 MB/s with 8 threads, 6,669 at best.
+    assert read == pytest.approx(6208 / 6669, rel=0.05)
+    assert written < 0.95
 
 
 def test_latency_grows_with_load_and_so_does_the_rate(optane: list[Observation]) -> None:

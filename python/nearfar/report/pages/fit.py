@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from nearfar.report.chart import Chart
-from nearfar.report.fit import interval_text
+from nearfar.report.fit import folds, interval_text
 from nearfar.report.frame import Target, notes, tiles
 from nearfar.report.pages.validation import charts_of, curves, pointed
 from nearfar.results import ComparedSeries, FitResult, FittedSeries
@@ -29,7 +29,7 @@ def fit_body(
             own = charts_of(series, f"{prefix}{name}")
             parts.append(curves(own, f"{prefix}{name}", first_chart + len(charts), heading))
             charts += own
-    parts.append(_kept(result, prefix))
+    parts += [_folds(result, prefix), _kept(result, prefix)]
     return "".join(parts), pointed(charts)
 
 
@@ -63,6 +63,21 @@ def _parameters(result: FitResult, prefix: str) -> str:
         f'<section id="{prefix}parameters" class="summary"><h2>What the measurements fix</h2>'
         '<div class="scroll"><table><thead><tr><th scope=col>Key<th scope=col>Value'
         "<th scope=col>Interval<th scope=col class=words>Fixed by</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div></section>\n"
+    )
+
+
+def _folds(result: FitResult, prefix: str) -> str:
+    if not result.folds:
+        return ""
+    rows = "".join(
+        f'<tr><th scope=row class="words">{escape(names)}<td>{training}<td>{held}</tr>'
+        for names, training, held in folds(result)
+    )
+    return (
+        f'<section id="{prefix}folds" class="summary"><h2>Each series held out in turn</h2>'
+        '<div class="scroll"><table><thead><tr><th scope=col class=words>Held out'
+        "<th scope=col>Training accuracy<th scope=col>Hold-out accuracy</tr></thead>"
         f"<tbody>{rows}</tbody></table></div></section>\n"
     )
 

@@ -32,7 +32,6 @@ class Keeper:
             )
         finally:
             os.close(reading)
-        self.pid = self._process.pid
 
     def __enter__(self) -> Self:
         return self

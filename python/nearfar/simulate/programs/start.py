@@ -54,11 +54,13 @@ def run_to_end(
 ) -> Ended:
     """Start a program and wait until it and its descendants have ended; then release the keeper.
 
-    `streams` are descriptors of the program and those of this process that they become.
+    `streams` are descriptors of the program and those of this process that they become. Children
+    that this process had before are left alone: it waits neither for them nor for their status.
     When a signal ends the program, the processes that it left are ended too. At a SIGTERM all of
     them end, by themselves or because the file `stop` in the run's `folder` tells them to.
     """
     with _adopting(), _signals_held():
+        others = _children(os.getpid())
         actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in streams]
         child = os.posix_spawn(
             *(file, arguments, environment),
@@ -66,12 +68,13 @@ def run_to_end(
             setsigmask=[],
             setsigdef=_TO_DEFAULT,
         )
-        return _Watch(child, keeper, Path(folder, "stop")).to_end()
+        return _Watch(child, others, keeper, Path(folder, "stop")).to_end()
 
 
 class _Watch:
-    def __init__(self, child: int, keeper: Keeper, stop: Path) -> None:
+    def __init__(self, child: int, others: set[int], keeper: Keeper, stop: Path) -> None:
         self._child = child
+        self._others = others  # of this process's children: none of the run's, but for the keeper
         self._keeper = keeper
         self._stop = stop
         self._terminated: float | None = None  # when, by the monotonic clock
@@ -105,25 +108,39 @@ class _Watch:
             self._terminated = None
 
     def _alive(self) -> bool:
-        """Collects ended processes; whether any process is left."""
-        while True:
-            try:
-                pid, how = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if pid == 0:
-                # The last child is the keeper: without it there is none.
-                if not self._ours():
-                    self._keeper.release()
+        """Collects ended processes; whether any of the run's is left."""
+        while ours := self._adopted():
+            ended = [pid for pid in ours if self._collect(pid)]
+            if not ended:
                 return True
-            if pid == self._child:
-                by_signal = os.WTERMSIG(how) if os.WIFSIGNALED(how) else None
-                self._ended = (os.WEXITSTATUS(how) if by_signal is None else 0, by_signal)
-                if by_signal is not None:
-                    _send(self._ours(), signal.SIGTERM)
+        self._keeper.release()
+        return False
+
+    def _adopted(self) -> set[int]:
+        """The program, and what came to this process when its parent ended."""
+        return _children(os.getpid()) - self._others
+
+    def _collect(self, pid: int) -> bool:
+        """Whether it has ended."""
+        try:
+            ended, how = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:  # another thread was first
+            return True
+        if ended == pid == self._child:
+            by_signal = os.WTERMSIG(how) if os.WIFSIGNALED(how) else None
+            self._ended = (os.WEXITSTATUS(how) if by_signal is None else 0, by_signal)
+            if by_signal is not None:
+                _send(self._ours(), signal.SIGTERM)
+        return ended == pid
 
     def _ours(self) -> list[int]:
-        return [pid for pid in _descendants(os.getpid()) if pid != self._keeper.pid]
+        found = self._adopted()
+        waiting = list(found)
+        while waiting:
+            below = _children(waiting.pop())
+            found |= below
+            waiting += below
+        return sorted(found)
 
     def _pass_on(self, told: signal.struct_siginfo) -> None:
         again = self._asked
@@ -142,17 +159,12 @@ def _send(processes: Sequence[int], number: int) -> None:
             os.kill(process, number)
 
 
-def _descendants(process: int) -> list[int]:
-    """All processes below `process`, as the kernel lists them."""
-    found: list[int] = []
-    waiting = [process]
-    while waiting:
-        parent = waiting.pop()
-        for thread in Path(f"/proc/{parent}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                children = [int(word) for word in thread.read_text(encoding="ascii").split()]
-                found += children
-                waiting += children
+def _children(process: int) -> set[int]:
+    """As the kernel lists them: those that ended and are not collected too."""
+    found: set[int] = set()
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found |= {int(word) for word in thread.read_text(encoding="ascii").split()}
     return found
 
 
