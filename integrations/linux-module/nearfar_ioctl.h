@@ -87,7 +87,7 @@ struct nearfar_chunk {
   __u64 at;  /* lines walked before it in its region */
 };
 
-/* What every measurement has: where its timings go, and who begins with it. */
+/* What every measurement has: where its timings go, and how many calls begin together. */
 struct nearfar_run {
   __u32 protocol;
   __u32 members;   /* calls on this file that begin together, 1 for a call alone */

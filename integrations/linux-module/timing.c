@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0)
-/* Chunks with interrupts off: how long they may be, who begins together, and when to stop. */
+/* Chunks with interrupts off: how long they are, how members begin together, and when to stop. */
 #include <asm/cacheflush.h>
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>

@@ -18,7 +18,7 @@ from nearfar.measuring.target import describe, environment
 from nearfar.model import Model
 from nearfar.probing.findings import findings_of
 from nearfar.probing.points import resolved
-from nearfar.probing.probers import HOST, KERNEL, MODEL, SEED, Asked, Prober, fitting
+from nearfar.probing.probers import HOST, KERNEL, MODEL, RANGE, SEED, Asked, Prober, fitting
 from nearfar.results import Environment, ProbeResult, Target
 
 Progress = Callable[[int, int], None]  # hundredths of the expected time: done, in all
@@ -108,7 +108,7 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
 
 def _kind(target: Model | Host) -> str:
     if isinstance(target, Kernel):
-        return KERNEL
+        return KERNEL if target.range is None else RANGE
     return HOST if isinstance(target, Host) else MODEL
 
 

@@ -73,6 +73,10 @@ class Host:
         place = "memory" if self.node is None else f"memory of node {self.node}"
         return Target(kind="host", name=self.file or place, spec=self.spec(), mode="measured")
 
+    def is_fixed(self) -> bool:
+        """Whether it lies where it lies, and on no node of choice."""
+        return self.file is not None
+
     def layout(self) -> str:
         """How its memory is mapped, for a result's environment."""
         return f"measured on {self.pages} pages"

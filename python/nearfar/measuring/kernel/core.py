@@ -45,6 +45,8 @@ class KernelCore:
         self._check_destructive(path, destructive)
         if pages not in ("2MiB", "4KiB"):
             raise InputError(f"kernel: found pages '{pages}', expected 2MiB or 4KiB")
+        if pages == "4KiB" and self._target.range is not None:
+            raise InputError(f"target {self._target.spec()}: a range has no pages of {pages}")
         asked = place(self._target, bytes, small=pages == "4KiB")
         return cast("HostMemory", KernelMemory(self._device(), self._target, asked))
 

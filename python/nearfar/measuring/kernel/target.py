@@ -67,6 +67,10 @@ class Kernel(Host):
             name = "memory" if self.node is None else f"memory of node {self.node}"
         return Target(kind="kernel", name=name, spec=self.spec(), mode="measured")
 
+    def is_fixed(self) -> bool:
+        """Whether it is a DAX device or a reserved range."""
+        return self.file is not None or self.range is not None
+
     def layout(self) -> str:
         """How its memory is mapped, for a result's environment."""
         if self.pages == PAGES[0]:
