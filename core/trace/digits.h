@@ -37,8 +37,7 @@ constexpr std::uint64_t not_decimal(std::uint64_t text) {
 /// The same of hexadecimal ones.
 constexpr std::uint64_t not_hexadecimal(std::uint64_t text) {
   const std::uint64_t letter = (text | every(0x20)) ^ every(0x60);  // 1 to 6
-  const std::uint64_t no_letter =
-      letter | (letter + every(0x80 - 7)) | ~(letter + every(0x80 - 1));
+  const std::uint64_t no_letter = letter | (letter + every(0x80 - 7)) | ~(letter + every(0x80 - 1));
   return not_decimal(text) & no_letter;
 }
 
@@ -57,6 +56,49 @@ constexpr std::uint64_t hexadecimal_value(std::uint64_t digits) {
   return (digits << 16 | digits >> 32) & 0xffffffff;
 }
 
+/// The value of the first `count` characters, 1 to 8 digits.
+template <std::uint64_t base>
+constexpr std::uint64_t value_of(std::uint64_t text, unsigned count) {
+  const std::uint64_t values =
+      base == 10 ? text ^ every('0') : (text & every(0x0f)) + 9 * (text >> 6 & every(1));
+  // Zeros in front make eight of them.
+  const std::uint64_t eight = values << 8 * (8 - count);
+  return base == 10 ? decimal_value(eight) : hexadecimal_value(eight);
+}
+
+/// How many digits the eight characters begin with.
+template <std::uint64_t base>
+constexpr unsigned count_in(std::uint64_t text) {
+  const std::uint64_t others = base == 10 ? not_decimal(text) : not_hexadecimal(text);
+  return static_cast<unsigned>(std::countr_zero(others)) / 8;
+}
+
+template <std::uint64_t base>
+constexpr bool is_digit(char c) {
+  const auto below = [](int value, int limit) {
+    return static_cast<unsigned>(value) < static_cast<unsigned>(limit);
+  };
+  return below(c - '0', 10) || (base == 16 && below((c | 0x20) - 'a', 6));
+}
+
+/// The same as read_digits() of any number.
+template <std::uint64_t base>
+[[nodiscard, gnu::noinline]] std::optional<std::uint64_t> read_long(const char*& at) {
+  constexpr unsigned most = 16;
+  const char* const begin = at;
+  std::uint64_t value = 0;
+  for (unsigned count = 8; count == 8; at += count) {
+    const std::uint64_t text = characters(at);
+    count = count_in<base>(text);
+    if (count == 0) break;
+    for (unsigned i = 0; i < count; ++i) value *= base;
+    value += value_of<base>(text, count);
+    if (at - begin + count > most) return std::nullopt;
+  }
+  if (at == begin) return std::nullopt;
+  return value;
+}
+
 }  // namespace digits
 
 /// The digits at `at` as a number, of 16 digits at most; nothing when there is none, or more.
@@ -64,33 +106,12 @@ constexpr std::uint64_t hexadecimal_value(std::uint64_t digits) {
 template <std::uint64_t base>
 [[nodiscard, gnu::always_inline]] inline std::optional<std::uint64_t> read_digits(const char*& at) {
   static_assert(base == 10 || base == 16);
-  std::uint64_t value = 0;
-  unsigned read = 0;
-  while (true) {
-    const std::uint64_t text = digits::characters(at);
-    const std::uint64_t others =
-        base == 10 ? digits::not_decimal(text) : digits::not_hexadecimal(text);
-    const auto count = static_cast<unsigned>(std::countr_zero(others)) / 8;
-    read += count;
-    if (read > 16) return std::nullopt;
-    if (count == 0) break;
-    at += count;
-    const std::uint64_t numbers =
-        base == 10 ? text ^ digits::every('0')
-                   : (text & digits::every(0x0f)) + 9 * (text >> 6 & digits::every(1));
-    // Zeros in front make eight of them.
-    const std::uint64_t eight = numbers << 8 * (8 - count);
-    if constexpr (base == 10) {
-      constexpr std::uint64_t powers[] = {1,       10,       100,       1'000,      10'000,
-                                          100'000, 1'000'000, 10'000'000, 100'000'000};
-      value = value * powers[count] + digits::decimal_value(eight);
-    } else {
-      value = value << 4 * count | digits::hexadecimal_value(eight);
-    }
-    if (count < 8) break;
-  }
-  if (read == 0) return std::nullopt;
-  return value;
+  const std::uint64_t text = digits::characters(at);
+  const unsigned count = digits::count_in<base>(text);
+  if (count == 0 || (count == 8 && digits::is_digit<base>(at[8]))) [[unlikely]]
+    return digits::read_long<base>(at);
+  at += count;
+  return digits::value_of<base>(text, count);
 }
 
 }  // namespace nearfar::trace

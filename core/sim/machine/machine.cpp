@@ -134,6 +134,7 @@ class Machine::NvdimmChannel final : public Channel {
     next = channel_.next_event();
     return reached;
   }
+  [[nodiscard]] imc::DdrtChannel& bus() { return channel_; }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
   void settle(Tick now) override { channel_.settle(now); }
   void state(Archive& archive) override { archive(channel_, next); }
@@ -197,7 +198,7 @@ void Machine::add_dram(const Settings& settings, dram::CommandLog* log) {
                                 config.subchannel_interleave);
   for (std::uint8_t i = 0; i < schedulers; ++i) {
     auto channel = std::make_unique<DramChannel>(config, interleave_, i, log);
-    if (schedulers == 1) alone_ = &channel->dram();
+    if (schedulers == 1) dram_alone_ = &channel->dram();
     channels_.push_back(std::move(channel));
   }
 }
@@ -208,7 +209,9 @@ void Machine::add_nvdimms(const Settings& settings, dram::CommandLog* log) {
   const std::uint8_t channels = channels_in(settings);
   capacity_ = dimm.media.capacity * channels;
   for (std::uint8_t i = 0; i < channels; ++i) {
-    channels_.push_back(std::make_unique<NvdimmChannel>(bus, dimm, i, log));
+    auto channel = std::make_unique<NvdimmChannel>(bus, dimm, i, log);
+    if (channels == 1) dimm_alone_ = &channel->bus();
+    channels_.push_back(std::move(channel));
   }
 }
 
@@ -224,12 +227,19 @@ Machine::~Machine() = default;
                    std::to_string(capacity_) + " B");
 }
 
-Tick Machine::next_event() const { return alone_ != nullptr ? alone_->next_event() : next_; }
+Tick Machine::next_event() const {
+  if (dram_alone_ != nullptr) return dram_alone_->next_event();
+  return dimm_alone_ != nullptr ? dimm_alone_->next_event() : next_;
+}
 
 Accept Machine::try_send(const Request& request, Tick now) {
-  if (alone_ != nullptr) {
+  if (dram_alone_ != nullptr) {
     check_capacity(request.address);
-    return alone_->try_send(request, now);
+    return dram_alone_->try_send(request, now);
+  }
+  if (dimm_alone_ != nullptr) {
+    check_capacity(request.address);
+    return dimm_alone_->try_send(request, request.address, now);
   }
   const auto place = place_of(request.address);
   Channel& channel = *channels_[place.channel];
@@ -239,9 +249,9 @@ Accept Machine::try_send(const Request& request, Tick now) {
 }
 
 Tick Machine::send(const Request& request, Tick now, Sink& sink) {
-  if (alone_ == nullptr) return send_at_wakes(*this, request, now, sink);
+  if (dram_alone_ == nullptr) return send_at_wakes(*this, request, now, sink);
   check_capacity(request.address);
-  return alone_->send(request, now, sink);
+  return dram_alone_->send(request, now, sink);
 }
 
 /// When the channels have something to do next is asked once, after all of them.
@@ -258,7 +268,7 @@ std::size_t Machine::try_send_all(std::span<Timed<Request>> arrivals) {
     }
     ++taken;
   }
-  if (alone_ != nullptr) return taken;
+  if (dram_alone_ != nullptr) return taken;
   for (const auto& channel : channels_) channel->next = channel->next_event();
   refresh_next();
   return taken;
@@ -266,8 +276,12 @@ std::size_t Machine::try_send_all(std::span<Timed<Request>> arrivals) {
 
 void Machine::advance(Tick until, Sink& sink) {
   until = min(until, last_instant);
-  if (alone_ != nullptr) {
-    if (alone_->next_event() <= until) advance_dram(*alone_, until, sink);
+  if (dram_alone_ != nullptr) {
+    if (dram_alone_->next_event() <= until) advance_dram(*dram_alone_, until, sink);
+    return;
+  }
+  if (dimm_alone_ != nullptr) {
+    if (dimm_alone_->next_event() <= until) dimm_alone_->advance(until, sink, false);
     return;
   }
   const std::size_t first = sink.size();
@@ -298,18 +312,11 @@ void Machine::merge(Sink& sink, std::size_t first, std::size_t middle) {
 }
 
 Tick Machine::advance_to_completion(Tick until, Sink& sink) {
-  if (alone_ != nullptr) {
-    const Tick end = min(until, last_instant);
-    const Tick reached = advance_dram_to_completion(*alone_, end, sink);
-    return reached == end ? until : reached;
-  }
-  if (channels_.size() == 1) {
-    const Tick end = min(until, last_instant);
-    const Tick reached = channels_.front()->advance_to_completion(end, sink);
-    next_ = channels_.front()->next;
-    return reached == end ? until : reached;
-  }
-  return take_turns(until, sink);
+  if (dram_alone_ == nullptr && dimm_alone_ == nullptr) return take_turns(until, sink);
+  const Tick end = min(until, last_instant);
+  const Tick reached = dram_alone_ != nullptr ? advance_dram_to_completion(*dram_alone_, end, sink)
+                                              : dimm_alone_->advance(end, sink, true);
+  return reached == end ? until : reached;
 }
 
 /// As advance_to_completion(), with channels among which the first to do something changes.

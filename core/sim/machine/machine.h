@@ -92,9 +92,10 @@ class Machine final : public Device {
   Bytes capacity_ = 0;
   bool takes_early_ = false;
   std::vector<std::unique_ptr<Channel>> channels_;
-  /// The only channel, if it is of DRAM: it has the machine's addresses, and its own next event is
-  /// the machine's, so that most of what stands in between is left out.
-  dram::Channel* alone_ = nullptr;
+  /// The only channel, of DRAM or with a DIMM: it has the machine's addresses, and its own next
+  /// event is the machine's, so that most of what stands in between is left out.
+  dram::Channel* dram_alone_ = nullptr;
+  imc::DdrtChannel* dimm_alone_ = nullptr;
   Tick next_ = Tick::never();
   std::vector<Completion> earlier_;  ///< room for merge()
   std::uint64_t settled_ps_ = 0;
