@@ -57,9 +57,10 @@ static int fill(PMEMobjpool* in, void* element, void* value) {
 static uint64_t walk(struct head* list) {
   uint64_t sum = 0;
   for (uint64_t i = 0; i < walks; ++i) {
-    for (struct element* at = D_RW(POBJ_LIST_FIRST(list)); at != NULL;
-         at = NEARFAR_LOAD_PTR(&at->follow)) {
+    for (struct element* at = D_RW(POBJ_LIST_FIRST(list)); at != NULL;) {
+      struct element* const next = NEARFAR_LOAD_PTR(&at->follow); /* the first access of its line */
       sum += at->value;
+      at = next;
     }
   }
   return sum;

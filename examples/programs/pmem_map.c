@@ -65,7 +65,11 @@ static void insert(PMEMobjpool* pool, TOID(struct root) root, uint64_t key) {
 /* One aligned word, persistent before the next one: no transaction is needed. */
 static void update(PMEMobjpool* pool, TOID(struct root) root, uint64_t key, uint64_t value) {
   struct entry* at = NEARFAR_LOAD_PTR(&D_RO(root)->bucket[bucket_of(key)]);
-  while (at != NULL && at->key != key) at = NEARFAR_LOAD_PTR(&at->next);
+  while (at != NULL) { /* the pointer first: a mark does nothing once its line is in a cache */
+    struct entry* const next = NEARFAR_LOAD_PTR(&at->next);
+    if (at->key == key) break;
+    at = next;
+  }
   if (at == NULL) return;
   at->value = value;
   pmemobj_persist(pool, &at->value, sizeof at->value);

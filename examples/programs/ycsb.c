@@ -50,14 +50,16 @@ static uint64_t field_value(const struct record* record, int field) {
   return words[1];
 }
 
-/* What stands before `key` on every level; the record of `key`, or the one behind its place. */
+/* What stands before `key` on every level; the record of `key`, or the one behind its place. A record's
+ * pointer is loaded before its key: a mark does nothing once the line is in a cache. */
 static struct record* find(struct record* head, uint64_t key, struct record** before) {
   struct record* at = head;
   for (int level = LEVELS; level-- > 0;) {
-    for (;;) {
-      struct record* const next = NEARFAR_LOAD_PTR(&at->next[level]);
-      if (next == NULL || next->key >= key) break;
+    for (struct record* next = NEARFAR_LOAD_PTR(&at->next[level]); next != NULL;) {
+      struct record* const behind = NEARFAR_LOAD_PTR(&next->next[level]);
+      if (next->key >= key) break;
       at = next;
+      next = behind;
     }
     if (before != NULL) before[level] = at;
   }
@@ -104,8 +106,10 @@ static void update(struct record* record, int field, uint64_t value) {
 
 static uint64_t scan(struct record* at, uint64_t count) {
   uint64_t sum = 0;
-  for (; at != NULL && count > 0; --count, at = NEARFAR_LOAD_PTR(&at->next[0])) {
+  for (; at != NULL && count > 0; --count) {
+    struct record* const next = NEARFAR_LOAD_PTR(&at->next[0]);
     sum += read_record(at);
+    at = next;
   }
   return sum;
 }
