@@ -50,7 +50,7 @@ class Seen:
 def busy_ns(machine: Mapping[str, Any]) -> float:
     """How long the machine's cores executed the program."""
     stack = machine["core"]["stack_ps"]
-    return sum(spent for cause, spent in stack.items() if cause != "away") / 1000
+    return float(sum(spent for cause, spent in stack.items() if cause != "away")) / 1000
 
 
 def seen(result: Mapping[str, Any]) -> Seen:

@@ -7,8 +7,8 @@
  *
  * Arguments: the pool's file, which goes when the program ends, elements a list, and lists; a seed, with
  * which elements are taken out at random (0: every third); bytes of an element; and how often each
- * list is walked when it is there. Elements of 4000 bytes take a page each, so that 10,000 exceed a
- * processor's caches and TLBs. The pointers that are followed are marked for Pre-translation.
+ * list is walked when it is there, which reads all of it. Elements of 4000 bytes take a page each, so
+ * that 16,000 exceed a processor's caches and TLBs. The pointers that are followed are marked for Pre-translation.
  *
  * What to look at: pmemobj's lists are changed without a transaction, by redo logs: flushes and
  * fences for each insertion and removal; where the cores' time goes (waiting for fences, which wait
@@ -35,7 +35,7 @@ struct element {
   POBJ_LIST_ENTRY(struct element) links;
   struct element* follow; /* the next one as a pointer, which can be marked; libpmemobj's links are
                              offsets */
-  char rest[];
+  uint64_t rest[]; /* as many words as `BYTES` leaves, each the value */
 };
 struct root {
   struct head list[MOST_LISTS];
@@ -43,23 +43,27 @@ struct root {
 
 static PMEMobjpool* pool;
 static TOID(struct root) root;
-static uint64_t elements, seed, walks, element_bytes = sizeof(struct element);
+static uint64_t elements, seed, walks, element_bytes = sizeof(struct element), rest_words;
 static uint64_t walked[MOST_LISTS];
 
 static int fill(PMEMobjpool* in, void* element, void* value) {
-  ((struct element*)element)->value = *(uint64_t*)value;
-  ((struct element*)element)->follow = NULL;
-  pmemobj_persist(in, element, sizeof(struct element));
+  struct element* const made = element;
+  made->value = *(uint64_t*)value;
+  made->follow = NULL;
+  for (uint64_t i = 0; i < rest_words; ++i) made->rest[i] = made->value;
+  pmemobj_persist(in, made, element_bytes);
   return 0;
 }
 
-/* The sum of the values, once for each walk. */
+/* The sum of all words, once for each walk. */
 static uint64_t walk(struct head* list) {
   uint64_t sum = 0;
   for (uint64_t i = 0; i < walks; ++i) {
-    for (struct element* at = D_RW(POBJ_LIST_FIRST(list)); at != NULL;
-         at = NEARFAR_LOAD_PTR(&at->follow)) {
+    for (struct element* at = D_RW(POBJ_LIST_FIRST(list)); at != NULL;) {
+      struct element* const next = NEARFAR_LOAD_PTR(&at->follow); /* the first access of its line */
       sum += at->value;
+      for (uint64_t i = 0; i < rest_words; ++i) sum += at->rest[i];
+      at = next;
     }
   }
   return sum;
@@ -93,6 +97,7 @@ int main(int count, char** words) {
   if (element_bytes < sizeof(struct element) || element_bytes > 1 << 20) {
     return fprintf(stderr, "pmem_list: an element has 48 bytes to a MiB\n"), 2;
   }
+  rest_words = (element_bytes - sizeof(struct element)) / sizeof(uint64_t);
   elements = strtoull(words[2], NULL, 10);
   const uint64_t lists = strtoull(words[3], NULL, 10);
   if (lists < 1 || lists > MOST_LISTS) return fprintf(stderr, "pmem_list: 1 to 16 lists\n"), 2;
@@ -113,7 +118,7 @@ int main(int count, char** words) {
       digest = (digest ^ D_RO(at)->value) * 0x100000001b3;
       sum += D_RO(at)->value;
     }
-    if (walked[i] != walks * sum) return fprintf(stderr, "pmem_list: a walk went astray\n"), 1;
+    if (walked[i] != walks * (1 + rest_words) * sum) return fprintf(stderr, "pmem_list: a walk went astray\n"), 1;
   }
   printf("digest %016llx\n", (unsigned long long)digest);
   pmemobj_close(pool);

@@ -35,13 +35,13 @@ struct entry {
   struct entry* next; /* a pointer, not an offset, so that it can be marked for Pre-translation: */
   uint64_t key;       /* a pool that is opened again has to lie where it lay (PMEM_MMAP_HINT) */
   uint64_t value;
-  char rest[];
+  uint64_t rest[]; /* as many words as `ENTRY` leaves, each the value */
 };
 struct root {
   struct entry* bucket[BUCKETS];
 };
 
-static uint64_t state = 1, entry_bytes = sizeof(struct entry);
+static uint64_t state = 1, entry_bytes = sizeof(struct entry), rest_words;
 static uint64_t random_below(uint64_t bound) {
   state = state * 6364136223846793005u + 1442695040888963407u;
   return (state >> 32) % bound;
@@ -55,6 +55,7 @@ static void insert(PMEMobjpool* pool, TOID(struct root) root, uint64_t key) {
     struct entry* const made = D_RW(TX_ALLOC(struct entry, entry_bytes));
     made->key = key;
     made->value = 0;
+    for (uint64_t i = 0; i < rest_words; ++i) made->rest[i] = 0;
     made->next = *bucket;
     pmemobj_tx_add_range_direct(bucket, sizeof(struct entry*));
     *bucket = made;
@@ -62,13 +63,19 @@ static void insert(PMEMobjpool* pool, TOID(struct root) root, uint64_t key) {
   TX_END
 }
 
-/* One aligned word, persistent before the next one: no transaction is needed. */
+/* The value is one aligned word, persistent before the next one: no transaction is needed. Its copies in
+ * the rest, if there are any, may be torn. */
 static void update(PMEMobjpool* pool, TOID(struct root) root, uint64_t key, uint64_t value) {
   struct entry* at = NEARFAR_LOAD_PTR(&D_RO(root)->bucket[bucket_of(key)]);
-  while (at != NULL && at->key != key) at = NEARFAR_LOAD_PTR(&at->next);
+  while (at != NULL) { /* the pointer first: a mark does nothing once its line is in a cache */
+    struct entry* const next = NEARFAR_LOAD_PTR(&at->next);
+    if (at->key == key) break;
+    at = next;
+  }
   if (at == NULL) return;
   at->value = value;
-  pmemobj_persist(pool, &at->value, sizeof at->value);
+  for (uint64_t i = 0; i < rest_words; ++i) at->rest[i] = value;
+  pmemobj_persist(pool, &at->value, (1 + rest_words) * sizeof at->value);
 }
 
 int main(int count, char** words) {
@@ -79,6 +86,7 @@ int main(int count, char** words) {
   if (entry_bytes < sizeof(struct entry) || entry_bytes > 1 << 20) {
     return fprintf(stderr, "pmem_map: an entry has 24 bytes to a MiB\n"), 2;
   }
+  rest_words = (entry_bytes - sizeof(struct entry)) / sizeof(uint64_t);
   if (count > 6) state = strtoull(words[6], NULL, 10);
   const uint64_t keys = strtoull(words[2], NULL, 10), updates = strtoull(words[3], NULL, 10);
   const int skewed = strcmp(words[4], "skewed") == 0;

@@ -5,7 +5,10 @@
  * `nearfar run`:
  *
  *   #include <nearfar/mkpt.h>
- *   for (node = first; node != NULL; node = NEARFAR_LOAD_PTR(&node->next)) ...
+ *   for (node = first; node != NULL; node = next) {
+ *     next = NEARFAR_LOAD_PTR(&node->next);  // before what else is in its line
+ *     ...
+ *   }
  *
  * NEARFAR_LOAD_PTR(p) is *p, of a pointer's size. The marker is a nop that real processors skip;
  * marker and load are one piece of assembly, so that no compiler comes between them. C (of GCC and
