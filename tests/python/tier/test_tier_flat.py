@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from nearfar._lists import REGION
+from nearfar.layout import values
+from nearfar.tier.client import find_member
 from nearfar.tier.control import MOVE
 from nearfar.tier.far import nodes
 from nearfar.tier.flat import interferences
@@ -215,22 +218,25 @@ def test_pages_lie_where_they_are_counted(running: Callable[..., Phases]) -> Non
     program.until(lambda stats: stats["promoted"] >= 500)
     program.go_on()
     program.go_on()
-    # No more pages change places when those in use are none, and all that were probed are back.
-    before = program.stats()
-    stats = program.until(lambda stats: stats["decisions"] > before["decisions"] + 3)
+    # All that were probed come back, and no more change places.
+    _asked("pause", "--resident", "--json", "-", str(program.process.pid))
+    stats = program.stats()
     process = stats["processes"][0]["process"]
     assert _on_nodes(process) == (stats["near_bytes"] // 4096, stats["far_bytes"] // 4096)
 
 
 def _on_nodes(process: int) -> tuple[int, int]:
-    """Anonymous pages of the mapping that holds most, as the kernel counts them: on the first node,
-    and on the last."""
-    largest = max(
-        Path(f"/proc/{process}/numa_maps").read_text().splitlines(),
-        key=lambda line: sum(map(int, re.findall(r"N\d+=(\d+)", line))),
-    )
-    on = {int(node): int(pages) for node, pages in re.findall(r"N(\d+)=(\d+)", largest)}
-    return on.get(nodes()[0], 0), on.get(nodes()[-1], 0)
+    """Pages of a process's managed memory as the kernel counts them: on the first node, and on the
+    last."""
+    with Path(f"/proc/{process}/mem").open("rb") as memory:
+        memory.seek(find_member(process).region)
+        region = values(REGION, memory.read(256))
+    on = dict.fromkeys(nodes(), 0)
+    for line in Path(f"/proc/{process}/numa_maps").read_text().splitlines():
+        if 0 <= int(line.split()[0], 16) - region["base"] < region["length"]:
+            for node, pages in re.findall(r"N(\d+)=(\d+)", line):
+                on[int(node)] += int(pages)
+    return on[nodes()[0]], on[nodes()[-1]]
 
 
 def test_the_memory_of_a_guest_changes_places_under_its_running_processor(tmp_path: Path) -> None:
