@@ -178,8 +178,8 @@ def main() -> int:
         ]
         tiers = ("--near", "10%", "--far", "anonymous", "--quiet")
         command = [sys.executable, "-m", "nearfar", "vm", "run", *tiers, "--", *words]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        with subprocess.Popen(command, text=True, **pipes) as process:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe) as process:
             good = play(Guest(process))
             assert process.stdin is not None
             process.stdin.write("poweroff -f\n")
