@@ -37,12 +37,12 @@ MODULES = (
 )
 INIT = """#!/bin/busybox sh
 export PATH=/bin
-/bin/busybox mkdir -p /proc /sys /dev /tmp
+/bin/busybox mkdir -p /proc /sys /dev /files
 /bin/busybox --install -s /bin
 mount -t devtmpfs none /dev
 mount -t proc none /proc
 mount -t sysfs none /sys
-mount -t tmpfs none /tmp
+mount -t tmpfs none /files
 for turn in 1 2 3; do for module in /modules/*; do insmod $module; done; done 2>/dev/null
 stty -echo -F /dev/ttyS0
 echo DONE
@@ -108,7 +108,7 @@ def numbers(size: int) -> str:
 
 def checked(guest: Guest, what: str, file: str, expected: str) -> bool:
     """Print a row; whether the file has its sum, and near memory is within its limit."""
-    found = guest.told(f"md5sum < /tmp/{file}")[0].split()[0]
+    found = guest.told(f"md5sum < /files/{file}")[0].split()[0]
     machine = running_named(NAME)
     assert machine is not None
     stats = machine.stats()
@@ -130,10 +130,10 @@ def play(guest: Guest) -> list[bool]:
     guest.ask("object-add", **new)
     guest.ask("device_add", driver="pc-dimm", id="d", memdev="m")
     guest.until(lambda memory: memory >= before + (120 << 10))
-    guest.told(f"mount -o remount,size=90% /tmp; seq 1 32000000 | head -c {SIZE} > /tmp/a")
+    guest.told(f"mount -o remount,size=90% /files; seq 1 32000000 | head -c {SIZE} > /files/a")
     print("                            near   limit   managed  sum   limit")
     good = [checked(guest, "memory was plugged in", "a", whole)]
-    guest.told(f"head -c {KEPT} /tmp/a > /tmp/b; rm /tmp/a")
+    guest.told(f"head -c {KEPT} /files/a > /files/b; rm /files/a")
     full = guest.number("grep MemTotal /proc/meminfo")
     guest.ask("balloon", value=200 * MIB)
     guest.until(lambda memory: memory <= full - (180 << 10))
@@ -142,7 +142,7 @@ def play(guest: Guest) -> list[bool]:
     guest.until(lambda memory: memory == full)
     good.append(checked(guest, "the balloon gave it back", "b", part))
     guest.ask("monitor", line="savevm before")
-    guest.told("echo changed > /tmp/b")
+    guest.told("echo changed > /files/b")
     guest.ask("monitor", line="loadvm before")
     good.append(checked(guest, "a snapshot was loaded", "b", part))
     return good
