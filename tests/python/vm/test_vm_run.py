@@ -15,7 +15,7 @@ import pytest
 from conftest import Run
 from guests import MIB, QEMU, expected_sum, holder, machine, needs_machines, started, vm_run
 from nearfar.vm.machines import running_machines
-from nearfar.vm.monitor import is_managed
+from nearfar.vm.monitor import is_managed, monitored
 from nearfar.vm.qmp import connected
 
 DIMM, PART = 128 * MIB, 32 * MIB
@@ -197,6 +197,10 @@ def test_a_machine_whose_manager_was_killed_runs_on_and_can_be_managed(
             assert guest.sum() == expected_sum(1)
             guest.tell("q")
             guest.process.communicate()  # which ends with the last of it that is open
+            left = tmp_path / "nearfar" / f"{guest.process.pid}.qmp"
+            assert left.exists()
+            with monitored():
+                assert not left.exists()
         finally:
             if (
                 Path(f"/proc/{process}").exists()
