@@ -9,7 +9,7 @@ import functools
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -184,11 +184,13 @@ class Guest:
 
 
 @contextmanager
-def started(words: Sequence[str | Path]) -> Iterator[Guest]:
+def started(
+    words: Sequence[str | Path], environment: Mapping[str, str] | None = None
+) -> Iterator[Guest]:
     """Start a guest by a command line; it is killed if it has not ended by then."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [*map(str, words)], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        [*map(str, words)], stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
     ) as process:
         try:
             yield Guest(process)

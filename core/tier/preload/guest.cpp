@@ -20,7 +20,7 @@ constexpr std::size_t plugged = std::size_t{128} << 20U;
 
 Guest Guest::started_with() {
   Guest guest;
-  char value[512];
+  char value[4096];
   if (!preload::started_with(variable, value, sizeof value)) return guest;
   constexpr const char* expected =
       "the bytes of each block of the guest's memory, with commas "

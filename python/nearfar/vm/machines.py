@@ -58,7 +58,8 @@ class RunningMachine:
         return replace(self, tree=Running(stats, self.tree.folder))
 
     def _state(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"state": UNKNOWN, "plugged_bytes": 0, "unmanaged_guest_bytes": 0}
+        found: dict[str, Any] = dict.fromkeys(("plugged_bytes", "unmanaged_guest_bytes"))
+        found["state"] = UNKNOWN
         if self.socket:
             try:
                 with connected(self.socket) as qmp:

@@ -87,6 +87,7 @@ def monitored() -> Iterator[Monitor]:
             folder = directory.make()
             short = stack.enter_context(directory.opened(folder))
             path = short / f"{os.getpid()}.qmp"
+            _remove_stale(short)
             path.unlink(missing_ok=True)  # of an earlier process with this number
             listening.bind(str(path))
             path.chmod(0o600)
@@ -101,6 +102,21 @@ def monitored() -> Iterator[Monitor]:
             yield Monitor(listening, str(folder / path.name))
         finally:
             path.unlink(missing_ok=True)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove the sockets of machines that have ended after their launcher was killed."""
+    for path in folder.glob("*.qmp"):
+        if Path("/proc", path.stem).exists():
+            continue
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.setblocking(False)
+            try:
+                connection.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink(missing_ok=True)
+            except OSError:  # it is busy, or is gone already
+                continue
 
 
 def _problem(qmp: Qmp, blocks: tuple[int, ...], memory: int) -> str:

@@ -174,6 +174,10 @@ def test_an_order_is_obeyed_by_processes_that_obey_a_later_one(
         ({"NEARFAR_TIER_FAR": "node:0"}, "found 'node:0', expected the name of a file"),
         ({"NEARFAR_TIER_FAR": "/dev/null"}, "is there already"),
         ({"NEARFAR_TIER_POLICY": "lifo"}, "found 'lifo', expected one of fifo clock"),
+        ({"NEARFAR_TIER_GUEST": "1G"}, "found '1G', expected the bytes of each block of the guest"),
+        ({"NEARFAR_TIER_GUEST": "4096,"}, "found '4096,', expected the bytes of each block"),
+        ({"NEARFAR_TIER_GUEST": "4097"}, "found '4097', expected the bytes of each block"),
+        ({"NEARFAR_TIER_GUEST": ",".join(["4096"] * 33)}, "(32 blocks at most)"),
         ({"NEARFAR_TIER_PAGER_CPU": "elsewhere"}, "expected auto, any, same, same_idle or per_cpu"),
     ],
 )

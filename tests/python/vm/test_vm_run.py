@@ -8,13 +8,14 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from conftest import Run
 from guests import MIB, QEMU, expected_sum, holder, machine, needs_machines, started, vm_run
 from nearfar.vm.machines import running_machines
-from nearfar.vm.monitor import is_managed
+from nearfar.vm.monitor import is_managed, monitored
 from nearfar.vm.qmp import connected
 
 DIMM, PART = 128 * MIB, 32 * MIB
@@ -196,12 +197,36 @@ def test_a_machine_whose_manager_was_killed_runs_on_and_can_be_managed(
             assert guest.sum() == expected_sum(1)
             guest.tell("q")
             guest.process.communicate()  # which ends with the last of it that is open
+            left = tmp_path / "nearfar" / f"{guest.process.pid}.qmp"
+            assert left.exists()
+            with monitored():
+                assert not left.exists()
         finally:
             if (
                 Path(f"/proc/{process}").exists()
                 and QEMU[:15] in Path(f"/proc/{process}/comm").read_text()
             ):
                 os.kill(process, signal.SIGKILL)
+
+
+@needs_machines
+def test_a_machine_that_is_started_with_the_lines_for_libvirt_is_found_and_given_another_share(
+    tmp_path: Path, vm: Vm, nearfar: Run
+) -> None:
+    domain = tmp_path / "web.xml"
+    domain.write_text("<domain><name>web</name><memory unit='MiB'>64</memory></domain>")
+    lines = nearfar("vm", "xml", "--near", "10%", "--far", tmp_path / "far", domain)[1]
+    set_by_them = {one.attrib["name"]: one.attrib["value"] for one in ElementTree.fromstring(lines)}
+    words = [*machine(holder(tmp_path)), "-name", "guest=web,debug-threads=on"]
+    with started(words, {**os.environ, **set_by_them}) as guest:
+        guest.begun()
+        stats = vm("stats", "web")
+        assert (stats["state"], stats["unmanaged_guest_bytes"]) == ("unknown", None)
+        assert stats["near_bytes"] <= stats["near_limit_bytes"] == 6 * MIB
+        assert HELD <= stats["managed_bytes"] <= 64 * MIB
+        assert vm("set", "--near", "5%", "web")["near_bytes"] <= 64 * MIB // 20
+        assert guest.sum() == expected_sum(0)
+        assert guest.end()[0] == 0
 
 
 @needs_machines
