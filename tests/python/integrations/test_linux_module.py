@@ -17,8 +17,10 @@ from nearfar.probing import aist
 from nearfar.probing.probe import probe
 
 CALLS = 4000
-# What the pools of free pages and of the allocator keep back for later.
-SLACK_KIB = 32 << 10
+# What differs without a leak: slabs that are kept for later, and free pages that each processor
+# keeps for itself, up to some 16 MiB. Of pages, a leak in each twentieth call shows among a million
+# calls (NEARFAR_MODULE_CALLS).
+SLAB_SLACK_KIB, PAGES_SLACK_KIB = 2 << 10, 64 << 10
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -130,7 +132,8 @@ def test_random_calls_do_no_harm_and_lose_no_memory(console: str) -> None:
     assert answers["0"] > environment_calls(CALLS) // 20, "hardly any call went through"
     lost = re.search(r"^lost slab_kib=(-?\d+) free_kib=(-?\d+)$", console, re.MULTILINE)
     assert lost is not None
-    assert max(int(lost[1]), int(lost[2])) < SLACK_KIB
+    assert int(lost[1]) < SLAB_SLACK_KIB
+    assert int(lost[2]) < PAGES_SLACK_KIB
     assert "storm ends with 0\n" in console
 
 
