@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 
 #include "policy/placement/placement.h"
@@ -50,13 +51,12 @@ class HeatScale {
 ///   interval, the latest interval counting a quarter. Counters of the two tiers say how many reads
 ///   there are to a mark; without counters a mark is one read.
 /// * How long heat lasts is learned by following pages that would be exchanged, moved or not, for
-/// up
-///   to eight decisions: what is left of the difference between the two sides, summed up, is for
+///   up to eight decisions: what is left of the difference between the two sides, summed up, is for
 ///   how many decisions an exchange earns.
 /// * Exchanges are paid for: the pages that moved earn what they save over the pages that made
-///   room for them. Once that, and a small share of the time that has passed, no longer covers what
-///   exchanges and scans have cost, only those exchanges are made that pay by the next decision. A
-///   program that does not gain loses little.
+///   room for them. No more exchanges are made than that pays for, and a small share of the time
+///   that has passed. While that does not cover all that a decision may make, each has to pay by
+///   the next decision. A program that does not gain loses little.
 /// * Scans that lead to exchanges worth less than the scans cost are made half as often each time,
 ///   until the reads of far memory grow by more than a scan costs.
 class Payback final : public Placement {
@@ -202,6 +202,13 @@ class Payback final : public Placement {
     return static_cast<double>(reads) / marks;
   }
 
+  /// By how much a difference in heat may be chance, two standard deviations, where pages of so
+  /// much heat together were sampled: samples come independently of each other.
+  [[nodiscard]] double doubt(float heat) const {
+    if (!counts_samples_) return 0;
+    constexpr double forgetting = newest / (2 - newest);  // variance of the mean over one's own
+    return 2 * std::sqrt(forgetting * (static_cast<double>(heat) + forgetting));
+  }
   /// The i-th hottest page of far memory for the i-th coldest of near memory, while it is hotter;
   /// returns how many of these pay.
   std::size_t choose(std::span<Exchange> exchanges) {
@@ -214,6 +221,7 @@ class Payback final : public Placement {
     std::size_t cold = 0;
     std::size_t count = 0;
     std::size_t paying = 0;
+    double means = std::max(purse(), interval_ * risked_each);
     worth_ = 0;
     std::size_t hot_left = far_by_heat_[hot];
     std::size_t cold_left = near_by_heat_[cold];
@@ -225,7 +233,8 @@ class Payback final : public Placement {
       while (!free && cold_left == 0 && cold + 1 < hot) cold_left = near_by_heat_[++cold];
       if (!free && (cold_left == 0 || cold >= hot)) break;
       const float given_up = free ? 0 : HeatScale::heat(cold + 1);
-      const auto gained = static_cast<double>(HeatScale::heat(hot) - given_up);
+      const float hottest = HeatScale::heat(hot);
+      const double gained = hottest - given_up - doubt(hottest + given_up);
       std::size_t some = std::min(hot_left, exchanges.size() - count);
       some = std::min(some, free ? room - count : cold_left);
       hot_left -= some;
@@ -233,8 +242,11 @@ class Payback final : public Placement {
       count += some;
       const double each = gained * reads_ * saved_ * lasts - exchange_;
       if (each <= 0) continue;
-      paying = count;
       worth_ += each * static_cast<double>(some);
+      if (means < exchange_) continue;
+      const double cost = exchange_ * static_cast<double>(some);
+      paying = means < cost ? count - some + static_cast<std::size_t>(means / exchange_) : count;
+      means -= cost;
     }
     name(exchanges.first(count), room);
     return paying;
@@ -303,6 +315,7 @@ class Payback final : public Placement {
   // Of the time, for exchanges that have yet to earn; and of an interval, at the start.
   static constexpr double share_risked = 0.005;
   static constexpr double risked_at_once = 0.2;
+  static constexpr double risked_each = 0.1;  // of an interval, in each decision without means
   static constexpr double share_scanned = 0.0025;  // of the time, by scans that lead to nothing
 
   HeatRecord* records_ = nullptr;
