@@ -199,8 +199,12 @@ def test_a_machine_whose_manager_was_killed_runs_on_and_can_be_managed(
             guest.process.communicate()  # which ends with the last of it that is open
             left = tmp_path / "nearfar" / f"{guest.process.pid}.qmp"
             assert left.exists()
-            with monitored():
-                assert not left.exists()
+
+            def is_removed() -> bool:
+                with monitored():
+                    return not left.exists()
+
+            until(is_removed)  # as soon as QEMU has ended
         finally:
             if (
                 Path(f"/proc/{process}").exists()
