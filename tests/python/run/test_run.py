@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Compile, Run, needs_front_end
+from conftest import Compile, needs_front_end
 from nearfar.results import RunResult, parse
 from nearfar.simulate.programs.qemu import front_end
 
@@ -254,20 +254,6 @@ def test_no_process_of_a_run_outlives_nearfar_when_that_is_killed(compiled: Comp
         os.close(end)
     assert process.stdout.read() == ""
     process.wait()
-
-
-def test_a_run_neither_waits_for_children_that_were_there_before_nor_takes_their_status(
-    nearfar: Run,
-) -> None:
-    running = subprocess.Popen(["sleep", "1000"])
-    ended = subprocess.Popen(["false"])
-    try:
-        assert nearfar("run", "model:ddr4-2666", "--", "/bin/true")[0] == 0
-        assert running.poll() is None
-        assert ended.wait() == 1
-    finally:
-        running.kill()
-        running.wait()
 
 
 def test_only_the_last_region_of_interest_counts(compiled: Compile) -> None:

@@ -1,4 +1,5 @@
-"""SIGTERM to `nearfar run` ends it, whatever its program does, with what is known so far."""
+"""SIGTERM to `nearfar run` ends it, whatever its program does, with what is known so far; and no
+run waits for what is not its own."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Compile, needs_front_end
+from conftest import Compile, Run, needs_front_end
 from nearfar.results import RunResult, parse
 
 pytestmark = needs_front_end
@@ -101,3 +102,17 @@ def test_a_program_that_listens_ends_as_it_likes(compiled: Compile) -> None:
     _, said = process.communicate(timeout=100)
     assert process.returncode == 7
     assert "stopped" not in said
+
+
+def test_a_run_neither_waits_for_children_that_were_there_before_nor_takes_their_status(
+    nearfar: Run,
+) -> None:
+    running = subprocess.Popen(["sleep", "1000"])
+    ended = subprocess.Popen(["false"])
+    try:
+        assert nearfar("run", "model:ddr4-2666", "--", "/bin/true")[0] == 0
+        assert running.poll() is None
+        assert ended.wait() == 1
+    finally:
+        running.kill()
+        running.wait()
