@@ -84,11 +84,11 @@ def chase(folder: Path, count: int) -> list[str]:
 
 
 WORKS = [
-    Work("replay of a text trace, random reads", replay("random"), 2_300, 3_500),
-    Work("replay of a text trace, in order", replay("sequential"), 800, 2_075),
-    Work("replay of a packed trace, random reads", replay_packed, 2_000, 3_270),
-    Work("measure stream --agent none, random", stream, 2_300, 4_235),
-    Work("measure chase over 1 MiB, optane-100", chase, 2_200, 2_950),
+    Work("replay of a text trace, random reads", replay("random"), 2_300, 2_000),
+    Work("replay of a text trace, in order", replay("sequential"), 800, 775),
+    Work("replay of a packed trace, random reads", replay_packed, 2_000, 2_165),
+    Work("measure stream --agent none, random", stream, 2_300, 2_220),
+    Work("measure chase over 1 MiB, optane-100", chase, 2_200, 2_840),
 ]
 
 
