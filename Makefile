@@ -55,7 +55,7 @@ test-cpp: $(STAMPS)/build ## run the C++ tests, optimised
 # One more than processors, because tests also wait.
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## run the Python, whole-program and validation tests
-	@scripts/need gtest chromium? zsh? fish? redis? pmdk? sqlite? fio? gdb? systemc? slurm? munge? machine?
+	@scripts/need gtest chromium? zsh? fish? redis? pmdk? sqlite? fio? gdb? systemc? slurm? munge? machine? busybox? linux-headers?
 	@$(call build,release,check_trace)
 	@$(BIN)/pytest --numprocesses $$(($(JOBS) + 1)) --dist loadfile --no-loadscope-reorder
 
@@ -158,6 +158,11 @@ bench-vm: install ## time a Linux guest with 25, 10 and 5 % of its memory near: 
 bench-tier: install ## compare programs on two tiers with kernel swap, plain memory and an older design
 	@scripts/need mimalloc
 	@$(BIN)/python bench/tier.py
+
+.PHONY: bench-flat
+bench-flat: install ## processor time of exchanging pages between two tiers and of finding those in use
+	@scripts/need mimalloc
+	@$(BIN)/python bench/tier_flat.py
 
 .PHONY: stress
 stress: install $(STAMPS)/test ## stress two tiers for 30 minutes, then run real programs with a twentieth near

@@ -9,6 +9,7 @@ void bind_flat(nb::module_& module);
 void bind_library(nb::module_& module);
 void bind_measure(nb::module_& module);
 void bind_probe(nb::module_& module);
+void bind_program_trace(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_sequence(nb::module_& module);
 void bind_swap(nb::module_& module);
@@ -39,6 +40,7 @@ NB_MODULE(_core, module) {
 #ifdef __x86_64__
   bind_probe(module);
 #endif
+  bind_program_trace(module);
   bind_replay(module);
   bind_sequence(module);
 #if defined(__linux__) && defined(__x86_64__)

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/counters.h"
@@ -88,6 +89,8 @@ class Program {
   void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes) {
     space_.remapped(from, from_bytes, to, to_bytes);
   }
+
+  void watch_pages(AddressSpace::Watch watch) { space_.watch(std::move(watch)); }
 
   /// More than a quantum's worth of the thread's instructions waits for other threads.
   [[nodiscard]] bool ahead(Thread thread) const { return cores_.ahead(thread); }

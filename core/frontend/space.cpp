@@ -101,6 +101,7 @@ Address AddressSpace::place(std::uint64_t page, bool huge, bool stays) {
                      " B are in use; give the model a larger capacity");
   }
   table_.set(page, huge, word_of(*frame, stays));
+  if (watch_) watch_(page, huge, *frame);
   counts_.take(*frame, huge, index);
   if (index != policy::no_page) {
     if (index >= homes_.size()) homes_.resize(index + std::size_t{1});
@@ -334,6 +335,7 @@ void AddressSpace::relocate(policy::PageIndex index, const Page& page, Address t
                             std::vector<Copy>* copies) {
   const std::uint64_t address = numbers_.address_of(index);
   table_.set(address, page.huge, word_of(to, page.stays));
+  if (watch_) watch_(address, page.huge, to);
   counts_.take(to, page.huge, index);
   counts_.set(to, {.reads = page.reads, .writes = page.writes});
   options_.placer->placed(index, is_near(to) ? Tier::near : Tier::far);

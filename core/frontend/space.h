@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -64,7 +66,12 @@ class AddressSpace final : public sim::cpu::PageMap {
     Bytes bytes = 0;
   };
 
+  /// Is told that the page which begins at an address lies in a frame from now on.
+  using Watch = std::function<void(std::uint64_t page, bool huge, Address frame)>;
+
   AddressSpace(const Frames& near, const Frames& far, Options options);
+
+  void watch(Watch watch) { watch_ = std::move(watch); }
 
   Frame frame_of(Address address) override;
   [[nodiscard]] std::optional<Frame> find(Address address) const override;
@@ -170,6 +177,7 @@ class AddressSpace final : public sim::cpu::PageMap {
   void relocate(policy::PageIndex index, const Page& page, Address to, std::vector<Copy>* copies);
 
   Options options_;
+  Watch watch_;
   Frames near_, far_;
   std::map<std::uint64_t, Region> regions_;  ///< by first address
   PageTable table_;

@@ -1,5 +1,6 @@
 #include "library/memory.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "sim/machine/build.h"
@@ -22,6 +23,18 @@ Memory::Memory(const Settings& settings)
     : device_(build(settings)), capacity_(device_->capacity()) {
   device_->register_counters(counters_);
   for (auto& reading : counters_.read()) counter_names_.push_back(std::move(reading.name));
+}
+
+void Memory::send_when_free(const sim::Request& request, Tick now) {
+  check(request, now);
+  if (now != now_) play(now);
+  if (waiting_.any()) [[unlikely]]
+    check_woken(request.port);
+  const Tick taken = device_->send(request, now, sink_);
+  if (taken.is_never()) throw std::logic_error("the memory never has a place for a request");
+  now_ = taken;
+  accepted(request, taken);
+  look_at_new();
 }
 
 void Memory::fence(Tick now) {

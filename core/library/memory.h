@@ -54,12 +54,12 @@ class Memory {
       waiting_.refuse(request.port);
       return false;
     }
-    ++accepted_[request.op == sim::Op::write];
-    if (request.tell_media) notices_ += request.op == sim::Op::write;
-    if (watched_) [[unlikely]]
-      note(request, now);
+    accepted(request, now);
     return true;
   }
+  /// Sends as soon as the memory takes it; now() is then when that was. For a host that has nothing
+  /// else to send until then, and no port that waits. Throws Misuse.
+  void send_when_free(const sim::Request& request, Tick now);
   void fence(Tick now);
 
   /// Plays everything up to and including `until`. Throws Misuse.
@@ -120,6 +120,12 @@ class Memory {
     const std::uint64_t address = request.address.value();
     if (address >= capacity_ || address % line_bytes != 0) [[unlikely]]
       bad_address(request.address);
+  }
+  [[gnu::always_inline]] void accepted(const sim::Request& request, Tick now) {
+    ++accepted_[request.op == sim::Op::write];
+    if (request.tell_media) notices_ += request.op == sim::Op::write;
+    if (watched_) [[unlikely]]
+      note(request, now);
   }
   void check_woken(std::uint16_t port) const;
   [[noreturn]] void bad_time(Tick time) const;

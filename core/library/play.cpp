@@ -5,17 +5,15 @@
 namespace nearfar::library {
 namespace {
 
-/// Plays up to the next completions; whether a port was woken.
-bool step(Memory& memory, Played& played) {
-  bool woken = false;
-  memory.wait(Tick::never(), 16, [&](const sim::Completion& completion) {
-    if (completion.kind == sim::Completion::Kind::wake) {
-      woken = true;
-    } else {
-      played.done_ps[completion.id] = completion.time.ps();
-    }
-  });
-  return woken;
+void note(const sim::Completion& completion, Played& played) {
+  if (completion.kind == sim::Completion::Kind::wake) return;
+  played.done_ps[completion.id] = completion.time.ps();
+}
+
+/// Plays up to the next completions.
+void step(Memory& memory, Played& played) {
+  memory.wait(Tick::never(), 16,
+              [&](const sim::Completion& completion) { note(completion, played); });
 }
 
 void check(const Memory& memory, const Arrivals& arrivals) {
@@ -47,10 +45,10 @@ Played play(Memory& memory, const Arrivals& arrivals, std::uint64_t outstanding)
         .op = arrivals.writes[i] != 0 ? sim::Op::write : sim::Op::read,
     };
     const Tick due = arrivals.times.empty() ? memory.now() : Tick(arrivals.times[i]);
-    while (!memory.send(request, max(due, memory.now()))) {
-      while (!step(memory, played)) {
-      }
-    }
+    memory.send_when_free(request, max(due, memory.now()));
+    const auto told = memory.completions();
+    for (const sim::Completion& completion : told) note(completion, played);
+    if (!told.empty()) memory.take(told.size());
     played.accepted_ps[i] = memory.now().ps();
   }
   while (memory.unfinished() != 0 || !memory.completions().empty()) step(memory, played);

@@ -79,10 +79,6 @@ Width Isa::width() const {
   return avx2 ? Width::avx2 : Width::sse2;
 }
 
-bool is_load(Op op) {
-  return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt || op == Op::load_store;
-}
-
 Op parse_op(const std::string& name, const Isa& isa) {
   std::string known;
   for (const Named& operation : operations) {

@@ -38,7 +38,9 @@ enum class Op : std::uint8_t {
 };
 
 /// Whether it answers what the line holds; `load_store` then changes the line as well.
-[[nodiscard]] bool is_load(Op op);
+[[nodiscard]] constexpr bool is_load(Op op) {
+  return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt || op == Op::load_store;
+}
 
 /// "load", "ntload", "store+clwb"...; throws InputError for any other name, and for an
 /// operation whose instructions `isa` lacks.

@@ -46,11 +46,7 @@ auto with_op(Op op, Choose choose) {
   return choose.template operator()<Op::load>();
 }
 
-constexpr bool loads(Op op) {
-  return op == Op::load || op == Op::nt_load || op == Op::load_clflushopt || op == Op::load_store;
-}
-
-constexpr bool stores(Op op) { return op == Op::load_store || !loads(op); }
+constexpr bool stores(Op op) { return op == Op::load_store || !is_load(op); }
 
 /// Drops a line and its neighbour, which the adjacent-line prefetcher fetches with it: what
 /// the next walk finds, no prefetcher has left there.
@@ -95,7 +91,7 @@ std::uint64_t walk_table(const Walk& walk, std::uint64_t index, std::uint64_t st
   const Blocks& blocks = walk.blocks;
   for (; steps != 0; --steps) {
     const std::uint64_t next = walk.next[index];
-    if constexpr (loads(O)) {
+    if constexpr (is_load(O)) {
       std::byte* const block = blocks.at(index);
       std::uint64_t loaded = 0;
       for (Bytes at = 0; at < blocks.block; at += line_bytes) loaded = visit<O, W>(block + at);
@@ -144,7 +140,7 @@ template <Op O, Width W, typename Source>
 void access_line(std::byte* line, Source source) {
   if constexpr (O == Op::nt_load) {
     nt_load_line<W>(line);
-  } else if constexpr (loads(O)) {
+  } else if constexpr (is_load(O)) {
     load_line<W>(line);
     if constexpr (O == Op::load_store) store_line<W>(line, source);
   } else {
@@ -250,7 +246,7 @@ WalkKernel walk_kernel(Op op, Successor successor, Width width) {
   const bool in_lines = successor == Successor::lines && is_load(op);
   return with_op(op, [&]<Op O>() {
     return with_width(width, [&]<Width W>() -> WalkKernel {
-      if constexpr (loads(O)) {
+      if constexpr (is_load(O)) {
         if (in_lines) return walk_lines<O, W>;
       }
       return walk_table<O, W>;

@@ -14,6 +14,30 @@
 
 namespace nearfar::sim {
 
+/// Later than every event, earlier than Tick::never(), at which an idle device "has its next
+/// event": "until never" means as long as there is something to do.
+inline constexpr Tick last_instant = Tick::never() - Tick(1);
+
+/// Offers a line until `memory` takes it, which others must not fill meanwhile: at `now`, and after
+/// a refusal at the wakes of its port. Returns when it was taken, and puts what was told up to then
+/// into the sink; Tick::never() when nothing is left in the memory that could wake the port.
+template <typename Memory>
+[[gnu::noinline]] Tick send_at_wakes(Memory& memory, const Request& request, Tick now, Sink& sink) {
+  std::size_t seen = sink.size();
+  while (!memory.try_send(request, now).accepted) {
+    for (bool woken = false; !woken;) {
+      const Tick reached = memory.advance_to_completion(last_instant, sink);
+      if (seen == sink.size()) return Tick::never();
+      now = max(now, reached);
+      for (; seen != sink.size(); ++seen) {
+        const Completion& told = sink[seen];
+        woken |= told.kind == Completion::Kind::wake && told.id == request.port;
+      }
+    }
+  }
+  return now;
+}
+
 /// Any memory that answers line requests: what drivers (replay, streams, cores) are
 /// written against, and what a whole machine is to them.
 ///
@@ -48,6 +72,12 @@ class Device {
       advance(next, sink);
       if (sink.size() != before) return next;
     }
+  }
+
+  /// Sends a line as soon as the device takes it: what a driver calls that has nothing else to send
+  /// until then. As send_at_wakes(), but that the wakes may be left out.
+  virtual Tick send(const Request& request, Tick now, Sink& sink) {
+    return send_at_wakes(*this, request, now, sink);
   }
 
   /// Whether try_send() plays all that comes before its `now`, so that several requests may be

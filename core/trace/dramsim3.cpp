@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "trace/digits.h"
 #include "trace/fields.h"
 #include "trace/format.h"
 
@@ -38,6 +40,37 @@ bool read(std::string_view line, ReadState& state, std::vector<Record>& out) {
   return true;
 }
 
+/// Whether the text at `at` begins with `word`, of which `at` is moved behind.
+template <std::size_t size>
+bool skips(const char*& at, const char (&word)[size]) {
+  if (std::memcmp(at, word, size - 1) != 0) return false;
+  at += size - 1;
+  return true;
+}
+
+/// DRAMsim3's own generators write `0xADDRESS READ CYCLE`.
+const char* read_plain(const char* at, const char* end, ReadState& state,
+                       std::vector<Record>& out) {
+  // 0x, 16 digits, the word, 16 digits, a newline; and what read_digits() reads beyond.
+  constexpr std::ptrdiff_t longest = 64;
+  while (end - at >= longest) {
+    const char* here = at;
+    if (!skips(here, "0x")) break;
+    const auto address = read_digits<16>(here);
+    const bool is_read = skips(here, " READ ");
+    if (!address || (!is_read && !skips(here, " WRITE "))) break;
+    const auto cycle = read_digits<10>(here);
+    if (!cycle || *here != '\n') break;
+    at = here + 1;
+    out.push_back({.address = Address(*address),
+                   .cycles = *cycle,
+                   .line = ++state.line,
+                   .access = is_read ? Access::read : Access::write,
+                   .absolute = true});
+  }
+  return at;
+}
+
 bool write(const Record& record, const Moment& moment, std::string& text) {
   if (record.blocks || record.size > 1) return false;
   if (!moment.first) text += '\n';
@@ -56,6 +89,7 @@ extern const Format dramsim3 = {
     .timed = true,
     .sized = false,
     .read = read,
+    .read_plain = read_plain,
     .write = write,
 };
 

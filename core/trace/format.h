@@ -60,6 +60,12 @@ struct Format {
   /// False, and nothing appended, when the line is not of this format.
   bool (*read)(std::string_view line, ReadState& state, std::vector<Record>& out) = nullptr;
 
+  /// Reads the lines from `at` on that are as the format's own tools write them, as long as they
+  /// end well before `end`, and returns where it stops: much faster, at least, than line by line.
+  /// May be missing.
+  const char* (*read_plain)(const char* at, const char* end, ReadState& state,
+                            std::vector<Record>& out) = nullptr;
+
   /// Appends a read or write to `text`, which ends in the line of the access before it, still
   /// without its newline, so that a format may complete that line first. False, and
   /// nothing appended, when the format cannot say this access.

@@ -10,7 +10,8 @@
 namespace nearfar::trace {
 namespace {
 
-constexpr std::string_view schema = "nearfar/trace/1";
+constexpr std::string_view schema = "nearfar/trace/";
+constexpr unsigned latest_version = 2;
 
 void append_string(std::string& json, std::string_view name, std::string_view value) {
   constexpr char digits[] = "0123456789abcdef";
@@ -154,12 +155,21 @@ std::uint64_t number_of(const std::string& text) {
   return number;
 }
 
+void append_layout(std::string& line, const Layout& layout) {
+  if (!layout.place.empty()) append_string(line, "place", layout.place);
+  if (!layout.pages.empty()) append_string(line, "pages", layout.pages);
+  if (layout.near_bytes != 0) {
+    line.append(", \"near_bytes\": ").append(std::to_string(layout.near_bytes));
+  }
+}
+
 }  // namespace
 
 std::string header_line(const Header& header) {
   const Timing& timing = header.timing;
+  const std::string version = std::to_string(header.version);
   std::string line(packed_magic);
-  line.append("1 {\"schema\": \"").append(schema).append("\"");
+  line.append(version).append(" {\"schema\": \"").append(schema).append(version).append("\"");
   append_string(line, "kind", timing.kind == Kind::memory ? "memory" : "program");
   if (timing.counts == Counts::instructions) {
     append_string(line, "counts", "instructions");
@@ -173,6 +183,7 @@ std::string header_line(const Header& header) {
   if (header.memory_bytes != 0) {
     line.append(", \"memory_bytes\": ").append(std::to_string(header.memory_bytes));
   }
+  append_layout(line, header.layout);
   if (!header.target.empty()) append_string(line, "target", header.target);
   if (!header.command.empty()) append_string(line, "command", header.command);
   if (!header.creator.empty()) append_string(line, "creator", header.creator);
@@ -185,25 +196,31 @@ std::string header_line(const Header& header) {
 }
 
 Header parse_header(std::string_view line) {
-  constexpr std::string_view version_1 = "1 ";
   if (!line.starts_with(packed_magic)) refuse(line, "a header 'nearfar-trace 1 {...}'");
   std::string_view rest = line.substr(packed_magic.size());
-  if (!rest.starts_with(version_1)) {
+  unsigned version = 1;
+  while (version <= latest_version && !rest.starts_with(std::to_string(version) + " ")) ++version;
+  if (version > latest_version) {
     refuse(line.substr(0, line.find(" {")),
-           "'nearfar-trace 1': a trace of another version needs the nearfar that knows it");
+           "'nearfar-trace 1' or 2: a trace of another version needs the nearfar that knows it");
   }
-  rest.remove_prefix(version_1.size());
+  rest.remove_prefix(2);
   Object object(rest);
   if (!object.read()) refuse(rest, "a JSON object of strings and whole numbers in the header");
-  if (object.text("schema") != schema) {
-    refuse(object.text("schema"), "schema '" + std::string(schema) + "' in the trace's header");
+  const std::string expected = std::string(schema) + std::to_string(version);
+  if (object.text("schema") != expected) {
+    refuse(object.text("schema"), "schema '" + expected + "' in the trace's header");
   }
 
-  Header header{.timing = {},
+  Header header{.version = version,
+                .timing = {},
                 .target = object.text("target"),
                 .command = object.text("command"),
                 .creator = object.text("creator"),
-                .memory_bytes = number_of(object.text("memory_bytes"))};
+                .memory_bytes = number_of(object.text("memory_bytes")),
+                .layout = {.place = object.text("place"),
+                           .pages = object.text("pages"),
+                           .near_bytes = number_of(object.text("near_bytes"))}};
   Timing& timing = header.timing;
   timing.kind = chosen(object, "kind", "memory", "program") ? Kind::program : Kind::memory;
   if (chosen(object, "counts", "cycles", "instructions")) {

@@ -8,14 +8,27 @@
 
 namespace nearfar::trace {
 
-/// The first line of a trace in nearfar's own format: `nearfar-trace 1 {JSON}`.
+/// Where the pages of a recorded program lay, in the words of `nearfar run`.
+struct Layout {
+  std::string place{};  ///< empty: not known
+  std::string pages{};
+  std::uint64_t near_bytes = 0;  ///< 0: all of near memory
+
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+/// The first line of a trace in nearfar's own format: `nearfar-trace VERSION {JSON}`. Version 1 has
+/// accesses of memory or of a program (trace/packed.h), version 2 what a program executed
+/// (frontend/program_trace.h).
 struct Header {
+  unsigned version = 1;
   Timing timing{.clock_ps = 1};
-  std::string target{};   ///< the model it was recorded on; empty when there was none
+  std::string target{};  ///< the model it was recorded on; empty when there was none
   std::string command{};  ///< the program that was recorded, or the trace this was made from
   std::string creator{};  ///< name and version of what wrote it
   /// Of the whole machine that was recorded; 0 where it was no whole machine.
   std::uint64_t memory_bytes = 0;
+  Layout layout{};  ///< of version 2
 
   friend bool operator==(const Header&, const Header&) = default;
 };

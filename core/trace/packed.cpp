@@ -154,6 +154,12 @@ const char* PackedReader::read_header(const char* at, const char* end) {
   } catch (const InputError& error) {
     throw InputError(name() + ": " + error.what());
   }
+  if (header_.version != 1) {
+    throw InputError(name() +
+                     ": found a program's instructions (version 2), expected accesses of memory; "
+                     "`nearfar replay TARGET " +
+                     name() + "` plays it");
+  }
   in_header_ = false;
   return newline + 1;
 }

@@ -41,7 +41,9 @@ std::string every_syntax() {
 }  // namespace
 
 void Parser::feed(std::string_view chunk, std::vector<Record>& out) {
-  while (!chunk.empty()) {
+  while (true) {
+    if (partial_.empty() && base_known_ && format_ != nullptr) chunk = after_plain(chunk, out);
+    if (chunk.empty()) return;
     const std::size_t newline = chunk.find('\n');
     const std::string_view piece = chunk.substr(0, newline);
     if (partial_.size() + piece.size() > max_line_bytes) {
@@ -62,6 +64,15 @@ void Parser::feed(std::string_view chunk, std::vector<Record>& out) {
     }
     chunk.remove_prefix(newline + 1);
   }
+}
+
+/// Reads the plain lines at the beginning, if the format has any; returns the rest.
+std::string_view Parser::after_plain(std::string_view chunk, std::vector<Record>& out) {
+  if (format_->read_plain == nullptr) return chunk;
+  const char* const end = chunk.data() + chunk.size();
+  const char* const rest = format_->read_plain(chunk.data(), end, state_, out);
+  any_ = any_ || rest != chunk.data();
+  return {rest, static_cast<std::size_t>(end - rest)};
 }
 
 void Parser::finish(std::vector<Record>& out) {

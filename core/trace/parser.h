@@ -48,6 +48,7 @@ class Parser final : public Reader {
   static constexpr std::size_t max_line_bytes = 32 * 1024;
 
  private:
+  [[nodiscard]] std::string_view after_plain(std::string_view chunk, std::vector<Record>& out);
   void read_line(std::string_view line, std::vector<Record>& out);
   void detect(std::string_view line);
   void check_base(std::string_view line);

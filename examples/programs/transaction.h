@@ -19,6 +19,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Where pools are mapped if it is free, so that pointers in them are good again the next time. */
+#define POOL_PLACE ((void*)(UINT64_C(1) << 44))
+
 enum { TX_LANES = 64, TX_LOG_BYTES = 16 << 10, TX_RANGES = 256, TX_LINE = 64 };
 
 struct tx_lane {
@@ -70,7 +73,7 @@ static inline struct pool* pool_create(const char* path, size_t bytes) {
   int file;
   while ((file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600)) < 0 && errno == EEXIST) unlink(path);
   if (file < 0 || ftruncate(file, (off_t)bytes) != 0) tx_fail("cannot make the file");
-  struct pool* const pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  struct pool* const pool = mmap(POOL_PLACE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   unlink(path); /* what a run leaves would be another run's input */
   if (pool == MAP_FAILED) tx_fail("cannot map the file");

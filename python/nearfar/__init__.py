@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from nearfar.simulate.crashes.program import CrashProgram
     from nearfar.simulate.flat_replay import FlatOptions, flat_replay
     from nearfar.simulate.machine import Machine
+    from nearfar.simulate.programs.replayed import replay_program
     from nearfar.simulate.programs.run import RunOptions, run
     from nearfar.simulate.replay import ReplayOptions, replay
     from nearfar.simulate.tier_replay import tier_replay
@@ -111,6 +112,7 @@ __all__ = [
     "predict",
     "probe",
     "replay",
+    "replay_program",
     "run",
     "save_result",
     "tier_replay",
@@ -163,6 +165,7 @@ _HOMES = {
     "predict": ("nearfar.predicting.predict", "predict"),
     "probe": ("nearfar.probing.probe", "probe"),
     "replay": ("nearfar.simulate.replay", "replay"),
+    "replay_program": ("nearfar.simulate.programs.replayed", "replay_program"),
     "run": ("nearfar.simulate.programs.run", "run"),
     "save_result": ("nearfar.results", "save"),
     "FlatOptions": ("nearfar.simulate.flat_replay", "FlatOptions"),

@@ -29,6 +29,8 @@ CONTROL: _Layout  # at the beginning of a tree's memory
 MEMBER: _Layout  # each of CONTROL["members"]
 MEMBER_BYTES: int
 ORDERS: _Layout  # from the beginning of a tree's memory
+FLAT: _Layout  # from the beginning of a tree's memory
+FLAT_WHOLE_SHARE: int  # of near memory: all
 ANSWER: _Layout  # each of ORDERS["answers"]
 ANSWER_BYTES: int
 

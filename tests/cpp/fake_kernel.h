@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -52,6 +53,8 @@ class FakePages {
     long refuses_move = 0;    ///< what UFFDIO_MOVE says to it
     bool locked = false;      ///< cannot be dropped
     bool shared = false;      ///< with a forked child, until it is written to
+    bool used = false;        ///< as the kernel has noted, where it notes uses
+    int node = 0;             ///< of the frame
   };
   struct Call {
     enum class Kind { copy, move, wake, protect, unprotect, register_range, unregister, advise };
@@ -87,9 +90,12 @@ class FakePages {
   bool records = false;
   std::vector<Call> calls;
   bool changing = false;  ///< a change is under way: no page can be filled
+  int preferred_node = 0;  ///< of the thread that fills pages
   long register_error = 0;
   long unregister_error = 0;
   std::deque<os::Message> messages;
+  /// The program does something just before the kernel moves pages to, from, so many times so far.
+  std::function<void(os::Place to, os::Place from)> before_move;
 
  private:
   std::unordered_map<std::size_t, Info> pages_;
@@ -164,10 +170,12 @@ class FakeUffd final : public os::Uffd {
     const Uncounted here;
     if (!moves_) return {0, -EOPNOTSUPP};
     pages_.note(FakePages::Call::Kind::move, from, length);
+    if (pages_.before_move) pages_.before_move(to, from);
     if (pages_.changing) return {0, -EAGAIN};
     // Mappings that differ are refused before any page is looked at.
     for (std::size_t i = 0; i < length; i += os::page_bytes)
-      if (pages_.at(from + i).refuses_move == -EINVAL) return {0, -EINVAL};
+      if (pages_.at(from + i).refuses_move == -EINVAL || pages_.at(to + i).refuses_move == -EINVAL)
+        return {0, -EINVAL};
     const bool huge = length == fake_huge_bytes && to % fake_huge_bytes == 0 && is_huge(from);
     std::size_t done = 0;
     for (; done < length; done += os::page_bytes) {
@@ -179,6 +187,8 @@ class FakeUffd final : public os::Uffd {
       if (error != 0) return {done, error};
       std::memcpy(os::pointer(to + done), os::pointer(from + done), os::page_bytes);
       std::memset(os::pointer(from + done), 0, os::page_bytes);
+      pages_[to + done].node = source.node;
+      pages_[to + done].used = true;  // as the kernel marks what it has moved
       pages_[to + done].present = true;
       pages_[to + done].huge = huge;
       pages_[to + done].write_protected = false;
@@ -207,6 +217,12 @@ class FakeUffd final : public os::Uffd {
     return 0;
   }
 
+  long rearm(os::Place at, std::size_t length) const noexcept override {
+    if (tracking_ == os::Tracking::nothing) return 0;
+    pages_.each(at, length, [](FakePages::Info& page) { page.used = false; });
+    return 0;
+  }
+
   long open_error = 0;
   bool can_protect = true;
 
@@ -219,6 +235,7 @@ class FakeUffd final : public os::Uffd {
     std::memcpy(os::pointer(to), from, os::page_bytes);
     page.present = true;
     page.huge = false;
+    page.node = pages_.preferred_node;
     page.write_protected = protect == os::Protect::on;
     return 0;
   }
@@ -301,6 +318,24 @@ class FakeMemory final : public os::Memory {
     while (done < length && pages_.at(from + done).present) done += os::page_bytes;
     std::memcpy(to, os::pointer(from), done);
     return done;
+  }
+  [[nodiscard]] std::size_t find_written(os::Place& from, os::Place end,
+                                         std::span<os::PageMap::Run> runs) const noexcept override {
+    const std::size_t count = find_accessed(from, end, runs);
+    for (const os::PageMap::Run& run : runs.first(count)) pages_[run.begin].used = false;
+    return count;
+  }
+  [[nodiscard]] std::size_t find_accessed(
+      os::Place& from, os::Place end, std::span<os::PageMap::Run> runs) const noexcept override {
+    std::size_t count = 0;
+    for (; from < end && count < runs.size(); from += os::page_bytes)
+      if (const FakePages::Info page = pages_.at(from); page.present && page.used)
+        runs[count++] = {.begin = from, .end = from + os::page_bytes, .huge = false};
+    return count;
+  }
+  void prefer_node(int node) const noexcept override { pages_.preferred_node = node; }
+  void find_nodes(std::span<const os::Place> places, std::span<int> nodes) const noexcept override {
+    for (std::size_t i = 0; i < places.size(); ++i) nodes[i] = pages_.at(places[i]).node;
   }
   [[nodiscard]] bool has_huge_pages() const noexcept override { return huge_pages; }
   [[nodiscard]] bool merges_pages() const noexcept override { return merges; }

@@ -1,6 +1,8 @@
 #include <cstdint>
 #include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -101,6 +103,36 @@ TEST(LazyMachine, ASavedLazyMachineGoesOnAsItWouldHave) {
   }
 }
 
+/// The settings of a model from before there was a Lazy cache or Pre-translation.
+Settings of_old_model() {
+  std::istringstream lines(optane_settings);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const bool newer = line.starts_with("nvdimm.lazy.") || line.find("pretranslation.") < 8;
+    if (!newer) kept += line + "\n";
+  }
+  return Settings::parse(kept);
+}
+
+TEST(LazyMachine, AMachineWithBothPartsOffDoesAsOneWhoseModelDoesNotKnowThem) {
+  ASSERT_FALSE(of_old_model().has("nvdimm.lazy.enabled"));
+  ASSERT_FALSE(of_old_model().has("nvdimm.pretranslation.enabled"));
+  for (std::uint64_t seed = 1; seed <= cases(20); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto run = [&](Settings settings) {
+      apply(settings, {{"nvdimm.wear.writes", "20"}});
+      Machine machine(settings);
+      return drive(machine, random_stream(machine.capacity(), shape_of(seed), seed));
+    };
+    const Outcome old = run(of_old_model());
+    const Outcome off = run(optane({{"nvdimm.lazy.lz2.size", "65536"},
+                                    {"nvdimm.lazy.threshold", "0"},
+                                    {"nvdimm.pretranslation.slots", "64"}}));
+    ASSERT_EQ(difference(old.completions, off.completions), "");
+    ASSERT_EQ(old.counters, off.counters);
+  }
+}
+
 /// Random reads and writes; after every event, as if the power failed there, each line written so
 /// far is compared.
 void follow(std::uint64_t seed, Covered& covered) {
@@ -144,6 +176,67 @@ TEST(LazyMachine, ALossOfPowerLeavesWhatWasAcceptedLastWhetherOrNotTheLazyCacheH
     if (HasFatalFailure()) return;
   }
   covered.expect_enough();
+}
+
+std::uint64_t total(const Machine& machine, const std::string& ending) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, value] : counters_of(machine)) sum += name.ends_with(ending) ? value : 0;
+  return sum;
+}
+
+/// Sends requests, each when there is room. What was read, once all is idle; or, if the power fails
+/// when the last was accepted, as far as it came.
+std::map<std::uint64_t, DataHandle> send_all(Machine& machine, const std::vector<Request>& requests,
+                                             Tick& now, bool power_fails = false) {
+  std::map<std::uint64_t, DataHandle> read;
+  Sink sink;
+  std::size_t next = 0;
+  bool waits = false;
+  while (next < requests.size() || (!power_fails && !machine.idle())) {
+    if (next < requests.size() && !waits) {
+      waits = !machine.try_send(requests[next], now).accepted;
+      if (!waits) ++next;
+      continue;
+    }
+    now = max(now, machine.next_event());
+    machine.advance(now, sink);
+    for (const Completion& one : sink) {
+      if (one.kind == Completion::Kind::wake) waits = false;
+      if (one.kind == Completion::Kind::done) read[one.address.value()] = one.data;
+    }
+    sink.clear();
+  }
+  return read;
+}
+
+// What the ADR domain holds is written out as the power fails; the Lazy cache then begins empty.
+TEST(LazyMachine, AMachineThatStartsAgainReadsWhatTheLazyCacheHeldWhenThePowerFailed) {
+  std::uint64_t absorbed = 0;
+  for (std::uint64_t seed = 1; seed <= cases(40); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    Machine before(random_lazy(seed));
+    std::vector<Request> writes, image, reads;
+    std::map<std::uint64_t, DataHandle> last;
+    for (std::uint64_t id = 1; id <= 400; ++id) {
+      const Address line(rng.below(24) * line_bytes);
+      writes.push_back({.id = id, .address = line, .op = Op::write, .data = id});
+      last[line.value()] = id;
+    }
+    Tick now{};
+    send_all(before, writes, now, true);
+    absorbed += total(before, "lazy.absorbed");
+    for (const auto& [at, data] : last) {
+      const Address line(at);
+      image.push_back({.id = at, .address = line, .op = Op::write, .data = before.durable(line)});
+      reads.push_back({.id = at, .address = line});
+    }
+    Machine after(random_lazy(seed));
+    now = {};
+    send_all(after, image, now);
+    EXPECT_EQ(send_all(after, reads, now), last);
+  }
+  EXPECT_GT(absorbed, cases(40) * 20);
 }
 
 }  // namespace test_file

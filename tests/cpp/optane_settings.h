@@ -117,6 +117,7 @@ nvdimm.pretranslation.slots = 8
 nvdimm.pretranslation.policy = lru
 nvdimm.pretranslation.rlb.size = 1024
 nvdimm.pretranslation.rlb.latency = 2000
+nvdimm.pretranslation.rlb.energy = 1
 nvdimm.pretranslation.bus = 750
 nvdimm.table.entry = 8
 nvdimm.table.latency = 23000

@@ -30,6 +30,8 @@ struct RigOptions {
   bool huge_pages = true;
   bool far_in_memory = true;  ///< read and written in place
   std::size_t slots = 0;      ///< of the far file; 0: as many as pages
+  std::string placement = "";  ///< of two tiers that are both addressed directly; else they are not
+  policy::Detector detector = policy::Detector::probe;
 };
 
 /// What a launcher and a kernel give a pager: a tree's shared memory, a far file, a region with its
@@ -88,6 +90,7 @@ class TreeRig {
                                    os::pointer<std::uint32_t>(blocks_)};
     return {os::pointer<Page>(region_.pages), groups, options_.pages, *policy_, options_.limit};
   }
+  [[nodiscard]] FlatPages* flat() { return flat_ ? &*flat_ : nullptr; }
   [[nodiscard]] FarStore& far() { return *store_; }
   [[nodiscard]] Kernel kernel() { return {uffd_, staging_uffd_, memory_}; }
   [[nodiscard]] FakePages& pages() { return pages_; }
@@ -112,9 +115,30 @@ class TreeRig {
   [[nodiscard]] os::Place reserve_words(std::size_t words) {
     return reserve((words + 1) * sizeof(std::uint32_t));
   }
+  void make_flat() {
+    FlatControl& shared = flat_of(control());
+    shared.detector = static_cast<std::uint32_t>(options_.detector);
+    shared.far_node = 1;
+    shared.interval_ns = 1'000'000'000;
+    shared.pairs = 64;
+    for (const policy::PlacementEntry& entry : policy::placements()) {
+      if (entry.name != options_.placement) continue;
+      policy::Placement& made =
+          entry.make(*storage_, static_cast<policy::PageIndex>(options_.limit));
+      policy_ = &flat_.emplace(made, control());
+    }
+    if (policy_ == nullptr) throw std::runtime_error("no such policy: " + options_.placement);
+    const std::size_t pages = PageTable::ranks(options_.pages) * PageTable::group;
+    flat_->reserve(pages);
+    policy_->keep_in(os::pointer(reserve((pages + 512) * policy_->bytes_per_page())));
+  }
   void make_policy() {
     ranks_ = reserve_words(PageTable::ranks(options_.pages));
     blocks_ = reserve_words(PageTable::blocks(options_.pages));
+    if (!options_.placement.empty()) {
+      make_flat();
+      return;
+    }
     for (const policy::ReplacementEntry& entry : policy::replacements()) {
       if (entry.name != options_.policy) continue;
       policy_ = &entry.make(*storage_, static_cast<policy::PageIndex>(options_.limit));
@@ -137,6 +161,7 @@ class TreeRig {
   int far_ = -1;
   std::unique_ptr<policy::PolicyStorage> storage_ = std::make_unique<policy::PolicyStorage>();
   policy::Replacement* policy_ = nullptr;
+  std::optional<FlatPages> flat_;
   std::unique_ptr<FarStoreStorage> far_storage_ = std::make_unique<FarStoreStorage>();
   FarStore* store_ = nullptr;
 };
@@ -146,6 +171,7 @@ class PagerRig : public TreeRig {
  public:
   explicit PagerRig(const RigOptions& options) : TreeRig(options), words_(options.pages) {
     pager_.emplace(region(), table(), control(), far(), kernel());
+    if (flat() != nullptr) pager_->make_flat(*flat());
     pager_->start(static_cast<std::int32_t>(os::call(__NR_getpid)), WakePipe(), options.faults);
   }
 

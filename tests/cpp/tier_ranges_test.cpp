@@ -11,7 +11,8 @@ namespace nearfar::tier {
 namespace test_file {
 
 Ranges ranges_of(Parts& parts) {
-  return {parts.state, {parts.remap, parts.eviction, parts.huge, parts.incoming, parts.windows}};
+  return {parts.state,
+          {parts.remap, parts.eviction, parts.huge, parts.incoming, parts.windows, parts.page_in}};
 }
 
 class RangesTest : public testing::Test {
@@ -36,6 +37,31 @@ TEST_F(RangesTest, ARangeIsCoveredAndUncovered) {
   EXPECT_TRUE(remap_.manages(rig_.place(0)));
   EXPECT_TRUE(rig_.pages().at(rig_.place(0)).registered);
   EXPECT_FALSE(remap_.has_unmanaged());
+}
+
+TEST_F(RangesTest, ReleasedPagesKeepTheirContentsAndAreManagedNoMore) {
+  rig_.bring_in(0, 10);
+  rig_.send_far(1, 11);
+  rig_.bring_in(2, 12);
+  ASSERT_TRUE(rig_.parts.eviction.displace(2));
+  EXPECT_EQ(ranges_.release(rig_.place(0), rig_.place(4)), Outcome::yes);
+  for (PageNumber page = 0; page < 3; ++page) {
+    EXPECT_TRUE(rig_.pages().at(rig_.place(page)).present);
+    EXPECT_EQ(rig_.word(page), 10U + page);
+    EXPECT_EQ(rig_.state_of(page), State::fresh);
+  }
+  EXPECT_FALSE(remap_.manages(rig_.place(0)));
+  EXPECT_FALSE(rig_.pages().at(rig_.place(3)).registered);
+  EXPECT_EQ(rig_.parts.state.budget.member().managed_pages.load(), 0U);
+}
+
+TEST_F(RangesTest, AReleaseIsAskedForAgainWhileAChangeHasNotBeenRead) {
+  rig_.send_far(1, 11);
+  rig_.pages().changing = true;
+  EXPECT_EQ(ranges_.release(rig_.place(0), rig_.place(4)), Outcome::later);
+  rig_.pages().changing = false;
+  EXPECT_EQ(ranges_.release(rig_.place(0), rig_.place(4)), Outcome::yes);
+  EXPECT_EQ(rig_.word(1), 11U);
 }
 
 TEST_F(RangesTest, ContentsMoveToUnusedPagesWhereverTheyAre) {

@@ -212,7 +212,7 @@ def crash(folder: Path) -> Reader:
 def control(_: Path) -> Reader:
     """Both ends of the control socket: what a launcher is asked, and what it answers."""
     from nearfar.tier import client, server
-    from nearfar.tier.tree import Tree, check_near
+    from nearfar.tier.tree import Tree, check_near, checked_share
 
     class Still(Tree):
         """A tree that is not there: what is asked of it is checked, and nothing waited for."""
@@ -220,8 +220,9 @@ def control(_: Path) -> Reader:
         def stats(self) -> dict[str, object]:
             return {"process": self.process}
 
-        def set_near(self, near_bytes: object) -> dict[str, object]:
+        def set_near(self, near_bytes: object, millionths: object = None) -> dict[str, object]:
             check_near(near_bytes)
+            checked_share(self.process, millionths, flat=True)
             return {}
 
         def pause(self) -> dict[str, object]:

@@ -30,7 +30,10 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "tier/swap": ("base", "policy", "tier"),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
     "library": ("base", "sim", "sim/machine"),
-    "bindings": ("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap", "library"),
+    "bindings": (
+        *("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap", "library"),
+        "frontend",
+    ),
     "bindings/lists": ("base", "policy", "sim/machine", "tier"),
 }
 

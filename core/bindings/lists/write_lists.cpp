@@ -27,6 +27,7 @@
 #include "tier/pager/fault_record.h"
 #include "tier/service/pager_cpu.h"
 #include "tier/tree/control.h"
+#include "tier/tree/flat_control.h"
 #include "tier/tree/orders.h"
 #if defined(__linux__) && defined(__x86_64__)
 #include "tier/far/far_stores.h"
@@ -172,7 +173,7 @@ void write_control(Module& module) {
        FIELD(Control, members_end), FIELD(Control, stored_bytes), ARRAY(Control, members)});
   module.layout("MEMBER",
                 {FIELD(Member, process), FIELD(Member, near_pages), FIELD(Member, managed_pages),
-                 FIELD(Member, pager_thread), FIELD(Member, region)});
+                 FIELD(Member, pager_thread), FIELD(Member, region), FIELD(Member, flat_near)});
   module.value("MEMBER_BYTES", sizeof(Member));
   module.layout(
       "ORDERS",
@@ -182,6 +183,14 @@ void write_control(Module& module) {
        FIELD(Orders, eviction), FIELD(Orders, pager_cpu), FIELD(Orders, far_store),
        ARRAY(Orders, answers)},
       Orders::offset);
+  module.layout(
+      "FLAT",
+      {FIELD(FlatControl, policy_plus_one), FIELD(FlatControl, detector),
+       FIELD(FlatControl, near_node), FIELD(FlatControl, far_node), FIELD(FlatControl, interval_ns),
+       FIELD(FlatControl, pairs), FIELD(FlatControl, share), FIELD(FlatControl, near_pages),
+       FIELD(FlatControl, far_pages)},
+      FlatControl::offset);
+  module.value("FLAT_WHOLE_SHARE", FlatControl::whole_share);
   module.layout("ANSWER", {FIELD(Orders::Answer, generation), FIELD(Orders::Answer, far_pages)});
   module.value("ANSWER_BYTES", sizeof(Orders::Answer));
 }

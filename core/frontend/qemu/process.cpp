@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "frontend/program_trace.h"
 #include "frontend/qemu/loaded.h"
 #include "frontend/qemu/trace_socket.h"
 
@@ -47,8 +48,28 @@ std::unique_ptr<Engine> Process::make_engine() const {
   if (options_.name("core") == "count") {
     return make_counting_engine(period, options_.time("quantum"));
   }
-  return make_program_engine(Settings::parse(read_file(folder_ + "/model")), period,
-                             make_recorder());
+  const Settings model = Settings::parse(read_file(folder_ + "/model"));
+  if (!options_.has("trace") || options_.name("trace_kind") != "program") {
+    return make_program_engine(model, period, make_recorder());
+  }
+  trace::Header header = trace_header();
+  header.timing.clock_ps = period.ps();
+  header.layout = {.place = model.name("run.place"),
+                   .pages = model.name("run.pages"),
+                   .near_bytes = model.has("run.near") ? model.bytes("run.near") : 0};
+  return make_recording_engine(make_program_engine(model, period, nullptr), std::move(header),
+                               trace_taker());
+}
+
+trace::Header Process::trace_header() const {
+  return {.target = options_.name("trace_target"),
+          .command = options_.name("trace_command"),
+          .creator = options_.name("trace_creator")};
+}
+
+TraceRecorder::Take Process::trace_taker() const {
+  const TraceSocket socket(options_.name("trace"), number_);
+  return [socket](std::string_view piece, std::uint64_t records) { socket.send(piece, records); };
 }
 
 /// What the program found in its memory, or what a fork has left it.
@@ -63,17 +84,12 @@ void Process::tell_loaded() {
   }
 }
 
-/// None unless a trace is wanted.
+/// None unless a trace of what reaches memory is wanted.
 std::unique_ptr<TraceRecorder> Process::make_recorder() const {
   if (!options_.has("trace")) return nullptr;
   const Gaps gaps = options_.name("trace_gaps") == "time" ? Gaps::time : Gaps::instructions;
-  trace::Header header{.target = options_.name("trace_target"),
-                       .command = options_.name("trace_command"),
-                       .creator = options_.name("trace_creator")};
-  const TraceSocket socket(options_.name("trace"), number_);
-  return std::make_unique<TraceRecorder>(
-      gaps, options_.time("period"), std::move(header),
-      [socket](std::string_view piece, std::uint64_t records) { socket.send(piece, records); });
+  return std::make_unique<TraceRecorder>(gaps, options_.time("period"), trace_header(),
+                                         trace_taker());
 }
 
 Thread& Process::attach() {

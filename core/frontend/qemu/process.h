@@ -11,8 +11,8 @@
 #include "base/address.h"
 #include "base/settings.h"
 #include "base/tick.h"
+#include "frontend/engine.h"
 #include "frontend/qemu/counts.h"
-#include "frontend/qemu/engine.h"
 #include "frontend/qemu/gate.h"
 #include "frontend/qemu/messages.h"
 #include "frontend/qemu/recorder.h"
@@ -124,6 +124,8 @@ class Process {
   [[noreturn]] void fail(const std::string& why);
   [[nodiscard]] std::unique_ptr<Engine> make_engine() const;
   [[nodiscard]] std::unique_ptr<TraceRecorder> make_recorder() const;
+  [[nodiscard]] trace::Header trace_header() const;
+  [[nodiscard]] TraceRecorder::Take trace_taker() const;
   void finish(int signal, bool goes_on);
   /// Ends the process as SIGTERM would if the program let it, with the result so far.
   void stop();

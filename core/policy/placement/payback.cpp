@@ -71,7 +71,10 @@ class Payback final : public Placement {
     saved_ = static_cast<double>(costs.saved.ps());
     scan_ = static_cast<double>(costs.scan.ps());
   }
-  void served(const Served& served) override { served_ = served; }
+  void served(const Served& served) override {
+    served_ = served;
+    counts_reads_ = true;
+  }
 
   [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
     return near_free != 0 ? Tier::near : Tier::far;
@@ -194,8 +197,8 @@ class Payback final : public Placement {
     const double share = std::min<double>(marks, scans) / (scans + 1);
     return scans * share / (1 - share);
   }
-  [[nodiscard]] static double reads_a_mark(std::uint64_t reads, double marks) {
-    if (marks <= 0) return 1;
+  [[nodiscard]] double reads_a_mark(std::uint64_t reads, double marks) const {
+    if (marks <= 0 || !counts_reads_) return 1;
     return static_cast<double>(reads) / marks;
   }
 
@@ -337,6 +340,7 @@ class Payback final : public Placement {
   std::uint64_t cohorts_ = 0;
   double reads_ = 1;  // of far memory, to a mark
   bool counts_samples_ = false;
+  bool counts_reads_ = false;
   std::uint64_t far_reads_ = 0;
   unsigned idle_ = 0;  // scanned decisions in turn that were not worth their scans
   unsigned rest_ = 0;  // decisions to come without scans

@@ -13,6 +13,10 @@ Accept Channel::try_send(const Request& request, Tick now) {
   return controller_->try_send(request, now);
 }
 
+Tick Channel::send(const Request& request, Tick now, Sink& sink) {
+  return controller_->send(request, now, sink);
+}
+
 Tick Channel::next_event() const { return controller_->next_event(); }
 
 void Channel::advance(Tick until, Sink& sink) { controller_->advance(until, sink); }

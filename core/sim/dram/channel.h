@@ -52,6 +52,9 @@ class Channel {
   /// it throws InputError. `retry_at` of a refusal is the next clock edge.
   [[nodiscard]] Accept try_send(const Request& request, Tick now);
 
+  /// As Device's.
+  Tick send(const Request& request, Tick now, Sink& sink);
+
   /// No later than when `advance` next has something to tell or, with a command log, record;
   /// Tick::never() when it has not. Refresh of an idle channel is caught up silently.
   [[nodiscard]] Tick next_event() const;

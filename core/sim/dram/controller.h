@@ -32,6 +32,7 @@ class Channel::Controller {
   Controller(const Config& config, std::uint8_t channel_index, CommandLog* log, Mode mode);
 
   Accept try_send(const Request& request, Tick now);
+  Tick send(const Request& request, Tick now, Sink& sink);
   [[nodiscard]] Tick next_event() const;
   void advance(Tick until, Sink& sink);
   Tick advance_to_completion(Tick until, Sink& sink);
@@ -63,6 +64,8 @@ class Channel::Controller {
     return request.address < mapping_.plain_below() && request.op == Op::read && !slots_held() &&
            state_.queue(Direction::write).empty() && !state_.queue(Direction::read).full();
   }
+  [[nodiscard]] bool needs_place(const Request& request, const Location& at) const;
+  Tick send_rest(const Request& request, Tick now, Sink& sink);
   Accept admit_late(const Request& request, Tick now);
   Accept admit(const Request& request, Tick now);
   Accept admit_write(const Request& request, const Location& at, Tick now);
@@ -84,6 +87,7 @@ class Channel::Controller {
   // Carrying out commands (controller_issue.cpp).
   void run_commands(Tick until);
   Tick advance_to_any_completion(Tick until, Sink& sink);
+  Tick run_until_place(Direction d, Sink& sink);
   void run_next(Tick until);
   template <Direction d>
   void run_column();

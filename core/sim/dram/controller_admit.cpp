@@ -1,6 +1,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "sim/device.h"
 #include "sim/dram/controller.h"
 
 namespace nearfar::sim::dram {
@@ -19,6 +20,38 @@ Accept Channel::Controller::try_send(const Request& request, Tick now) {
   if (!is_plain_read(request)) return admit(request, now);
   if (now >= next_time_) return admit_late(request, now);
   return queue_read(request, mapping_.locate_plain(request.address), now);
+}
+
+/// A request that finds its queue full is counted as refused and then waits for a place, as a port
+/// does that takes it at its wake; but nothing is told about that, nor held.
+Tick Channel::Controller::send(const Request& request, Tick now, Sink& sink) {
+  if (observed_ || slots_held() || ports_wait()) return send_at_wakes(*this, request, now, sink);
+  if (next_time_ <= now) run_commands(now);
+  if (request.op != Op::read || request.address >= mapping_.plain_below() ||
+      !state_.queue(Direction::write).empty()) {
+    return send_rest(request, now, sink);
+  }
+  if (state_.queue(Direction::read).full()) now = run_until_place(Direction::read, sink);
+  (void)queue_read(request, mapping_.locate_plain(request.address), now);
+  return now;
+}
+
+[[gnu::noinline]] Tick Channel::Controller::send_rest(const Request& request, Tick now,
+                                                      Sink& sink) {
+  if (request.address.value() >= mapping_.capacity()) [[unlikely]] {
+    fail_beyond(request.address, mapping_.capacity());
+  }
+  if (needs_place(request, mapping_.locate(request.address))) {
+    const Direction d = request.op == Op::read ? Direction::read : Direction::write;
+    if (state_.queue(d).full()) now = run_until_place(d, sink);
+  }
+  (void)admit(request, now);
+  return now;
+}
+
+/// A read of a line that is to be written is answered at once, and such a write joins the other.
+bool Channel::Controller::needs_place(const Request& request, const Location& at) const {
+  return state_.queue(Direction::write).find(request.address, at.bank) == nullptr;
 }
 
 /// The same of a read that is plain but for what is to be done before it, which may wake a port.

@@ -205,6 +205,18 @@ Tick Channel::Controller::advance_to_completion(Tick until, Sink& sink) {
   return tell_next(until, sink);
 }
 
+/// Up to when a request leaves the full queue; tells what is due by then, and returns when it is.
+Tick Channel::Controller::run_until_place(Direction d, Sink& sink) {
+  ++counters_.refused;
+  Tick reached;
+  while (state_.queue(d).full()) {
+    reached = next_time_;
+    run_next(reached);
+  }
+  if (completions_.next() <= reached) completions_.deliver(reached, sink);
+  return reached;
+}
+
 template <Direction d>
 void Channel::Controller::issue_requested(Command command, Entry& entry, Cycle cycle) {
   if (command == Command::act) return issue_row<d, Command::act>(entry, cycle);

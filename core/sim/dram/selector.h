@@ -32,7 +32,7 @@ class Selector {
                               Cycle from, std::uint64_t available) const;
 
   /// The same where it is plain to see: the oldest request of all hits, and no other command
-  /// could go sooner. Else a choice of `never`.
+  /// could go sooner, or there is none. Else a choice of `never`.
   [[nodiscard]] Choice select_oldest(Direction d, const ControllerState& state,
                                      const DeviceTiming& timing, Cycle from,
                                      std::uint64_t available) const;
@@ -145,21 +145,25 @@ class Selector {
   [[nodiscard]] static Entry* search(Direction d, const ControllerState& state, std::uint32_t bank);
 
   template <Slot slot>
-  void compare(const Side& side, std::uint64_t head, const DeviceTiming& timing,
-               std::uint64_t banks, Cycle from, Best& best) const;
+  void compare(const Side& side, const Entry* head, const DeviceTiming& timing, std::uint64_t banks,
+               Cycle from, Best& best) const;
   template <Slot slot>
-  static void compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
+  static void compare_in_rank(const Side& side, const Entry* head, const DeviceTiming& timing,
                               std::uint64_t banks, Cycle from, Best& best);
-  [[nodiscard]] static std::uint32_t oldest_of(const Side& side, std::uint64_t banks);
+  [[nodiscard]] static std::uint32_t oldest_of(const Side& side, const Entry* head,
+                                               std::uint64_t banks);
+  [[nodiscard]] static std::uint32_t oldest_of_many(const Side& side, const Entry* head,
+                                                    std::uint64_t banks);
 
   std::uint32_t ranks_;
   std::array<std::uint64_t, 4> banks_of_rank_{};
   std::array<Side, 2> sides_;
 };
 
-/// The bank, of several, whose proposal is for the oldest request.
-inline std::uint32_t Selector::oldest_of(const Side& side, std::uint64_t banks) {
-  std::uint32_t oldest = 0;
+/// The bank, of several, whose proposal is for the oldest request; `head` is the oldest of all.
+inline std::uint32_t Selector::oldest_of(const Side& side, const Entry* head, std::uint64_t banks) {
+  std::uint32_t oldest = head->at.bank;
+  if ((banks & bit(oldest)) != 0 && side.proposals[oldest].entry == head) return oldest;
   std::uint64_t order = ~std::uint64_t{0};
   for (; banks != 0; banks &= banks - 1) {
     const auto bank = static_cast<std::uint32_t>(std::countr_zero(banks));
@@ -169,16 +173,25 @@ inline std::uint32_t Selector::oldest_of(const Side& side, std::uint64_t banks) 
   return oldest;
 }
 
+/// The same where many banks wait and one of the first few requests is as a rule what one of them
+/// works for.
+inline std::uint32_t Selector::oldest_of_many(const Side& side, const Entry* head,
+                                              std::uint64_t banks) {
+  while ((banks & bit(head->at.bank)) == 0 || side.proposals[head->at.bank].entry != head) {
+    head = head->younger;
+  }
+  return head->at.bank;
+}
+
 /// Compares banks of one rank that, as far as the rank binds them, may go at `from`.
-/// `head` is the bank that proposes for the oldest request of all, if one does.
+/// `head` is the oldest request of all.
 template <Slot slot>
-void Selector::compare_in_rank(const Side& side, std::uint64_t head, const DeviceTiming& timing,
+void Selector::compare_in_rank(const Side& side, const Entry* head, const DeviceTiming& timing,
                                std::uint64_t banks, Cycle from, Best& best) {
   if constexpr (slot != Slot::pre) {
     // What binds these commands most is what they share: as a rule the oldest may go at once.
-    const std::uint32_t bank = (banks & head) != 0
-                                   ? static_cast<std::uint32_t>(std::countr_zero(head))
-                                   : oldest_of(side, banks);
+    const std::uint32_t bank =
+        slot == Slot::act ? oldest_of_many(side, head, banks) : oldest_of(side, head, banks);
     const std::uint64_t order = side.proposals[bank].order;
     if (timing.earliest_at_bank(slot, bank) <= from) {
       if (from < best.cycle || order < best.order) best = {from, order, bank};
@@ -220,14 +233,20 @@ void Selector::compare_in_rank(const Side& side, std::uint64_t head, const Devic
   const Slot slot = d == Direction::read ? Slot::rd : Slot::wr;
   const Cycle allowed = timing.earliest_in_rank(slot, timing.rank_of(bank));
   const Cycle first = allowed < from ? from : allowed;
-  if (timing.earliest_at_bank(slot, bank) > first) return {};
-  const bool rows_wait = (side.banks_of[activate] | side.banks_of[precharge]) != 0;
+  const std::uint64_t rows = side.banks_of[activate] | side.banks_of[precharge];
+  const bool rows_wait = rows != 0;
+  const Cycle bank_at = timing.earliest_at_bank(slot, bank);
+  if (bank_at > first) {
+    // It still is the best where there is no other.
+    const std::uint64_t others = (rows | side.banks_of[column]) & available & ~bit(bank);
+    return others == 0 ? Choice{bank_at, bank, d} : Choice{};
+  }
   if (first != from && (rows_wait || ranks_ > 1)) return {};
   return {first, bank, d};
 }
 
 template <Slot slot>
-[[gnu::always_inline]] inline void Selector::compare(const Side& side, std::uint64_t head,
+[[gnu::always_inline]] inline void Selector::compare(const Side& side, const Entry* head,
                                                      const DeviceTiming& timing,
                                                      std::uint64_t banks, Cycle from,
                                                      Best& best) const {
@@ -253,11 +272,13 @@ template <Slot slot>
     return choice_of(d, timing, static_cast<std::uint32_t>(std::countr_zero(proposing)), from);
   }
   Best best;
-  const Entry* const oldest = state.queue(d).oldest();
-  const bool proposed = side.proposals[oldest->at.bank].entry == oldest;
-  const std::uint64_t head = proposed ? bit(oldest->at.bank) : 0;
+  const Entry* const head = state.queue(d).oldest();
   if (columns != 0) {
-    if (state.urgent(d) && (columns & head) != 0) columns = head;
+    const std::uint64_t first = bit(head->at.bank);
+    if (state.urgent(d) && (columns & first) != 0 && side.proposals[head->at.bank].entry == head)
+        [[unlikely]] {
+      columns = first;
+    }
     if (d == Direction::read) {
       compare<Slot::rd>(side, head, timing, columns, from, best);
     } else {

@@ -4,18 +4,23 @@
 #include <string>
 
 #include "base/error.h"
-#include "sim/dram/channel.h"
 
 namespace nearfar::sim {
 
 namespace {
 
-/// "Until never" means as long as there is something to do: what is due never is not due.
-constexpr Tick last_instant = Tick::never() - Tick(1);
+/// Runs a channel of DRAM to `until`; to the last instant only as far as there are requests, as
+/// refresh would go on for ever.
+void advance_dram(dram::Channel& channel, Tick until, Sink& sink) {
+  if (until < last_instant) return channel.advance(until, sink);
+  while (!channel.idle()) channel.advance(channel.next_event(), sink);
+}
 
-[[noreturn, gnu::cold, gnu::noinline]] void fail_beyond(Address address, Bytes capacity) {
-  throw InputError("address " + std::to_string(address.value()) + " lies beyond the memory of " +
-                   std::to_string(capacity) + " B");
+[[nodiscard]] Tick advance_dram_to_completion(dram::Channel& channel, Tick until, Sink& sink) {
+  const std::size_t first = sink.size();
+  const Tick end = until < last_instant ? until : Tick::never();
+  const Tick reached = channel.advance_to_completion(end, sink);
+  return sink.size() == first ? until : reached;
 }
 
 }  // namespace
@@ -66,23 +71,18 @@ class Machine::DramChannel final : public Channel {
   [[nodiscard]] Tick next_event() const override { return dram_.next_event(); }
   void advance(Tick until, Sink& sink) override {
     const std::size_t first = sink.size();
-    if (until < last_instant) {
-      dram_.advance(until, sink);
-    } else {
-      // Refresh would go on for ever.
-      while (!dram_.idle()) dram_.advance(dram_.next_event(), sink);
-    }
+    advance_dram(dram_, until, sink);
     return_addresses(sink, first);
     next = dram_.next_event();
   }
   Tick advance_to_completion(Tick until, Sink& sink) override {
     const std::size_t first = sink.size();
-    const Tick reached =
-        dram_.advance_to_completion(until < last_instant ? until : Tick::never(), sink);
+    const Tick reached = advance_dram_to_completion(dram_, until, sink);
     return_addresses(sink, first);
     next = dram_.next_event();
-    return sink.size() == first ? until : reached;
+    return reached;
   }
+  [[nodiscard]] dram::Channel& dram() { return dram_; }
   [[nodiscard]] bool idle() const override { return dram_.idle(); }
   void settle(Tick now) override { dram_.settle(now); }
   void state(Archive& archive) override { archive(dram_, next); }
@@ -134,6 +134,7 @@ class Machine::NvdimmChannel final : public Channel {
     next = channel_.next_event();
     return reached;
   }
+  [[nodiscard]] imc::DdrtChannel& bus() { return channel_; }
   [[nodiscard]] bool idle() const override { return channel_.idle(); }
   void settle(Tick now) override { channel_.settle(now); }
   void state(Archive& archive) override { archive(channel_, next); }
@@ -196,7 +197,9 @@ void Machine::add_dram(const Settings& settings, dram::CommandLog* log) {
   interleave_ = imc::Interleave(channels, settings.bytes("imc.interleave"), config.subchannels,
                                 config.subchannel_interleave);
   for (std::uint8_t i = 0; i < schedulers; ++i) {
-    channels_.push_back(std::make_unique<DramChannel>(config, interleave_, i, log));
+    auto channel = std::make_unique<DramChannel>(config, interleave_, i, log);
+    if (schedulers == 1) dram_alone_ = &channel->dram();
+    channels_.push_back(std::move(channel));
   }
 }
 
@@ -206,24 +209,49 @@ void Machine::add_nvdimms(const Settings& settings, dram::CommandLog* log) {
   const std::uint8_t channels = channels_in(settings);
   capacity_ = dimm.media.capacity * channels;
   for (std::uint8_t i = 0; i < channels; ++i) {
-    channels_.push_back(std::make_unique<NvdimmChannel>(bus, dimm, i, log));
+    auto channel = std::make_unique<NvdimmChannel>(bus, dimm, i, log);
+    if (channels == 1) dimm_alone_ = &channel->bus();
+    channels_.push_back(std::move(channel));
   }
 }
 
 Machine::~Machine() = default;
 
 [[gnu::always_inline]] inline imc::Interleave::Place Machine::place_of(Address address) const {
-  if (address.value() >= capacity_) [[unlikely]]
-    fail_beyond(address, capacity_);
+  check_capacity(address);
   return interleave_.place(address);
 }
 
+[[gnu::cold, gnu::noinline]] void Machine::fail_beyond(Address address) const {
+  throw InputError("address " + std::to_string(address.value()) + " lies beyond the memory of " +
+                   std::to_string(capacity_) + " B");
+}
+
+Tick Machine::next_event() const {
+  if (dram_alone_ != nullptr) return dram_alone_->next_event();
+  return dimm_alone_ != nullptr ? dimm_alone_->next_event() : next_;
+}
+
 Accept Machine::try_send(const Request& request, Tick now) {
+  if (dram_alone_ != nullptr) {
+    check_capacity(request.address);
+    return dram_alone_->try_send(request, now);
+  }
+  if (dimm_alone_ != nullptr) {
+    check_capacity(request.address);
+    return dimm_alone_->try_send(request, request.address, now);
+  }
   const auto place = place_of(request.address);
   Channel& channel = *channels_[place.channel];
   const Accept answer = channel.try_send(request, place.local, now);
   next_ = min(next_, channel.next);
   return answer;
+}
+
+Tick Machine::send(const Request& request, Tick now, Sink& sink) {
+  if (dram_alone_ == nullptr) return send_at_wakes(*this, request, now, sink);
+  check_capacity(request.address);
+  return dram_alone_->send(request, now, sink);
 }
 
 /// When the channels have something to do next is asked once, after all of them.
@@ -240,6 +268,7 @@ std::size_t Machine::try_send_all(std::span<Timed<Request>> arrivals) {
     }
     ++taken;
   }
+  if (dram_alone_ != nullptr) return taken;
   for (const auto& channel : channels_) channel->next = channel->next_event();
   refresh_next();
   return taken;
@@ -247,6 +276,14 @@ std::size_t Machine::try_send_all(std::span<Timed<Request>> arrivals) {
 
 void Machine::advance(Tick until, Sink& sink) {
   until = min(until, last_instant);
+  if (dram_alone_ != nullptr) {
+    if (dram_alone_->next_event() <= until) advance_dram(*dram_alone_, until, sink);
+    return;
+  }
+  if (dimm_alone_ != nullptr) {
+    if (dimm_alone_->next_event() <= until) dimm_alone_->advance(until, sink, false);
+    return;
+  }
   const std::size_t first = sink.size();
   next_ = Tick::never();
   for (const auto& channel : channels_) {
@@ -275,13 +312,11 @@ void Machine::merge(Sink& sink, std::size_t first, std::size_t middle) {
 }
 
 Tick Machine::advance_to_completion(Tick until, Sink& sink) {
-  if (channels_.size() == 1) {
-    const Tick end = min(until, last_instant);
-    const Tick reached = channels_.front()->advance_to_completion(end, sink);
-    next_ = channels_.front()->next;
-    return reached == end ? until : reached;
-  }
-  return take_turns(until, sink);
+  if (dram_alone_ == nullptr && dimm_alone_ == nullptr) return take_turns(until, sink);
+  const Tick end = min(until, last_instant);
+  const Tick reached = dram_alone_ != nullptr ? advance_dram_to_completion(*dram_alone_, end, sink)
+                                              : dimm_alone_->advance(end, sink, true);
+  return reached == end ? until : reached;
 }
 
 /// As advance_to_completion(), with channels among which the first to do something changes.

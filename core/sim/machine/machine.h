@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "sim/device.h"
+#include "sim/dram/channel.h"
 #include "sim/imc/ddrt_channel.h"
 #include "sim/imc/interleave.h"
 
@@ -27,9 +28,10 @@ class Machine final : public Device {
   void fence(Tick now) override;
   void resolve(const Request& request, bool right, Tick now) override;
   void learn(Address pointer, std::uint64_t frame, Tick at) override;
-  [[nodiscard]] Tick next_event() const override { return next_; }
+  [[nodiscard]] Tick next_event() const override;
   void advance(Tick until, Sink& sink) override;
   Tick advance_to_completion(Tick until, Sink& sink) override;
+  Tick send(const Request& request, Tick now, Sink& sink) override;
   /// A channel of DRAM does.
   [[nodiscard]] bool takes_early() const override { return takes_early_; }
   std::size_t try_send_all(std::span<Timed<Request>> arrivals) override;
@@ -75,6 +77,11 @@ class Machine final : public Device {
     Tick others = Tick::never();
   };
 
+  void check_capacity(Address address) const {
+    if (address.value() >= capacity_) [[unlikely]]
+      fail_beyond(address);
+  }
+  [[noreturn]] void fail_beyond(Address address) const;
   [[nodiscard]] imc::Interleave::Place place_of(Address address) const;
   Tick take_turns(Tick until, Sink& sink);
   void merge(Sink& sink, std::size_t first, std::size_t middle);
@@ -85,6 +92,10 @@ class Machine final : public Device {
   Bytes capacity_ = 0;
   bool takes_early_ = false;
   std::vector<std::unique_ptr<Channel>> channels_;
+  /// The only channel, of DRAM or with a DIMM: it has the machine's addresses, and its own next
+  /// event is the machine's, so that most of what stands in between is left out.
+  dram::Channel* dram_alone_ = nullptr;
+  imc::DdrtChannel* dimm_alone_ = nullptr;
   Tick next_ = Tick::never();
   std::vector<Completion> earlier_;  ///< room for merge()
   std::uint64_t settled_ps_ = 0;

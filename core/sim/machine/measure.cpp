@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "sim/machine/build.h"
+#include "sim/machine/direct_reads.h"
 #include "sim/machine/fill.h"
 #include "sim/machine/pattern_programs.h"
 #include "sim/machine/tables.h"
@@ -59,6 +60,12 @@ cpu::Config with_tables(const Settings& settings, cpu::Config core, const Device
   return core;
 }
 
+/// Whether nothing stands between a stream and the one queue of the memory.
+bool is_direct(const StreamPattern& pattern, const Device& memory) {
+  return !pattern.agent.core && pattern.threads == 1 && pattern.fence_every == 0 &&
+         (pattern.op == "load" || pattern.op == "ntload") && memory.queues() == 1;
+}
+
 /// The memory under test and everything that is read off it at the end.
 class Bench {
  public:
@@ -73,7 +80,7 @@ class Bench {
   /// Lets everything leave the memory's queues and returns how long that took. The bench is of no
   /// further use.
   Tick drain() {
-    const Tick begin = agent_.now();
+    const Tick begin = now_;
     Tick now = begin;
     Sink sink;
     while (!memory_->idle()) {
@@ -85,13 +92,37 @@ class Bench {
 
   Point run(std::string op, Programs programs, const cpu::Agent::Limits& limits,
             const std::function<void()>& poll) {
+    const std::size_t threads = programs.size();
+    Point point = measured(std::move(op), [&](Tick& now) {
+      cpu::Agent::Measured all = agent_.run(std::move(programs), limits, poll);
+      now = agent_.now();
+      return all;
+    });
+    point.threads = threads;
+    return point;
+  }
+
+  /// The same of a thread of loads without a core.
+  Point run_direct(std::string op, cpu::Program& program, std::uint32_t outstanding,
+                   const cpu::Agent::Limits& limits, const std::function<void()>& poll) {
+    return measured(std::move(op), [&](Tick& now) {
+      DirectReads reads(*memory_, outstanding, now);
+      cpu::Agent::Measured all = reads.run(program, limits, poll);
+      now = reads.now();
+      return all;
+    });
+  }
+
+ private:
+  /// What `run` measures, which begins at the time that it is given and sets it to its end.
+  template <typename Run>
+  Point measured(std::string op, const Run& run) {
     Point point;
     point.op = std::move(op);
-    point.threads = programs.size();
-    settle_at(*memory_, agent_.now());
+    settle_at(*memory_, now_);
     const auto before = counters_.read();
-    cpu::Agent::Measured measured = agent_.run(std::move(programs), limits, poll);
-    settle_at(*memory_, agent_.now());
+    cpu::Agent::Measured measured = run(now_);
+    settle_at(*memory_, now_);
     point.lines = measured.lines;
     point.elapsed = measured.elapsed;
     point.latency = std::move(measured.latency);
@@ -106,9 +137,9 @@ class Bench {
     return point;
   }
 
- private:
   std::unique_ptr<Device> memory_;
   cpu::Agent agent_;
+  Tick now_;
   Counters counters_;
 };
 
@@ -187,7 +218,10 @@ Point measure(const Settings& settings, const StreamPattern& pattern,
   limits.lines = limits.warm_lines + lines;
   limits.untimed = lines_to_fill(core, pattern.op, pattern.threads, pattern.area);
   Programs programs = programs_of(pattern, core, settings.count("seed"));
-  Point point = bench.run(pattern.op, std::move(programs), limits, poll);
+  Point point =
+      is_direct(pattern, bench.memory())
+          ? bench.run_direct(pattern.op, *programs.front(), core.load_buffers, limits, poll)
+          : bench.run(pattern.op, std::move(programs), limits, poll);
   point.lines = lines;
   point.drain = bench.drain();
   return point;

@@ -53,6 +53,7 @@ Replay::Replay(Device& device, std::unique_ptr<trace::Reader> reader, const Opti
       capacity_(device.capacity()),
       requester_(device, {.outstanding = options.outstanding, .tell_media = options.tell_media}),
       window_(options.window),
+      one_queue_(device.queues() == 1),
       pages_(capacity_) {
   if (options.clock == Tick{}) throw InputError("the trace's clock period must be above 0 ps");
 }
@@ -129,6 +130,13 @@ std::vector<Counters::Reading> Replay::read_counters() const {
 void Replay::play_all() {
   if (!records_.empty() && !begun_) begin();
   for (const trace::Record& record : records_) {
+    if (is_plain(record)) [[likely]] {
+      const Op op = record.access == trace::Access::read ? Op::read : Op::write;
+      const Address line = record.address.aligned_down(line_bytes);
+      requester_.use_port(port_of(line, op), record.thread);
+      requester_.send(line, op);
+      continue;
+    }
     play(record);
     if (done_) break;
   }
@@ -143,6 +151,13 @@ void Replay::begin() {
   max_cycles_ = latest / options_.clock;
   const bool program = timing_.kind == trace::Kind::program;
   frames_ = options_.frames.value_or(program ? Frames::first_touch : Frames::as_is);
+}
+
+/// Whether a record is one line of memory, which is sent as soon as it is taken. Most are.
+bool Replay::is_plain(const trace::Record& record) const {
+  const std::uint64_t address = record.address.value();
+  return plain_ && !trace::is_fence(record.access) && !record.blocks && address < capacity_ &&
+         address % line_bytes + record.size <= line_bytes;
 }
 
 void Replay::play(trace::Record record) {
@@ -174,6 +189,10 @@ void Replay::play(trace::Record record) {
   for (const std::uint64_t id : blocking_) requester_.wait_for(id);
   blocking_.clear();
   timeline.unblocked = requester_.now();
+  // From the first access on, until there is a fence, whose thread waits.
+  const trace::Window& window = options_.window;
+  plain_ = counting_ && first_due_ && fences_.empty() && !paced && frames_ == Frames::as_is &&
+           timing_.kind == trace::Kind::memory && window.skip + window.warm + window.run == 0;
 }
 
 void Replay::play_lines(const trace::Record& record, Tick due) {
@@ -196,7 +215,7 @@ void Replay::play_lines(const trace::Record& record, Tick due) {
 
 /// A queue has one for reads and one for writes, as that of cores (see Tiers).
 std::uint16_t Replay::port_of(Address line, Op op) const {
-  return sim::port_of(device_.queue_of(line), op);
+  return sim::port_of(one_queue_ ? 0 : device_.queue_of(line), op);
 }
 
 /// Warming up is over: its requests finish first, so that none of them is counted.

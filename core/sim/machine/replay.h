@@ -120,6 +120,7 @@ class Replay {
   void begin();
   void play(trace::Record record);
   void play_all();
+  [[nodiscard]] bool is_plain(const trace::Record& record) const;
   void play_lines(const trace::Record& record, Tick due);
   [[nodiscard]] std::uint16_t port_of(Address line, Op op) const;
   void count_from_here();
@@ -142,6 +143,8 @@ class Replay {
   bool begun_ = false;
   bool counting_ = false;
   bool done_ = false;
+  bool plain_ = false;  ///< nothing but the lines has a part in what follows: no times, no threads
+  bool one_queue_;
   Frames frames_ = Frames::as_is;
   bool beyond_memory_ = false;
   FirstTouch pages_;

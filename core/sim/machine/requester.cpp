@@ -12,10 +12,6 @@ namespace {
                          std::to_string(completion.time.ps()) + " ps");
 }
 
-/// The last instant there is: later than every event, earlier than Tick::never(), at which
-/// an idle device "has its next event".
-constexpr Tick end_of_time{Tick::never().ps() - 1};
-
 }  // namespace
 
 Requester::Requester(Device& device, const Options& options)
@@ -24,11 +20,48 @@ Requester::Requester(Device& device, const Options& options)
   request_.port = options.port;
 }
 
+/// What has been told up to `until`. Inlined: it comes with every request.
+[[gnu::always_inline]] inline void Requester::collect(Tick until) {
+  for (const Completion& completion : sink_) {
+    if (completion.time > until) broken("a completion from the future", completion);
+    if (completion.kind == Completion::Kind::wake) continue;
+    now_ = max(now_, completion.time);
+    const bool done = completion.kind == Completion::Kind::done;
+    const std::uint8_t awaited = done ? await_done : await_media;
+    const auto slot = static_cast<std::uint32_t>(completion.id);
+    if (slot >= flights_.size()) broken("a completion that no request waits for", completion);
+    Flight& flight = flights_[slot];
+    if (flight.id != completion.id || (flight.awaited & awaited) == 0) {
+      broken("a completion that no request waits for", completion);
+    }
+    if (flight.address != completion.address) {
+      broken("a completion with another request's address", completion);
+    }
+
+    if (done) {
+      --waiting_;
+      if (flight.op == Op::read) {
+        seen_.read_latency.add((completion.time - flight.sent).ps());
+      }
+      seen_.traffic.add(flight.op, now_);
+      totals_.last_done = max(totals_.last_done, completion.time);
+    } else {
+      ++totals_.media_writes;
+    }
+    flight.awaited = static_cast<std::uint8_t>(flight.awaited & ~awaited);
+    if (flight.awaited == 0) {
+      flight.next_free = first_free_;
+      first_free_ = slot;
+    }
+  }
+  sink_.clear();
+}
+
 void Requester::advance_to(Tick time) {
   if (time <= now_) return;
   now_ = time;
   device_.advance(time, sink_);
-  collect();
+  collect(time);
 }
 
 // Everything is noted before the device is asked, so that little has to survive the call:
@@ -53,8 +86,17 @@ std::uint64_t Requester::send(Address address, Op op) {
   ++waiting_;
   ++totals_.sent[index(op)];
 
-  if (!device_.try_send(request_, now_).accepted) insist();
-  return request_.id;
+  const Tick taken = device_.send(request_, now_, sink_);
+  if (taken != now_ || !sink_.empty()) waited(taken, flight);
+  return id;
+}
+
+/// The request was taken only then: what it waited for has completed.
+void Requester::waited(Tick taken, Flight& flight) {
+  if (taken.is_never()) forgotten();
+  flight.sent = taken;
+  collect(taken);
+  now_ = taken;
 }
 
 void Requester::wait_for(std::uint64_t id) {
@@ -92,62 +134,16 @@ std::uint64_t Requester::media_waiting() const {
 
 /// Advances the device to its next completion.
 void Requester::step() {
-  const Tick reached = device_.advance_to_completion(end_of_time, sink_);
-  if (sink_.empty()) {
-    throw std::logic_error("the memory has nothing left to do, yet " +
-                           std::to_string(waiting_ + media_waiting()) +
-                           " requests are unanswered and a port may be waiting");
-  }
+  const Tick reached = device_.advance_to_completion(last_instant, sink_);
+  if (sink_.empty()) forgotten();
   now_ = max(now_, reached);
-  collect();
+  collect(now_);
 }
 
-/// Sends the refused request at the wake that follows a refusal. Asking at every `retry_at`
-/// instead would give the same times, only slower: the device knows when it has room.
-void Requester::insist() {
-  do {
-    woken_ = false;
-    while (!woken_) step();
-  } while (!device_.try_send(request_, now_).accepted);
-  flights_[static_cast<std::uint32_t>(request_.id)].sent = now_;
-}
-
-void Requester::collect() {
-  for (const Completion& completion : sink_) {
-    if (completion.time > now_) broken("a completion from the future", completion);
-    if (completion.kind == Completion::Kind::wake) {
-      if (completion.id == request_.port) woken_ = true;
-      continue;
-    }
-    const bool done = completion.kind == Completion::Kind::done;
-    const std::uint8_t awaited = done ? await_done : await_media;
-    const auto slot = static_cast<std::uint32_t>(completion.id);
-    if (slot >= flights_.size()) broken("a completion that no request waits for", completion);
-    Flight& flight = flights_[slot];
-    if (flight.id != completion.id || (flight.awaited & awaited) == 0) {
-      broken("a completion that no request waits for", completion);
-    }
-    if (flight.address != completion.address) {
-      broken("a completion with another request's address", completion);
-    }
-
-    if (done) {
-      --waiting_;
-      if (flight.op == Op::read) {
-        seen_.read_latency.add((completion.time - flight.sent).ps());
-      }
-      seen_.traffic.add(flight.op, now_);
-      totals_.last_done = max(totals_.last_done, completion.time);
-    } else {
-      ++totals_.media_writes;
-    }
-    flight.awaited = static_cast<std::uint8_t>(flight.awaited & ~awaited);
-    if (flight.awaited == 0) {
-      flight.next_free = first_free_;
-      first_free_ = slot;
-    }
-  }
-  sink_.clear();
+void Requester::forgotten() const {
+  throw std::logic_error("the memory has nothing left to do, yet " +
+                         std::to_string(waiting_ + media_waiting()) +
+                         " requests are unanswered and a port may be waiting");
 }
 
 void Requester::add_slot() {

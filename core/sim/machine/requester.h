@@ -103,8 +103,9 @@ class Requester {
   [[nodiscard]] static constexpr std::size_t index(Op op) { return static_cast<std::size_t>(op); }
   [[nodiscard]] std::uint64_t media_waiting() const;
   void step();
-  void insist();
-  void collect();
+  void waited(Tick taken, Flight& flight);
+  void collect(Tick until);
+  [[noreturn, gnu::cold, gnu::noinline]] void forgotten() const;
   void add_slot();
 
   Device& device_;
@@ -113,7 +114,6 @@ class Requester {
   Request request_;                                                // the last one sent
   std::uint16_t thread_ = 0;                                       // and its thread
   Tick now_;
-  bool woken_ = false;
   std::uint64_t serial_ = 0;
   std::uint64_t waiting_ = 0;  // requests without their `done`
   std::vector<Flight> flights_;

@@ -114,6 +114,8 @@ std::optional<PretranslationConfig> pretranslation(const Settings& settings) {
   const Bytes rlb = settings.bytes(prefix + "rlb.size");
   config.rlb_entries = static_cast<std::uint32_t>(rlb / PretranslationConfig::entry);
   config.rlb_latency = settings.time(prefix + "rlb.latency");
+  // Models that were exported before have none.
+  if (settings.has(prefix + "rlb.energy")) config.rlb_pj = settings.real(prefix + "rlb.energy");
   if (config.rlb_entries == 0) {
     throw InputError("model: " + prefix + "rlb.size is " + in_bytes(rlb) +
                      ", which holds no entry; expected at least " +

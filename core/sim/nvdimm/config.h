@@ -85,6 +85,7 @@ struct PretranslationConfig {
   Replacement policy = Replacement::lru;  ///< which page loses its part
   std::uint32_t rlb_entries = 0;
   Tick rlb_latency{};
+  double rlb_pj = 0;  ///< an entry of the RLB looked up or written
 
   static constexpr Bytes entry = 8;  ///< a frame's number and the pointer's place in its page
   [[nodiscard]] Bytes part() const { return slots * entry; }

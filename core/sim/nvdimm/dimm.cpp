@@ -226,7 +226,13 @@ void Dimm::register_counters(Counters& counters, const std::string& prefix) cons
   counters.add(prefix + "media.merges", merges_);
   wear_.register_counters(counters, prefix + "wear.");
   counters.add(prefix + "wear.minor_stalls", minor_stalls_);
-  if (pretranslation_) pretranslation_->register_counters(counters, prefix + "pretranslation.");
+  if (pretranslation_) {
+    pretranslation_->register_counters(counters, prefix + "pretranslation.");
+    counters.add(prefix + "energy.rlb_pj", [this] {
+      return static_cast<std::uint64_t>(static_cast<double>(pretranslation_->buffer_accesses()) *
+                                        config_.pretranslation->rlb_pj);
+    });
+  }
   if (lazy_) {
     lazy_->register_counters(counters, prefix + "lazy.");
     admission_->register_counters(counters, prefix + "lazy.");

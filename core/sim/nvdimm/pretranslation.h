@@ -121,6 +121,10 @@ struct Pretranslation {
   std::vector<std::uint32_t> waiting;  ///< look-ups whose page's translation is on its way
   Slab<PointerBuffer::Leaving> told;  ///< on their way from the bus
 
+  /// Of the RLB: every marked read looks there, and what the processor tells and the table has is
+  /// written there.
+  [[nodiscard]] std::uint64_t buffer_accesses() const { return reads + updates + table_hits; }
+
   std::uint64_t reads = 0;  ///< marked ones
   std::uint64_t buffer_hits = 0;
   std::uint64_t table_reads = 0;  ///< of the table's lines

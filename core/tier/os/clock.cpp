@@ -30,6 +30,11 @@ std::uint64_t run_ns(int thread) noexcept {
   return call(__NR_clock_gettime, clock, word(&ran)) == 0 ? ns_of(ran) : 0;
 }
 
+std::uint64_t own_thread_ns() noexcept {
+  timespec ran{};
+  return call(__NR_clock_gettime, CLOCK_THREAD_CPUTIME_ID, word(&ran)) == 0 ? ns_of(ran) : 0;
+}
+
 void wait_until(std::uint64_t ns) noexcept {
   constexpr std::uint64_t late = 100000;
   const std::uint64_t now = monotonic_ns();

@@ -10,6 +10,9 @@ namespace nearfar::tier::os {
 /// How long a thread of this process has run, in nanoseconds; 0 if the kernel does not tell.
 [[nodiscard]] std::uint64_t run_ns(int thread) noexcept;
 
+/// How long the calling thread has run, in nanoseconds.
+[[nodiscard]] std::uint64_t own_thread_ns() noexcept;
+
 /// Returns at `ns` of the monotonic clock, or at once if that is over. Sleeps through what is long
 /// and spins through the rest, as sleeping is 50 us late.
 void wait_until(std::uint64_t ns) noexcept;

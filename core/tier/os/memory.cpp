@@ -21,6 +21,8 @@ std::uint64_t KernelMemory::anonymous_pages() const noexcept {
   return os::anonymous_pages(status_);
 }
 
+std::uint64_t KernelMemory::thread_ns() const noexcept { return own_thread_ns(); }
+
 std::uint64_t KernelMemory::now_ns() const noexcept { return monotonic_ns(); }
 
 }  // namespace nearfar::tier::os

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tier/os/numa.h"
 #include "tier/os/own_memory.h"
 #include "tier/os/page_map.h"
 #include "tier/os/system.h"
@@ -41,6 +42,23 @@ class Memory {
   [[nodiscard]] virtual std::size_t read(Place from, void* to,
                                          std::size_t length) const noexcept = 0;
 
+  /// As PageMap::find_written and PageMap::find_accessed; a kernel that notes neither finds nothing.
+  [[nodiscard]] virtual std::size_t find_written(Place& from, Place end,
+                                                 std::span<PageMap::Run>) const noexcept {
+    from = end;
+    return 0;
+  }
+  [[nodiscard]] virtual std::size_t find_accessed(Place& from, Place end,
+                                                  std::span<PageMap::Run>) const noexcept {
+    from = end;
+    return 0;
+  }
+  /// As in numa.h.
+  virtual void prefer_node(int) const noexcept {}
+  virtual void find_nodes(std::span<const Place>, std::span<int>) const noexcept {}
+  /// Processor time that the calling thread has taken.
+  [[nodiscard]] virtual std::uint64_t thread_ns() const noexcept { return 0; }
+
   [[nodiscard]] virtual bool has_huge_pages() const noexcept = 0;
   /// Whether the kernel merges equal pages of this process, which then lose their protection.
   [[nodiscard]] virtual bool merges_pages() const noexcept = 0;
@@ -73,6 +91,19 @@ class KernelMemory final : public Memory {
   [[nodiscard]] std::size_t read(Place from, void* to, std::size_t length) const noexcept override {
     return contents_.read(from, to, length);
   }
+  [[nodiscard]] std::size_t find_written(Place& from, Place end,
+                                         std::span<PageMap::Run> runs) const noexcept override {
+    return map_.find_written(from, end, runs);
+  }
+  [[nodiscard]] std::size_t find_accessed(Place& from, Place end,
+                                          std::span<PageMap::Run> runs) const noexcept override {
+    return map_.find_accessed(from, end, runs);
+  }
+  void prefer_node(int node) const noexcept override { os::prefer_node(node); }
+  void find_nodes(std::span<const Place> pages, std::span<int> nodes) const noexcept override {
+    os::find_nodes(pages, nodes);
+  }
+  [[nodiscard]] std::uint64_t thread_ns() const noexcept override;
   [[nodiscard]] bool has_huge_pages() const noexcept override { return os::has_huge_pages(); }
   [[nodiscard]] bool merges_pages() const noexcept override { return os::merges_pages(); }
   [[nodiscard]] std::uint64_t anonymous_pages() const noexcept override;

@@ -28,6 +28,9 @@ struct ScanRequest {
   std::uint64_t any_of;
   std::uint64_t told;
 };
+constexpr std::uint64_t is_written = 1U << 1U;
+constexpr std::uint64_t is_accessed = 1U << 9U;  // since Linux 7.3
+constexpr std::uint64_t note_anew = 1U << 0U;  // PM_SCAN_WP_MATCHING
 constexpr std::uint64_t is_present = 1U << 3U;
 constexpr std::uint64_t is_swapped = 1U << 4U;
 constexpr std::uint64_t is_zeros = 1U << 5U;
@@ -129,6 +132,38 @@ std::size_t PageMap::find(Place& from, Place end, std::span<Run> runs) const noe
   }
   from = walked_to;
   return static_cast<std::size_t>(found);
+}
+
+std::size_t PageMap::find_used(Place& from, Place end, std::span<Run> runs, std::uint64_t flags,
+                               std::uint64_t category) const noexcept {
+  Region regions[at_once];
+  ScanRequest request{};
+  request.size = sizeof request;
+  request.flags = flags;
+  request.begin = from;
+  request.end = end;
+  request.regions = place(&regions[0]);
+  request.most_regions = std::min(at_once, runs.size());
+  request.all_of = category | (category == is_written ? is_present : 0);
+  request.told = category;
+  const long found = call(__NR_ioctl, descriptor_, static_cast<long>(PageMap::request()),
+                          word(&request));
+  if (found < 0) {
+    from = end;
+    return 0;
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(found); ++i)
+    runs[i] = {.begin = regions[i].begin, .end = regions[i].end, .huge = false};
+  from = request.walked_to;
+  return static_cast<std::size_t>(found);
+}
+
+std::size_t PageMap::find_written(Place& from, Place end, std::span<Run> runs) const noexcept {
+  return find_used(from, end, runs, note_anew, is_written);
+}
+
+std::size_t PageMap::find_accessed(Place& from, Place end, std::span<Run> runs) const noexcept {
+  return find_used(from, end, runs, 0, is_accessed);
 }
 
 }  // namespace nearfar::tier::os

@@ -35,7 +35,17 @@ class PageMap {
   /// where to go on, or `end`.
   [[nodiscard]] std::size_t find(Place& from, Place end, std::span<Run> runs) const noexcept;
 
+  /// Finds pages that are there and were written to, and from now on notes writes to those anew.
+  [[nodiscard]] std::size_t find_written(Place& from, Place end,
+                                         std::span<Run> runs) const noexcept;
+  /// Finds pages that were read or written to since the use of all was noted anew.
+  [[nodiscard]] std::size_t find_accessed(Place& from, Place end,
+                                          std::span<Run> runs) const noexcept;
+
  private:
+  [[nodiscard]] std::size_t find_used(Place& from, Place end, std::span<Run> runs,
+                                      std::uint64_t flags, std::uint64_t category) const noexcept;
+
   int descriptor_ = -1;
   bool tells_huge_ = false;
 };

@@ -17,10 +17,24 @@ struct MoveRequest {
 constexpr unsigned long move_pages = _IOWR(UFFDIO, 0x05, MoveRequest);
 constexpr std::uint64_t move_silently = 1;
 constexpr std::uint64_t feature_move = 1U << 16U;
+// Linux 6.7 notes writes without a message (WP_ASYNC), 7.3 reads as well (RWPROTECT).
+constexpr std::uint64_t features_of_writes = (1U << 15U) | UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+constexpr std::uint64_t features_of_accesses = (1U << 17U) | (1U << 18U);
+constexpr std::uint64_t register_accesses = 1U << 3U;
+struct AccessRequest {
+  uffdio_range range;
+  std::uint64_t mode;
+};
+constexpr unsigned long protect_from_accesses = _IOWR(UFFDIO, 0x09, AccessRequest);
 constexpr std::uint64_t feature_protect = UFFD_FEATURE_PAGEFAULT_FLAG_WP;
 constexpr std::uint64_t feature_changes =
     UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP;
 constexpr unsigned long open_device = _IO(UFFDIO, 0x00);
+
+std::uint64_t features_of(Tracking tracking) noexcept {
+  if (tracking == Tracking::writes) return features_of_writes;
+  return tracking == Tracking::accesses ? features_of_accesses : 0;
+}
 
 long control(int descriptor, unsigned long request, void* argument) noexcept {
   return call(__NR_ioctl, descriptor, static_cast<long>(request), word(argument));
@@ -62,9 +76,9 @@ long open_descriptor(int& device, Faults faults) noexcept {
 
 }  // namespace
 
-std::array<std::uint32_t, 6> KernelUffd::requests() noexcept {
-  return {UFFDIO_REGISTER, UFFDIO_UNREGISTER, UFFDIO_COPY,
-          move_pages,      UFFDIO_WAKE,       UFFDIO_WRITEPROTECT};
+std::array<std::uint32_t, 7> KernelUffd::requests() noexcept {
+  return {UFFDIO_REGISTER, UFFDIO_UNREGISTER,   UFFDIO_COPY,          move_pages,
+          UFFDIO_WAKE,     UFFDIO_WRITEPROTECT, protect_from_accesses};
 }
 
 long KernelUffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
@@ -75,6 +89,7 @@ long KernelUffd::open(Eviction wanted, Changes changes, Faults faults) noexcept 
   // A descriptor that has refused features takes no others, so each attempt has its own.
   for (const auto [moves, protects] : {Way{true, true}, Way{true, false}, Way{false, true}}) {
     if (wanted == (moves ? Eviction::copy : Eviction::move)) continue;
+    if (tracking_ != Tracking::nothing && (protects || !moves)) continue;
     const long opened = open_descriptor(device_, faults);
     if (opened == -EMFILE || opened == -ENFILE) return opened;
     if (opened < 0) return -EPERM;
@@ -86,7 +101,8 @@ long KernelUffd::open(Eviction wanted, Changes changes, Faults faults) noexcept 
     const bool followed = moves && changes == Changes::followed;
     const std::uint64_t signalled = faults == Faults::signal ? UFFD_FEATURE_SIGBUS : 0;
     if (agree((moves ? feature_move : 0) | (protects ? feature_protect : 0) |
-              (followed ? feature_changes : 0) | signalled | UFFD_FEATURE_THREAD_ID))
+              (followed ? feature_changes : 0) | signalled | features_of(tracking_) |
+              UFFD_FEATURE_THREAD_ID))
       return 0;
     close();
   }
@@ -106,7 +122,9 @@ void KernelUffd::close() noexcept {
 long KernelUffd::register_range(Place at, std::size_t length) const noexcept {
   uffdio_register request{};
   request.range = {.start = at, .len = length};
-  request.mode = UFFDIO_REGISTER_MODE_MISSING | (protects_ ? UFFDIO_REGISTER_MODE_WP : 0);
+  const bool marks = protects_ || tracking_ == Tracking::writes;
+  request.mode = UFFDIO_REGISTER_MODE_MISSING | (marks ? UFFDIO_REGISTER_MODE_WP : 0) |
+                 (tracking_ == Tracking::accesses ? register_accesses : 0);
   return control(descriptor_, UFFDIO_REGISTER, &request);
 }
 
@@ -190,6 +208,13 @@ long KernelUffd::protect(Place at, std::size_t length) const noexcept {
   request.range = {.start = at, .len = length};
   request.mode = UFFDIO_WRITEPROTECT_MODE_WP;
   return control(descriptor_, UFFDIO_WRITEPROTECT, &request);
+}
+
+long KernelUffd::rearm(Place at, std::size_t length) const noexcept {
+  if (tracking_ == Tracking::nothing) return 0;
+  if (tracking_ == Tracking::writes) return protect(at, length);
+  AccessRequest request{.range = {.start = at, .len = length}, .mode = 1};
+  return control(descriptor_, protect_from_accesses, &request);
 }
 
 long KernelUffd::unprotect(Place at, std::size_t length, Waking waking) const noexcept {

@@ -29,6 +29,9 @@ enum class Changes : bool { unseen, followed };
 /// inside a system call, or it gets SIGBUS at once, and EFAULT from a system call.
 enum class Faults : bool { wait, signal };
 
+/// What the kernel notes of uses of present pages, without a message (`Uffd::rearm`).
+enum class Tracking : std::uint8_t { nothing, writes, accesses };
+
 /// What a thread does to a page that it waits for.
 enum class Touch : bool { read, write };
 
@@ -111,6 +114,12 @@ class Uffd {
   /// Whether pages can be protected.
   [[nodiscard]] bool protects() const noexcept { return protects_; }
 
+  /// What is to be noted, before it is opened; where that is something, pages cannot be protected.
+  void track(Tracking tracking) noexcept { tracking_ = tracking; }
+  [[nodiscard]] Tracking tracking() const noexcept { return tracking_; }
+  /// The use of these pages from now on is noted, and none before. -errno on failure.
+  virtual long rearm(Place, std::size_t) const noexcept { return 0; }
+
   /// From now on threads wait that touch missing pages, or write to protected ones.
   [[nodiscard]] virtual long register_range(Place at, std::size_t length) const noexcept = 0;
   /// The kernel fills missing pages by itself again; threads that wait for one are woken.
@@ -145,13 +154,14 @@ class Uffd {
 
   bool moves_ = true;
   bool protects_ = true;
+  Tracking tracking_ = Tracking::nothing;
 };
 
 /// The kernel's.
 class KernelUffd final : public Uffd {
  public:
   /// What an open one is asked for: numbers of ioctl.
-  [[nodiscard]] static std::array<std::uint32_t, 6> requests() noexcept;
+  [[nodiscard]] static std::array<std::uint32_t, 7> requests() noexcept;
 
   [[nodiscard]] long open(Eviction wanted, Changes changes, Faults faults) noexcept override;
   [[nodiscard]] long open_beside(const Uffd& other, Eviction wanted, Changes changes,
@@ -175,6 +185,7 @@ class KernelUffd final : public Uffd {
   void wake(Place at, std::size_t length) const noexcept override;
   [[nodiscard]] long protect(Place at, std::size_t length) const noexcept override;
   long unprotect(Place at, std::size_t length, Waking waking) const noexcept override;
+  long rearm(Place at, std::size_t length) const noexcept override;
 
  private:
   [[nodiscard]] bool agree(std::uint64_t features) noexcept;

@@ -151,6 +151,8 @@ void Fork::become_child(os::Place stack, std::int32_t process) {
   state_.memory().close();
   state_.memory().open();
   state_.budget.become(member, process);
+  if (state_.flat != nullptr) state_.flat->become_child(state_.budget.member());
+  state_.allocates_on = -1;  // another thread will fill pages
   state_.budget.release(lists);
   state_.slots().become(state_.budget.index());
   state_.table.log().become(process);

@@ -24,6 +24,7 @@ Filled PageIn::fill(const Run& run) {
     arrivals_.arrive(came, came == run.touched);
     if (run.protect == os::Protect::on) table[came].write_protected = true;
   }
+  if (state_.flat != nullptr) state_.flat->end_expectation();
   if (run.protect == os::Protect::on) state_.control.add(Count::protected_ins, filled.pages);
   state_.budget.release(run.count + table_pages - filled.pages - used);
   return filled;
@@ -45,6 +46,8 @@ bool PageIn::charge(const Run& run, std::size_t table_pages) {
 }
 
 Filled PageIn::copy_in(const Run& run) {
+  FlatPages* const flat = state_.flat;
+  if (flat != nullptr) state_.allocate_in(flat->expect(state_.table.dense(run.first), run.count));
   if (run.from == State::far) return copy_in_far(run);
   const Filled filled = put(run.first, zeros, run.count, run.waking, run.protect);
   state_.control.add(Count::first_touches, filled.pages);

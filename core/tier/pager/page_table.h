@@ -168,13 +168,22 @@ class PageTable {
     const policy::PageIndex chosen = policy_->evict();
     if (chosen == policy::no_page) return no_page;
     log_.add(FaultLog::Event::evicted, chosen);
-    return static_cast<PageNumber>(groups_.of_rank[chosen / group] * group + chosen % group);
+    return page_of(chosen);
   }
   /// That page cannot leave, and is resident again.
   void refuse(PageNumber page) {
     log_.add(FaultLog::Event::refused, dense(page));
     policy_->refused(dense(page));
   }
+  /// By which the policy knows a page of a group in use, and back.
+  [[nodiscard]] policy::PageIndex dense(PageNumber page) const {
+    return static_cast<policy::PageIndex>((groups_.rank_plus_one[page / group] - 1) * group +
+                                          page % group);
+  }
+  [[nodiscard]] PageNumber page_of(policy::PageIndex dense) const {
+    return static_cast<PageNumber>(groups_.of_rank[dense / group] * group + dense % group);
+  }
+
   /// The contents of a page are gone; its state is the caller's to say.
   void remove(PageNumber page) {
     log_.add(FaultLog::Event::released, dense(page));
@@ -190,11 +199,6 @@ class PageTable {
  private:
   static constexpr int for_writing = 1;
 
-  /// By which the policy knows a page of a group in use.
-  [[nodiscard]] policy::PageIndex dense(PageNumber page) const {
-    return static_cast<policy::PageIndex>((groups_.rank_plus_one[page / group] - 1) * group +
-                                          page % group);
-  }
   /// Pages of memory that the policy needs for so many groups.
   [[nodiscard]] std::size_t policy_pages(std::size_t groups) const {
     constexpr std::size_t bytes = 4096;

@@ -8,7 +8,8 @@ namespace nearfar::tier {
 Pager::Pager(Region region, PageTable table, Control& control, FarStore& far, Kernel kernel)
     : parts_(region, table, control, far, kernel),
       ranges_(parts_.state,
-              {parts_.remap, parts_.eviction, parts_.huge, parts_.incoming, parts_.windows}),
+              {parts_.remap, parts_.eviction, parts_.huge, parts_.incoming, parts_.windows,
+               parts_.page_in}),
       advice_(parts_.state, parts_.page_in, parts_.eviction, parts_.huge, parts_.windows),
       orders_(parts_.state, {parts_.page_in, parts_.read_ahead, parts_.eviction, parts_.incoming,
                              parts_.windows}),
@@ -18,7 +19,19 @@ Pager::Pager(Region region, PageTable table, Control& control, FarStore& far, Ke
       faults_(parts_.state, {parts_.read_ahead, parts_.page_in, parts_.eviction, parts_.windows,
                              parts_.remap, fork_, parts_.protection}),
       copies_(parts_.state, {parts_.far, parts_.page_in, parts_.arrivals, parts_.read_ahead,
-                             parts_.windows, fork_, faults_}) {}
+                             parts_.windows, fork_, faults_}),
+      flat_(parts_.state, {parts_.page_in, parts_.arrivals, parts_.eviction}) {}
+
+void Pager::make_flat(FlatPages& pages) {
+  PagerState& state = parts_.state;
+  state.flat = &pages;
+  state.budget.unbind();
+  state.limbo = Limbo(Limbo::most);
+  parts_.protection.forbid();
+  const auto detector = static_cast<policy::Detector>(pages.control().detector);
+  if (detector == policy::Detector::dirty) state.uffd().track(os::Tracking::writes);
+  if (detector == policy::Detector::accessed) state.uffd().track(os::Tracking::accesses);
+}
 
 void Pager::start(std::int32_t process, WakePipe bell, os::Faults faults) {
   PagerState& state = parts_.state;
@@ -32,6 +45,8 @@ void Pager::start(std::int32_t process, WakePipe bell, os::Faults faults) {
   state.memory().open();
   state.has_huge_pages = state.memory().has_huge_pages();
   if (state.memory().merges_pages()) parts_.protection.forbid();
+  if (state.flat != nullptr) state.flat->belong_to(state.budget.member());
+  flat_.start();
 }
 
 void Pager::set_thread(std::size_t worker, int thread) {

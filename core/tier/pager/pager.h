@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tier/flat/flat_tier.h"
 #include "tier/pager/advice.h"
 #include "tier/pager/concurrent_copies.h"
 #include "tier/pager/fault_handler.h"
@@ -24,6 +25,9 @@ namespace nearfar::tier {
 class Pager {
  public:
   Pager(Region region, PageTable table, Control& control, FarStore& far, Kernel kernel);
+  /// Both tiers are addressed directly, before it starts: these are the pages' tiers, and the
+  /// policy of the page table.
+  void make_flat(FlatPages& pages);
 
   /// Opens the userfaultfds, reserves the staging memory and registers the region. Ends the process
   /// with a message if that is not possible. `bell` is rung when other processes of the tree should
@@ -67,6 +71,10 @@ class Pager {
   /// Evicts some pages if little is free. False if nothing was to be done.
   bool evict_in_background() { return parts_.eviction.evict_in_background(); }
 
+  /// Where both tiers are addressed directly: moves pages between them.
+  [[nodiscard]] FlatTier& flat() { return flat_; }
+  [[nodiscard]] const FlatTier& flat() const { return flat_; }
+
   /// Whether all pages are ordered to be near, and to stay there.
   [[nodiscard]] bool is_to_stay_near() const;
 
@@ -103,6 +111,7 @@ class Pager {
   Fork fork_;
   FaultHandler faults_;
   ConcurrentCopies copies_;
+  FlatTier flat_;
 };
 
 }  // namespace nearfar::tier

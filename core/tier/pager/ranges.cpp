@@ -14,6 +14,23 @@ bool Ranges::cover(os::Place begin, os::Place end) {
   return true;
 }
 
+Outcome Ranges::release(os::Place begin, os::Place end) {
+  const PageNumber first = state_.number(begin);
+  const PageNumber last = state_.number(end);
+  parts_.windows.close(first, last);
+  parts_.huge.let_named_stay();
+  parts_.page_in.bring_back(begin, end, 0);
+  const PageTable& table = state_.table;
+  for (PageNumber page = table.next_used(first, last); page < last;
+       page = table.next_used(page + 1, last))
+    if (table.state(page) != State::near) return Outcome::later;
+  if (!state_.add_unmanaged(begin, end)) return Outcome::no;
+  parts_.remap.uncharge(parts_.remap.discard(begin, end));
+  state_.uffd().unregister(begin, end - begin);
+  state_.memory().advise(begin, end - begin, MADV_DOFORK);
+  return Outcome::yes;
+}
+
 void Ranges::uncover(os::Place begin, os::Place end) {
   Extents& unmanaged = state_.unmanaged;
   for (std::size_t i = unmanaged.find(begin); i < unmanaged.size() && unmanaged[i].begin < end;

@@ -6,6 +6,7 @@
 #include "tier/pager/far_pages.h"
 #include "tier/pager/fault_windows.h"
 #include "tier/pager/huge_pages.h"
+#include "tier/pager/page_in.h"
 #include "tier/pager/remap.h"
 
 namespace nearfar::tier {
@@ -20,12 +21,17 @@ class Ranges {
     HugePages& huge;
     IncomingGroups& incoming;
     FaultWindows& windows;
+    PageIn& page_in;
   };
   Ranges(PagerState& state, Parts parts) : state_(state), parts_(parts) {}
 
   /// The program puts a mapping of another kind over these pages. False if there are too many such
   /// mappings.
   [[nodiscard]] bool cover(os::Place begin, os::Place end);
+  /// These pages are managed no more, and keep their contents, which come to their places first: the
+  /// kernel neither moves nor protects memory that is executed. `no` if there are too many such
+  /// ranges; later, to be asked for again, if messages must be read before.
+  [[nodiscard]] Outcome release(os::Place begin, os::Place end);
   /// The program takes such mappings away again.
   void uncover(os::Place begin, os::Place end);
   /// Moves contents to unused pages elsewhere in the region, and leaves what may be left behind to

@@ -36,6 +36,7 @@ std::size_t PagerState::batch() const {
 }
 
 std::uint64_t PagerState::low_watermark() const {
+  if (flat != nullptr) return smallest_batch;
   // Where windows of 2 MiB are a 32nd of it, one is free with what the table takes for it.
   const std::uint64_t limit = budget.limit();
   const std::uint64_t part = limit / 32 + (moves_groups() ? limit / 256 : 0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tier/far/far_store.h"
+#include "tier/flat/flat_pages.h"
 #include "tier/os/memory.h"
 #include "tier/os/uffd.h"
 #include "tier/pager/empty_groups.h"
@@ -59,6 +60,8 @@ struct PagerState {
   Extents unmanaged;  ///< ranges of the region that the program has covered with other mappings
   std::atomic<bool> has_unmanaged{false};
   EmptyGroups empty_groups;
+  FlatPages* flat = nullptr;  ///< where both tiers are addressed directly; else far is copied in
+  int allocates_on = -1;     ///< the node that the thread's pages come from; below 0: any
   std::uint64_t faults = 0;  ///< served so far, but for those while the process forked
   os::Faults faults_as = os::Faults::wait;
   bool has_forked = false;  ///< pages may be shared, and the kernel does not move those
@@ -118,6 +121,15 @@ struct PagerState {
   }
   /// Frees staging memory side by side, whose pages have left it.
   void release_staged(std::size_t position, std::size_t count);
+  /// Pages that the pager's thread fills from now on lie in that tier. Where both are addressed
+  /// directly; one thread fills pages there.
+  void allocate_in(policy::Tier tier) {
+    const FlatControl& control = flat->control();
+    const int node = tier == policy::Tier::near ? control.near_node : control.far_node;
+    if (node == allocates_on) return;
+    memory().prefer_node(node);
+    allocates_on = node;
+  }
   /// The page has no copy in far memory any more.
   void drop_slot(Page& entry) { store.discard(entry); }
   /// Forgets a page's contents, wherever they are. Returns whether the page in its place is still

@@ -30,6 +30,24 @@ long call_if_mapped(long number, const void* at, std::size_t length, long argume
   return nearfar_program_call(number, os::word(at), os::word(length), argument, 0, 0, 0);
 }
 
+/// The program says itself on which nodes this memory is to lie. Pages that change places with
+/// others there would come from where those were, so they stay until it says so no more. `mode` 0:
+/// the default.
+long bind(const void* at, std::size_t asked, int mode, const unsigned long* nodes,
+          unsigned long most, unsigned flags) {
+  Runtime* const tier = runtime();
+  const os::Place begin = os::place(at);
+  const std::size_t length = (asked + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
+  const bool managed = tier != nullptr && tier->pager.flat().is_on() && length != 0 &&
+                       begin % os::page_bytes == 0 && tier->space.holds(begin, length);
+  if (managed) {
+    const auto kind = mode == 0 ? Request::Kind::may_leave : Request::Kind::keep_near;
+    if (!tier->service.ask({.kind = kind, .begin = begin, .end = begin + length})) return -ENOMEM;
+  }
+  return nearfar_program_call(__NR_mbind, os::word(at), os::word(asked), mode, os::word(nodes),
+                              static_cast<long>(most), static_cast<long>(flags));
+}
+
 }  // namespace
 }  // namespace nearfar::tier::preload
 
@@ -56,4 +74,10 @@ NEARFAR_EXPORT int mlock2(const void* at, std::size_t length, unsigned flags) no
 
 NEARFAR_EXPORT int munlock(const void* at, std::size_t length) noexcept {
   return preload::status(preload::call(__NR_munlock, at, length));
+}
+
+/// Of libnuma, where it is used.
+NEARFAR_EXPORT long mbind(void* at, unsigned long length, int mode, const unsigned long* nodes,
+                          unsigned long most, unsigned flags) noexcept {
+  return preload::answer(preload::bind(at, length, mode, nodes, most, flags));
 }

@@ -116,6 +116,15 @@ Room reserve_room(std::size_t record_bytes) {
   os::fail("no address space (ulimit -v): 4 GiB are needed");
 }
 
+/// Room for something that is made when it is first needed, and never destroyed: threads use it
+/// until the process ends.
+template <typename T>
+union Storage {
+  T value;
+  constexpr Storage() {}
+  ~Storage() {}
+};
+
 /// What the pages of a tree are replaced by.
 policy::Replacement& make_policy(const Control& control) {
   static policy::PolicyStorage storage;
@@ -124,6 +133,18 @@ policy::Replacement& make_policy(const Control& control) {
   const std::uint64_t near = std::max<std::uint64_t>(1, control.limit_pages);
   const auto most = static_cast<std::uint64_t>(policy::most_pages);
   return all[control.policy].make(storage, static_cast<policy::PageIndex>(std::min(near, most)));
+}
+
+/// The tiers of pages where both are addressed directly; null otherwise.
+FlatPages* make_flat_pages(Control& control) {
+  static policy::PolicyStorage storage;
+  static Storage<FlatPages> pages;
+  const std::uint32_t which = flat_of(control).policy_plus_one;
+  if (which == 0) return nullptr;
+  const auto all = policy::placements();
+  if (which > all.size()) os::fail("the launcher is of another version");
+  policy::Placement& placement = all[which - 1].make(storage, policy::most_pages);
+  return std::construct_at(&pages.value, placement, control);
 }
 
 /// What the pages of a tree are kept in when they are far.
@@ -146,14 +167,6 @@ void open_log(int process, int descriptor, FaultLog& log) {
   log = FaultLog(os::pointer<FaultLog::Head>(static_cast<os::Place>(at)), length);
 }
 
-/// Room for something that is made when it is first needed, and never destroyed: threads use it
-/// until the process ends.
-template <typename T>
-union Storage {
-  T value;
-  constexpr Storage() {}
-  ~Storage() {}
-};
 Storage<os::KernelUffd> uffd;
 Storage<os::KernelUffd> staging_uffd;
 Storage<os::KernelMemory> memory;
@@ -173,8 +186,10 @@ Runtime* start() {
   const bool first = launch.process == os::call(__NR_getpid);
   Control& control = map_control(launch.control);
   if (!first) os::call(__NR_close, launch.control);
-  policy::Replacement& policy = make_policy(control);
+  FlatPages* const flat = make_flat_pages(control);
+  policy::Replacement& policy = flat != nullptr ? *flat : make_policy(control);
   const Room room = reserve_room(policy.bytes_per_page());
+  if (flat != nullptr) flat->reserve(PageTable::ranks(room.pages()) * PageTable::group);
   policy.keep_in(room.records);
   PageTable table(room.entries, room.groups, room.pages(), policy, control.limit_pages);
   if (control.fault_log != 0) open_log(launch.process, control.fault_log, table.log());
@@ -186,6 +201,7 @@ Runtime* start() {
   const Kernel kernel{*std::construct_at(&uffd.value), *std::construct_at(&staging_uffd.value),
                       *std::construct_at(&memory.value)};
   std::construct_at(&pager.value, region, table, control, far, kernel);
+  if (flat != nullptr) pager.value.make_flat(*flat);
   std::construct_at(
       &service.value, pager.value, WakePipe(launch.wake_pipe), first ? launch.control : -1,
       TracerPlace{.process = launch.process, .pipe = launch.tracer, .filters = launch.filters});

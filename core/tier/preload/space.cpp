@@ -88,7 +88,28 @@ void Space::give(os::Place at, std::size_t length) {
   (void)free_.add(at, at + length);
 }
 
+void Space::release(os::Place at, std::size_t length) {
+  const os::Place end = at + length;
+  while (at < end) {
+    Extents::Extent own;
+    {
+      const os::SignalsBlocked blocked;
+      const std::lock_guard guard(lock_);
+      own = foreign_.gap(at, end);
+    }
+    at = own.end;
+    const Request request{.kind = Request::Kind::release, .begin = own.begin, .end = own.end};
+    if (own.begin >= own.end || !service_.ask(request)) continue;
+    const os::SignalsBlocked blocked;
+    const std::lock_guard guard(lock_);
+    (void)foreign_.add(own.begin, own.end);
+  }
+}
+
+/// A just-in-time compiler writes code and then makes it executable. The kernel moves no such page,
+/// so that it would be asked to leave again and again.
 long Space::protect(os::Place at, std::size_t length, int protection) {
+  if ((protection & PROT_EXEC) != 0) release(at, length);
   if (protection != (PROT_READ | PROT_WRITE)) protects_.store(true);
   return os::protect(at, length, protection);
 }

@@ -42,7 +42,7 @@ class Space {
   /// Whether all of it is.
   [[nodiscard]] bool is_all_foreign(os::Place begin, std::size_t length);
 
-  /// mprotect of what may be managed.
+  /// mprotect of what may be managed. What becomes executable is released.
   [[nodiscard]] long protect(os::Place at, std::size_t length, int protection);
   /// Fresh memory; -errno if there is none. Lengths are in whole pages from here on.
   [[nodiscard]] long map(std::size_t length, int protection);
@@ -75,6 +75,9 @@ class Space {
   [[nodiscard]] Protections& protections() { return protections_; }
 
  private:
+  /// The memory becomes a foreign mapping with the contents that it has, unless there can be no more
+  /// of those; then it stays managed.
+  void release(os::Place at, std::size_t length);
   void clear(os::Place at, std::size_t length);
   [[nodiscard]] bool cover(os::Place at, std::size_t length);
   [[nodiscard]] os::Place take(std::size_t length);

@@ -18,6 +18,10 @@
 namespace preload = nearfar::tier::preload;
 namespace os = nearfar::tier::os;
 
+// mapped.cpp has it; no header of libc's does.
+extern "C" long mbind(void* at, unsigned long length, int mode, const unsigned long* nodes,
+                      unsigned long most, unsigned flags) noexcept;
+
 namespace nearfar::tier::preload {
 namespace {
 
@@ -86,6 +90,10 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
       return mlock2(os::pointer(at), length, static_cast<unsigned>(c));
     case __NR_munlock:
       return munlock(os::pointer(at), length);
+    case __NR_mbind:
+      return mbind(os::pointer(at), length, static_cast<int>(c),
+                   os::pointer<const unsigned long>(static_cast<os::Place>(d)),
+                   static_cast<unsigned long>(e), static_cast<unsigned>(f));
     case __NR_brk:
       return preload::raw_break(at);
     case __NR_mlockall:
@@ -149,6 +157,7 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_mlock)
     NEARFAR_EXPANDED(__NR_mlock2)
     NEARFAR_EXPANDED(__NR_munlock)
+    NEARFAR_EXPANDED(__NR_mbind)
     NEARFAR_EXPANDED(__NR_brk)
     NEARFAR_EXPANDED(__NR_mlockall)
     NEARFAR_EXPANDED(__NR_close)

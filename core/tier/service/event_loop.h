@@ -27,12 +27,15 @@ struct Wait {
   bool others_share_near = false;  ///< processes of the tree, which cannot tell when they need room
   bool awaits_discards = false;  ///< a thread that makes one may be killed
   bool serves_while_forking = false;  ///< faults wait until one more can be served
+  int until_due = -1;  ///< milliseconds until something is to be done; below 0: nothing is
 };
 [[nodiscard]] constexpr int milliseconds_of(const Wait& wait) {
   constexpr int look_again = 20;
   if (wait.has_work) return 0;
   if (wait.serves_while_forking) return 1;
-  return wait.others_share_near || wait.awaits_discards ? look_again : -1;
+  const int longest = wait.others_share_near || wait.awaits_discards ? look_again : -1;
+  if (wait.until_due < 0) return longest;
+  return longest < 0 || wait.until_due < longest ? wait.until_due : longest;
 }
 
 }  // namespace nearfar::tier

@@ -17,6 +17,7 @@ struct Request {
   enum class Kind : std::uint8_t {
     move,
     cover,
+    release,  ///< from management, with its contents
     uncover,
     discard,
     agree_to_fork,

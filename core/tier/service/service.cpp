@@ -53,7 +53,8 @@ bool Service::work_alone(bool several, bool served) {
       // A thread that was served may fault again before this one could sleep, so look for that
       // first.
       const bool more = !served && (pager_.evict_in_background() || pager_.continue_read_ahead());
-      const bool busy = served || more || faults || requests || ordered;
+      const bool moved = !only_resume && !pager_.fork().is_paused() && pager_.flat().work();
+      const bool busy = served || more || faults || requests || ordered || moved;
       first.rests = !busy;
       first.reads = can_read();
       return busy;
@@ -76,7 +77,8 @@ void Service::listen(bool has_work) {
   const Wait wait{.has_work = has_work,
                   .others_share_near = pager_.budget().others() != 0,
                   .awaits_discards = discards_.is_awaited(),
-                  .serves_while_forking = forks && waiting_.size() != 0};
+                  .serves_while_forking = forks && waiting_.size() != 0,
+                  .until_due = forks ? -1 : pager_.flat().milliseconds()};
   const Events events = wait_for_events(sources, milliseconds_of(wait));
   if (events.wake_up) pager_wake_up().clear();
   if (events.closed) os::fail(closed_descriptor);

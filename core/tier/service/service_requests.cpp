@@ -69,6 +69,7 @@ Service::Answer Service::pause() {
   uncharge_finished_discards();
   if (requests_.has_discards()) return Answer::later;
   discards_.stop_waiting();
+  pager_.flat().bring_all_back();  // a child sees only what is in its place
   if (pager_.fork().pause()) return Answer::yes;
   discards_.open();
   return Answer::no;
@@ -103,6 +104,7 @@ Service::Answer Service::serve(Request& request) {
   switch (request.kind) {
     case Request::Kind::move:
     case Request::Kind::cover:
+    case Request::Kind::release:
     case Request::Kind::uncover:
     case Request::Kind::discard:
       return serve_mapping(request);
@@ -135,6 +137,8 @@ Service::Answer Service::serve_mapping(Request& request) {
   if (request.kind == Request::Kind::discard)
     return answer_of(pager_.remap().drop(request.begin, request.end));
   ++changes_;
+  if (request.kind == Request::Kind::release)
+    return static_cast<Answer>(ranges.release(request.begin, request.end));
   if (request.kind == Request::Kind::cover)
     return answer_of(ranges.cover(request.begin, request.end));
   ranges.uncover(request.begin, request.end);

@@ -63,6 +63,7 @@ void Service::start_in_child(os::Place stack, std::int32_t process) {
   pager_.fork().become_child(stack, process);
   apply_held_in_child();
   pager_.fork().register_in_child();
+  pager_.flat().become_child();
   start();
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tier/os/system.h"
+#include "tier/tree/flat_control.h"
 
 namespace nearfar::tier {
 namespace {
@@ -57,7 +58,7 @@ bool Budget::take(Member& member, std::uint64_t pages, std::uint64_t limit) {
     if (total + pages > limit) return false;
   } while (!control_->near_total.compare_exchange_weak(total, total + pages));
   member.near_pages.fetch_add(pages);
-  control_->raise(Count::near_peak, total + pages);
+  if (bounded_) control_->raise(Count::near_peak, total + pages);
   return true;
 }
 
@@ -76,6 +77,9 @@ void Budget::become(Member& member, std::int32_t process) {
 void Budget::end(Member& member) {
   control_->near_total.fetch_sub(member.near_pages.exchange(0));
   control_->managed_total.fetch_sub(member.managed_pages.exchange(0));
+  FlatControl& flat = flat_of(*control_);
+  flat.near_pages.fetch_sub(member.flat_near.exchange(0));
+  flat.far_pages.fetch_sub(member.flat_far.exchange(0));
   member.unmanaged_peak.store(0);
   slots_.release_all(static_cast<std::size_t>(&member - control_->members));
   member.pager_thread.store(0);

@@ -14,6 +14,10 @@ class Budget {
   Budget() = default;
   Budget(Control& control, Slots slots) : control_(&control), slots_(slots) {}
 
+  /// Charges mean nothing from now on, as both tiers are addressed directly: all that is there is
+  /// charged, and there is room for as much as addresses reach.
+  void unbind() { bounded_ = false; }
+
   /// Takes a place among the tree's processes, by the process's number in /proc. Returns false if
   /// there are too many.
   [[nodiscard]] bool join(std::int32_t process);
@@ -52,7 +56,10 @@ class Budget {
 
   /// Pages: all that the tree may have, this process's, those that are free, the other
   /// processes'.
-  [[nodiscard]] std::uint64_t limit() const { return control_->limit_pages.load(); }
+  [[nodiscard]] std::uint64_t limit() const {
+    constexpr std::uint64_t unbounded = std::uint64_t{1} << 40U;
+    return bounded_ ? control_->limit_pages.load() : unbounded;
+  }
   [[nodiscard]] std::uint64_t own() const {
     return member_->near_pages.load(std::memory_order_relaxed);
   }
@@ -87,6 +94,7 @@ class Budget {
   Slots slots_;
   Member* member_ = nullptr;
   Forked forked_;  // the last
+  bool bounded_ = true;
   bool sees_others_ = true;  // false in a namespace of process numbers of its own
 };
 

@@ -18,7 +18,9 @@ struct alignas(64) Member {
   std::atomic<std::uint64_t> unmanaged_peak;
   std::atomic<std::uint64_t> far_slots;  ///< that this process has taken
   std::atomic<std::int32_t> pager_thread;  ///< the first thread that serves its faults
+  std::atomic<std::uint32_t> flat_near;  ///< pages of each tier, where both are addressed directly
   std::atomic<std::uint64_t> region;  ///< address of its Region, for a reader of its memory
+  std::atomic<std::uint32_t> flat_far;
 };
 
 /// What the processes of one launched tree share. The launcher makes it, all zeros but for the

@@ -54,7 +54,17 @@ namespace nearfar::tier {
   ENTRY(kept_faults, "kept_faults",                                                               \
         "faults served while the pager ran on the processor of the thread "                       \
         "that faulted")                                                                           \
-  ENTRY(outside, "outside", "programs executed that the library is not in")
+  ENTRY(outside, "outside", "programs executed that the library is not in")                       \
+  ENTRY(promoted, "promoted", "pages that were moved to near memory, with --flat")                \
+  ENTRY(demoted, "demoted", "pages that were moved to far memory, with --flat")                   \
+  ENTRY(refused, "refused", "moves of pages that the kernel would not make, with --flat")         \
+  ENTRY(scanned, "scanned", "times that a scan looked at a page, with --flat")                    \
+  ENTRY(found_used, "found_used", "times that it found the page used")                            \
+  ENTRY(probe_faults, "probe_faults",                                                             \
+        "faults of the program at pages that had been unmapped to see whether they are used")     \
+  ENTRY(decisions, "decisions", "times that the policy was asked what to exchange, with --flat")  \
+  ENTRY(detector_ns, "detector_ns", "processor time of finding out which pages are used")         \
+  ENTRY(mover_ns, "mover_ns", "processor time of moving pages, with --flat")
 
 enum class Count : std::uint8_t { NEARFAR_TIER_COUNTS(NEARFAR_VALUE) };
 inline constexpr Named all_counts[] = {NEARFAR_TIER_COUNTS(NEARFAR_NAMED)};

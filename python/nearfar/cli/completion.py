@@ -104,7 +104,8 @@ def _host_words() -> list[str]:
     from nearfar.measuring.machine import memory_nodes
 
     nodes = [f"host:node={node}" for node in memory_nodes()]
-    return ["host", *nodes, *(f"host:pages={pages}" for pages in PAGES[1:]), "host:file="]
+    pages = [f"host:pages={pages}" for pages in PAGES[1:]]
+    return ["host", *nodes, *pages, "host:file=", "kernel", "kernel:range=", "kernel:dax="]
 
 
 def _takes_file(action: argparse.Action) -> bool:

@@ -25,11 +25,15 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.streams import emit
 from nearfar.errors import InputError, NearfarError
 from nearfar.measuring import preconditions
+from nearfar.measuring.kernel.device import Device
+from nearfar.measuring.kernel.protocol import DEVICE
 from nearfar.model import load, presets
 from nearfar.results import Precondition
 from nearfar.simulate.programs.qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
+from nearfar.tier import flat as tier_flat
 from nearfar.tier import machine as tier_machine
 from nearfar.tier.control import COPY, MOVE
+from nearfar.tier.far import nodes as memory_nodes
 from nearfar.tier.swap import machine as swap_machine
 
 OK, OPTIONAL, MISSING = "ok", "optional", "missing"
@@ -158,6 +162,32 @@ def tier() -> Finding:
     return Finding("tier", OK, found_all, effect)
 
 
+def flat() -> Finding:
+    """What exchanges pages between two nodes: the nodes, and what else moves pages."""
+    effect = (
+        "tier run --flat needs it: pages exchanged between two nodes that are addressed directly"
+    )
+    obstacle = tier_machine.obstacle()
+    if obstacle is None and MOVE not in tier_machine.evictions():
+        obstacle = tier_machine.Obstacle("userfaultfd cannot move pages before Linux 6.8")
+    if obstacle is not None:
+        return Finding("flat", OPTIONAL, obstacle.reason, effect, obstacle.mend)
+    nodes = memory_nodes()
+    found = (
+        f"nodes with memory: {', '.join(map(str, nodes))}; "
+        f"pages in use are found by {' or '.join(tier_flat.detectors())}"
+    )
+    others = tier_flat.interferences()
+    if others:
+        reasons = "; ".join(other.reason for other in others)
+        return Finding(
+            "flat", OPTIONAL, f"{found}; {reasons}", effect, "; ".join(o.mend for o in others)
+        )
+    if len(nodes) == 1:
+        return Finding("flat", OPTIONAL, f"{found}: near and far would be the same", effect)
+    return Finding("flat", OK, found, effect)
+
+
 def swap() -> Finding:
     """What keeps any program near a limit: the kernel's swap, and leave to fill it."""
     effect = "tier run --backend swap needs it: programs of any kind over the system's swap"
@@ -165,6 +195,17 @@ def swap() -> Finding:
     if found is not None:
         return Finding("swap", OPTIONAL, found.reason, effect, found.mend)
     return Finding("swap", OK, ", ".join(swap_machine.swap_areas()), effect)
+
+
+def linux_module() -> Finding:
+    """What measures inside the kernel: loaded, of this version, and open to this user."""
+    effect = "targets such as kernel and kernel:dax=/dev/dax0.0 need it"
+    try:
+        info = Device().info
+    except InputError as error:
+        found, _, mend = str(error).removeprefix("kernel: ").partition("; ")
+        return Finding("linux module", OPTIONAL, found, effect, mend or "see docs/linux-module.md")
+    return Finding("linux module", OK, f"{DEVICE}, protocol {info.protocol}", effect)
 
 
 def processors() -> Finding:
@@ -191,7 +232,8 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, qemu, tier, swap, processors, chromium, valgrind,
+    python, core, models, reference, zstandard, qemu, tier, flat, swap, linux_module,
+    processors, chromium, valgrind,
 )  # fmt: skip
 
 

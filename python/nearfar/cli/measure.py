@@ -44,7 +44,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "target",
         metavar="TARGET",
-        help="model:NAME[,KEY=VALUE...]; host[:node=N][,pages=4KiB|2MiB|1GiB]; host:file=PATH",
+        help="model:NAME[,KEY=VALUE...]; host[:node=N][,pages=4KiB|2MiB|1GiB]; host:file=PATH; "
+        "kernel[:node=N], kernel:range=ADDRESS or kernel:dax=PATH",
     )
     kinds = parser.add_subparsers(
         dest="pattern", metavar="PATTERN", required=True, title="patterns"
@@ -100,7 +101,7 @@ def _add_common(parser: Parser) -> None:
     parser.add_argument(
         "--destructive",
         metavar="PATH",
-        help="host:file=PATH: what this file or device holds may be lost",
+        help="host:file=PATH, kernel:dax=PATH: what this file or device holds may be lost",
     )
     add_result(parser, "the points as curves")
 

@@ -14,7 +14,7 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.cli.streams import complain
 from nearfar.errors import InputError, Interrupted
-from nearfar.probing.probers import HOST, MODEL, fitting
+from nearfar.probing.probers import HOST, KERNEL, MODEL, fitting
 from nearfar.report.findings import probe_text
 from nearfar.results import ProbeResult, load, save
 
@@ -32,13 +32,14 @@ def add_arguments(parser: Parser) -> None:
         metavar="TARGET",
         nargs="?",
         help="model:NAME or model:FILE.toml, then ,KEY=VALUE to change it; host[:node=N] or "
-        "host:file=PATH",
+        "host:file=PATH; kernel, kernel:range=ADDRESS or kernel:dax=PATH",
     )
     parser.add_argument(
         "--prober",
         metavar="NAME[,NAME...]",
         help=f"on a model {', '.join(one.name for one in fitting(MODEL))}; on a host "
-        f"{', '.join(one.name for one in fitting(HOST))}; default all",
+        f"{', '.join(one.name for one in fitting(HOST))}; in the kernel "
+        f"{', '.join(one.name for one in fitting(KERNEL))}; default all",
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument(
@@ -47,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--destructive",
         metavar="PATH",
-        help="host:file=PATH: what this file or device holds may be lost",
+        help="host:file=PATH, kernel:dax=PATH: what this file or device holds may be lost",
     )
     add_result(parser, "the structure and its evidence")
 

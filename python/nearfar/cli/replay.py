@@ -16,7 +16,9 @@ from nearfar.cli.progress import ProgressBar
 from nearfar.cli.streams import complain
 from nearfar.cli.trace_options import add_trace
 from nearfar.model.units import CLOCK
+from nearfar.report.run import run_text
 from nearfar.report.text import replay_text
+from nearfar.simulate.programs.replayed import is_program_trace, refuse_options, replay_program
 from nearfar.simulate.replay import FRAMES, PACES, ReplayOptions, replay
 
 
@@ -69,6 +71,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay the trace."""
+    if is_program_trace(args.trace):
+        return _run_program(args)
     with ProgressBar("replaying", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
         replayed = replay(
             args.target,
@@ -82,6 +86,18 @@ def run(args: argparse.Namespace) -> int:
             "(--frames first-touch; or fold, refuse)"
         )
     write_result(args, replayed, replay_text)
+    return 0
+
+
+def _run_program(args: argparse.Namespace) -> int:
+    """Replay what a program executed; the result is that of a run."""
+    refuse_options(replay_options(args), args.trace)
+    with ProgressBar("replaying", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
+        replayed = replay_program(args.target, args.trace, progress=progress)
+    if not args.quiet:
+        for note in replayed.notes:
+            complain(f"note: {note}")
+    write_result(args, replayed, run_text)
     return 0
 
 

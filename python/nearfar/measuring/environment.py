@@ -6,6 +6,7 @@ from nearfar.measuring import machine
 from nearfar.measuring.conditions import BAD, OK, preconditions, timer_text
 from nearfar.measuring.host.core import HostCore
 from nearfar.measuring.host.target import Host
+from nearfar.measuring.kernel.target import Kernel
 from nearfar.results import Environment, Precondition
 
 
@@ -15,7 +16,8 @@ def host_environment(
     """`synchronous`: whether a file's mapping reaches its medium, None where there is no file."""
     from nearfar import __version__
 
-    found = preconditions(core)
+    # What a process meets is looked at by a process.
+    found = preconditions(None if isinstance(host, Kernel) else core)
     if synchronous is not None:
         found.append(direct_access(synchronous))
     return Environment(
@@ -24,7 +26,7 @@ def host_environment(
         cpu=machine.cpu_name(),
         kernel=machine.kernel(),
         governor=machine.governor(),
-        huge_pages=f"measured on {host.pages} pages; transparent: "
+        huge_pages=f"{host.layout()}; transparent: "
         f"{machine.transparent_huge_pages() or 'not supported'}",
         load=round(machine.load_average(), 2),
         timer=timer_text(core),

@@ -47,7 +47,8 @@ def measure(
     effort: Effort = DEFAULT_EFFORT,
     destructive: str | None = None,
 ) -> MeasureResult:
-    """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", or a model.
+    """Play `pattern` on `target`: "model:optane-100,channels=6", "host:pages=2MiB", "kernel", or a
+    model.
 
     The result has a point for each size, operation and number of threads, in the order of the
     pattern: `ns_per_line` is elapsed time in ns per 64 B line and thread, `gb_per_s` 10^9 bytes a
@@ -62,7 +63,8 @@ def measure(
     if isinstance(target, str) and is_host(target):
         target = parse_host(target, destructive)
     if isinstance(target, Host):
-        return _measure_host(HostRun(target, pattern, load_host_core(), effort), progress)
+        measuring = target.module() or load_host_core()
+        return _measure_host(HostRun(target, pattern, measuring, effort), progress)
     if destructive is not None:
         raise InputError("destructive: a model holds nothing that could be destroyed")
     return _measure_model(resolve(target), pattern, progress, core or load_core())

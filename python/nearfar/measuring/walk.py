@@ -43,7 +43,7 @@ class WalkMemory:
         host = parse_host(target) if isinstance(target, str) else target
         self.size = size
         self._cpu = machine.processors()[0] if cpu is None else cpu
-        self._core = core or load_host_core()
+        self._core = core or host.module() or load_host_core()
         self._memory = map_memory(self._core, host, size)
 
     def walk(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from nearfar.inference.aist import PROBER, findings
 from nearfar.measuring import Chase, Pattern, Stream
+from nearfar.measuring.quantity import parse_size
 from nearfar.probing.points import Bounds, playing
 
 __all__ = ["PROBER", "findings", "plan", "play"]
@@ -26,7 +27,8 @@ def plan(bounds: Bounds) -> list[Pattern]:
     area = bounds.area(_HOST_AREA if bounds.host else _AREA, max(processes))
     ops = ("load", "load+store")
     if bounds.host:
-        regions = _HOST_REGIONS[: 3 if bounds.quick else 4]
+        wanted = _HOST_REGIONS[: 3 if bounds.quick else 4]
+        regions = tuple(one for one in wanted if parse_size("region", one) <= bounds.memory)
         lists = Chase(op=ops, region=regions, regions="repeat")
         scanned = area // 64
     else:

@@ -41,6 +41,8 @@ def plan(bounds: Bounds) -> list[Pattern]:
         Stream(op=write, reads=share, access="256B", threads=mixed, area=area, lines=lines)
         for share in ((50,) if hasty else (75, 50, 25))
     ]
+    if not bounds.contends:
+        return made
     reads = 20000 if bounds.host else 3000
     others = ("none", "load", "ntstore") if bounds.threads > 1 else ("none",)
     made += [Contention(other=other, reads=reads, area=area) for other in others]

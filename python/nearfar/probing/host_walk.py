@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nearfar.inference.caches.orders import HUGE, LINE, Offsets
@@ -11,6 +12,7 @@ from nearfar.measuring import machine
 from nearfar.measuring.chunks import low_quantile
 from nearfar.measuring.host.core import HostCore, load_host_core, map_memory
 from nearfar.measuring.host.target import Host
+from nearfar.measuring.kernel.target import Kernel
 from nearfar.probing.walk import Walked
 
 if TYPE_CHECKING:
@@ -27,12 +29,14 @@ class HostWalker:
 
     def __init__(self, host: Host | None = None, core: HostCore | None = None) -> None:
         self._host = host or Host()
-        self._core = core or load_host_core()
+        self._core = core or self._host.module() or load_host_core()
         self._cpu = machine.processors()[0]
         self._kept: deque[HostMemory] = deque(maxlen=_KEPT)
 
-    @property
+    @cached_property
     def memory_bytes(self) -> int:
+        if isinstance(self._host, Kernel):
+            return self._host.module().obtainable()
         return machine.free_memory(self._host.node) // 2
 
     def walk(self, chain: Offsets, asked: Experiment) -> Walked:

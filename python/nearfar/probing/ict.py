@@ -9,6 +9,8 @@ NUMA node.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nearfar.inference.ict import PROBER, findings
 from nearfar.measuring import Chase, Pattern, Stream, machine
 from nearfar.measuring.host.target import Host
@@ -102,14 +104,14 @@ def across_nodes(host: Host, *, quick: bool) -> tuple[list[Observation], bool]:
     and whether Ctrl-C ended it early."""
     own = machine.node_of(machine.processors()[0])
     nodes = machine.memory_nodes()
-    pattern = {"kind": "nodes", "memory": nodes, "own": own, "file": host.file is not None}
+    pattern = {"kind": "nodes", "memory": nodes, "own": own, "file": host.is_fixed()}
     made = [Observation(id=f"{PROBER}.nodes", prober=PROBER, pattern=pattern, accesses=0)]
     others = [node for node in nodes if node != own]
     asked = host.node if host.node in others else next(iter(others), None)
-    if own not in nodes or asked is None or host.file is not None:
+    if own not in nodes or asked is None or host.is_fixed():
         return made, False
     for node in (own, asked):
-        place = Host(pages=host.pages, node=node)
+        place = replace(host, node=node)
         seen, interrupted = points.observe(place, PROBER, _far, quick=quick, about={"node": node})
         made += seen
         if interrupted:

@@ -15,6 +15,7 @@ from nearfar.errors import Interrupted
 from nearfar.measuring import Contention, Pattern, Stream, machine, measure
 from nearfar.measuring.effort import Effort
 from nearfar.measuring.host.target import Host
+from nearfar.measuring.kernel.target import Kernel
 from nearfar.measuring.target import capacity, resolve
 from nearfar.model import Model
 from nearfar.probing.probers import Asked
@@ -43,6 +44,7 @@ class Bounds:
     threads: int  # that can run at once
     memory: int  # bytes
     quick: bool
+    contends: bool = True  # whether threads can read beside others that load the memory
 
     def threads_up_to(self, most: int) -> tuple[int, ...]:
         """1, 2, 4... up to `most`, and as many as there are."""
@@ -71,6 +73,9 @@ def resolved(target: str | Target) -> Target:
 
 def bounds(target: Target, quick: bool) -> Bounds:
     """What patterns fit `target`."""
+    if isinstance(target, Kernel):
+        memory = target.module().obtainable()
+        return Bounds(True, len(machine.processors()), memory, quick, contends=False)
     if isinstance(target, Host):
         return Bounds(True, len(machine.processors()), machine.free_memory(target.node), quick)
     return Bounds(False, 16, capacity(target), quick)

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from nearfar.errors import InputError, Interrupted, check_one_of
 from nearfar.measuring.environment import host_environment
-from nearfar.measuring.host.core import load_host_core
+from nearfar.measuring.host.core import load_host_core, map_memory
 from nearfar.measuring.host.target import Host
+from nearfar.measuring.kernel.target import Kernel
 from nearfar.measuring.target import describe, environment
 from nearfar.model import Model
 from nearfar.probing.findings import findings_of
 from nearfar.probing.points import resolved
-from nearfar.probing.probers import HOST, MODEL, SEED, Asked, Prober, fitting
+from nearfar.probing.probers import HOST, KERNEL, MODEL, RANGE, SEED, Asked, Prober, fitting
 from nearfar.results import Environment, ProbeResult, Target
 
 Progress = Callable[[int, int], None]  # hundredths of the expected time: done, in all
@@ -56,7 +57,7 @@ def probe(
     Ctrl-C, with what was observed until then and what follows from it.
     """
     target = resolved(target)
-    kind = HOST if isinstance(target, Host) else MODEL
+    kind = _kind(target)
     chosen = _chosen(fitting(kind), probers)
     if isinstance(target, Host):
         _try(target)
@@ -105,20 +106,22 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
     return probe(target, probers, quick=quick, progress=progress, before=before)
 
 
+def _kind(target: Model | Host) -> str:
+    if isinstance(target, Kernel):
+        return KERNEL if target.range is None else RANGE
+    return HOST if isinstance(target, Host) else MODEL
+
+
 def _try(host: Host) -> None:
     """Map a little of it: raises InputError before anything is played, if that fails."""
-    load_host_core().HostMemory(
-        _LITTLE,
-        pages=host.pages,
-        node=-1 if host.node is None else host.node,
-        path=host.file or "",
-        destructive=host.may_destroy(),
-    )
+    map_memory(host.module() or load_host_core(), host, _LITTLE)
 
 
 def _named(target: Model | Host) -> tuple[Target, Environment]:
     if isinstance(target, Host):
-        return target.describe(), host_environment(target, SEED, load_host_core())
+        return target.describe(), host_environment(
+            target, SEED, target.module() or load_host_core()
+        )
     return describe(target), environment(target, SEED)
 
 

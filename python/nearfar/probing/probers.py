@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from nearfar.model import Model
     from nearfar.results import Finding, Observation
 
-MODEL, HOST = "model", "host"
+MODEL, HOST, KERNEL = "model", "host", "kernel"
+RANGE = "range"  # in the kernel, where pages are as the kernel maps a reserved range
 SEED = 1
 
 
@@ -66,13 +67,13 @@ PROBERS = (
     Prober("buffers", "sequences", {MODEL: 0.4}),
     Prober("queues", "sequences", {MODEL: 0.1}),
     Prober("migration", "sequences", {MODEL: 1.9}),
-    Prober("tlb", "caches", {HOST: 5.0, MODEL: 1.0}, together=True),
-    Prober("caches", "caches", {HOST: 10.0, MODEL: 2.0}, together=True),
+    Prober("tlb", "caches", {HOST: 5.0, KERNEL: 5.0, MODEL: 1.0}, together=True),
+    Prober("caches", "caches", {HOST: 10.0, KERNEL: 10.0, MODEL: 2.0}, together=True),
     Prober("core", "core", {HOST: 4.0}),
-    Prober("bandwidth", "bandwidth", {HOST: 5.0, MODEL: 5.0}),
-    Prober("aist", "aist", {HOST: 4.0, MODEL: 4.0}),
-    Prober("ict", "ict", {HOST: 6.0, MODEL: 6.0}),
-    Prober("memory-mode", "memory_mode", {HOST: 6.0, MODEL: 6.0}),
+    Prober("bandwidth", "bandwidth", {HOST: 5.0, KERNEL: 5.0, RANGE: 5.0, MODEL: 5.0}),
+    Prober("aist", "aist", {HOST: 4.0, KERNEL: 4.0, RANGE: 4.0, MODEL: 4.0}),
+    Prober("ict", "ict", {HOST: 6.0, KERNEL: 6.0, RANGE: 6.0, MODEL: 6.0}),
+    Prober("memory-mode", "memory_mode", {HOST: 6.0, KERNEL: 6.0, MODEL: 6.0}),
 )
 
 

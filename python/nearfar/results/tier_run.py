@@ -34,7 +34,9 @@ class TierRunResult:
 
     `counts` are pages and events by the names that the core gives them, times in ns; JSON has
     them beside the other fields. A run over the kernel's swap (`backend` "swap") has other counts
-    than one of the pager (None).
+    than one of the pager (None). Where both tiers are nodes that are addressed directly, `detector`
+    and the fields beside it say how pages were exchanged; `near_share` is a part of 1, None where
+    near memory had a size.
     """
 
     SCHEMA: ClassVar[str] = "nearfar/tier/1"
@@ -54,6 +56,12 @@ class TierRunResult:
     hard_limit: bool | None = None
     out_of_memory_kills: int | None = None
     processes_left: int | None = None
+    near_share: float | None = None
+    near_node: int | None = None
+    far_node: int | None = None
+    detector: str | None = None
+    interval_s: float | None = None
+    pairs: int | None = None
     program: Sequence[str] | None = None
     over_time: TierSamples | None = None
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -86,15 +86,19 @@ class ReplayOptions:
 _DEFAULTS = ReplayOptions()
 
 
-def _check_marks(model: Model) -> None:
-    """A trace of memory requests has no registers by which loads of pointers could be found."""
+def pretranslates(model: Model) -> bool:
+    """Whether the machine has Pre-translation."""
     enabled = model.values.get("nvdimm.pretranslation.enabled")
-    if enabled is None or enabled.value is not True:
-        return
-    if model["cpu.pretranslation.mark"] == "auto":
+    return enabled is not None and enabled.value is True
+
+
+def check_marks(model: Model) -> None:
+    """A trace has no registers' values by which loads of pointers could be found."""
+    if pretranslates(model) and model["cpu.pretranslation.mark"] == "auto":
         raise InputError(
             f"{model.name}: found cpu.pretranslation.mark = auto, which follows the registers of a "
-            "program; a trace has none: expected mkpt, or nearfar run"
+            "program; a trace has none: expected mkpt (for marks that were recorded), or nearfar "
+            "run"
         )
 
 
@@ -117,7 +121,7 @@ def replay(
     """
     options.check()
     model = resolve(target)
-    _check_marks(model)
+    check_marks(model)
     make = player or _core_player()
 
     def play(frames: str | None) -> Player:

@@ -21,6 +21,7 @@ from nearfar.measuring.run import check_fits
 from nearfar.model import Model
 from nearfar.results import Document, RunResult
 from nearfar.simulate.crashes.explore import CrashOptions, crash
+from nearfar.simulate.programs.replayed import is_program_trace, refuse_options, replay_program
 from nearfar.simulate.programs.run import RunOptions, run
 from nearfar.simulate.replay import ReplayOptions, replay
 from nearfar.simulate.validation.validate import validate
@@ -85,9 +86,13 @@ class ReplayWork:
     def check(self, model: Model) -> None:  # noqa: ARG002 (whatever the machine)
         """The options."""
         self.options.check()
+        if is_program_trace(self.trace):
+            refuse_options(self.options, self.trace)
 
     def run(self, model: Model) -> Document:
         """Replay."""
+        if is_program_trace(self.trace):
+            return replay_program(model, self.trace)
         return replay(model, self.trace, self.options)
 
 

@@ -19,6 +19,7 @@ from nearfar import _lists
 from nearfar.errors import NearfarError
 from nearfar.layout import Layout, read_field, record, write_field
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
+from nearfar.tier.share import Share
 
 PAGE = 4096
 NAME = "nearfar-tier"
@@ -29,8 +30,10 @@ COMPRESSIONS = tuple(_lists.COMPRESSIONS)
 FAR_STORES = tuple(_lists.FAR_STORES)
 EVICTIONS = tuple(_lists.EVICTIONS)
 BEST, MOVE, COPY = "best", "move", "copy"  # of EVICTIONS
+PLACEMENT_POLICIES = tuple(_lists.PLACEMENT_POLICIES)
+DETECTORS = tuple(_lists.DETECTORS)
 PAGER_CPUS = tuple(_lists.PAGER_CPUS)  # where the pager's threads run
-AUTO = "auto"
+AUTO, ANY = "auto", "any"
 _RESIDENCES = tuple(_lists.RESIDENCES)
 
 _MEMBER = record(_lists.MEMBER, _lists.MEMBER_BYTES)
@@ -89,6 +92,23 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Flat:
+    """How two tiers are managed that are both addressed directly: `policy` of PLACEMENT_POLICIES,
+    `detector` of DETECTORS, two NUMA nodes, the time between decisions, and the pairs of pages that
+    change places in one. `share`: of the managed memory, what is near; None: near memory has a size
+    of its own.
+    """
+
+    policy: str
+    detector: str
+    near_node: int
+    far_node: int
+    interval_ns: int
+    pairs: int
+    share: Share | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """What is settled for a tree before its first program begins.
 
@@ -103,6 +123,7 @@ class Settings:
     compression: str = COMPRESSIONS[0]
     eviction: str = BEST
     pager_cpu: str = AUTO
+    flat: Flat | None = None
 
 
 def create(near_bytes: int, settings: Settings) -> int:
@@ -147,7 +168,21 @@ def create(near_bytes: int, settings: Settings) -> int:
             "far_store": FAR_STORES.index(settings.far_store),
         },
     )
+    if settings.flat is not None:
+        _write(memory, _lists.FLAT, _flat_words(settings.flat))
     return memory
+
+
+def _flat_words(flat: Flat) -> dict[str, int]:
+    return {
+        "policy_plus_one": PLACEMENT_POLICIES.index(flat.policy) + 1,
+        "detector": DETECTORS.index(flat.detector),
+        "near_node": flat.near_node,
+        "far_node": flat.far_node,
+        "interval_ns": flat.interval_ns,
+        "pairs": flat.pairs,
+        "share": 0 if flat.share is None else flat.share.millionths,
+    }
 
 
 def _write(memory: int, layout: Layout, values: Mapping[str, int]) -> None:
@@ -164,6 +199,9 @@ def counts(memory: int) -> dict[str, int]:
 
 def totals(memory: int) -> Totals:
     """What is near, far and managed now."""
+    if is_flat(memory):
+        near, far = (_flat(memory, name) for name in ("near_pages", "far_pages"))
+        return Totals(near, near + far, far, far * PAGE)
     names = ("near_total", "managed_total", "slots_used", "stored_bytes")
     return Totals(*(read_field(memory, _lists.CONTROL[name]) for name in names))
 
@@ -174,22 +212,45 @@ def members(memory: int) -> list[Member]:
     members_at, answers_at = _lists.CONTROL["members"][0], _lists.ORDERS["answers"][0]
     parts = _MEMBER.iter_unpack(os.pread(memory, _MEMBER.size * used, members_at))
     answers = _ANSWER.iter_unpack(os.pread(memory, _ANSWER.size * used, answers_at))
+    flat = is_flat(memory)
     return [
-        Member(process, near, managed, obeyed, far, thread, region)
-        for (process, near, managed, thread, region), (obeyed, far) in zip(
+        Member(process, flat_near if flat else near, managed, obeyed, far, thread, region)
+        for (process, near, managed, thread, flat_near, region), (obeyed, far) in zip(
             parts, answers, strict=True
         )
         if process > 0
     ]
 
 
+def is_flat(memory: int) -> bool:
+    """Whether both tiers are addressed directly."""
+    return _flat(memory, "policy_plus_one") != 0
+
+
+def share(memory: int) -> Share | None:
+    """What part of the managed memory may be near, if that is no size."""
+    millionths = _flat(memory, "share")
+    return Share(millionths) if millionths else None
+
+
+def _flat(memory: int, name: str) -> int:
+    return read_field(memory, _lists.FLAT[name])
+
+
 def limit(memory: int) -> int:
     """The near memory that the tree may have, in pages."""
+    part = share(memory)
+    if part is not None:
+        return part.of(totals(memory).managed)
     return read_field(memory, _lists.CONTROL["limit_pages"])
 
 
 def policy(memory: int) -> str:
-    """What the tree's pages are replaced by, of POLICIES."""
+    """What the tree's pages are replaced by, of POLICIES, or, where both tiers are addressed
+    directly, what exchanges them, of PLACEMENT_POLICIES."""
+    placement = _flat(memory, "policy_plus_one")
+    if placement:
+        return PLACEMENT_POLICIES[placement - 1]
     return POLICIES[read_field(memory, _lists.CONTROL["policy"])]
 
 
@@ -203,8 +264,10 @@ def eviction(memory: int) -> str:
     return EVICTIONS[read_field(memory, _lists.ORDERS["eviction"])]
 
 
-def set_limit(memory: int, pages: int) -> None:
-    """Change that; `order` makes the processes look at it."""
+def set_limit(memory: int, pages: int, part: Share | None = None) -> None:
+    """Change that, or make it a part of the managed memory; `order` makes the processes look at
+    it."""
+    write_field(memory, _lists.FLAT["share"], 0 if part is None else part.millionths)
     write_field(memory, _lists.CONTROL["limit_pages"], pages)
 
 

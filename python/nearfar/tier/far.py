@@ -85,7 +85,7 @@ def _open(name: str) -> int:
         case "memory":
             return _in_memory()
         case "node":
-            return _on_node(_node(name))
+            return _on_node(node_of(name))
         case _:
             refuse_misspelt(name)
             return _new_file(name)
@@ -108,7 +108,9 @@ def _new_file(name: str) -> int:
     return descriptor
 
 
-def _node(name: str) -> int:
+def node_of(name: str) -> int:
+    """The node that "node:N" names. Raises InputError for one that is not there, or has no
+    memory."""
     number, there = name.removeprefix(NODE), nodes()
     if not (number.isascii() and number.isdigit() and int(number) in there):
         known = ", ".join(map(str, there))

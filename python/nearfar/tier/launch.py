@@ -19,7 +19,9 @@ from nearfar.errors import check_one_of
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.tier import control
 from nearfar.tier.far import compressed, far_memory, store_of
+from nearfar.tier.far_names import ANONYMOUS
 from nearfar.tier.faults import recorded_faults
+from nearfar.tier.flat import FlatOptions, flat_settings
 from nearfar.tier.holder import VARIABLE, held_open
 from nearfar.tier.machine import kills_for_memory, possible_eviction, preloaded
 from nearfar.tier.outcome import Outcome
@@ -56,6 +58,7 @@ class LaunchOptions:
     delay: control.Delay = NO_DELAY
     sigbus: bool = False
     pager_cpu: str = control.AUTO
+    flat: FlatOptions | None = None
     guest: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     beside: Callable[[int], AbstractContextManager[object]] = contextlib.nullcontext
@@ -85,7 +88,8 @@ def run(
     eviction = possible_eviction(options.evict, sigbus=options.sigbus)
     check_pager_cpu(options.pager_cpu)
     check_one_of("--policy", options.policy, POLICIES)
-    place, compression = compressed(far, options.compress)
+    flat = None if options.flat is None else flat_settings(far, options.flat)
+    place, compression = compressed(far if flat is None else ANONYMOUS, options.compress)
     with (
         held_back() as let_through,
         recorded_faults(options.record_faults, options.policy, near_bytes // control.PAGE) as log,
@@ -100,7 +104,8 @@ def run(
                     far_store=store_of(place, compression),
                     compression=compression,
                     eviction=eviction,
-                    pager_cpu=options.pager_cpu,
+                    pager_cpu=options.pager_cpu if flat is None else control.ANY,
+                    flat=flat,
                 ),
             )
         ) as (memory, bell),
@@ -120,14 +125,16 @@ def run(
         lacked = waited.status == 128 + signal.SIGKILL and kills_for_memory() > kills
         limit = control.limit(memory) * control.PAGE
         counts = control.counts(memory)
+        policy = control.policy(memory)
     return Outcome(
         waited.status,
         limit,
-        options.policy,
+        policy,
         counts,
         lacked,
         compression,
         eviction,
+        flat=flat,
         unrecorded=log.problem,
         over_time=samples.result(),
         runs_on=waited.runs_on,

@@ -35,6 +35,8 @@ _API_IOCTL = 0xC018AA3F
 _API = 0xAA
 _FEATURE_MOVE = 1 << 16
 _FEATURE_PROTECT = 1 << 0
+_FEATURES_OF_WRITES = 1 << 15 | 1 << 0
+_FEATURES_OF_ACCESSES = 1 << 17 | 1 << 18
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,11 @@ def evictions(*, sigbus: bool = False) -> tuple[str, ...]:
         for eviction, feature in ((MOVE, _FEATURE_MOVE), (COPY, _FEATURE_PROTECT))
         if _has(feature, sigbus)
     )
+
+
+def tracks(accesses: bool) -> bool:
+    """Whether the kernel notes writes to pages, or all `accesses`. OSError without permission."""
+    return _has(_FEATURES_OF_ACCESSES if accesses else _FEATURES_OF_WRITES, sigbus=False)
 
 
 def possible_eviction(wanted: str = BEST, *, sigbus: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nearfar._lists import PEAKS
 from nearfar.results.tier_run import TierRunResult, TierSamples
-from nearfar.tier.control import PAGE
+from nearfar.tier.control import PAGE, Flat
 
 _MIB = 1 << 20
 
@@ -33,6 +33,7 @@ class Outcome:
     unrecorded: str = ""
     over_time: TierSamples | None = None
     runs_on: int = 0
+    flat: Flat | None = None
 
     def result(self) -> TierRunResult:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""
@@ -40,11 +41,23 @@ class Outcome:
             self.near_limit_bytes, self.policy, self.counts, self.compression, self.eviction
         )
         ran = TierRunResult.from_dict({"status": self.status, **found})
+        if self.flat is not None:
+            share = self.flat.share
+            ran = dataclasses.replace(
+                ran,
+                near_share=None if share is None else float(share),
+                near_node=self.flat.near_node,
+                far_node=self.flat.far_node,
+                detector=self.flat.detector,
+                interval_s=self.flat.interval_ns / 1e9,
+                pairs=self.flat.pairs,
+            )
         return dataclasses.replace(ran, over_time=self.over_time)
 
     def text(self, command: str = "tier") -> str:
         """A few lines on standard error, from this command."""
-        return "".join(f"nearfar {command}: {line}\n" for line in lines(self.result().to_dict()))
+        told = lines if self.flat is None else flat_lines
+        return "".join(f"nearfar {command}: {line}\n" for line in told(self.result().to_dict()))
 
 
 def figures(
@@ -99,6 +112,22 @@ def lines(result: Mapping[str, Any]) -> list[str]:
             f"{seconds(r['delayed_ns'])} measured"
         )
     return text
+
+
+def flat_lines(result: Mapping[str, Any]) -> list[str]:
+    """The same where both tiers are addressed directly."""
+    r = result
+    return [
+        f"near {mib(r['near_peak_bytes'])} at most (limit {mib(r['near_limit_bytes'])}), "
+        f"far {mib(r['far_peak_bytes'])}; managed {mib(r['managed_peak_bytes'])}, "
+        f"{100 * r['managed_share']:.1f} % of the peak of anonymous memory",
+        f"{r['promoted']} pages promoted, {r['demoted']} demoted, {r['refused']} refused, in "
+        f"{r['decisions']} decisions by {r['policy']}",
+        f"{r['scanned']} pages looked at, {r['found_used']} of them used; {r['probe_faults']} "
+        f"faults by that, {r['first_touches']} pages new, {r['forks']} forks",
+        f"processor time: {seconds(r['detector_ns'])} to find pages in use, "
+        f"{seconds(r['mover_ns'])} to move them",
+    ]
 
 
 def mib(size_bytes: int) -> str:

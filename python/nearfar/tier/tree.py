@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nearfar._lists import FLAT_WHOLE_SHARE
 from nearfar.errors import InputError, NearfarError, suggestion
 from nearfar.tier import control
 from nearfar.tier.control import PAGE, Member, Residence
 from nearfar.tier.outcome import figures, size
+from nearfar.tier.share import Share
 
 SCHEMA = "nearfar/tier-stats/1"
 LEAST_NEAR, _TOO_MUCH_NEAR = 1 << 20, 1 << 63
@@ -40,7 +42,7 @@ class Tree:
         """Do what is asked for. Raises NearfarError."""
         actions: dict[str, Callable[[], dict[str, Any]]] = {
             "stats": self.stats,
-            "set": lambda: self.set_near(request.get("near_bytes")),
+            "set": lambda: self.set_near(request.get("near_bytes"), request.get("share")),
             "pause": self.pause,
             "resume": self.resume,
         }
@@ -65,6 +67,7 @@ class Tree:
             "far_bytes": totals.far * PAGE,
             "far_stored_bytes": totals.stored_bytes,
             "managed_bytes": totals.managed * PAGE,
+            "flat": control.is_flat(self.memory),
             **figures(
                 limit,
                 control.policy(self.memory),
@@ -83,20 +86,28 @@ class Tree:
             ],
         }
 
-    def set_near(self, near_bytes: Any) -> dict[str, Any]:
-        """Give the tree another limit and wait until it holds. What cannot be reached is undone."""
+    def set_near(self, near_bytes: Any, millionths: Any = None) -> dict[str, Any]:
+        """Give the tree another limit, or where both tiers are addressed directly so many
+        millionths of its memory, and wait until it holds. What cannot be reached is undone."""
         check_near(near_bytes)
+        share = checked_share(self.process, millionths, flat=control.is_flat(self.memory))
         before, pages = control.limit(self.memory), near_bytes // PAGE
+        share_before = control.share(self.memory)
         resident = control.residence(self.memory) is not Residence.FREE
         if resident and pages < control.totals(self.memory).near:
             raise InputError(
                 f"{self.process}: all its pages are kept resident; `nearfar tier resume "
                 f"{self.process}` comes before a smaller limit"
             )
-        self._limit(pages)
-        if not _wait(lambda: (control.totals(self.memory).near,), lambda now: now[0] <= pages):
+        self._limit(pages, share)
+
+        def over() -> int:
+            return control.totals(self.memory).near - control.limit(self.memory)
+
+        if not _wait(lambda: (over(),), lambda now: now[0] <= 0):
             left = control.totals(self.memory).near
-            self._limit(before)
+            pages = control.limit(self.memory)
+            self._limit(before, share_before)
             raise NearfarError(
                 f"{self.process}: cannot go down to {size(pages)}: {size(left)} are in use by "
                 f"pages that cannot be moved and tables, or a process is stopped; the limit stays "
@@ -141,8 +152,8 @@ class Tree:
                 last[member.process] = member
         return list(last.values())
 
-    def _limit(self, pages: int) -> None:
-        control.set_limit(self.memory, pages)
+    def _limit(self, pages: int, share: Share | None) -> None:
+        control.set_limit(self.memory, pages, share)
         control.order(self.memory, self.bell)
 
     def _residence(self, what: Residence) -> None:
@@ -164,6 +175,21 @@ class Tree:
             raise NearfarError(
                 f"{self.process}: no answer from process {waited_for}; is it stopped?"
             )
+
+
+def checked_share(process: int, millionths: Any, *, flat: bool) -> Share | None:
+    """The share of near memory that so many millionths are, if not None. Raises InputError for what
+    is none, and for a tree that is not `flat`."""
+    if millionths is None:
+        return None
+    if not flat:
+        raise InputError(
+            f"{process}: found a share of near memory, expected a size such as 64MiB; far memory "
+            "is not addressed directly there (tier run --flat)"
+        )
+    if not isinstance(millionths, int) or not 1 <= millionths <= FLAT_WHOLE_SHARE:
+        raise InputError(f"share: found {millionths}, expected 1 to {FLAT_WHOLE_SHARE}")
+    return Share(millionths)
 
 
 def check_near(near_bytes: Any) -> None:

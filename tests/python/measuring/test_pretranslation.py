@@ -81,7 +81,9 @@ def test_marks_found_by_registers_need_more_than_a_trace(
     trace = tmp_path / "t.trace"
     trace.write_text("0x40 READ 1\n")
     message = refused("replay", SMALL + ON + ",cpu.pretranslation.mark=auto", str(trace))
-    assert "a trace has none: expected mkpt, or nearfar run" in message
+    assert (
+        "a trace has none: expected mkpt (for marks that were recorded), or nearfar run" in message
+    )
 
 
 # docs/studies-pre-translation.md says so of a list of 65,536 nodes.
@@ -108,3 +110,16 @@ def test_the_gains_of_the_page_are_the_models(nearfar: Run, settings: str, gain:
     assert status == 0, err
     plain, marked = json.loads(out)["points"]
     assert plain["ns_per_line"] / marked["ns_per_line"] - 1 == pytest.approx(gain, abs=0.01)
+
+
+def test_the_look_aside_buffer_draws_energy_for_each_look_up_and_each_entry_written(
+    nearfar: Run,
+) -> None:
+    _, marked = walked(nearfar, SMALL + ON + ",nvdimm.pretranslation.rlb.energy=3pJ")
+    counters = marked["counters"]
+    own = "channel.0.dimm.pretranslation."
+    accesses = sum(counters[own + name] for name in ("reads", "updates", "table.hits"))
+    assert accesses >= 4 * NODES
+    assert marked["energy"]["dimm.rlb"] == 3 * accesses
+    _, off = walked(nearfar, SMALL)
+    assert "dimm.rlb" not in off["energy"]

@@ -46,7 +46,7 @@ def largest(ran: RunResult) -> Machine:
         ("compile.sh", ["1"]),
         ("fio.sh", ["64K"]),
         ("stream.c", ["16384", "3"]),
-        ("pmem_list.c", ["{folder}/pool", "60", "2"]),
+        ("pmem_list.c", ["{folder}/pool", "60", "2", "7", "400", "3"]),
         ("ycsb.c", ["A", "{folder}/pool", "100", "100"]),
         ("ycsb.c", ["E", "{folder}/pool", "100", "20"]),
         ("tpcc.c", ["{folder}/pool", "2", "100", "30", "200"]),
@@ -185,6 +185,27 @@ def test_getting_keys_from_redis_is_mostly_waiting_for_caches_and_tlbs() -> None
     gets = {cause: many[cause] - few[cause] for cause in many}
     misses = gets["tlb"] + gets["l2"] + gets["l3"] + gets["memory"]
     assert misses > max(gets["base"], gets["branch"])
+
+
+# TLBs and caches that a list of some hundred pages outgrows.
+FEW_PAGES = (
+    "model:optane-100,cpu.core.kind=simple,cpu.l1.size=4KiB,cpu.l2.size=8KiB,cpu.l2.ways=8,"
+    "cpu.l3.size=16KiB,cpu.l3.ways=8,cpu.l3.slices=1,cpu.tlb.l1.entries=16,cpu.tlb.l2.entries=96"
+)
+
+
+def test_a_walk_by_marked_pointers_misses_the_tlbs_less_with_pretranslation(tmp_path: Path) -> None:
+    program = build("pmem_list.c", tmp_path, *LIBRARIES["pmem_list.c"])
+
+    def walks(model: str) -> int:
+        words = [program, tmp_path / "pool", "900", "1", "0", "4000", "5"]
+        _, _, ran = simulated(model, words, ENVIRONMENT, "--pmem", str(tmp_path))
+        assert ran.counts["marked_loads"] == 5 * 600
+        return largest(ran).counters["cache.tlb.walks"]
+
+    # The first walk teaches the DIMM; of the others none needs a page walk.
+    saved = walks(FEW_PAGES) - walks(f"{FEW_PAGES},nvdimm.pretranslation.enabled=true")
+    assert saved > 0.9 * 4 * 600
 
 
 def test_skewed_updates_wear_few_blocks(tmp_path: Path) -> None:

@@ -122,3 +122,13 @@ def test_low_descriptors_are_the_programs_and_close_can_be_cancelled(
 
 def test_an_allocation_that_fails_says_why(answered: Answered) -> None:
     answered("allocations")
+
+
+@pytest.mark.parametrize("way", ["move", "copy"])
+def test_memory_that_becomes_executable_is_not_asked_to_leave(tmp_path: Path, way: str) -> None:
+    program = compiled(PROGRAMS / "programs" / "compiles.c", tmp_path / "compiles")
+    ran = run_tiered(tmp_path, "2MiB", program, policy="fifo", options=("--evict", way))
+    assert (ran.out, ran.status) == ("ok\n", 0), ran.out + ran.err
+    code_pages = 128
+    assert ran.counts["evictions"] > 10 * code_pages
+    assert ran.counts["pinned"] < code_pages

@@ -20,11 +20,13 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.emulate import add_emulate
-from nearfar.cli.tier.near import add_near, warn_of_much
+from nearfar.cli.tier.flat import add_flat, flat_options, warn_of_one_node
+from nearfar.cli.tier.near import add_near, near_bytes_of, warn_of_much
 from nearfar.errors import InputError
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.tier.control import AUTO, BEST, COPY
+from nearfar.tier.flat import FlatOptions, flat_settings
 from nearfar.tier.launch import NO_DELAY, LaunchOptions
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
@@ -87,6 +89,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="a file to be made of what the policy is told and answers, for tier replay",
     )
+    add_flat(parser)
     add_result(parser, "what was near and far over time")
 
 
@@ -94,9 +97,14 @@ def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
     _check_files(args)
+    flat = flat_options(args)
     program = command(args.program)
     warn_of_much(args.near)
-    outcome = _run_swapped(args, program) if args.backend == "swap" else _launch(args, program)
+    outcome: Outcome | SwapOutcome
+    if args.backend == "swap":
+        outcome = _run_swapped(args, program)
+    else:
+        outcome = _launch(args, program, flat)
     if not args.quiet:
         with reporting(sys.stderr):
             sys.stderr.write(outcome.text())
@@ -131,11 +139,15 @@ def _check_files(args: argparse.Namespace) -> None:
             )
 
 
-def _launch(args: argparse.Namespace, program: Command) -> Outcome:
+def _launch(args: argparse.Namespace, program: Command, flat: FlatOptions | None) -> Outcome:
+    if args.far is None and flat is not None:
+        raise InputError("--far: found none, expected node:N with --flat")
     if args.far is None:
         raise InputError(
             "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
         )
+    if flat is not None:
+        warn_of_one_node(flat_settings(args.far, flat))
     copied = possible_eviction(args.evict, sigbus=args.sigbus) == COPY
     if copied and args.sigbus:
         raise InputError(
@@ -156,16 +168,17 @@ def _launch(args: argparse.Namespace, program: Command) -> Outcome:
         program.file,
         program.arguments,
         dynamic=program.dynamic,
-        near_bytes=args.near,
+        near_bytes=near_bytes_of(args.near),
         far=args.far,
         options=LaunchOptions(
             compress=args.compress,
             evict=args.evict,
             delay=args.emulate,
-            policy=args.policy or DEFAULT_POLICY,
+            policy=(args.policy if flat is None else None) or DEFAULT_POLICY,
             record_faults=args.record_faults,
             sigbus=args.sigbus,
             pager_cpu=args.pager_cpu,
+            flat=flat,
         ),
     )
 

@@ -11,9 +11,10 @@ from nearfar.cli.options import (
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import emit
-from nearfar.cli.tier.near import add_near, warn_of_much
+from nearfar.cli.tier.near import add_near, near_bytes_of, warn_of_much
 from nearfar.cli.tier.process import add_process
 from nearfar.tier.client import find
+from nearfar.tier.share import Share
 from nearfar.tier.table import stats_text
 
 
@@ -26,7 +27,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Set it; returns when no more than that is near."""
-    stats = find(args.process).ask(do="set", near_bytes=args.near)
+    share = args.near.millionths if isinstance(args.near, Share) else None
+    stats = find(args.process).ask(
+        do="set", near_bytes=near_bytes_of(args.near), **({} if share is None else {"share": share})
+    )
     warn_of_much(args.near)
     if wants_text(args):
         emit(stats_text(stats))

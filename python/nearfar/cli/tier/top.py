@@ -21,8 +21,10 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog = (
         "Sizes are in MiB; IN, OUT and CLEAN are pages copied in, copied out and dropped clean, "
         "SECOND those taken back in time; AHEAD is the part of what was read ahead that was used, "
-        "STALL the seconds a second for which threads waited. Ctrl-C or the end of the program "
-        "ends it."
+        "STALL the seconds a second for which threads waited. Programs that run with --flat have a "
+        "table of their own: LOOKED and USED are pages that a scan looked at and found used, FAULT "
+        "the faults that this caused, DETECTOR and MOVER shares of a processor. Ctrl-C or the end "
+        "of the program ends it."
     )
 
 

@@ -13,6 +13,7 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.progress import ProgressBar
 from nearfar.cli.streams import complain, emit
 from nearfar.cli.trace_options import add_trace
+from nearfar.simulate.programs.replayed import is_program_trace, program_trace_info
 from nearfar.simulate.traces.convert import TraceInfo, trace_info
 
 
@@ -24,6 +25,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the trace and print what is in it."""
+    if args.format in ("auto", "nearfar") and is_program_trace(args.trace):
+        return _run_program(args)
     with ProgressBar("reading", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
         info = trace_info(args.trace, format=args.format, base=args.base, progress=progress)
     if wants_text(args):
@@ -31,6 +34,43 @@ def run(args: argparse.Namespace) -> int:
     write_json(args, info.to_dict())
     if info.problem:
         complain(f"warning: {info.problem}")
+    return 0
+
+
+# How the counts of a program's trace are called.
+_OF_PROGRAM = {
+    "events": "events",
+    "threads": "threads",
+    "instructions": "instructions",
+    "blocks": "blocks of instructions",
+    "blocks_executed": "  executed",
+    "loads": "loads",
+    "marked_loads": "  marked by mkpt",
+    "stores": "stores",
+    "maps": "mappings made",
+    "unmaps": "  removed",
+    "remaps": "  moved",
+    "frames": "pages placed in frames",
+}
+
+
+def _run_program(args: argparse.Namespace) -> int:
+    with ProgressBar("reading", quiet=args.quiet, scale=1 << 20, unit="MiB") as progress:
+        info = program_trace_info(args.trace, progress)
+    rows = [
+        ("format", "nearfar, version 2: what a program executed"),
+        ("header", info["header"]),
+        ("complete", "no" if info["problem"] else "yes"),
+        ("addresses", "virtual"),
+        *((called, str(info[name])) for name, called in _OF_PROGRAM.items()),
+    ]
+    width = max(len(name) for name, _ in rows)
+    if wants_text(args):
+        text = "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+        emit(f"{info['file']}\n{text}")
+    write_json(args, info)
+    if info["problem"]:
+        complain(f"warning: {info['problem']}")
     return 0
 
 

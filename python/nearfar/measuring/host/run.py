@@ -42,7 +42,7 @@ class HostRun:
     def check(self) -> None:
         """Raise InputError if it cannot be played, before anything is measured."""
         check_for_host(self.pattern)
-        capacity = self._capacity()
+        capacity = self.host.capacity(self.core)
         usable = len(machine.processors())
         for what, reach, threads in self._needs():
             if threads > usable:
@@ -72,17 +72,6 @@ class HostRun:
         if isinstance(self.pattern, Overwrite):
             return [("region: an overwrite", self.pattern.region, 1)]
         return [(one.what, one.footprint, one.threads) for one in settings(self.pattern, self.core)]
-
-    def _capacity(self) -> int:
-        if self.host.file is not None:
-            return self.core.host_capacity(self.host.file, destructive=self.host.may_destroy())
-        if self.host.node is not None and self.host.node not in machine.memory_nodes():
-            nodes = ", ".join(map(str, machine.memory_nodes()))
-            raise InputError(
-                f"target {self.host.spec()}: no memory on node {self.host.node}; "
-                f"this machine has it on {nodes}"
-            )
-        return machine.free_memory(self.host.node)
 
     def _memory(self, size: int) -> HostMemory:
         memory = map_memory(self.core, self.host, size)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError, suggestion
+from nearfar.measuring import machine
 from nearfar.results import Target
+
+if TYPE_CHECKING:
+    from nearfar.measuring.host.core import HostCore
 
 PAGES = ("4KiB", "2MiB", "1GiB")
 _KEYS = ("node", "file", "pages")
@@ -36,6 +41,10 @@ class Host:
                 f"target {self.spec()}: a file lies where it lies, on pages of its own; "
                 "leave out node and pages"
             )
+        self.check_destructive()
+
+    def check_destructive(self) -> None:
+        """Raise InputError if something else may be lost than is measured."""
         if self.destructive is not None and not self.may_destroy():
             raise InputError(
                 f"destructive: {self.destructive} is not what is measured, "
@@ -64,14 +73,42 @@ class Host:
         place = "memory" if self.node is None else f"memory of node {self.node}"
         return Target(kind="host", name=self.file or place, spec=self.spec(), mode="measured")
 
+    def is_fixed(self) -> bool:
+        """Whether it lies where it lies, and on no node of choice."""
+        return self.file is not None
+
+    def layout(self) -> str:
+        """How its memory is mapped, for a result's environment."""
+        return f"measured on {self.pages} pages"
+
+    def module(self) -> HostCore | None:
+        """What measures it instead of this process; None where nothing does."""
+        return None
+
+    def capacity(self, core: HostCore) -> int:
+        """Bytes that can be measured there. Raises InputError if the machine has no such node."""
+        if self.file is not None:
+            return core.host_capacity(self.file, destructive=self.may_destroy())
+        if self.node is not None and self.node not in machine.memory_nodes():
+            nodes = ", ".join(map(str, machine.memory_nodes()))
+            raise InputError(
+                f"target {self.spec()}: no memory on node {self.node}; "
+                f"this machine has it on {nodes}"
+            )
+        return machine.free_memory(self.node)
+
 
 def is_host(text: str) -> bool:
-    """Whether a target is meant to be this machine."""
-    return text == "host" or text.startswith("host:")
+    """Whether a target is meant to be this machine, from a process or inside the kernel."""
+    return text.partition(":")[0] in ("host", "kernel")
 
 
 def parse_host(text: str, destructive: str | None = None) -> Host:
-    """`host`, `host:node=1,pages=2MiB`, `host:file=PATH`. Raises InputError."""
+    """`host`, `host:node=1,pages=2MiB`, `host:file=PATH`, `kernel...`. Raises InputError."""
+    if text.partition(":")[0] == "kernel":
+        from nearfar.measuring.kernel.target import parse_kernel
+
+        return parse_kernel(text, destructive)
     options: dict[str, str] = {}
     rest = text.removeprefix("host").removeprefix(":")
     if text.endswith(":"):

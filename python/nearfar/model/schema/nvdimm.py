@@ -83,6 +83,7 @@ KEYS = (
     choice("nvdimm.pretranslation.policy", "lru", POLICIES, "Pre-translation: which page loses its part of the table to one that has none; within a line of a part the oldest entry makes room"),
     size("nvdimm.pretranslation.rlb.size", "1 KiB", "0 B", "16 MiB", "Pre-translation: look-aside buffer before the table (RLB), of 8 B entries, in SRAM"),
     time("nvdimm.pretranslation.rlb.latency", "2 ns", "0 ps", "10 us", "Pre-translation: look-up in that buffer, from a read's arrival"),
+    energy("nvdimm.pretranslation.rlb.energy", "1 pJ", "0 pJ", "1 uJ", "Pre-translation: an entry of that buffer looked up or written"),
     time("nvdimm.pretranslation.bus", "750 ps", "0 ps", "1 us", "Pre-translation: time an entry occupies the data bus, behind its line or on its own"),
     flag("nvdimm.lazy.enabled", False, "Lazy cache (MICRO 2020) between load-store queue and first buffer: absorbs writes to lines of often written blocks"),
     size("nvdimm.lazy.lz1.size", "1 KiB", "64 B", "1 MiB", "Lazy cache, first level, of 64 B lines: bytes"),

@@ -64,12 +64,8 @@ def notes(
             f"the program read the processor's cycle counter {total('count.counters_read')} times; "
             "it counts real time, unlike the clocks"
         )
-    marked = total("count.marked_loads")
-    if marked and not pretranslates:
-        found.append(
-            f"{marked} loads marked by mkpt had no effect: the machine has no Pre-translation "
-            "(nvdimm.pretranslation.enabled)"
-        )
+    if not pretranslates:
+        found += unused_marks(total("count.marked_loads"))
     unordered = total("unordered")
     if unordered:
         found.append(
@@ -86,6 +82,16 @@ def notes(
             "cannot be told"
         )
     return [*found, *_missed(window, parts)]
+
+
+def unused_marks(marked: int) -> list[str]:
+    """The line about marks on a machine without Pre-translation, if there are any."""
+    if not marked:
+        return []
+    return [
+        f"{marked} loads marked by mkpt had no effect: the machine has no Pre-translation "
+        "(nvdimm.pretranslation.enabled)"
+    ]
 
 
 def _missed(window: Mapping[str, int], parts: Sequence[Mapping[str, str]]) -> list[str]:

@@ -26,7 +26,7 @@ from nearfar.simulate.programs.notes import notes
 from nearfar.simulate.programs.places import check_place
 from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
 from nearfar.simulate.programs.start import Ended, run_to_end
-from nearfar.simulate.replay import check_window
+from nearfar.simulate.replay import check_window, pretranslates
 from nearfar.simulate.traces.recording import RecordedTrace, Recording
 
 CORES = ("window", "simple", "count")
@@ -122,20 +122,22 @@ def record(
     output: str | Path,
     *,
     gaps: str = "time",
+    kind: str = "memory",
     options: RunOptions = _DEFAULTS,
 ) -> tuple[RunResult, list[RecordedTrace]]:
     """Run a program as `run` does, with its options, and write what reaches memory to `output`.
 
     The trace is nearfar's own, its `gaps` are the "time" at which memory was asked or the
-    "instructions" that the thread executed since its last record. Programs besides the first,
-    children and what they execute, have traces NAME-2, NAME-3 and so on.
+    "instructions" that the thread executed since its last record. Of the `kind` "program" it has
+    what the program executed instead, at virtual addresses, for `replay_program`. Programs besides
+    the first, children and what they execute, have traces NAME-2, NAME-3 and so on.
 
     Raises as `run` does, and NearfarError for a disk that is full; what was recorded is kept.
     """
     if options.core == "count":
         raise InputError("core: found count, which simulates no memory; expected window or simple")
     check_writable(output)
-    recording = Recording(output, gaps=gaps)
+    recording = Recording(output, gaps=gaps, kind=kind)
     try:
         ran = run(target, words, options, recording=recording)
     except NearfarError:
@@ -159,6 +161,7 @@ def _recorded(
     with recording.listening(folder) as name:
         yield {
             "trace": name,
+            "trace_kind": recording.kind,
             "trace_gaps": recording.gaps,
             "trace_target": describe(model).spec,
             "trace_command": "".join(c if c.isprintable() else "?" for c in command),
@@ -280,13 +283,8 @@ def _parts(folder: Path) -> list[dict[str, str]]:
     return sorted(parts, key=lambda part: (int(part["start"]), int(part["process"])))
 
 
-def _pretranslates(model: Model) -> bool:
-    enabled = model.values.get("nvdimm.pretranslation.enabled")
-    return enabled is not None and enabled.value is True
-
-
 def _finds_pointers(model: Model) -> bool:
-    return _pretranslates(model) and model["cpu.pretranslation.mark"] == "auto"
+    return pretranslates(model) and model["cpu.pretranslation.mark"] == "auto"
 
 
 def _ran(
@@ -321,7 +319,7 @@ def _ran(
         processes=processes,
         notes=notes(
             *(program, front, ended, parts, window),
-            pretranslates=core != "count" and _pretranslates(model),
+            pretranslates=core != "count" and pretranslates(model),
         ),
         qemu=front.version,
         interrupted=ended.interrupted,

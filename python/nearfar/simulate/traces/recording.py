@@ -27,6 +27,8 @@ _END = b"\x16"  # the tag of the record that ends a trace
 
 # What the gaps of a trace are: times at which memory was asked, or instructions of the thread.
 GAPS = ("time", "instructions")
+# What is recorded: what reaches memory, or what the program executes.
+KINDS = ("memory", "program")
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,11 @@ class Recording:
     those of its children and of what they execute, in order of their process ids.
     """
 
-    def __init__(self, output: str | Path, *, gaps: str = "time") -> None:
+    def __init__(self, output: str | Path, *, gaps: str = "time", kind: str = "memory") -> None:
         check_one_of("gaps", gaps, GAPS)
+        check_one_of("kind", kind, KINDS)
         self.gaps = gaps
+        self.kind = kind
         self._output = Path(output)
         self._files: dict[tuple[int, int], _TraceFile] = {}
         self._failure: tuple[_TraceFile, OSError] | None = None  # the first

@@ -12,13 +12,15 @@
 #include "frontend/trace_recorder.h"
 #include "sim/cpu/block.h"
 
-namespace nearfar::frontend::qemu {
+namespace nearfar::frontend {
 
-/// The simulated machine, as the plug-in drives it: threads with clocks of their own. Calls come
-/// one at a time.
+/// The simulated machine, as what executes a program drives it (the QEMU plug-in, the replay of a
+/// trace): threads with clocks of their own. Calls come one at a time.
 class Engine {
  public:
   using Thread = std::uint32_t;
+  /// Is told that a page lies in a frame from now on.
+  using WatchPages = AddressSpace::Watch;
 
   Engine() = default;
   Engine(const Engine&) = delete;
@@ -50,6 +52,9 @@ class Engine {
   /// The kernel writes back what the caches hold of a persistent file (msync).
   virtual void flush_range(Thread, Address, Bytes) {}
 
+  /// At most one may watch.
+  virtual void watch_pages(WatchPages) {}
+
   /// The report is of what lies in between.
   virtual void begin_region() {}
   virtual void end_region() {}
@@ -67,4 +72,4 @@ class Engine {
 [[nodiscard]] std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick period,
                                                           std::unique_ptr<TraceRecorder> trace);
 
-}  // namespace nearfar::frontend::qemu
+}  // namespace nearfar::frontend

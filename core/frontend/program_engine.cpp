@@ -2,10 +2,10 @@
 #include <string>
 #include <utility>
 
+#include "frontend/engine.h"
 #include "frontend/program.h"
-#include "frontend/qemu/engine.h"
 
-namespace nearfar::frontend::qemu {
+namespace nearfar::frontend {
 namespace {
 
 class ProgramEngine final : public Engine {
@@ -41,6 +41,8 @@ class ProgramEngine final : public Engine {
     program_.flush_range(thread, address, bytes);
   }
 
+  void watch_pages(WatchPages watch) override { program_.watch_pages(std::move(watch)); }
+
   void begin_region() override { program_.roi_begin(); }
   void end_region() override { program_.roi_end(); }
   void flush_trace() override { program_.flush_trace(); }
@@ -62,4 +64,4 @@ std::unique_ptr<Engine> make_program_engine(const Settings& settings, Tick perio
   return std::make_unique<ProgramEngine>(settings, period, std::move(trace));
 }
 
-}  // namespace nearfar::frontend::qemu
+}  // namespace nearfar::frontend

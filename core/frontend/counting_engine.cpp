@@ -1,8 +1,8 @@
 #include <vector>
 
-#include "frontend/qemu/engine.h"
+#include "frontend/engine.h"
 
-namespace nearfar::frontend::qemu {
+namespace nearfar::frontend {
 namespace {
 
 class CountingEngine final : public Engine {
@@ -42,4 +42,4 @@ std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum) {
   return std::make_unique<CountingEngine>(period, quantum);
 }
 
-}  // namespace nearfar::frontend::qemu
+}  // namespace nearfar::frontend

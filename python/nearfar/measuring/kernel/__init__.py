@@ -1,0 +1,1 @@
+"""Measuring from inside the kernel, by the Linux module of integrations/linux-module."""

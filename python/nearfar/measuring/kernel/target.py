@@ -1,0 +1,131 @@
+"""Memory that the Linux module measures: contiguous, a reserved range, or a DAX device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.errors import InputError, suggestion
+from nearfar.measuring.host.target import Host
+from nearfar.results import Target
+
+if TYPE_CHECKING:
+    from nearfar.measuring.host.core import HostCore
+    from nearfar.measuring.kernel.core import KernelCore
+
+_KEYS = ("node", "dax", "range", "pages")
+_FORMS = "kernel[:node=N][,pages=4KiB], kernel:dax=PATH or kernel:range=ADDRESS"
+PAGES = ("2MiB", "4KiB")
+
+
+@dataclass(frozen=True)
+class Kernel(Host):
+    """Memory of this machine, measured inside the kernel; `file` is a DAX device.
+
+    `range` is the physical address where a reservation of the kernel's command line begins, or one
+    inside of it. On pages of "2MiB" the kernel's own mapping is used, whose pages are as large as
+    the memory allows.
+    """
+
+    pages: str = PAGES[0]
+    range: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.pages not in PAGES:
+            raise InputError(
+                f"target {self.spec()}: found pages '{self.pages}', "
+                f"expected one of {', '.join(PAGES)}"
+            )
+        places = [place for place in (self.node, self.file, self.range) if place is not None]
+        if len(places) > 1:
+            raise InputError(f"target {self.spec()}: found {len(places)} places, expected one")
+        if self.range is not None and self.pages != PAGES[0]:
+            raise InputError(
+                f"target {self.spec()}: a range has pages of the kernel's choice; leave out pages"
+            )
+        self.check_destructive()
+
+    def spec(self) -> str:
+        """The target as a command line names it."""
+        options = []
+        if self.node is not None:
+            options.append(f"node={self.node}")
+        if self.file is not None:
+            options.append(f"dax={self.file}")
+        if self.range is not None:
+            options.append(f"range={self.range:#x}")
+        if self.pages != PAGES[0]:
+            options.append(f"pages={self.pages}")
+        return "kernel" + (":" + ",".join(options) if options else "")
+
+    def describe(self) -> Target:
+        """The target as a result names it."""
+        name = self.file
+        if self.range is not None:
+            name = f"physical memory at {self.range:#x}"
+        elif name is None:
+            name = "memory" if self.node is None else f"memory of node {self.node}"
+        return Target(kind="kernel", name=name, spec=self.spec(), mode="measured")
+
+    def is_fixed(self) -> bool:
+        """Whether it is a DAX device or a reserved range."""
+        return self.file is not None or self.range is not None
+
+    def layout(self) -> str:
+        """How its memory is mapped, for a result's environment."""
+        if self.pages == PAGES[0]:
+            return "measured in the kernel's own mapping"
+        return f"measured in a mapping of the kernel by {self.pages} pages"
+
+    def module(self) -> KernelCore:
+        """The module behind /dev/nearfar. Raises InputError if it cannot be used."""
+        from nearfar.measuring.kernel.core import KernelCore
+
+        return KernelCore(self)
+
+    def capacity(self, core: HostCore) -> int:
+        """Bytes that can be measured there."""
+        return core.host_capacity(self.file or "", destructive=self.may_destroy())
+
+
+def is_kernel(text: str) -> bool:
+    """Whether a target is meant to be measured from inside the kernel."""
+    return text == "kernel" or text.startswith("kernel:")
+
+
+def parse_kernel(text: str, destructive: str | None = None) -> Kernel:
+    """`kernel`, `kernel:dax=PATH`, `kernel:range=0x40000000`... Raises InputError."""
+    options: dict[str, str] = {}
+    rest = text.removeprefix("kernel").removeprefix(":")
+    if text.endswith(":"):
+        raise InputError(f"found target '{text}', expected {_FORMS}")
+    for option in rest.split(",") if rest else ():
+        key, equals, value = option.partition("=")
+        if key not in _KEYS:
+            raise InputError(
+                f"target {text}: unknown '{key}', expected {_FORMS}{suggestion(key, _KEYS)}"
+            )
+        if not equals or not value:
+            raise InputError(f"target {text}: '{key}' has no value, expected {_FORMS}")
+        if key in options:
+            raise InputError(f"target {text}: '{key}' is given twice")
+        options[key] = value
+    return Kernel(
+        pages=options.get("pages", PAGES[0]),
+        node=_number(text, "node", options["node"]) if "node" in options else None,
+        file=options.get("dax"),
+        range=_number(text, "range", options["range"]) if "range" in options else None,
+        destructive=destructive,
+    )
+
+
+def _number(text: str, key: str, value: str) -> int:
+    try:
+        found = int(value, 16 if value.lower().startswith("0x") else 10)
+    except ValueError:
+        found = -1
+    if found < 0:
+        raise InputError(f"target {text}: found {key} '{value}', expected a whole number")
+    if key == "range" and found % 4096:
+        raise InputError(f"target {text}: {value} is not a multiple of 4096, the size of a page")
+    return found
