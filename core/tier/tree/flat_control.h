@@ -18,11 +18,11 @@ struct FlatControl {
   static constexpr std::uint32_t whole_share = 1'000'000;
 
   std::uint32_t policy_plus_one;  ///< of placement, by its position among all; 0: far is not flat
-  std::uint32_t detector;         ///< policy::Detector
+  std::uint32_t detector;  ///< policy::Detector
   std::int32_t near_node;
   std::int32_t far_node;
   std::uint64_t interval_ns;  ///< from one decision to the next
-  std::uint32_t pairs;        ///< that change places in a decision, at most
+  std::uint32_t pairs;  ///< that change places in a decision, at most
   /// Of the memory that is managed, so many millionths may be near; 0: the tree's limit holds.
   std::atomic<std::uint32_t> share;
   std::atomic<std::uint64_t> near_pages;
