@@ -71,7 +71,7 @@ class Pool:
 
     def _find(self) -> set[str]:
         """Take in machines that have begun, with what is theirs by weight; their names."""
-        found = {machine.name: machine for machine in running_machines()}
+        found = {machine.name: machine for machine in _cached()}
         for name in [name for name in self._members if name not in found]:
             del self._members[name]
         wanted = self._wishes.names or found
@@ -137,6 +137,11 @@ class Pool:
         return changed
 
 
+def _cached() -> list[RunningMachine]:
+    """The machines whose far pages are brought in on faults, which tell what they lack."""
+    return [machine for machine in running_machines() if not machine.tree.stats["flat"]]
+
+
 def _set(member: _Member, near_bytes: int) -> bool:
     try:
         member.machine.tree.ask(do="set", near_bytes=near_bytes)
@@ -173,8 +178,14 @@ def alone() -> Iterator[None]:
 
 def check_names(wishes: Wishes) -> None:
     """Raise InputError for a name that no machine has."""
-    names = [machine.name for machine in running_machines()]
+    names = [machine.name for machine in _cached()]
+    flat = {machine.name for machine in running_machines()} - {*names}
     for name in (*wishes.names, *wishes.weights, *wishes.least):
+        if name in flat:
+            raise InputError(
+                f"{name}: addresses both tiers directly (--flat), so that no misses say what it "
+                "would gain; expected machines without --flat"
+            )
         if name not in names:
             known = f"expected one of {', '.join(names)}" if names else "and no machine runs"
             raise InputError(

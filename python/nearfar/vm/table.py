@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearfar.tier.control import PAGE
-from nearfar.tier.outcome import lines, mib
+from nearfar.tier.outcome import flat_lines, lines, mib
 
 NOTHING = "no machine of this user runs on two tiers\n"
 
@@ -39,9 +39,10 @@ def stats_text(stats: Mapping[str, Any]) -> str:
         f"{s['name']} (QEMU {s['qemu']}, {s['state']}): near {mib(s['near_bytes'])} of "
         f"{mib(s['near_limit_bytes'])}, {_share(s):.3g} % of {mib(s['guest_bytes'])}{plugged}; "
         f"far {far}",
-        f"  copied in {mib(s['copies_in'] * PAGE)}, copied out {mib(s['copies_out'] * PAGE)}",
+        f"  moved near {mib((s['copies_in'] + s['promoted']) * PAGE)}, moved far "
+        f"{mib((s['copies_out'] + s['demoted']) * PAGE)}",
         *left,
-        *(f"  {line}" for line in lines(s)),
+        *(f"  {line}" for line in (flat_lines if s["flat"] else lines)(s)),
     ]
     return "".join(f"{line}\n" for line in text)
 
@@ -68,7 +69,8 @@ def top_text(
             machine["state"],
             *(_mib(machine[f"{name}_bytes"]) for name in ("guest", "near", "near_limit", "far")),
             f"{rate('faults'):.0f}",
-            *(_mib(rate(name) * PAGE) for name in ("copies_in", "copies_out")),
+            _mib((rate("copies_in") + rate("promoted")) * PAGE),
+            _mib((rate("copies_out") + rate("demoted")) * PAGE),
             f"{rate('stall_ns') / 1e9:.3f}",
         ]
         rows.append(

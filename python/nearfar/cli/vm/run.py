@@ -15,11 +15,13 @@ from nearfar.cli.options import add_result, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.emulate import add_emulate
+from nearfar.cli.tier.flat import add_flat, flat_options, warn_of_one_node
 from nearfar.cli.vm.near import add_near
 from nearfar.errors import InputError
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import command
 from nearfar.tier.control import AUTO, BEST
+from nearfar.tier.flat import flat_settings
 from nearfar.tier.launch import LaunchOptions
 from nearfar.vm.launch import Qemu, run_machine
 from nearfar.vm.words import GET_QEMU, QEMU, is_qemu
@@ -57,6 +59,8 @@ def add_arguments(parser: Parser) -> None:
         default=AUTO,
         help="where pages are brought in, as for `tier run`",
     )
+    add_flat(parser)
+    parser.set_defaults(backend="uffd", sigbus=False, record_faults=None)  # as `tier run` has them
     add_result(parser, "what was near and far over time")
     parser.epilog = (
         "The guest's memory alone is managed; what QEMU has for itself is not counted. The machine "
@@ -67,16 +71,20 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the machine; QEMU's exit status is the command's."""
     sys.stdout.flush()
+    flat, qemu = flat_options(args), _found(args.program)
+    if flat is not None:
+        warn_of_one_node(flat_settings(args.far, flat))
     outcome = run_machine(
-        _found(args.program),
+        qemu,
         args.near,
         args.far,
         LaunchOptions(
             compress=args.compress,
             evict=args.evict,
             delay=args.emulate,
-            policy=args.policy or DEFAULT_POLICY,
+            policy=(args.policy if flat is None else None) or DEFAULT_POLICY,
             pager_cpu=args.pager_cpu,
+            flat=flat,
         ),
     )
     if not args.quiet:

@@ -19,7 +19,7 @@ def add_arguments(parser: Parser) -> None:
     add_name(parser, optional=True)
     add_interval(parser)
     parser.epilog = (
-        "Sizes are in MiB; IN and OUT are what is copied from and to far memory, in MiB a second; "
+        "Sizes are in MiB; IN and OUT are what is moved from and to far memory, in MiB a second; "
         "STALL is the seconds a second for which processors of the guest waited. Ctrl-C or the end "
         "of the machine ends it."
     )
