@@ -20,6 +20,7 @@ WindowCore::WindowCore(Socket& socket, const CoreConfig& config, PageMap& pages)
       rob_mask_(rob_.size() - 1),
       loads_(std::bit_ceil(std::size_t{config.loads} + 1)),
       load_mask_(loads_.size() - 1) {
+  pretranslates_ = socket.config().caches.pretranslation.enabled;
   // So that there always is an instruction as far back as the reorder buffer is long.
   head_ = tail_ = rob_.size();
 }

@@ -186,6 +186,7 @@ class WindowCore final : public Core {
   void ready(Index index);
   void ask(Index index);
   void resolve(Index index, Fine value);
+  void put_marked_in_order(std::size_t first);
   void set_result(const Node& node, Index index, Fine value);
 
   [[nodiscard]] Slot& slot(Position position) { return rob_[position & rob_mask_]; }
@@ -217,6 +218,7 @@ class WindowCore final : public Core {
   bool cut_ = false;
   bool fence_entered_ = false;
   Address leads_to_;  ///< what the load that issues loads, if it is marked
+  bool pretranslates_ = false;
 
   std::array<Fine, 256> values_{};  ///< of registers; that of no_register is always 0
 

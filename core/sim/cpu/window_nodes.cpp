@@ -129,6 +129,7 @@ void WindowCore::resolve(Index index, Fine value) {
   const Node node = nodes_[index];
   nodes_.give_back(index);
   set_result(node, index, value);
+  const std::size_t first = to_do_.size();
   Index next = node.dependents;
   while (next != no_index) {
     const Edge edge = edges_[next];
@@ -145,12 +146,24 @@ void WindowCore::resolve(Index index, Fine value) {
     if (--dependent.inputs == 0) to_do_.push_back(edge.node);
     next = edge.next;
   }
+  if (pretranslates_) put_marked_in_order(first);
   if (resolving_) return;
   resolving_ = true;
   for (std::size_t i = 0; i < to_do_.size(); ++i) ready(to_do_[i]);
   to_do_.clear();
   resolving_ = false;
   retire();
+}
+
+/// A marked load that becomes ready together with others of its line asks for it in program order:
+/// the first to ask decides whether the DIMM sees the mark. Dependents are found the last one
+/// first.
+void WindowCore::put_marked_in_order(std::size_t first) {
+  const auto begin = to_do_.begin() + static_cast<std::ptrdiff_t>(first);
+  const bool any = std::any_of(begin, to_do_.end(), [this](Index index) {
+    return nodes_[index].place.leads_to != Address{};
+  });
+  if (any) std::reverse(begin, to_do_.end());
 }
 
 void WindowCore::set_result(const Node& node, Index index, Fine value) {

@@ -53,8 +53,9 @@ int main(void) {
   long sum = 0;
   struct node* node = NODE(0);
   for (long i = 0; i < 3L * NODES; ++i) {
+    struct node* next = NEARFAR_LOAD_PTR(&node->next); /* before what else is in its line */
     sum += node->value;
-    node = NEARFAR_LOAD_PTR(&node->next);
+    node = next;
   }
   printf("%ld\n", sum);
   return 0;
