@@ -143,6 +143,7 @@ void FlatTier::begin_round() {
 void FlatTier::decide() {
   FlatPages& flat = *state_.flat;
   trims_ = true;
+  (void)state_.budget.reap();  // near pages of processes that have ended are free
   (void)mover_.bring_all_back();  // what could not come back at its time
   const std::uint64_t limit = flat.limit();
   const std::uint64_t near = flat.near_pages();
@@ -175,6 +176,8 @@ bool FlatTier::trim() {
   FlatPages& flat = *state_.flat;
   const policy::PageIndex end = flat.end();
   limit_ = flat.limit();
+  const Limbo& limbo = state_.limbo;
+  if (limbo.span() + pairs_a_step > limbo.capacity()) (void)mover_.bring_all_back();
   std::size_t moved = 0;
   for (policy::PageIndex looked = 0; looked < end && moved < pairs_a_step; ++looked) {
     if (next_trimmed_ >= end) next_trimmed_ = 0;

@@ -93,7 +93,7 @@ void Service::listen(bool has_work) {
 bool Service::may_have_far_pages() const {
   constexpr auto relaxed = std::memory_order_relaxed;
   const Member& own = pager_.budget().member();
-  return own.far_slots.load(relaxed) != 0 ||
+  return pager_.flat().is_on() || own.far_slots.load(relaxed) != 0 ||
          own.managed_pages.load(relaxed) > own.near_pages.load(relaxed);
 }
 

@@ -157,7 +157,9 @@ Service::Answer Service::serve_fork(const Request& request) {
 void Service::serve_advice(const Request& request) {
   auto& advice = pager_.advice();
   if (request.kind == Request::Kind::will_need) advice.will_need(request.begin, request.end);
-  if (request.kind == Request::Kind::cold) advice.cold(request.begin, request.end);
+  // Where far memory is addressed directly, the detector finds out by itself.
+  const bool leaves = !pager_.flat().is_on();
+  if (request.kind == Request::Kind::cold && leaves) advice.cold(request.begin, request.end);
   if (request.kind == Request::Kind::may_leave) advice.release_near(request.begin, request.end);
 }
 
