@@ -41,7 +41,9 @@ NOT_SAVED = {
     "Link": {"config_", "always_at_once_", "takes_early_"},
     "Way": {"request_slots", "response_slots", "request_time", "response_time", "latency",
             "arrivals"},
-    "Machine": {"interleave_", "capacity_", "takes_early_", "dram_alone_", "dimm_alone_", "earlier_"},
+    "Machine": {
+        *("interleave_", "capacity_", "takes_early_", "dram_alone_", "dimm_alone_", "earlier_"),
+    },
     "Tiers": {"near_bytes_"},
     "BlockTable": {"ways_", "mask_", "shift_", "policy_"},
     "Dimm": {
