@@ -53,7 +53,7 @@ class Engine {
   virtual void flush_range(Thread, Address, Bytes) {}
 
   /// At most one may watch.
-  virtual void watch_pages(WatchPages) {}
+  virtual void watch_pages(const WatchPages&) {}
 
   /// The report is of what lies in between.
   virtual void begin_region() {}

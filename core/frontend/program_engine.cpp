@@ -41,7 +41,7 @@ class ProgramEngine final : public Engine {
     program_.flush_range(thread, address, bytes);
   }
 
-  void watch_pages(WatchPages watch) override { program_.watch_pages(std::move(watch)); }
+  void watch_pages(const WatchPages& watch) override { program_.watch_pages(watch); }
 
   void begin_region() override { program_.roi_begin(); }
   void end_region() override { program_.roi_end(); }

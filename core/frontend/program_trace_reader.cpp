@@ -112,7 +112,8 @@ void ProgramTraceReader::feed(std::string_view chunk) {
       done += cursor.at();
     }
   } catch (const Cursor::Incomplete&) {
-    // The rest of the event is in the next piece.
+    pending_.erase(0, done);  // the rest of the event is in the next piece
+    return;
   } catch (const Cursor::Damaged&) {
     refuse("bytes that are no event", "one of version 2; the trace is damaged");
   }

@@ -30,7 +30,7 @@ struct RigOptions {
   bool huge_pages = true;
   bool far_in_memory = true;  ///< read and written in place
   std::size_t slots = 0;      ///< of the far file; 0: as many as pages
-  std::string placement = "";  ///< of two tiers that are both addressed directly; else they are not
+  std::string placement;  ///< of two tiers that are both addressed directly; else they are not
   policy::Detector detector = policy::Detector::probe;
 };
 

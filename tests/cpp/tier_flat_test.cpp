@@ -21,8 +21,7 @@ class FlatTest : public testing::Test {
     state.flat = &flat();
     state.budget.unbind();
     state.limbo = Limbo(Limbo::most);
-    state.uffd().track(detector == Detector::dirty ? os::Tracking::writes
-                                                   : os::Tracking::nothing);
+    state.uffd().track(detector == Detector::dirty ? os::Tracking::writes : os::Tracking::nothing);
     flat().belong_to(state.budget.member());
   }
   void fill(PageNumber pages) {

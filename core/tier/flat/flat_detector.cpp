@@ -195,8 +195,7 @@ void FlatDetector::check_some() {
   for (std::size_t i = 0; i < count; ++i) {
     const policy::PageIndex dense = state_.table.dense(state_.number(places[i]));
     if (nodes[i] < 0 || !flat.is_there(dense)) continue;
-    flat.correct(dense,
-                 nodes[i] == control.far_node ? policy::Tier::far : policy::Tier::near);
+    flat.correct(dense, nodes[i] == control.far_node ? policy::Tier::far : policy::Tier::near);
   }
 }
 

@@ -113,7 +113,7 @@ class FlatPages final : public policy::Replacement {
   struct Record {
     bool there : 1;
     bool far : 1;
-    bool touched : 1;   ///< while it was probed
+    bool touched : 1;  ///< while it was probed
     bool left_out : 1;  ///< of the next scan
     std::uint16_t delay;  ///< of the first touch, in parts of a round, while it was probed
   };

@@ -66,9 +66,7 @@ bool FlatTier::work() {
 bool FlatTier::wait() {
   if (should_trim()) return trim();
   if (state_.memory().now_ns() < due_ns_) return false;
-  phase_ = !scans_now_ ? Phase::deciding
-           : detector_.probes() ? Phase::collecting
-                                : Phase::scanning;
+  phase_ = !scans_now_ ? Phase::deciding : detector_.probes() ? Phase::collecting : Phase::scanning;
   if (!scans_now_) end_scan();
   return true;
 }
@@ -141,14 +139,15 @@ void FlatTier::begin_round() {
 }
 
 void FlatTier::decide() {
-  FlatPages& flat = *state_.flat;
+  const FlatPages& flat = *state_.flat;
   trims_ = true;
   (void)state_.budget.reap();  // near pages of processes that have ended are free
   (void)mover_.bring_all_back();  // what could not come back at its time
   const std::uint64_t limit = flat.limit();
   const std::uint64_t near = flat.near_pages();
   const std::uint64_t room = near < limit ? limit - near : 0;
-  const std::uint64_t own = std::clamp<std::uint64_t>(flat.own_near() + room, 1, policy::most_pages);
+  const std::uint64_t own =
+      std::clamp<std::uint64_t>(flat.own_near() + room, 1, policy::most_pages);
   flat.placement().resize(static_cast<policy::PageIndex>(own));
   state_.control.add(Count::decisions);
   decided_ = flat.placement().decide(exchanges_);
@@ -162,9 +161,7 @@ void FlatTier::exchange_some() {
   if (made_ == decided_) begin_scan();
 }
 
-bool FlatTier::is_over_limit() const {
-  return state_.flat->near_pages() > state_.flat->limit();
-}
+bool FlatTier::is_over_limit() const { return state_.flat->near_pages() > state_.flat->limit(); }
 
 /// Pages that would not move are tried again when the limit changes, or at the next decision.
 bool FlatTier::should_trim() const {
@@ -173,7 +170,7 @@ bool FlatTier::should_trim() const {
 
 /// Moves some near pages to far memory, in turn. False if none could be moved of all.
 bool FlatTier::trim() {
-  FlatPages& flat = *state_.flat;
+  const FlatPages& flat = *state_.flat;
   const policy::PageIndex end = flat.end();
   limit_ = flat.limit();
   const Limbo& limbo = state_.limbo;

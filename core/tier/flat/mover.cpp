@@ -14,10 +14,9 @@ std::size_t Mover::take_out(PageNumber first, std::size_t count) {
   Limbo& limbo = state_.limbo;
   if (limbo.full()) return 0;
   const std::size_t position = limbo.next_position();
-  count = std::min(
-      {count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
-  const os::Moved moved = state_.staging_uffd().move(state_.staged(position), state_.place(first),
-                                                     count * page_bytes);
+  count = std::min({count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
+  const os::Moved moved =
+      state_.staging_uffd().move(state_.staged(position), state_.place(first), count * page_bytes);
   if (moved.error == -EBADF) os::fail(closed_descriptor);
   const std::size_t done = moved.bytes / page_bytes;
   for (std::size_t i = 0; i < done; ++i) {

@@ -42,7 +42,8 @@ class Memory {
   [[nodiscard]] virtual std::size_t read(Place from, void* to,
                                          std::size_t length) const noexcept = 0;
 
-  /// As PageMap::find_written and PageMap::find_accessed; a kernel that notes neither finds nothing.
+  /// As PageMap::find_written and PageMap::find_accessed; a kernel that notes neither finds
+  /// nothing.
   [[nodiscard]] virtual std::size_t find_written(Place& from, Place end,
                                                  std::span<PageMap::Run>) const noexcept {
     from = end;

@@ -146,8 +146,8 @@ std::size_t PageMap::find_used(Place& from, Place end, std::span<Run> runs, std:
   request.most_regions = std::min(at_once, runs.size());
   request.all_of = category | (category == is_written ? is_present : 0);
   request.told = category;
-  const long found = call(__NR_ioctl, descriptor_, static_cast<long>(PageMap::request()),
-                          word(&request));
+  const long found =
+      call(__NR_ioctl, descriptor_, static_cast<long>(PageMap::request()), word(&request));
   if (found < 0) {
     from = end;
     return 0;

@@ -7,9 +7,8 @@ namespace nearfar::tier {
 
 Pager::Pager(Region region, PageTable table, Control& control, FarStore& far, Kernel kernel)
     : parts_(region, table, control, far, kernel),
-      ranges_(parts_.state,
-              {parts_.remap, parts_.eviction, parts_.huge, parts_.incoming, parts_.windows,
-               parts_.page_in}),
+      ranges_(parts_.state, {parts_.remap, parts_.eviction, parts_.huge, parts_.incoming,
+                             parts_.windows, parts_.page_in}),
       advice_(parts_.state, parts_.page_in, parts_.eviction, parts_.huge, parts_.windows),
       orders_(parts_.state, {parts_.page_in, parts_.read_ahead, parts_.eviction, parts_.incoming,
                              parts_.windows}),

@@ -28,8 +28,8 @@ class Ranges {
   /// The program puts a mapping of another kind over these pages. False if there are too many such
   /// mappings.
   [[nodiscard]] bool cover(os::Place begin, os::Place end);
-  /// These pages are managed no more, and keep their contents, which come to their places first: the
-  /// kernel neither moves nor protects memory that is executed. `no` if there are too many such
+  /// These pages are managed no more, and keep their contents, which come to their places first:
+  /// the kernel neither moves nor protects memory that is executed. `no` if there are too many such
   /// ranges; later, to be asked for again, if messages must be read before.
   [[nodiscard]] Outcome release(os::Place begin, os::Place end);
   /// The program takes such mappings away again.

@@ -107,10 +107,11 @@ void find_far(char* name, std::size_t size) {
 /// Whether two tiers are asked for at all; so they are by any of the variables.
 bool is_wanted() {
   char name[64];
-  if (started_with_unknown("NEARFAR_TIER_", variables, name, sizeof name))
+  if (started_with_unknown("NEARFAR_TIER_", variables, name, sizeof name)) {
     os::refuse(
         name, nullptr,
         "NEARFAR_TIER_NEAR, _FAR, _COMPRESS, _EVICT, _GUEST, _PAGER_CPU, _POLICY or _REPORT");
+  }
   char value[4096];
   if (started_with(near_variable, value, sizeof value)) return true;
   constexpr const char* no_others[] = {nullptr};

@@ -38,9 +38,9 @@ namespace {
 /// Whatever their arguments are. Of others: what a userfaultfd and the page map are asked for
 /// (`ioctl`), and a signal that is none, by which one learns whether a process has ended.
 constexpr std::array needed_calls{
-    __NR_read,       __NR_write,       __NR_pread64,        __NR_pwrite64,  __NR_lseek,
-    __NR_poll,       __NR_futex,       __NR_madvise,        __NR_mincore,   __NR_fallocate,
-    __NR_getpid,     __NR_gettid,      __NR_rt_sigprocmask, __NR_nanosleep, __NR_clock_gettime,
+    __NR_read,       __NR_write,       __NR_pread64,        __NR_pwrite64,      __NR_lseek,
+    __NR_poll,       __NR_futex,       __NR_madvise,        __NR_mincore,       __NR_fallocate,
+    __NR_getpid,     __NR_gettid,      __NR_rt_sigprocmask, __NR_nanosleep,     __NR_clock_gettime,
     __NR_pidfd_open, __NR_sched_yield, __NR_kcmp,           __NR_set_mempolicy, __NR_move_pages,
 };
 

@@ -75,8 +75,8 @@ class Space {
   [[nodiscard]] Protections& protections() { return protections_; }
 
  private:
-  /// The memory becomes a foreign mapping with the contents that it has, unless there can be no more
-  /// of those; then it stays managed.
+  /// The memory becomes a foreign mapping with the contents that it has, unless there can be no
+  /// more of those; then it stays managed.
   void release(os::Place at, std::size_t length);
   void clear(os::Place at, std::size_t length);
   [[nodiscard]] bool cover(os::Place at, std::size_t length);
