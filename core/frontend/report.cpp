@@ -101,10 +101,7 @@ void Program::report(std::ostream& out) {
   }
   for (Thread thread = 0; thread < cores_.size(); ++thread) cores_.catch_up(thread);
   // What is under way in the memory ends; the caches keep what they hold.
-  while (socket_.busy()) {
-    socket_.step(Tick::never());
-    after_step();
-  }
+  cores_.bring_memory_to_rest();
   look_at_all();
   const Tick at = end();
   sim::settle_at(*memory_, at);

@@ -130,6 +130,23 @@ TEST(Program, AProgramReportsARegionOfInterestAlone) {
   EXPECT_EQ(number(values, "memory.far.channel.0.reads"), 200u);
 }
 
+TEST(Program, AThreadThatWaitedForMemoryAtTheEndOfARegionGoesOnBehindIt) {
+  Program program(sim::testing::optane(), {});
+  const auto waits = program.thread_started();
+  const auto other = program.thread_started();
+  program.came_back(other, Tick(20'000'000));
+  program.mapped(Address(base), 4 << 20, Mapping::memory);
+  const Block load = block_of(InstructionKind::load, true);
+  constexpr std::uint64_t loads = 1000;  // more than a window holds
+  for (std::uint64_t i = 0; i < loads; ++i) {
+    const Access access{.address = base + i * 4096, .size = 8};
+    program.run(waits, load, {&access, 1});
+  }
+  program.roi_end();
+  program.left(other);
+  EXPECT_GT(program.now(waits), Tick(loads * 100'000));  // no line is nearer than that
+}
+
 TEST(Program, AProgramChargesARegionOfInterestTheEnergyOfItsOwnTime) {
   Program program(sim::testing::optane(), {});
   const auto thread = program.thread_started();

@@ -256,6 +256,10 @@ void Cores::bring_memory_up() {
   while (!least.is_never() && socket_.now() < least) step(least);
 }
 
+void Cores::bring_memory_to_rest() {
+  while (socket_.busy()) step(Tick::never());
+}
+
 void Cores::forget_counts() {
   for (Running& running : running_) running.core->forget_counts();
   for (Known& known : threads_) known.counts = {};

@@ -88,6 +88,8 @@ class Cores {
   /// Plays memory up to where the running thread that is furthest behind has come, although no
   /// thread waits for it.
   void bring_memory_up();
+  /// Plays memory until nothing is under way there.
+  void bring_memory_to_rest();
 
   /// How far the thread has got; what waits here is taken to need no more than the core's width.
   [[nodiscard]] Tick clock(Thread thread) const;
