@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "tier/far/far_stores.h"
 #include "tier/os/system.h"
+#include "tree_memory.h"
 
 namespace nearfar::tier {
 
@@ -38,7 +39,7 @@ inline PageContents page_with(Rng& rng, std::size_t random) {
 struct FarTree {
   static constexpr std::size_t chunks = 400;
 
-  std::unique_ptr<Control> control = std::make_unique<Control>();
+  std::unique_ptr<Control, FreeTreeMemory> control = tree_memory();
   std::unique_ptr<Chunks::Totals> totals = std::make_unique<Chunks::Totals>();
   std::vector<Slots::Users> users = std::vector<Slots::Users>(chunks * Chunks::slots_a_chunk);
   std::vector<Chunks::State> states = std::vector<Chunks::State>(chunks);

@@ -128,7 +128,8 @@ class TreeRig {
           entry.make(*storage_, static_cast<policy::PageIndex>(options_.limit));
       policy_ = &flat_.emplace(made, control());
     }
-    if (policy_ == nullptr) throw std::runtime_error("no such policy: " + std::string(options_.placement));
+    if (policy_ == nullptr)
+      throw std::runtime_error("no such policy: " + std::string(options_.placement));
     const std::size_t pages = PageTable::ranks(options_.pages) * PageTable::group;
     flat_->reserve(pages);
     policy_->keep_in(os::pointer(reserve((pages + 512) * policy_->bytes_per_page())));

@@ -10,12 +10,13 @@
 
 #include "tier/far/slots.h"
 #include "tier/tree/budget.h"
+#include "tree_memory.h"
 
 namespace nearfar::tier {
 namespace test_file {
 
 struct Shared {
-  std::unique_ptr<Control> control = std::make_unique<Control>();
+  std::unique_ptr<Control, FreeTreeMemory> control = tree_memory();
   std::vector<Slots::Users> users = std::vector<Slots::Users>(100);
   explicit Shared(std::uint64_t limit = 10) {
     control->limit_pages = limit;
