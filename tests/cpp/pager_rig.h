@@ -8,7 +8,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fake_kernel.h"
@@ -31,7 +30,7 @@ struct RigOptions {
   bool huge_pages = true;
   bool far_in_memory = true;  ///< read and written in place
   std::size_t slots = 0;      ///< of the far file; 0: as many as pages
-  std::string_view placement = "";  ///< of two tiers that are both addressed directly; else none
+  const char* placement = nullptr;  ///< policy of two tiers that are both addressed directly
   policy::Detector detector = policy::Detector::probe;
 };
 
@@ -128,8 +127,9 @@ class TreeRig {
           entry.make(*storage_, static_cast<policy::PageIndex>(options_.limit));
       policy_ = &flat_.emplace(made, control());
     }
-    if (policy_ == nullptr)
+    if (policy_ == nullptr) {
       throw std::runtime_error("no such policy: " + std::string(options_.placement));
+    }
     const std::size_t pages = PageTable::ranks(options_.pages) * PageTable::group;
     flat_->reserve(pages);
     policy_->keep_in(os::pointer(reserve((pages + 512) * policy_->bytes_per_page())));
@@ -137,7 +137,7 @@ class TreeRig {
   void make_policy() {
     ranks_ = reserve_words(PageTable::ranks(options_.pages));
     blocks_ = reserve_words(PageTable::blocks(options_.pages));
-    if (!options_.placement.empty()) {
+    if (options_.placement != nullptr) {
       make_flat();
       return;
     }
