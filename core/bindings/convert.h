@@ -2,8 +2,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/counters.h"
@@ -39,6 +41,20 @@ Place fence_place(const std::string& name) {
 /// Lets a waiting signal (Ctrl-C) be raised; called now and then from a long run.
 inline void raise_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// Gives `take` the data in pieces, which bounds the memory that what they hold takes, and lets
+/// waiting signals be raised in between.
+template <typename Take>
+void in_pieces(const nb::bytes& data, Take take) {
+  constexpr std::size_t piece_bytes = 64 * 1024;
+  std::string_view rest(data.c_str(), data.size());
+  while (!rest.empty()) {
+    const std::string_view piece = rest.substr(0, piece_bytes);
+    rest.remove_prefix(piece.size());
+    take(piece);
+    raise_signals();
+  }
 }
 
 }  // namespace nearfar::bindings

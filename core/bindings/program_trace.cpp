@@ -46,14 +46,7 @@ class BoundProgramTrace {
       : reader_(name, engine_of(settings, period_ps)) {}
 
   void feed(const nb::bytes& data) {
-    constexpr std::size_t piece_bytes = 64 * 1024;
-    std::string_view rest(data.c_str(), data.size());
-    while (!rest.empty()) {
-      const std::string_view piece = rest.substr(0, piece_bytes);
-      rest.remove_prefix(piece.size());
-      reader_.feed(piece);
-      raise_signals();
-    }
+    in_pieces(data, [this](std::string_view piece) { reader_.feed(piece); });
   }
 
   void finish() { reader_.finish(); }

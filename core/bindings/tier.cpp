@@ -32,14 +32,10 @@ class BoundVisits {
       : reader_(trace::make_reader(name, format, base)) {}
 
   void feed(const nb::bytes& data) {
-    constexpr std::size_t piece_bytes = 64 * 1024;  // bounds the memory that its records take
-    std::string_view rest(data.c_str(), data.size());
-    while (!rest.empty()) {
-      reader_->feed(rest.substr(0, piece_bytes), records_);
-      rest.remove_prefix(std::min(piece_bytes, rest.size()));
+    in_pieces(data, [this](std::string_view piece) {
+      reader_->feed(piece, records_);
       add_all();
-    }
-    raise_signals();
+    });
   }
   void finish() {
     reader_->finish(records_);

@@ -32,11 +32,7 @@ class BoundSummary {
       : reader_(trace::make_reader(name, format, base)) {}
 
   void feed(const nb::bytes& data) {
-    constexpr std::size_t piece_bytes = 64 * 1024;
-    std::string_view rest(data.c_str(), data.size());
-    while (!rest.empty()) {
-      const std::string_view piece = rest.substr(0, piece_bytes);
-      rest.remove_prefix(piece.size());
+    in_pieces(data, [this](std::string_view piece) {
       try {
         reader_->feed(piece, records_);
       } catch (...) {
@@ -44,8 +40,7 @@ class BoundSummary {
         throw;
       }
       add_all();
-    }
-    raise_signals();
+    });
   }
 
   void finish() {
