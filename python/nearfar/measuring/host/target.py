@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,27 +110,34 @@ def parse_host(text: str, destructive: str | None = None) -> Host:
         from nearfar.measuring.kernel.target import parse_kernel
 
         return parse_kernel(text, destructive)
-    options: dict[str, str] = {}
-    rest = text.removeprefix("host").removeprefix(":")
-    if text.endswith(":"):
-        raise InputError(f"found target '{text}', expected {_FORMS}")
-    for option in rest.split(",") if rest else ():
-        key, equals, value = option.partition("=")
-        if key not in _KEYS:
-            raise InputError(
-                f"target {text}: unknown '{key}', expected {_FORMS}{suggestion(key, _KEYS)}"
-            )
-        if not equals or not value:
-            raise InputError(f"target {text}: '{key}' has no value, expected {_FORMS}")
-        if key in options:
-            raise InputError(f"target {text}: '{key}' is given twice")
-        options[key] = value
+    options = read_options(text, _KEYS, _FORMS)
     return Host(
         pages=options.get("pages", PAGES[0]),
         node=_node(text, options["node"]) if "node" in options else None,
         file=options.get("file"),
         destructive=destructive,
     )
+
+
+def read_options(text: str, keys: Sequence[str], forms: str) -> dict[str, str]:
+    """What stands behind the colon of a target, KEY=VALUE,...; `forms` is how it may look. Raises
+    InputError for other keys, and for one without a value or given twice."""
+    options: dict[str, str] = {}
+    _, _, rest = text.partition(":")
+    if text.endswith(":"):
+        raise InputError(f"found target '{text}', expected {forms}")
+    for option in rest.split(",") if rest else ():
+        key, equals, value = option.partition("=")
+        if key not in keys:
+            raise InputError(
+                f"target {text}: unknown '{key}', expected {forms}{suggestion(key, keys)}"
+            )
+        if not equals or not value:
+            raise InputError(f"target {text}: '{key}' has no value, expected {forms}")
+        if key in options:
+            raise InputError(f"target {text}: '{key}' is given twice")
+        options[key] = value
+    return options
 
 
 def _node(text: str, value: str) -> int:

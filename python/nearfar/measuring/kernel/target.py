@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.errors import InputError, suggestion
-from nearfar.measuring.host.target import Host
+from nearfar.errors import InputError
+from nearfar.measuring.host.target import Host, read_options
 from nearfar.results import Target
 
 if TYPE_CHECKING:
@@ -88,28 +88,9 @@ class Kernel(Host):
         return core.host_capacity(self.file or "", destructive=self.may_destroy())
 
 
-def is_kernel(text: str) -> bool:
-    """Whether a target is meant to be measured from inside the kernel."""
-    return text == "kernel" or text.startswith("kernel:")
-
-
 def parse_kernel(text: str, destructive: str | None = None) -> Kernel:
     """`kernel`, `kernel:dax=PATH`, `kernel:range=0x40000000`... Raises InputError."""
-    options: dict[str, str] = {}
-    rest = text.removeprefix("kernel").removeprefix(":")
-    if text.endswith(":"):
-        raise InputError(f"found target '{text}', expected {_FORMS}")
-    for option in rest.split(",") if rest else ():
-        key, equals, value = option.partition("=")
-        if key not in _KEYS:
-            raise InputError(
-                f"target {text}: unknown '{key}', expected {_FORMS}{suggestion(key, _KEYS)}"
-            )
-        if not equals or not value:
-            raise InputError(f"target {text}: '{key}' has no value, expected {_FORMS}")
-        if key in options:
-            raise InputError(f"target {text}: '{key}' is given twice")
-        options[key] = value
+    options = read_options(text, _KEYS, _FORMS)
     return Kernel(
         pages=options.get("pages", PAGES[0]),
         node=_number(text, "node", options["node"]) if "node" in options else None,
