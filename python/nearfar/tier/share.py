@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from nearfar._lists import FLAT_WHOLE_SHARE
 
-_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+_WRITTEN = re.compile(r"\s*\+?(\d*\.?\d+)\s*%\s*")
 
 
 @dataclass(frozen=True)

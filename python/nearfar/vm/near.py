@@ -8,24 +8,25 @@ from fractions import Fraction
 from nearfar.errors import InputError
 from nearfar.tier.control import PAGE
 from nearfar.tier.outcome import mib
+from nearfar.tier.share import Share
 from nearfar.tier.tree import LEAST_NEAR, expected_near
-
-ALL = Fraction(1)
 
 
 @dataclass(frozen=True)
 class Near:
-    """`size_bytes`, or if that is 0, `share` of the guest's memory."""
+    """A size in bytes, or a share of the guest's memory, and how that was written."""
 
     text: str
-    size_bytes: int = 0
-    share: Fraction = ALL
+    amount: int | Share
 
     def of(self, guest_bytes: int) -> int:
         """In bytes, of a guest with so much memory. Raises InputError if it is too little."""
-        found = self.size_bytes or int(guest_bytes * self.share) // PAGE * PAGE
+        if isinstance(self.amount, int):
+            found = self.amount
+        else:
+            found = self.amount.of(guest_bytes // PAGE) * PAGE
         expected = expected_near(found)
-        if expected and not self.size_bytes:
+        if expected and isinstance(self.amount, Share):
             least = Fraction(LEAST_NEAR, guest_bytes) * 100
             expected = f"{expected}, which is {float(least):.3g}% of this guest's memory"
         if expected:

@@ -12,22 +12,21 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from nearfar._lists import FAR_STORES
 from nearfar.cli.options import (
     add_result,
     write_files,
 )
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
-from nearfar.cli.tier.emulate import add_emulate
-from nearfar.cli.tier.flat import add_flat, flat_options, warn_of_one_node
+from nearfar.cli.tier.flat import flat_options, warn_of_one_node
+from nearfar.cli.tier.managing import add_managing, launch_options
 from nearfar.cli.tier.near import add_near, near_bytes_of, warn_of_much
 from nearfar.errors import InputError
-from nearfar.results.faults import DEFAULT_POLICY, POLICIES
+from nearfar.results.faults import DEFAULT_POLICY
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.tier.control import AUTO, BEST, COPY
 from nearfar.tier.flat import FlatOptions, flat_settings
-from nearfar.tier.launch import NO_DELAY, LaunchOptions
+from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.machine import possible_eviction
 from nearfar.tier.outcome import Outcome
@@ -40,43 +39,13 @@ def add_arguments(parser: Parser) -> None:
         "program", metavar="PROGRAM", nargs="+", help="with its arguments, behind --"
     )
     add_near(parser, "near memory of the program and its children, at most")
-    parser.add_argument(
-        "--far",
-        metavar="FILE",
-        help="; ".join(f"{usage}: {meaning}" for usage, _, meaning in FAR_STORES.values()),
-    )
-    parser.add_argument(
-        "--compress",
-        metavar="NAME",
-        help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
-    )
-    add_emulate(parser)
+    add_managing(parser, required=False)
     parser.add_argument(
         "--backend",
         choices=("uffd", "swap"),
         default="uffd",
         help="uffd (the default) manages the heap of dynamically linked programs by a preloaded "
         "library; swap, any program over the system's swap, from outside",
-    )
-    parser.add_argument(
-        "--evict",
-        metavar="NAME",
-        default=BEST,
-        help="how pages leave: move (Linux 6.8 or newer), copy (5.7 or newer; loses what a device "
-        "writes to memory meanwhile), or best, the default: move where the kernel can",
-    )
-    parser.add_argument(
-        "--policy",
-        metavar="NAME",
-        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
-    )
-    parser.add_argument(
-        "--pager-cpu",
-        metavar="WHERE",
-        default=AUTO,
-        help="where pages are brought in: auto, the default, finds the fastest processor; any, as "
-        "the scheduler chooses; same, that of the thread which waits; same_idle, the same, by "
-        "SCHED_IDLE if this user may; per_cpu, as same_idle on several, by a thread for each",
     )
     parser.add_argument(
         "--sigbus",
@@ -89,7 +58,6 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="a file to be made of what the policy is told and answers, for tier replay",
     )
-    add_flat(parser)
     add_result(parser, "what was near and far over time")
 
 
@@ -170,15 +138,8 @@ def _launch(args: argparse.Namespace, program: Command, flat: FlatOptions | None
         dynamic=program.dynamic,
         near_bytes=near_bytes_of(args.near),
         far=args.far,
-        options=LaunchOptions(
-            compress=args.compress,
-            evict=args.evict,
-            delay=args.emulate,
-            policy=(args.policy if flat is None else None) or DEFAULT_POLICY,
-            record_faults=args.record_faults,
-            sigbus=args.sigbus,
-            pager_cpu=args.pager_cpu,
-            flat=flat,
+        options=dataclasses.replace(
+            launch_options(args, flat), record_faults=args.record_faults, sigbus=args.sigbus
         ),
     )
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
-from fractions import Fraction
 
-from nearfar.cli.tier.near import near_size
-from nearfar.vm.near import ALL, Near
+from nearfar.cli.tier.near import near_size_or_share
+from nearfar.vm.near import Near
 
-_SHARE = re.compile(r"\s*([+-]?\d*\.?\d+) ?%\s*", re.ASCII)
 _LARGEST = 100  # per cent, that is hardly meant as MiB
 
 
@@ -27,14 +24,8 @@ def add_near(parser: argparse.ArgumentParser, about: str) -> None:
 
 def near(text: str) -> Near:
     """An argparse type: near memory as a size, or as a share of the guest's."""
-    match = _SHARE.fullmatch(text)
-    if match is None:
-        if text.isdecimal() and 0 < int(text) <= _LARGEST:
-            raise argparse.ArgumentTypeError(
-                f"found '{text}' without a unit, expected a size or a share; did you mean {text}%?"
-            )
-        return Near(text, size_bytes=near_size(text))
-    share = Fraction(match[1]) / 100
-    if not 0 < share <= ALL:
-        raise argparse.ArgumentTypeError(f"found '{text}', expected more than 0% and at most 100%")
-    return Near(text, share=share)
+    if text.isdecimal() and 0 < int(text) <= _LARGEST:
+        raise argparse.ArgumentTypeError(
+            f"found '{text}' without a unit, expected a size or a share; did you mean {text}%?"
+        )
+    return Near(text, near_size_or_share(text))

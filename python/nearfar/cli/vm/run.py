@@ -10,19 +10,15 @@ import dataclasses
 import shutil
 import sys
 
-from nearfar._lists import FAR_STORES
 from nearfar.cli.options import add_result, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
-from nearfar.cli.tier.emulate import add_emulate
-from nearfar.cli.tier.flat import add_flat, flat_options, warn_of_one_node
+from nearfar.cli.tier.flat import flat_options, warn_of_one_node
+from nearfar.cli.tier.managing import add_managing, launch_options
 from nearfar.cli.vm.near import add_near
 from nearfar.errors import InputError
-from nearfar.results.faults import DEFAULT_POLICY, POLICIES
 from nearfar.simulate.programs.elf import command
-from nearfar.tier.control import AUTO, BEST
 from nearfar.tier.flat import flat_settings
-from nearfar.tier.launch import LaunchOptions
 from nearfar.vm.launch import Qemu, run_machine
 from nearfar.vm.words import GET_QEMU, QEMU, is_qemu
 
@@ -33,33 +29,7 @@ def add_arguments(parser: Parser) -> None:
         "program", metavar="QEMU", nargs="+", help=f"{QEMU} with its arguments, behind --"
     )
     add_near(parser, "near memory of the guest, at most")
-    parser.add_argument(
-        "--far",
-        metavar="FILE",
-        required=True,
-        help="; ".join(f"{usage}: {meaning}" for usage, _, meaning in FAR_STORES.values()),
-    )
-    parser.add_argument(
-        "--compress",
-        metavar="NAME",
-        help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
-    )
-    add_emulate(parser)
-    parser.add_argument(
-        "--evict", metavar="NAME", default=BEST, help="how pages leave, as for `tier run`"
-    )
-    parser.add_argument(
-        "--policy",
-        metavar="NAME",
-        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
-    )
-    parser.add_argument(
-        "--pager-cpu",
-        metavar="WHERE",
-        default=AUTO,
-        help="where pages are brought in, as for `tier run`",
-    )
-    add_flat(parser)
+    add_managing(parser, required=True)
     parser.set_defaults(backend="uffd", sigbus=False, record_faults=None)  # as `tier run` has them
     add_result(parser, "what was near and far over time")
     parser.epilog = (
@@ -74,19 +44,7 @@ def run(args: argparse.Namespace) -> int:
     flat, qemu = flat_options(args), _found(args.program)
     if flat is not None:
         warn_of_one_node(flat_settings(args.far, flat))
-    outcome = run_machine(
-        qemu,
-        args.near,
-        args.far,
-        LaunchOptions(
-            compress=args.compress,
-            evict=args.evict,
-            delay=args.emulate,
-            policy=(args.policy if flat is None else None) or DEFAULT_POLICY,
-            pager_cpu=args.pager_cpu,
-            flat=flat,
-        ),
-    )
+    outcome = run_machine(qemu, args.near, args.far, launch_options(args, flat))
     if not args.quiet:
         with reporting(sys.stderr):
             sys.stderr.write(outcome.text("vm"))

@@ -1,0 +1,64 @@
+"""How memory is managed whose pages a pager inside the program moves: what the commands that start
+a program or a machine on two tiers share."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearfar._lists import FAR_STORES
+from nearfar.cli.parser import Parser
+from nearfar.cli.tier.emulate import add_emulate
+from nearfar.cli.tier.flat import add_flat
+from nearfar.results.faults import DEFAULT_POLICY, POLICIES
+from nearfar.tier.control import AUTO, BEST
+from nearfar.tier.flat import FlatOptions
+from nearfar.tier.launch import LaunchOptions
+
+
+def add_managing(parser: Parser, required: bool) -> None:
+    """Declare where far memory is, which may be `required`, and how pages come and go."""
+    parser.add_argument(
+        "--far",
+        metavar="FILE",
+        required=required,
+        help="; ".join(f"{usage}: {meaning}" for usage, _, meaning in FAR_STORES.values()),
+    )
+    parser.add_argument(
+        "--compress",
+        metavar="NAME",
+        help="compress far pages wherever they lie: lz4, which is fast, or zstd, which saves more",
+    )
+    add_emulate(parser)
+    parser.add_argument(
+        "--evict",
+        metavar="NAME",
+        default=BEST,
+        help="how pages leave: move (Linux 6.8 or newer), copy (5.7 or newer; loses what a device "
+        "writes to memory meanwhile), or best, the default: move where the kernel can",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="NAME",
+        help=f"which page leaves: {', '.join(POLICIES)}; default: {DEFAULT_POLICY}",
+    )
+    parser.add_argument(
+        "--pager-cpu",
+        metavar="WHERE",
+        default=AUTO,
+        help="where pages are brought in: auto, the default, finds the fastest processor; any, as "
+        "the scheduler chooses; same, that of the thread which waits; same_idle, the same, by "
+        "SCHED_IDLE if this user may; per_cpu, as same_idle on several, by a thread for each",
+    )
+    add_flat(parser)
+
+
+def launch_options(args: argparse.Namespace, flat: FlatOptions | None) -> LaunchOptions:
+    """What they say; with `flat`, the policy is one of placement and stands there."""
+    return LaunchOptions(
+        compress=args.compress,
+        evict=args.evict,
+        delay=args.emulate,
+        policy=(args.policy if flat is None else None) or DEFAULT_POLICY,
+        pager_cpu=args.pager_cpu,
+        flat=flat,
+    )
