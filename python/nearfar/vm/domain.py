@@ -13,7 +13,7 @@ from nearfar.tier.launch import GUEST
 from nearfar.vm.near import Near
 
 NAMESPACE = "http://libvirt.org/schemas/domain/qemu/1.0"
-_KIB, _MIB = 1 << 10, 1 << 20
+_MIB = 1 << 20
 _UNITS: dict[str, int] = {
     **dict.fromkeys(("b", "bytes"), 1),
     **{unit: 1000**power for power, unit in enumerate(("KB", "MB", "GB", "TB", "PB", "EB"), 1)},
@@ -112,4 +112,4 @@ def _blocks(domain: str | Path, root: Element) -> list[int]:
 def _size(domain: str | Path, text: str, unit: str | None) -> int:
     if not text.strip().isdecimal() or (unit or "KiB") not in _UNITS:
         raise InputError(f"{domain}: found the size '{text}' {unit or ''}, expected one in KiB")
-    return -(-int(text) * _UNITS[unit or "KiB"] // _KIB) * _KIB
+    return -(-int(text) * _UNITS[unit or "KiB"] // _MIB) * _MIB  # as libvirt rounds it on x86

@@ -38,6 +38,7 @@ class _Member:
     limit: int  # that it has
     copies: int  # pages that it had brought in when it was looked at last
     looked: float = 0.0  # when that was
+    answers: bool = True  # then
 
 
 class Pool:
@@ -72,8 +73,10 @@ class Pool:
     def _find(self) -> set[str]:
         """Take in machines that have begun, with what is theirs by weight; their names."""
         found = {machine.name: machine for machine in _cached()}
-        for name in [name for name in self._members if name not in found]:
-            del self._members[name]
+        for name, member in list(self._members.items()):
+            # One that was started again under its name is another machine.
+            if name not in found or found[name].process != member.machine.process:
+                del self._members[name]
         wanted = self._wishes.names or found
         new = {name: found[name] for name in wanted if name in found and name not in self._members}
         for name, machine in new.items():
@@ -113,7 +116,9 @@ class Pool:
             try:
                 stats = member.machine.tree.ask(do="stats")
             except NearfarError:
+                member.answers = False
                 continue
+            member.answers = True
             copies, limit = stats["copies_in"], stats["near_limit_bytes"]
             if member.looked:
                 rate = (copies - member.copies) / (now - member.looked)
@@ -132,7 +137,8 @@ class Pool:
             if after > before:
                 free = self._near_bytes - sum(other.limit for other in self._members.values())
                 after = max(before, min(after, before + free))
-            if after != before and _set(member, after):
+            # A launcher that is silent would hold up the others.
+            if after != before and member.answers and _set(member, after):
                 changed[name] = (before, after)
         return changed
 

@@ -19,6 +19,7 @@ _GRAIN = 8192  # that QEMU rounds a machine's memory up to
 _UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([bkmgtpe]?)", re.IGNORECASE)
 _ON = ("on", "yes", "true", True)
+_OFF = ("off", "no", "false", False)
 # All others have a word behind them.
 _WITHOUT_A_VALUE = (
     *("S", "alt-grab", "ctrl-grab", "curses", "daemonize", "enable-kvm", "enable-sync-profile"),
@@ -106,6 +107,11 @@ def _refuse(name: str, value: str) -> None:
     """Raise InputError if an option gives the guest memory that cannot be far."""
     found = f"-{name} {value}"
     fields = _fields(value, first="type")
+    if name == "daemonize":
+        raise InputError(
+            "-daemonize: found a QEMU that leaves its launcher, which watches it; expected one "
+            "that stays, and `nearfar vm run ... &` for one in the background"
+        )
     if name == "object":
         _refuse_object(found, _object_of(value))
     elif name == "mem-path":
@@ -119,7 +125,9 @@ def _refuse(name: str, value: str) -> None:
             )
     elif name in ("overcommit", "realtime"):
         locked = fields.get("mem-lock", fields.get("mlock"))
-        if locked in _ON or (name == "realtime" and locked is None and "mlock" in value):
+        if locked not in (None, *_OFF) or (
+            name == "realtime" and locked is None and "mlock" in value
+        ):
             raise InputError(
                 f"{found}: QEMU would lock the guest's memory, and none of it could be far; "
                 "expected mem-lock=off"

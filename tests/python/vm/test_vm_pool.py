@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from guests import MIB, expected_sum, holder, machine, needs_machines, started, vm_run
+from nearfar.errors import NearfarError
+from nearfar.tier.client import Running
 from nearfar.tier.control import PAGE
 from nearfar.vm.division import PERIOD_S, Part, fitted, moved
-from nearfar.vm.machines import running_machines
+from nearfar.vm.machines import RunningMachine, running_machines
+from nearfar.vm.pool import Pool, Wishes
 
 POOL = 32 * MIB
 IDLE = Part(near=16 * MIB, least=MIB, most=64 * MIB)
@@ -123,6 +127,72 @@ def until(process: subprocess.Popen[str], holds: Callable[[dict[str, int]], bool
     assert process.stdout is not None
     while not holds(limits()):
         assert process.stdout.readline() != "", "the pool has ended"
+
+
+class Launcher:
+    """A stand-in for the tree of a machine: what it is asked, and whether it answers."""
+
+    def __init__(self) -> None:
+        self.stats = {
+            "near_limit_bytes": 16 * MIB, "managed_bytes": 64 * MIB, "copies_in": 0, "flat": False
+        }  # fmt: skip
+        self.asked: list[str] = []
+        self.answers = True
+
+    def ask(self, do: str, near_bytes: int = 0) -> dict[str, object]:
+        self.asked.append(do)
+        if not self.answers:
+            raise NearfarError("it does not answer")
+        if do == "set":
+            self.stats["near_limit_bytes"] = near_bytes
+        return dict(self.stats)
+
+
+def stand_in(name: str, process: int, launcher: Launcher) -> RunningMachine:
+    return RunningMachine(name, process, (64 * MIB,), cast(Running, launcher), "")
+
+
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that a pool sees, in its only entry."""
+    now = [100.0]
+    monkeypatch.setattr("nearfar.vm.pool.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_launcher_that_is_silent_is_asked_for_nothing_more_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launchers = {name: Launcher() for name in ("busy", "idle", "silent")}
+    there = [stand_in(name, n, launcher) for n, (name, launcher) in enumerate(launchers.items())]
+    monkeypatch.setattr("nearfar.vm.pool.running_machines", lambda: there)
+    now = clock(monkeypatch)
+    shared = Pool(48 * MIB, Wishes())
+    shared.period()
+    launchers["silent"].answers = False
+    launchers["silent"].asked.clear()
+    for _ in range(10):
+        now[0] += 1
+        launchers["busy"].stats["copies_in"] = 10_000 * int(now[0])
+        shared.period()
+    assert "set" not in launchers["silent"].asked
+    assert launchers["busy"].stats["near_limit_bytes"] > 20 * MIB
+    assert sum(int(one.stats["near_limit_bytes"]) for one in launchers.values()) <= 48 * MIB
+
+
+def test_a_machine_that_was_started_again_under_its_name_is_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = Launcher(), Launcher()
+    there = [stand_in("web", 1, first)]
+    monkeypatch.setattr("nearfar.vm.pool.running_machines", lambda: there)
+    now = clock(monkeypatch)
+    shared = Pool(48 * MIB, Wishes())
+    shared.period()
+    there[:] = [stand_in("web", 2, second)]
+    first.answers = False
+    now[0] += 10
+    shared.period()
+    assert second.stats["near_limit_bytes"] == 48 * MIB
 
 
 @needs_machines

@@ -67,6 +67,8 @@ def test_the_name_and_the_memory_of_a_machine_are_read_as_qemu_reads_them(
         (("-device", '{"driver":"vfio-pci","host":"00:02.0"}'), "expected no VFIO"),
         (("-netdev", "vhost-vdpa,id=n,vhostdev=/dev/vhost-vdpa-0"), "no vDPA device"),
         (("-overcommit", "mem-lock=on"), "expected mem-lock=off"),
+        (("-overcommit", "mem-lock=on-fault"), "expected mem-lock=off"),
+        (("-daemonize",), "found a QEMU that leaves its launcher"),
         (("-object", "sev-guest,id=s"), "a confidential guest's memory is pinned"),
         (("-m", "lots"), "-m lots: expected a size such as 1G"),
         (("-object", "memory-backend-ram,id=m"), "expected a size such as 1G"),
@@ -161,6 +163,16 @@ def test_the_lines_for_libvirt_name_the_library_the_tiers_and_the_guests_memory(
         '  <qemu:env name="NEARFAR_TIER_GUEST" value="1073741824"/>\n'
         "</qemu:commandline>\n"
     )
+
+
+@needs_machines
+def test_a_domains_memory_is_rounded_up_to_whole_mib_as_libvirt_does(
+    nearfar: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "web.xml"
+    file.write_text("<domain><name>web</name><memory unit='MB'>1024</memory></domain>")
+    out = nearfar("vm", "xml", "--near", "10%", "--far", "/pmem/web", str(file))[1]
+    assert f'"NEARFAR_TIER_GUEST" value="{977 * MIB}"' in out
 
 
 @needs_machines

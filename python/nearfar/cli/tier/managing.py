@@ -7,12 +7,14 @@ import argparse
 
 from nearfar._lists import FAR_STORES
 from nearfar.cli.parser import Parser
+from nearfar.cli.streams import complain
 from nearfar.cli.tier.emulate import add_emulate
 from nearfar.cli.tier.flat import add_flat
 from nearfar.results.faults import DEFAULT_POLICY, POLICIES
-from nearfar.tier.control import AUTO, BEST
+from nearfar.tier.control import AUTO, BEST, COPY
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.launch import LaunchOptions
+from nearfar.tier.machine import possible_eviction
 
 
 def add_managing(parser: Parser, required: bool) -> None:
@@ -50,6 +52,17 @@ def add_managing(parser: Parser, required: bool) -> None:
         "SCHED_IDLE if this user may; per_cpu, as same_idle on several, by a thread for each",
     )
     add_flat(parser)
+
+
+def warn_of_copies(evict: str, command: str, *, sigbus: bool = False) -> bool:
+    """Whether pages leave by being copied here; says what that loses, but where `sigbus` does."""
+    copied = possible_eviction(evict, sigbus=sigbus) == COPY
+    if copied and not sigbus:
+        complain(
+            f"{command}: pages leave by being copied: what a device writes to memory meanwhile is "
+            "lost (O_DIRECT, buffers registered with io_uring)"
+        )
+    return copied
 
 
 def launch_options(args: argparse.Namespace, flat: FlatOptions | None) -> LaunchOptions:

@@ -19,16 +19,15 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.flat import flat_options, warn_of_one_node
-from nearfar.cli.tier.managing import add_managing, launch_options
+from nearfar.cli.tier.managing import add_managing, launch_options, warn_of_copies
 from nearfar.cli.tier.near import add_near, near_bytes_of, warn_of_much
 from nearfar.errors import InputError
 from nearfar.results.faults import DEFAULT_POLICY
 from nearfar.simulate.programs.elf import Command, command
-from nearfar.tier.control import AUTO, BEST, COPY
+from nearfar.tier.control import AUTO, BEST
 from nearfar.tier.flat import FlatOptions, flat_settings
 from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
-from nearfar.tier.machine import possible_eviction
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.swap.outcome import SwapOutcome
 
@@ -116,16 +115,11 @@ def _launch(args: argparse.Namespace, program: Command, flat: FlatOptions | None
         )
     if flat is not None:
         warn_of_one_node(flat_settings(args.far, flat))
-    copied = possible_eviction(args.evict, sigbus=args.sigbus) == COPY
+    copied = warn_of_copies(args.evict, "tier", sigbus=args.sigbus)
     if copied and args.sigbus:
         raise InputError(
             "--sigbus: pages leave by being copied here, expected such that are moved "
             "(--evict move, Linux 6.8); leave one of the two out"
-        )
-    if copied:
-        complain(
-            "tier: pages leave by being copied: what a device writes to memory meanwhile is lost "
-            "(O_DIRECT, buffers registered with io_uring)"
         )
     if args.sigbus and not args.quiet:
         complain(

@@ -15,6 +15,7 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.streams import emit
 from nearfar.cli.tier.near import add_near, near_size
 from nearfar.errors import InputError
+from nearfar.tier.control import PAGE
 from nearfar.tier.outcome import mib
 from nearfar.vm.division import PERIOD_S
 from nearfar.vm.pool import Pool, Wishes, alone, check_names
@@ -98,4 +99,4 @@ def _weight(text: str) -> tuple[str, float]:
 def _least(text: str) -> tuple[str, int]:
     """An argparse type: a machine and what it keeps, in bytes."""
     name, value = _pair(text)
-    return name, near_size(value)
+    return name, -(-near_size(value) // PAGE) * PAGE

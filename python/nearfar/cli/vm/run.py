@@ -14,7 +14,7 @@ from nearfar.cli.options import add_result, write_files
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.flat import flat_options, warn_of_one_node
-from nearfar.cli.tier.managing import add_managing, launch_options
+from nearfar.cli.tier.managing import add_managing, launch_options, warn_of_copies
 from nearfar.cli.vm.near import add_near
 from nearfar.errors import InputError
 from nearfar.simulate.programs.elf import command
@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     flat, qemu = flat_options(args), _found(args.program)
     if flat is not None:
         warn_of_one_node(flat_settings(args.far, flat))
+    warn_of_copies(args.evict, "vm")
     outcome = run_machine(qemu, args.near, args.far, launch_options(args, flat))
     if not args.quiet:
         with reporting(sys.stderr):
