@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,35 @@ def make() -> Path:
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     return folder
+
+
+@contextlib.contextmanager
+def listening(name: str, use: str) -> Iterator[tuple[socket.socket, Path]]:
+    """A new socket of that name, which listens, and its path. `use` says in a message what for.
+
+    It gets its name when it listens: a socket that refuses is taken for that of a launcher which
+    has ended, and removed. Raises NearfarError if there is no place for it.
+    """
+    with contextlib.ExitStack() as stack:
+        made = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        try:
+            folder = make()
+            short = stack.enter_context(opened(folder))
+            nameless = short / f"{name}.new"
+            nameless.unlink(missing_ok=True)  # of an earlier process with this number
+            made.bind(str(nameless))
+            nameless.chmod(0o600)
+            made.listen()
+            nameless.rename(short / name)
+        except OSError as error:
+            raise NearfarError(
+                f"{folders()[0]}: {error.strerror}, so that there is no place for {use}; set "
+                "XDG_RUNTIME_DIR to a folder of your own"
+            ) from None
+        try:
+            yield made, folder / name
+        finally:
+            (short / name).unlink(missing_ok=True)
 
 
 def socket_name(process: int) -> str:

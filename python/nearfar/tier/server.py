@@ -23,25 +23,10 @@ _CREDENTIALS = struct.Struct("3i")  # process, user, group
 @contextlib.contextmanager
 def serving(tree: Tree) -> Iterator[None]:
     """Answer requests in threads of their own. Raises NearfarError if there is no place for it."""
-    with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        try:
-            folder = stack.enter_context(directory.opened(directory.make()))
-            path = folder / directory.socket_name(tree.process)
-            path.unlink(missing_ok=True)  # of an earlier process with this number
-            listening.bind(str(path))
-            path.chmod(0o600)
-        except OSError as error:
-            raise NearfarError(
-                f"{directory.folders()[0]}: {error.strerror}, so that there is no place for the "
-                "socket of `nearfar tier`; set XDG_RUNTIME_DIR to a folder of your own"
-            ) from None
-        listening.listen()
+    name = directory.socket_name(tree.process)
+    with directory.listening(name, "the socket of `nearfar tier`") as (listening, _):
         threading.Thread(target=_accept, args=(listening, tree), daemon=True).start()
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+        yield
 
 
 def _accept(listening: socket.socket, tree: Tree) -> None:

@@ -68,8 +68,13 @@ class Monitor:
         with contextlib.suppress(OSError):  # QEMU has ended
             try:
                 qmp = Qmp(connection)
-                self.problem = _problem(qmp, blocks, memory)
-                if self.problem:
+                try:
+                    problem = _problem(qmp, blocks, memory)
+                except (NearfarError, KeyError, ValueError) as error:
+                    problem = f"QMP: {error}"
+                if problem:
+                    qmp.ask("query-status")  # one that has ended by itself is no problem
+                    self.problem = problem
                     qmp.ask("quit")
             except NearfarError as error:
                 self.problem = f"QMP: {error}"
@@ -81,27 +86,12 @@ class Monitor:
 def monitored() -> Iterator[Monitor]:
     """A socket for the machine that this process launches. Raises NearfarError if there is no place
     for it."""
-    with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        try:
-            folder = directory.make()
-            short = stack.enter_context(directory.opened(folder))
-            path = short / f"{os.getpid()}.qmp"
+    name = f"{os.getpid()}.qmp"
+    with directory.listening(name, "the machine's QMP socket") as (listening, path):
+        with directory.opened(path.parent) as short:
             _remove_stale(short)
-            path.unlink(missing_ok=True)  # of an earlier process with this number
-            listening.bind(str(path))
-            path.chmod(0o600)
-        except OSError as error:
-            raise NearfarError(
-                f"{directory.folders()[0]}: {error.strerror}, so that there is no place for the "
-                "machine's QMP socket; set XDG_RUNTIME_DIR to a folder of your own"
-            ) from None
-        listening.listen()
         listening.set_inheritable(True)
-        try:
-            yield Monitor(listening, str(folder / path.name))
-        finally:
-            path.unlink(missing_ok=True)
+        yield Monitor(listening, str(path))
 
 
 def _remove_stale(folder: Path) -> None:

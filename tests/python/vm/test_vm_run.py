@@ -257,8 +257,10 @@ def test_a_machine_migrates_to_another_with_a_twentieth_of_its_memory_near(
         guest.begun()
         assert guest.sum() == expected_sum(0)
         with connected(str(tmp_path / "nearfar" / f"{guest.process.pid}.qmp")) as qmp:
-            qmp.ask("migrate", uri=f"exec:cat > {state}")
+            # Whole only when it has its name: QEMU is ready before the other program is.
+            qmp.ask("migrate", uri=f"exec:cat > {state}.part && mv {state}.part {state}")
             until(lambda: qmp.ask("query-migrate").get("status") == "completed")
+            until(state.exists)
             qmp.ask("quit")
         guest.process.communicate()
     run = ("--near", "5%", "--far", "anonymous", "--quiet")
