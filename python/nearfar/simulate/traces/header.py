@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+
+# A backslash of its own, or the \xNN that stands for a byte that is no UTF-8.
+_BACKSLASHES = re.compile(r"\\\\|\\(?=x)")
 
 
 def header_of(line: str) -> dict[str, str | int]:
@@ -11,7 +15,7 @@ def header_of(line: str) -> dict[str, str | int]:
     _, brace, rest = line.partition("{")
     try:
         # The core takes control characters within strings.
-        found = json.loads(brace + rest, strict=False) if brace else {}
+        found = json.loads(_BACKSLASHES.sub(r"\\\\", brace + rest), strict=False) if brace else {}
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
