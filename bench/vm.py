@@ -111,7 +111,9 @@ def within(report: dict[str, Any]) -> bool:
     """Whether a run's near memory was within its own limit. One without tiers has none."""
     if not report:
         return True
-    return report["near_peak_bytes"] <= report["near_limit_bytes"] and report["over_budget"] == 0
+    return bool(
+        report["near_peak_bytes"] <= report["near_limit_bytes"] and report["over_budget"] == 0
+    )
 
 
 def row(near: str, runs: list[Ran], plain: list[Ran]) -> bool:
