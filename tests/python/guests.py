@@ -157,7 +157,10 @@ class Guest:
 
     def begun(self) -> Guest:
         """Itself, when it has written all of its memory."""
-        assert self.line() == "r"
+        line = self.line()
+        if line != "r":
+            out, err = self.process.communicate()
+            raise AssertionError(f"status {self.process.returncode}: {line}\n{out}\n{err}")
         return self
 
     def tell(self, letter: str) -> None:
