@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -102,6 +103,9 @@ def test_a_target_is_named_as_it_is_written(spec: str) -> None:
         ("kernel:rnge=1", "unknown 'rnge', .* did you mean range"),
         ("kernel:range=", "'range' has no value"),
         ("kernel:range=here", "found range 'here', expected a whole number"),
+        ("kernel:range=+4096", r"found range '\+4096', expected a whole number"),
+        ("kernel:range=4_096", "found range '4_096', expected a whole number"),
+        ("kernel:node=+1", r"found node '\+1', expected a whole number"),
         ("kernel:range=100", "100 is not a multiple of 4096"),
         ("kernel:node=1,node=2", "'node' is given twice"),
         ("kernel:node=1,range=4096", "found 2 places, expected one"),
@@ -199,6 +203,39 @@ def test_cycles_of_the_module_are_told_in_ns(asked: list[ctypes.Structure]) -> N
     assert result.environment.timer is not None
     assert "2000.0 MHz; a reading costs 12.0 ns (10.0 to 20.0)" in result.environment.timer
     assert [type(one) for one in asked][-1] is protocol.Chase
+
+
+def test_a_node_without_memory_is_named_before_anything_is_allocated(
+    asked: list[ctypes.Structure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "memory_nodes", lambda: [0, 2])
+    with pytest.raises(InputError, match="no memory on node 9; this machine has it on 0, 2"):
+        measure("kernel:node=9", Chase(region="4KiB"))
+    with pytest.raises(InputError, match="no memory on node 9"):
+        KernelCore(Kernel(node=9), cast("type[device.Device]", FakeDevice)).obtainable()
+    assert not asked
+
+
+class FullDevice(FakeDevice):
+    """Finds no room for the timings of any call."""
+
+    def ask(self, struct: ctypes.Structure, meanings: Mapping[int, str] | None = None) -> None:
+        super().ask(struct)
+        if hasattr(struct, "run"):
+            raise InputError(device.refusal(errno.ENOSPC, meanings))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "room"),
+    [(Stream(op="load", area="1MiB"), 65536), (Chase(region="4KiB", lines=64), 16384)],
+)
+def test_a_call_with_too_many_timings_says_how_many_it_had_room_for(
+    pattern: Chase | Stream, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = cast("type[device.Device]", FullDevice)
+    monkeypatch.setattr(Kernel, "module", lambda self: KernelCore(self, full))
+    with pytest.raises(InputError, match=f"more than {room} timings in one call"):
+        measure("kernel", pattern, effort=Effort(1, 1))
 
 
 def made(*words: str) -> subprocess.CompletedProcess[str]:

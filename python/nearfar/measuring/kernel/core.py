@@ -75,6 +75,7 @@ class KernelCore:
         """Bytes that can be measured now: of contiguous memory, what the kernel finds by halves."""
         if self._target.file is not None or self._target.range is not None:
             return self._target.capacity(cast("HostCore", self))
+        self._target.check_node()
         size = self._most_wanted()
         while size > protocol.MOST_BLOCK:
             try:

@@ -20,7 +20,8 @@ _LINE = 64
 _PAGE = 4096
 _WRITE = 256  # bytes of an overwrite's
 _DAX_PAGE = 2 << 20
-_ROOM = 1 << 14  # timings that a call has room for at first; more when they do not suffice
+_ROOM = 1 << 14  # timings that a chase has room for at least
+_STREAM_ROOM = 1 << 16  # and a stream: 6.5 s of timings as long as interrupts may be off
 
 Data = dict[str, Any]
 
@@ -208,7 +209,8 @@ class KernelMemory:
         run = asked.run
         run.protocol, run.members, run.base = protocol.PROTOCOL, members, base
         run.chunks, run.room, run.made = ctypes.addressof(chunks), room, 0
-        self._device.ask(asked, _RUN_MEANINGS)
+        full = f"more than {room} timings in one call; ask for fewer --lines"
+        self._device.ask(asked, {**_RUN_MEANINGS, errno.ENOSPC: full})
         made = [chunks[i] for i in range(run.made)]
         return {
             "ns": [self._device.ns(one.cycles) for one in made],
@@ -220,17 +222,16 @@ class KernelMemory:
 _RUN_MEANINGS = {
     errno.EBUSY: "the DAX device is in use: a process has mapped it since the measurement began",
     errno.ERANGE: "the pattern reaches beyond the memory",
-    errno.ENOSPC: f"more than {protocol.MOST_CHUNKS} timings in one call; ask for fewer --lines",
 }
 
 
 def _room(asked: protocol.Measurement) -> int:
-    """Timings that a chase or a stream may make: at least 512 lines each, or 64 accesses."""
+    """Timings that a chase or a stream has room for."""
     if isinstance(asked, protocol.Chase):
         passes = max(-(-asked.lines * _LINE // asked.region), asked.least_chunks, 1)
         each = 2 * (asked.region // _LINE // 256 + 2)
         return int(min(max(passes * each, _ROOM), protocol.MOST_CHUNKS))
-    return int(min(max(asked.run.room, protocol.MOST_CHUNKS >> 4), protocol.MOST_CHUNKS))
+    return _STREAM_ROOM
 
 
 def _footprint(request: SimpleNamespace) -> int:
