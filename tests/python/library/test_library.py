@@ -181,6 +181,44 @@ def test_each_misuse_of_the_c_interface_is_a_code_and_one_line(tmp_path: Path) -
     ] == []
 
 
+BESIDE_A_PORT_THAT_WAITS = r"""
+#include <iostream>
+#include <nearfar/memory.hpp>
+
+int main(int, char** argv) {
+  auto memory = nearfar::Memory::open(argv[1]);
+  nearfar_request request{};
+  request.port = 1;
+  while (memory.send(request, 0)) request.address += 64;
+  request.port = 2;
+  request.id = 7;
+  request.address = 1 << 20;
+  const std::uint64_t taken = memory.send_when_free(request, 0);
+  bool woken = false, done = false;
+  while (memory.unfinished() != 0) {
+    memory.wait([&](const nearfar_completion& come) {
+      if (come.kind == NEARFAR_WAKE) {
+        woken |= come.id == 1;
+      } else {
+        done |= come.id == 7 && come.time_ps > taken;
+      }
+    });
+  }
+  std::cout << (taken > 0) << woken << done << '\n';
+}
+"""
+
+
+@needs_compiler
+def test_a_port_that_waits_is_woken_while_another_gets_the_next_place(tmp_path: Path) -> None:
+    source = tmp_path / "beside.cpp"
+    source.write_text(BESIDE_A_PORT_THAT_WAITS)
+    program = build(source, tmp_path)
+    for target in TARGETS:
+        out = subprocess.run([program, target], capture_output=True, text=True, check=True).stdout
+        assert out == "111\n", target
+
+
 @needs_compiler
 def test_cmake_and_pkg_config_find_an_installed_library(tmp_path: Path) -> None:
     cmake = Path(sys.executable).parent / "cmake"
