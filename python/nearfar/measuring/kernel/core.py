@@ -30,6 +30,8 @@ class KernelCore:
     ChaseRequest = requests.Request(requests.CHASE)
     OverwriteRequest = requests.Request(requests.OVERWRITE)
     StreamRequest = requests.Request(requests.STREAM)
+    ContentionRequest = requests.Request(requests.CONTENTION)
+    LoadedRequest = requests.Request(requests.LOADED)
     WalkRequest = requests.Request(requests.WALK)
     DropRequest = requests.Request(requests.DROP)
 
@@ -49,14 +51,6 @@ class KernelCore:
             raise InputError(f"target {self._target.spec()}: a range has no pages of {pages}")
         asked = place(self._target, bytes, small=pages == "4KiB")
         return cast("HostMemory", KernelMemory(self._device(), self._target, asked))
-
-    @property
-    def ContentionRequest(self) -> Any:  # noqa: N802
-        raise InputError("contention: the module has no such pattern; measure it on host")
-
-    @property
-    def LoadedRequest(self) -> Any:  # noqa: N802
-        raise InputError("loaded: the module has no such pattern; measure it on host")
 
     @property
     def CoreLoopRequest(self) -> Any:  # noqa: N802
