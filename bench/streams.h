@@ -41,12 +41,31 @@ inline Stream stream_named(std::string_view name, Bytes footprint, bool& known) 
   return {};
 }
 
+/// The lines of a stream, one after the other.
+class Lines {
+ public:
+  explicit Lines(const Stream& stream) : stream_(stream), lines_(stream.footprint / line_bytes) {}
+
+  void draw(sim::Request& request) {
+    const std::uint64_t line = stream_.random ? rng_.below(lines_) : drawn_++ % lines_;
+    const bool read = stream_.reads_percent == 100 || rng_.below(100) < stream_.reads_percent;
+    request.address = Address(line * line_bytes);
+    request.op = read ? sim::Op::read : sim::Op::write;
+  }
+
+ private:
+  Stream stream_;
+  std::uint64_t lines_;
+  Rng rng_{1};
+  std::uint64_t drawn_ = 0;
+};
+
 /// Plays `count` requests of `stream` to anything with try_send, next_event and advance. It
 /// does as little as a driver can, because its own instructions are counted with the
 /// memory's.
 template <typename Memory>
 Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
-  Rng rng(1);
+  Lines lines(stream);
   sim::Sink sink;
   Outcome outcome;
   Tick now;
@@ -54,16 +73,7 @@ Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
   std::uint64_t done = 0;
   bool refused = false;
   sim::Request request;
-  const std::uint64_t lines = stream.footprint / line_bytes;
-
-  const auto draw = [&] {
-    const std::uint64_t line = stream.random ? rng.below(lines) : sent % lines;
-    const bool read = stream.reads_percent == 100 || rng.below(100) < stream.reads_percent;
-    request.address = Address(line * line_bytes);
-    request.op = read ? sim::Op::read : sim::Op::write;
-  };
-
-  draw();
+  lines.draw(request);
   const std::uint64_t outstanding = stream.outstanding == 0 ? count : stream.outstanding;
   while (done < count) {
     for (const std::uint64_t end = std::min(count, done + outstanding); sent < end && !refused;) {
@@ -72,7 +82,7 @@ Outcome play(Memory& memory, const Stream& stream, std::uint64_t count) {
       refused = !memory.try_send(request, now).accepted;
       if (refused) break;
       ++sent;
-      draw();
+      lines.draw(request);
     }
     if constexpr (requires { memory.advance_to_completion(now, sink); }) {
       now = memory.advance_to_completion(Tick::never(), sink);

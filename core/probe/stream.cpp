@@ -1,6 +1,7 @@
 #include "probe/stream.h"
 
 #include "base/error.h"
+#include "probe/disturber.h"
 #include "probe/instructions.h"
 #include "probe/reader.h"
 
@@ -44,58 +45,22 @@ std::vector<Chunk> stream_thread(std::byte* base, const StreamRequest& request,
   return chunks;
 }
 
-/// What a disturbing thread does until the reader has finished; answers how fast, in bytes/ns.
-class Disturber {
- public:
-  Disturber(std::byte* base, const ContentionRequest& request, std::uint64_t seed)
-      : chases_(request.chases), delay_(Clock::host().cycles(request.delay_ns)) {
-    accesses_ = {.base = base, .area = request.area, .reads_percent = 0};
-    state_.random = seed;
-    at_ = base;
-    kernel_ = access_kernel(request.op, Isa::host().width());
-  }
-
-  double run(const Member& member) {
-    const Clock& clock = Clock::host();
-    std::uint64_t lines = 0;
-    const std::uint64_t start = start_cycles();
-    do {
-      if (delay_ == 0) {
-        access(accesses_between_looks);
-      } else {
-        for (std::uint64_t i = 0; i < accesses_between_looks; ++i) access_and_wait();
-      }
-      lines += accesses_between_looks;
-    } while (member.carry_on());
-    const double ns = clock.raw_ns(stop_cycles() - start);
-    return static_cast<double>(lines * line_bytes) / ns;
-  }
-
- private:
-  void access(std::uint64_t count) {
-    if (chases_) {
-      at_ = follow(at_, count);
+/// Disturbs the reader until it has finished; returns how fast, in bytes/ns.
+double disturb(Disturber& disturber, const Member& member) {
+  const std::uint64_t start = start_cycles();
+  do {
+    if (!disturber.pauses()) {
+      disturber.access(accesses_between_looks);
     } else {
-      kernel_(accesses_, state_, count);
+      for (std::uint64_t i = 0; i < accesses_between_looks; ++i) {
+        disturber.access(1);
+        while (!disturber.due()) relax();
+      }
     }
-  }
-
-  /// The counter is read without fences: the wait must not hold up what is on its way. One that
-  /// chases waits after its answer, which it needs before it can go on.
-  void access_and_wait() {
-    std::uint64_t begin = cycles_now();
-    access(1);
-    if (chases_) begin = stop_cycles();
-    while (cycles_now() - begin < delay_) relax();
-  }
-
-  bool chases_;
-  std::uint64_t delay_;  ///< cycles
-  Accesses accesses_;
-  AccessState state_;
-  std::byte* at_ = nullptr;
-  AccessKernel kernel_ = nullptr;
-};
+  } while (member.carry_on());
+  const double ns = Clock::host().raw_ns(stop_cycles() - start);
+  return static_cast<double>(disturber.done() * line_bytes) / ns;
+}
 
 }  // namespace
 
@@ -121,6 +86,10 @@ ContentionTimings contention(const Memory& memory, const ContentionRequest& requ
                              const Poll& poll) {
   memory.check_holds(request.area * request.cpus.size());
   const std::vector<std::uint32_t> next = random_cycle(request.area / line_bytes, request.seed);
+  const Disturbing what{.chases = request.chases,
+                        .op = request.op,
+                        .width = Isa::host().width(),
+                        .delay = Clock::host().cycles(request.delay_ns)};
   ContentionTimings timings;
   std::vector<double> rates(request.cpus.size());
   timings.disturbance = run_team(
@@ -133,8 +102,8 @@ ContentionTimings contention(const Memory& memory, const ContentionRequest& requ
         if (member.leads()) {
           timings.reader = read_singly(base, request.reads, member);
         } else {
-          Disturber disturber(base, request, request.seed + member.index());
-          rates[member.index()] = disturber.run(member);
+          Disturber disturber(base, request.area, what, request.seed + member.index());
+          rates[member.index()] = disturb(disturber, member);
         }
       },
       poll, /*stop_with_leader=*/true);

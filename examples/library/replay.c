@@ -5,7 +5,8 @@
  *   echo "0 0x40 R" | ./replay optane.model
  *
  * A request is a line: TIME_PS ADDRESS R|W, in order of time. The memory's counters
- * follow the requests.
+ * follow the requests. This host has nothing else to do while the memory is full; replay.cpp is
+ * one that has.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,20 +44,14 @@ static void read_requests(struct host* host) {
   }
 }
 
-/* Plays up to the next completions and takes them. Returns whether a port was woken. */
-static int step(struct host* host) {
+/* Plays up to the next completions, unless some are there, and takes them. */
+static void step(struct host* host) {
   nearfar_completion come[16];
-  int woken = 0;
   const int count = nearfar_memory_wait(host->memory, NEARFAR_NEVER, come, 16);
   check(count);
   for (int i = 0; i < count; ++i) {
-    if (come[i].kind == NEARFAR_WAKE) {
-      woken = 1;
-    } else {
-      host->lines[come[i].id].done = come[i].time_ps;
-    }
+    if (come[i].kind == NEARFAR_DONE) host->lines[come[i].id].done = come[i].time_ps;
   }
-  return woken;
 }
 
 static void play(struct host* host) {
@@ -66,14 +61,8 @@ static void play(struct host* host) {
     request.id = i;
     request.address = line->address;
     request.op = line->op == 'W' ? NEARFAR_WRITE : NEARFAR_READ;
-    for (;;) {
-      const uint64_t now = nearfar_memory_now(host->memory);
-      const int status =
-          nearfar_memory_send(host->memory, &request, line->due > now ? line->due : now);
-      check(status);
-      if (status == NEARFAR_OK) break;
-      while (!step(host)) continue; /* refused: wait for the wake */
-    }
+    const uint64_t now = nearfar_memory_now(host->memory);
+    check(nearfar_memory_send_when_free(host->memory, &request, line->due > now ? line->due : now));
     line->accepted = nearfar_memory_now(host->memory);
   }
   while (nearfar_memory_next_event(host->memory) != NEARFAR_NEVER) step(host);

@@ -1,4 +1,4 @@
-// The same as replay.c, in C++:
+// The same as replay.c, in C++, by a host that is refused and woken:
 //
 //   c++ -std=c++17 replay.cpp $(nearfar lib --cflags --libs) -o replay
 //   echo "0 0x40 R" | ./replay optane.model

@@ -2,9 +2,12 @@
 #include "access.h"
 
 #include <bit>
+#include <new>
 
 #include "base/rng.h"
 #include "probe/clock.h"
+#include "probe/disturber.h"
+#include "probe/generator.h"
 #include "probe/instructions.h"
 #include "probe/kernels.h"
 
@@ -37,6 +40,25 @@ std::uint64_t timed(const nearfar_way& way, WalkKernel kernel, unsigned long& in
   index = kernel(walk, index, steps);
   if (ends) fence(static_cast<Fence>(way.end_fence));
   return stop_cycles() - start;
+}
+
+template <typename State>
+State& state_of(nearfar_loader& loader) {
+  static_assert(sizeof(State) <= sizeof loader.state && alignof(State) <= alignof(unsigned long));
+  return *std::launder(reinterpret_cast<State*>(loader.state));
+}
+
+/// Accesses whenever something is due, until `cycles` have passed.
+template <typename State, typename Access>
+void run_for(std::uint64_t cycles, const State& state, Access access) {
+  const std::uint64_t start = cycles_now();
+  do {
+    if (state.due()) {
+      access();
+    } else {
+      relax();
+    }
+  } while (cycles_now() - start < cycles);
 }
 
 }  // namespace
@@ -134,6 +156,51 @@ unsigned long nearfar_drop_lines(void* base, unsigned long lines, int changes) {
   for (unsigned long i = 0; i < lines; ++i) clflush(first + i * line_bytes);
   fence(Fence::mfence);
   return stop_cycles() - start;
+}
+
+void nearfar_make_generator(nearfar_loader* loader, void* base, unsigned long area,
+                            unsigned int stores, unsigned int accesses, int op,
+                            unsigned long pause_1024) {
+  Load load{.area = area,
+            .stores = stores,
+            .accesses = accesses,
+            .non_temporal = static_cast<Op>(op) == Op::nt_store};
+  if (pause_1024 != 0) {
+    // Looking at the clock costs some of it, so that bursts are not shorter than this.
+    constexpr std::uint64_t burst_cycles = 256;
+    load.burst = std::clamp<std::uint64_t>(burst_cycles * 1024 / pause_1024, 1, load.burst);
+    load.span = pause_1024 * load.burst / 1024;
+  }
+  *loader = {};
+  loader->generates = 1;
+  ::new (loader->state) Generator(static_cast<std::byte*>(base), load);
+}
+
+void nearfar_make_disturber(nearfar_loader* loader, void* base, unsigned long area, int chases,
+                            int op, unsigned long pause_1024, unsigned long seed) {
+  const Disturbing what{.chases = chases != 0,
+                        .op = static_cast<Op>(op),
+                        .width = width(),
+                        .delay = pause_1024 / 1024};
+  *loader = {};
+  ::new (loader->state) Disturber(static_cast<std::byte*>(base), area, what, seed);
+}
+
+unsigned long nearfar_load(nearfar_loader* loader, unsigned long cycles) {
+  const std::uint64_t start = cycles_now();
+  if (loader->generates != 0) {
+    Generator& generator = state_of<Generator>(*loader);
+    run_for(cycles, generator, [&] { generator.burst(width()); });
+    loader->lines = generator.loaded() + generator.stored();
+    loader->stored = generator.stored();
+  } else {
+    Disturber& disturber = state_of<Disturber>(*loader);
+    constexpr std::uint64_t accesses_a_look = 64;
+    const std::uint64_t count = disturber.pauses() ? 1 : accesses_a_look;
+    run_for(cycles, disturber, [&] { disturber.access(count); });
+    loader->lines = disturber.done();
+  }
+  return cycles_now() - start;
 }
 
 unsigned long nearfar_time_nothing() {

@@ -64,6 +64,26 @@ unsigned long nearfar_follow_words(void** at, unsigned long steps, int changes);
 /* Loads `lines` lines, or changes them, and times how they are dropped. */
 unsigned long nearfar_drop_lines(void* base, unsigned long lines, int changes);
 
+/* One that loads the memory beside a reader; its state is a class of core/probe. */
+struct nearfar_loader {
+  unsigned long state[32];
+  int generates;
+  unsigned long lines; /* so far */
+  unsigned long stored; /* of these, by a generator */
+};
+
+/* A generator; `pause_1024` is the mean time from one access to the next, in 1/1024 of a cycle. */
+void nearfar_make_generator(struct nearfar_loader* loader, void* base, unsigned long area,
+                            unsigned int stores, unsigned int accesses, int op,
+                            unsigned long pause_1024);
+
+/* Chases from `base` on, or accesses at random. */
+void nearfar_make_disturber(struct nearfar_loader* loader, void* base, unsigned long area,
+                            int chases, int op, unsigned long pause_1024, unsigned long seed);
+
+/* Loads the memory for about so many cycles; answers how many it took. */
+unsigned long nearfar_load(struct nearfar_loader* loader, unsigned long cycles);
+
 /* The cycles of a timing of nothing. */
 unsigned long nearfar_time_nothing(void);
 

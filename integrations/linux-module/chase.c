@@ -2,13 +2,11 @@
 /* A chain through regions of memory, in the same steps as core/probe/chase.cpp. */
 #include <linux/mm.h>
 #include <linux/sched.h>
-#include <linux/vmalloc.h>
 
 #include "nearfar.h"
 
 #define CHUNKS_A_PASS 32
 #define LEAST_CHUNK_LINES 512
-#define LINKED_AT_ONCE 4096
 
 struct chaser {
   const struct nearfar_chase* asked;
@@ -45,39 +43,6 @@ static int check(const struct nearfar_chase* asked) {
     return -E2BIG;
   if ((asked->flags & NEARFAR_READ_BACK) && is_load(asked->op)) return -EINVAL;
   return nearfar_check_op(asked->op, asked->fence);
-}
-
-static int make_table(struct chaser* chaser) {
-  unsigned long random = chaser->asked->seed;
-  u64 i, down_to;
-  int error;
-
-  chaser->next = kvmalloc_array(chaser->blocks, sizeof(*chaser->next), GFP_KERNEL | __GFP_NOWARN);
-  if (!chaser->next) return -ENOMEM;
-  for (i = 0; i < chaser->blocks; i++) chaser->next[i] = (u32)i;
-  for (i = chaser->blocks; i > 1; i = down_to) {
-    down_to = i > LINKED_AT_ONCE ? i - LINKED_AT_ONCE : 1;
-    nearfar_random_cycle(chaser->next, i, down_to, &random);
-    error = nearfar_carry_on(&chaser->session);
-    if (error) return error;
-  }
-  return 0;
-}
-
-/* Writes into the last line of each block where the next block begins. */
-static int link_region(struct chaser* chaser, char* base) {
-  const struct nearfar_way* way = &chaser->way;
-  u64 i;
-  int error;
-
-  for (i = 0; i < chaser->blocks; i++) {
-    *(void**)(base + i * way->stride + way->block - NEARFAR_LINE) =
-        base + chaser->next[i] * way->stride;
-    if (i % LINKED_AT_ONCE) continue;
-    error = nearfar_carry_on(&chaser->session);
-    if (error) return error;
-  }
-  return 0;
 }
 
 static u64 chunk_units(const struct chaser* chaser) {
@@ -141,11 +106,13 @@ static int time_region(struct chaser* chaser, u64 pass) {
 static int prepare(struct chaser* chaser) {
   struct nearfar_session* session = &chaser->session;
   const u64 regions = repeats(chaser) ? 1 : chaser->regions;
+  const struct nearfar_way* way = &chaser->way;
   u64 region;
-  int error = make_table(chaser);
+  int error = nearfar_make_cycle(session, &chaser->next, chaser->blocks, chaser->asked->seed);
 
   for (region = 0; !error && is_load(chaser->asked->op) && region < regions; region++)
-    error = link_region(chaser, (char*)session->base + region * chaser->span);
+    error = nearfar_link(session, (char*)session->base + region * chaser->span, chaser->next,
+                         chaser->blocks, way->block, way->stride);
   if (error) return error;
   chaser->way.next = chaser->next;
   nearfar_flush(session->base, regions * chaser->span);

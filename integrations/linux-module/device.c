@@ -63,6 +63,7 @@ union asked {
   struct nearfar_overwrite overwrite;
   struct nearfar_follow follow;
   struct nearfar_drop drop;
+  struct nearfar_contention contention;
 };
 
 static int measure(struct nearfar_client* client, unsigned int command, union asked* asked) {
@@ -82,6 +83,9 @@ static int measure(struct nearfar_client* client, unsigned int command, union as
     case NEARFAR_IOC_FOLLOW:
       error = nearfar_follow(client, &asked->follow);
       break;
+    case NEARFAR_IOC_CONTENTION:
+      error = nearfar_contention(client, &asked->contention);
+      break;
     default:
       error = nearfar_drop(client, &asked->drop);
       break;
@@ -99,6 +103,7 @@ static bool is_known(unsigned int command) {
     case NEARFAR_IOC_OVERWRITE:
     case NEARFAR_IOC_FOLLOW:
     case NEARFAR_IOC_DROP:
+    case NEARFAR_IOC_CONTENTION:
       return true;
   }
   return false;

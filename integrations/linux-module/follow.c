@@ -28,12 +28,11 @@ static int link(struct nearfar_session* session, const struct nearfar_follow* as
   return 0;
 }
 
-static u64 followed(struct nearfar_session* session, const struct nearfar_follow* asked, void** at,
-                    u64 steps) {
+u64 nearfar_followed(struct nearfar_session* session, void** at, u64 steps, int changes) {
   u64 cycles;
 
   nearfar_interrupts_off(session);
-  cycles = nearfar_follow_words(at, steps, (int)asked->changes);
+  cycles = nearfar_follow_words(at, steps, changes);
   nearfar_interrupts_on(session);
   return cycles;
 }
@@ -42,22 +41,24 @@ static int follow(struct nearfar_session* session, const struct nearfar_follow* 
                   const u64* offsets) {
   void* at = (char*)session->base + offsets[0];
   const u64 warming = asked->count * asked->warm_passes;
+  const int changes = (int)asked->changes;
   u64 done, steps, cycles;
   int error = 0;
 
   for (done = 0; done < warming && !error; done += steps) {
     steps = min(warming - done, session->most_units);
-    followed(session, asked, &at, steps);
+    nearfar_followed(session, &at, steps, changes);
     error = nearfar_carry_on(session);
   }
         /* The first chunk only finds out how long a load takes. */
   steps = nearfar_units(session);
   if (!error)
-    error = nearfar_record(session, followed(session, asked, &at, steps), steps, steps, 0);
+    error =
+        nearfar_record(session, nearfar_followed(session, &at, steps, changes), steps, steps, 0);
   session->made = 0;
   while (session->made < asked->least_chunks && !error) {
     steps = nearfar_units(session);
-    cycles = followed(session, asked, &at, steps);
+    cycles = nearfar_followed(session, &at, steps, changes);
     error = nearfar_record(session, cycles, steps, steps, 0);
     if (!error) error = nearfar_carry_on(session);
   }

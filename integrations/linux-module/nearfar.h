@@ -37,7 +37,9 @@ struct nearfar_client {
   struct mutex guards_team;
   unsigned int waiting;  /* members of the next team that have come */
   unsigned int size;     /* of that team */
+  unsigned int leading;  /* leaders among those members */
   unsigned long team;    /* counts the teams that have begun */
+  unsigned long ended;   /* the last of them whose leader has finished */
   wait_queue_head_t begun;
 };
 
@@ -80,6 +82,12 @@ int nearfar_end(struct nearfar_session* session, struct nearfar_run* run, int er
 int nearfar_check_op(u32 op, u32 fence);
 /* All members of a team have come, or ETIMEDOUT, or EINTR. */
 int nearfar_gather(struct nearfar_client* client, unsigned int members);
+/* The same for a team that ends when its leader has finished; sets the team's number. A team
+ * without a leader, or with several, has ended when it begins. */
+int nearfar_gather_led(struct nearfar_client* client, unsigned int members, bool leads,
+                       unsigned long* team);
+bool nearfar_has_ended(const struct nearfar_client* client, unsigned long team);
+void nearfar_end_team(struct nearfar_client* client, unsigned long team);
 /* 0, or EINTR or ETIMEDOUT; between chunks. */
 int nearfar_carry_on(struct nearfar_session* session);
 /* How many units the next chunk should have. */
@@ -87,16 +95,30 @@ u64 nearfar_units(const struct nearfar_session* session);
 /* Between the two interrupts are off and vector registers may be used. */
 void nearfar_interrupts_off(struct nearfar_session* session);
 void nearfar_interrupts_on(struct nearfar_session* session);
+/* Notes for how long interrupts were off. */
+void nearfar_note_cycles(u64 cycles);
 /* Writes a chunk down and learns from it. */
 int nearfar_record(struct nearfar_session* session, u64 cycles, u64 units, u64 lines, u64 at);
+u64 nearfar_cycles_of(u64 ns);
 /* Drops memory from the caches. */
 void nearfar_flush(void* base, u64 bytes);
 
-/* chase.c, stream.c, follow.c; the caller holds guards_region for reading. */
+/* chain.c: a random cycle through blocks, which the caller frees by kvfree(), also after an error.
+ */
+int nearfar_make_cycle(struct nearfar_session* session, u32** next, u64 blocks, u64 seed);
+/* Writes into the last line of each block where the next block begins. */
+int nearfar_link(struct nearfar_session* session, char* base, const u32* next, u64 blocks,
+                 u64 block, u64 stride);
+
+/* follow.c: the cycles of so many dependent loads from *at on, with interrupts off. */
+u64 nearfar_followed(struct nearfar_session* session, void** at, u64 steps, int changes);
+
+/* chase.c, stream.c, follow.c, contention.c; the caller holds guards_region for reading. */
 int nearfar_chase(struct nearfar_client* client, struct nearfar_chase* asked);
 int nearfar_stream(struct nearfar_client* client, struct nearfar_stream* asked);
 int nearfar_overwrite(struct nearfar_client* client, struct nearfar_overwrite* asked);
 int nearfar_follow(struct nearfar_client* client, struct nearfar_follow* asked);
 int nearfar_drop(struct nearfar_client* client, struct nearfar_drop* asked);
+int nearfar_contention(struct nearfar_client* client, struct nearfar_contention* asked);
 
 #endif

@@ -20,6 +20,7 @@
 #define NEARFAR_MOST_LINES (1UL << 36)        /* that one call asks for */
 #define NEARFAR_MOST_ALLOCATED (1UL << 30)    /* bytes of contiguous memory */
 #define NEARFAR_MOST_MEMBERS 64               /* calls that begin together */
+#define NEARFAR_MOST_PAUSE_PS 1000000000000UL /* between two accesses of a contention */
 
 /* In the order of enum class Op of core/probe/isa.h. */
 enum nearfar_op {
@@ -168,6 +169,34 @@ struct nearfar_drop {
   __u32 zero;
 };
 
+/* What a member of a contention does. */
+enum nearfar_role {
+  NEARFAR_READS, /* dependent loads of random lines, timed; one of a team's members does this */
+  NEARFAR_GENERATES, /* loads and stores in order, at a pace, until the reader has finished */
+  NEARFAR_CHASES, /* as the reader, but is not timed */
+  NEARFAR_DISTURBS, /* accesses random lines */
+  NEARFAR_ROLES,
+};
+
+/*
+ * A reader beside others, each in `area` bytes of its own: as LoadedRequest of core/probe/loaded.h
+ * and ContentionRequest of core/probe/stream.h.
+ */
+struct nearfar_contention {
+  struct nearfar_run run;
+  __u64 area;
+  __u64 reads; /* of the reader, otherwise 0 */
+  __u64 seed;
+  __u64 pause_ps; /* from an access to the next, at least; of a generator in the mean */
+  __u64 lines; /* out, of all but the reader: accessed */
+  __u64 stored; /* out, of a generator: of these, lines stored */
+  __u64 cycles; /* out: from their first access to their last */
+  __u32 role;
+  __u32 op; /* of random accesses, or of a generator's stores */
+  __u32 stores; /* of a generator, among `accesses`, evenly; otherwise 0 */
+  __u32 accesses;
+};
+
 #define NEARFAR_IOC_INFO _IOWR('N', 1, struct nearfar_info)
 #define NEARFAR_IOC_MEMORY _IOWR('N', 2, struct nearfar_memory)
 #define NEARFAR_IOC_CHASE _IOWR('N', 16, struct nearfar_chase)
@@ -175,5 +204,6 @@ struct nearfar_drop {
 #define NEARFAR_IOC_OVERWRITE _IOWR('N', 18, struct nearfar_overwrite)
 #define NEARFAR_IOC_FOLLOW _IOWR('N', 19, struct nearfar_follow)
 #define NEARFAR_IOC_DROP _IOWR('N', 20, struct nearfar_drop)
+#define NEARFAR_IOC_CONTENTION _IOWR('N', 21, struct nearfar_contention)
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0)
-/* Chunks with interrupts off: how long they are, how members begin together, and when to stop. */
+/* Chunks with interrupts off: how long they are, and when to stop. */
 #include <asm/cacheflush.h>
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
@@ -20,7 +20,6 @@
 /* Lines that are accessed with interrupts off, at most: 16 ms at a microsecond a line. */
 #define MOST_LINES 16384ULL
 #define SECONDS_A_CALL 600
-#define SECONDS_TO_GATHER 10
 #define READINGS 255
 #define FLUSHED_AT_ONCE (256UL << 10)
 
@@ -78,7 +77,7 @@ int nearfar_check_op(u32 op, u32 fence) {
   return 0;
 }
 
-static u64 cycles_of(u64 ns) { return mul_u64_u64_div_u64(ns, tsc_khz ?: 2000000, 1000000); }
+u64 nearfar_cycles_of(u64 ns) { return mul_u64_u64_div_u64(ns, tsc_khz ?: 2000000, 1000000); }
 
 int nearfar_begin(struct nearfar_client* client, struct nearfar_session* session,
                   const struct nearfar_run* run, u64 unit_lines, u64 footprint) {
@@ -98,7 +97,7 @@ int nearfar_begin(struct nearfar_client* client, struct nearfar_session* session
   session->chunks = kvmalloc_array(run->room, sizeof(*session->chunks), GFP_KERNEL | __GFP_NOWARN);
   if (!session->chunks) return -ENOMEM;
   session->room = run->room;
-  session->target_cycles = cycles_of(run->target_ns ?: TARGET_NS);
+  session->target_cycles = nearfar_cycles_of(run->target_ns ?: TARGET_NS);
   session->most_units = max(MOST_LINES / unit_lines, 1ULL);
   session->last_units = FIRST_UNITS;
   session->empty_cycles = empty_cycles;
@@ -118,43 +117,10 @@ int nearfar_end(struct nearfar_session* session, struct nearfar_run* run, int er
   return error;
 }
 
-int nearfar_gather(struct nearfar_client* client, unsigned int members) {
-  unsigned long team;
-  long left;
-
-  if (members == 1) return 0;
-  mutex_lock(&client->guards_team);
-  if (client->waiting == 0) client->size = members;
-  if (client->size != members) {
-    mutex_unlock(&client->guards_team);
-    return -EINVAL;
-  }
-  team = client->team;
-  if (++client->waiting == members) {
-    client->waiting = 0;
-    WRITE_ONCE(client->team, team + 1);
-    mutex_unlock(&client->guards_team);
-    wake_up_all(&client->begun);
-    return 0;
-  }
-  mutex_unlock(&client->guards_team);
-  left = wait_event_interruptible_timeout(client->begun, READ_ONCE(client->team) != team,
-                                          SECONDS_TO_GATHER * HZ);
-  if (left > 0) return 0;
-  mutex_lock(&client->guards_team);
-  if (client->team != team)
-    left = 1; /* the last member came in this moment */
-  else
-    client->waiting--;
-  mutex_unlock(&client->guards_team);
-  if (left > 0) return 0;
-  return left < 0 ? -EINTR : -ETIMEDOUT;
-}
-
 int nearfar_carry_on(struct nearfar_session* session) {
   cond_resched();
   if (signal_pending(current)) return -EINTR;
-  if (get_cycles() - session->begun_cycles > cycles_of(SECONDS_A_CALL * NSEC_PER_SEC))
+  if (get_cycles() - session->begun_cycles > nearfar_cycles_of(SECONDS_A_CALL * NSEC_PER_SEC))
     return -ETIMEDOUT;
   return 0;
 }
@@ -178,11 +144,15 @@ void nearfar_interrupts_on(struct nearfar_session* session) {
   kernel_fpu_end();
 }
 
+/* Several members may race here, and one of them be forgotten: it is only told. */
+void nearfar_note_cycles(u64 cycles) {
+  if (cycles > READ_ONCE(nearfar_longest_cycles)) WRITE_ONCE(nearfar_longest_cycles, cycles);
+}
+
 int nearfar_record(struct nearfar_session* session, u64 cycles, u64 units, u64 lines, u64 at) {
   u64 each;
 
-        /* Several members may race here, and one of them be forgotten: it is only told. */
-  if (cycles > READ_ONCE(nearfar_longest_cycles)) WRITE_ONCE(nearfar_longest_cycles, cycles);
+  nearfar_note_cycles(cycles);
   each = max(cycles * 1024 / units, 1ULL);
   if (!session->fastest || each < session->fastest) session->fastest = each;
   session->last_units = units;

@@ -13,6 +13,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,6 +28,7 @@ PROGRAMS = ROOT / "tests" / "integrations" / "linux-module"
 RESERVED = 0x30000000
 KERNEL_WORDS = (
     "console=ttyS0 loglevel=4 panic=-1 oops=panic panic_on_warn=1 slub_debug=FZPU page_poison=1 "
+    "no_timer_check "  # a machine under load may miss the ticks that the check waits for
     "memmap=32M$0x30000000 memmap=64M!0x34000000"
 )
 SECONDS = 1800  # for a machine that is loaded
@@ -103,6 +105,10 @@ class Guest:
         ours, theirs = socket.socketpair()
         self._line = ours
         self._ready, self._ended = False, False
+        self._sending, self._receiving = threading.Lock(), threading.Lock()
+        self._asked: dict[int, tuple[int, int]] = {}  # bytes of the structure, room for timings
+        self._answers: dict[int, tuple[int, bytes, bytes]] = {}
+        self._calls = 0
         words = "-accel tcg,thread=multi -cpu max,-erms,-fsrm -smp 2 -m 1G -display none -no-reboot"
         self._machine = subprocess.Popen(
             [
@@ -129,7 +135,8 @@ class Guest:
             shutil.copy(found, root / "drivers")
         shutil.copy(build_module(self._folder / "module", self._kernel.name), root)
         kernels = ROOT / "core" / "probe" / "kernels.cpp"
-        _program("checks", root / "bin", MODULE / "access.cpp", kernels)
+        contention = PROGRAMS / "contention.cpp"
+        _program("checks", root / "bin", contention, MODULE / "access.cpp", kernels)
         _program("storm", root / "bin")
         _program("relay", root / "bin")
         (root / "init").write_text(_INIT.format(drivers=" ".join(_DRIVERS), calls=calls))
@@ -175,16 +182,29 @@ class Guest:
         timings: int = 0,
         dax_at: int = _NONE,
     ) -> tuple[int, bytes, bytes]:
-        """The result or the negative error, the structure, and the timings."""
-        if not self._ready:
-            self._ready = self._read(1) == b"!"
+        """The result or the negative error, the structure, and the timings. Threads may call."""
         at, bytes_ = sent
-        head = (command, descriptor, len(structure), at, len(bytes_), timings, dax_at)
-        self._line.sendall(struct.pack("<7Q", *head) + structure + bytes_)
-        (answer,) = struct.unpack("<q", self._read(8))
-        structure = self._read(len(structure))
+        with self._sending:
+            if not self._ready:
+                self._ready = self._read(1) == b"!"
+            self._calls += 1
+            number = self._calls
+            self._asked[number] = len(structure), timings
+            head = (number, command, descriptor, len(structure), at, len(bytes_), timings, dax_at)
+            self._line.sendall(struct.pack("<8Q", *head) + structure + bytes_)
+        while True:
+            with self._receiving:
+                if number in self._answers:
+                    return self._answers.pop(number)
+                self._receive()
+
+    def _receive(self) -> None:
+        number, answer = struct.unpack("<Qq", self._read(16))
+        bytes_, timings = self._asked.pop(number)
+        structure = self._read(bytes_)
         made = struct.unpack_from("<Q", structure, 32)[0] if timings and answer == 0 else 0
-        return answer, structure, self._read(made * ctypes.sizeof(protocol.Chunk))
+        found = answer, structure, self._read(made * ctypes.sizeof(protocol.Chunk))
+        self._answers[number] = found
 
     def _read(self, count: int) -> bytes:
         found = b""

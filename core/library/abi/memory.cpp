@@ -147,6 +147,25 @@ bool is_callers(const nearfar_memory* memory) {
   return memory != nullptr && memory->owner == this_thread();
 }
 
+/// Gives a request to `send(request)`, which returns a status, if it can be one.
+template <typename Send>
+[[gnu::always_inline]] inline int sent(const nearfar_memory* memory, const nearfar_request* request,
+                                       Send send) noexcept {
+  if (!is_callers(memory)) [[unlikely]]
+    return refused_caller(memory);
+  if (request == nullptr || !is_well_formed(*request)) [[unlikely]] {
+    return failed(
+        NEARFAR_BAD_ARGUMENT,
+        "request: found NULL, or a field out of range, expected op and tell_media to be 0 "
+        "or 1, and reserved to be 0");
+  }
+  return guarded([&] {
+    Request given;
+    std::memcpy(static_cast<void*>(&given), request, sizeof given);
+    return send(given);
+  });
+}
+
 int create(const std::string& text, nearfar_memory** memory) {
   return guarded([&] {
     *memory =
@@ -203,18 +222,16 @@ uint64_t nearfar_memory_unfinished(const nearfar_memory* memory) {
 }
 
 int nearfar_memory_send(nearfar_memory* memory, const nearfar_request* request, uint64_t time_ps) {
-  if (!is_callers(memory)) [[unlikely]]
-    return refused_caller(memory);
-  if (request == nullptr || !is_well_formed(*request)) [[unlikely]] {
-    return failed(
-        NEARFAR_BAD_ARGUMENT,
-        "request: found NULL, or a field out of range, expected op and tell_media to be 0 "
-        "or 1, and reserved to be 0");
-  }
-  return guarded([&] {
-    Request given;
-    std::memcpy(static_cast<void*>(&given), request, sizeof given);
+  return sent(memory, request, [&](const Request& given) {
     return memory->memory.send(given, Tick(time_ps)) ? NEARFAR_OK : NEARFAR_WAIT;
+  });
+}
+
+int nearfar_memory_send_when_free(nearfar_memory* memory, const nearfar_request* request,
+                                  uint64_t time_ps) {
+  return sent(memory, request, [&](const Request& given) {
+    memory->memory.send_when_free(given, Tick(time_ps));
+    return NEARFAR_OK;
   });
 }
 

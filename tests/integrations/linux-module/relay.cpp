@@ -1,11 +1,15 @@
 // Carries calls of the module over a serial line, so that a program outside of the virtual machine
 // can make them: relay PATH. A call is a Call, its structure and the bytes that are sent along; the
-// answer is the result or the negative error, the structure, and the timings that were made. Before
-// the first a byte says that the line is ready.
+// answer is the call's number, the result or the negative error, the structure, and the timings
+// that were made. Calls wait for one another no more than those of threads do. Before the first
+// answer a byte says that the line is ready.
 #include <termios.h>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
 #include "guest.h"
 
@@ -44,6 +48,7 @@ constexpr std::uint64_t none = ~std::uint64_t{0};
 constexpr std::uint64_t last = none - 1;
 
 struct Call {
+  std::uint64_t number;
   std::uint64_t command;  // 0: close the descriptor
   std::uint64_t descriptor;  // none: open the device
   std::uint64_t bytes;  // of the structure
@@ -76,33 +81,53 @@ std::int64_t make(const Call& call, char* structure) {
   return result >= 0 ? result : -error;
 }
 
-// Whether there will be more.
-bool carry(const Line& line) {
-  Call call{};
-  line.read_all(&call, sizeof call);
-  std::vector<char> structure(call.bytes);
-  std::vector<char> sent(call.sent_bytes);
-  Chunks timings(call.timings);
-  line.read_all(structure.data(), structure.size());
-  line.read_all(sent.data(), sent.size());
-  put_address(structure, call.sent_at, sent.data());
-  nearfar_run run{};
-  if (call.timings != 0) {
-    put_address(structure, offsetof(nearfar_run, chunks), timings.data());
+// A call with what belongs to it; makes it and answers.
+class Carried {
+ public:
+  Carried(const Line& line, const Call& call)
+      : call_(call), structure_(call.bytes), sent_(call.sent_bytes), timings_(call.timings) {
+    line.read_all(structure_.data(), structure_.size());
+    line.read_all(sent_.data(), sent_.size());
   }
-  const std::int64_t answer = call.command == last ? 0 : make(call, structure.data());
-  if (call.timings != 0 && answer == 0) std::memcpy(&run, structure.data(), sizeof run);
-  line.write_all(&answer, sizeof answer);
-  line.write_all(structure.data(), structure.size());
-  line.write_all(timings.data(), run.made * sizeof timings[0]);
-  return call.command != last;
-}
+
+  void carry_out(const Line& line, std::mutex& guards_line) {
+    put_address(structure_, call_.sent_at, sent_.data());
+    nearfar_run run{};
+    if (call_.timings != 0) {
+      put_address(structure_, offsetof(nearfar_run, chunks), timings_.data());
+    }
+    const std::int64_t answer = call_.command == last ? 0 : make(call_, structure_.data());
+    if (call_.timings != 0 && answer == 0) std::memcpy(&run, structure_.data(), sizeof run);
+    const std::lock_guard<std::mutex> lock(guards_line);
+    line.write_all(&call_.number, sizeof call_.number);
+    line.write_all(&answer, sizeof answer);
+    line.write_all(structure_.data(), structure_.size());
+    line.write_all(timings_.data(), run.made * sizeof timings_[0]);
+  }
+
+ private:
+  Call call_;
+  std::vector<char> structure_;
+  std::vector<char> sent_;
+  Chunks timings_;
+};
 
 }  // namespace
 
 int main(int, char** words) {
   const Line line(words[1]);
+  std::mutex guards_line;
   line.write_all("!", 1);
-  while (carry(line)) {
+  std::atomic<std::uint64_t> busy = 0;
+  Call call{};
+  while (call.command != last) {
+    line.read_all(&call, sizeof call);
+    ++busy;
+    std::thread([&line, &guards_line, &busy, carried = Carried(line, call)]() mutable {
+      carried.carry_out(line, guards_line);
+      --busy;
+      busy.notify_all();
+    }).detach();
   }
+  while (const std::uint64_t left = busy) busy.wait(left);
 }

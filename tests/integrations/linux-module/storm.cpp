@@ -92,7 +92,8 @@ class Storm {
         return send(file, NEARFAR_IOC_DROP,
                     nearfar_drop{.run = run_into(chunks_), .lines = lines(), .least_chunks = 4});
       case 9:
-        return anything(file);
+        return dice_.below(2) == 0 ? anything(file)
+                                   : send(file, NEARFAR_IOC_CONTENTION, contention());
       default:
         return send(file, NEARFAR_IOC_CHASE, chase());
     }
@@ -142,6 +143,20 @@ class Storm {
             .changes = static_cast<std::uint32_t>(dice_.below(2))};
   }
 
+  // Members beside the reader wait in vain for others, until the timer's signal.
+  nearfar_contention contention() {
+    nearfar_contention asked{.run = run_into(chunks_), .area = 8 * size(), .op = op()};
+    asked.seed = dice_.next();
+    asked.role = static_cast<std::uint32_t>(dice_.below(4) == 0 ? dice_.below(4) : 0);
+    if (asked.role == NEARFAR_READS) {
+      asked.reads = lines();
+    } else {
+      asked.run.members = 2;
+      asked.accesses = asked.role == NEARFAR_GENERATES;
+    }
+    return asked;
+  }
+
   // A call that is right but for a few of its fields.
   template <typename Asked>
   void send(int file, unsigned long command, Asked asked) {
@@ -169,9 +184,9 @@ class Storm {
   void anything(int file) {
     std::array<std::uint64_t, 64> words{};
     for (std::uint64_t& word : words) word = dice_.odd();
-    static constexpr std::array<unsigned long, 7> known{
+    static constexpr std::array<unsigned long, 8> known{
         NEARFAR_IOC_INFO,      NEARFAR_IOC_MEMORY, NEARFAR_IOC_CHASE, NEARFAR_IOC_STREAM,
-        NEARFAR_IOC_OVERWRITE, NEARFAR_IOC_FOLLOW, NEARFAR_IOC_DROP};
+        NEARFAR_IOC_OVERWRITE, NEARFAR_IOC_FOLLOW, NEARFAR_IOC_DROP,  NEARFAR_IOC_CONTENTION};
     const unsigned long command =
         dice_.below(2) == 0 ? dice_.next() : known[dice_.below(known.size())];
     void* const argument = dice_.below(2) == 0 ? static_cast<void*>(words.data())

@@ -10,7 +10,16 @@ import pytest
 
 from guest import RESERVED, Guest, checks, environment_calls, errors_answered
 from nearfar import InputError
-from nearfar.measuring import Chase, Contention, Overwrite, Stream, machine, measure
+from nearfar.measuring import (
+    Chase,
+    Contention,
+    Effort,
+    Loaded,
+    Overwrite,
+    Stream,
+    machine,
+    measure,
+)
 from nearfar.measuring.kernel import core as kernel_core
 from nearfar.measuring.kernel.target import Kernel
 from nearfar.probing import aist
@@ -34,6 +43,11 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
         machine.kill()
 
 
+def two_processors() -> list[int]:
+    """As many as the machine has; calls for the second may come from the first here."""
+    return [*sorted(os.sched_getaffinity(0)), *os.sched_getaffinity(0)][:2]
+
+
 @pytest.fixture
 def _by_guest(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Targets that are named here are measured there."""
@@ -43,7 +57,6 @@ def _by_guest(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
         return kernel_core.KernelCore(self, device)
 
     monkeypatch.setattr(Kernel, "module", module)
-    # Calls go over the line one after another, so none could wait for another to begin with it.
     monkeypatch.setattr(machine, "processors", lambda: sorted(os.sched_getaffinity(0))[:1])
     monkeypatch.setattr(kernel_core, "dax_bytes", lambda _: 60 << 20)
     monkeypatch.setattr("nearfar.measuring.kernel.memory._opened", lambda _: 0)
@@ -97,9 +110,29 @@ def test_a_dax_device_is_measured_only_if_it_may_lose_what_it_holds() -> None:
 
 
 @pytest.mark.usefixtures("_by_guest")
-def test_a_pattern_that_the_module_has_not_is_refused() -> None:
-    with pytest.raises(InputError, match="contention: the module has no such pattern"):
-        measure("kernel", Contention(area="1MiB", other="none", reads=100))
+@pytest.mark.parametrize("other", ["load", "ntstore"])
+def test_a_reader_is_timed_beside_another_thread(
+    other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "processors", two_processors)
+    pattern = Contention(area="64KiB", other=other, delay="200ns", reads=2000)
+    (point,) = measure("kernel", pattern, effort=Effort(1, 1)).points
+    assert point.lines == 2000
+    assert point.ns_per_line > 0
+    assert point.other_gb_per_s is not None
+    assert 0 < point.other_gb_per_s < 64 / 200 + 0.01
+
+
+@pytest.mark.usefixtures("_by_guest")
+def test_a_curve_of_latency_over_bandwidth_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "processors", two_processors)
+    pattern = Loaded(reads=(75,), points=3, area="64KiB", lines=2000)
+    unpaced, paced, idle = measure("kernel", pattern, effort=Effort(1, 1)).points
+    assert [one.lines for one in (unpaced, paced, idle)] == [2000, 2000, 2000]
+    for one in (unpaced, paced):
+        assert one.write_gb_per_s is not None
+        assert one.write_gb_per_s > 0
+    assert idle.write_gb_per_s == 0
 
 
 @pytest.mark.usefixtures("_by_guest")

@@ -6,13 +6,14 @@ import ctypes
 import errno
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, cast
 
 import pytest
 
 from nearfar import InputError
-from nearfar.measuring import Chase, Effort, Stream, machine, measure
+from nearfar.measuring import Chase, Contention, Effort, Loaded, Stream, machine, measure
 from nearfar.measuring.kernel import device, protocol
 from nearfar.measuring.kernel.core import KernelCore, dax_bytes
 from nearfar.measuring.kernel.target import Kernel, parse_kernel
@@ -28,6 +29,7 @@ STRUCTS = {
     "nearfar_overwrite": protocol.Overwrite,
     "nearfar_follow": protocol.Follow,
     "nearfar_drop": protocol.Drop,
+    "nearfar_contention": protocol.Contention,
 }
 COMMANDS = {
     "NEARFAR_IOC_INFO": protocol.Info,
@@ -37,15 +39,21 @@ COMMANDS = {
     "NEARFAR_IOC_OVERWRITE": protocol.Overwrite,
     "NEARFAR_IOC_FOLLOW": protocol.Follow,
     "NEARFAR_IOC_DROP": protocol.Drop,
+    "NEARFAR_IOC_CONTENTION": protocol.Contention,
 }
 NUMBERS = {
     "NEARFAR_PROTOCOL": protocol.PROTOCOL,
     "NEARFAR_MOST_ALLOCATED": protocol.MOST_ALLOCATED,
     "NEARFAR_MOST_CHUNKS": protocol.MOST_CHUNKS,
+    "NEARFAR_MOST_PAUSE_PS": protocol.MOST_PAUSE_PS,
     "NEARFAR_DAX": protocol.DAX,
     "NEARFAR_SMALL_PAGES": protocol.SMALL_PAGES,
     "NEARFAR_TABLE": protocol.TABLE,
     "NEARFAR_HAS_HELD": protocol.HAS_HELD,
+    "NEARFAR_READS": protocol.READS,
+    "NEARFAR_GENERATES": protocol.GENERATES,
+    "NEARFAR_CHASES": protocol.CHASES,
+    "NEARFAR_DISTURBS": protocol.DISTURBS,
     "NEARFAR_OPS": len(protocol.OPS),
     "NEARFAR_STORE": protocol.OPS.index("store"),
     "NEARFAR_STORE_CLFLUSHOPT": protocol.OPS.index("store+clflushopt"),
@@ -102,6 +110,9 @@ def test_a_target_is_named_as_it_is_written(spec: str) -> None:
         ("kernel:rnge=1", "unknown 'rnge', .* did you mean range"),
         ("kernel:range=", "'range' has no value"),
         ("kernel:range=here", "found range 'here', expected a whole number"),
+        ("kernel:range=+4096", r"found range '\+4096', expected a whole number"),
+        ("kernel:range=4_096", "found range '4_096', expected a whole number"),
+        ("kernel:node=+1", r"found node '\+1', expected a whole number"),
         ("kernel:range=100", "100 is not a multiple of 4096"),
         ("kernel:node=1,node=2", "'node' is given twice"),
         ("kernel:node=1,range=4096", "found 2 places, expected one"),
@@ -158,7 +169,9 @@ class FakeDevice:
     def ask(self, struct: ctypes.Structure, _meanings: object = None) -> None:
         self.asked.append(struct)
         run = getattr(struct, "run", None)
-        if run is not None:
+        if isinstance(struct, protocol.Contention) and struct.role != protocol.READS:
+            struct.lines, struct.stored, struct.cycles = 4000, 1000, 20_000
+        elif run is not None:
             chunks = (protocol.Chunk * run.room).from_address(run.chunks)
             chunks[0] = protocol.Chunk(2000, 10, 0)
             chunks[1] = protocol.Chunk(4000, 10, 10)
@@ -199,6 +212,89 @@ def test_cycles_of_the_module_are_told_in_ns(asked: list[ctypes.Structure]) -> N
     assert result.environment.timer is not None
     assert "2000.0 MHz; a reading costs 12.0 ns (10.0 to 20.0)" in result.environment.timer
     assert [type(one) for one in asked][-1] is protocol.Chase
+
+
+def test_a_node_without_memory_is_named_before_anything_is_allocated(
+    asked: list[ctypes.Structure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "memory_nodes", lambda: [0, 2])
+    with pytest.raises(InputError, match="no memory on node 9; this machine has it on 0, 2"):
+        measure("kernel:node=9", Chase(region="4KiB"))
+    with pytest.raises(InputError, match="no memory on node 9"):
+        KernelCore(Kernel(node=9), cast("type[device.Device]", FakeDevice)).obtainable()
+    assert not asked
+
+
+def others(asked: list[ctypes.Structure]) -> list[protocol.Contention]:
+    """The calls of those beside the last reader."""
+    calls = [one for one in asked if isinstance(one, protocol.Contention)]
+    assert [one.role for one in calls].count(protocol.READS) >= 1
+    return [one for one in calls if one.role != protocol.READS]
+
+
+def test_a_reader_and_a_chaser_contend_each_in_its_own_area(asked: list[ctypes.Structure]) -> None:
+    pattern = Contention(other="load", delay="20ns", area="1MiB", reads=100)
+    result = measure("kernel", pattern, effort=Effort(1, 1))
+    (other,) = others(asked)
+    reader = next(one for one in asked if isinstance(one, protocol.Contention) and one.reads)
+    assert (other.role, other.pause_ps, other.area) == (protocol.CHASES, 20_000, 1 << 20)
+    assert {reader.run.base, other.run.base} == {0, 1 << 20}
+    assert {reader.run.members, other.run.members} == {2}
+    # 4000 lines in 20,000 cycles at 2 GHz.
+    assert result.points[0].other_gb_per_s == pytest.approx(4000 * 64 / 10_000)
+
+
+def test_stores_of_a_disturber_are_those_that_were_asked_for(asked: list[ctypes.Structure]) -> None:
+    measure("kernel", Contention(other="ntstore", area="1MiB", reads=100), effort=Effort(1, 1))
+    (other,) = others(asked)
+    assert (other.role, other.op) == (protocol.DISTURBS, protocol.OPS.index("ntstore"))
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_pause_longer_than_the_module_takes_is_one_line() -> None:
+    pattern = Contention(other="ntstore", delay="2s", area="1MiB", reads=100)
+    with pytest.raises(InputError, match=r"delay: found 2e\+09 ns, expected at most 1 s"):
+        measure("kernel", pattern, effort=Effort(1, 1))
+
+
+def test_a_loaded_curve_has_its_generators_at_the_paces_of_its_rates(
+    asked: list[ctypes.Structure],
+) -> None:
+    pattern = Loaded(reads=(75,), points=3, threads=1, area="1MiB", lines=100)
+    result = measure("kernel", pattern, effort=Effort(1, 1))
+    generators = others(asked)
+    assert {one.role for one in generators} == {protocol.GENERATES}
+    assert {(one.stores, one.accesses) for one in generators} == {pattern.mix(75)}
+    # Of a line that is stored, both ways count: 3000 loads, 1000 stores, in 10,000 ns.
+    unpaced, paced, idle = result.points
+    assert unpaced.write_gb_per_s == pytest.approx(1000 * 64 / 10_000)
+    assert unpaced.read_gb_per_s == pytest.approx(unpaced.gb_per_s + 4000 * 64 / 10_000)
+    assert paced.delay_ns is not None
+    assert {one.pause_ps for one in generators} == {0, round(1000 * paced.delay_ns)}
+    assert idle.delay_ns is None
+    assert idle.write_gb_per_s == 0
+
+
+class FullDevice(FakeDevice):
+    """Finds no room for the timings of any call."""
+
+    def ask(self, struct: ctypes.Structure, meanings: Mapping[int, str] | None = None) -> None:
+        super().ask(struct)
+        if hasattr(struct, "run"):
+            raise InputError(device.refusal(errno.ENOSPC, meanings))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "room"),
+    [(Stream(op="load", area="1MiB"), 65536), (Chase(region="4KiB", lines=64), 16384)],
+)
+def test_a_call_with_too_many_timings_says_how_many_it_had_room_for(
+    pattern: Chase | Stream, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = cast("type[device.Device]", FullDevice)
+    monkeypatch.setattr(Kernel, "module", lambda self: KernelCore(self, full))
+    with pytest.raises(InputError, match=f"more than {room} timings in one call"):
+        measure("kernel", pattern, effort=Effort(1, 1))
 
 
 def made(*words: str) -> subprocess.CompletedProcess[str]:

@@ -115,6 +115,13 @@ uint64_t nearfar_memory_unfinished(const nearfar_memory* memory);
  * completion of kind NEARFAR_WAKE has named its port. */
 int nearfar_memory_send(nearfar_memory* memory, const nearfar_request* request, uint64_t time_ps);
 
+/* Sends one request as soon as the memory takes it, at `time_ps` at the earliest. Until then time
+ * passes, and completions and wakes gather for nearfar_memory_completions(); nearfar_memory_now()
+ * is then when the request was taken. For a host that has nothing else to do meanwhile: it is
+ * spared the wake and the second offer. */
+int nearfar_memory_send_when_free(nearfar_memory* memory, const nearfar_request* request,
+                                  uint64_t time_ps);
+
 /* A core has executed a fence at `time_ps`, and everything it stored before has been accepted:
  * queues that the model has drain on fences begin to. */
 int nearfar_memory_fence(nearfar_memory* memory, uint64_t time_ps);

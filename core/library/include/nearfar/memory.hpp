@@ -42,6 +42,11 @@ class Memory {
   bool send(const nearfar_request& request, std::uint64_t time_ps) {
     return check(nearfar_memory_send(get(), &request, time_ps)) == NEARFAR_OK;
   }
+  /// Waits for a place inside; returns when the request was taken.
+  std::uint64_t send_when_free(const nearfar_request& request, std::uint64_t time_ps) {
+    check(nearfar_memory_send_when_free(get(), &request, time_ps));
+    return now();
+  }
   void fence(std::uint64_t time_ps) { check(nearfar_memory_fence(get(), time_ps)); }
   void advance(std::uint64_t until_ps) { check(nearfar_memory_advance(get(), until_ps)); }
   void advance_to_completion(std::uint64_t until_ps = NEARFAR_NEVER) {

@@ -90,13 +90,17 @@ class Host:
         """Bytes that can be measured there. Raises InputError if the machine has no such node."""
         if self.file is not None:
             return core.host_capacity(self.file, destructive=self.may_destroy())
+        self.check_node()
+        return machine.free_memory(self.node)
+
+    def check_node(self) -> None:
+        """Raise InputError if the machine has no memory on the node."""
         if self.node is not None and self.node not in machine.memory_nodes():
             nodes = ", ".join(map(str, machine.memory_nodes()))
             raise InputError(
                 f"target {self.spec()}: no memory on node {self.node}; "
                 f"this machine has it on {nodes}"
             )
-        return machine.free_memory(self.node)
 
 
 def is_host(text: str) -> bool:
@@ -113,7 +117,7 @@ def parse_host(text: str, destructive: str | None = None) -> Host:
     options = read_options(text, _KEYS, _FORMS)
     return Host(
         pages=options.get("pages", PAGES[0]),
-        node=_node(text, options["node"]) if "node" in options else None,
+        node=node_number(text, options["node"]) if "node" in options else None,
         file=options.get("file"),
         destructive=destructive,
     )
@@ -140,7 +144,8 @@ def read_options(text: str, keys: Sequence[str], forms: str) -> dict[str, str]:
     return options
 
 
-def _node(text: str, value: str) -> int:
+def node_number(text: str, value: str) -> int:
+    """The number of a NUMA node. Raises InputError."""
     if not value.isdecimal():
         raise InputError(f"target {text}: found node '{value}', expected a whole number")
     return int(value)

@@ -30,6 +30,8 @@ class KernelCore:
     ChaseRequest = requests.Request(requests.CHASE)
     OverwriteRequest = requests.Request(requests.OVERWRITE)
     StreamRequest = requests.Request(requests.STREAM)
+    ContentionRequest = requests.Request(requests.CONTENTION)
+    LoadedRequest = requests.Request(requests.LOADED)
     WalkRequest = requests.Request(requests.WALK)
     DropRequest = requests.Request(requests.DROP)
 
@@ -51,14 +53,6 @@ class KernelCore:
         return cast("HostMemory", KernelMemory(self._device(), self._target, asked))
 
     @property
-    def ContentionRequest(self) -> Any:  # noqa: N802
-        raise InputError("contention: the module has no such pattern; measure it on host")
-
-    @property
-    def LoadedRequest(self) -> Any:  # noqa: N802
-        raise InputError("loaded: the module has no such pattern; measure it on host")
-
-    @property
     def CoreLoopRequest(self) -> Any:  # noqa: N802
         raise InputError("core: its loops measure the processor, not memory; probe host")
 
@@ -75,6 +69,7 @@ class KernelCore:
         """Bytes that can be measured now: of contiguous memory, what the kernel finds by halves."""
         if self._target.file is not None or self._target.range is not None:
             return self._target.capacity(cast("HostCore", self))
+        self._target.check_node()
         size = self._most_wanted()
         while size > protocol.MOST_BLOCK:
             try:

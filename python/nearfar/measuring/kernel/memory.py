@@ -6,7 +6,7 @@ import ctypes
 import errno
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +20,8 @@ _LINE = 64
 _PAGE = 4096
 _WRITE = 256  # bytes of an overwrite's
 _DAX_PAGE = 2 << 20
-_ROOM = 1 << 14  # timings that a call has room for at first; more when they do not suffice
+_ROOM = 1 << 14  # timings that a chase has room for at least
+_STREAM_ROOM = 1 << 16  # and any other: 6.5 s of timings as long as interrupts may be off
 
 Data = dict[str, Any]
 
@@ -90,7 +91,7 @@ class KernelMemory:
                 flags=flags,
             )
 
-        return self._together(request.cpus, asked, share)
+        return self._together(request.cpus, [asked() for _ in request.cpus], share)
 
     def stream(self, request: SimpleNamespace) -> Data:
         """As `HostMemory.stream`."""
@@ -117,7 +118,39 @@ class KernelMemory:
                     made.flags |= flag
             return made
 
-        return self._together(request.cpus, asked, request.area)
+        return self._together(request.cpus, [asked() for _ in request.cpus], request.area)
+
+    def contention(self, request: SimpleNamespace) -> Data:
+        """As `HostMemory.contention`."""
+        others = [
+            protocol.Contention(
+                role=protocol.CHASES if request.chases else protocol.DISTURBS,
+                op=_index("op", request.op, protocol.OPS),
+                pause_ps=_pause_ps("delay", request.delay_ns),
+                seed=request.seed + member,
+            )
+            for member in range(1, len(request.cpus))
+        ]
+        data = self._beside(request, others)
+        rates = sum(one.lines / self._device.ns(one.cycles) for one in others)
+        return {**data, "other_gb_per_s": _LINE * rates}
+
+    def loaded(self, request: SimpleNamespace) -> Data:
+        """As `HostMemory.loaded`."""
+        others = [
+            protocol.Contention(
+                role=protocol.GENERATES,
+                op=_index("op", request.op, protocol.OPS),
+                pause_ps=_pause_ps("pause", request.pause_ns),
+                stores=request.stores,
+                accesses=request.accesses,
+            )
+            for _ in request.cpus[1:]
+        ]
+        data = self._beside(request, others)
+        stored = sum(one.stored / self._device.ns(one.cycles) for one in others)
+        lines = sum(one.lines / self._device.ns(one.cycles) for one in others)
+        return {**data, "loads_per_ns": lines - stored, "stores_per_ns": stored}
 
     def overwrite(self, request: SimpleNamespace) -> Data:
         """As `HostMemory.overwrite`; calls are cut where a round of the region ends."""
@@ -160,12 +193,21 @@ class KernelMemory:
         data = self._run(asked, request.cpu, room=request.chunks)
         return {**data, "nivcsw": 0, "steal_ns": _stolen_ns(request.cpu) - stolen}
 
+    def _beside(self, request: SimpleNamespace, others: list[protocol.Contention]) -> Data:
+        """The timings of a reader on the first processor; what the others did is in their calls."""
+        reader = protocol.Contention(role=protocol.READS, reads=request.reads, seed=request.seed)
+        calls = [reader, *others]
+        for one in calls:
+            one.area = request.area
+        data = self._together(request.cpus, calls, request.area)
+        timings = data.pop("threads")[0]
+        return {**data, **timings}
+
     def _together(
-        self, cpus: Sequence[int], asked: Callable[[], protocol.Measurement], share: int
+        self, cpus: Sequence[int], calls: Sequence[protocol.Measurement], share: int
     ) -> Data:
         """A call on each processor, all beginning together; the calling thread makes the first."""
         stolen = sum(map(_stolen_ns, cpus))
-        calls = [asked() for _ in cpus]
         found: list[Data | BaseException | None] = [None] * len(cpus)
 
         def run(member: int) -> None:
@@ -208,7 +250,8 @@ class KernelMemory:
         run = asked.run
         run.protocol, run.members, run.base = protocol.PROTOCOL, members, base
         run.chunks, run.room, run.made = ctypes.addressof(chunks), room, 0
-        self._device.ask(asked, _RUN_MEANINGS)
+        full = f"more than {room} timings in one call; ask for fewer --lines"
+        self._device.ask(asked, {**_RUN_MEANINGS, errno.ENOSPC: full})
         made = [chunks[i] for i in range(run.made)]
         return {
             "ns": [self._device.ns(one.cycles) for one in made],
@@ -220,17 +263,25 @@ class KernelMemory:
 _RUN_MEANINGS = {
     errno.EBUSY: "the DAX device is in use: a process has mapped it since the measurement began",
     errno.ERANGE: "the pattern reaches beyond the memory",
-    errno.ENOSPC: f"more than {protocol.MOST_CHUNKS} timings in one call; ask for fewer --lines",
 }
 
 
 def _room(asked: protocol.Measurement) -> int:
-    """Timings that a chase or a stream may make: at least 512 lines each, or 64 accesses."""
+    """Timings that a call has room for."""
     if isinstance(asked, protocol.Chase):
         passes = max(-(-asked.lines * _LINE // asked.region), asked.least_chunks, 1)
         each = 2 * (asked.region // _LINE // 256 + 2)
         return int(min(max(passes * each, _ROOM), protocol.MOST_CHUNKS))
-    return int(min(max(asked.run.room, protocol.MOST_CHUNKS >> 4), protocol.MOST_CHUNKS))
+    if isinstance(asked, protocol.Contention) and asked.role != protocol.READS:
+        return 1  # and none is made
+    return _STREAM_ROOM
+
+
+def _pause_ps(option: str, ns: float) -> int:
+    ps = round(ns * 1000)
+    if ps > protocol.MOST_PAUSE_PS:
+        raise InputError(f"{option}: found {ns:g} ns, expected at most 1 s in the kernel")
+    return ps
 
 
 def _footprint(request: SimpleNamespace) -> int:

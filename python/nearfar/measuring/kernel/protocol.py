@@ -14,12 +14,14 @@ DEVICE = "/dev/nearfar"
 
 MOST_ALLOCATED = 1 << 30  # bytes of contiguous memory
 MOST_CHUNKS = 1 << 20  # timings that one call answers
+MOST_PAUSE_PS = 1_000_000_000_000  # between two accesses of a contention
 MOST_BLOCK = 4 << 20  # bytes that the kernel has contiguous without searching
 
 RELEASE, ALLOCATE, RANGE, DAX = range(4)
 SMALL_PAGES = 1
 REPEAT, READ_BACK, TABLE = 1, 2, 4
 HAS_VALUE, HAS_HELD = 1, 2
+READS, GENERATES, CHASES, DISTURBS = range(4)
 
 OPS = (
     *("load", "ntload", "load+clflushopt", "load+store"),
@@ -153,7 +155,26 @@ class Drop(ctypes.Structure):
     )
 
 
-Measurement = TypeVar("Measurement", Chase, Stream, Overwrite, Follow, Drop)
+class Contention(ctypes.Structure):
+    """struct nearfar_contention."""
+
+    _fields_ = (
+        ("run", Run),
+        ("area", c_uint64),
+        ("reads", c_uint64),
+        ("seed", c_uint64),
+        ("pause_ps", c_uint64),
+        ("lines", c_uint64),
+        ("stored", c_uint64),
+        ("cycles", c_uint64),
+        ("role", c_uint32),
+        ("op", c_uint32),
+        ("stores", c_uint32),
+        ("accesses", c_uint32),
+    )
+
+
+Measurement = TypeVar("Measurement", Chase, Stream, Overwrite, Follow, Drop, Contention)
 
 _NUMBERS: dict[type[ctypes.Structure], int] = {
     Info: 1,
@@ -163,6 +184,7 @@ _NUMBERS: dict[type[ctypes.Structure], int] = {
     Overwrite: 18,
     Follow: 19,
     Drop: 20,
+    Contention: 21,
 }
 
 

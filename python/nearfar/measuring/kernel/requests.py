@@ -43,6 +43,25 @@ STREAM: Mapping[str, Any] = {
     "seed": 1,
     "cpus": (),
 }
+CONTENTION: Mapping[str, Any] = {
+    "chases": False,
+    "op": "ntstore",
+    "delay_ns": 0.0,
+    "area": 0,
+    "reads": 0,
+    "seed": 1,
+    "cpus": (),
+}
+LOADED: Mapping[str, Any] = {
+    "op": "store",
+    "stores": 0,
+    "accesses": 1,
+    "pause_ns": 0.0,
+    "area": 0,
+    "reads": 0,
+    "seed": 1,
+    "cpus": (),
+}
 WALK: Mapping[str, Any] = {
     "offsets": (),
     "changes": False,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
-from nearfar.measuring.host.target import Host, read_options
+from nearfar.measuring.host.target import Host, node_number, read_options
 from nearfar.results import Target
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _KEYS = ("node", "dax", "range", "pages")
 _FORMS = "kernel[:node=N][,pages=4KiB], kernel:dax=PATH or kernel:range=ADDRESS"
 PAGES = ("2MiB", "4KiB")
+_NUMBER = re.compile("0[xX][0-9a-fA-F]+|[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Kernel(Host):
         return KernelCore(self)
 
     def capacity(self, core: HostCore) -> int:
-        """Bytes that can be measured there."""
+        """Bytes that can be measured there. Raises InputError if the machine has no such node."""
+        self.check_node()
         return core.host_capacity(self.file or "", destructive=self.may_destroy())
 
 
@@ -93,20 +96,17 @@ def parse_kernel(text: str, destructive: str | None = None) -> Kernel:
     options = read_options(text, _KEYS, _FORMS)
     return Kernel(
         pages=options.get("pages", PAGES[0]),
-        node=_number(text, "node", options["node"]) if "node" in options else None,
+        node=node_number(text, options["node"]) if "node" in options else None,
         file=options.get("dax"),
-        range=_number(text, "range", options["range"]) if "range" in options else None,
+        range=_address(text, options["range"]) if "range" in options else None,
         destructive=destructive,
     )
 
 
-def _number(text: str, key: str, value: str) -> int:
-    try:
-        found = int(value, 16 if value.lower().startswith("0x") else 10)
-    except ValueError:
-        found = -1
-    if found < 0:
-        raise InputError(f"target {text}: found {key} '{value}', expected a whole number")
-    if key == "range" and found % 4096:
+def _address(text: str, value: str) -> int:
+    if not _NUMBER.fullmatch(value):
+        raise InputError(f"target {text}: found range '{value}', expected a whole number")
+    found = int(value, 16 if value[:2].lower() == "0x" else 10)
+    if found % 4096:
         raise InputError(f"target {text}: {value} is not a multiple of 4096, the size of a page")
     return found
