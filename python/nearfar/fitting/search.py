@@ -83,6 +83,15 @@ class Search:
         }
         return Shape(_shaped(self.base, found, follows), found, follows)
 
+    def fixed(self, shape: Shape) -> set[str]:
+        """The keys that no search moves."""
+        exact = {
+            key
+            for key, one in shape.found.items()
+            if one.interval is not None or not _has_unit(key)
+        }
+        return exact | set(self.kept)
+
     def search(
         self,
         shape: Shape,
@@ -92,17 +101,14 @@ class Search:
     ) -> Searched:
         """Fit to `trained`, and predict `held` too."""
         found = shape.found
-        exact = {
-            key for key, one in found.items() if one.interval is not None or not _has_unit(key)
-        }
-        spent, estimates = _times(simulations, trained, shape.model, {*exact, *self.kept})
+        spent, estimates = _times(simulations, trained, shape.model, self.fixed(shape))
         times = _of_times(estimates, trained)
         # What a finding bounds from one side only is where the search for it began.
         searched = {one.key for one in times}
         fixed = {key: one for key, one in found.items() if key not in searched}
         parameters = [*_of_structure(fixed), *times]
         return Searched(
-            model=shape.model.override({one.key: one.value for one in times}),
+            model=shape.model.override({one.key: _given(one.key, _plain(one)) for one in times}),
             parameters=parameters,
             kept=[
                 KeptParameter(
@@ -134,16 +140,25 @@ def _times(
 ) -> tuple[bool, list[Estimate]]:
     """Whether the budget ended the search, and what it found. Where there are too few points to
     fit to, every parameter stays the base's."""
-    points = [point for one in trained for point in one.points]
-    noise = _noise(points)
-    parameters = {one.key: one for one in candidates(shaped, fixed)}
-    alike = max(1.0, len(points) / max(1, len(trained)))
-    solver = Solver(Misfit(simulations, points, noise, parameters, alike))
+    misfit = misfit_of(simulations, trained, shaped, fixed)
+    parameters, points = misfit.parameters, misfit.points
+    solver = Solver(misfit)
     if 0 < len(points) < FEWEST:
         why = f"{len(points)} points are too few, expected {FEWEST} or more to fit to"
         return False, [unfitted(one, why) for one in parameters.values()]
     estimates = solver.solve()
     return solver.budget_spent, estimates
+
+
+def misfit_of(
+    simulations: Simulations, trained: Sequence[Series], shaped: Model, fixed: Collection[str]
+) -> Misfit:
+    """What a search makes small: the points of `trained`, and the parameters of `shaped` that are
+    not `fixed`."""
+    points = [point for one in trained for point in one.points]
+    parameters = {one.key: one for one in candidates(shaped, fixed)}
+    alike = max(1.0, len(points) / max(1, len(trained)))
+    return Misfit(simulations, points, _noise(points), parameters, alike)
 
 
 def _noise(points: Sequence[HardwarePoint]) -> Vector:
@@ -194,7 +209,7 @@ def _accuracies(
     held: Sequence[Series],
 ) -> list[FittedSeries]:
     """How the fitted model predicts what was fitted and what was held out, beside the base."""
-    fitted = {one.key: int(KEYS[one.key].read_text(one.value)) for one in times}
+    fitted = {one.key: _plain(one) for one in times}
     everything = [*trained, *held]
     simulations.budget += 2 * sum(len(point.jobs) for one in everything for point in one.points)
     series = []
@@ -235,6 +250,11 @@ def _series(
             for point, value in zip(one.points, after, strict=True)
         ),
     )
+
+
+def _plain(one: FittedParameter) -> int:
+    """The value in base units."""
+    return int(KEYS[one.key].read_text(one.value))
 
 
 def _given(key: str, value: Plain) -> object:

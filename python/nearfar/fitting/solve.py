@@ -132,7 +132,7 @@ class Solver:
     def _estimates(self, parameters: Sequence[Parameter]) -> list[Estimate]:
         seen = self._seen(parameters)
         slopes = self._last_slopes(parameters)
-        deviation = self._deviations(parameters, slopes, self.misfit.alike)
+        deviation = self._deviations(parameters, slopes, self.misfit.alike, own=True)
         together = dict(self.logs)
         chosen = self._determined(parameters, slopes)
         dropped = [one for one in seen if one not in chosen]
@@ -205,18 +205,26 @@ class Solver:
         return [parameters[i] for i in left]
 
     def _deviations(
-        self, parameters: Sequence[Parameter], slopes: Matrix, alike: float = 1.0
+        self,
+        parameters: Sequence[Parameter],
+        slopes: Matrix,
+        alike: float = 1.0,
+        own: bool = False,
     ) -> Vector:
         """The standard deviation of each ln(value) that noise and the base's spread leave, where
-        so many points are off `alike`."""
+        so many points are off `alike`, and a point says no more than its `own` distance allows."""
         if not parameters:
             return np.zeros(0)
         here = self.misfit.simulated([self.logs])[0]
         weighted = slopes * self.misfit.weights(here)[:, None]
         before = np.diag([one.spread**-2 for one in parameters])
         # A model that is further off than the noise leaves out more than the floor says.
-        excess = max(1.0, float(np.mean(self.misfit.residuals(here) ** 2)))
-        covariance = np.linalg.inv(weighted.T @ weighted / (excess * alike) + before)
+        off = self.misfit.residuals(here) ** 2
+        excess = np.full(len(off), max(1.0, float(np.mean(off))))
+        if own:
+            excess = np.maximum(excess, off)
+        weighted /= np.sqrt(excess * alike)[:, None]
+        covariance = np.linalg.inv(weighted.T @ weighted + before)
         deviations: Vector = np.sqrt(np.diag(covariance))
         return deviations
 
