@@ -18,9 +18,10 @@ from nearfar.cli.tier.managing import add_managing, launch_options, warn_of_copi
 from nearfar.cli.vm.near import add_near
 from nearfar.errors import InputError
 from nearfar.simulate.programs.elf import command
+from nearfar.tier.attach.machine import attach_settings
 from nearfar.tier.flat import flat_settings
 from nearfar.vm.launch import Qemu, run_machine
-from nearfar.vm.words import GET_QEMU, QEMU, is_qemu
+from nearfar.vm.words import GET_QEMU, QEMU, is_qemu, read_words
 
 
 def add_arguments(parser: Parser) -> None:
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     flat, qemu = flat_options(args), _found(args.program)
     if flat is not None:
-        warn_of_one_node(flat_settings(args.far, flat))
+        shared = read_words(qemu.words, takes_shared=True).shared
+        warn_of_one_node((attach_settings if shared else flat_settings)(args.far, flat))
     warn_of_copies(args.evict, "vm")
     outcome = run_machine(qemu, args.near, args.far, launch_options(args, flat))
     if not args.quiet:
