@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from typing import Any
 
 from nearfar.tier.attach.machine import notes_writes
@@ -57,22 +56,24 @@ def measure(policy: str) -> None:
                 before = _tier("stats", number)
             except subprocess.CalledProcessError:
                 continue
-            if before["scanned"] > before["managed_bytes"] // 4096:
+            if before["scanned"] > 3 * before["managed_bytes"] // 4096:
                 break
-        begun = time.monotonic()
+        later = before
+        while later["scanned"] < before["scanned"] + 20 * before["managed_bytes"] // 4096:
+            later = _tier("stats", number)
         moved = _tier("set", "--near", "25%", number)
-        seconds = time.monotonic() - begun
-        last = _tier("detach", number)
+        _tier("detach", number)
         manager.wait()
         program.communicate(b"\n")
     pages = moved["demoted"] - before["demoted"]
     took_ns = moved["mover_ns"] - before["mover_ns"]
+    look_ns = (later["detector_ns"] - before["detector_ns"]) / (
+        later["scanned"] - before["scanned"]
+    )
     print(f"--policy {policy}, {_HELD} MiB")
-    print(f"  a page looked at: {last['detector_ns'] / last['scanned']:.0f} ns")
-    a_scan = last["detector_ns"] / last["scanned"] * 4096 * _MIB / 4096
-    print(f"  4 GiB looked at once a second: {a_scan / 1e7:.2f} % of a processor")
-    print(f"  a page moved: {took_ns / pages / 1000:.2f} us of processor time")
-    print(f"  {pages} pages moved in {seconds:.2f} s: {pages / seconds:.0f} a second")
+    print(f"  a page looked at: {look_ns:.1f} ns")
+    print(f"  4 GiB looked at once a second: {look_ns * _MIB / 1e7:.2f} % of a processor")
+    print(f"  a page moved: {took_ns / pages / 1000:.2f} us, of {pages}")
 
 
 def main() -> None:

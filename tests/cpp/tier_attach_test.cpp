@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ class TwoNodes final : public ProcessMemory {
   }
   void move(std::span<const Place> places, int node, std::span<int> nodes) override {
     ++calls;
+    on_their_way_.clear();
     for (std::size_t i = 0; i < places.size(); ++i) nodes[i] = move_one(places[i], node);
     near_most = std::max(near_most, on(near_node));
   }
@@ -73,12 +75,14 @@ class TwoNodes final : public ProcessMemory {
   bool ended = false;
 
  private:
+  /// As the kernel, it refuses the second page of a huge one that is on its way.
   int move_one(Place place, int node) {
     const auto found = pages.find(place);
     if (found == pages.end()) return -ENOENT;
     if (found->second.pinned) return -EBUSY;
     const Place begin = found->second.huge ? place - place % (huge_pages * page_bytes) : place;
     const std::size_t count = found->second.huge ? huge_pages : 1;
+    if (!on_their_way_.insert(begin).second) return -EBUSY;
     for (std::size_t i = 0; i < count; ++i) {
       FakePage& page = pages.at(begin + i * page_bytes);
       page.written = page.written || page.node != node;
@@ -86,6 +90,8 @@ class TwoNodes final : public ProcessMemory {
     }
     return node;
   }
+
+  std::set<Place> on_their_way_;
 };
 
 class AttachTest : public testing::Test {
@@ -191,6 +197,7 @@ TEST_F(AttachTest, TheRestOfAHugePageMovesWithItAndIsCounted) {
   EXPECT_EQ(memory_.page(huge_pages).node, near_node);
   EXPECT_EQ(memory_.page(0).node, far_node);
   EXPECT_EQ(placer.counts().promoted, huge_pages);
+  EXPECT_EQ(placer.counts().refused, 0U);
   EXPECT_EQ(placer.counts().near, huge_pages);
   EXPECT_LE(memory_.near_most, huge_pages);
 }
@@ -250,10 +257,23 @@ TEST(AttachAreas, AreAllThatIsReadButCodeAndFilesThatAreOnlyReadAndDevices) {
       "50000000-50001000 rw-s 00000000 00:06 15 /dev/shm/table\n"
       "7ffe0000-7ffe4000 r--p 00000000 00:00 0 [vvar]\n"
       "7ffe4000-7ffe5000 r-xp 00000000 00:00 0 [vdso]\n";
-  EXPECT_EQ(manageable(maps), (std::vector<Area>{{0x402000, 0x405000},
-                                                 {0x20000000, 0x20008000},
-                                                 {0x30000000, 0x30001000},
-                                                 {0x50000000, 0x50001000}}));
+  EXPECT_EQ(manageable(maps, {}), (std::vector<Area>{{0x402000, 0x405000},
+                                                     {0x20000000, 0x20008000},
+                                                     {0x30000000, 0x30001000},
+                                                     {0x50000000, 0x50001000}}));
+  const std::vector<Place> bound{0x403000, 0x20000000};
+  EXPECT_EQ(manageable(maps, bound),
+            (std::vector<Area>{
+                {0x402000, 0x403000}, {0x30000000, 0x30001000}, {0x50000000, 0x50001000}}));
+}
+
+TEST(AttachAreas, AreLeftAloneThatTheProcessHasBoundToNodesItself) {
+  EXPECT_EQ(bound("00400000 default file=/usr/bin/program mapped=1 N0=1\n"
+                  "10000000 bind:1 anon=4 dirty=4 N1=4\n"
+                  "20000000 default anon=2 dirty=2 N0=2\n"
+                  "7ffd0000 default stack anon=3 dirty=3 N0=3\n"),
+            std::vector<Place>{0x10000000});
+  EXPECT_TRUE(bound("10000000 bind:0 anon=4 N0=4\n7ffd0000 bind:0 stack anon=3 N0=3\n").empty());
 }
 
 TEST(AttachAreas, AreCutToThoseThatAreWanted) {

@@ -68,7 +68,7 @@ void Manager::run(const std::stop_token& stop) {
     // What was written before is no use of now.
     if (placer_.needs_writes()) (void)target_.forget_writes();
     while (!stop.stop_requested() && step()) {
-      while (!stop.stop_requested() && placer_.trim()) publish();
+      trim(stop);
       {
         const std::lock_guard lock(mutex_);
         settled_ = true;
@@ -102,6 +102,10 @@ bool Manager::step() {
   return true;
 }
 
+void Manager::trim(const std::stop_token& stop) {
+  while (!stop.stop_requested() && !is_paused() && placer_.trim()) publish();
+}
+
 /// Scans become up to eight times as rare while all pages are found unused.
 std::uint64_t Manager::pause_ns() const {
   return options_.placing.interval_ns / policy::scans_a_decision << quiet_;
@@ -121,7 +125,7 @@ void Manager::wait(const std::stop_token& stop) {
     const Limit limit = limit_;
     lock.unlock();
     placer_.set_limit(limit);
-    while (!stop.stop_requested() && placer_.trim()) publish();
+    trim(stop);
     publish();
     lock.lock();
   }

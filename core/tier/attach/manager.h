@@ -50,6 +50,7 @@ class Manager {
   void run(const std::stop_token& stop);
   [[nodiscard]] bool step();
   [[nodiscard]] std::uint64_t pause_ns() const;
+  void trim(const std::stop_token& stop);
   void wait(const std::stop_token& stop);
   void publish();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
+#include <cerrno>
 
 namespace nearfar::tier::attach {
 namespace {
@@ -59,7 +59,10 @@ void PageTiers::merge() {
   };
   for (const Seen& now : seen_) {
     drop_until(now.base);
-    if (old != order_.end() && all_[*old].base == now.base) {
+    const bool known = old != order_.end() && all_[*old].base == now.base;
+    if (!known && end() > policy::most_pages - Groups::pages)
+      continue;  // more than it can tell apart
+    if (known) {
       order.push_back(*old++);
     } else {
       order.push_back(groups_.take({0, now.base}));
@@ -183,10 +186,24 @@ bool PageTiers::can_leave(PageIndex page, Tier tier) const {
 
 std::uint64_t PageTiers::moved_with(PageIndex page) const {
   constexpr std::uint64_t huge_pages = huge_bytes / page_bytes;
-  return group(page).huge ? huge_pages : 1;
+  return is_huge(page) ? huge_pages : 1;
 }
 
-std::uint64_t PageTiers::move(std::span<const PageIndex> pages, Tier to, std::uint64_t& refused) {
+/// One page of each huge one, as the kernel refuses the others while that is on its way.
+std::vector<PageIndex> PageTiers::once_each(std::span<const PageIndex> pages) const {
+  std::vector<PageIndex> asked;
+  std::vector<Place> huge;
+  for (const PageIndex page : pages) {
+    const Place at = place(page) / huge_bytes * huge_bytes;
+    if (is_huge(page) && std::ranges::find(huge, at) != huge.end()) continue;
+    if (is_huge(page)) huge.push_back(at);
+    asked.push_back(page);
+  }
+  return asked;
+}
+
+std::uint64_t PageTiers::move(std::span<const PageIndex> named, Tier to, std::uint64_t& refused) {
+  const std::vector<PageIndex> pages = once_each(named);
   const std::uint64_t before = to == Tier::near ? near_ : far();
   places_.clear();
   for (const PageIndex page : pages) places_.push_back(place(page));
@@ -194,6 +211,7 @@ std::uint64_t PageTiers::move(std::span<const PageIndex> pages, Tier to, std::ui
   memory_.move(places_, nodes_.of(to), found_);
   for (std::size_t i = 0; i < pages.size(); ++i) {
     Group& group = this->group(pages[i]);
+    if (found_[i] == -ENOENT) continue;  // the next look finds it gone
     if (found_[i] != nodes_.of(to)) {
       group.refused |= bit(pages[i]);
       ++refused;
@@ -202,13 +220,8 @@ std::uint64_t PageTiers::move(std::span<const PageIndex> pages, Tier to, std::ui
     group.left_out |= bit(pages[i]);
     if (has(group.near, pages[i]) != (to == Tier::near)) set(pages[i], to);
   }
-  if (!nodes_.are_one()) {
-    Place checked = 0;
-    for (const PageIndex page : pages) {
-      const Place huge = place(page) / huge_bytes * huge_bytes;
-      if (group(page).huge && huge != std::exchange(checked, huge)) check_huge(huge);
-    }
-  }
+  for (const PageIndex page : pages)
+    if (is_huge(page)) check_huge(place(page) / huge_bytes * huge_bytes);
   const std::uint64_t now = to == Tier::near ? near_ : far();
   return now > before ? now - before : 0;
 }

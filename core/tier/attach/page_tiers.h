@@ -81,6 +81,9 @@ class PageTiers {
   };
 
   void add(const Run& run);
+  /// With one node nothing moves, so that no other page would move with it.
+  [[nodiscard]] bool is_huge(PageIndex page) const { return group(page).huge && !nodes_.are_one(); }
+  [[nodiscard]] std::vector<PageIndex> once_each(std::span<const PageIndex> pages) const;
   void merge();
   void update(std::uint32_t number, const Seen& now);
   void place_new();

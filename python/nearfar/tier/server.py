@@ -41,15 +41,20 @@ def serving(tree: Answering) -> Iterator[None]:
     answering: list[threading.Thread] = []
     with directory.listening(name, "the socket of `nearfar tier`") as (listening, _):
         args = (listening, tree, answering)
-        threading.Thread(target=_accept, args=args, daemon=True).start()
-        yield
+        accepting = threading.Thread(target=_accept, args=args, daemon=True)
+        accepting.start()
+        try:
+            yield
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)  # the thread waits no more
+            accepting.join()
     until = time.monotonic() + _LAST_PATIENCE
     for thread in list(answering):
         thread.join(max(0.0, until - time.monotonic()))
 
 
 def _accept(listening: socket.socket, tree: Answering, answering: list[threading.Thread]) -> None:
-    with contextlib.suppress(OSError):  # closed: the tree has ended
+    with contextlib.suppress(OSError):  # shut down: the tree has ended
         while True:
             connection, _ = listening.accept()
             answering[:] = [thread for thread in answering if thread.is_alive()]

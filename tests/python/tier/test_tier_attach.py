@@ -210,7 +210,7 @@ def test_a_program_that_was_left_can_be_managed_again(holding: Program, attach: 
     first.process.wait()
     assert holding.go_on() == before
     second = attach(holding.pid)
-    second.process.send_signal(signal.SIGINT)
+    second.process.send_signal(signal.SIGTERM)
     assert second.ended()["near_bytes"] <= 8 * MIB
     assert holding.go_on() == before
 
