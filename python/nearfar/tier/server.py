@@ -39,14 +39,14 @@ def serving(tree: Answering) -> Iterator[None]:
     """
     name = directory.socket_name(tree.process)
     answering: list[threading.Thread] = []
-    with directory.listening(name, "the socket of `nearfar tier`") as (listening, _):
-        args = (listening, tree, answering)
+    with directory.listening(name, "the socket of `nearfar tier`") as place:
+        args = (place.socket, tree, answering)
         accepting = threading.Thread(target=_accept, args=args, daemon=True)
         accepting.start()
         try:
             yield
         finally:
-            listening.shutdown(socket.SHUT_RDWR)  # the thread waits no more
+            place.socket.shutdown(socket.SHUT_RDWR)  # the thread waits no more
             accepting.join()
     until = time.monotonic() + _LAST_PATIENCE
     for thread in list(answering):

@@ -70,6 +70,8 @@ def run_machine(qemu: Qemu, near: Near, far: str, options: LaunchOptions) -> Out
                     ),
                 ),
             )
+        if outcome.runs_on:
+            monitor.stay()
     if monitor.problem:
         raise InputError(f"{name}: {monitor.problem}; the machine was ended")
     return outcome
