@@ -163,6 +163,7 @@ bench-tier: install ## compare programs on two tiers with kernel swap, plain mem
 bench-flat: install ## processor time of exchanging pages between two tiers and of finding those in use
 	@scripts/need mimalloc
 	@$(BIN)/python bench/tier_flat.py
+	@$(BIN)/python bench/tier_attach.py
 
 .PHONY: stress
 stress: install $(STAMPS)/test ## stress two tiers for 30 minutes, then run real programs with a twentieth near

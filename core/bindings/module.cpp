@@ -4,6 +4,7 @@
 
 namespace nb = nanobind;
 
+void bind_attach(nb::module_& module);
 void bind_crash(nb::module_& module);
 void bind_flat(nb::module_& module);
 void bind_library(nb::module_& module);
@@ -44,6 +45,7 @@ NB_MODULE(_core, module) {
   bind_replay(module);
   bind_sequence(module);
 #if defined(__linux__) && defined(__x86_64__)
+  bind_attach(module);
   bind_swap(module);
 #endif
   bind_tier(module);

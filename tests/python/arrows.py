@@ -28,11 +28,12 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "policy": ("base",),
     "tier": ("base", "policy"),
     "tier/swap": ("base", "policy", "tier"),
+    "tier/attach": ("base", "policy", "tier", "tier/swap"),
     "frontend": ("base", "trace", "sim", "sim/*", "policy"),
     "library": ("base", "sim", "sim/machine"),
     "bindings": (
         *("base", "trace", "sim", "sim/*", "probe", "policy", "tier/swap", "library"),
-        "frontend",
+        *("tier/attach", "frontend"),
     ),
     "bindings/lists": ("base", "policy", "sim/machine", "tier"),
 }

@@ -32,6 +32,7 @@ from nearfar.results import Precondition
 from nearfar.simulate.programs.qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, front_end
 from nearfar.tier import flat as tier_flat
 from nearfar.tier import machine as tier_machine
+from nearfar.tier.attach import machine as attach_machine
 from nearfar.tier.control import COPY, MOVE
 from nearfar.tier.far import nodes as memory_nodes
 from nearfar.tier.swap import machine as swap_machine
@@ -188,6 +189,21 @@ def flat() -> Finding:
     return Finding("flat", OK, found, effect)
 
 
+def attach() -> Finding:
+    """What moves pages of programs that run already: page tables, and notes of writes to them."""
+    effect = "tier attach --flat needs it: pages of a running program exchanged between two nodes"
+    obstacle = attach_machine.attach_obstacle()
+    if obstacle is not None:
+        return Finding("attach", OPTIONAL, obstacle.reason, effect, obstacle.mend)
+    if not attach_machine.notes_writes():
+        found = (
+            "this kernel notes no writes to other processes' pages; --policy static does without"
+        )
+        return Finding("attach", OPTIONAL, found, effect, attach_machine.GET_SOFT_DIRTY)
+    found = "pages in use are found by soft-dirty bits"
+    return Finding("attach", OK, found, effect)
+
+
 def swap() -> Finding:
     """What keeps any program near a limit: the kernel's swap, and leave to fill it."""
     effect = "tier run --backend swap needs it: programs of any kind over the system's swap"
@@ -232,7 +248,7 @@ def valgrind() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    python, core, models, reference, zstandard, qemu, tier, flat, swap, linux_module,
+    python, core, models, reference, zstandard, qemu, tier, flat, attach, swap, linux_module,
     processors, chromium, valgrind,
 )  # fmt: skip
 

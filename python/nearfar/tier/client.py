@@ -78,6 +78,11 @@ def find(process: int) -> Running:
 def find_member(process: int) -> control.Member:
     """One managed process: that of the number, or the only one below it. Raises InputError."""
     tree = find(process)
+    if tree.stats.get("attached"):
+        raise InputError(
+            f"{process}: is managed from outside, with all its pages in their places, expected a "
+            "program that was started on two tiers; gcore writes a core file of others"
+        )
     with _memory(tree.process) as memory:
         members = {member.process: member for member in control.members(memory)}
     there = [part["process"] for part in tree.stats["processes"] if part["process"] in members]

@@ -25,7 +25,7 @@ DIRTY, ACCESSED, PROBE = "dirty", "accessed", "probe"
 class FlatOptions:
     """What the user says of it; None: as it fits."""
 
-    policy: str = DEFAULT_POLICY
+    policy: str | None = None
     detector: str | None = None
     interval_ns: int = DEFAULT_INTERVAL_NS
     pairs: int = DEFAULT_PAIRS
@@ -41,7 +41,8 @@ def flat_settings(far: str, options: FlatOptions) -> Flat:
             "of a NUMA node directly, and no other far memory"
         )
     far_node = node_of(far)
-    check_one_of("--policy", options.policy, PLACEMENT_POLICIES)
+    policy = options.policy or DEFAULT_POLICY
+    check_one_of("--policy", policy, PLACEMENT_POLICIES)
     require()
     if MOVE not in evictions():
         raise NearfarError(
@@ -49,7 +50,7 @@ def flat_settings(far: str, options: FlatOptions) -> Flat:
             "6.8 and newer"
         )
     return Flat(
-        policy=options.policy,
+        policy=policy,
         detector=_detector(options.detector),
         near_node=near_node(far_node),
         far_node=far_node,

@@ -117,10 +117,12 @@ def lines(result: Mapping[str, Any]) -> list[str]:
 def flat_lines(result: Mapping[str, Any]) -> list[str]:
     """The same where both tiers are addressed directly."""
     r = result
+    share = f", {100 * r['managed_share']:.1f} % of the peak of anonymous memory"
+    if r.get("attached"):
+        share = f", {100 * r['managed_share']:.1f} % of what it has in memory"
     return [
         f"near {mib(r['near_peak_bytes'])} at most (limit {mib(r['near_limit_bytes'])}), "
-        f"far {mib(r['far_peak_bytes'])}; managed {mib(r['managed_peak_bytes'])}, "
-        f"{100 * r['managed_share']:.1f} % of the peak of anonymous memory",
+        f"far {mib(r['far_peak_bytes'])}; managed {mib(r['managed_peak_bytes'])}{share}",
         f"{r['promoted']} pages promoted, {r['demoted']} demoted, {r['refused']} refused, in "
         f"{r['decisions']} decisions by {r['policy']}",
         f"{r['scanned']} pages looked at, {r['found_used']} of them used; {r['probe_faults']} "

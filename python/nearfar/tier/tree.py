@@ -104,7 +104,7 @@ class Tree:
         def over() -> int:
             return control.totals(self.memory).near - control.limit(self.memory)
 
-        if not _wait(lambda: (over(),), lambda now: now[0] <= 0):
+        if not wait_until(lambda: (over(),), lambda now: now[0] <= 0):
             left = control.totals(self.memory).near
             pages = control.limit(self.memory)
             self._limit(before, share_before)
@@ -168,7 +168,7 @@ class Tree:
         def left() -> tuple[int, int]:
             return len(silent()), -control.totals(self.memory).near
 
-        if not _wait(left, lambda now: now[0] == 0):
+        if not wait_until(left, lambda now: now[0] == 0):
             waited_for = ", ".join(map(str, silent()))
             control.set_residence(self.memory, before)
             control.order(self.memory, self.bell)
@@ -215,7 +215,9 @@ def program_of(process: int) -> str:
     return comm.rstrip("\n")
 
 
-def _wait(look: Callable[[], tuple[int, ...]], done: Callable[[tuple[int, ...]], bool]) -> bool:
+def wait_until(
+    look: Callable[[], tuple[int, ...]], done: Callable[[tuple[int, ...]], bool]
+) -> bool:
     """Look until it is done; False when what is left has not become less for a while."""
     now = least = look()
     changed = time.monotonic()

@@ -14,8 +14,9 @@ from nearfar.tier.launch import LaunchOptions
 from nearfar.tier.launch import run as launch
 from nearfar.tier.outcome import Outcome, mib
 from nearfar.vm.machines import running_named
-from nearfar.vm.monitor import VARIABLE, monitored
+from nearfar.vm.monitor import VARIABLE, monitored, problem_inside
 from nearfar.vm.near import Near
+from nearfar.vm.outside import OutsideMachine, run_outside
 from nearfar.vm.words import read_words
 
 _MEMORY = ("SC_PHYS_PAGES", "SC_PAGE_SIZE")
@@ -41,25 +42,34 @@ def run_machine(qemu: Qemu, near: Near, far: str, options: LaunchOptions) -> Out
     a near memory that is too small, or a name that another machine has; NearfarError if this
     machine cannot.
     """
-    machine = read_words(qemu.words)
+    machine = read_words(qemu.words, takes_shared=options.flat is not None)
     near_bytes = near.of(machine.guest_bytes)
     _refuse_too_large(machine.guest_bytes, near_bytes, far, options.compress)
     name = machine.name or f"vm-{os.getpid()}"
     _refuse_second(name)
     with monitored() as monitor:
-        outcome = launch(
-            qemu.file,
-            [*qemu.words, *([] if machine.name else ["-name", f"guest={name}"]), *monitor.words],
-            dynamic=qemu.dynamic,
-            near_bytes=near_bytes,
-            far=far,
-            options=replace(
-                options,
-                guest=",".join(map(str, machine.blocks)),
-                variables={VARIABLE: monitor.path},
-                beside=partial(monitor.looking, machine.blocks),
-            ),
-        )
+        named = [] if machine.name else ["-name", f"guest={name}"]
+        words = [*qemu.words, *named, *monitor.words]
+        variables = {VARIABLE: monitor.path}
+        if machine.shared and options.flat is not None:
+            outside = OutsideMachine(qemu.file, words, variables, machine.blocks)
+            outcome = run_outside(outside, near_bytes, far, options.flat, monitor)
+        else:
+            outcome = launch(
+                qemu.file,
+                words,
+                dynamic=qemu.dynamic,
+                near_bytes=near_bytes,
+                far=far,
+                options=replace(
+                    options,
+                    guest=",".join(map(str, machine.blocks)),
+                    variables=variables,
+                    beside=lambda memory: monitor.looking(
+                        partial(problem_inside, machine.blocks, memory)
+                    ),
+                ),
+            )
         if outcome.runs_on:
             monitor.stay()
     if monitor.problem:

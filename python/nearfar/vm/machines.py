@@ -63,7 +63,8 @@ class RunningMachine:
         if self.socket:
             try:
                 with connected(self.socket) as qmp:
-                    found = state(qmp, self.blocks)
+                    outside = bool(self.tree.stats.get("attached"))
+                    found = state(qmp, self.blocks, outside=outside)
             except (OSError, NearfarError):
                 found["state"] = SILENT
         return found
@@ -97,14 +98,15 @@ def find_machine(name: str) -> RunningMachine:
 
 def _machines(tree: Running) -> Iterator[RunningMachine]:
     """Of a tree: its process that is a QEMU, if there is one."""
+    outside = tuple(tree.stats.get("guest_blocks", ()))  # of a machine managed from outside
     for part in tree.stats["processes"]:
         with contextlib.suppress(OSError, ValueError):
             variables = _variables(part["process"])
-            if GUEST not in variables:
+            if GUEST not in variables and not outside:
                 continue
             folder = Path(f"/proc/{part['process']}")
             words = [os.fsdecode(w) for w in (folder / "cmdline").read_bytes().split(b"\0")[:-1]]
-            blocks = tuple(int(size) for size in variables[GUEST].split(","))
+            blocks = outside or tuple(int(size) for size in variables[GUEST].split(","))
             if not is_qemu(words[0]):
                 continue  # what QEMU has started
             name = machine_name(words) or str(part["process"])

@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +48,12 @@ class Monitor:
         return ["-chardev", place, "-mon", f"chardev={_ID},mode=control"]
 
     @contextlib.contextmanager
-    def looking(self, blocks: Collection[int], memory: int) -> Iterator[None]:
-        """Look, as soon as QEMU answers, whether its machine has these blocks of memory and no
-        others, and whether they are managed. QEMU is ended where they are not: no memory is left
-        out silently.
-
-        `memory` is what the processes of the tree share.
+    def looking(self, problem: Callable[[Qmp], str]) -> Iterator[None]:
+        """Ask, as soon as QEMU answers, what the `problem` is with how its machine's memory is
+        managed. QEMU is ended where there is one: no memory is left out silently.
         """
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            args = (connection, tuple(blocks), memory)
+            args = (connection, problem)
             thread = threading.Thread(target=self._look, args=args, name="monitor", daemon=True)
             reach(connection, self.path)  # it waits in the listening socket
             thread.start()
@@ -67,12 +64,12 @@ class Monitor:
                     connection.shutdown(socket.SHUT_RDWR)
                 thread.join()
 
-    def _look(self, connection: socket.socket, blocks: tuple[int, ...], memory: int) -> None:
+    def _look(self, connection: socket.socket, problem_of: Callable[[Qmp], str]) -> None:
         with contextlib.suppress(OSError):  # QEMU has ended
             try:
                 qmp = Qmp(connection)
                 try:
-                    problem = _problem(qmp, blocks, memory)
+                    problem = problem_of(qmp)
                 except (NearfarError, KeyError, ValueError) as error:
                     problem = f"QMP: {error}"
                 if problem:
@@ -112,23 +109,33 @@ def _remove_stale(folder: Path) -> None:
                 continue
 
 
-def _problem(qmp: Qmp, blocks: tuple[int, ...], memory: int) -> str:
-    """What of the machine's memory is not managed; empty if all of it is."""
+def problem_inside(blocks: Collection[int], memory: int, qmp: Qmp) -> str:
+    """What of the machine's memory is not managed by the pager inside QEMU; empty if all of it is:
+    these blocks and no others. `memory` is what the processes of the tree share."""
+    for backend in qmp.ask("query-memdev"):
+        if backend.get("share"):
+            name = backend.get("id", "without a name")
+            return f"the machine's memory {name} is shared with other processes"
+    if unnamed := unnamed_memory(blocks, qmp):
+        return unnamed
+    place = _PLACE.search(qmp.told("gpa2hva 0"))
+    processes = [member.process for member in control.members(memory)]
+    if place and not any(is_managed(process, int(place[1], 16)) for process in processes):
+        return "this QEMU reserves its guest's memory in a way that the pager does not know"
+    return ""
+
+
+def unnamed_memory(blocks: Collection[int], qmp: Qmp) -> str:
+    """Which memory the machine has beside these blocks; empty if none."""
     left = list(blocks)
     for backend in qmp.ask("query-memdev"):
         name = backend.get("id", "without a name")
-        if backend.get("share"):
-            return f"the machine's memory {name} is shared with other processes"
         if backend["size"] not in left:
             return (
                 f"the machine has memory ({name}, {mib(backend['size'])}) that its words do not "
                 "name (-m, -object); expected all of it on the command line"
             )
         left.remove(backend["size"])
-    place = _PLACE.search(qmp.told("gpa2hva 0"))
-    processes = [member.process for member in control.members(memory)]
-    if place and not any(is_managed(process, int(place[1], 16)) for process in processes):
-        return "this QEMU reserves its guest's memory in a way that the pager does not know"
     return ""
 
 
@@ -144,11 +151,14 @@ def is_managed(process: int, at: int) -> bool:
     return False
 
 
-def state(qmp: Qmp, blocks: Collection[int]) -> dict[str, Any]:
+def state(qmp: Qmp, blocks: Collection[int], *, outside: bool) -> dict[str, Any]:
     """What QEMU says of a machine that began with these blocks of memory: whether it runs, the
-    memory that was plugged in, and how much of that is not managed."""
+    memory that was plugged in, and how much of that is not managed. From `outside`, none is."""
     backends = qmp.ask("query-memdev")
-    left = [one for one in backends if one.get("share") or not _is_block(one["size"], blocks)]
+    if outside:
+        left = [one for one in backends if one["size"] not in blocks]
+    else:
+        left = [one for one in backends if one.get("share") or not _is_block(one["size"], blocks)]
     return {
         "state": qmp.ask("query-status")["status"],
         "plugged_bytes": sum(one["size"] for one in backends) - sum(blocks),

@@ -32,15 +32,18 @@ _WITHOUT_A_VALUE = (
 _PLACES = {"machine": "memory-backend", "M": "memory-backend", "numa": "memdev"}
 _BACKEND = "memory-backend-"
 _PRIVATE = "memory-backend-ram"
+_BACKENDS = (_PRIVATE, "memory-backend-memfd", "memory-backend-file", "memory-backend-shm")
 _CONFIDENTIAL = ("sev-guest", "sev-snp-guest", "tdx-guest")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine's name, empty if it has none, and the bytes of each block of its memory."""
+    """A machine's name, empty if it has none, and the bytes of each block of its memory; whether
+    some of it is shared with other processes or a file's."""
 
     name: str
     blocks: tuple[int, ...]
+    shared: bool = False
 
     @property
     def guest_bytes(self) -> int:
@@ -53,12 +56,16 @@ def is_qemu(program: str) -> bool:
     return _QEMUS.fullmatch(Path(program).name) is not None
 
 
-def read_words(words: Sequence[str]) -> Machine:
-    """What QEMU's words, its name in front, say of the machine's memory.
+def read_words(words: Sequence[str], *, takes_shared: bool = False) -> Machine:
+    """What QEMU's words, its name in front, say of the machine's memory, which may be shared with
+    other processes or a file's where it `takes_shared`.
 
     Raises InputError for memory that cannot be managed, and for sizes that cannot be read.
     """
     options = list(_options(words[1:]))
+    shared = [f"-{name} {value}" for name, value in options if _is_shared(name, value)]
+    if shared and not takes_shared:
+        raise InputError(_of_others(shared[0]))
     for name, value in options:
         _refuse(name, value)
     backends: dict[object, int] = {}
@@ -66,14 +73,14 @@ def read_words(words: Sequence[str]) -> Machine:
     for name, value in options:
         if name == "m":
             own = _machine_bytes(value)
-        elif name == "object" and _object_of(value).get("qom-type") == _PRIVATE:
+        elif name == "object" and _object_of(value).get("qom-type") in _BACKENDS:
             fields = _object_of(value)
             text = str(fields.get("size", ""))
             backends[fields.get("id", len(backends))] = _bytes(f"-object {value}", text, "B")
         elif _PLACES.get(name) in _fields(value):  # a backend is the machine's memory
             main = False
     blocks = [-(-own // _GRAIN) * _GRAIN] if main else []
-    return Machine(machine_name(words), (*blocks, *backends.values()))
+    return Machine(machine_name(words), (*blocks, *backends.values()), bool(shared))
 
 
 def machine_name(words: Sequence[str]) -> str:
@@ -114,8 +121,6 @@ def _refuse(name: str, value: str) -> None:
         )
     if name == "object":
         _refuse_object(found, _object_of(value))
-    elif name == "mem-path":
-        raise InputError(_of_others(found))
     elif name in ("device", "netdev"):
         of = _device_of(value)
         if of.startswith("vfio-") or of.startswith("vhost-vdpa"):
@@ -141,17 +146,28 @@ def _refuse_object(found: str, fields: Mapping[str, object]) -> None:
             f"{found}: a confidential guest's memory is pinned, and none of it can be far; "
             "expected a guest without it"
         )
-    if not kind.startswith(_BACKEND):
-        return
-    if kind != _PRIVATE or fields.get("share") in _ON:
-        raise InputError(_of_others(found))
+    if kind.startswith(_BACKEND) and kind not in _BACKENDS:
+        raise InputError(
+            f"{found}: found memory that is set aside for one use, expected one of "
+            f"{', '.join(_BACKENDS)}"
+        )
+
+
+def _is_shared(name: str, value: str) -> bool:
+    """Whether an option gives the guest memory that other processes can map, or that is a
+    file's."""
+    if name == "mem-path":
+        return True
+    fields = _object_of(value) if name == "object" else {}
+    kind = fields.get("qom-type")
+    return kind in _BACKENDS and (kind != _PRIVATE or fields.get("share") in _ON)
 
 
 def _of_others(found: str) -> str:
     return (
         f"{found}: found memory of the guest that other processes can map or that is a file's, "
         f"which the pager inside QEMU cannot move; expected private memory ({_PRIVATE} without "
-        "share=on, or -m alone)"
+        "share=on, or -m alone), or --flat --far node:N"
     )
 
 

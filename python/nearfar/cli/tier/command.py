@@ -9,6 +9,8 @@ from nearfar.cli.verbs import add_verbs, run_verb
 
 VERBS = {
     "run": "run a program with a bounded amount of near memory",
+    "attach": "have pages of a program that runs already exchanged between two nodes",
+    "detach": "leave a program again that `attach` manages",
     "top": "what the programs that run on two tiers do, as a live table",
     "stats": "what they have near and far, and what was counted so far",
     "set": "give one another amount of near memory while it runs",

@@ -84,7 +84,7 @@ def flat_options(args: argparse.Namespace) -> FlatOptions | None:
         if given:
             raise InputError(f"{option}: found beside --flat, which brings no page in on a fault")
     return FlatOptions(
-        policy=args.policy or DEFAULT_POLICY,
+        policy=args.policy,
         detector=args.detector,
         interval_ns=args.interval or DEFAULT_INTERVAL_NS,
         pairs=args.pairs or DEFAULT_PAIRS,

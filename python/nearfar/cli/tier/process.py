@@ -15,13 +15,14 @@ def add_process(parser: Parser, *, optional: bool = False) -> None:
         "process",
         metavar="PID",
         nargs="?" if optional else None,
-        type=_process,
+        type=process_number,
         help="the launcher (`nearfar tier run`), or any process that runs under it"
         + ("; default: all of this user" if optional else ""),
     )
 
 
-def _process(text: str) -> int:
+def process_number(text: str) -> int:
+    """An argparse type: the number of a process."""
     if not text.isdecimal() or not 0 < int(text) <= _LARGEST:
         raise argparse.ArgumentTypeError(f"found '{text}', expected the number of a process")
     return int(text)

@@ -24,9 +24,10 @@ from nearfar.cli.tier.near import warn_of_much
 from nearfar.cli.vm.near import add_near
 from nearfar.errors import InputError
 from nearfar.simulate.programs.elf import command
+from nearfar.tier.attach.machine import attach_settings
 from nearfar.tier.flat import flat_settings
 from nearfar.vm.launch import Qemu, run_machine
-from nearfar.vm.words import GET_QEMU, QEMU, is_qemu
+from nearfar.vm.words import GET_QEMU, QEMU, is_qemu, read_words
 
 
 def add_arguments(parser: Parser) -> None:
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     flat, qemu = flat_options(args), _found(args.program)
     if flat is not None:
-        warn_of_one_node(flat_settings(args.far, flat))
+        shared = read_words(qemu.words, takes_shared=True).shared
+        warn_of_one_node((attach_settings if shared else flat_settings)(args.far, flat))
     warn_of_copies(args.evict, "vm")
     if isinstance(args.near.amount, int):  # a share of a guest is refused where that is too large
         warn_of_much(args.near.amount)

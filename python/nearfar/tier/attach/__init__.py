@@ -1,0 +1,1 @@
+"""Programs that run already: pages moved between two nodes from outside."""

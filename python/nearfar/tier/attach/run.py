@@ -1,0 +1,61 @@
+"""Manages a process that runs already, until it has ended or is managed no more."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nearfar._core import AttachManager
+from nearfar.tier.attach.attached import Attached, claimed
+from nearfar.tier.attach.machine import check_process
+from nearfar.tier.attach.target import Target
+from nearfar.tier.control import PAGE, Flat
+from nearfar.tier.server import serving
+from nearfar.tier.tree import check_near
+
+_LOOK_EVERY = 0.05  # seconds
+
+
+def manage(
+    target: Target, near_bytes: int, flat: Flat, begun: Callable[[], None]
+) -> dict[str, Any]:
+    """Keep at most `near_bytes`, or the share that `flat` says, of a process's memory near, and
+    exchange its pages, until it has ended, is detached, or the user interrupts: its last figures.
+
+    `begun` is called when its memory has been looked at and the limit holds, or cannot. Raises
+    InputError for a process that cannot be managed, or is already.
+    """
+    with managing(target, near_bytes, flat) as attached, serving(attached):
+        told = False
+        with contextlib.suppress(KeyboardInterrupt):
+            while not attached.over.wait(_LOOK_EVERY) and not attached.is_over:
+                attached.counts()
+                if not told and attached.manager.is_settled():
+                    told = True
+                    begun()
+        return attached.stats()
+
+
+@contextlib.contextmanager
+def managing(target: Target, near_bytes: int, flat: Flat) -> Iterator[Attached]:
+    """Manage it for as long as the block runs. Raises InputError as `manage` does."""
+    check_near(near_bytes)
+    check_process(target.process)
+    claim = claimed(target.process)
+    try:
+        manager = AttachManager(
+            process=target.process,
+            only=list(target.only),
+            policy=flat.policy,
+            nodes=(flat.near_node, flat.far_node),
+            interval_ns=flat.interval_ns,
+            pairs=flat.pairs,
+            limit=(near_bytes // PAGE, 0 if flat.share is None else flat.share.millionths),
+        )
+        try:
+            yield Attached(manager, target, flat, claim)
+        finally:
+            manager.stop()
+    finally:
+        claim.close()
