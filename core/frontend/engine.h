@@ -38,6 +38,14 @@ class Engine {
   /// The thread is in the kernel; and back, no earlier than `at`.
   virtual void leave(Thread thread) = 0;
   virtual void come_back(Thread thread, Tick at) = 0;
+  /// What a thread's core has done, and how long it was busy with that; nothing where no core is
+  /// simulated.
+  struct Spent {
+    std::uint64_t instructions = 0;
+    Tick busy{};
+  };
+  [[nodiscard]] virtual Spent spent(Thread) const { return {}; }
+
   /// What the thread's clock shows.
   [[nodiscard]] virtual Tick now(Thread thread) = 0;
   /// About the same, for comparisons.
@@ -66,6 +74,11 @@ class Engine {
 
 /// Simulates no memory: an instruction takes a cycle of `period`.
 [[nodiscard]] std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum);
+
+/// `inner` for a program of one thread, most of which is skipped: what is skipped takes as long as
+/// the same number of instructions did on average so far, and `inner` does not see that time pass.
+[[nodiscard]] std::unique_ptr<Engine> make_sampled_engine(std::unique_ptr<Engine> inner,
+                                                          Tick period);
 
 /// The machine that a resolved model describes, with the keys `run.*` of a Program. Throws
 /// InputError when they do not go together. With a `trace`, what reaches memory is recorded.

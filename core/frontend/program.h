@@ -96,6 +96,10 @@ class Program {
   [[nodiscard]] bool ahead(Thread thread) const { return cores_.ahead(thread); }
   /// About where the thread is: cheap, and changes nothing.
   [[nodiscard]] Tick clock(Thread thread) const { return cores_.clock(thread); }
+  /// What the thread's core has counted, of what it has played.
+  [[nodiscard]] const sim::cpu::CoreCounts& counts(Thread thread) const {
+    return cores_.counts(thread);
+  }
   /// When all that the thread has executed is done, as a clock would show that it reads. As far as
   /// it is known, if that takes input of other threads that is not here yet.
   Tick now(Thread thread);

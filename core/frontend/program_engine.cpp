@@ -24,6 +24,10 @@ class ProgramEngine final : public Engine {
   void skip(Thread thread, std::uint64_t instructions) override {
     program_.wait(thread, program_.clock(thread) + period_ * instructions);
   }
+  [[nodiscard]] Spent spent(Thread thread) const override {
+    const sim::cpu::CoreCounts& counts = program_.counts(thread);
+    return {.instructions = counts.instructions, .busy = counts.busy()};
+  }
   void leave(Thread thread) override { program_.left(thread); }
   void come_back(Thread thread, Tick at) override { program_.came_back(thread, at); }
   [[nodiscard]] Tick now(Thread thread) override { return program_.now(thread); }

@@ -23,6 +23,11 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+std::optional<Sample> sample_of(const Settings& options) {
+  if (!options.has("sample.window")) return std::nullopt;
+  return Sample(Sample::Plan::from(options));
+}
+
 }  // namespace
 
 thread_local Thread* Process::current = nullptr;
@@ -34,6 +39,7 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
       regions_only_(options_.flag("regions_only")),
       finds_pointers_(options_.flag("find_pointers")),
       window_(Window::from(options_)),
+      sample_(sample_of(options_)),
       table_(folder_ + "/times"),
       messages_(table_),
       engine_(make_engine()),
@@ -50,7 +56,8 @@ std::unique_ptr<Engine> Process::make_engine() const {
   }
   const Settings model = Settings::parse(read_file(folder_ + "/model"));
   if (!options_.has("trace") || options_.name("trace_kind") != "program") {
-    return make_program_engine(model, period, make_recorder());
+    auto engine = make_program_engine(model, period, make_recorder());
+    return sample_ ? make_sampled_engine(std::move(engine), period) : std::move(engine);
   }
   trace::Header header = trace_header();
   header.timing.clock_ps = period.ps();
@@ -97,6 +104,9 @@ Thread& Process::attach() {
   // Guest threads begin when their creator's clock shows the same: no later than all others.
   const Tick slowest = gate_.slowest();
   const Tick at = slowest.is_never() ? start_ : slowest;
+  if (sample_ && !threads_.empty()) {
+    refuse(called_ + ": begins a second thread; expected a program of one thread with sample");
+  }
   if (threads_.empty()) {
     tell_loaded();
     stop_watch_.start();
@@ -121,31 +131,60 @@ void Process::drain(Thread& thread) {
 }
 
 void Process::simulate(Thread& thread) try {
-  std::uint64_t skipped = 0;
-  const auto skip = [&] {
-    if (skipped != 0) engine_->skip(thread.engine, std::exchange(skipped, 0));
-  };
+  if (sample_) {
+    const std::uint64_t unseen = thread.passing.take();
+    sample_->pass(unseen);
+    skipped_ += unseen;
+    thread.passing.look_after(sample_->left());
+  }
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
     if (stop_watch_.is_due()) return;
     const std::uint64_t instructions = run.goes_on ? 0 : run.block->block.instructions.size();
-    const Window::Part before = window_.part();
-    if (window_.next(instructions) != before) {
-      skip();
-      enter(window_.part(), thread);
-    }
-    if (watched()) {
+    if (takes(thread, instructions)) {
       thread.counts.add(run, accesses);
       if (finds_pointers_) thread.origins.follow(run.block->pointers);
       engine_->run(thread.engine, run.block->block, accesses);
     } else {
-      skipped += instructions;
+      skipped_ += instructions;
     }
   });
-  skip();
+  skip(thread);
   if (watched()) thread.counts += thread.fresh;
   thread.fresh = {};
 } catch (const std::exception& error) {
   fail(error.what());
+}
+
+/// Whether the thread's next instructions are simulated.
+bool Process::takes(Thread& thread, std::uint64_t instructions) {
+  if (sample_) {
+    const auto spent = [&] { return engine_->spent(thread.engine); };
+    const bool simulated = sample_->next(instructions, spent) != Sample::Part::skipped;
+    if (simulated) skip(thread);
+    return simulated;
+  }
+  const Window::Part before = window_.part();
+  if (window_.next(instructions) != before) {
+    skip(thread);
+    enter(window_.part(), thread);
+  }
+  return watched();
+}
+
+/// Tells the engine what was skipped.
+void Process::skip(Thread& thread) {
+  if (skipped_ != 0) engine_->skip(thread.engine, std::exchange(skipped_, 0));
+}
+
+void Process::passed(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  simulate(thread);
+}
+
+void Process::counting(bool counts) {
+  const std::lock_guard lock(mutex_);
+  counting_ = counts;
+  if (!counts && current != nullptr) current->recorder.begin_anew();
 }
 
 bool Process::watched() const {
@@ -179,6 +218,12 @@ void Process::fail(const std::string& why) {
   flush_trace();  // as far as it goes; if it cannot be stored that may be why
   write_locked(true, 0, why);
   // Neither QEMU nor the guest can go on, and no exception may cross QEMU's code.
+  _exit(125);
+}
+
+/// `nearfar run` says why, and that nothing came of it.
+void Process::refuse(const std::string& why) {
+  std::ofstream(folder_ + "/refused") << why << '\n';
   _exit(125);
 }
 
@@ -344,6 +389,8 @@ void Process::after_fork_in_child() {
   native_.clear();
   ended_ = false;
   window_ = Window::from(options_);
+  sample_ = sample_of(options_);
+  skipped_ = 0;
   engine_ = make_engine();
   gate_.restart();
   // The threads of the parent are not here; theirs is the memory that this one's record is in.
