@@ -34,6 +34,7 @@ class ProgramEngine final : public Engine {
   [[nodiscard]] Tick clock(Thread thread) const override { return program_.clock(thread); }
   [[nodiscard]] bool ahead(Thread thread, Tick) const override { return program_.ahead(thread); }
 
+  void catch_up(const TouchedPages& touched) override { program_.catch_up(touched); }
   void mapped(Address address, Bytes bytes, Mapping kind) override {
     program_.mapped(address, bytes, kind);
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "frontend/program_trace.h"
 #include "frontend/qemu/loaded.h"
+#include "frontend/qemu/touched_pages.h"
 #include "frontend/qemu/trace_socket.h"
 
 namespace nearfar::frontend::qemu {
@@ -57,7 +58,9 @@ std::unique_ptr<Engine> Process::make_engine() const {
   const Settings model = Settings::parse(read_file(folder_ + "/model"));
   if (!options_.has("trace") || options_.name("trace_kind") != "program") {
     auto engine = make_program_engine(model, period, make_recorder());
-    return sample_ ? make_sampled_engine(std::move(engine), period) : std::move(engine);
+    if (!sample_) return engine;
+    return make_sampled_engine(std::move(engine), make_program_engine(model, period, nullptr),
+                               period);
   }
   trace::Header header = trace_header();
   header.timing.clock_ps = period.ps();
@@ -140,13 +143,12 @@ void Process::simulate(Thread& thread) try {
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
     if (stop_watch_.is_due()) return;
     const std::uint64_t instructions = run.goes_on ? 0 : run.block->block.instructions.size();
-    if (takes(thread, instructions)) {
-      thread.counts.add(run, accesses);
-      if (finds_pointers_) thread.origins.follow(run.block->pointers);
-      engine_->run(thread.engine, run.block->block, accesses);
-    } else {
-      skipped_ += instructions;
-    }
+    const Use use = use_of(thread, instructions);
+    if (use != Use::executed) skipped_ += instructions;
+    if (use == Use::skipped) return;
+    if (use == Use::executed) thread.counts.add(run, accesses);
+    if (finds_pointers_) thread.origins.follow(run.block->pointers);
+    engine_->run(thread.engine, run.block->block, accesses);
   });
   skip(thread);
   if (watched()) thread.counts += thread.fresh;
@@ -155,20 +157,30 @@ void Process::simulate(Thread& thread) try {
   fail(error.what());
 }
 
-/// Whether the thread's next instructions are simulated.
-bool Process::takes(Thread& thread, std::uint64_t instructions) {
-  if (sample_) {
-    const auto spent = [&] { return engine_->spent(thread.engine); };
-    const bool simulated = sample_->next(instructions, spent) != Sample::Part::skipped;
-    if (simulated) skip(thread);
-    return simulated;
-  }
+/// What becomes of the thread's next instructions.
+Process::Use Process::use_of(Thread& thread, std::uint64_t instructions) {
+  if (sample_) return sampled(thread, instructions);
   const Window::Part before = window_.part();
   if (window_.next(instructions) != before) {
     skip(thread);
     enter(window_.part(), thread);
   }
-  return watched();
+  return watched() ? Use::executed : Use::skipped;
+}
+
+Process::Use Process::sampled(Thread& thread, std::uint64_t instructions) {
+  const auto spent = [&](bool checker) {
+    return checker ? engine_->checked(thread.engine) : engine_->spent(thread.engine);
+  };
+  const Sample::Part part = sample_->next(instructions, spent);
+  if (part == Sample::Part::skipped) return Use::skipped;
+  if (part == Sample::Part::checking) {
+    engine_->executes(Engine::Executes::checker);
+    return Use::checked;
+  }
+  skip(thread);
+  engine_->executes(sample_->is_checked() ? Engine::Executes::both : Engine::Executes::machine);
+  return Use::executed;
 }
 
 /// Tells the engine what was skipped.
@@ -181,10 +193,14 @@ void Process::passed(Thread& thread) {
   simulate(thread);
 }
 
-void Process::counting(bool counts) {
+void Process::counting(bool counts) try {
   const std::lock_guard lock(mutex_);
   counting_ = counts;
-  if (!counts && current != nullptr) current->recorder.begin_anew();
+  if (counts || current == nullptr) return;
+  current->recorder.begin_anew();
+  engine_->catch_up(each_touched_page);
+} catch (const std::exception& error) {
+  fail(error.what());
 }
 
 bool Process::watched() const {

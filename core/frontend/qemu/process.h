@@ -134,7 +134,10 @@ class Process {
   void find_names();
   void tell_loaded();
   void simulate(Thread& thread);
-  bool takes(Thread& thread, std::uint64_t instructions);
+  /// `checked`: by the machine that checks a sample, alone.
+  enum class Use : std::uint8_t { skipped, checked, executed };
+  Use use_of(Thread& thread, std::uint64_t instructions);
+  Use sampled(Thread& thread, std::uint64_t instructions);
   void skip(Thread& thread);
   [[noreturn]] void refuse(const std::string& why);
   /// Why the rest of the trace could not be handed over; nothing if it was.

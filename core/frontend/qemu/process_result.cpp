@@ -44,12 +44,13 @@ void report(const Counts& counts, std::ostream& out) {
 }
 
 /// A line for each window: where its period begins and how long that is, where the window began,
-/// and what came of it.
+/// what came of it, and of its check.
 void report(const Sample& sample, std::ostream& out) {
   std::size_t number = 0;
   for (const Sample::Window& window : sample.windows()) {
     out << "sample." << number++ << " = " << window.period_at << ' ' << window.period << ' '
-        << window.at << ' ' << window.spent.instructions << ' ' << window.spent.busy.ps() << '\n';
+        << window.at << ' ' << window.spent.instructions << ' ' << window.spent.busy.ps() << ' '
+        << window.checked.instructions << ' ' << window.checked.busy.ps() << '\n';
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -15,7 +16,12 @@ namespace nearfar::frontend::qemu {
 /// periods. Parts begin and end with whole blocks.
 class Sample {
  public:
-  enum class Part : std::uint8_t { skipped, warming, counted };
+  enum class Part : std::uint8_t { skipped, checking, warming, counted };
+
+  /// Of every `check_every` windows one is checked: another machine warms up longer for it, which
+  /// shows what the warm-up leaves out.
+  static constexpr unsigned check_every = 8;
+  static constexpr unsigned check_longer = 8;  ///< times
 
   /// Lengths are in instructions.
   struct Plan {
@@ -42,46 +48,58 @@ class Sample {
     std::uint64_t period;
     std::uint64_t at;
     Engine::Spent spent;
+    Engine::Spent checked;  ///< by the machine that checks; nothing if it did not
   };
 
   explicit Sample(const Plan& plan) : plan_(plan), rng_(plan.seed), period_(plan.period) { draw(); }
 
   /// So many instructions come next: the part that they lie in, which is where they begin.
-  /// `spent()` tells what the machine has spent on the program so far.
+  /// `spent(checker)` tells what the machine, or the one that checks, has spent on the program.
   template <typename Spent>
   Part next(std::uint64_t instructions, const Spent& spent) {
     if (part_ == Part::counted && passed_ >= at_ + plan_.window) {
-      end_window(spent());
+      end_window(spent(false), is_checked() ? spent(true) : Engine::Spent{});
     }
-    const Part part = passed_ >= at_                ? Part::counted
-                      : passed_ + plan_.warm >= at_ ? Part::warming
-                                                    : Part::skipped;
+    const Part part = part_at(passed_);
     if (part == Part::counted && part_ != Part::counted) {
       at_ = passed_;
-      before_ = spent();
+      before_ = spent(false);
+      if (is_checked()) checked_before_ = spent(true);
     }
     passed_ += instructions;
     return part_ = part;
   }
+  /// Whether the machine that checks executes the window that comes, or lasts.
+  [[nodiscard]] bool is_checked() const { return windows_.size() % check_every == check_every / 2; }
 
   /// So many instructions pass without being seen.
   void pass(std::uint64_t instructions) { passed_ += instructions; }
   /// How many may, before the next warm-up begins.
   [[nodiscard]] std::uint64_t left() const {
-    if (part_ == Part::counted || passed_ + plan_.warm >= at_) return 0;
-    return at_ - plan_.warm - passed_;
+    if (part_ == Part::counted || passed_ + longest_warm() >= at_) return 0;
+    return at_ - longest_warm() - passed_;
   }
 
   [[nodiscard]] std::uint64_t passed() const { return passed_; }
   [[nodiscard]] const std::vector<Window>& windows() const { return windows_; }
 
  private:
-  void end_window(const Engine::Spent& now) {
+  [[nodiscard]] std::uint64_t longest_warm() const {
+    return is_checked() ? check_longer * plan_.warm : plan_.warm;
+  }
+
+  [[nodiscard]] Part part_at(std::uint64_t at) const {
+    if (at >= at_) return Part::counted;
+    if (at + plan_.warm >= at_) return Part::warming;
+    return at + longest_warm() >= at_ ? Part::checking : Part::skipped;
+  }
+
+  void end_window(const Engine::Spent& now, const Engine::Spent& checked_now) {
     windows_.push_back({.period_at = period_at_,
                         .period = period_,
                         .at = at_,
-                        .spent = {.instructions = now.instructions - before_.instructions,
-                                  .busy = now.busy - before_.busy}});
+                        .spent = now - before_,
+                        .checked = checked_now - std::exchange(checked_before_, {})});
     part_ = Part::skipped;
     period_at_ += period_;
     if (++at_this_period_ == plan_.doubled_after) {
@@ -102,6 +120,7 @@ class Sample {
   std::uint64_t passed_ = 0;
   Part part_ = Part::skipped;
   Engine::Spent before_;  ///< the window
+  Engine::Spent checked_before_;
   std::vector<Window> windows_;
 };
 

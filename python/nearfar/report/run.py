@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.report.text import table
 from nearfar.results import totals
 from nearfar.results.machine import Concentration, Machine
-from nearfar.results.run import RunProcess, RunResult
+from nearfar.results.run import WARM_LONGER, RunProcess, RunResult, Sampled
 from nearfar.results.wording import energy_shares, joules, number, size
 
 # Counts worth a line even in a short report, and how they are called there.
@@ -76,8 +76,23 @@ def _sample(ran: RunResult) -> str:
     if found is not None and found.busy_ns is not None and found.busy_interval_ns is not None:
         least, most = map(span, found.busy_interval_ns)
         lines.append(f"their time: {span(found.busy_ns)}, {least} to {most}")
+    lines += _check(found)
     lines.append("the figures below are of the windows and what warmed up for them")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _check(found: Sampled | None) -> list[str]:
+    """What a longer warm-up changed."""
+    if found is None or not found.checked or found.cpi is None or not found.windows_cpi:
+        return ["the warm-up was not checked: there are too few windows for that"]
+    change, error = (
+        100 * part / found.windows_cpi
+        for part in (found.cpi - found.windows_cpi, found.check_error or 0.0)
+    )
+    return [
+        f"warm-up: {WARM_LONGER} times as much, before {count(found.checked, 'window')}, changed "
+        f"cycles by {change:+.1f} % (± {error:.1f} %), which is in these figures"
+    ]
 
 
 def _processes(ran: RunResult) -> str:

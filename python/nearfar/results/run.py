@@ -10,6 +10,8 @@ from nearfar.results.decode import encode
 from nearfar.results.machine import Machine
 from nearfar.results.schema import Environment, Target
 
+WARM_LONGER = 8  # times: the warm-up of a window that is checked
+
 
 @dataclass(frozen=True)
 class SampledWindow:
@@ -20,6 +22,8 @@ class SampledWindow:
     at: int
     instructions: int
     busy_ps: int
+    checked_instructions: int = 0  # of the machine that warmed up longer; 0: none did
+    checked_busy_ps: int = 0
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Sampled:
     `cpi`, cycles an instruction, lies in `cpi_interval` with 95 % confidence. `busy_ns` is the
     time that all `instructions` take their core at that pace, `busy_interval_ns` its interval.
     Without two windows there is no estimate.
+
+    `checked` windows were measured on a second machine, too, which had warmed up longer. What that
+    changed is the difference of `cpi` from `windows_cpi`, which is what the windows alone say, and
+    lies within `check_error` of that with 95 % confidence.
     """
 
     instructions: int  # of the whole program
@@ -37,6 +45,9 @@ class Sampled:
     cpi_interval: Sequence[float] | None = None
     busy_ns: float | None = None
     busy_interval_ns: Sequence[float] | None = None
+    windows_cpi: float | None = None
+    checked: int = 0
+    check_error: float | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ WARM = 200_000
 # many windows: a long program is not measured more often than its interval needs.
 _AUTO_FIRST = 8
 _AUTO_WINDOWS = 64
+_FEWEST_CHECKS = 3  # windows
 _FEWEST = 8  # windows of one period that tell how far windows differ
 _KEY = "sample."
 
@@ -104,15 +105,38 @@ def estimate(instructions: int, windows: Sequence[SampledWindow], period_ps: int
     Windows of one period length are a stratum, and in it a sample of the instructions that their
     periods cover. Its variance is taken as if the places were independent, which is too much
     rather than too little where neighbours are alike.
+
+    What a longer warm-up changes comes from the windows that were checked: a difference estimator
+    for sampling in two phases (Cochran, "Sampling Techniques", chapter 12).
     """
     if len(windows) < 2:
         return Sampled(instructions, windows)
     strata = _strata(windows)
     covered = sum(one.covered for one in strata)
-    cpi = sum(one.covered * one.mean for one in strata) / covered
+    mean = sum(one.covered * one.mean for one in strata) / covered
     variance = sum((one.covered / covered) ** 2 * one.variance / one.count for one in strata)
     half = _student(len(windows) - len(strata)) * math.sqrt(variance)
-    return _estimated(instructions, windows, cpi / period_ps, half / period_ps, period_ps)
+    found = _estimated(instructions, mean / period_ps, half / period_ps, period_ps)
+    return replace(_corrected(found, windows, period_ps), windows=windows)
+
+
+def _corrected(found: Sampled, windows: Sequence[SampledWindow], period_ps: int) -> Sampled:
+    """The estimate with what the checks say, if there are enough of them."""
+    checked = [one for one in windows if one.checked_instructions]
+    if len(checked) < _FEWEST_CHECKS or found.cpi is None:
+        return found
+    changes = [
+        (one.checked_busy_ps / one.checked_instructions - _pace(one)) / period_ps for one in checked
+    ]
+    weight = sum(one.period for one in checked)
+    change = sum(one.period * d for one, d in zip(checked, changes, strict=True)) / weight
+    spread = sum(
+        (one.period / weight * (d - change)) ** 2 for one, d in zip(checked, changes, strict=True)
+    )
+    error = _student(len(checked) - 1) * math.sqrt(spread * len(checked) / (len(checked) - 1))
+    half = math.hypot(_half(found), error)
+    corrected = _estimated(found.instructions, max(found.cpi + change, 0.0), half, period_ps)
+    return replace(corrected, windows_cpi=found.cpi, checked=len(checked), check_error=error)
 
 
 def together(parts: Iterable[Sampled | None], period_ps: int) -> Sampled | None:
@@ -121,9 +145,26 @@ def together(parts: Iterable[Sampled | None], period_ps: int) -> Sampled | None:
     if not known:
         return None
     instructions = sum(one.instructions for one in known)
-    cycles = sum(one.instructions * (one.cpi or 0.0) for one in known)
-    half = math.sqrt(sum((one.instructions * _half(one)) ** 2 for one in known))
-    return _estimated(instructions, (), cycles / instructions, half / instructions, period_ps)
+
+    def mean(values: Iterable[float | None]) -> float:
+        return (
+            sum(one.instructions * (v or 0.0) for one, v in zip(known, values, strict=True))
+            / instructions
+        )
+
+    def error(values: Iterable[float | None]) -> float:
+        parts = [one.instructions * (v or 0.0) for one, v in zip(known, values, strict=True)]
+        return math.hypot(*parts) / instructions
+
+    found = _estimated(
+        instructions, mean(one.cpi for one in known), error(map(_half, known)), period_ps
+    )
+    return replace(
+        found,
+        windows_cpi=mean(one.windows_cpi or one.cpi for one in known),
+        checked=sum(one.checked for one in known),
+        check_error=error(one.check_error for one in known),
+    )
 
 
 @dataclass(frozen=True)
@@ -153,8 +194,12 @@ def _strata(windows: Sequence[SampledWindow]) -> list[_Stratum]:
     ]
 
 
+def _pace(window: SampledWindow) -> float:
+    return window.busy_ps / window.instructions
+
+
 def _paces(group: Sequence[SampledWindow]) -> list[float]:
-    return [one.busy_ps / one.instructions for one in group]
+    return [_pace(one) for one in group]
 
 
 def _mean(group: Sequence[SampledWindow]) -> float:
@@ -166,18 +211,12 @@ def _variance(group: Sequence[SampledWindow]) -> float:
     return sum((pace - mean) ** 2 for pace in _paces(group)) / max(len(group) - 1, 1)
 
 
-def _estimated(
-    instructions: int,
-    windows: Sequence[SampledWindow],
-    cpi: float,
-    half: float,
-    period_ps: int,
-) -> Sampled:
+def _estimated(instructions: int, cpi: float, half: float, period_ps: int) -> Sampled:
     interval = (max(cpi - half, 0.0), cpi + half)
     ns = instructions * period_ps / 1000
     return Sampled(
         instructions=instructions,
-        windows=windows,
+        windows=(),
         cpi=cpi,
         cpi_interval=interval,
         busy_ns=cpi * ns,
