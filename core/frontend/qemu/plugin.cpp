@@ -3,6 +3,7 @@
 // The process is one for all of QEMU's threads and forks, and QEMU's callbacks carry no pointer
 // to it: it is this library's one global.
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -101,6 +102,8 @@ void tell_stored(Thread& thread, std::uint64_t address, unsigned size, std::uint
 }
 
 void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) {
+  // By a callback of code that is gone: see g_array_free().
+  if (plugin->counts) return;
   Thread& thread = plugin->process->thread();
   const unsigned size = 1u << qemu_plugin_mem_size_shift(info);
   const bool store = qemu_plugin_mem_is_store(info);
@@ -110,6 +113,7 @@ void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) 
 
 /// Registers are not to be seen, but memory is: it still has what was loaded.
 void tell_pointer(std::uint32_t info, std::uint64_t address, void* data) {
+  if (plugin->counts) return;
   const unsigned size = 1u << qemu_plugin_mem_size_shift(info);
   if (qemu_plugin_mem_is_store(info) || size != sizeof(std::uint64_t)) return;
   if (const auto value = read_guest<std::uint64_t>(address)) {
@@ -303,6 +307,21 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
                  [] { plugin->process->after_fork_in_child(); });
   return 0;
 }
+
+#if NEARFAR_QEMU_API == 1
+struct GArray;
+
+/// In place of GLib's. An instruction that ends its block by a helper (ret does) leaves QEMU up to
+/// version 7.2 with a pointer to its callbacks, and the next access within a helper goes there,
+/// even if the code has been dropped since and nothing is told of that access. So callbacks are not
+/// freed with the code that they belong to, which is done by this function.
+NEARFAR_EXPORT char* g_array_free(GArray* array, int with_contents) {
+  using Free = char* (*)(GArray*, int);
+  static const auto really = reinterpret_cast<Free>(dlsym(RTLD_NEXT, "g_array_free"));
+  if (plugin != nullptr && plugin->changes) return nullptr;
+  return really(array, with_contents);
+}
+#endif
 
 /// In place of the C library's, by which QEMU 7.2 ends itself when a signal ends the guest: its
 /// interface does not tell plug-ins of that, and the measurements would be lost.

@@ -97,7 +97,7 @@ def test_a_sample_takes_few_windows_of_a_short_program_and_more_periods_of_a_lon
     assert windows is not None
     periods = [window.period for window in windows.windows]
     assert periods == sorted(periods)
-    assert periods[0] == 8 * 800
+    assert periods[0] == 16 * 800
     assert {after / before for before, after in itertools.pairwise(periods)} == {1, 2}
     assert ran.sample == {"every": 0, "warm": 500, "run": 300}
 

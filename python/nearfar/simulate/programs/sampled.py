@@ -15,13 +15,13 @@ from nearfar.measuring.quantity import at_least
 from nearfar.results.run import RunResult, Sampled, SampledWindow
 
 AUTO = "auto"
-WINDOW = 50_000  # instructions
-WARM = 200_000
+WINDOW = 10_000  # instructions
+WARM = 50_000
 
 # With "auto" the period is at first so many times what is simulated in it, and doubles after so
 # many windows: a long program is not measured more often than its interval needs.
-_AUTO_FIRST = 8
-_AUTO_WINDOWS = 64
+_AUTO_FIRST = 16
+_AUTO_WINDOWS = 128
 _FEWEST_CHECKS = 3  # windows
 _FEWEST = 8  # windows of one period that tell how far windows differ
 _KEY = "sample."
