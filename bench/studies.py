@@ -74,13 +74,31 @@ def seen(result: Mapping[str, Any]) -> Seen:
     )
 
 
-def program(work: str, draw: str | None) -> str:
+def words_of(work: str) -> list[str]:
+    """The program and its arguments."""
+    return work.partition(" -- ")[2].split()
+
+
+Places = dict[tuple[str, int], set[int]]  # by program and number of words
+
+
+def draw_places(points: Sequence[SweepPoint]) -> Places:
+    """Where each program is told the draw: the words that are it in all points."""
+    places: Places = {}
+    for point in points:
+        words, draw = words_of(point.work), point.settings.get(DRAW)
+        told = {at for at, word in enumerate(words) if word == draw}
+        key = (words[0], len(words))
+        places[key] = places.get(key, told) & told
+    return places
+
+
+def program(work: str, places: Places) -> str:
     """The program and its arguments, without where its files lie and which draw it is."""
-    words = work.partition(" -- ")[2].split()
-    if draw is not None and words[-1] == draw:
-        words = words[:-1]
-    kept = [words[0].rpartition("/")[2], *(word for word in words[1:] if "/" not in word)]
-    return " ".join(kept)
+    words = words_of(work)
+    told = places[words[0], len(words)]
+    kept = [word for at, word in enumerate(words) if at and at not in told and "/" not in word]
+    return " ".join([words[0].rpartition("/")[2], *kept])
 
 
 def interval(ratios: Sequence[float]) -> float | None:
@@ -98,6 +116,7 @@ Runs = dict[str, dict[On, Seen]]  # by draw
 def paired(points: Sequence[SweepPoint], switches: Sequence[str]) -> dict[tuple[str, ...], Runs]:
     """Runs by machine, workload and what else is set."""
     found: dict[tuple[str, ...], Runs] = defaultdict(lambda: defaultdict(dict))
+    places = draw_places(points)
     for point in points:
         draw = point.settings.get(DRAW)
         rest = [f"{key.rpartition('nvdimm.')[2]}={value}" for key, value in point.settings.items()
@@ -106,7 +125,7 @@ def paired(points: Sequence[SweepPoint], switches: Sequence[str]) -> dict[tuple[
         # A switch of the target's own, and how it finds pointers, are no other machine.
         kept = [part for part in own
                 if not part.startswith(("cpu.pretranslation.", *switches))]  # fmt: skip
-        key = (",".join([base, *kept]), program(point.work, draw), *rest)
+        key = (",".join([base, *kept]), program(point.work, places), *rest)
         on = frozenset(one for one in switches
                        if point.settings.get(one) == "true" or f"{one}=true" in own)  # fmt: skip
         found[key][draw or ""][on] = seen(point.result)

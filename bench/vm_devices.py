@@ -184,7 +184,9 @@ def main() -> int:
             assert process.stdin is not None
             process.stdin.write("poweroff -f\n")
             process.stdin.close()
-    return 0 if all(good) else 1
+        if process.returncode != 0:
+            print(f"bench/vm_devices.py: the machine ended with status {process.returncode}")
+    return 0 if all(good) and process.returncode == 0 else 1
 
 
 if __name__ == "__main__":

@@ -22,6 +22,12 @@ inline nb::dict to_dict(const std::vector<Counters::Reading>& readings) {
   return dict;
 }
 
+/// Bytes that are no UTF-8 as \xNN: a file may hold any.
+inline nb::object text_of(const std::string& bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                                        "backslashreplace"));
+}
+
 /// The settings of a run: the exported model, with the run's own seed.
 inline Settings settings_of(const std::string& text, std::uint64_t seed) {
   Settings settings = Settings::parse(text);

@@ -53,7 +53,7 @@ class BoundProgramTrace {
 
   /// What exact_end() asks.
   [[nodiscard]] std::string format() const { return "nearfar"; }
-  [[nodiscard]] std::string header() const { return reader_.header(); }
+  [[nodiscard]] nb::object header() const { return text_of(reader_.header()); }
 
   /// What the machine has counted, one `name = value` a line.
   std::string report() {

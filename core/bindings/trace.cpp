@@ -20,12 +20,6 @@ namespace {
 
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-/// Bytes that are no UTF-8 as \xNN: a trace may hold any.
-nb::object text_of(const std::string& bytes) {
-  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
-                                        "backslashreplace"));
-}
-
 class BoundSummary {
  public:
   BoundSummary(const std::string& name, const std::string& format, std::uint32_t base)

@@ -53,9 +53,12 @@ enum class ProgramEvent : std::uint8_t {
 };
 inline constexpr std::size_t program_events = 16;  ///< but the end
 
-/// The thread and the time of a trace that a reader takes for real.
+/// The threads, the instructions passed over at once, and the time of a trace that a reader takes
+/// for real. Cores count 53 bits of picoseconds (sim/cpu/fine_time.h).
 inline constexpr std::uint64_t most_threads = 0xffff;
-inline constexpr std::uint64_t longest_wait_ps = std::uint64_t{1} << 56;  // 20 hours
+inline constexpr std::size_t most_alive = 4096;
+inline constexpr std::uint64_t most_skipped = std::uint64_t{1} << 40;
+inline constexpr Tick latest{std::uint64_t{1} << 52};  // 75 minutes
 
 /// An engine that does as `inner` does and writes down all that it is told. `take` gets pieces of
 /// whole events; the trace is all of them and an end, which is the taker's to write.

@@ -13,6 +13,7 @@
 namespace nearfar::frontend {
 namespace {
 
+using sim::cpu::Access;
 using sim::cpu::Block;
 using sim::cpu::BlockEnd;
 using sim::cpu::Instruction;
@@ -23,6 +24,8 @@ constexpr std::size_t instruction_bytes = 13;
 /// QEMU's blocks have 512 at most.
 constexpr std::uint64_t most_instructions = 4096;
 constexpr std::uint64_t most_accesses = 1 << 16;
+/// Those of the longest instructions (fsin) fit in every reorder buffer.
+constexpr std::uint8_t most_slots = 64;
 /// A file that is written back at once.
 constexpr Bytes most_flushed = Bytes{64} << 30;
 
@@ -33,7 +36,15 @@ bool known(const Instruction& one) {
     return std::ranges::all_of(registers, [](Register r) { return known(r); });
   };
   return static_cast<std::size_t>(one.kind) < sim::cpu::instruction_kinds &&
-         all_known(one.sources) && all_known(one.address_sources) && all_known(one.destinations);
+         one.uops <= most_slots && all_known(one.sources) && all_known(one.address_sources) &&
+         all_known(one.destinations);
+}
+
+/// Whether an access can be where the load before it leads.
+bool may_lead(std::span<const Access> before, const Access& pointer) {
+  if (pointer.store || pointer.size != 0 || before.empty()) return false;
+  const Access& load = before.back();
+  return load.instruction == pointer.instruction && !load.store && !load.pointer && load.size != 0;
 }
 
 Instruction decoded(std::string_view bytes) {
@@ -71,13 +82,19 @@ class ProgramTraceReader::Cursor {
   }
   std::uint64_t number() {
     std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 7 * trace::max_varint_bytes; shift += 7) {
-      const std::uint64_t next = byte();
-      if (shift == 63 && next > 1) throw Damaged();
-      value |= (next & 0x7f) << shift;
-      if (next < 0x80) return value;
+    const char* at = bytes_.data() + at_;
+    if (bytes_.size() - at_ >= trace::max_varint_bytes) {
+      if (!trace::read_varint(at, value)) throw Damaged();
+      at_ = static_cast<std::size_t>(at - bytes_.data());
+      return value;
     }
-    throw Damaged();
+    std::array<char, trace::max_varint_bytes> last;
+    last.fill('\x80');  // no number ends there
+    std::ranges::copy(bytes_.substr(at_), last.begin());
+    at = last.data();
+    if (!trace::read_long_varint(at, value)) throw Incomplete();
+    at_ += static_cast<std::size_t>(at - last.data());
+    return value;
   }
   std::uint64_t number_up_to(std::uint64_t most) {
     const std::uint64_t value = number();
@@ -209,7 +226,7 @@ void ProgramTraceReader::apply(ProgramEvent event, Cursor& cursor) {
 
 void ProgramTraceReader::apply_to_memory(ProgramEvent event, Cursor& cursor) {
   const Address address(cursor.number());
-  const Bytes bytes = cursor.number();
+  const Bytes bytes = cursor.number_up_to(~address.value());
   if (event == ProgramEvent::maps) {
     const std::uint64_t kind = cursor.number_up_to(static_cast<unsigned>(Mapping::persistent));
     engine_->mapped(address, bytes, static_cast<Mapping>(kind));
@@ -217,7 +234,7 @@ void ProgramTraceReader::apply_to_memory(ProgramEvent event, Cursor& cursor) {
     engine_->unmapped(address, bytes);
   } else {
     const Address to(cursor.number());
-    engine_->remapped(address, bytes, to, cursor.number());
+    engine_->remapped(address, bytes, to, cursor.number_up_to(~to.value()));
   }
 }
 
@@ -230,14 +247,13 @@ void ProgramTraceReader::apply_to_thread(ProgramEvent event, Cursor& cursor) {
       engine_->end_thread(number);
       break;
     case ProgramEvent::skips:
-      engine_->skip(number, cursor.number_up_to(longest_wait_ps));
+      engine_->skip(number, cursor.number_up_to(most_skipped));
       break;
     case ProgramEvent::leaves:
       engine_->leave(number);
       break;
     case ProgramEvent::returns: {
-      const Tick span(cursor.number_up_to(longest_wait_ps));
-      engine_->come_back(number, engine_->clock(number) + span);
+      engine_->come_back(number, later(engine_->clock(number), cursor.number()));
       break;
     }
     case ProgramEvent::looks:
@@ -245,7 +261,8 @@ void ProgramTraceReader::apply_to_thread(ProgramEvent event, Cursor& cursor) {
       break;
     default: {
       const Address address(cursor.number());
-      engine_->flush_range(number, address, cursor.number_up_to(most_flushed));
+      engine_->flush_range(number, address,
+                           cursor.number_up_to(std::min(most_flushed, ~address.value())));
     }
   }
 }
@@ -267,13 +284,26 @@ void ProgramTraceReader::begin_thread(Cursor& cursor) {
   const bool behind = (difference >> 63) != 0;
   if (threads_.size() > most_threads) refuse("too many threads", "65536 at most");
   Tick last{};
-  for (Engine::Thread one = 0; one < threads_.size(); ++one) last = max(last, engine_->clock(one));
-  const std::uint64_t span = behind ? 0 - difference : difference;
-  if (span > longest_wait_ps) throw Cursor::Damaged();
+  std::size_t alive = 0;
+  for (Engine::Thread one = 0; one < threads_.size(); ++one) {
+    last = max(last, engine_->clock(one));
+    alive += threads_[one].ended ? 0 : 1;
+  }
+  if (alive == most_alive)
+    refuse("too many threads at once", std::to_string(most_alive) + " at most");
   // On a faster machine there may be less behind the furthest thread than there was.
-  const Tick back = std::min(last, Tick(span));
-  engine_->add_thread(behind ? last - back : last + Tick(span));
+  const Tick at = behind ? last - std::min(last, Tick(0 - difference)) : later(last, difference);
+  engine_->add_thread(at);
   threads_.emplace_back();
+}
+
+/// That time, `span` ps on; one beyond what the cores can count is refused.
+Tick ProgramTraceReader::later(Tick from, std::uint64_t span) const {
+  if (span > latest.ps() || from > latest - Tick(span)) {
+    refuse("a time of " + std::to_string(span) + " ps on",
+           "one before " + std::to_string(latest.ps()) + " ps in all");
+  }
+  return from + Tick(span);
 }
 
 void ProgramTraceReader::define(Cursor& cursor) {
@@ -302,32 +332,37 @@ void ProgramTraceReader::run(Cursor& cursor) {
   accesses_.clear();
   std::uint64_t last = thread.last;
   std::uint64_t instruction = 0;
-  std::uint64_t stores = 0;
-  std::uint64_t marked = 0;
-  std::uint64_t lines = 0;
   for (std::uint64_t left = cursor.number_up_to(most_accesses); left != 0; --left) {
     const std::uint64_t what = cursor.number();
-    instruction += trace::unzigzag(what >> 2);
-    if (instruction >= block.instructions.size()) throw Cursor::Damaged();
+    const std::uint64_t step = trace::unzigzag(what >> 2);
+    if (step >= block.instructions.size() - instruction) throw Cursor::Damaged();
+    instruction += step;
     const std::uint64_t size = cursor.number_up_to(0xffff);
     last += cursor.difference();
-    const bool store = (what & 1) != 0;
-    const bool pointer = (what & 2) != 0;
-    accesses_.push_back({.address = last,
-                         .size = static_cast<std::uint16_t>(size),
-                         .instruction = static_cast<std::uint16_t>(instruction),
-                         .store = store,
-                         .pointer = pointer});
-    marked += pointer ? 1 : 0;
-    lines += size == 0 ? 1 : 0;
-    stores += store ? 1 : 0;
+    const Access access{.address = last,
+                        .size = static_cast<std::uint16_t>(size),
+                        .instruction = static_cast<std::uint16_t>(instruction),
+                        .store = (what & 1) != 0,
+                        .pointer = (what & 2) != 0};
+    if (access.pointer && !may_lead(accesses_, access)) throw Cursor::Damaged();
+    accesses_.push_back(access);
   }
   thread.last = last;
-  counts_.instructions += block.instructions.size();
-  counts_.stores += stores;
-  counts_.loads += accesses_.size() - stores - lines;
-  counts_.marked_loads += marked;
+  count(block, accesses_);
   engine_->run(static_cast<Engine::Thread>(thread_), block, accesses_);
+}
+
+void ProgramTraceReader::count(const Block& block, std::span<const Access> accesses) {
+  counts_.instructions += block.instructions.size();
+  for (const Access& access : accesses) {
+    if (access.store) {
+      ++counts_.stores;
+    } else if (access.pointer) {
+      ++counts_.marked_loads;
+    } else if (access.size != 0) {
+      ++counts_.loads;
+    }
+  }
 }
 
 void ProgramTraceReader::check_frame(Cursor& cursor) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -67,6 +68,8 @@ class ProgramTraceReader {
   void choose_thread(Cursor& cursor);
   void begin_thread(Cursor& cursor);
   void check_frame(Cursor& cursor);
+  void count(const sim::cpu::Block& block, std::span<const sim::cpu::Access> accesses);
+  [[nodiscard]] Tick later(Tick from, std::uint64_t span) const;
   [[nodiscard]] Thread& running();
   [[noreturn]] void refuse(const std::string& found, const std::string& expected) const;
 

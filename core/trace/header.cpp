@@ -148,10 +148,14 @@ std::uint64_t clock_of(const Object& object) {
   return clock;
 }
 
-/// 0 for an empty text.
-std::uint64_t number_of(const std::string& text) {
+/// 0 where there is none.
+std::uint64_t bytes_of(const Object& object, const std::string& name) {
+  const std::string text = object.text(name);
   std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (!text.empty() && (stopped != end || error != std::errc()))
+    refuse(text, "a number of bytes for " + name + " in the trace's header");
   return number;
 }
 
@@ -217,12 +221,14 @@ Header parse_header(std::string_view line) {
                 .target = object.text("target"),
                 .command = object.text("command"),
                 .creator = object.text("creator"),
-                .memory_bytes = number_of(object.text("memory_bytes")),
+                .memory_bytes = bytes_of(object, "memory_bytes"),
                 .layout = {.place = object.text("place"),
                            .pages = object.text("pages"),
-                           .near_bytes = number_of(object.text("near_bytes"))}};
+                           .near_bytes = bytes_of(object, "near_bytes")}};
   Timing& timing = header.timing;
   timing.kind = chosen(object, "kind", "memory", "program") ? Kind::program : Kind::memory;
+  if (version == 2 && timing.kind != Kind::program)
+    refuse("memory", "kind 'program' in the header of a trace of version 2");
   if (chosen(object, "counts", "cycles", "instructions")) {
     timing.counts = Counts::instructions;
   } else {

@@ -241,6 +241,37 @@ TEST(ProgramTrace, OfDamagedBytesTheWorstThatComesIsALine) {
   EXPECT_GT(refused, 100);
 }
 
+/// A trace of a thread that executes one block of these instructions with these accesses.
+std::string trace_of(const Block& block, const std::vector<Access>& accesses) {
+  std::string trace;
+  const auto engine =
+      make_recording_engine(make_counting_engine(period, Tick{}),
+                            {.timing = {.clock_ps = period.ps()}, .layout = {.place = "far"}},
+                            [&](std::string_view piece, std::uint64_t) { trace += piece; });
+  engine->add_thread(Tick{});
+  engine->run(0, block, accesses);
+  engine->flush_trace();
+  return trace;
+}
+
+TEST(ProgramTrace, ABlockThatNoProcessorCouldExecuteIsRefused) {
+  const sim::cpu::Instruction load{.kind = InstructionKind::load};
+  const Block plain{.pc = 0x1000, .next = 0x1010, .instructions = {load, load}};
+  const sim::cpu::Instruction endless{.kind = InstructionKind::load, .uops = 200};
+  const Block wide{.pc = 0x1000, .next = 0x1010, .instructions = {endless, load}};
+  const Access first{.address = heap, .size = 8};
+  const Access second{.address = heap, .size = 8, .instruction = 1};
+  const Access leads{.address = heap, .pointer = true};
+  const auto damaged = [](const Block& block, const std::vector<Access>& accesses) {
+    return refusal(trace_of(block, accesses)).find("no event") != std::string::npos;
+  };
+  EXPECT_FALSE(damaged(plain, {first, leads, second}));
+  EXPECT_TRUE(damaged(wide, {first}));
+  EXPECT_TRUE(damaged(plain, {second, first}));
+  EXPECT_TRUE(damaged(plain, {leads}));
+  EXPECT_TRUE(damaged(plain, {first, leads, leads}));
+}
+
 TEST(ProgramTrace, AReaderOfAccessesRefusesItInOneLine) {
   const std::string trace = record(machine_settings(false)).trace;
   const auto reader = trace::make_reader("t.nft", "auto");

@@ -4,6 +4,8 @@
 
 #include "parts_rig.h"
 #include "tier/flat/flat_tier.h"
+#include "tier/pager/fork.h"
+#include "tier/pager/tree_orders.h"
 
 namespace nearfar::tier {
 namespace test_file {
@@ -193,6 +195,49 @@ TEST_F(FlatTest, AThreadThatTouchesAPageDuringAnExchangeGetsItBack) {
   EXPECT_EQ(rig_.parts.page_in.take_back(6, os::Waking::later).pages, 1U);
   EXPECT_EQ(rig_.word(6), word_of(6));
   EXPECT_EQ(tier(6), Tier::near);
+}
+
+TEST_F(FlatTest, ATouchedPageThatCannotBeMovedBackIsCopiedToItsOwnTier) {
+  fill(8);
+  ASSERT_EQ(mover_.take_out(6, 1), 1U);
+  rig_.pages()[rig_.place(6)].refuses_move = -EINVAL;
+  rig_.parts.state.allocate_in(Tier::near);
+  EXPECT_EQ(rig_.parts.page_in.take_back(6, os::Waking::later).pages, 1U);
+  EXPECT_EQ(rig_.word(6), word_of(6));
+  EXPECT_EQ(node(6), 1);
+}
+
+TEST_F(FlatTest, PagesThatComeDuringAForkComeFarAndAreCountedThere) {
+  fill(2);
+  TreeOrders orders(rig_.parts.state,
+                    {rig_.parts.page_in, rig_.parts.read_ahead, rig_.parts.eviction,
+                     rig_.parts.incoming, rig_.parts.windows});
+  Fork fork(rig_.parts.state, {rig_.parts.page_in, rig_.parts.arrivals, rig_.parts.read_ahead,
+                               rig_.parts.eviction, rig_.parts.incoming, rig_.parts.windows,
+                               rig_.parts.remap, orders, rig_.parts.children});
+  ASSERT_TRUE(fork.pause());
+  EXPECT_EQ(fork.bring_in({.page = 2}).pages, 1U);
+  EXPECT_EQ(fork.bring_in({.page = 3}).pages, 1U);
+  fork.resume();
+  for (const PageNumber page : {2U, 3U}) {
+    EXPECT_EQ(tier(page), Tier::far);
+    EXPECT_EQ(node(page), 1);
+  }
+  EXPECT_EQ(near(), 2U);
+  rig_.bring_in(4);
+  EXPECT_EQ(tier(4), Tier::near);
+}
+
+TEST_F(FlatTest, AnOrderThatLeavesTheLimitAsItIsEmptiesNothing) {
+  fill(8);
+  TreeOrders orders(rig_.parts.state,
+                    {rig_.parts.page_in, rig_.parts.read_ahead, rig_.parts.eviction,
+                     rig_.parts.incoming, rig_.parts.windows});
+  orders.adopt_limit();
+  ASSERT_EQ(mover_.take_out(6, 1), 1U);
+  orders_of(rig_.control()).generation.fetch_add(1);
+  EXPECT_FALSE(orders.obey());
+  EXPECT_EQ(rig_.state_of(6), State::limbo);
 }
 
 TEST_F(FlatTest, WhatTheProgramWantsToStayIsNotExchanged) {

@@ -55,6 +55,15 @@ TEST_F(RangesTest, ReleasedPagesKeepTheirContentsAndAreManagedNoMore) {
   EXPECT_EQ(rig_.parts.state.budget.member().managed_pages.load(), 0U);
 }
 
+TEST_F(RangesTest, ReleasesLeaveRoomForWhatMustNotBeRefused) {
+  PageNumber page = 0;
+  while (page < 16384 && ranges_.release(rig_.place(page), rig_.place(page + 1)) == Outcome::yes)
+    page += 2;
+  EXPECT_EQ(page / 2, rig_.parts.state.unmanaged.capacity() / 2);
+  EXPECT_TRUE(remap_.manages(rig_.place(page)));
+  EXPECT_TRUE(ranges_.cover(rig_.place(page + 2), rig_.place(page + 3)));
+}
+
 TEST_F(RangesTest, AReleaseIsAskedForAgainWhileAChangeHasNotBeenRead) {
   rig_.send_far(1, 11);
   rig_.pages().changing = true;

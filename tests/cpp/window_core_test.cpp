@@ -118,5 +118,27 @@ TEST(WindowCore, HitsOnAChainTakeTheLatencyOfTheirLevel) {
   }
 }
 
+TEST(WindowCore, WhicheverLoadOfALineIsAskedFirstBothWaitUntilItIsInL1) {
+  for (const bool pointer_first : {true, false}) {
+    CoreMachine machine;
+    std::vector<Code> codes(160);
+    for (std::uint64_t i = 0; i < codes.size(); ++i) {
+      const int here = 1 + static_cast<int>(i % 2);
+      const auto pointer = [&] {
+        codes[i].add(mov_load({.destinations = {3 - here}, .address = {here}}));
+        codes[i].access(i * 64, false);
+      };
+      if (pointer_first) pointer();
+      codes[i].add(mov_load({.destinations = {3}, .address = {here}})).access(i * 64 + 8, false);
+      if (!pointer_first) pointer();
+    }
+    machine.cores().add();
+    for (int i = 0; i < 3; ++i) time_of(machine, codes);
+    const double each = static_cast<double>(time_of(machine, codes).ps()) / 160;
+    const auto expected = static_cast<double>(machine.config.caches.l2.latency.ps());
+    EXPECT_NEAR(each, expected, 0.02 * expected) << pointer_first;
+  }
+}
+
 }  // namespace test_file
 }  // namespace nearfar::sim::cpu

@@ -10,6 +10,7 @@
 
 #include "base/counters.h"
 #include "base/slab.h"
+#include "sim/cpu/arriving.h"
 #include "sim/cpu/cache.h"
 #include "sim/cpu/prefetcher.h"
 #include "sim/cpu/pretranslation.h"
@@ -85,6 +86,12 @@ class Hierarchy {
     Level level = Level::l1;  ///< where it hit, or whose registers are all in use
     Tick latency{};
     bool asked = false;  ///< waits for a line that memory was asked for now
+    /// Of a hit in L1: what of `latency` it waits for the line, which is on its way from there.
+    Tick behind{};
+    Level from = Level::l1;
+
+    /// Where the data come from.
+    [[nodiscard]] Level source() const { return behind == Tick{} ? level : from; }
   };
 
   /// A line to be read from memory, or written to it.
@@ -139,6 +146,7 @@ class Hierarchy {
       if (slot == Cache::none) return false;
       remembered = {line, slot};
     }
+    if (!at.arriving.empty() && at.arriving.find(line) != nullptr) return false;
     if (kind == Kind::store && !at.l1.dirty(remembered.slot)) return false;
     if (!at.tlb.hit_first(place.virtual_address, place.huge)) return false;
     at.l1.use(remembered.slot);
@@ -165,6 +173,13 @@ class Hierarchy {
 
   /// A hit beyond L1 has brought its data.
   void release(Core core) { --cores_[core].l1_misses; }
+  void release(Core core, Tick now) {
+    release(core);
+    cores_[core].arriving.remove_until(now);
+  }
+  /// For a caller with a clock: the line of a hit beyond L1 comes when that is answered, and the
+  /// core's next accesses to it, which find it in L1, are answered no sooner.
+  void follow(Core core, const Place& place, Tick now, Answer& answer);
 
   /// Memory has answered a read; appends the waiting ids in order of their asking. `frame`: what it
   /// said of a marked read's pointer.
@@ -259,6 +274,7 @@ class Hierarchy {
     std::uint32_t l2_misses = 0;
     std::uint32_t writebacks = 0;  ///< sent and not accepted
     std::uint32_t walkers = 0;  ///< at work
+    Arriving<Level> arriving;
     std::vector<Walk> walks;  ///< those that they work at and those that wait, oldest first
     bool more = false;  ///< last accessed: a page whose neighbours lie beside it in memory
   };

@@ -127,8 +127,8 @@ void SimpleCore::ask() {
   if (answer.state == Hierarchy::Answer::State::waits) walk_ += answer.latency;
   if (answer.state != Hierarchy::Answer::State::hit) return;
   constexpr Cause cause_of[] = {Cause::l1, Cause::l2, Cause::l3, Cause::memory};
-  here(socket_.now() + answer.latency, cause_of[static_cast<std::size_t>(answer.level)],
-       walk_ + answer.latency - socket_.caches().latency(answer.level));
+  here(socket_.now() + answer.latency, cause_of[static_cast<std::size_t>(answer.source())],
+       walk_ + answer.latency - answer.behind - socket_.caches().latency(answer.level));
 }
 
 void SimpleCore::here(Tick at, Cause cause, Tick walk) {

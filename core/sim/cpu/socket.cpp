@@ -24,7 +24,8 @@ Socket::Core Socket::attach(Client& client) {
 Hierarchy::Answer Socket::access(Core core, const Place& place, Hierarchy::Kind kind,
                                  Waiter waiter) {
   const Slab<Asker>::Index asker = askers_.take({.core = core, .waiter = waiter});
-  const Hierarchy::Answer answer = caches_.access(core, place, kind, asker);
+  Hierarchy::Answer answer = caches_.access(core, place, kind, asker);
+  caches_.follow(core, place, now_, answer);
   if (place.leads_to != Address{}) caches_.mark(core, place, answer);
   send_transfers(now_);
   if (answer.state == Hierarchy::Answer::State::waits ||
@@ -184,7 +185,7 @@ void Socket::handle(const Event& event) {
       walked(event.index);
       break;
     case Event::Kind::release:
-      caches_.release(event.core);
+      caches_.release(event.core, now_);
       retry(event.core);
       break;
     case Event::Kind::flush_free:

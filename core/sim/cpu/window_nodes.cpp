@@ -109,8 +109,8 @@ void WindowCore::ask(Index index) {
       break;
     case Hierarchy::Answer::State::hit: {
       constexpr Cause cause_of[] = {Cause::l1, Cause::l2, Cause::l3, Cause::memory};
-      asked.cause = cause_of[static_cast<std::size_t>(answer.level)];
-      asked.walk += fine(answer.latency - socket_.caches().latency(answer.level));
+      asked.cause = cause_of[static_cast<std::size_t>(answer.source())];
+      asked.walk += fine(answer.latency - answer.behind - socket_.caches().latency(answer.level));
       const Tick there = socket_.now() + answer.latency;
       counts_.load_latency.add((there - asked.asked).ps());
       resolve(index, fine(there));

@@ -31,6 +31,7 @@ bool FlatPages::take_near(std::uint64_t pages) {
 
 policy::Tier FlatPages::expect(Index first, std::size_t count) {
   end_expectation();
+  if (forking_) return Tier::far;
   std::uint64_t near = flat_.near_pages.load();
   do {
     const std::uint64_t most = limit_with(count);
@@ -149,6 +150,7 @@ void FlatPages::become_child(Member& member) {
   }
   member_ = &member;
   expected_near_ = 0;
+  forking_ = false;
   end_ = 0;
 }
 

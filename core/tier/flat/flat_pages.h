@@ -38,6 +38,8 @@ class FlatPages final : public policy::Replacement {
 
   /// So many pages are about to come, the first of them this one: the tier of all of them.
   [[nodiscard]] Tier expect(Index first, std::size_t count);
+  /// While a process forks, pages come far: they are noted when it is over.
+  void set_forking(bool forking) { forking_ = forking; }
   /// Those that have not come do not count.
   void end_expectation();
 
@@ -138,6 +140,7 @@ class FlatPages final : public policy::Replacement {
   std::uint64_t round_ns_ = 1;
   Index end_ = 0;
   bool returning_ = false;
+  bool forking_ = false;
 };
 
 }  // namespace nearfar::tier

@@ -50,7 +50,7 @@ int FlatTier::milliseconds() const {
 bool FlatTier::work() {
   if (!is_on()) return false;
   if (state_.keeps_near) {
-    if (state_.limbo.pages() != 0) bring_all_back();
+    if (state_.limbo.pages() != 0) (void)mover_.bring_all_back();
     return false;
   }
   const std::uint64_t begun = state_.memory().thread_ns();
@@ -168,29 +168,36 @@ bool FlatTier::should_trim() const {
   return is_over_limit() && (trims_ || state_.flat->limit() < limit_);
 }
 
-/// Moves some near pages to far memory, in turn. False if none could be moved of all.
+/// Looks at some pages, in turn, and moves near ones to far memory. False when all have been looked
+/// at in vain.
 bool FlatTier::trim() {
+  constexpr std::size_t looks_a_step = 16384;
   const FlatPages& flat = *state_.flat;
-  const policy::PageIndex end = flat.end();
+  if (flat.limit() < limit_) passed_over_ = 0;
   limit_ = flat.limit();
+  trims_ = true;
   const Limbo& limbo = state_.limbo;
   if (limbo.span() + pairs_a_step > limbo.capacity()) (void)mover_.bring_all_back();
-  std::size_t moved = 0;
-  for (policy::PageIndex looked = 0; looked < end && moved < pairs_a_step; ++looked) {
-    if (next_trimmed_ >= end) next_trimmed_ = 0;
-    const policy::PageIndex page = next_trimmed_++;
-    if (!flat.is_there(page) || flat.tier(page) != policy::Tier::near) continue;
+  std::size_t tried = 0;
+  for (std::size_t looked = 0; looked < looks_a_step && tried < pairs_a_step; ++looked) {
     if (!is_over_limit()) return true;
+    if (passed_over_ >= flat.end()) {
+      passed_over_ = 0;
+      trims_ = false;
+      return false;
+    }
+    if (next_trimmed_ >= flat.end()) next_trimmed_ = 0;
+    const policy::PageIndex page = next_trimmed_++;
+    ++passed_over_;
+    if (!flat.is_there(page) || flat.tier(page) != policy::Tier::near) continue;
+    ++tried;
     mover_.make({.demote = page});
-    moved += flat.is_there(page) && flat.tier(page) == policy::Tier::far ? 1 : 0;
+    if (flat.is_there(page) && flat.tier(page) == policy::Tier::far) passed_over_ = 0;
   }
-  trims_ = moved != 0;
-  return trims_;
+  return true;
 }
 
-void FlatTier::bring_all_back() {
-  if (is_on()) (void)mover_.bring_all_back();
-}
+bool FlatTier::bring_all_back() { return !is_on() || mover_.bring_all_back(); }
 
 void FlatTier::become_child() {
   if (!is_on()) return;

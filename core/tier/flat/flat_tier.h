@@ -26,8 +26,8 @@ class FlatTier {
   [[nodiscard]] bool work();
   /// How long until something is due; below 0: nothing is.
   [[nodiscard]] int milliseconds() const;
-  /// Brings all pages back to their places, before a fork.
-  void bring_all_back();
+  /// Brings all pages back to their places, before a fork; false if some stay.
+  [[nodiscard]] bool bring_all_back();
   void become_child();
 
  private:
@@ -67,6 +67,7 @@ class FlatTier {
   std::size_t decided_ = 0;
   std::size_t made_ = 0;
   policy::PageIndex next_trimmed_ = 0;
+  policy::PageIndex passed_over_ = 0;  // pages looked at since the last that was moved
   std::uint64_t limit_ = 0;  // that pages were last moved for
   bool trims_ = true;  // until nothing more could be moved
 };

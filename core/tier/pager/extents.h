@@ -18,6 +18,7 @@ class Extents {
   Extents(Extent* memory, std::size_t capacity) : extents_(memory), capacity_(capacity) {}
 
   [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] const Extent& operator[](std::size_t i) const { return extents_[i]; }
 
   /// Adds a range; parts that are there already make no difference. False if it did not fit.

@@ -43,6 +43,7 @@ bool Fork::pause() {
   log_ = os::pointer<Log>(static_cast<os::Place>(log));
   log_->spare = spare_;
   parts_.eviction.set_forking(true);
+  if (state_.flat != nullptr) state_.flat->set_forking(true);
   state_.control.add(Count::forks);
   return true;
 }
@@ -132,6 +133,7 @@ void Fork::resume() {
   os::unmap(os::place(log_), sizeof(Log));
   log_ = nullptr;
   parts_.eviction.set_forking(false);
+  if (state_.flat != nullptr) state_.flat->set_forking(false);
   state_.has_forked = true;
   allow_fork(state_, false);
   Children::forked(*child_);

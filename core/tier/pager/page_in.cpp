@@ -78,7 +78,14 @@ Filled PageIn::put(PageNumber page, const void* contents, std::size_t count, os:
 }
 
 Filled PageIn::put_zeros(PageNumber page, os::Waking waking) const {
-  return put(page, zeros, 1, waking);
+  return put_again(page, zeros, waking);
+}
+
+/// Fills a page that is known of, in the tier that it belongs to.
+Filled PageIn::put_again(PageNumber page, const void* contents, os::Waking waking) const {
+  if (const FlatPages* const flat = state_.flat; flat != nullptr)
+    state_.allocate_in(flat->tier(state_.table.dense(page)));
+  return put(page, contents, 1, waking);
 }
 
 Filled PageIn::take_back(PageNumber page, os::Waking waking) {
@@ -86,7 +93,7 @@ Filled PageIn::take_back(PageNumber page, os::Waking waking) {
   const os::Moved moved = state_.uffd().move(state_.place(page), staged, page_bytes, waking);
   if (moved.bytes == 0) {
     // The kernel moves only between writable mappings; the program may have protected this one.
-    const Filled copied = put(page, os::pointer(staged), 1, waking);
+    const Filled copied = put_again(page, os::pointer(staged), waking);
     if (copied.pages == 0) return copied;
   }
   if (moved.error != 0) state_.memory().advise(staged, page_bytes, MADV_DONTNEED);

@@ -67,6 +67,7 @@ class PageIn {
  private:
   [[nodiscard]] bool charge(const Run& run, std::size_t table_pages);
   [[nodiscard]] Filled copy_in_far(const Run& run);
+  [[nodiscard]] Filled put_again(PageNumber page, const void* contents, os::Waking waking) const;
 
   PagerState& state_;
   FarPages& far_;

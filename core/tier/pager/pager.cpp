@@ -25,6 +25,7 @@ void Pager::make_flat(FlatPages& pages) {
   PagerState& state = parts_.state;
   state.flat = &pages;
   state.budget.unbind();
+  orders_.adopt_limit();
   state.limbo = Limbo(Limbo::most);
   parts_.protection.forbid();
   const auto detector = static_cast<policy::Detector>(pages.control().detector);

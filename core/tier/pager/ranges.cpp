@@ -15,6 +15,8 @@ bool Ranges::cover(os::Place begin, os::Place end) {
 }
 
 Outcome Ranges::release(os::Place begin, os::Place end) {
+  // The other half is for what must not be refused: mappings over ours, and those past libc.
+  if (state_.unmanaged.size() >= state_.unmanaged.capacity() / 2) return Outcome::no;
   const PageNumber first = state_.number(begin);
   const PageNumber last = state_.number(end);
   parts_.windows.close(first, last);

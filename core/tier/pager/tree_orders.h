@@ -24,6 +24,8 @@ class TreeOrders {
 
   /// Does some of what is to be done, so that faults need not wait. True while there is more.
   bool obey();
+  /// The limit is as it should be for all that there is.
+  void adopt_limit() { limit_ = state_.budget.limit(); }
   /// In a forked child: what was answered, its parent has answered.
   void become_child();
 

@@ -44,8 +44,13 @@ long bind(const void* at, std::size_t asked, int mode, const unsigned long* node
     const auto kind = mode == 0 ? Request::Kind::may_leave : Request::Kind::keep_near;
     if (!tier->service.ask({.kind = kind, .begin = begin, .end = begin + length})) return -ENOMEM;
   }
-  return nearfar_program_call(__NR_mbind, os::word(at), os::word(asked), mode, os::word(nodes),
-                              static_cast<long>(most), static_cast<long>(flags));
+  const long done =
+      nearfar_program_call(__NR_mbind, os::word(at), os::word(asked), mode, os::word(nodes),
+                           static_cast<long>(most), static_cast<long>(flags));
+  if (managed && mode != 0 && done < 0)
+    (void)tier->service.ask(
+        {.kind = Request::Kind::may_leave, .begin = begin, .end = begin + length});
+  return done;
 }
 
 }  // namespace

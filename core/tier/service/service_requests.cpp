@@ -69,7 +69,8 @@ Service::Answer Service::pause() {
   uncharge_finished_discards();
   if (requests_.has_discards()) return Answer::later;
   discards_.stop_waiting();
-  pager_.flat().bring_all_back();  // a child sees only what is in its place
+  // A child sees only what is in its place.
+  if (!pager_.flat().bring_all_back() && pager_.uffd().changing()) return Answer::later;
   if (pager_.fork().pause()) return Answer::yes;
   discards_.open();
   return Answer::no;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +15,7 @@ from nearfar.results.flat_replay import FlatPolicy, FlatReplayResult, FlatSize
 from nearfar.simulate.tier_replay import PAGE, near_pages
 from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable
+from nearfar.simulate.traces.header import header_of
 from nearfar.simulate.traces.unpack import exact_end
 
 if TYPE_CHECKING:
@@ -184,10 +184,7 @@ def flat_replay(
 
 def _memory_bytes(header: str) -> int | None:
     """The memory of the machine that was recorded, as a trace of our own says it."""
-    _, brace, rest = header.partition("{")
-    if not brace:
-        return None
-    found = json.loads(brace + rest).get("memory_bytes")
+    found = header_of(header).get("memory_bytes")
     return found if isinstance(found, int) and found > 0 else None
 
 

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import NearfarError
@@ -54,9 +55,18 @@ def make() -> Path:
     return folder
 
 
+@dataclass
+class Listening:
+    """A socket that listens and its path, which goes at the end unless it `stays`."""
+
+    socket: socket.socket
+    path: Path
+    stays: bool = False
+
+
 @contextlib.contextmanager
-def listening(name: str, use: str) -> Iterator[tuple[socket.socket, Path]]:
-    """A new socket of that name, which listens, and its path. `use` says in a message what for.
+def listening(name: str, use: str) -> Iterator[Listening]:
+    """A new socket of that name, which listens. `use` says in a message what for.
 
     It gets its name when it listens: a socket that refuses is taken for that of a launcher which
     has ended, and removed. Raises NearfarError if there is no place for it.
@@ -77,10 +87,12 @@ def listening(name: str, use: str) -> Iterator[tuple[socket.socket, Path]]:
                 f"{folders()[0]}: {error.strerror}, so that there is no place for {use}; set "
                 "XDG_RUNTIME_DIR to a folder of your own"
             ) from None
+        place = Listening(made, folder / name)
         try:
-            yield made, folder / name
+            yield place
         finally:
-            (short / name).unlink(missing_ok=True)
+            if not place.stays:
+                (short / name).unlink(missing_ok=True)
 
 
 def socket_name(process: int) -> str:

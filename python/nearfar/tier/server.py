@@ -24,8 +24,8 @@ _CREDENTIALS = struct.Struct("3i")  # process, user, group
 def serving(tree: Tree) -> Iterator[None]:
     """Answer requests in threads of their own. Raises NearfarError if there is no place for it."""
     name = directory.socket_name(tree.process)
-    with directory.listening(name, "the socket of `nearfar tier`") as (listening, _):
-        threading.Thread(target=_accept, args=(listening, tree), daemon=True).start()
+    with directory.listening(name, "the socket of `nearfar tier`") as place:
+        threading.Thread(target=_accept, args=(place.socket, tree), daemon=True).start()
         yield
 
 

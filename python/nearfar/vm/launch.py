@@ -60,6 +60,8 @@ def run_machine(qemu: Qemu, near: Near, far: str, options: LaunchOptions) -> Out
                 beside=partial(monitor.looking, machine.blocks),
             ),
         )
+        if outcome.runs_on:
+            monitor.stay()
     if monitor.problem:
         raise InputError(f"{name}: {monitor.problem}; the machine was ended")
     return outcome

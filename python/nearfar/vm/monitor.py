@@ -32,16 +32,19 @@ _MANAGED = "um"  # a mapping's flag: its missing pages are brought by a userfaul
 class Monitor:
     """The socket, and what was found wrong with the machine that has it."""
 
-    def __init__(self, listening: socket.socket, path: str) -> None:
-        self._listening = listening
-        self._connection: socket.socket | None = None
-        self.path = path
+    def __init__(self, place: directory.Listening) -> None:
+        self._place = place
+        self.path = str(place.path)
         self.problem = ""
+
+    def stay(self) -> None:
+        """The machine runs on, and answers there as long as it does."""
+        self._place.stays = True
 
     @property
     def words(self) -> list[str]:
         """What QEMU has to be told to serve it."""
-        place = f"socket,id={_ID},fd={self._listening.fileno()},server=on,wait=off"
+        place = f"socket,id={_ID},fd={self._place.socket.fileno()},server=on,wait=off"
         return ["-chardev", place, "-mon", f"chardev={_ID},mode=control"]
 
     @contextlib.contextmanager
@@ -87,11 +90,11 @@ def monitored() -> Iterator[Monitor]:
     """A socket for the machine that this process launches. Raises NearfarError if there is no place
     for it."""
     name = f"{os.getpid()}.qmp"
-    with directory.listening(name, "the machine's QMP socket") as (listening, path):
-        with directory.opened(path.parent) as short:
+    with directory.listening(name, "the machine's QMP socket") as place:
+        with directory.opened(place.path.parent) as short:
             _remove_stale(short)
-        listening.set_inheritable(True)
-        yield Monitor(listening, str(path))
+        place.socket.set_inheritable(True)
+        yield Monitor(place)
 
 
 def _remove_stale(folder: Path) -> None:

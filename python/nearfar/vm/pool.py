@@ -123,8 +123,9 @@ class Pool:
             if member.looked:
                 rate = (copies - member.copies) / (now - member.looked)
                 smoothed = member.part.rate + _SMOOTHED * (rate - member.part.rate)
-                # Its limit, too, which the operator may have set.
-                member.part = replace(member.part, rate=smoothed, near=limit)
+                # Its limit, too, which the operator may have set; and memory that was plugged in.
+                most = max(member.part.most, stats["managed_bytes"])
+                member.part = replace(member.part, rate=smoothed, near=limit, most=most)
             member.copies, member.limit, member.looked = copies, limit, now
 
     def _settle(self, wanted: Mapping[str, int]) -> dict[str, tuple[int, int]]:
@@ -184,8 +185,9 @@ def alone() -> Iterator[None]:
 
 def check_names(wishes: Wishes) -> None:
     """Raise InputError for a name that no machine has."""
-    names = [machine.name for machine in _cached()]
-    flat = {machine.name for machine in running_machines()} - {*names}
+    machines = running_machines()
+    names = [machine.name for machine in machines if not machine.tree.stats["flat"]]
+    flat = {machine.name for machine in machines} - {*names}
     for name in (*wishes.names, *wishes.weights, *wishes.least):
         if name in flat:
             raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,3 +140,14 @@ def test_the_table_of_a_study_is_printed(
     assert "+6.67 %" in lines[1]
     assert "noise" in lines[1]
     assert "mean of 1 workloads" in lines[-1]
+
+
+def test_runs_of_a_program_that_is_told_the_draw_among_its_arguments_are_one_workload() -> None:
+    points = []
+    for draw in (1, 2, 3):
+        for on in (False, True):
+            one = point(draw, switched(on, False), 1.0)
+            work = f"run -- build/list build/{draw}.pool 1 {draw} 3"
+            points.append(dataclasses.replace(one, work=work))
+    (key,) = studies.paired(points, BOTH)
+    assert key[1] == "list 1 3"

@@ -25,7 +25,8 @@ def test_a_socket_listens_before_it_has_its_name(
         return renamed(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    with directory.listening("7.sock", "a test") as (_, path):
+    with directory.listening("7.sock", "a test") as place:
+        path = place.path
         assert named == ["7.sock"]
         assert directory.launchers(path.parent) == [7]
         assert [one.name for one in path.parent.iterdir()] == ["7.sock"]

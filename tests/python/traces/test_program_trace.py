@@ -220,3 +220,46 @@ def test_the_python_functions_say_which_trace_they_take(
     assert package.replay_program(SMALL, trace).counts["loads"] > 0
     with pytest.raises(InputError, match="found a program's instructions"):
         package.replay(SMALL, trace)
+
+
+def by_hand(folder: Path, events: bytes, count: int, **header: Any) -> Path:
+    """A trace of these events; bytes that are no UTF-8 are written \\udcXX."""
+    about = {
+        "schema": "nearfar/trace/2", "kind": "program", "counts": "instructions",
+        "clock_ps": 455, "place": "far", "pages": "small", **header,
+    }  # fmt: skip
+    line = "nearfar-trace 2 " + json.dumps(about, ensure_ascii=False) + "\n"
+    trace = folder / "hand.nft"
+    trace.write_bytes(line.encode(errors="surrogateescape") + events + bytes([22, count]))
+    return trace
+
+
+def test_a_thread_that_executes_nothing_is_a_result(nearfar: Run, tmp_path: Path) -> None:
+    trace = by_hand(tmp_path, b"\x03\x00\x04", 2, command=7, creator="\tby \udcff")
+    about, _ = replayed(nearfar, SMALL, trace, tmp_path)
+    assert about["processes"][0]["machine"]["core"]["counts"]["instructions"] == 0
+    assert about["program"]["arguments"] == ["7"]
+    status, out, err = nearfar("trace", "info", str(trace))
+    assert status == 0, err
+    assert "by \\xff" in out
+
+
+@pytest.mark.parametrize(
+    ("events", "header", "found"),
+    [
+        (b"\x03\x00\x07" + b"\x80" * 7 + b"\x40", {}, "found a time of"),
+        (b"\x03\x00\x05" + b"\x80" * 7 + b"\x40", {}, "bytes that are no event"),
+        (b"\x09" + b"\xff" * 9 + b"\x01\x02\x00", {}, "bytes that are no event"),
+        (b"\x03\x00", {"kind": "memory"}, "expected kind 'program'"),
+        (b"\x03\x00", {"near_bytes": "much"}, "a number of bytes for near_bytes"),
+        (b"\x03\x00" * 4097, {}, "found too many threads at once, expected 4096 at most"),
+    ],
+)
+def test_what_no_program_does_is_refused_in_one_line(
+    nearfar: Run, tmp_path: Path, events: bytes, header: dict[str, Any], found: str
+) -> None:
+    trace = by_hand(tmp_path, events, 2, **header)
+    status, _, err = nearfar("replay", SMALL, str(trace))
+    assert status == 2
+    assert found in err
+    assert err.count("\n") == 1

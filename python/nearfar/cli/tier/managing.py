@@ -15,6 +15,8 @@ from nearfar.tier.control import AUTO, BEST, COPY
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.launch import LaunchOptions
 from nearfar.tier.machine import possible_eviction
+from nearfar.tier.outcome import Outcome
+from nearfar.tier.swap.outcome import SwapOutcome
 
 
 def add_managing(parser: Parser, required: bool) -> None:
@@ -75,3 +77,18 @@ def launch_options(args: argparse.Namespace, flat: FlatOptions | None) -> Launch
         pager_cpu=args.pager_cpu,
         flat=flat,
     )
+
+
+def complain_of_end(outcome: Outcome | SwapOutcome, command: str, what: str) -> None:
+    """Say on standard error what was not as it should be when `what` ended, or did not."""
+    if outcome.runs_on:
+        complain(
+            f"{command}: {what} (process {outcome.runs_on}) has not ended a second after SIGTERM, "
+            f"and runs on; `kill -KILL {outcome.runs_on}` ends it"
+        )
+    if outcome.lacked_memory:
+        complain(
+            f"{command}: {what} was killed while the kernel was ending processes for lack of "
+            "memory, the machine's or its control group's; give a smaller --near, or far memory "
+            "elsewhere"
+        )

@@ -19,7 +19,12 @@ from nearfar.cli.options import (
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, reporting
 from nearfar.cli.tier.flat import flat_options, warn_of_one_node
-from nearfar.cli.tier.managing import add_managing, launch_options, warn_of_copies
+from nearfar.cli.tier.managing import (
+    add_managing,
+    complain_of_end,
+    launch_options,
+    warn_of_copies,
+)
 from nearfar.cli.tier.near import add_near, near_bytes_of, warn_of_much
 from nearfar.errors import InputError
 from nearfar.results.faults import DEFAULT_POLICY
@@ -79,17 +84,7 @@ def run(args: argparse.Namespace) -> int:
         write_files(args, dataclasses.replace(outcome.result(), program=tuple(args.program)))
     if outcome.unrecorded:
         complain(outcome.unrecorded)
-    if outcome.runs_on:
-        complain(
-            f"tier: the program (process {outcome.runs_on}) has not ended a second after SIGTERM, "
-            f"and runs on; `kill -KILL {outcome.runs_on}` ends it"
-        )
-    if outcome.lacked_memory:
-        complain(
-            "tier: the program was killed while the kernel was ending processes for lack of "
-            "memory, the machine's or its control group's; give a smaller --near, or far memory "
-            "elsewhere"
-        )
+    complain_of_end(outcome, "tier", "the program")
     return outcome.status
 
 

@@ -12,9 +12,15 @@ import sys
 
 from nearfar.cli.options import add_result, write_files
 from nearfar.cli.parser import Parser
-from nearfar.cli.streams import complain, reporting
+from nearfar.cli.streams import reporting
 from nearfar.cli.tier.flat import flat_options, warn_of_one_node
-from nearfar.cli.tier.managing import add_managing, launch_options, warn_of_copies
+from nearfar.cli.tier.managing import (
+    add_managing,
+    complain_of_end,
+    launch_options,
+    warn_of_copies,
+)
+from nearfar.cli.tier.near import warn_of_much
 from nearfar.cli.vm.near import add_near
 from nearfar.errors import InputError
 from nearfar.simulate.programs.elf import command
@@ -45,22 +51,15 @@ def run(args: argparse.Namespace) -> int:
     if flat is not None:
         warn_of_one_node(flat_settings(args.far, flat))
     warn_of_copies(args.evict, "vm")
+    if isinstance(args.near.amount, int):  # a share of a guest is refused where that is too large
+        warn_of_much(args.near.amount)
     outcome = run_machine(qemu, args.near, args.far, launch_options(args, flat))
     if not args.quiet:
         with reporting(sys.stderr):
             sys.stderr.write(outcome.text("vm"))
     with reporting(sys.stdout):
         write_files(args, dataclasses.replace(outcome.result(), program=tuple(args.program)))
-    if outcome.runs_on:
-        complain(
-            f"vm: QEMU (process {outcome.runs_on}) has not ended a second after SIGTERM, and runs "
-            f"on; `kill -KILL {outcome.runs_on}` ends it"
-        )
-    if outcome.lacked_memory:
-        complain(
-            "vm: QEMU was killed while the kernel was ending processes for lack of memory, the "
-            "machine's or its control group's; give a smaller --near, or far memory elsewhere"
-        )
+    complain_of_end(outcome, "vm", "QEMU")
     return outcome.status
 
 

@@ -6,7 +6,7 @@ Everything that a reader wants as a rate or a ratio is computed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from nearfar.measuring import energy
@@ -35,6 +35,11 @@ _STACK = re.compile(r"stack\.(\w+)_ps")
 _MEMORY = "memory."
 # In the order of the columns behind a bucket's traffic.
 _TRAFFIC = ("near_reads", "near_writes", "far_reads", "far_writes", "pages_moved", "instructions")
+
+
+def figures_of(lines: Iterable[str]) -> dict[str, str]:
+    """A report's lines `name = value`. One that has no value, as of a row of nothing, is none."""
+    return dict(line.split(" = ", 1) for line in lines if " = " in line)
 
 
 def machine(figures: Figures, period_ps: int) -> Machine:

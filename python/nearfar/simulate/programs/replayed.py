@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,10 +13,11 @@ from nearfar.measuring.run import Progress
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results.run import RunProcess, RunResult
-from nearfar.simulate.programs.machine import machine
+from nearfar.simulate.programs.machine import figures_of, machine
 from nearfar.simulate.programs.notes import unused_marks
 from nearfar.simulate.replay import ReplayOptions, check_marks, pretranslates
 from nearfar.simulate.traces.file import peeked, shown, trace_pieces
+from nearfar.simulate.traces.header import header_of
 from nearfar.simulate.traces.unpack import exact_end, pieces
 
 _MAGIC = b"nearfar-trace 2 "
@@ -70,11 +70,9 @@ def replay_program(
         for piece in trace_pieces(trace, "auto", progress):
             player.feed(piece)
     player.finish()
-    lines = player.report().splitlines()
-    figures = dict(line.removeprefix("machine.").split(" = ", 1) for line in lines)
-    counts = player.counts()
-    header = json.loads(player.header().split(" ", 2)[2])
-    return _result(model, trace, header, figures, counts, core, period)
+    lines = (line.removeprefix("machine.") for line in player.report().splitlines())
+    header = header_of(player.header())
+    return _result(model, trace, header, figures_of(lines), player.counts(), core, period)
 
 
 def _result(
@@ -88,7 +86,7 @@ def _result(
 ) -> RunResult:
     played = machine(figures, period)
     counted = {name: played.core.counts[name] for name in _COUNTED}
-    words = shlex.split(header.get("command", "")) if _is_shell(header) else []
+    words = _words(str(header.get("command", "")))
     begin, end = int(figures["begin_ps"]), int(figures["begin_ps"]) + int(figures["time_ps"])
     process = RunProcess(
         program=words[0] if words else "?",
@@ -120,13 +118,12 @@ def _frames(counts: Mapping[str, int]) -> str:
     return f"{same:,} of {frames:,} pages lie in the frames in which they were recorded"
 
 
-def _is_shell(header: Mapping[str, Any]) -> bool:
-    """A command that was cut short may end in quotes."""
+def _words(command: str) -> list[str]:
+    """Of a command as a shell takes it; none of one that was cut short within quotes."""
     try:
-        shlex.split(header.get("command", ""))
+        return shlex.split(command)
     except ValueError:
-        return False
-    return True
+        return []
 
 
 def program_trace_info(trace: str | Path, progress: Progress | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from nearfar.results import check_writable
 from nearfar.results.run import RunProcess, RunResult
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.simulate.programs.keeper import Keeper
-from nearfar.simulate.programs.machine import machine
+from nearfar.simulate.programs.machine import figures_of, machine
 from nearfar.simulate.programs.notes import notes
 from nearfar.simulate.programs.places import check_place
 from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
@@ -303,7 +303,7 @@ def _parts(folder: Path) -> list[dict[str, str]]:
     parts = []
     for file in folder.glob("*.result"):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        parts.append(dict(line.split(" = ", 1) for line in lines if " = " in line))
+        parts.append(figures_of(lines))
     return sorted(parts, key=lambda part: (int(part["start"]), int(part["process"])))
 
 
