@@ -90,8 +90,9 @@ class Engine {
 [[nodiscard]] std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum);
 
 /// `inner` for a program of one thread, most of which is skipped: what is skipped takes as long as
-/// the same number of instructions did on average so far, and `inner` does not see that time pass.
-/// `checker`, another such machine, executes what it is told to; the program does not see its time.
+/// the same number of instructions did that were executed last, and `inner` does not see that time
+/// pass. `checker`, another such machine, executes what it is told to; the program does not see its
+/// time.
 [[nodiscard]] std::unique_ptr<Engine> make_sampled_engine(std::unique_ptr<Engine> inner,
                                                           std::unique_ptr<Engine> checker,
                                                           Tick period);

@@ -9,7 +9,9 @@ namespace {
 class SampledEngine final : public Engine {
  public:
   SampledEngine(std::unique_ptr<Engine> inner, std::unique_ptr<Engine> checker, Tick period)
-      : inner_(std::move(inner)), checker_(std::move(checker)), period_(period) {}
+      : inner_(std::move(inner)),
+        checker_(std::move(checker)),
+        pace_(static_cast<double>(period.ps())) {}
 
   Thread add_thread(Tick at) override {
     checker_->add_thread(at);
@@ -24,11 +26,12 @@ class SampledEngine final : public Engine {
     if (executes_ != Executes::machine) checker_->run(thread, block, accesses);
   }
   void skip(Thread thread, std::uint64_t instructions) override {
-    const Spent spent = inner_->spent(thread);
-    const double pace = spent.instructions == 0 ? static_cast<double>(period_.ps())
-                                                : static_cast<double>(spent.busy.ps()) /
-                                                      static_cast<double>(spent.instructions);
-    ahead_ += Tick(static_cast<std::uint64_t>(static_cast<double>(instructions) * pace));
+    const Spent latest = inner_->spent(thread) - paced_;
+    if (latest.instructions >= enough) {
+      pace_ = static_cast<double>(latest.busy.ps()) / static_cast<double>(latest.instructions);
+      paced_ = inner_->spent(thread);
+    }
+    ahead_ += Tick(static_cast<std::uint64_t>(static_cast<double>(instructions) * pace_));
   }
   [[nodiscard]] Spent spent(Thread thread) const override { return inner_->spent(thread); }
   void executes(Executes which) override { executes_ = which; }
@@ -62,6 +65,8 @@ class SampledEngine final : public Engine {
   void report(std::ostream& out) override { inner_->report(out); }
 
  private:
+  static constexpr std::uint64_t enough = 1000;  ///< instructions to tell a pace by
+
   template <typename Do>
   void each(const Do& action) {
     action(*inner_);
@@ -70,7 +75,8 @@ class SampledEngine final : public Engine {
 
   std::unique_ptr<Engine> inner_;
   std::unique_ptr<Engine> checker_;
-  Tick period_;
+  double pace_;  ///< ps an instruction, of the latest
+  Spent paced_;  ///< when that was found
   Tick ahead_{};
   Executes executes_ = Executes::machine;
 };

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <sstream>
@@ -23,6 +24,9 @@ std::string read_file(const std::string& path) {
   text << in.rdbuf();
   return text.str();
 }
+
+/// Instructions that a thread may pass before it is looked at: some ten milliseconds.
+constexpr std::uint64_t most_unseen = 10'000'000;
 
 std::optional<Sample> sample_of(const Settings& options) {
   if (!options.has("sample.window")) return std::nullopt;
@@ -127,7 +131,10 @@ void Process::drain(Thread& thread) {
   gate_.stay(lock, thread.gate, engine_->clock(thread.engine),
              [&](Tick slowest) { return engine_->ahead(thread.engine, slowest); });
   // Looking at the clock each time would cost more than counting does.
-  if (++drains_ % 1024 != 0) return;
+  if (++drains_ % 1024 == 0) write_now_and_then();
+}
+
+void Process::write_now_and_then() {
   if (std::chrono::steady_clock::now() - written_ > std::chrono::milliseconds(500)) {
     write_locked(false, 0, {});
   }
@@ -138,7 +145,7 @@ void Process::simulate(Thread& thread) try {
     const std::uint64_t unseen = thread.passing.take();
     sample_->pass(unseen);
     skipped_ += unseen;
-    thread.passing.look_after(sample_->left());
+    thread.passing.look_after(std::min(sample_->left(), most_unseen));
   }
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
     if (stop_watch_.is_due()) return;
@@ -191,6 +198,7 @@ void Process::skip(Thread& thread) {
 void Process::passed(Thread& thread) {
   const std::lock_guard lock(mutex_);
   simulate(thread);
+  write_now_and_then();
 }
 
 void Process::counting(bool counts) try {

@@ -152,6 +152,8 @@ class Process {
   void stop();
   [[nodiscard]] Tick busy_threads() const;
   [[nodiscard]] Tick last_clock() const;
+  /// For a process that is killed: the result so far, every half second.
+  void write_now_and_then();
   void write_locked(bool final, int signal, const std::string& error);
   /// Whether what is executed is simulated.
   [[nodiscard]] bool watched() const;
