@@ -118,6 +118,10 @@ bench-commands: install ## count host instructions of a request through the comm
 	@scripts/need valgrind
 	@$(BIN)/python bench/commands.py
 
+.PHONY: bench-sampling
+bench-sampling: install ## compare sampled runs of long programs with full simulations: error, intervals, slow-down
+	@$(BIN)/python bench/sampling.py
+
 .PHONY: bench-energy
 bench-energy: install ## compare the energy of DRAM in simple patterns with its data sheet
 	@$(call build,release)

@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/settings.h"
 #include "base/tick.h"
+#include "frontend/page_set.h"
 #include "frontend/space.h"
 #include "frontend/trace_recorder.h"
 #include "sim/cpu/block.h"
@@ -38,6 +39,18 @@ class Engine {
   /// The thread is in the kernel; and back, no earlier than `at`.
   virtual void leave(Thread thread) = 0;
   virtual void come_back(Thread thread, Tick at) = 0;
+  /// What a thread's core has done, and how long it was busy with that; nothing where no core is
+  /// simulated.
+  struct Spent {
+    std::uint64_t instructions = 0;
+    Tick busy{};
+
+    friend Spent operator-(const Spent& a, const Spent& b) {
+      return {.instructions = a.instructions - b.instructions, .busy = a.busy - b.busy};
+    }
+  };
+  [[nodiscard]] virtual Spent spent(Thread) const { return {}; }
+
   /// What the thread's clock shows.
   [[nodiscard]] virtual Tick now(Thread thread) = 0;
   /// About the same, for comparisons.
@@ -45,6 +58,15 @@ class Engine {
   /// Whether the thread should be held until the others, of which the slowest is at `slowest`,
   /// have come.
   [[nodiscard]] virtual bool ahead(Thread thread, Tick slowest) const = 0;
+
+  /// Which machines of a sampled engine execute what comes: its own, the one that checks whether
+  /// the warm-up is long enough, or both.
+  enum class Executes : std::uint8_t { machine, both, checker };
+  virtual void executes(Executes) {}
+  /// As spent(), of the machine that checks.
+  [[nodiscard]] virtual Spent checked(Thread) const { return {}; }
+  /// Instructions were skipped, and the program has touched pages with them.
+  virtual void catch_up(const TouchedPages&) {}
 
   virtual void mapped(Address, Bytes, Mapping) {}
   virtual void unmapped(Address, Bytes) {}
@@ -66,6 +88,14 @@ class Engine {
 
 /// Simulates no memory: an instruction takes a cycle of `period`.
 [[nodiscard]] std::unique_ptr<Engine> make_counting_engine(Tick period, Tick quantum);
+
+/// `inner` for a program of one thread, most of which is skipped: what is skipped takes as long as
+/// the same number of instructions did that were executed last, and `inner` does not see that time
+/// pass. `checker`, another such machine, executes what it is told to; the program does not see its
+/// time.
+[[nodiscard]] std::unique_ptr<Engine> make_sampled_engine(std::unique_ptr<Engine> inner,
+                                                          std::unique_ptr<Engine> checker,
+                                                          Tick period);
 
 /// The machine that a resolved model describes, with the keys `run.*` of a Program. Throws
 /// InputError when they do not go together. With a `trace`, what reaches memory is recorded.

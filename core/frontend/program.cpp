@@ -222,6 +222,22 @@ void Program::look_at_all() {
   activity_.looked(socket_.now());
 }
 
+void Program::catch_up(const TouchedPages& touched) {
+  space_.each_used_mapping([&](std::uint64_t begin, std::uint64_t end) {
+    touched(begin, end, [&](std::uint64_t page) {
+      if (seen_.add(page)) into_caches(page);
+    });
+  });
+}
+
+void Program::into_caches(std::uint64_t page) {
+  const sim::cpu::PageMap::Frame found = space_.frame_of(Address(page));
+  const Bytes offset = found.huge ? page % Frames::huge : 0;
+  for (Bytes at = 0; at < Frames::small; at += line_bytes) {
+    socket_.caches().hold(found.frame + offset + at);
+  }
+}
+
 void Program::run(Thread thread, const sim::cpu::Block& block,
                   std::span<const sim::cpu::Access> accesses) {
   cores_.feed(thread, block, accesses);

@@ -15,6 +15,7 @@
 #include "frontend/line_writes.h"
 #include "frontend/mover.h"
 #include "frontend/page_gate.h"
+#include "frontend/page_set.h"
 #include "frontend/space.h"
 #include "frontend/trace_recorder.h"
 #include "sim/cpu/cores.h"
@@ -85,10 +86,19 @@ class Program {
   void wait(Thread thread, Tick until);
 
   void mapped(Address address, Bytes bytes, Mapping kind) { space_.mapped(address, bytes, kind); }
-  void unmapped(Address address, Bytes bytes) { space_.unmapped(address, bytes); }
+  void unmapped(Address address, Bytes bytes) {
+    space_.unmapped(address, bytes);
+    seen_.remove(address.value(), address.value() + bytes);
+  }
   void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes) {
     space_.remapped(from, from_bytes, to, to_bytes);
+    seen_.remove(from.value(), from.value() + from_bytes);
   }
+
+  /// The program has touched pages that `touched` tells of, while nothing was
+  /// simulated. They get frames; and lines of those that were not seen so lie in the L3, clean, as
+  /// far as it has room: what the program used long ago would be there.
+  void catch_up(const TouchedPages& touched);
 
   void watch_pages(AddressSpace::Watch watch) { space_.watch(std::move(watch)); }
 
@@ -96,6 +106,10 @@ class Program {
   [[nodiscard]] bool ahead(Thread thread) const { return cores_.ahead(thread); }
   /// About where the thread is: cheap, and changes nothing.
   [[nodiscard]] Tick clock(Thread thread) const { return cores_.clock(thread); }
+  /// What the thread's core has counted, of what it has played.
+  [[nodiscard]] const sim::cpu::CoreCounts& counts(Thread thread) const {
+    return cores_.counts(thread);
+  }
   /// When all that the thread has executed is done, as a clock would show that it reads. As far as
   /// it is known, if that takes input of other threads that is not here yet.
   Tick now(Thread thread);
@@ -116,6 +130,7 @@ class Program {
   };
 
   void begin(Tick at);
+  void into_caches(std::uint64_t page);
   void sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address line, Tick at);
   [[nodiscard]] std::uint64_t executed(Thread thread) const;
   void after_step();
@@ -157,6 +172,7 @@ class Program {
   std::uint64_t table_lines_ = 0;  ///< of the traffic, by page walks
   Activity activity_;
   LineWrites far_writes_;
+  PageSet seen_;  ///< by catch_up()
 };
 
 }  // namespace nearfar::frontend

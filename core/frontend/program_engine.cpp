@@ -24,12 +24,17 @@ class ProgramEngine final : public Engine {
   void skip(Thread thread, std::uint64_t instructions) override {
     program_.wait(thread, program_.clock(thread) + period_ * instructions);
   }
+  [[nodiscard]] Spent spent(Thread thread) const override {
+    const sim::cpu::CoreCounts& counts = program_.counts(thread);
+    return {.instructions = counts.instructions, .busy = counts.busy()};
+  }
   void leave(Thread thread) override { program_.left(thread); }
   void come_back(Thread thread, Tick at) override { program_.came_back(thread, at); }
   [[nodiscard]] Tick now(Thread thread) override { return program_.now(thread); }
   [[nodiscard]] Tick clock(Thread thread) const override { return program_.clock(thread); }
   [[nodiscard]] bool ahead(Thread thread, Tick) const override { return program_.ahead(thread); }
 
+  void catch_up(const TouchedPages& touched) override { program_.catch_up(touched); }
   void mapped(Address address, Bytes bytes, Mapping kind) override {
     program_.mapped(address, bytes, kind);
   }

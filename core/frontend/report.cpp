@@ -31,13 +31,11 @@ void write_core(std::ostream& out, const std::string& prefix, const CoreCounts& 
       << prefix << "flushes = " << counts.flushes << '\n'
       << prefix << "flushes_dirty = " << counts.flushes_dirty << '\n'
       << prefix << "fences = " << counts.fences << '\n';
-  sim::cpu::Fine all = 0;
   for (std::size_t i = 0; i < sim::cpu::causes; ++i) {
-    all += counts.stack[i];
     out << prefix << "stack." << cause_names[i]
         << "_ps = " << sim::cpu::coarse(counts.stack[i]).ps() << '\n';
   }
-  out << prefix << "busy_ps = " << sim::cpu::coarse(all).ps() << '\n';
+  out << prefix << "busy_ps = " << counts.busy().ps() << '\n';
 }
 
 void write_latency(std::ostream& out, const Histogram& latency) {

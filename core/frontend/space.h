@@ -112,6 +112,15 @@ class AddressSpace final : public sim::cpu::PageMap {
     });
   }
   void forget_counts();
+  /// Calls `take(begin, end)` for every mapping of which a page is placed.
+  template <typename Take>
+  void each_used_mapping(const Take& take) const {
+    for (const auto& [begin, region] : regions_) {
+      bool used = false;
+      table_.each(begin, region.end, [&](std::uint64_t, bool, PageTable::Word) { used = true; });
+      if (used) take(begin, region.end);
+    }
+  }
   /// What the policy's side counted, as lines of a report.
   /// As Placer::take_time().
   [[nodiscard]] Tick take_policy_time() {

@@ -107,6 +107,12 @@ void qemu_plugin_register_vcpu_syscall_cb(uint64_t id, void* callback) { (void)i
 void qemu_plugin_register_vcpu_syscall_ret_cb(uint64_t id, void* callback) {
   (void)id, (void)callback;
 }
+/* Only for samples, of which it plays none. */
+void qemu_plugin_reset(uint64_t id, void (*callback)(uint64_t)) {
+  (void)id;
+  (void)callback;
+  abort();
+}
 void qemu_plugin_register_atexit_cb(uint64_t id, void (*callback)(uint64_t, void*), void* data) {
   (void)id;
   at_exit = callback;

@@ -46,6 +46,7 @@ using qemu_plugin_syscall_cb_t = void (*)(std::uint64_t id, unsigned vcpu, std::
 using qemu_plugin_syscall_ret_cb_t = void (*)(std::uint64_t id, unsigned vcpu, std::int64_t number,
                                               std::int64_t result);
 
+void qemu_plugin_reset(std::uint64_t id, void (*callback)(std::uint64_t id));
 void qemu_plugin_register_vcpu_tb_trans_cb(std::uint64_t id, qemu_plugin_tb_trans_cb_t callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(qemu_plugin_tb* block,
                                           qemu_plugin_vcpu_udata_cb_t callback,

@@ -3,6 +3,7 @@
 // The process is one for all of QEMU's threads and forks, and QEMU's callbacks carry no pointer
 // to it: it is this library's one global.
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -39,7 +40,6 @@ namespace nearfar::frontend::qemu {
 namespace {
 
 using sim::cpu::InstructionKind;
-using sim::cpu::names_a_line;
 
 struct Plugin {
   explicit Plugin(std::unique_ptr<Process> made) : process(std::move(made)), calls(*process) {}
@@ -47,6 +47,9 @@ struct Plugin {
   std::unique_ptr<Process> process;
   SystemCalls calls;
   Blocks blocks;
+  std::uint64_t id = 0;  ///< QEMU's
+  bool counts = false;   ///< the code that is there only counts instructions
+  bool changes = false;  ///< new code was asked for
 };
 
 Plugin* plugin = nullptr;  // as long as the process lives: QEMU may call until its very end
@@ -58,10 +61,36 @@ std::uint16_t as_index(void* data) {
   return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(data));
 }
 
+void begin(std::uint64_t id);
+
+/// Whether blocks tell everything or only count is in QEMU's code: for the other it drops all code,
+/// and translates again. That happens as soon as the block has ended, on the thread that asks.
+void change_code() {
+  if (plugin->changes || plugin->process->only_counts() == plugin->counts) return;
+  plugin->changes = true;
+  qemu_plugin_reset(plugin->id, [](std::uint64_t id) {
+    plugin->changes = false;
+    plugin->counts = !plugin->counts;
+    plugin->process->counting(plugin->counts);
+    begin(id);
+  });
+}
+
 void on_block(unsigned, void* data) {
   Thread& thread = plugin->process->thread();
-  if (thread.recorder.full()) plugin->process->drain(thread);
+  if (thread.recorder.full()) {
+    plugin->process->drain(thread);
+    change_code();
+  }
   thread.recorder.begin(*static_cast<const Translated*>(data));
+}
+
+/// A block begins to execute, and nothing else will be told of it.
+void on_passing_block(unsigned, void* data) {
+  Thread& thread = plugin->process->thread();
+  if (!thread.passing.pass(*static_cast<const Translated*>(data))) return;
+  plugin->process->passed(thread);
+  change_code();
 }
 
 /// What a copy stores for its flushes; a non-temporal store needs none.
@@ -73,6 +102,8 @@ void tell_stored(Thread& thread, std::uint64_t address, unsigned size, std::uint
 }
 
 void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) {
+  // By a callback of code that is gone: see g_array_free().
+  if (plugin->counts) return;
   Thread& thread = plugin->process->thread();
   const unsigned size = 1u << qemu_plugin_mem_size_shift(info);
   const bool store = qemu_plugin_mem_is_store(info);
@@ -82,6 +113,7 @@ void on_access(unsigned, std::uint32_t info, std::uint64_t address, void* data) 
 
 /// Registers are not to be seen, but memory is: it still has what was loaded.
 void tell_pointer(std::uint32_t info, std::uint64_t address, void* data) {
+  if (plugin->counts) return;
   const unsigned size = 1u << qemu_plugin_mem_size_shift(info);
   if (qemu_plugin_mem_is_store(info) || size != sizeof(std::uint64_t)) return;
   if (const auto value = read_guest<std::uint64_t>(address)) {
@@ -103,8 +135,8 @@ void on_possible_pointer(unsigned vcpu, std::uint32_t info, std::uint64_t addres
 }
 
 /// What is told of an instruction that accesses memory.
-qemu_plugin_vcpu_mem_cb_t callback_for(const Translated& block, std::size_t index, bool marked) {
-  if (marked) return on_marked_load;
+qemu_plugin_vcpu_mem_cb_t callback_for(const Translated& block, std::size_t index) {
+  if (block.told[index] == Told::marked) return on_marked_load;
   const bool possible = plugin->process->finds_pointers() && block.pointers.may_be(index);
   return possible ? on_possible_pointer : on_access;
 }
@@ -144,16 +176,26 @@ void on_line(unsigned, void* data) {
   }
 }
 
-/// The instructions of a translation, as far as QEMU has read them.
-std::vector<Located> decode_all(const qemu_plugin_tb* tb, std::vector<std::uint8_t>& key) {
+/// The block's address and its bytes, as far as QEMU has read them.
+std::vector<std::uint8_t> key_of(const qemu_plugin_tb* tb) {
+  std::vector<std::uint8_t> key;
+  const std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
+  for (std::size_t i = 0; i < sizeof pc; ++i) key.push_back(static_cast<std::uint8_t>(pc >> 8 * i));
+  for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
+    std::array<std::uint8_t, 16> bytes{};
+    const std::size_t size = copy_bytes(qemu_plugin_tb_get_insn(tb, i), bytes.data(), bytes.size());
+    key.insert(key.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+  }
+  return key;
+}
+
+std::vector<Located> decode_all(const qemu_plugin_tb* tb) {
   std::vector<Located> out;
   std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
-  for (std::size_t i = 0; i < sizeof pc; ++i) key.push_back(static_cast<std::uint8_t>(pc >> 8 * i));
   for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
     const qemu_plugin_insn* handle = qemu_plugin_tb_get_insn(tb, i);
     std::array<std::uint8_t, 16> bytes{};
     const std::size_t size = copy_bytes(handle, bytes.data(), bytes.size());
-    key.insert(key.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     out.push_back({decode(std::span(bytes).first(size), pc), qemu_plugin_insn_size(handle)});
     if (out.back().decoded.evex) plugin->process->note_avx512(pc);
     pc += qemu_plugin_insn_size(handle);
@@ -161,23 +203,30 @@ std::vector<Located> decode_all(const qemu_plugin_tb* tb, std::vector<std::uint8
   return out;
 }
 
-void on_translation(std::uint64_t, qemu_plugin_tb* tb) {
-  std::vector<std::uint8_t> key;
-  const std::vector<Located> instructions = decode_all(tb, key);
-  const Translated& block =
-      plugin->blocks.get(key, [&] { return translate(qemu_plugin_tb_vaddr(tb), instructions); });
+/// Everything that the block does is told.
+void tell_all(qemu_plugin_tb* tb, const Translated& block) {
   qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
                                        const_cast<Translated*>(&block));
-  for (std::size_t i = 0; i < instructions.size(); ++i) {
-    const Decoded& decoded = instructions[i].decoded;
+  for (std::size_t i = 0; i < block.told.size(); ++i) {
+    if (block.told[i] == Told::nothing) continue;
     qemu_plugin_insn* const handle = qemu_plugin_tb_get_insn(tb, i);
-    if (names_a_line(decoded.instruction.kind)) {
+    if (block.told[i] == Told::line) {
       qemu_plugin_register_vcpu_insn_exec_cb(handle, on_line, reading_registers, as_data(i));
-    } else if (decoded.reads || decoded.writes) {
-      const bool marked = i != 0 && instructions[i - 1].decoded.marks;
-      qemu_plugin_register_vcpu_mem_cb(handle, callback_for(block, i, marked),
-                                       QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, as_data(i));
+    } else {
+      qemu_plugin_register_vcpu_mem_cb(handle, callback_for(block, i), QEMU_PLUGIN_CB_NO_REGS,
+                                       QEMU_PLUGIN_MEM_RW, as_data(i));
     }
+  }
+}
+
+void on_translation(std::uint64_t, qemu_plugin_tb* tb) {
+  const Translated& block = plugin->blocks.get(
+      key_of(tb), [&] { return translate(qemu_plugin_tb_vaddr(tb), decode_all(tb)); });
+  if (plugin->counts) {
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_passing_block, QEMU_PLUGIN_CB_NO_REGS,
+                                         const_cast<Translated*>(&block));
+  } else {
+    tell_all(tb, block);
   }
 }
 
@@ -192,6 +241,13 @@ void on_system_call_return(std::uint64_t, unsigned, std::int64_t, std::int64_t r
 }
 
 void on_exit(std::uint64_t, void*) { plugin->process->end(); }
+
+void begin(std::uint64_t id) {
+  qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+  qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
+  qemu_plugin_register_atexit_cb(id, on_exit, nullptr);
+}
 
 /// The value of `name=value` among the plug-in's arguments.
 std::string_view argument(std::span<char*> arguments, std::string_view name) {
@@ -242,15 +298,30 @@ NEARFAR_EXPORT int qemu_plugin_install(std::uint64_t id, const qemu_info_t* info
     std::ofstream(std::string(argument(arguments, "run")) + "/refused") << error.what() << '\n';
     return 1;
   }
-  qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-  qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
-  qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
-  qemu_plugin_register_atexit_cb(id, on_exit, nullptr);
+  plugin->id = id;
+  plugin->counts = plugin->process->only_counts();
+  plugin->process->counting(plugin->counts);
+  begin(id);
   pthread_atfork([] { plugin->process->before_fork(); },
                  [] { plugin->process->after_fork_in_parent(); },
                  [] { plugin->process->after_fork_in_child(); });
   return 0;
 }
+
+#if NEARFAR_QEMU_API == 1
+struct GArray;
+
+/// In place of GLib's. An instruction that ends its block by a helper (ret does) leaves QEMU up to
+/// version 7.2 with a pointer to its callbacks, and the next access within a helper goes there,
+/// even if the code has been dropped since and nothing is told of that access. So callbacks are not
+/// freed with the code that they belong to, which is done by this function.
+NEARFAR_EXPORT char* g_array_free(GArray* array, int with_contents) {
+  using Free = char* (*)(GArray*, int);
+  static const auto really = reinterpret_cast<Free>(dlsym(RTLD_NEXT, "g_array_free"));
+  if (plugin != nullptr && plugin->changes) return nullptr;
+  return really(array, with_contents);
+}
+#endif
 
 /// In place of the C library's, by which QEMU 7.2 ends itself when a signal ends the guest: its
 /// interface does not tell plug-ins of that, and the measurements would be lost.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "frontend/program_trace.h"
 #include "frontend/qemu/loaded.h"
+#include "frontend/qemu/touched_pages.h"
 #include "frontend/qemu/trace_socket.h"
 
 namespace nearfar::frontend::qemu {
@@ -23,6 +25,14 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+/// Instructions that a thread may pass before it is looked at: some ten milliseconds.
+constexpr std::uint64_t most_unseen = 10'000'000;
+
+std::optional<Sample> sample_of(const Settings& options) {
+  if (!options.has("sample.window")) return std::nullopt;
+  return Sample(Sample::Plan::from(options));
+}
+
 }  // namespace
 
 thread_local Thread* Process::current = nullptr;
@@ -34,6 +44,7 @@ Process::Process(std::string folder, Tick start, std::uint64_t number)
       regions_only_(options_.flag("regions_only")),
       finds_pointers_(options_.flag("find_pointers")),
       window_(Window::from(options_)),
+      sample_(sample_of(options_)),
       table_(folder_ + "/times"),
       messages_(table_),
       engine_(make_engine()),
@@ -50,7 +61,10 @@ std::unique_ptr<Engine> Process::make_engine() const {
   }
   const Settings model = Settings::parse(read_file(folder_ + "/model"));
   if (!options_.has("trace") || options_.name("trace_kind") != "program") {
-    return make_program_engine(model, period, make_recorder());
+    auto engine = make_program_engine(model, period, make_recorder());
+    if (!sample_) return engine;
+    return make_sampled_engine(std::move(engine), make_program_engine(model, period, nullptr),
+                               period);
   }
   trace::Header header = trace_header();
   header.timing.clock_ps = period.ps();
@@ -97,6 +111,9 @@ Thread& Process::attach() {
   // Guest threads begin when their creator's clock shows the same: no later than all others.
   const Tick slowest = gate_.slowest();
   const Tick at = slowest.is_never() ? start_ : slowest;
+  if (sample_ && !threads_.empty()) {
+    refuse(called_ + ": begins a second thread; expected a program of one thread with sample");
+  }
   if (threads_.empty()) {
     tell_loaded();
     stop_watch_.start();
@@ -114,36 +131,82 @@ void Process::drain(Thread& thread) {
   gate_.stay(lock, thread.gate, engine_->clock(thread.engine),
              [&](Tick slowest) { return engine_->ahead(thread.engine, slowest); });
   // Looking at the clock each time would cost more than counting does.
-  if (++drains_ % 1024 != 0) return;
+  if (++drains_ % 1024 == 0) write_now_and_then();
+}
+
+void Process::write_now_and_then() {
   if (std::chrono::steady_clock::now() - written_ > std::chrono::milliseconds(500)) {
     write_locked(false, 0, {});
   }
 }
 
 void Process::simulate(Thread& thread) try {
-  std::uint64_t skipped = 0;
-  const auto skip = [&] {
-    if (skipped != 0) engine_->skip(thread.engine, std::exchange(skipped, 0));
-  };
+  if (sample_) {
+    const std::uint64_t unseen = thread.passing.take();
+    sample_->pass(unseen);
+    skipped_ += unseen;
+    thread.passing.look_after(std::min(sample_->left(), most_unseen));
+  }
   thread.recorder.drain([&](const Recorder::Run& run, auto accesses) {
     if (stop_watch_.is_due()) return;
     const std::uint64_t instructions = run.goes_on ? 0 : run.block->block.instructions.size();
-    const Window::Part before = window_.part();
-    if (window_.next(instructions) != before) {
-      skip();
-      enter(window_.part(), thread);
-    }
-    if (watched()) {
-      thread.counts.add(run, accesses);
-      if (finds_pointers_) thread.origins.follow(run.block->pointers);
-      engine_->run(thread.engine, run.block->block, accesses);
-    } else {
-      skipped += instructions;
-    }
+    const Use use = use_of(thread, instructions);
+    if (use != Use::executed) skipped_ += instructions;
+    if (use == Use::skipped) return;
+    if (use == Use::executed) thread.counts.add(run, accesses);
+    if (finds_pointers_) thread.origins.follow(run.block->pointers);
+    engine_->run(thread.engine, run.block->block, accesses);
   });
-  skip();
+  skip(thread);
   if (watched()) thread.counts += thread.fresh;
   thread.fresh = {};
+} catch (const std::exception& error) {
+  fail(error.what());
+}
+
+/// What becomes of the thread's next instructions.
+Process::Use Process::use_of(Thread& thread, std::uint64_t instructions) {
+  if (sample_) return sampled(thread, instructions);
+  const Window::Part before = window_.part();
+  if (window_.next(instructions) != before) {
+    skip(thread);
+    enter(window_.part(), thread);
+  }
+  return watched() ? Use::executed : Use::skipped;
+}
+
+Process::Use Process::sampled(Thread& thread, std::uint64_t instructions) {
+  const auto spent = [&](bool checker) {
+    return checker ? engine_->checked(thread.engine) : engine_->spent(thread.engine);
+  };
+  const Sample::Part part = sample_->next(instructions, spent);
+  if (part == Sample::Part::skipped) return Use::skipped;
+  if (part == Sample::Part::checking) {
+    engine_->executes(Engine::Executes::checker);
+    return Use::checked;
+  }
+  skip(thread);
+  engine_->executes(sample_->is_checked() ? Engine::Executes::both : Engine::Executes::machine);
+  return Use::executed;
+}
+
+/// Tells the engine what was skipped.
+void Process::skip(Thread& thread) {
+  if (skipped_ != 0) engine_->skip(thread.engine, std::exchange(skipped_, 0));
+}
+
+void Process::passed(Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  simulate(thread);
+  write_now_and_then();
+}
+
+void Process::counting(bool counts) try {
+  const std::lock_guard lock(mutex_);
+  counting_ = counts;
+  if (counts || current == nullptr) return;
+  current->recorder.begin_anew();
+  engine_->catch_up(each_touched_page);
 } catch (const std::exception& error) {
   fail(error.what());
 }
@@ -179,6 +242,12 @@ void Process::fail(const std::string& why) {
   flush_trace();  // as far as it goes; if it cannot be stored that may be why
   write_locked(true, 0, why);
   // Neither QEMU nor the guest can go on, and no exception may cross QEMU's code.
+  _exit(125);
+}
+
+/// `nearfar run` says why, and that nothing came of it.
+void Process::refuse(const std::string& why) {
+  std::ofstream(folder_ + "/refused") << why << '\n';
   _exit(125);
 }
 
@@ -344,6 +413,8 @@ void Process::after_fork_in_child() {
   native_.clear();
   ended_ = false;
   window_ = Window::from(options_);
+  sample_ = sample_of(options_);
+  skipped_ = 0;
   engine_ = make_engine();
   gate_.restart();
   // The threads of the parent are not here; theirs is the memory that this one's record is in.

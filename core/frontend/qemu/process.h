@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,9 @@
 #include "frontend/qemu/counts.h"
 #include "frontend/qemu/gate.h"
 #include "frontend/qemu/messages.h"
+#include "frontend/qemu/passing.h"
 #include "frontend/qemu/recorder.h"
+#include "frontend/qemu/sample.h"
 #include "frontend/qemu/shared_table.h"
 #include "frontend/qemu/stop_watch.h"
 #include "frontend/qemu/told_lines.h"
@@ -27,6 +30,7 @@ namespace nearfar::frontend::qemu {
 /// guards.
 struct Thread {
   Recorder recorder;
+  Passing passing;  ///< in place of the recorder, where instructions are only counted
   Counts fresh;  ///< counted since the last drain
   ToldLines told;
   PointerOrigins origins;
@@ -59,6 +63,17 @@ class Process {
 
   /// Gives what the thread has done to the machine.
   void drain(Thread& thread);
+
+  /// Whether instructions need only be counted for now: what comes before the next window of a
+  /// sample, if that is long enough to change QEMU's code for it.
+  [[nodiscard]] bool only_counts() const {
+    constexpr std::uint64_t worth_it = 200'000;
+    return sample_ && sample_->left() >= (counting_ ? 1 : worth_it);
+  }
+  /// Code that counts takes the place of code that tells everything, or the other way round.
+  void counting(bool counts);
+  /// The thread has passed as many instructions as it was to, or more.
+  void passed(Thread& thread);
 
   /// The thread enters a system call, and comes back at `until` or later; one that was `blocked`
   /// not before the thread that woke it.
@@ -119,6 +134,12 @@ class Process {
   void find_names();
   void tell_loaded();
   void simulate(Thread& thread);
+  /// `checked`: by the machine that checks a sample, alone.
+  enum class Use : std::uint8_t { skipped, checked, executed };
+  Use use_of(Thread& thread, std::uint64_t instructions);
+  Use sampled(Thread& thread, std::uint64_t instructions);
+  void skip(Thread& thread);
+  [[noreturn]] void refuse(const std::string& why);
   /// Why the rest of the trace could not be handed over; nothing if it was.
   std::string flush_trace();
   [[noreturn]] void fail(const std::string& why);
@@ -131,6 +152,8 @@ class Process {
   void stop();
   [[nodiscard]] Tick busy_threads() const;
   [[nodiscard]] Tick last_clock() const;
+  /// For a process that is killed: the result so far, every half second.
+  void write_now_and_then();
   void write_locked(bool final, int signal, const std::string& error);
   /// Whether what is executed is simulated.
   [[nodiscard]] bool watched() const;
@@ -149,6 +172,9 @@ class Process {
   bool regions_only_;
   bool finds_pointers_;
   Window window_;
+  std::optional<Sample> sample_;
+  bool counting_ = false;
+  std::uint64_t skipped_ = 0;  ///< instructions that the engine has not been told of
   SharedTable table_;
   Messages messages_;
   Messages::Usage before_;  ///< times of the programs that this process executed before, and

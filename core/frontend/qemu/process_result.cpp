@@ -43,6 +43,17 @@ void report(const Counts& counts, std::ostream& out) {
       << "count.marked_loads = " << counts.marked_loads << "\n";
 }
 
+/// A line for each window: where its period begins and how long that is, where the window began,
+/// what came of it, and of its check.
+void report(const Sample& sample, std::ostream& out) {
+  std::size_t number = 0;
+  for (const Sample::Window& window : sample.windows()) {
+    out << "sample." << number++ << " = " << window.period_at << ' ' << window.period << ' '
+        << window.at << ' ' << window.spent.instructions << ' ' << window.spent.busy.ps() << ' '
+        << window.checked.instructions << ' ' << window.checked.busy.ps() << '\n';
+  }
+}
+
 }  // namespace
 
 /// QEMU's own command line has behind `-0` how the program was called, and then its file.
@@ -110,9 +121,11 @@ void Process::write_locked(bool final, int signal, const std::string& error) {
         << "\nfinal = " << (final ? "true" : "false") << "\nsignal = " << signal
         << "\nstopped = " << (stopped_ ? "true" : "false") << "\nthreads = " << threads_.size()
         << "\nstart = " << start_.ps() << "\nend = " << last_clock().ps()
-        << "\nregions = " << regions_begun_ << "\npassed = " << window_.passed()
+        << "\nregions = " << regions_begun_
+        << "\npassed = " << (sample_ ? sample_->passed() : window_.passed())
         << "\navx512 = " << avx512_pc_ << "\nnatives = " << natives_
         << "\nunordered = " << table_.lost() << "\n";
+    if (sample_) report(*sample_, out);
     if (!native_.empty()) out << "native = " << native_ << "\n";
     if (!error.empty()) out << "error = " << error << "\n";
     report(sum, out);

@@ -43,6 +43,9 @@ class Recorder {
     executing_ = nullptr;
   }
 
+  /// What was executed meanwhile has not been told.
+  void begin_anew() { executing_ = nullptr; }
+
   /// A block begins to execute.
   void begin(const Translated& block) {
     const bool goes_on = executing_ != nullptr && block.goes_on(*executing_);

@@ -1,5 +1,6 @@
 #include "frontend/qemu/translate.h"
 
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -37,6 +38,13 @@ void fuse(Instruction& compare, Instruction& branch) {
   branch.destinations.fill(no_register);
 }
 
+/// `marked`: the instruction before it says that it loads a pointer.
+Told told_of(const Decoded& decoded, bool marked) {
+  if (names_a_line(decoded.instruction.kind)) return Told::line;
+  if (!decoded.reads && !decoded.writes) return Told::nothing;
+  return marked ? Told::marked : Told::access;
+}
+
 }  // namespace
 
 Translated translate(std::uint64_t pc, std::span<const Located> instructions) {
@@ -45,6 +53,7 @@ Translated translate(std::uint64_t pc, std::span<const Located> instructions) {
   out.pointers = PointerLoads(instructions);
   std::vector<Instruction> made;
   bool has_lines = false;
+  bool marks = false;
   for (const Located& one : instructions) {
     const Decoded& decoded = one.decoded;
     const InstructionKind kind = decoded.instruction.kind;
@@ -54,6 +63,7 @@ Translated translate(std::uint64_t pc, std::span<const Located> instructions) {
     if (made.size() > 1 && in_line && fuse(instructions[made.size() - 2].decoded, decoded)) {
       fuse(made[made.size() - 2], made.back());
     }
+    out.told.push_back(told_of(decoded, std::exchange(marks, decoded.marks)));
     has_lines |= names_a_line(kind);
     if (kind > InstructionKind::load_store) out.counted.push_back(kind);
     out.counters_read += decoded.counter ? 1 : 0;

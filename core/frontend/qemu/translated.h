@@ -13,12 +13,16 @@
 
 namespace nearfar::frontend::qemu {
 
+/// What QEMU is to tell of an instruction when it executes.
+enum class Told : std::uint8_t { nothing, line, access, marked };
+
 /// A block as the simulated core gets it, and what recording its executions needs.
 struct Translated {
   sim::cpu::Block block;
   std::vector<AddressForm> addresses;  ///< of each instruction, if the block has a flush
   std::vector<sim::cpu::InstructionKind> counted;  ///< of instructions that are told by kind
   PointerLoads pointers;
+  std::vector<Told> told;  ///< of each instruction
   std::uint32_t counters_read = 0;     ///< rdtsc instructions
   bool ends_repeating = false;         ///< its last instruction is a string instruction with rep
   std::uint64_t last_pc = 0;

@@ -16,6 +16,12 @@ Cache::Cache(const CacheConfig& config, std::uint64_t seed)
       free_(tags_.size()),
       replacement_(config.policy, sets(), ways_, seed) {}
 
+bool Cache::has_room(Line line) const {
+  if (free_ == 0) return false;
+  const auto first = tags_.begin() + static_cast<std::ptrdiff_t>(set_of(line) * ways_);
+  return std::find(first, first + ways_, std::uint64_t{0}) != first + ways_;
+}
+
 std::optional<Cache::Victim> Cache::insert(Line line, bool dirty) {
   const std::uint64_t set = set_of(line);
   const std::uint64_t tag = tag_of(line) | (dirty ? dirty_bit : 0);

@@ -52,6 +52,8 @@ class Cache {
     }
   }
 
+  /// Whether the line would throw none out.
+  [[nodiscard]] bool has_room(Line line) const;
   /// Brings in a line that is not here; a full set loses one.
   std::optional<Victim> insert(Line line, bool dirty);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -70,6 +71,11 @@ struct CoreCounts {
   std::uint64_t fences = 0;
   std::array<Fine, causes> stack{};  ///< time by cause; the sum is the time
   Histogram load_latency;            ///< of loads that L1 did not have, in ps
+
+  /// All of the time.
+  [[nodiscard]] Tick busy() const {
+    return coarse(std::accumulate(stack.begin(), stack.end(), Fine{0}));
+  }
 
   CoreCounts& operator+=(const CoreCounts& other) {
     instructions += other.instructions;

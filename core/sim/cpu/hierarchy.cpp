@@ -328,6 +328,11 @@ void Hierarchy::warm(Core core, Address address, Kind kind) {
   warming_ = false;
 }
 
+void Hierarchy::hold(Address address) {
+  const Line line = address.block(line_bytes);
+  if (l3_.has_room(line) && !where(0, address)) l3_.insert(line, false);
+}
+
 /// What a core gets from the other cores or L3: nothing, or a line that is dirty or not. Others
 /// that have it keep it: a core that stores takes it from them in commit(), where one core always
 /// gets ahead, and not here, where two cores could take a line from each other for ever.

@@ -218,6 +218,9 @@ class Hierarchy {
   /// measurement.
   void warm(Core core, Address address, Kind kind);
 
+  /// L3 has the line, clean, if no cache has it yet and L3 has room for it. Takes no time.
+  void hold(Address address);
+
   [[nodiscard]] std::vector<Transfer>& transfers() { return transfers_; }
   [[nodiscard]] std::vector<End>& ends() { return ends_; }
   /// Uncertain reads whose translation is known, and what memory is to be told of pointers.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from nearfar._lists import DETECTORS
 from nearfar.cli.options import (
@@ -23,6 +24,7 @@ from nearfar.simulate.programs.places import POLICIES
 from nearfar.simulate.programs.qemu import QEMU, include_folder
 from nearfar.simulate.programs.run import CORES, PAGES, RunOptions
 from nearfar.simulate.programs.run import run as run_program
+from nearfar.simulate.programs.sampled import AUTO, WARM, WINDOW
 
 
 class _PrintInclude(argparse.Action):
@@ -31,6 +33,10 @@ class _PrintInclude(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         emit(f"{include_folder()}\n")
         parser.exit()
+
+
+def _sample(text: str) -> int | str:
+    return text if text == AUTO else quantity(COUNT)(text)
 
 
 def add_program(parser: Parser) -> None:
@@ -106,7 +112,7 @@ def program_options(args: argparse.Namespace) -> RunOptions:
         persistent=args.pmem,
         regions_only=args.roi,
         skip=args.skip or 0,
-        warm=args.warm or 0,
+        warm=args.warm,
         measured=args.run,
         qemu=args.qemu,
     )
@@ -115,6 +121,13 @@ def program_options(args: argparse.Namespace) -> RunOptions:
 def add_arguments(parser: Parser) -> None:
     """Declare TARGET, PROGRAM and the options."""
     add_program(parser)
+    parser.add_argument(
+        "--sample",
+        metavar="N|auto",
+        type=_sample,
+        help="estimate the whole program from windows: one of N, or as many as it takes; each has "
+        f"--run instructions (default {WINDOW:,}) behind --warm (default {WARM:,})",
+    )
     parser.add_argument(
         "--include",
         action=_PrintInclude,
@@ -127,7 +140,8 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
-    ran = run_program(args.target, args.program, program_options(args))
+    options = replace(program_options(args), sample=args.sample)
+    ran = run_program(args.target, args.program, options)
     if not args.quiet:
         with reporting(sys.stderr):
             sys.stderr.write(run_text(ran))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.report.text import table
 from nearfar.results import totals
 from nearfar.results.machine import Concentration, Machine
-from nearfar.results.run import RunProcess, RunResult
+from nearfar.results.run import WARM_LONGER, RunProcess, RunResult, Sampled
 from nearfar.results.wording import energy_shares, joules, number, size
 
 # Counts worth a line even in a short report, and how they are called there.
@@ -41,7 +41,8 @@ def run_text(ran: RunResult) -> str:
         f"{count(len({p.process for p in ran.processes}), 'process', 'processes')}, "
         f"{count(threads, 'thread')}\n"
     )
-    return head + _window(ran) + _machines(machines) + _executed(ran) + _processes(ran)
+    part = _window(ran) + _sample(ran)
+    return head + part + _machines(machines) + _executed(ran) + _processes(ran)
 
 
 def _window(ran: RunResult) -> str:
@@ -51,6 +52,47 @@ def _window(ran: RunResult) -> str:
     skip, warm, run = (ran.window[name] for name in ("skip", "warm", "run"))
     length = f"the {run:,} instructions" if run else "all instructions"
     return f"measured: of each program {length} behind {skip:,} skipped and {warm:,} to warm up\n"
+
+
+def _sample(ran: RunResult) -> str:
+    """What a sample says of all, and that what follows is of the sample."""
+    if ran.sample is None:
+        return ""
+    every, warm, run = (ran.sample[name] for name in ("every", "warm", "run"))
+    windows = sum(len(one.sampled.windows) for one in ran.processes if one.sampled is not None)
+    rate = f", one of {every:,}" if every else ""
+    lines = [
+        f"sampled: {count(windows, 'window')} of {run:,} instructions{rate}, each behind {warm:,} "
+        "to warm up"
+    ]
+    found = ran.sampled
+    if found is not None and found.cpi is not None and found.cpi_interval is not None:
+        low, high = found.cpi_interval
+        half = 100 * (high - low) / 2 / found.cpi
+        lines.append(
+            f"all {found.instructions:,} instructions: {found.cpi:.4g} cycles each, "
+            f"{low:.4g} to {high:.4g} with 95 % confidence (± {half:.1f} %)"
+        )
+    if found is not None and found.busy_ns is not None and found.busy_interval_ns is not None:
+        least, most = map(span, found.busy_interval_ns)
+        lines.append(f"their time: {span(found.busy_ns)}, {least} to {most}")
+    lines += _check(found)
+    lines.append("the figures below are of the windows and what warmed up for them")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _check(found: Sampled | None) -> list[str]:
+    """What a longer warm-up changed."""
+    if found is None or not found.checked or found.cpi is None or not found.windows_cpi:
+        return ["the warm-up was not checked: there are too few windows for that"]
+    change, error = (
+        100 * part / found.windows_cpi
+        for part in (found.cpi - found.windows_cpi, found.check_error or 0.0)
+    )
+    return [
+        f"warm-up: {WARM_LONGER} times as much, before {count(found.checked, 'window')}, changed "
+        f"cycles by {change:+.1f} % (± {error:.1f} %), which is in these figures"
+    ]
 
 
 def _processes(ran: RunResult) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nearfar.results import totals
 from nearfar.results.comparison import Sample
 from nearfar.results.machine import Machine
-from nearfar.results.run import RunResult
+from nearfar.results.run import RunResult, Sampled
 
 Figure = tuple[str, str, float | None]  # label, unit, value
 
@@ -16,7 +17,10 @@ def run_samples(ran: RunResult) -> list[Sample]:
     """Time, cycles by cause, tails, traffic, hits and energy; what is zero has no ratio."""
     machines = [machine for _, machine in totals.simulated(ran)]
     found = [("simulated time", "us", ran.elapsed_ns / 1000)]
-    found += [("instructions", "", float(ran.counts.get("instructions", 0)))]
+    instructions = ran.counts.get("instructions", 0)
+    if ran.sampled is not None:
+        instructions = ran.sampled.instructions
+    found += [("instructions", "", float(instructions))]
     if machines:
         found += [
             (label, unit, value)
@@ -30,10 +34,23 @@ def run_samples(ran: RunResult) -> list[Sample]:
             )
             if value is not None
         ]
-    return [
+    samples = [
         Sample((label,), (label,), 0.0, label, unit, value)
         for label, unit, value in found
         if value > 0
+    ]
+    return samples if ran.sampled is None else _with_estimate(samples, ran.sampled)
+
+
+def _with_estimate(samples: Sequence[Sample], sampled: Sampled) -> list[Sample]:
+    """A sample's cycles an instruction are those of the whole, and have an interval."""
+    if sampled.cpi is None:
+        return list(samples)
+    return [
+        replace(one, value=sampled.cpi, interval=sampled.cpi_interval)
+        if one.label == "cycles"
+        else one
+        for one in samples
     ]
 
 

@@ -10,6 +10,45 @@ from nearfar.results.decode import encode
 from nearfar.results.machine import Machine
 from nearfar.results.schema import Environment, Target
 
+WARM_LONGER = 8  # times: the warm-up of a window that is checked
+
+
+@dataclass(frozen=True)
+class SampledWindow:
+    """Instructions that were measured, and the period of instructions that they stand for."""
+
+    period_at: int  # in instructions from the beginning of the program, as `at`
+    period: int
+    at: int
+    instructions: int
+    busy_ps: int
+    checked_instructions: int = 0  # of the machine that warmed up longer; 0: none did
+    checked_busy_ps: int = 0
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What a systematic sample says of a whole program.
+
+    `cpi`, cycles an instruction, lies in `cpi_interval` with 95 % confidence. `busy_ns` is the
+    time that all `instructions` take their core at that pace, `busy_interval_ns` its interval.
+    Without two windows there is no estimate.
+
+    `checked` windows were measured on a second machine, too, which had warmed up longer. What that
+    changed is the difference of `cpi` from `windows_cpi`, which is what the windows alone say, and
+    lies within `check_error` of that with 95 % confidence.
+    """
+
+    instructions: int  # of the whole program
+    windows: Sequence[SampledWindow]
+    cpi: float | None = None
+    cpi_interval: Sequence[float] | None = None
+    busy_ns: float | None = None
+    busy_interval_ns: Sequence[float] | None = None
+    windows_cpi: float | None = None
+    checked: int = 0
+    check_error: float | None = None
+
 
 @dataclass(frozen=True)
 class RunProcess:
@@ -17,7 +56,7 @@ class RunProcess:
 
     `program` is how it was called.
     `machine` is what its simulated machine counted; there is none with the core "count", nor of
-    a process that was killed.
+    a process that was killed. Of a sample, it counted the windows and what warmed up for them.
     """
 
     program: str
@@ -28,6 +67,7 @@ class RunProcess:
     counts: Mapping[str, int]
     machine: Machine | None = None
     finished: bool = True  # if not, the counts are from shortly before its end
+    sampled: Sampled | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +93,8 @@ class RunResult:
     qemu: str = ""
     interrupted: bool = False
     window: Mapping[str, int] | None = None  # of each program: skip, warm, run; 0: all that is left
+    sample: Mapping[str, int] | None = None  # of each program: every, warm, run; every 0: auto
+    sampled: Sampled | None = None  # all programs together, without their windows
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -76,6 +76,17 @@ def test_a_program_that_ignores_sigterm_is_stopped_with_the_result_so_far(
     assert result.counts["instructions"] > 1000
 
 
+def test_a_sampled_program_is_stopped_between_windows_too(
+    compiled: Compile, tmp_path: Path
+) -> None:
+    status, _, result = stopped(compiled, tmp_path, "computes", "--sample", "100k")
+    assert status == 128 + signal.SIGTERM
+    assert result.interrupted
+    sampled = result.processes[0].sampled
+    assert sampled is not None
+    assert sampled.instructions > 1000
+
+
 def test_a_policy_that_thrashes_is_stopped_too(compiled: Compile, tmp_path: Path) -> None:
     options = ("--place", "oracle:fifo", "--near", "84KiB")
     status, _, result = stopped(compiled, tmp_path, "thrashes", *options)

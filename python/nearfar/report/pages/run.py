@@ -59,14 +59,34 @@ def _lead(ran: RunResult, machines: Sequence[Machine]) -> str:
     remarks = notes(
         [
             (ran.interrupted, "Interrupted: what was measured until then."),
+            (
+                ran.sample is not None,
+                "Sampled: the pictures are of the windows and what warmed up.",
+            ),
             *((True, f"{note[0].upper()}{note[1:]}.") for note in ran.notes),
         ]
     )
-    shown = tiles([(span(ran.elapsed_ns), "of simulated time"), *_figures(ran, machines)])
+    shown = tiles([*_estimate(ran), *_figures(ran, machines)])
     return (
         f'<p class="lead"><code>{escape(command)}</code></p><p class="lead">{escape(about)}</p>'
         f'{remarks}<div class="lead-figures">{shown}</div>\n'
     )
+
+
+def _estimate(ran: RunResult) -> list[tuple[str, str]]:
+    """Time, and of a sample what it says of the whole program."""
+    found = ran.sampled
+    if found is None or found.cpi is None or found.cpi_interval is None:
+        return [(span(ran.elapsed_ns), "of simulated time")]
+    low, high = found.cpi_interval
+    return [
+        (span(found.busy_ns or 0.0), "of simulated time, by the sample's estimate"),
+        (
+            f"{found.cpi:.4g}",
+            f"cycles an instruction, {low:.4g} to {high:.4g} with 95 % confidence, of all "
+            f"{found.instructions:,}",
+        ),
+    ]
 
 
 def _figures(ran: RunResult, machines: Sequence[Machine]) -> list[tuple[str, str]]:

@@ -25,6 +25,7 @@ from nearfar.simulate.programs.machine import figures_of, machine
 from nearfar.simulate.programs.notes import notes
 from nearfar.simulate.programs.places import check_place
 from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
+from nearfar.simulate.programs.sampled import Plan, plan_of, with_sample
 from nearfar.simulate.programs.start import Ended, run_to_end
 from nearfar.simulate.replay import check_window, pretranslates
 from nearfar.simulate.traces.recording import RecordedTrace, Recording
@@ -55,6 +56,9 @@ class RunOptions:
     NEARFAR_ROI_END. Of each program `skip` instructions are not simulated, `warm` after them
     simulated and not counted, then `measured` counted (None: all); the rest runs to its end
     unmeasured.
+
+    `sample` measures windows all over each program instead, one of so many or as many as it takes
+    ("auto"): `measured` and `warm` are then each window's (None: as `programs.sampled` has it).
     """
 
     core: str | None = None
@@ -67,8 +71,9 @@ class RunOptions:
     persistent: str | None = None
     regions_only: bool = False
     skip: int = 0
-    warm: int = 0
+    warm: int | None = None
     measured: int | None = None
+    sample: int | str | None = None
     qemu: str = QEMU
 
 
@@ -95,7 +100,8 @@ def run(
     check_one_of("core", core, CORES)
     check_one_of("pages", options.pages, PAGES)
     check_place(options.place)
-    window = _window(options)
+    plan = _plan(options, core)
+    window = {} if plan else _window(options)
     memory = {"place": options.place, "pages": options.pages}
     if options.near_bytes is not None:
         memory["near"] = str(options.near_bytes)
@@ -108,12 +114,15 @@ def run(
         _write_model(Path(folder), model, memory)
         _make_times(Path(folder))
         with _recorded(recording, folder, model, words) as trace:
-            _write_options(Path(folder), model, with_qemu, core, options, {**trace, **window})
+            sample = plan.options(int(model["seed"])) if plan else {}
+            further: dict[str, str | int] = {**trace, **window, **sample}
+            _write_options(Path(folder), model, with_qemu, core, options, further)
             with Keeper(folder) as keeper:
                 ended = run_to_end(*_start(program, with_qemu, folder), keeper, folder)
         parts = _parts(Path(folder))
         _check_refused(Path(folder))
-    return _ran(model, program, words, core, with_qemu, ended, parts, window)
+    ran = _ran(model, program, words, core, with_qemu, ended, parts, window)
+    return ran if plan is None else with_sample(ran, plan, parts, int(model["cpu.clock"]))
 
 
 def record(
@@ -179,10 +188,25 @@ def _decisions(options: RunOptions) -> dict[str, str | int]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+def _plan(options: RunOptions, core: str) -> Plan | None:
+    """The sample, if one is wanted."""
+    if options.sample is None:
+        return None
+    if options.skip or options.regions_only:
+        other = "skip" if options.skip else "roi"
+        raise InputError(
+            f"{other}: does not go with sample, which is of the whole program; leave one out"
+        )
+    if core == "count":
+        raise InputError("core: found count, which simulates nothing that could be sampled")
+    return plan_of(options.sample, options.warm, options.measured)
+
+
 def _window(options: RunOptions) -> dict[str, int]:
     """What of each program counts, in instructions; empty if that is everything."""
-    check_window(options.skip, options.warm, options.measured)
-    given = {"skip": options.skip, "warm": options.warm, "run": options.measured or 0}
+    warm = options.warm or 0
+    check_window(options.skip, warm, options.measured)
+    given = {"skip": options.skip, "warm": warm, "run": options.measured or 0}
     if not any(given.values()):
         return {}
     if options.regions_only:
