@@ -180,7 +180,8 @@ void on_line(unsigned, void* data) {
 std::vector<std::uint8_t> key_of(const qemu_plugin_tb* tb) {
   std::vector<std::uint8_t> key;
   const std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
-  for (std::size_t i = 0; i < sizeof pc; ++i) key.push_back(static_cast<std::uint8_t>(pc >> 8 * i));
+  key.resize(sizeof pc);
+  for (std::size_t i = 0; i < sizeof pc; ++i) key[i] = static_cast<std::uint8_t>(pc >> 8 * i);
   for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
     std::array<std::uint8_t, 16> bytes{};
     const std::size_t size = copy_bytes(qemu_plugin_tb_get_insn(tb, i), bytes.data(), bytes.size());
