@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from nearfar.tier.attach.machine import attach_obstacle, notes_writes
-from nearfar.tier.client import running
+from nearfar.tier.client import find
 from nearfar.tier.far import nodes
 from tiered import MIB, PROGRAMS, SLOWER, compiled, needs_root, needs_tier
 
@@ -286,8 +286,8 @@ def test_a_program_that_was_started_on_two_tiers_is_refused(
 ) -> None:
     far = ("--far", str(tmp_path / "far"))
     near = (sys.executable, "-m", "nearfar", "tier", "run", "--quiet", "--near", "16MiB")
-    start(*near, *far, "--", sys.executable, "-c", HOLDS, "private")
-    (tree,) = running()
+    launcher = start(*near, *far, "--", sys.executable, "-c", HOLDS, "private")
+    tree = find(launcher.pid)
     process = tree.processes[-1]
     words = ("tier", "attach", "--flat", "--near", "25%", "--far", FAR, "--policy", "static")
     assert "manages its memory already" in refused(*words, str(process))
