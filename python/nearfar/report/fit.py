@@ -51,6 +51,12 @@ def _accuracies(result: FitResult) -> str:
         text += "\n" + table(
             ("each held out in turn", "training", "hold-out"), folds(result), "<>>"
         )
+    if result.is_poor:
+        text += (
+            f"it is no model of what was measured: a machine like {result.base} predicts less than "
+            "half of it; expected measurements of that kind of memory, or another --base (dram, "
+            "memory-mode, cxl)\n"
+        )
     if result.over_fits:
         text += (
             "it over-fits: what was held out is predicted worse by more than 0.03; "

@@ -12,6 +12,8 @@ from nearfar.results.validation import ComparedPoint
 STRUCTURE, TIMES = "structure", "times"  # the stages of a fit
 
 OVER_FIT = 0.03  # a hold-out whose mean accuracy is worse by more than this over-fits
+# A fit that predicts what it was fitted to worse than this is of another kind of machine.
+POOR = 0.5
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,11 @@ class FitResult:
         if self.training is None or self.hold_out is None:
             return False
         return self.hold_out < self.training - OVER_FIT
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether not even what was fitted is predicted."""
+        return self.training is not None and self.training < POOR
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

@@ -43,6 +43,11 @@ def _lead(result: FitResult) -> str:
         (
             (result.budget_spent, "The budget of simulations ended the search before it settled."),
             (
+                result.is_poor,
+                "It is no model of what was measured: not half of that is predicted. Another base "
+                "may be of that kind of memory.",
+            ),
+            (
                 result.over_fits,
                 "It over-fits: what was held out is predicted worse by more than 0.03.",
             ),
