@@ -104,6 +104,10 @@ class Memory {
 
   /// Every request that is accepted from now on is told; null: none any more.
   void record(std::unique_ptr<Recorder> recorder);
+  /// What has been told so far is in the recorder's file.
+  void flush_record() {
+    if (recorder_) recorder_->flush();
+  }
 
   /// All of it but the recorder, for a memory that was made from the same settings.
   void state(Archive& archive);

@@ -327,6 +327,7 @@ const char* nearfar_memory_statistics(nearfar_memory* memory) {
     return nullptr;
   }
   const int status = guarded([&] {
+    memory->memory.flush_record();
     memory->statistics =
         nearfar::library::statistics(memory->memory, memory->model, nearfar_version());
     return NEARFAR_OK;

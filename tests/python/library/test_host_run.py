@@ -14,6 +14,7 @@ from hosts import build, needs_compiler, stream
 from nearfar.cli import main as cli
 
 HOST = r"""
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <nearfar/memory.hpp>
@@ -38,6 +39,7 @@ int main(int, char** argv) {
   }
   while (memory.next_event() != NEARFAR_NEVER) memory.wait([](const nearfar_completion&) {});
   std::ofstream(argv[3]) << memory.statistics();
+  std::_Exit(0);  // as hosts end that leave their objects to the kernel, such as gem5
 }
 """
 

@@ -163,7 +163,8 @@ size_t nearfar_memory_counter_values(nearfar_memory* memory, uint64_t* into, siz
 int nearfar_memory_counter(nearfar_memory* memory, const char* name, uint64_t* value);
 
 /* All of them with the model's name and hash, as JSON in the form of `nearfar replay --json`; NULL:
- * it failed. The text lasts until the next call or the end of the memory. */
+ * it failed. The text lasts until the next call or the end of the memory. What is recorded is all
+ * in its file then, also of a host that ends without ending its memories. */
 const char* nearfar_memory_statistics(nearfar_memory* memory);
 
 /* Writes every request that is accepted from now on into the file `path`, as
