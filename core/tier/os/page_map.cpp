@@ -1,56 +1,28 @@
 #include "tier/os/page_map.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
+
+#include "tier/os/page_scan.h"
 
 namespace nearfar::tier::os {
 namespace {
 
-// Linux 6.7 has these; the headers of Debian 12 do not.
-struct Region {
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t categories;
-};
-struct ScanRequest {
-  std::uint64_t size;
-  std::uint64_t flags;
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t walked_to;
-  std::uint64_t regions;
-  std::uint64_t most_regions;
-  std::uint64_t most_pages;
-  std::uint64_t inverted;
-  std::uint64_t all_of;
-  std::uint64_t any_of;
-  std::uint64_t told;
-};
-constexpr std::uint64_t is_written = 1U << 1U;
-constexpr std::uint64_t is_accessed = 1U << 9U;  // since Linux 7.3
-constexpr std::uint64_t note_anew = 1U << 0U;  // PM_SCAN_WP_MATCHING
-constexpr std::uint64_t is_present = 1U << 3U;
-constexpr std::uint64_t is_swapped = 1U << 4U;
-constexpr std::uint64_t is_zeros = 1U << 5U;
-constexpr std::uint64_t is_huge = 1U << 6U;
-
 constexpr std::size_t at_once = 64;
 
 /// What the kernel has to say of memory, and how far it has looked; how many. -errno on failure.
-long scan(int descriptor, Place from, Place end, std::span<Region> regions,
+long scan(int descriptor, Place from, Place end, std::span<ScannedRegion> regions,
           Place& walked_to) noexcept {
-  ScanRequest request{};
+  PageScan request{};
   request.size = sizeof request;
   request.begin = from;
   request.end = end;
   request.regions = place(regions.data());
   request.most_regions = regions.size();
-  request.any_of = is_present | is_swapped;
-  request.told = is_huge | is_zeros;
-  const long found =
-      call(__NR_ioctl, descriptor, static_cast<long>(PageMap::request()), word(&request));
+  request.any_of = page_is_present | page_is_swapped;
+  request.told = page_is_huge | page_is_zero;
+  const long found = call(__NR_ioctl, descriptor, page_scan_request, word(&request));
   walked_to = request.walked_to;
   return found;
 }
@@ -97,12 +69,12 @@ std::size_t find_page_by_page(int map, Place& from, Place end,
   return count;
 }
 
-std::uint32_t PageMap::request() noexcept { return _IOWR('f', 16, ScanRequest); }
+std::uint32_t PageMap::request() noexcept { return static_cast<std::uint32_t>(page_scan_request); }
 
 void PageMap::open() noexcept {
   const long file = call(__NR_openat, AT_FDCWD, word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
   descriptor_ = file < 0 ? -1 : hide(static_cast<int>(file));
-  Region own{};
+  ScannedRegion own{};
   Place walked_to = place(&own) / page_bytes * page_bytes;
   tells_huge_ = descriptor_ >= 0 &&
                 scan(descriptor_, walked_to, walked_to + page_bytes, {&own, 1}, walked_to) == 1;
@@ -120,13 +92,13 @@ bool PageMap::present(Place at) const noexcept {
 }
 
 std::size_t PageMap::find(Place& from, Place end, std::span<Run> runs) const noexcept {
-  Region regions[at_once];
+  ScannedRegion regions[at_once];
   Place walked_to = from;
   const std::size_t most = std::min(at_once, runs.size());
   const long found = tells_huge_ ? scan(descriptor_, from, end, {regions, most}, walked_to) : -1;
   if (found < 0) return find_page_by_page(descriptor_, from, end, runs);
   for (long i = 0; i < found; ++i) {
-    const bool huge = (regions[i].categories & (is_huge | is_zeros)) == is_huge;
+    const bool huge = (regions[i].categories & (page_is_huge | page_is_zero)) == page_is_huge;
     runs[static_cast<std::size_t>(i)] = {
         .begin = regions[i].begin, .end = regions[i].end, .huge = huge};
   }
@@ -136,18 +108,17 @@ std::size_t PageMap::find(Place& from, Place end, std::span<Run> runs) const noe
 
 std::size_t PageMap::find_used(Place& from, Place end, std::span<Run> runs, std::uint64_t flags,
                                std::uint64_t category) const noexcept {
-  Region regions[at_once];
-  ScanRequest request{};
+  ScannedRegion regions[at_once];
+  PageScan request{};
   request.size = sizeof request;
   request.flags = flags;
   request.begin = from;
   request.end = end;
   request.regions = place(&regions[0]);
   request.most_regions = std::min(at_once, runs.size());
-  request.all_of = category | (category == is_written ? is_present : 0);
+  request.all_of = category | (category == page_is_written ? page_is_present : 0);
   request.told = category;
-  const long found =
-      call(__NR_ioctl, descriptor_, static_cast<long>(PageMap::request()), word(&request));
+  const long found = call(__NR_ioctl, descriptor_, page_scan_request, word(&request));
   if (found < 0) {
     from = end;
     return 0;
@@ -159,11 +130,11 @@ std::size_t PageMap::find_used(Place& from, Place end, std::span<Run> runs, std:
 }
 
 std::size_t PageMap::find_written(Place& from, Place end, std::span<Run> runs) const noexcept {
-  return find_used(from, end, runs, note_anew, is_written);
+  return find_used(from, end, runs, note_writes_anew, page_is_written);
 }
 
 std::size_t PageMap::find_accessed(Place& from, Place end, std::span<Run> runs) const noexcept {
-  return find_used(from, end, runs, 0, is_accessed);
+  return find_used(from, end, runs, 0, page_is_accessed);
 }
 
 }  // namespace nearfar::tier::os

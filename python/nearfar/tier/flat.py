@@ -49,9 +49,14 @@ def flat_settings(far: str, options: FlatOptions) -> Flat:
             f"tier: --flat: userfaultfd cannot move pages in Linux {platform.release()}, but in "
             "6.8 and newer"
         )
+    return settings_of(options, policy, _detector(options.detector), far_node)
+
+
+def settings_of(options: FlatOptions, policy: str, detector: str, far_node: int) -> Flat:
+    """What was asked for, with what was chosen."""
     return Flat(
         policy=policy,
-        detector=_detector(options.detector),
+        detector=detector,
         near_node=near_node(far_node),
         far_node=far_node,
         interval_ns=options.interval_ns,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,15 @@ _MIB = 1 << 20
 _SPARE = 2  # pages that a process charges for a moment beyond what it brings in
 _LOOK_EVERY = 0.005
 _PATIENCE = 3.0  # seconds without progress, as of a stopped process
+
+
+def asked_for(request: Mapping[str, Any], actions: Collection[str]) -> str:
+    """Which of these a request asks for. Raises InputError."""
+    asked = request.get("do")
+    if not isinstance(asked, str) or asked not in actions:
+        hint = suggestion(str(asked), actions)
+        raise InputError(f"found '{asked}', expected one of {', '.join(actions)}{hint}")
+    return asked
 
 
 @dataclass(frozen=True)
@@ -46,10 +55,7 @@ class Tree:
             "pause": self.pause,
             "resume": self.resume,
         }
-        asked = request.get("do")
-        if not isinstance(asked, str) or asked not in actions:
-            hint = suggestion(str(asked), actions)
-            raise InputError(f"found '{asked}', expected one of {', '.join(actions)}{hint}")
+        asked = asked_for(request, actions)
         if asked == "stats":
             return self.stats()
         with self._one, control.locked(self.memory):

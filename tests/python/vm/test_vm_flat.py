@@ -18,14 +18,6 @@ needs_move = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where sockets are, of this test alone, and no hurry on a machine that has other work."""
-    monkeypatch.setattr("nearfar.vm.qmp._PATIENCE", 120.0)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path
-
-
 @needs_machines
 @needs_move
 def test_pages_of_a_busy_guest_change_places_and_none_is_copied_in(

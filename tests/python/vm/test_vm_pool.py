@@ -26,13 +26,6 @@ IDLE = Part(near=16 * MIB, least=MIB, most=64 * MIB)
 BUSY = replace(IDLE, rate=1000.0)
 
 
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where sockets are, of this test alone."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path
-
-
 def periods(
     parts: dict[str, Part], count: int, needs: dict[str, float] | None = None
 ) -> dict[str, Part]:

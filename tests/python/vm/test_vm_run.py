@@ -22,27 +22,6 @@ DIMM, PART = 128 * MIB, 32 * MIB
 HELD = 24 * MIB  # by the guest, of its 64 MiB
 
 
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where sockets are, of this test alone, and no hurry on a machine that has other work."""
-    monkeypatch.setattr("nearfar.vm.qmp._PATIENCE", 120.0)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def vm(nearfar: Run) -> Callable[..., dict[str, Any]]:
-    """A verb of `nearfar vm` that succeeds: its JSON."""
-
-    def run(*words: str) -> dict[str, Any]:
-        status, out, err = nearfar("vm", *words, "--json", "-")
-        assert (status, err) == (0, "")
-        found: dict[str, Any] = json.loads(out)
-        return found
-
-    return run
-
-
 Vm = Callable[..., dict[str, Any]]
 
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
@@ -10,37 +9,14 @@
 #include <string_view>
 #include <utility>
 
+#include "tier/os/page_scan.h"
+
 namespace nearfar::tier::attach {
 namespace {
 
 using os::call;
 using os::word;
 
-// What Debian 12's headers do not have yet. From Linux's include/uapi/linux/fs.h.
-constexpr std::uint64_t page_is_present = 1U << 3U;
-constexpr std::uint64_t page_is_zero = 1U << 5U;
-constexpr std::uint64_t page_is_huge = 1U << 6U;
-constexpr std::uint64_t page_is_soft_dirty = 1U << 7U;
-struct Region {
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t categories;
-};
-struct Scan {
-  std::uint64_t size;
-  std::uint64_t flags;
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t walked_to;
-  std::uint64_t regions;
-  std::uint64_t most_regions;
-  std::uint64_t most_pages;
-  std::uint64_t inverted;
-  std::uint64_t all_of;
-  std::uint64_t any_of;
-  std::uint64_t told;
-};
-constexpr unsigned long pagemap_scan = _IOWR('f', 16, Scan);
 constexpr int move_own = 1 << 1;  // MPOL_MF_MOVE
 constexpr int move_all = 1 << 2;  // MPOL_MF_MOVE_ALL, for those with CAP_SYS_NICE
 
@@ -147,24 +123,23 @@ bool Target::look(const std::function<void(const Run&)>& found) {
     bound_ = bound(swap::os::contents(path("numa_maps")));
   std::vector<Area> areas = manageable(swap::os::contents(path("maps")), bound_);
   if (!only_.empty()) areas = common(areas, only_);
-  std::array<Region, 512> regions;
-  Scan scan{};
+  std::array<os::ScannedRegion, 512> regions;
+  os::PageScan scan{};
   scan.size = sizeof scan;
   scan.regions = os::place(regions.data());
   scan.most_regions = regions.size();
-  scan.inverted = page_is_zero;
-  scan.all_of = page_is_present | page_is_zero;
-  scan.told = page_is_soft_dirty | page_is_huge;
+  scan.inverted = os::page_is_zero;
+  scan.all_of = os::page_is_present | os::page_is_zero;
+  scan.told = os::page_is_soft_dirty | os::page_is_huge;
   for (const Area& area : areas) {
     scan.end = area.end;
     for (scan.begin = area.begin; scan.begin < area.end; scan.begin = scan.walked_to) {
-      const long got =
-          call(__NR_ioctl, pages.number(), static_cast<long>(pagemap_scan), word(&scan));
+      const long got = call(__NR_ioctl, pages.number(), os::page_scan_request, word(&scan));
       if (got < 0) return false;
       for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
         const std::uint64_t is = regions[i].categories;
-        found({regions[i].begin, regions[i].end, (is & page_is_soft_dirty) != 0,
-               (is & page_is_huge) != 0});
+        found({regions[i].begin, regions[i].end, (is & os::page_is_soft_dirty) != 0,
+               (is & os::page_is_huge) != 0});
       }
       if (scan.walked_to <= scan.begin) break;
     }
@@ -210,19 +185,19 @@ long can_find_written() noexcept {
       call(__NR_openat, AT_FDCWD, word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC));
   if (page == 0 || !pages.open()) return -ENOTTY;
   *os::pointer<volatile char>(page) = 1;
-  Region region{};
-  Scan scan{};
+  os::ScannedRegion region{};
+  os::PageScan scan{};
   scan.size = sizeof scan;
   scan.begin = page;
   scan.end = page + page_bytes;
   scan.regions = os::place(&region);
   scan.most_regions = 1;
-  scan.all_of = page_is_present;
-  scan.told = page_is_soft_dirty;
-  const long found = call(__NR_ioctl, pages.number(), static_cast<long>(pagemap_scan), word(&scan));
+  scan.all_of = os::page_is_present;
+  scan.told = os::page_is_soft_dirty;
+  const long found = call(__NR_ioctl, pages.number(), os::page_scan_request, word(&scan));
   os::unmap(page, page_bytes);
   if (found < 0) return -ENOTTY;
-  return found == 1 && (region.categories & page_is_soft_dirty) != 0 ? 0 : -ENOSYS;
+  return found == 1 && (region.categories & os::page_is_soft_dirty) != 0 ? 0 : -ENOSYS;
 }
 
 }  // namespace nearfar::tier::attach

@@ -1,7 +1,6 @@
 #include "tier/swap/os/process.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -14,37 +13,22 @@
 #include <sstream>
 #include <utility>
 
+#include "tier/os/page_scan.h"
+
 namespace nearfar::tier::swap::os {
 namespace {
 
 using tier::os::call;
+using tier::os::page_is_file;
+using tier::os::page_is_present;
+using tier::os::page_is_swapped;
+using tier::os::page_is_zero;
+using tier::os::page_scan_request;
+using tier::os::PageScan;
+using tier::os::ScannedRegion;
 using tier::os::word;
 
-// What Debian 12's headers do not have yet. From Linux's include/uapi/linux/fs.h.
-constexpr std::uint64_t page_is_file = 1U << 2U;
-constexpr std::uint64_t page_is_present = 1U << 3U;
-constexpr std::uint64_t page_is_swapped = 1U << 4U;
-constexpr std::uint64_t page_is_zero = 1U << 5U;
-struct PageRegion {
-  std::uint64_t start;
-  std::uint64_t end;
-  std::uint64_t categories;
-};
-struct ScanArgument {
-  std::uint64_t size;
-  std::uint64_t flags;
-  std::uint64_t start;
-  std::uint64_t end;
-  std::uint64_t walk_end;
-  std::uint64_t vec;
-  std::uint64_t vec_len;
-  std::uint64_t max_pages;
-  std::uint64_t category_inverted;
-  std::uint64_t category_mask;
-  std::uint64_t category_anyof_mask;
-  std::uint64_t return_mask;
-};
-constexpr unsigned long pagemap_scan = _IOWR('f', 16, ScanArgument);
+// What Debian 12's headers do not have yet.
 constexpr int advice_page_out = 21;  // MADV_PAGEOUT
 constexpr int same_memory = 1;       // KCMP_VM
 
@@ -73,23 +57,23 @@ bool Process::look(Place begin, Place end, const std::function<void(const Run&)>
   // Opened anew each time: after exec an open one still tells of the memory that was.
   const Descriptor pages = open_read(path_of(number_, "pagemap"));
   if (!pages.open()) return false;
-  std::array<PageRegion, 512> regions;
-  ScanArgument scan{};
+  std::array<ScannedRegion, 512> regions;
+  PageScan scan{};
   scan.size = sizeof scan;
-  scan.vec = tier::os::place(regions.data());
-  scan.vec_len = regions.size();
-  scan.category_inverted = page_is_file | page_is_zero;
-  scan.category_mask = page_is_file | page_is_zero;
-  scan.category_anyof_mask = page_is_present | page_is_swapped;
-  scan.return_mask = page_is_present | page_is_swapped;
-  for (scan.start = begin, scan.end = end; scan.start < end; scan.start = scan.walk_end) {
-    const long got = call(__NR_ioctl, pages.number(), static_cast<long>(pagemap_scan), word(&scan));
+  scan.regions = tier::os::place(regions.data());
+  scan.most_regions = regions.size();
+  scan.inverted = page_is_file | page_is_zero;
+  scan.all_of = page_is_file | page_is_zero;
+  scan.any_of = page_is_present | page_is_swapped;
+  scan.told = page_is_present | page_is_swapped;
+  for (scan.begin = begin, scan.end = end; scan.begin < end; scan.begin = scan.walked_to) {
+    const long got = call(__NR_ioctl, pages.number(), page_scan_request, word(&scan));
     if (got < 0) return false;
     for (long i = 0; i < got; ++i) {
-      const PageRegion& region = regions[static_cast<std::size_t>(i)];
-      found({region.start, region.end, (region.categories & page_is_present) != 0});
+      const ScannedRegion& region = regions[static_cast<std::size_t>(i)];
+      found({region.begin, region.end, (region.categories & page_is_present) != 0});
     }
-    if (scan.walk_end <= scan.start) break;
+    if (scan.walked_to <= scan.begin) break;
   }
   return true;
 }
@@ -125,11 +109,11 @@ void Process::page_out(std::span<const Span> spans) const {
 long can_look() noexcept {
   const long pages = call(__NR_openat, AT_FDCWD, word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
   if (pages < 0) return pages;
-  ScanArgument scan{};
+  PageScan scan{};
   scan.size = sizeof scan;
-  scan.start = scan.end = page_bytes;
-  scan.category_anyof_mask = scan.return_mask = page_is_present;
-  const long result = call(__NR_ioctl, pages, static_cast<long>(pagemap_scan), word(&scan));
+  scan.begin = scan.end = page_bytes;
+  scan.any_of = scan.told = page_is_present;
+  const long result = call(__NR_ioctl, pages, page_scan_request, word(&scan));
   call(__NR_close, pages);
   return std::min(result, 0L);
 }

@@ -6,6 +6,8 @@ The command manages the program from outside until that has ended, or it is told
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from nearfar.cli.options import add_output, wants_text, write_json
 from nearfar.cli.parser import Parser
@@ -22,7 +24,7 @@ from nearfar.tier.table import stats_text
 from nearfar.tier.tree import program_of
 
 # Options of `tier run` that flat_options asks for.
-ABSENT = {
+_ABSENT = {
     "backend": "uffd",
     "compress": None,
     "emulate": NO_DELAY,
@@ -33,19 +35,31 @@ ABSENT = {
 }
 
 
+def add_placing(parser: Parser) -> None:
+    """Declare what moves pages from outside, as of a program or a machine."""
+    parser.add_argument("--far", metavar="node:N", required=True, help="the far node")
+    parser.add_argument(
+        "--policy", metavar="NAME", help=f"of placement, as for --flat; default: {DEFAULT_POLICY}"
+    )
+    add_flat(parser)
+    parser.set_defaults(**_ABSENT)
+    add_output(parser)
+
+
+def show(args: argparse.Namespace, stats: Mapping[str, Any]) -> None:
+    """Say what was done, as asked for."""
+    if wants_text(args):
+        emit(stats_text(stats))
+    write_json(args, stats)
+
+
 def add_arguments(parser: Parser) -> None:
     """Declare PID and the tiers."""
     parser.add_argument(
         "process", metavar="PID", type=process_number, help="the process; its children are not it"
     )
     add_near(parser, "near memory of the process from now on, at most")
-    parser.add_argument("--far", metavar="node:N", required=True, help="the far node")
-    parser.add_argument(
-        "--policy", metavar="NAME", help=f"of placement, as for --flat; default: {DEFAULT_POLICY}"
-    )
-    add_flat(parser)
-    parser.set_defaults(**ABSENT)
-    add_output(parser)
+    add_placing(parser)
     parser.epilog = (
         "The command runs for as long as the process does. Ctrl-C, `nearfar tier detach` or its "
         "own end leave the process running and its pages where they are. Written pages are found "
@@ -76,8 +90,5 @@ def run(args: argparse.Namespace) -> int:
                 f"or `nearfar tier detach {target.process}`, leaves it as it is"
             )
 
-    stats = manage(target, near_bytes_of(args.near), flat, begun)
-    if wants_text(args):
-        emit(stats_text(stats))
-    write_json(args, stats)
+    show(args, manage(target, near_bytes_of(args.near), flat, begun))
     return 0

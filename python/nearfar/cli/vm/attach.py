@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 
-from nearfar.cli.options import add_output, wants_text, write_json
 from nearfar.cli.parser import Parser
-from nearfar.cli.streams import complain, emit
-from nearfar.cli.tier.attach import ABSENT
-from nearfar.cli.tier.flat import add_flat, flat_options, warn_of_one_node
+from nearfar.cli.streams import complain
+from nearfar.cli.tier.attach import add_placing, show
+from nearfar.cli.tier.flat import flat_options, warn_of_one_node
 from nearfar.cli.vm.name import add_name
 from nearfar.cli.vm.near import add_near
-from nearfar.tier.attach.machine import DEFAULT_POLICY, attach_settings
-from nearfar.tier.table import stats_text
+from nearfar.tier.attach.machine import attach_settings
 from nearfar.vm.attach import find_qemu, refusal, target_of
 
 
@@ -23,13 +21,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare NAME and the tiers."""
     add_name(parser)
     add_near(parser, "near memory of the guest, at most")
-    parser.add_argument("--far", metavar="node:N", required=True, help="the far node")
-    parser.add_argument(
-        "--policy", metavar="NAME", help=f"of placement, as for --flat; default: {DEFAULT_POLICY}"
-    )
-    add_flat(parser)
-    parser.set_defaults(**ABSENT)
-    add_output(parser)
+    add_placing(parser)
     parser.epilog = (
         "The command runs for as long as the machine does. Ctrl-C, `nearfar tier detach` or its "
         "own end leave the machine running and its pages where they are. Without --flat, the "
@@ -55,8 +47,5 @@ def run(args: argparse.Namespace) -> int:
                 f"Ctrl-C, or `nearfar tier detach {target.process}`, leaves it as it is"
             )
 
-    stats = manage(target, args.near.of(sum(target.guest_blocks)), flat, begun)
-    if wants_text(args):
-        emit(stats_text(stats))
-    write_json(args, stats)
+    show(args, manage(target, args.near.of(sum(target.guest_blocks)), flat, begun))
     return 0

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from nearfar._core import AttachManager
-from nearfar.errors import InputError, NearfarError, suggestion
+from nearfar.errors import InputError, NearfarError
 from nearfar.tier.attach.target import Target
 from nearfar.tier.client import running
 from nearfar.tier.control import COUNTS, MOVE, PAGE, Flat
 from nearfar.tier.outcome import figures, size
 from nearfar.tier.share import Share
-from nearfar.tier.tree import SCHEMA, check_near, checked_share, program_of, wait_until
+from nearfar.tier.tree import SCHEMA, asked_for, check_near, checked_share, program_of, wait_until
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,7 @@ class Attached:
             "resume": lambda: self.pause(False),
             "detach": self.detach,
         }
-        asked = request.get("do")
-        if not isinstance(asked, str) or asked not in actions:
-            hint = suggestion(str(asked), actions)
-            raise InputError(f"found '{asked}', expected one of {', '.join(actions)}{hint}")
+        asked = asked_for(request, actions)
         if asked == "stats":
             return self.stats()
         with self._one:

@@ -12,7 +12,7 @@ from nearfar.errors import InputError, check_one_of
 from nearfar.tier.control import DETECTORS, PLACEMENT_POLICIES, Flat
 from nearfar.tier.far import node_of
 from nearfar.tier.far_names import NODE
-from nearfar.tier.flat import DIRTY, FlatOptions, near_node
+from nearfar.tier.flat import DIRTY, FlatOptions, settings_of
 from nearfar.tier.machine import GET_LIBRARY, Obstacle
 
 # Writes are all that is seen from outside, and by those alone `payback` finds no move worthwhile.
@@ -69,15 +69,7 @@ def attach_settings(far: str, options: FlatOptions) -> Flat:
             f"other processes are written (soft-dirty bits), expected {GET_SOFT_DIRTY}; "
             f"--policy {_STATIC}, which holds the limit alone, does without"
         )
-    return Flat(
-        policy=policy,
-        detector=DIRTY,
-        near_node=near_node(far_node),
-        far_node=far_node,
-        interval_ns=options.interval_ns,
-        pairs=options.pairs,
-        share=options.share,
-    )
+    return settings_of(options, policy, DIRTY, far_node)
 
 
 def check_process(process: int) -> None:
