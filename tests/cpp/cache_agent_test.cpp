@@ -189,6 +189,30 @@ TEST(Prefetchers, PrefetchersFetchTheirLinesAndNothingWhenOff) {
   EXPECT_LT(stream.now, 20 * (config.read_out + memory + config.read_back));
 }
 
+TEST(Prefetchers, ALineThatAPrefetcherHasAskedL3ForIsNotInL2BeforeItHasCome) {
+  Config config = core();
+  config.caches.prefetch = {.stream = true, .streams = 16, .degree = 1, .distance = 1};
+  constexpr std::uint64_t lines = 512;  // twice as many as L2 has
+  const Played run(config, {round_and_round(Kind::load, lines, 3)}, lines);
+  EXPECT_EQ(run.entered(Op::read), 0u);
+  EXPECT_GT(run.counters.at("l2.hits"), lines);
+  // Each line is asked for when the one before it is loaded: two loads take L3's latency.
+  EXPECT_GE(run.now, lines * config.caches.l3.latency);
+  EXPECT_LT(run.now, 2 * lines * config.caches.l3.latency);
+}
+
+TEST(Agent, TheSecondLoadOfALineWaitsUntilTheFirstHasBroughtIt) {
+  const Config config = core();
+  std::vector<Step> script = round_and_round(Kind::load, 128, 2);
+  const Played once(config, {script}, 128);
+  std::vector<Step> twice(script.begin(), script.begin() + 128);
+  for (std::uint64_t line = 0; line < 128; ++line) {
+    twice.insert(twice.end(), 2, script[line]);
+    twice[twice.size() - 2].feeds = false;  // the next line waits for the second load alone
+  }
+  EXPECT_EQ(Played(config, {twice}, 128).now, once.now);
+}
+
 TEST(Agent, AnAgentWarmsItsCachesWithoutTimeOrMemory) {
   const Config config = core();
   const Played run(config, {round_and_round(Kind::load, 32, 3)}, 32);

@@ -64,7 +64,7 @@ class Socket {
     collect();
     EXPECT_NE(answer.state, State::full);
     if (answer.state == State::waits) answer_all();
-    if (answer.state == State::hit && answer.level != Level::l1) caches.release(core);
+    if (answer.state == State::hit && answer.level != Level::l1) caches.release(core, Tick{});
     if (kind == Kind::store) {
       EXPECT_TRUE(caches.commit(core, Address(line * line_bytes)));
       collect();

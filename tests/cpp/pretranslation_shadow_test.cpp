@@ -186,7 +186,7 @@ class Walker {
     send_transfers();
     if (answer.state == Hierarchy::Answer::State::hit) {
       // What the caches have is what memory has: lines leave them before they are changed.
-      if (answer.level != Hierarchy::Level::l1) caches_.release(0);
+      if (answer.level != Hierarchy::Level::l1) caches_.release(0, Tick{});
       done(index);
     } else if (answer.state == Hierarchy::Answer::State::full) {
       refused_.push_back(index);

@@ -306,7 +306,7 @@ void Agent::arrived(Index index, Tick now) {
   flights_.give_back(index);
   Thread& thread = threads_[flight.thread];
   if (flight.buffered) --thread.buffers;
-  if (flight.release) caches_->release(thread.core);
+  if (flight.release) caches_->release(thread.core, now);
   switch (flight.kind) {
     case Flight::Kind::load:
       if (lines_ >= limits_.warm_lines && (limits_.leader_lines == 0 || flight.thread == 0)) {

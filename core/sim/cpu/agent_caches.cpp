@@ -29,11 +29,12 @@ Hierarchy::Answer Agent::look_up(Index index, Tick at) {
   const Flight& flight = flights_[index];
   Thread& thread = threads_[flight.thread];
   const bool store = flight.kind == Flight::Kind::store_line;
-  const Hierarchy::Answer answer =
+  Hierarchy::Answer answer =
       flight.marked ? access_marked(index)
                     : caches_->access(thread.core, flight.address,
                                       store ? Hierarchy::Kind::store : Hierarchy::Kind::load, index,
                                       flight.translated);
+  caches_->follow(thread.core, flight.address, at, answer);
   send_transfers(at);
   std::uint8_t lines = 0;
   switch (answer.state) {
@@ -201,6 +202,7 @@ void Agent::send_transfers(Tick at) {
     launch(flight, transfer.write ? config_.flush_out : transfer.delay + config_.read_out);
   }
   caches_->transfers().clear();
+  caches_->date_prefetches(at);
   for (const Hierarchy::End& end : caches_->ends()) {
     events_.push(at + end.delay, {Event::Kind::walked, end.walk});
   }

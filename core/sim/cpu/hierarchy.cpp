@@ -69,21 +69,6 @@ Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Wa
   return answer;
 }
 
-void Hierarchy::follow(Core core, const Place& place, Tick now, Answer& answer) {
-  if (answer.state != Answer::State::hit) return;
-  Private& at = cores_[core];
-  const Line line = place.physical.block(line_bytes);
-  if (answer.level != Level::l1) {
-    at.arriving.add({line, answer.level, now + answer.latency});
-    return;
-  }
-  const auto* const coming = at.arriving.find(line);
-  if (coming == nullptr || coming->at <= now + answer.latency) return;
-  answer.behind = coming->at - now - answer.latency;
-  answer.from = coming->from;
-  answer.latency += answer.behind;
-}
-
 bool Hierarchy::elsewhere(Core core, Line line) const {
   for (std::size_t other = 0; other < cores_.size(); ++other) {
     if (other != core && cores_[other].l2.find(line) != Cache::none) return true;
@@ -189,6 +174,7 @@ void Hierarchy::prefetch(Core core, Line line, bool adjacent, Tick translation) 
   if (at.l2.find(line) != Cache::none || pending_of_.contains(line)) return;
   if (const std::optional<bool> dirty = from_socket(core, line)) {
     install(core, line, *dirty, false);
+    from_l3_.push_back({.core = core, .line = line, .delay = translation + config_.l3.latency});
     ++count_.prefetches;
     return;
   }

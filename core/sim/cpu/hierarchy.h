@@ -86,7 +86,8 @@ class Hierarchy {
     Level level = Level::l1;  ///< where it hit, or whose registers are all in use
     Tick latency{};
     bool asked = false;  ///< waits for a line that memory was asked for now
-    /// Of a hit in L1: what of `latency` it waits for the line, which is on its way from there.
+    /// Of a hit in L1 or L2: what of `latency` it waits for the line, which is on its way there
+    /// from another level.
     Tick behind{};
     Level from = Level::l1;
 
@@ -146,7 +147,7 @@ class Hierarchy {
       if (slot == Cache::none) return false;
       remembered = {line, slot};
     }
-    if (!at.arriving.empty() && at.arriving.find(line) != nullptr) return false;
+    if (!at.to_l1.empty() && at.to_l1.find(line) != nullptr) return false;
     if (kind == Kind::store && !at.l1.dirty(remembered.slot)) return false;
     if (!at.tlb.hit_first(place.virtual_address, place.huge)) return false;
     at.l1.use(remembered.slot);
@@ -172,14 +173,16 @@ class Hierarchy {
   }
 
   /// A hit beyond L1 has brought its data.
-  void release(Core core) { --cores_[core].l1_misses; }
   void release(Core core, Tick now) {
-    release(core);
-    cores_[core].arriving.remove_until(now);
+    --cores_[core].l1_misses;
+    cores_[core].to_l1.remove_until(now);
   }
-  /// For a caller with a clock: the line of a hit beyond L1 comes when that is answered, and the
-  /// core's next accesses to it, which find it in L1, are answered no sooner.
-  void follow(Core core, const Place& place, Tick now, Answer& answer);
+  /// For a caller with a clock, after access(): the line of a hit beyond L1 comes when that is
+  /// answered, and the core's next accesses to it, which find it in L1, are answered no sooner.
+  /// Nor are those that find a line in L2 which a prefetcher has asked L3 for.
+  void follow(Core core, Address physical, Tick now, Answer& answer);
+  /// With transfers(): what prefetchers have just asked L3 for comes after L3's latency.
+  void date_prefetches(Tick now);
 
   /// Memory has answered a read; appends the waiting ids in order of their asking. `frame`: what it
   /// said of a marked read's pointer.
@@ -274,7 +277,7 @@ class Hierarchy {
     std::uint32_t l2_misses = 0;
     std::uint32_t writebacks = 0;  ///< sent and not accepted
     std::uint32_t walkers = 0;  ///< at work
-    Arriving<Level> arriving;
+    Arriving<Level> to_l1, to_l2;
     std::vector<Walk> walks;  ///< those that they work at and those that wait, oldest first
     bool more = false;  ///< last accessed: a page whose neighbours lie beside it in memory
   };
@@ -313,6 +316,13 @@ class Hierarchy {
     bool demanded = true;  ///< an access has to wait for it
     std::vector<Miss> unchecked;  ///< reads by an entry that this walk checks
     std::vector<MarkedPointer> pointers;  ///< to the page, of which the DIMM did not know
+  };
+
+  /// A line that a prefetcher has asked L3 for.
+  struct FromL3 {
+    Core core = 0;
+    Line line = 0;
+    Tick delay{};
   };
 
   struct Count {
@@ -378,6 +388,7 @@ class Hierarchy {
   std::vector<Transfer> transfers_;
   std::vector<End> ends_;
   std::vector<Line> wanted_;
+  std::vector<FromL3> from_l3_;
   bool warming_ = false;
   std::unique_ptr<Pretranslation> pretranslation_;
   bool marked_by_entry_ = false;  ///< the access that was answered last

@@ -25,7 +25,7 @@ Hierarchy::Answer Socket::access(Core core, const Place& place, Hierarchy::Kind 
                                  Waiter waiter) {
   const Slab<Asker>::Index asker = askers_.take({.core = core, .waiter = waiter});
   Hierarchy::Answer answer = caches_.access(core, place, kind, asker);
-  caches_.follow(core, place, now_, answer);
+  caches_.follow(core, place.physical, now_, answer);
   if (place.leads_to != Address{}) caches_.mark(core, place, answer);
   send_transfers(now_);
   if (answer.state == Hierarchy::Answer::State::waits ||
@@ -119,6 +119,7 @@ void Socket::send_transfers(Tick at) {
     launch(flight, at + (transfer.write ? config_.flush_out : transfer.delay + config_.read_out));
   }
   caches_.transfers().clear();
+  caches_.date_prefetches(at);
   for (const Hierarchy::End& end : caches_.ends()) {
     events_.push(at + end.delay, {Event::Kind::walked, end.core, end.walk});
   }
