@@ -60,8 +60,19 @@ class _Times:
         return max(self.samples)
 
     @property
+    def typical(self) -> float:
+        """The lower quartile: others lengthen repetitions, and a few are short, whose lines
+        happened to lie in a cache."""
+        return typical(self.samples)
+
+    @property
     def spread(self) -> float:
         return (self.high - self.low) / self.middle
+
+
+def typical(samples: Sequence[float]) -> float:
+    """The lower quartile."""
+    return sorted(samples)[len(samples) // 4]
 
 
 def findings(observations: Sequence[Observation]) -> list[Finding]:
@@ -187,8 +198,8 @@ def _edge(name: str, seen: list[_Times] | None, what: str) -> Finding:
         return _lacking(name)
     points = sorted(seen, key=lambda one: one.count)
     ends = max(2, len(points) // 8)
-    least = min(one.low for one in points[:ends])
-    most = statistics.median(one.low for one in points[-ends:])
+    least = min(one.typical for one in points[:ends])
+    most = statistics.median(one.typical for one in points[-ends:])
     if most < _STEP * least:
         return not_identifiable(
             name,
@@ -197,10 +208,11 @@ def _edge(name: str, seen: list[_Times] | None, what: str) -> Finding:
             [points[0].id, points[-1].id],
         )
     middle = (least + most) / 2
-    slow = [one.low > middle for one in points]
-    if slow[0] or not slow[-1]:
+    slow = [one.typical > middle for one in points]
+    most_are_slow = [one.middle > middle for one in points]
+    if most_are_slow[0] or not slow[-1]:
         return not_identifiable(name, "too noisy: no end of the curve is flat", [points[0].id])
-    last = points[slow.index(True) - 1]
+    last = points[most_are_slow.index(True) - 1]
     first = points[len(slow) - slow[::-1].index(False)]
     if first.count - last.count > _WIDEST_EDGE:
         return not_identifiable(
@@ -223,13 +235,13 @@ def _misses(seen: list[_Times] | None) -> Finding:
     if not seen or len(seen) < 4:
         return _lacking(name)
     points = sorted(seen, key=lambda one: one.count)
-    alone = min(points[:3], key=lambda one: one.low)
-    best = max(points, key=lambda one: one.count / one.low)
+    alone = min(points[:3], key=lambda one: one.typical)
+    best = max(points, key=lambda one: one.count / one.typical)
     evidence = [alone.id, best.id]
     half = [one for one in points if one.count <= points[-1].count * 2 // 3]
-    before = max(one.count / one.low for one in half)
-    flight = best.count / best.low * alone.low
-    if best.count / best.low > _SATURATED * before:
+    before = max(one.count / one.typical for one in half)
+    flight = best.count / best.typical * alone.typical
+    if best.count / best.typical > _SATURATED * before:
         return not_identifiable(
             name,
             f"{flight:.0f} with {best.count} chains, and more chains would move more",
@@ -238,7 +250,7 @@ def _misses(seen: list[_Times] | None) -> Finding:
     return identified(
         name,
         round(flight, 1),
-        f"lines of {best.count} chains that come in the time of one miss, {alone.low:.0f} ns",
+        f"lines of {best.count} chains that come in the time of one miss, {alone.typical:.0f} ns",
         evidence,
         interval=(
             round(best.count / best.high * alone.low, 1),

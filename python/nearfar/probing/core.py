@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from nearfar.errors import InputError
-from nearfar.inference.core import KIND, PROBER, findings
+from nearfar.inference.core import KIND, PROBER, findings, typical
 from nearfar.measuring import machine
 from nearfar.measuring.chunks import low_quantile
 from nearfar.measuring.host.core import HostCore, load_host_core, map_memory
@@ -80,16 +80,16 @@ class _Loops:
 
     def _search(self, name: str) -> None:
         step = _COARSE[name]
-        low = {count: self._loop(name, count) for count in range(0, _MOST[name] + 1, step)}
-        middle = (min(low.values()) + statistics.median(list(low.values())[-3:])) / 2
-        slow = [count for count, ns in low.items() if ns > middle]
+        seen = {count: self._loop(name, count) for count in range(0, _MOST[name] + 1, step)}
+        middle = (min(seen.values()) + statistics.median(list(seen.values())[-3:])) / 2
+        slow = [count for count, ns in seen.items() if ns > middle]
         if not slow or slow[0] == 0:
             return
         for count in range(slow[0] - step + _FINE, slow[0], _FINE):
             self._loop(name, count)
 
     def _loop(self, name: str, count: int) -> float:
-        """The least of the repetitions, in ns a round."""
+        """The lower quartile of the repetitions, in ns a round."""
         samples, rounds = [], 0
         for repetition in range(self._repetitions):
             data = self._memory.core_loop(
@@ -107,7 +107,7 @@ class _Loops:
             samples.append(round(low_quantile(times), 5))
             rounds += sum(data["lines"])
         self._times[name, count] = _observation(len(self._times) + 1, name, count, rounds, samples)
-        return min(samples)
+        return typical(samples)
 
 
 def _observation(

@@ -165,6 +165,23 @@ def test_one_disturbed_repetition_does_not_move_a_window() -> None:
 
 
 @pytest.mark.usefixtures("host")
+@pytest.mark.parametrize(("loop", "name"), [("nops", "core.window"), ("stores", "core.stores")])
+def test_repetitions_whose_lines_lay_in_a_cache_do_not_widen_a_window(loop: str, name: str) -> None:
+    calm = played()
+    seen = found(changed(calm, loop, lambda _, ns: [0.6 * ns, *[ns] * 6, 0.7 * ns]))
+    assert seen[name].value == found(calm)[name].value
+
+
+@pytest.mark.usefixtures("host")
+def test_one_short_repetition_of_a_single_chain_does_not_hide_misses() -> None:
+    calm = played()
+    seen = found(
+        changed(calm, "chains", lambda count, ns: [ns * 0.6 if count == 1 else ns, *[ns] * 4])
+    )
+    assert seen["core.misses"].value == found(calm)["core.misses"].value
+
+
+@pytest.mark.usefixtures("host")
 def test_misses_that_more_chains_would_add_to_are_not_identifiable() -> None:
     seen = found(changed(played(), "chains", lambda _, __: [MISS, MISS]))
     assert "more chains would move more" in seen["core.misses"].reason
