@@ -35,8 +35,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--base",
         metavar="MODEL",
-        default="nvdimm",
-        help="whose values hold where nothing fixes one; default nvdimm",
+        help="whose values hold where nothing fixes one; default nvdimm, or dram for what `probe "
+        "host` found",
     )
     parser.add_argument(
         "--keep", metavar="KEY", action="append", default=[], help="a key that stays the base's"

@@ -8,11 +8,12 @@ from pathlib import Path
 from statistics import fmean
 
 from nearfar.errors import InputError
-from nearfar.fitting.given import Given, Source, read
+from nearfar.fitting.given import Given, Source, base_of, read
 from nearfar.fitting.holding import folds, split
 from nearfar.fitting.record import SUFFIX, Record
 from nearfar.fitting.search import FEWEST, Search, Searched
 from nearfar.fitting.simulations import Progress, Simulations
+from nearfar.fitting.solve import FLOOR
 from nearfar.fitting.write import model_text
 from nearfar.model import load
 from nearfar.model.schema import KEYS, canonical
@@ -24,12 +25,13 @@ BUDGET = 20_000  # simulations of one pattern on one machine
 
 @dataclass(frozen=True)
 class Options:
-    """How to fit. `only` are datasets of the tables given, `keep` keys that stay the base's,
-    `hold_out` names of series or a share such as "25%". With `folds` every series is held out in
-    one of so many further searches, each of which has the whole budget. `record` is where what was
-    simulated is kept, so that a fit that was interrupted goes on there."""
+    """How to fit. Without a `base` that is `nvdimm`, or `dram` for what `probe` found on a machine
+    without a DIMM's buffers. `only` are datasets of the tables given, `keep` keys that stay the
+    base's, `hold_out` names of series or a share such as "25%". With `folds` every series is held
+    out in one of so many further searches, each of which has the whole budget. `record` is where
+    what was simulated is kept, so that a fit that was interrupted goes on there."""
 
-    base: str = "nvdimm"
+    base: str | None = None
     only: Sequence[str] = ()
     keep: Sequence[str] = ()
     hold_out: Sequence[str] = ()
@@ -66,7 +68,8 @@ def fit(
     """
     if options.folds and options.hold_out:
         raise InputError("folds: each series is held out in turn; expected no hold-out beside it")
-    base = load(options.base)
+    name = options.base if options.base is not None else base_of(sources)
+    base = load(name)
     given = read(sources, base, options.only)
     search = Search(given, base, _kept_keys(options.keep))
     trained, held = split(given.series, options.hold_out)
@@ -74,9 +77,9 @@ def fit(
     runner = _Runner(search, options, progress)
     whole = runner.run(trained, held)
     if not whole.fixes_something:
-        raise InputError(_nothing(given, options.base))
+        raise InputError(_nothing(given, name))
     result = FitResult(
-        base=options.base,
+        base=name,
         sources=given.sources,
         model_hash=whole.model.hash(),
         parameters=tuple(whole.parameters),
@@ -88,7 +91,7 @@ def fit(
     )
     result = _crossed(result, [runner.run(*fold) for fold in others])
     runner.record.discard()
-    text = model_text(options.base, given.sources, whole.parameters, whole.following, output)
+    text = model_text(name, given.sources, whole.parameters, whole.following, output)
     return Fit(replace(result, simulations=runner.made), text)
 
 
@@ -104,17 +107,19 @@ class _Runner:
 
     def run(self, trained: Sequence[Series], held: Sequence[Series]) -> Searched:
         """Fit to `trained` with the structure that all but `held` show."""
-        shape = self._search.shape(held)
-        simulations = Simulations(
-            shape.model,
-            self._options.budget,
-            self.record,
-            processes=self._options.processes,
-            progress=self._progress,
-        )
-        searched = self._search.search(shape, simulations, trained, held)
-        self.made += simulations.made
-        return searched
+        found = []
+        for shape in self._search.shapes(trained, held):
+            simulations = Simulations(
+                shape.model,
+                self._options.budget,
+                self.record,
+                processes=self._options.processes,
+                progress=self._progress,
+            )
+            found.append(self._search.search(shape, simulations, trained, held))
+            self.made += simulations.made
+        nearest = min(found, key=lambda one: one.off)
+        return nearest if nearest.off + FLOOR < found[0].off else found[0]
 
 
 def _crossed(result: FitResult, searched: Sequence[Searched]) -> FitResult:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nearfar.errors import InputError
 from nearfar.fitting.replayed import probe_series, without
+from nearfar.fitting.structure import sees_a_dimm
 from nearfar.fitting.tabled import check_names, from_tables
 from nearfar.model import Model
 from nearfar.probing.saved import infer, is_table
@@ -71,6 +72,22 @@ def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Gi
     if not given.findings() and not series:
         raise InputError(f"{names[0]}: found nothing to fit to, expected findings or measurements")
     return given
+
+
+def base_of(sources: Sequence[Source]) -> str:
+    """The base of measurements for which none is named: of a machine whose probe found nothing of
+    a DIMM, `dram`."""
+    return "dram" if sources and all(_of_a_machine(one) for one in sources) else "nvdimm"
+
+
+def _of_a_machine(source: Source) -> bool:
+    if isinstance(source, (str, Path)) and (Path(source).is_dir() or is_table(source)):
+        return False
+    document = load(source) if isinstance(source, (str, Path)) else source
+    if not isinstance(document, ProbeResult) or document.target is None:
+        return False
+    found = {one.name for one in document.findings if one.status == IDENTIFIED}
+    return document.target.kind == "host" and not sees_a_dimm(found)
 
 
 def _stem(source: Source, taken: Sequence[str]) -> str:

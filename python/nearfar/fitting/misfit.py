@@ -66,7 +66,8 @@ class Misfit:
 
     def look(self, at: Logs, width: float) -> None:
         """Find out which points see which parameters, and how steeply, from `at` to `width` on its
-        limiting side: a longer time shows even where another one is the limit now.
+        limiting side: a longer time shows even where another one is the limit now. What was seen
+        from elsewhere stays seen, so that a place has one misfit whatever was looked at since.
 
         Raises BudgetSpentError.
         """
@@ -79,7 +80,8 @@ class Misfit:
             raise
         for key, found in zip(self.parameters, moved, strict=True):
             slope = (found - here) / (moved_to[key] - at[key])
-            self._seen_by[key] = set(np.flatnonzero(np.abs(slope) > SEEN).tolist())
+            seen = set(np.flatnonzero(np.abs(slope) > SEEN).tolist())
+            self._seen_by[key] = seen | before.get(key, set())
             self.slopes[key] = np.where(np.abs(slope) > SEEN, slope, 0.0)
 
     def learn(self, moved: Logs, change: Vector) -> None:
@@ -105,10 +107,11 @@ class Misfit:
         runs = []
         for logs in asked:
             settings = {
-                key: self.parameters[key].value(log) for key, log in logs.items() if log != 0.0
+                key: self.parameters[key].values(log) for key, log in logs.items() if log != 0.0
             }
             for at, point in enumerate(self.points):
-                runs.append(({k: v for k, v in settings.items() if self._sees(k, at)}, (point,)))
+                seen = [own for key, own in settings.items() if self._sees(key, at)]
+                runs.append(({key: by for own in seen for key, by in own.items()}, (point,)))
         values = iter(self.simulations.run(runs))
         return [np.array([_log(point, next(values)[0]) for point in self.points]) for _ in asked]
 

@@ -23,14 +23,22 @@ class Parameter:
     spread: float
     block: str
     lowest: float = 0.0  # value in base units
-    limiting: int = 1  # the side to which it becomes a limit: longer for a time, less for power
+    limiting: int = 1  # the side to which it becomes a limit: longer for a time, less of a count
+    tied: tuple[tuple[str, float], ...] = ()  # further keys and their starts, which move alike
+
+    @property
+    def is_a_sum(self) -> bool:
+        """Whether its keys are parts of one time, and how much is whose does not show."""
+        return bool(self.tied) and self.limiting > 0
 
     def value(self, log: float) -> int:
         """The value in base units, a whole number within the schema's range, at exp(`log`)."""
-        key = KEYS[self.key]
-        low = 1 if key.low is None else max(1.0, key.low)
-        high = math.inf if key.high is None else key.high
-        return round(min(high, max(low, self.start * math.exp(log))))
+        return _moved(self.key, self.start, log)
+
+    def values(self, log: float) -> dict[str, int]:
+        """The same, with what is tied to it."""
+        moved = {key: _moved(key, start, log) for key, start in self.tied}
+        return {self.key: self.value(log), **moved}
 
     def bounds(self) -> tuple[float, float]:
         """The lowest and highest logarithm that the search may reach."""
@@ -38,12 +46,29 @@ class Parameter:
         return max(-_REACH, low), _REACH
 
 
+def _moved(name: str, start: float, log: float) -> int:
+    key = KEYS[name]
+    low = 1 if key.low is None else max(1.0, key.low)
+    high = math.inf if key.high is None else key.high
+    return round(min(high, max(low, start * math.exp(log))))
+
+
 _REACH = math.log(8)
 
 POWER, _STATIC = "nvdimm.power_budget", "nvdimm.power_static"
 _LEAST_POWER = 1.2  # of what is drawn at idle
 
-_CORE = "core"
+_CORE, _LINES = "core", "lines in flight"
+
+# Paths that a measurement sees as a sum, or as the longer of two; a count that is one in the
+# machine and two in the model's two kinds of core; and how far a prefetcher is ahead, which takes
+# both the distance and registers.
+_TIED: dict[str, tuple[str, ...]] = {
+    "cpu.path.read_out": ("cpu.path.read_back",),
+    "cpu.path.nt_out": ("cpu.path.nt_back", "cpu.issue.store"),
+    "cpu.load_buffers": ("cpu.l1.mshrs",),
+    "cpu.l2.mshrs": ("cpu.prefetch.distance",),
+}
 
 # Blocks in the order in which they are fitted, each on what the ones before have settled.
 _BLOCKS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -70,10 +95,11 @@ _BLOCKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         _CORE,
         (
-            *("cpu.path.read_out", "cpu.path.read_back", "cpu.path.nt_out", "cpu.path.nt_back"),
-            *("cpu.issue.load", "cpu.issue.store", "cpu.fence.mfence"),
+            *("cpu.path.read_out", "cpu.path.nt_out"),
+            *("cpu.issue.load", "cpu.fence.mfence"),
         ),
     ),
+    (_LINES, ("cpu.load_buffers", "cpu.l2.mshrs")),
 )
 
 
@@ -81,7 +107,7 @@ def candidates(model: Model, fixed: Collection[str]) -> Iterator[Parameter]:
     """What may be fitted of `model`: all but what is `fixed`, in the order of the blocks."""
     levels = int(model["nvdimm.levels"]) if str(model["machine"]) == "nvdimm" else 0
     for block, keys in _BLOCKS:
-        if block == _CORE and levels:
+        if block in (_CORE, _LINES) and levels:
             continue  # the base names the processor; its paths and the bus of a DIMM are one sum
         for key in keys:
             if key in fixed or key not in model.values or _unused(key, model, levels):
@@ -92,7 +118,9 @@ def candidates(model: Model, fixed: Collection[str]) -> Iterator[Parameter]:
                     lowest = _LEAST_POWER * float(model[_STATIC])
                     yield Parameter(key, start, DEVICE, block, lowest, limiting=-1)
                 else:
-                    yield Parameter(key, start, DEVICE, block)
+                    limiting = -1 if block == _LINES else 1
+                    also = tuple((own, float(model[own])) for own in _TIED.get(key, ()))
+                    yield Parameter(key, start, DEVICE, block, limiting=limiting, tied=also)
 
 
 def power_of_rate(model: Model, key: str, interval: float) -> float | None:
@@ -111,7 +139,9 @@ _ENERGIES = {
 
 
 def _unused(key: str, model: Model, levels: int) -> bool:
-    """Whether it belongs to a part that the DIMM does not have."""
+    """Whether it belongs to a part that the machine does not have."""
+    if key == "cpu.l2.mshrs":
+        return not bool(model["cpu.prefetch.stream"])
     if key.startswith("nvdimm.wear."):
         return int(model["nvdimm.wear.writes"]) == 0
     return key.startswith("nvdimm.buffer.") and int(key.split(".")[2]) > levels

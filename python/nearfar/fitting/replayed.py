@@ -26,11 +26,13 @@ from nearfar.simulate.walk import Played
 POINTS = 10  # of each series, evenly spread
 FEW = 4  # where each takes long
 FEWEST = 2  # where each takes several times as long
+LINES = 1 << 16  # of a stream: a model is steady long before a machine has been timed
 SHORTER = 4096  # writes of an overwrite: its median needs no wear levelling
 
 _STEADY, _FIRST = "steady", "first"
 _MEDIAN = "median"
 _BESIDE = "latency-beside"
+IN_ORDER = "bandwidth-read-in-order"
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ def _pattern(one: Observation, area: int) -> tuple[str, Pattern, int] | None:
     if known.get("measured") == Stream.kind:
         share = known.get("reads_percent")
         mixed = share if share not in (0, 100) else None
+        lines = min(one.accesses, LINES)
         pattern = Stream(
             op=known["op"],
             access=known["access_bytes"],
@@ -167,11 +170,11 @@ def _pattern(one: Observation, area: int) -> tuple[str, Pattern, int] | None:
             threads=known["threads"],
             reads=mixed,
             area=area,
-            lines=one.accesses,
+            lines=lines,
         )
         layout = "random" if known["stride_bytes"] == "random" else "in-order"
         name = "mixed" if mixed is not None else "read" if share else "write"
-        return f"bandwidth-{name}-{layout}", pattern, one.accesses
+        return f"bandwidth-{name}-{layout}", pattern, lines
     if known.get("measured") == Contention.kind:
         return _contention(one, area)
     return None

@@ -10,12 +10,14 @@ from statistics import fmean
 import numpy as np
 
 from nearfar.errors import InputError
+from nearfar.fitting.found import Fixed
 from nearfar.fitting.given import Given
 from nearfar.fitting.misfit import Misfit, Vector
 from nearfar.fitting.parameters import candidates
+from nearfar.fitting.replayed import IN_ORDER
 from nearfar.fitting.simulations import Simulations
 from nearfar.fitting.solve import FLOOR, Estimate, Solver, unfitted
-from nearfar.fitting.structure import Fixed, derived, structure
+from nearfar.fitting.structure import derived, structure
 from nearfar.model import Model
 from nearfar.model.key import Plain
 from nearfar.model.schema import KEYS
@@ -24,6 +26,7 @@ from nearfar.results.fit import STRUCTURE, TIMES
 from nearfar.simulate.validation.accuracy import accuracy, score
 from nearfar.simulate.validation.series import HardwarePoint, Series
 
+PREFETCHER = "cpu.prefetch.stream"
 FEWEST = 3  # points that can fix anything
 _NAMED = 3  # series that a parameter's source names
 
@@ -43,6 +46,12 @@ class Searched:
     def fixes_something(self) -> bool:
         """Whether the observations say anything at all."""
         return bool(self.parameters)
+
+    @property
+    def off(self) -> float:
+        """The mean of |ln(simulated / measured)| over the points fitted."""
+        found = [one for one in self.series if not one.held_out]
+        return sum(one.n * one.mean_abs_log for one in found) / max(1, sum(one.n for one in found))
 
     def accuracy(self, held_out: bool) -> float | None:
         """The mean over the points fitted or held out; None where there are none."""
@@ -72,8 +81,19 @@ class Search:
     base: Model
     kept: Collection[str]
 
+    def shapes(self, trained: Sequence[Series], held: Sequence[Series]) -> list[Shape]:
+        """The machines whose times are searched: the first as far as findings say, the others with
+        what findings leave open. Raises InputError if none is like that."""
+        first = self.shape(held)
+        seen = tuple(one.name for one in trained if one.name.endswith(f":{IN_ORDER}"))
+        if not seen or not _prefetches(first.model) or PREFETCHER in self.kept:
+            return [first]
+        other = not bool(first.model[PREFETCHER])
+        found = {**first.found, PREFETCHER: Fixed(other, None, seen)}
+        return [first, Shape(_shaped(self.base, found, first.follows), found, first.follows)]
+
     def shape(self, held: Sequence[Series]) -> Shape:
-        """The machine whose times are searched. Raises InputError if none is like that."""
+        """The machine as far as findings say. Raises InputError if none is like that."""
         found = structure(self.given.findings(held), self.base)
         found = {key: value for key, value in found.items() if key not in self.kept}
         follows = {
@@ -124,6 +144,12 @@ class Search:
             series=_accuracies(simulations, times, trained, held),
             budget_spent=spent,
         )
+
+
+def _prefetches(model: Model) -> bool:
+    """Whether loads in order would meet a prefetcher, which on a DIMM's base is off as in the
+    measurements of DIMMs."""
+    return str(model["machine"]) != "nvdimm" and bool(model["cpu.caches"])
 
 
 def _shaped(base: Model, found: Mapping[str, Fixed], follows: Mapping[str, Plain]) -> Model:
@@ -195,10 +221,12 @@ def _of_times(estimates: Sequence[Estimate], trained: Sequence[Series]) -> list[
     for one in estimates:
         if not one.determined:
             continue
-        key, value = one.parameter.key, one.parameter.value
         seen = tuple(dict.fromkeys(owners[at] for at in one.seen_by))[:_NAMED]
-        interval = (_text(key, value(one.bounds[0])), _text(key, value(one.bounds[1])))
-        made.append(FittedParameter(key, _text(key, value(one.log)), TIMES, seen, interval))
+        low, high = (one.parameter.values(bound) for bound in one.bounds)
+        for key, value in one.parameter.values(one.log).items():
+            ends = (_text(key, low[key]), _text(key, high[key]))
+            interval = None if one.parameter.is_a_sum else ends
+            made.append(FittedParameter(key, _text(key, value), TIMES, seen, interval))
     return made
 
 

@@ -39,6 +39,11 @@ _BLOCK_STEPS, _JOINT_STEPS = 4, 10
 _RUNS_EACH, _RUNS_TOGETHER = 4, 30  # of all points, about: for each parameter, and for all
 _WIDENINGS = 4  # of an end of an interval, each to twice as far
 _SETTLED = 1e-3
+_CLOSE = 0.1  # mean square of residuals, in variances of the noise: a third of its deviation
+_POLISHES, _GAINED = (
+    4,
+    0.95,
+)  # how often, and the share of the misfit that is left if it was worth it
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Solver:
     misfit: Misfit
     budget_spent: bool = False
     logs: dict[str, float] = field(default_factory=dict)
+    rivals: list[dict[str, float]] = field(default_factory=list)  # that explain as much as `logs`
 
     def solve(self) -> list[Estimate]:
         """Blocks first, then all that the observations see; estimates in the order given."""
@@ -88,7 +94,42 @@ class Solver:
         seen = self._seen(parameters)
         self._try_around(seen, _FINE)
         self._search(seen, _JOINT_STEPS)
+        self._compare_power(seen)
+        self._polish(seen)
         return self._estimates(parameters)
+
+    def _polish(self, seen: Sequence[Parameter]) -> None:
+        """Search again from where the search ended, along slopes of that place, for as long as that
+        gains something and there is something to gain."""
+        for _ in range(_POLISHES):
+            before = self._cost_here()
+            off = self.misfit.residuals(self.misfit.simulated([self.logs])[0])
+            if float(np.mean(off**2)) < _CLOSE:
+                return
+            self._look_again()
+            self._search(seen, _JOINT_STEPS)
+            if self.budget_spent or self._cost_here() > _GAINED * before:
+                return
+
+    def _compare_power(self, seen: Sequence[Parameter]) -> None:
+        """Where a power budget could be what limits in place of a time: search from there as well.
+        Go on from the better; the other is a rival if the observations hardly speak against it."""
+        for one in seen:
+            other = self._by_power(one)
+            if other is None or self.budget_spent:
+                continue
+            first = self.logs
+            self.logs = other
+            self._look_again()  # slopes are others there
+            self._search(seen, _JOINT_STEPS)
+            if self.budget_spent:
+                self.logs = first
+                return
+            second = self.logs
+            self._try([first])
+            worse = first if self.logs == second else second
+            if not self._is_worse(worse, self.logs):
+                self.rivals.append(worse)
 
     def _single_accesses(self) -> list[int]:
         """Points of which one access after another was timed: quick to simulate, and most of the
@@ -134,13 +175,7 @@ class Solver:
         slopes = self._last_slopes(parameters)
         deviation = self._deviations(parameters, slopes, self.misfit.alike, own=True)
         together = dict(self.logs)
-        chosen = self._determined(parameters, slopes)
-        dropped = [one for one in seen if one not in chosen]
-        for one in parameters:
-            if one not in chosen:
-                self.logs[one.key] = 0.0
-        if dropped:
-            self._search(chosen, _JOINT_STEPS)
+        chosen = self._chosen(parameters, slopes)
         bounds = {
             one.key: self._bounds(one, together[one.key], deviation[parameters.index(one)])
             for one in chosen
@@ -158,6 +193,22 @@ class Solver:
             found.append(Estimate(one, log, edges, one in chosen, tuple(order), why))
         return found
 
+    def _chosen(self, parameters: Sequence[Parameter], slopes: Matrix) -> list[Parameter]:
+        """Those that the observations fix, searched again with the others at the base's. One of
+        the others is fixed, too, if the observations clearly speak against the base's value."""
+        together = dict(self.logs)
+        fixed = {one.key for one in self._determined(parameters, slopes)}
+        while True:
+            chosen = [one for one in parameters if one.key in fixed]
+            others = [one for one in self._seen(parameters) if one.key not in fixed]
+            self.logs = {key: log if key in fixed else 0.0 for key, log in together.items()}
+            if not others:
+                return chosen
+            self._search(chosen, _JOINT_STEPS)
+            if not self._is_worse(self.logs, together):
+                return chosen
+            fixed.add(max(others, key=lambda one: abs(together[one.key]) / one.spread).key)
+
     def _bounds(self, one: Parameter, together: float, deviation: float) -> tuple[float, float]:
         """Where a parameter lies with 90 %, as ln(value / start).
 
@@ -173,20 +224,23 @@ class Solver:
         hidden = together - width
         for _ in range(_WIDENINGS):
             if not lowest < hidden < highest or self._is_worse(
-                {**self.logs, one.key: log + hidden - together}
+                {**self.logs, one.key: log + hidden - together}, self.logs
             ):
                 break
             hidden = together + 2 * (hidden - together)
         other = self._by_power(one)
-        if other is not None and not self._is_worse(other):
+        if other is not None and not self._is_worse(other, self.logs):
             hidden = min(hidden, -QUANTILE * one.spread)  # known from before alone
-        ends = [min(max(end, lowest), highest) for end in (hidden, together + width, log)]
+        ends = [hidden, together + width, log]
+        for rival in self.rivals:
+            ends += [rival[one.key] - abs(width), rival[one.key] + abs(width)]
+        ends = [min(max(end, lowest), highest) for end in ends]
         return min(ends), max(ends)
 
-    def _is_worse(self, moved: dict[str, float]) -> bool:
-        """Whether the observations clearly speak against a place other than the best."""
+    def _is_worse(self, moved: dict[str, float], best: dict[str, float]) -> bool:
+        """Whether the observations clearly speak for one place and against another."""
         self.misfit.simulations.budget += 2 * self.misfit.runs
-        here, there = self.misfit.simulated([self.logs, moved])
+        here, there = self.misfit.simulated([best, moved])
         off, further = self.misfit.residuals(here), self.misfit.residuals(there)
         excess = max(1.0, float(np.mean(off**2)))
         return float(further @ further - off @ off) > excess * QUANTILE**2 / 2
@@ -232,6 +286,9 @@ class Solver:
         off = self.misfit.residuals(simulated)
         own = self.misfit.parameters
         return float(off @ off) + sum((x / own[key].spread) ** 2 for key, x in logs.items())
+
+    def _cost_here(self) -> float:
+        return self._cost(self.logs, self.misfit.simulated([self.logs])[0])
 
     def _try_around(self, parameters: Sequence[Parameter], steps: Sequence[float]) -> None:
         """Move each in turn to the best of some values around it."""

@@ -8,32 +8,18 @@ make a machine that can be built.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nearfar.errors import InputError
+from nearfar.fitting.found import Fixed, Found, Values, fixed, holds, number
+from nearfar.fitting.processor import following, processor
 from nearfar.model import Model
 from nearfar.model.key import Plain
 from nearfar.model.schema import KEYS
 from nearfar.results import Finding
 from nearfar.results.findings import IDENTIFIED
 
-_LINE = 64
 _ON_DIMM = "nvdimm"
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """A key's value in base units, the lowest and highest it may have where that is known, and the
-    findings behind."""
-
-    value: Plain
-    interval: tuple[float, float] | None
-    findings: tuple[str, ...]
-
-
-Values = dict[str, Fixed]
-_Found = Mapping[str, Finding]
 
 
 def structure(findings: Sequence[Finding], base: Model) -> Values:
@@ -43,24 +29,23 @@ def structure(findings: Sequence[Finding], base: Model) -> Values:
     """
     found = {one.name: one for one in findings if one.status == IDENTIFIED}
     values: Values = {}
-    if str(base["machine"]) != _ON_DIMM and _sees_a_dimm(found):
+    if str(base["machine"]) != _ON_DIMM and sees_a_dimm(found):
         raise InputError(
             f"base: found {base.name}, a {base['machine']} machine, expected an nvdimm one: "
             "the findings are of a DIMM's buffers and queues"
         )
-    if _sees_a_dimm(found):
+    if sees_a_dimm(found):
         for part in (_levels, _buffers, _queues, _interleave, _wear):
             values.update(part(found, base))
     if bool(base["cpu.caches"]):
-        values.update(_caches(found, base))
-        values.update(_tlbs(found))
+        values.update(processor(found, base))
     return {key: one for key, one in values.items() if key in KEYS}
 
 
 def derived(values: Mapping[str, Fixed], base: Model) -> dict[str, Plain]:
     """What has to follow the structure for the machine to be one that can be built."""
     if str(base["machine"]) != _ON_DIMM:
-        return {}
+        return following(values, base)
 
     def now(key: str) -> Plain:
         return values[key].value if key in values else _of(base, key)
@@ -102,17 +87,18 @@ def _of(base: Model, key: str) -> Plain:
     return 1 if default is None else default
 
 
-def _sees_a_dimm(found: _Found) -> bool:
+def sees_a_dimm(found: Collection[str]) -> bool:
+    """Whether findings of these names are of what only a DIMM has."""
     return any(
         name.startswith(("levels", "buffer.", "wpq.", "lsq.", "migration")) for name in found
     )
 
 
-def _levels(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
+def _levels(found: Found, _: Model) -> Iterator[tuple[str, Fixed]]:
     if "levels" not in found:
         return
     one = found["levels"]
-    levels = round(_number(one))
+    levels = round(number(one))
     highest = KEYS["nvdimm.levels"].high or 0
     if not 1 <= levels <= highest:
         raise InputError(f"levels: found {levels} buffers, expected 1 to {highest:.0f} of a DIMM")
@@ -125,126 +111,77 @@ def _levels(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
         raise InputError(
             f"findings contradict each other: levels is {levels}, but {beyond[0]} was found, too"
         )
-    yield "nvdimm.levels", _fixed(one, levels)
+    yield "nvdimm.levels", fixed(one, levels)
 
 
-def _buffers(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:
+def _buffers(found: Found, base: Model) -> Iterator[tuple[str, Fixed]]:
     for name, one in found.items():
         match = re.fullmatch(r"buffer\.(\d+)\.(entries|entry|ways|policy)", name)
         if match is None:
             continue
-        value = str(one.value) if match[2] == "policy" else round(_number(one))
-        yield f"nvdimm.buffer.{match[1]}.{match[2]}", _fixed(one, value)
+        value = str(one.value) if match[2] == "policy" else round(number(one))
+        yield f"nvdimm.buffer.{match[1]}.{match[2]}", fixed(one, value)
         capacity = found.get(f"buffer.{match[1]}.capacity")
         entry = found.get(f"buffer.{match[1]}.entry")
         if match[2] == "entries" and capacity is not None and entry is not None:
-            low, high = capacity.interval or (_number(capacity), _number(capacity))
-            if not low <= _number(one) * _number(entry) <= high:
+            low, high = capacity.interval or (number(capacity), number(capacity))
+            if not low <= number(one) * number(entry) <= high:
                 raise InputError(
-                    f"findings contradict each other: {name} is {_number(one):.0f}, {entry.name} "
-                    f"{_number(entry):.0f} B, but {capacity.name} {_number(capacity):.0f} B"
+                    f"findings contradict each other: {name} is {number(one):.0f}, {entry.name} "
+                    f"{number(entry):.0f} B, but {capacity.name} {number(capacity):.0f} B"
                 )
     yield from _entries_by_capacity(found, base)
 
 
-def _entries_by_capacity(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:
+def _entries_by_capacity(found: Found, base: Model) -> Iterator[tuple[str, Fixed]]:
     """The entries of a buffer of which the capacity alone shows, with the base's entry size."""
     for level in range(1, int(KEYS["nvdimm.levels"].high or 0) + 1):
         capacity, key = found.get(f"buffer.{level}.capacity"), f"nvdimm.buffer.{level}"
         if capacity is None or f"buffer.{level}.entries" in found:
             continue
         size = found.get(f"buffer.{level}.entry")
-        entry = round(_number(size)) if size is not None else int(_of(base, f"{key}.entry"))
+        entry = round(number(size)) if size is not None else int(_of(base, f"{key}.entry"))
         ways = found.get(f"buffer.{level}.ways")
-        sets = round(_number(ways)) if ways is not None else int(_of(base, f"{key}.ways"))
+        sets = round(number(ways)) if ways is not None else int(_of(base, f"{key}.ways"))
         now = int(_of(base, f"{key}.entries")) * entry
-        if not _holds(capacity, now):
-            entries = max(1, round(_number(capacity) / (entry * sets))) * sets
-            yield f"{key}.entries", _fixed(capacity, entries, 1 / entry)
+        if not holds(capacity, now):
+            entries = max(1, round(number(capacity) / (entry * sets))) * sets
+            yield f"{key}.entries", fixed(capacity, entries, 1 / entry)
 
 
-def _queues(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
+def _queues(found: Found, _: Model) -> Iterator[tuple[str, Fixed]]:
     for name, key in (("wpq.lines", "imc.wpq.lines"), ("lsq.lines", "nvdimm.lsq.lines")):
         if name in found:
-            yield key, _fixed(found[name], round(_number(found[name])))
+            yield key, fixed(found[name], round(number(found[name])))
     drains = found.get("fence.drains_lsq")
     if drains is not None:
-        yield "nvdimm.lsq.drain_on_fence", _fixed(drains, drains.value == "yes")
+        yield "nvdimm.lsq.drain_on_fence", fixed(drains, drains.value == "yes")
 
 
-def _interleave(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
+def _interleave(found: Found, _: Model) -> Iterator[tuple[str, Fixed]]:
     for name, key in (("modules", "channels"), ("interleave", "imc.interleave")):
         if name in found:
-            yield key, _fixed(found[name], round(_number(found[name])))
+            yield key, fixed(found[name], round(number(found[name])))
 
 
-def _wear(found: _Found, _: Model) -> Iterator[tuple[str, Fixed]]:
+def _wear(found: Found, _: Model) -> Iterator[tuple[str, Fixed]]:
     moves = found.get("migration")
     if moves is None:
         return
     if moves.value != "yes":
-        yield "nvdimm.wear.writes", _fixed(moves, 0)
+        yield "nvdimm.wear.writes", fixed(moves, 0)
         for family in (1, 2):
-            yield f"nvdimm.wear.minor.{family}.interval", _fixed(moves, 0)
+            yield f"nvdimm.wear.minor.{family}.interval", fixed(moves, 0)
         return
     for name, key in (
         ("migration.period", "nvdimm.wear.writes"),
         ("migration.block", "nvdimm.wear.block"),
     ):
         if name in found:
-            yield key, _fixed(found[name], round(_number(found[name])))
+            yield key, fixed(found[name], round(number(found[name])))
     if "migration.stall" in found:
         one = found["migration.stall"]
-        stall = round(_number(one) * 1000)
+        stall = round(number(one) * 1000)
         # The queues take some writes before the writer notices: it sees less than the stall, and
         # how much less is not known, so there is no interval.
         yield "nvdimm.wear.stall", Fixed(stall, None, (one.name,))
-
-
-def _caches(found: _Found, base: Model) -> Iterator[tuple[str, Fixed]]:
-    for level in (1, 2, 3):
-        key, name = f"cpu.l{level}", f"cache.{level}"
-        ways = found.get(f"{name}.ways")
-        if ways is not None:
-            yield f"{key}.ways", _fixed(ways, round(_number(ways)))
-        size = found.get(f"{name}.capacity")
-        if size is not None and not _holds(size, float(base[f"{key}.size"])):
-            number = round(_number(ways)) if ways is not None else int(base[f"{key}.ways"])
-            slices = int(base[f"{key}.slices"]) if level == 3 else 1
-            unit = number * slices * _LINE
-            yield f"{key}.size", _fixed(size, max(1, round(_number(size) / unit)) * unit)
-        policy = found.get(f"{name}.policy")
-        if policy is not None and policy.value in KEYS[f"{key}.policy"].choices:
-            yield f"{key}.policy", _fixed(policy, str(policy.value))
-        latency = found.get(f"{name}.latency")
-        if latency is not None:
-            yield f"{key}.latency", _fixed(latency, round(_number(latency) * 1000), 1000)
-
-
-def _tlbs(found: _Found) -> Iterator[tuple[str, Fixed]]:
-    for level in (1, 2):
-        entries = found.get(f"tlb.{level}.entries")
-        if entries is not None:
-            yield f"cpu.tlb.l{level}.entries", _fixed(entries, round(_number(entries)))
-    miss = found.get("tlb.1.miss")
-    if miss is not None:
-        yield "cpu.tlb.l2.latency", _fixed(miss, round(_number(miss) * 1000), 1000)
-
-
-def _fixed(one: Finding, value: Plain, unit: float = 1) -> Fixed:
-    interval = None
-    if one.interval is not None and not isinstance(value, (str, bool)):
-        low, high = one.interval
-        interval = (min(low * unit, float(value)), max(high * unit, float(value)))
-    return Fixed(value, interval, (one.name,))
-
-
-def _number(one: Finding) -> float:
-    if isinstance(one.value, (int, float)):
-        return float(one.value)
-    raise InputError(f"{one.name}: found {one.value!r}, expected a number")
-
-
-def _holds(one: Finding, value: float) -> bool:
-    """Whether the finding's interval has room for the base's value."""
-    return one.interval is not None and one.interval[0] <= value <= one.interval[1]

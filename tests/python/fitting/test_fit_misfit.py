@@ -11,6 +11,7 @@ import pytest
 from nearfar.fitting.misfit import Misfit, Vector
 from nearfar.fitting.parameters import Parameter
 from nearfar.fitting.simulations import Simulations
+from nearfar.fitting.solve import Solver
 from nearfar.measuring import Chase
 from nearfar.model import load
 from nearfar.simulate.validation.series import HardwarePoint, Job
@@ -31,6 +32,26 @@ class PowerLaws(Simulations):
             self.made += len(points)
             values.append([math.exp(EXPONENTS[int(point.label)] @ logs) for point in points])
         return values
+
+
+class LongerOfTwo(Simulations):
+    """Points that are as long as the longer of two times."""
+
+    def run(
+        self, asked: Sequence[tuple[Mapping[str, int], Sequence[HardwarePoint]]]
+    ) -> list[list[float]]:
+        self.made += sum(len(points) for _, points in asked)
+        longer = [max(own.get(key, 1000) for key in KEYS) / 1000 for own, _ in asked]
+        return [[one] * len(points) for one, (_, points) in zip(longer, asked, strict=True)]
+
+
+def longer_of_two(real: float) -> Misfit:
+    points = [
+        HardwarePoint(str(i), real, "ns", Job(Chase(region="64B"), cost=i), "ns_per_line")
+        for i in range(4)
+    ]
+    parameters = {key: Parameter(key, 1000.0, 1.0, "misses") for key in KEYS}
+    return Misfit(LongerOfTwo(load("nvdimm"), 10_000), points, np.full(4, 0.02), parameters)
 
 
 @pytest.fixture
@@ -76,3 +97,20 @@ def test_a_point_that_is_far_off_counts_by_its_distance_not_its_square(misfit: M
     squares = [float(misfit.residuals(np.full(3, off))[0] ** 2) for off in (0.01, 0.02, 10, 20)]
     assert squares[1] / squares[0] == pytest.approx(4, rel=0.01)
     assert squares[3] / squares[2] == pytest.approx(2, rel=0.02)
+
+
+def test_what_was_seen_from_elsewhere_stays_seen_where_another_limit_hides_it() -> None:
+    misfit = longer_of_two(1.0)
+    misfit.look(logs(0, 0), 0.5)
+    misfit.look(logs(0, -1), 0.5)
+    assert set(misfit.seen(KEYS[1])) == {0, 1, 2, 3}
+    assert misfit.simulated([logs(-2, -1)])[0] == pytest.approx(-1, abs=0.001)
+
+
+def test_what_only_shows_together_leaves_the_bases_value_where_observations_speak_against_it() -> (
+    None
+):
+    """Neither time shows while the other is as long, but both are a fifth of the base's."""
+    estimates = Solver(longer_of_two(0.2)).solve()
+    assert [one.determined for one in estimates] == [True, True]
+    assert max(one.log for one in estimates) == pytest.approx(math.log(0.2), abs=0.05)

@@ -53,7 +53,7 @@ def test_a_family_of_dram_does_not_fit_a_dimms_base(family: Path) -> None:
     [
         ("nvdimm", "nvdimm", "nvdimm.media.read_latency"),
         ("memory-mode", "nvdimm", "near.latency"),
-        ("dram", "dram", "cpu.path.read_back"),
+        ("dram", "dram", "cpu.path.read_out"),
         ("cxl", "cxl", "link.response_latency"),
     ],
 )
