@@ -163,6 +163,11 @@ bench-tier: install ## compare programs on two tiers with kernel swap, plain mem
 	@scripts/need mimalloc
 	@$(BIN)/python bench/tier.py
 
+.PHONY: bench-ycsb
+bench-ycsb: install ## compare redis on two tiers with kernel swap, under a client like YCSB
+	@scripts/need redis
+	@$(BIN)/python bench/ycsb.py
+
 .PHONY: bench-flat
 bench-flat: install ## processor time of exchanging pages between two tiers and of finding those in use
 	@scripts/need mimalloc
