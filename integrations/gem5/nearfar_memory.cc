@@ -78,31 +78,65 @@ NearfarModel::send(std::uint16_t controller, std::uint64_t id, Addr address, boo
     request.address = address;
     request.port = controller;
     request.op = write ? NEARFAR_WRITE : NEARFAR_READ;
-    return device.send(request, curTick());
+    const bool sent = device.send(request, curTick());
+    if (!sent)
+        ++refused;
+    return sent;
 }
 
 void
 NearfarModel::play()
 {
     ++counts->events;
-    device.advance(curTick());
-    device.completions([this](const nearfar_completion &come) {
-        if (come.kind == NEARFAR_WAKE) {
-            controllers[come.id]->woken();
-        } else {
-            auto *access = reinterpret_cast<NearfarMemCtrl::Access *>(come.id);
-            access->controller->done(come.id);
-        }
-    });
+    if (wakes.empty()) {
+        device.advance(curTick());
+        device.completions([this](const nearfar_completion &come) { take(come); });
+    }
+    wake();
     for (NearfarMemCtrl *controller : controllers)
         controller->respond();
     scheduleNext();
 }
 
+/// While every controller has been refused, nothing can enter before the first wake: up to there
+/// the memory is played at once, instead of instant by instant.
+void
+NearfarModel::playToWake()
+{
+    const auto use = [this](const nearfar_completion &come) { take(come); };
+    while (wakes.empty() && device.wait(use) != 0) {
+    }
+    device.completions(use);
+}
+
+void
+NearfarModel::take(const nearfar_completion &come)
+{
+    if (come.kind == NEARFAR_WAKE) {
+        wakes.push_back(come);
+        return;
+    }
+    auto &access = *reinterpret_cast<NearfarMemCtrl::Access *>(come.id);
+    access.controller->done(access, come.time_ps);
+}
+
+void
+NearfarModel::wake()
+{
+    while (!wakes.empty() && wakes.front().time_ps <= curTick()) {
+        NearfarMemCtrl &controller = *controllers[wakes.front().id];
+        wakes.pop_front();
+        --refused;
+        controller.woken();
+    }
+}
+
 void
 NearfarModel::scheduleNext()
 {
-    Tick next = device.next_event();
+    if (refused == controllers.size() && wakes.empty())
+        playToWake();
+    Tick next = wakes.empty() ? device.next_event() : wakes.front().time_ps;
     for (const NearfarMemCtrl *controller : controllers)
         next = std::min(next, controller->nextResponse());
     if (next == NEARFAR_NEVER) {
@@ -110,7 +144,9 @@ NearfarModel::scheduleNext()
             deschedule(event);
         return;
     }
-    reschedule(event, std::max(next, curTick()), true);
+    next = std::max(next, curTick());
+    if (!event.scheduled() || event.when() != next)
+        reschedule(event, next, true);
 }
 
 Tick
@@ -248,7 +284,7 @@ NearfarMemCtrl::getPort(const std::string &if_name, PortID idx)
 DrainState
 NearfarMemCtrl::drain()
 {
-    return accesses.empty() ? DrainState::Drained : DrainState::Draining;
+    return busy() ? DrainState::Draining : DrainState::Drained;
 }
 
 Tick
@@ -289,31 +325,38 @@ NearfarMemCtrl::receiveRequest(PacketPtr pkt)
         retryRequest = true;
         return false;
     }
-    Access &access = accept(pkt);
+    Access &access = prepare(pkt);
+    const bool refused = moves && !sendLines(access) && access.next == access.first;
+    if (refused)
+        retryRequest = true;
+    else
+        accesses.splice(accesses.end(), spare, access.place);
     if (!moves) {
         perform(access);
-        finish(access);
-    } else if (!sendLines(access) && access.next == access.first) {
-        accesses.erase(access.place);
-        retryRequest = true;
-        model.scheduleNext();
-        return false;
+        finish(access, curTick());
     }
     model.scheduleNext();
-    return true;
+    return !refused;
 }
 
+/// In the first of the spare places.
 NearfarMemCtrl::Access &
-NearfarMemCtrl::accept(PacketPtr pkt)
+NearfarMemCtrl::prepare(PacketPtr pkt)
 {
     constexpr Addr line = 64;
-    const Addr first = deviceStart + getAddrRange().getOffset(pkt->getAddr());
+    const Addr first = deviceStart + range.getOffset(pkt->getAddr());
     const Addr aligned = first / line * line;
-    accesses.push_back({pkt, this, !pkt->isRead(), pkt->needsResponse(), aligned,
-                        first + pkt->getSize(), aligned, 0, 0, {}});
-    Access &access = accesses.back();
-    access.place = std::prev(accesses.end());
-    return access;
+    if (spare.empty())
+        spare.emplace_back();
+    spare.front() = {pkt, this, !pkt->isRead(), pkt->needsResponse(), aligned,
+                     first + pkt->getSize(), aligned, 0, 0, spare.begin()};
+    return spare.front();
+}
+
+void
+NearfarMemCtrl::forget(Access &access)
+{
+    spare.splice(spare.begin(), accesses, access.place);
 }
 
 /// Whether all lines have been sent; then the packet has its data, so that every access sees the
@@ -351,50 +394,58 @@ NearfarMemCtrl::woken()
     if (retryRequest) {
         retryRequest = false;
         port.sendRetryReq();
+        tellDrained();
     }
 }
 
 void
-NearfarMemCtrl::done(std::uint64_t id)
+NearfarMemCtrl::done(Access &access, Tick time)
 {
-    auto &access = *reinterpret_cast<Access *>(id);
     if (--access.underWay == 0 && access.next >= access.end)
-        finish(access);
+        finish(access, time);
 }
 
 void
-NearfarMemCtrl::finish(Access &access)
+NearfarMemCtrl::finish(Access &access, Tick time)
 {
     if (access.responds) {
-        responses.emplace(curTick() + access.delay + delay, &access);
+        const Tick at = time + access.delay + delay;
+        auto place = responses.end();
+        while (place != responses.begin() && std::prev(place)->time > at)
+            --place;
+        responses.insert(place, {at, &access});
         return;
     }
     sunk.reset(access.pkt);
-    accesses.erase(access.place);
-    if (accesses.empty() && drainState() == DrainState::Draining)
+    forget(access);
+    tellDrained();
+}
+
+void
+NearfarMemCtrl::tellDrained()
+{
+    if (!busy() && drainState() == DrainState::Draining)
         signalDrainDone();
 }
 
 Tick
 NearfarMemCtrl::nextResponse() const
 {
-    return responses.empty() || awaitsRetry ? NEARFAR_NEVER : responses.begin()->first;
+    return responses.empty() || awaitsRetry ? NEARFAR_NEVER : responses.front().time;
 }
 
 void
 NearfarMemCtrl::respond()
 {
-    while (!awaitsRetry && !responses.empty() && responses.begin()->first <= curTick()) {
-        const auto first = responses.begin();
-        Access &access = *first->second;
+    while (!awaitsRetry && !responses.empty() && responses.front().time <= curTick()) {
+        Access &access = *responses.front().access;
         awaitsRetry = !port.sendTimingResp(access.pkt);
         if (awaitsRetry)
             return;
-        responses.erase(first);
-        accesses.erase(access.place);
+        responses.pop_front();
+        forget(access);
+        tellDrained();
     }
-    if (accesses.empty() && drainState() == DrainState::Draining)
-        signalDrainDone();
 }
 
 void

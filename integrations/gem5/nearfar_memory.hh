@@ -7,8 +7,8 @@
 #include <nearfar/memory.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,12 +81,17 @@ class NearfarModel : public SimObject
     static nearfar::Memory open(const std::string &file);
     Tick lone(bool write) const;
     void play();
+    void playToWake();
+    void take(const nearfar_completion &come);
+    void wake();
     void writeStatistics();
     std::string stateFile(const std::string &folder) const;
 
     // Saving a state changes nothing that anyone sees.
     mutable nearfar::Memory device;
     std::vector<NearfarMemCtrl *> controllers;
+    std::size_t refused = 0;  ///< controllers that may not send before their wake
+    std::deque<nearfar_completion> wakes;  ///< that have come, but whose time may be ahead
     EventFunctionWrapper event;
     std::optional<Tick> idleRead, idleWrite;
     std::unique_ptr<Counts> counts;
@@ -141,16 +146,26 @@ class NearfarMemCtrl : public AbstractMemory
     bool receiveRequest(PacketPtr pkt);
     void retryResponse();
 
+    /// A packet to be sent back, and when.
+    struct Response
+    {
+        Tick time;
+        Access *access;
+    };
+
     // Called by the model.
     void woken();
-    void done(std::uint64_t id);
+    void done(Access &access, Tick time);
     void respond();
     Tick nextResponse() const;
 
-    Access &accept(PacketPtr pkt);
+    Access &prepare(PacketPtr pkt);
+    void forget(Access &access);
     bool sendLines(Access &access);
     void perform(Access &access);
-    void finish(Access &access);
+    void finish(Access &access, Tick time);
+    bool busy() const { return !accesses.empty() || retryRequest; }
+    void tellDrained();
 
     MemoryPort port;
     NearfarModel &model;
@@ -158,8 +173,9 @@ class NearfarMemCtrl : public AbstractMemory
     Tick delay;
     std::uint16_t number = 0;
     std::list<Access> accesses;
+    std::list<Access> spare;  ///< places for further ones
     Access *sending = nullptr;  ///< of which lines are still to be sent
-    std::multimap<Tick, Access *> responses;
+    std::deque<Response> responses;  ///< in order of time
     bool retryRequest = false;   ///< the other side waits for our retry
     bool awaitsRetry = false;    ///< we wait for its
     std::unique_ptr<Packet> sunk;

@@ -338,6 +338,20 @@ checkpoint(System &system, const std::string &file, const std::string &folder)
 }
 
 void
+drain_while_refused(System &system)
+{
+    Sender &sender = *system.senders[0];
+    const std::uint64_t before = sender.refusals;
+    for (unsigned n = 0; sender.refusals == before; ++n)
+        sender.send(new Packet(Packet::WritebackDirty, System::base + n * 4096, 64));
+    expect(system.controllers[0]->startDrain() == DrainState::Draining, "a drain to wait for");
+    mainQueue.run();
+    expect(sender.idle(), "the refused packet sent");
+    expect(system.controllers[0]->drainState() == DrainState::Drained, "the drain told");
+    system.controllers[0]->resume();
+}
+
+void
 rules(const std::string &file, const std::string &folder)
 {
     System system(file, {part});
@@ -345,6 +359,7 @@ rules(const std::string &file, const std::string &folder)
     functional_accesses_in_flight(system);
     idle_second(system);
     checkpoint(system, file, folder);
+    drain_while_refused(system);
     system.model->resetStats();
     expect(statistics_of(*system.model).find(".reads 0 ") != std::string::npos, "counters reset");
     std::cout << "rules hold\n";

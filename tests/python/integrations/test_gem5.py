@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,18 @@ def test_a_stream_takes_the_same_times_in_gem5_as_by_the_library(
     host: Path, model: str, tmp_path: Path
 ) -> None:
     requests = stream(len(model))
+    assert by_gem5(host, model, requests, tmp_path) == by_arrays(f"model:{model}", requests)
+
+
+@pytest.mark.parametrize("model", ["ddr4-2666", "optane-100"])
+def test_a_saturated_memory_is_called_at_most_twice_a_request(
+    host: Path, model: str, tmp_path: Path
+) -> None:
+    requests = replace(stream(7), times_ps=[0] * 2000)
+    said = run(host, model, "stream", tmp_path, given=requests.lines())
+    events = re.search(r"^system\.nearfar\.events (\d+) ", said, re.MULTILINE)
+    assert events is not None
+    assert int(events[1]) <= 2 * 2000
     assert by_gem5(host, model, requests, tmp_path) == by_arrays(f"model:{model}", requests)
 
 
