@@ -78,6 +78,11 @@ NearfarModel::send(std::uint16_t controller, std::uint64_t id, Addr address, boo
     request.address = address;
     request.port = controller;
     request.op = write ? NEARFAR_WRITE : NEARFAR_READ;
+    if (isAlone()) {
+        // Nothing else can enter before: the memory is played until it takes the request.
+        playedTo = device.send_when_free(request, std::max(curTick(), playedTo));
+        return true;
+    }
     const bool sent = device.send(request, curTick());
     if (!sent)
         ++refused;
@@ -88,9 +93,11 @@ void
 NearfarModel::play()
 {
     ++counts->events;
-    if (wakes.empty()) {
+    if (!isAhead()) {
         device.advance(curTick());
-        device.completions([this](const nearfar_completion &come) { take(come); });
+        takeAll();
+        if (isAlone())
+            controllers.front()->woken();
     }
     wake();
     for (NearfarMemCtrl *controller : controllers)
@@ -103,10 +110,17 @@ NearfarModel::play()
 void
 NearfarModel::playToWake()
 {
-    const auto use = [this](const nearfar_completion &come) { take(come); };
-    while (wakes.empty() && device.wait(use) != 0) {
+    while (wakes.empty() &&
+           device.wait([this](const nearfar_completion &come) { take(come); }) != 0) {
     }
-    device.completions(use);
+    takeAll();
+    playedTo = device.now();
+}
+
+void
+NearfarModel::takeAll()
+{
+    device.completions([this](const nearfar_completion &come) { take(come); });
 }
 
 void
@@ -134,9 +148,12 @@ NearfarModel::wake()
 void
 NearfarModel::scheduleNext()
 {
-    if (refused == controllers.size() && wakes.empty())
+    if (isAlone())
+        takeAll();
+    else if (refused == controllers.size() && wakes.empty())
         playToWake();
-    Tick next = wakes.empty() ? device.next_event() : wakes.front().time_ps;
+    const bool waits = !wakes.empty() || (isAlone() && controllers.front()->waits());
+    Tick next = waits ? playedTo : device.next_event();
     for (const NearfarMemCtrl *controller : controllers)
         next = std::min(next, controller->nextResponse());
     if (next == NEARFAR_NEVER) {
@@ -196,6 +213,7 @@ NearfarModel::unserialize(CheckpointIn &cp)
     fatal_if(!file, "%s: cannot be read, expected the state that the checkpoint saved", path);
     try {
         device.restore(state);
+        playedTo = device.now();
     } catch (const nearfar::Error &error) {
         fatal("%s: %s", path, error.what());
     }
@@ -321,8 +339,9 @@ NearfarMemCtrl::receiveRequest(PacketPtr pkt)
     if (retryRequest)
         return false;
     const bool moves = pkt->isRead() || pkt->isWrite();
-    if (moves && sending != nullptr) {
+    if (moves && (sending != nullptr || model.isAhead())) {
         retryRequest = true;
+        model.scheduleNext();
         return false;
     }
     Access &access = prepare(pkt);

@@ -20,6 +20,7 @@
 #include "mem/port.hh"
 #include "params/NearfarMemCtrl.hh"
 #include "params/NearfarModel.hh"
+#include "sim/cur_tick.hh"
 #include "sim/eventq.hh"
 #include "sim/serialize.hh"
 #include "sim/sim_object.hh"
@@ -40,6 +41,10 @@ class NearfarModel : public SimObject
 
     /// Adds a controller for `bytes` from `start` on; the number by which it sends.
     std::uint16_t add(NearfarMemCtrl &controller, Addr start, Addr bytes);
+
+    /// Whether the memory has been played beyond the present, to where it takes a request or wakes a
+    /// port: until then it is full.
+    bool isAhead() const { return playedTo > curTick(); }
 
     /// false: refused; the controller will be woken.
     bool send(std::uint16_t controller, std::uint64_t id, Addr address, bool write);
@@ -81,7 +86,9 @@ class NearfarModel : public SimObject
     static nearfar::Memory open(const std::string &file);
     Tick lone(bool write) const;
     void play();
+    bool isAlone() const { return controllers.size() == 1; }
     void playToWake();
+    void takeAll();
     void take(const nearfar_completion &come);
     void wake();
     void writeStatistics();
@@ -90,6 +97,7 @@ class NearfarModel : public SimObject
     // Saving a state changes nothing that anyone sees.
     mutable nearfar::Memory device;
     std::vector<NearfarMemCtrl *> controllers;
+    Tick playedTo = 0;  ///< when that was beyond the present
     std::size_t refused = 0;  ///< controllers that may not send before their wake
     std::deque<nearfar_completion> wakes;  ///< that have come, but whose time may be ahead
     EventFunctionWrapper event;
@@ -157,6 +165,7 @@ class NearfarMemCtrl : public AbstractMemory
     void woken();
     void done(Access &access, Tick time);
     void respond();
+    bool waits() const { return retryRequest; }
     Tick nextResponse() const;
 
     Access &prepare(PacketPtr pkt);

@@ -44,8 +44,7 @@ class Sender : public RequestPort
             sendWaiting();
     }
 
-    /// Called for each packet that is accepted, and for each that comes back.
-    std::function<void(PacketPtr)> accepted = [](PacketPtr) {};
+    /// Called for each packet that comes back.
     std::function<void(PacketPtr)> answered = [](PacketPtr) {};
     std::uint64_t refusals = 0;
 
@@ -96,7 +95,6 @@ class Sender : public RequestPort
                 return;
             }
             waiting.pop_front();
-            accepted(pkt);
         }
     }
     void
@@ -170,26 +168,24 @@ stream(const std::string &file, const std::string &folder)
 {
     simout.folder = folder;
     System system(file, {part}, 0, "host.trace");
-    struct Line { Tick accepted = 0, done = 0; };
-    std::vector<Line> lines;
+    std::vector<Tick> done;
     std::deque<EventFunctionWrapper> arrivals;
-    system.senders[0]->accepted = [&](PacketPtr pkt) { lines[pkt->number].accepted = curTick(); };
-    system.senders[0]->answered = [&](PacketPtr pkt) { lines[pkt->number].done = curTick(); };
+    system.senders[0]->answered = [&](PacketPtr pkt) { done[pkt->number] = curTick(); };
     Tick due = 0;
     std::string address;
     char op = 0;
     while (std::cin >> due >> address >> op) {
         auto *pkt = new Packet(op == 'W' ? Packet::WriteReq : Packet::ReadReq,
                                System::base + std::stoull(address, nullptr, 0), 64);
-        pkt->number = lines.size();
-        lines.emplace_back();
+        pkt->number = done.size();
+        done.emplace_back();
         arrivals.emplace_back([&system, pkt] { system.senders[0]->send(pkt); }, "arrival");
         mainQueue.schedule(arrivals.back(), due);
     }
     mainQueue.run();
     expect(system.senders[0]->idle(), "every packet answered");
-    for (const Line &line : lines)
-        std::cout << line.accepted << ' ' << line.done << '\n';
+    for (const Tick time : done)
+        std::cout << time << '\n';
     std::cout << statistics_of(*system.model);
     for (const auto &callback : exitCallbacks)
         callback();
