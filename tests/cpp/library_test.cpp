@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -174,7 +175,7 @@ TEST(Library, AMisusedMemoryGoesOnAsIfItHadNotBeenAsked) {
 }
 
 TEST(Library, ARefusedPortMaySendAgainOnlyAfterItsWake) {
-  for (const std::uint16_t port : {3, 63, 64, 900}) {
+  for (const std::uint16_t port : std::array<std::uint16_t, 4>{3, 63, 64, 900}) {
     SCOPED_TRACE(port);
     const auto other = static_cast<std::uint16_t>(port ^ 1U);
     Memory memory(optane());
