@@ -27,7 +27,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [
             *("g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"),
             *(f"-I{FOLDER}", f"-I{TESTS / 'stand_in'}"),
-            *(FOLDER / "nearfar_memory.cc", TESTS / "host.cc"),
+            *sorted(FOLDER.glob("*.cc")),
+            TESTS / "host.cc",
             *flags(),
             *("-o", program),
         ],
