@@ -155,8 +155,8 @@ STREAMS = [
     *near_memory("random"),
     *cxl("random"),
     *cxl("sequential"),
-    *through_c("chase", reached={"waits": 1155, "offers": 1128}),
-    *through_c("random", reached={"waits": 0, "offers": 2756}),
+    *through_c("chase", reached={"waits": 1150, "offers": 1128}),
+    *through_c("random", reached={"waits": 0, "offers": 2712}),
     by_arrays("chase", 1, reached=0),
     by_arrays("random", 64, reached=0),
 ]

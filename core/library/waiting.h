@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,31 +9,52 @@
 namespace nearfar::library {
 
 /// The ports that were refused and not woken yet. Most of the time there is none, which costs one
-/// comparison to find out.
+/// comparison to find out; a port below 64, of which most hosts have one, is a bit of a word.
 class Waiting {
  public:
-  [[nodiscard]] bool any() const { return count_ != 0; }
+  [[nodiscard]] bool any() const { return (low_ | high_) != 0; }
   [[nodiscard]] bool waits(std::uint16_t port) const {
-    return count_ != 0 && port < ports_.size() && ports_[port];
+    if (port < word) return (low_ >> port & 1) != 0;
+    return high_ != 0 && index(port) < ports_.size() && ports_[index(port)];
   }
 
   void refuse(std::uint16_t port) {
-    if (port >= ports_.size()) ports_.resize(std::size_t{port} + 1);
-    if (!ports_[port]) ++count_;
-    ports_[port] = true;
+    if (port < word) {
+      low_ |= std::uint64_t{1} << port;
+    } else {
+      refuse_high(port);
+    }
   }
 
-  [[gnu::noinline]] void wake(std::uint64_t port) {
-    if (port >= ports_.size() || !ports_[port]) return;
-    ports_[port] = false;
-    --count_;
+  void wake(std::uint64_t port) {
+    if (port < word) {
+      low_ &= ~(std::uint64_t{1} << port);
+    } else {
+      wake_high(port);
+    }
   }
 
-  void state(Archive& archive) { archive(ports_, count_); }
+  void state(Archive& archive) { archive(low_, high_, ports_); }
 
  private:
-  std::vector<bool> ports_;
-  std::uint32_t count_ = 0;
+  static constexpr std::uint64_t word = 64;
+
+  static std::size_t index(std::uint64_t port) { return port - word; }
+
+  [[gnu::noinline]] void refuse_high(std::uint64_t port) {
+    if (index(port) >= ports_.size()) ports_.resize(index(port) + 1);
+    if (!ports_[index(port)]) ++high_;
+    ports_[index(port)] = true;
+  }
+  [[gnu::noinline]] void wake_high(std::uint64_t port) {
+    if (index(port) >= ports_.size() || !ports_[index(port)]) return;
+    ports_[index(port)] = false;
+    --high_;
+  }
+
+  std::uint64_t low_ = 0;  ///< by port
+  std::uint64_t high_ = 0;  ///< how many of the others wait
+  std::vector<bool> ports_;  ///< the others, from 64 on
 };
 
 }  // namespace nearfar::library

@@ -1,13 +1,8 @@
 #include "nearfar_memory.hh"
 
-#include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <utility>
 
 #include "base/logging.hh"
-#include "base/output.hh"
-#include "sim/core.hh"
 #include "sim/cur_tick.hh"
 
 namespace gem5
@@ -15,210 +10,6 @@ namespace gem5
 
 namespace memory
 {
-
-namespace
-{
-
-/// "channel.0.reads" as gem5 allows it: no part of a name begins with a digit.
-std::string
-statName(const std::string &counter)
-{
-    std::string name;
-    for (const char c : counter) {
-        const bool digit = c >= '0' && c <= '9';
-        if (digit && !name.empty() && name.back() == '.')
-            name.pop_back();
-        name += c == '-' ? '_' : c;
-    }
-    return name;
-}
-
-} // namespace
-
-NearfarModel::NearfarModel(const NearfarModelParams &params)
-    : SimObject(params),
-      device(open(params.file)),
-      event([this] { play(); }, name() + ".event"),
-      counts(std::make_unique<Counts>(*this))
-{
-    fatal_if(sim_clock::Frequency != 1000000000000ULL,
-             "%s: found %d ticks a second, expected 10^12: nearfar counts in picoseconds",
-             name(), sim_clock::Frequency);
-    if (!params.trace.empty())
-        device.record(simout.resolve(params.trace));
-    registerExitCallback([this] { writeStatistics(); });
-}
-
-nearfar::Memory
-NearfarModel::open(const std::string &file)
-{
-    try {
-        return nearfar::Memory::open(file);
-    } catch (const nearfar::Error &error) {
-        fatal("nearfar: %s", error.what());
-    }
-}
-
-std::uint16_t
-NearfarModel::add(NearfarMemCtrl &controller, Addr start, Addr bytes)
-{
-    fatal_if(start % lineBytes != 0 || bytes > device.capacity() ||
-                 start > device.capacity() - bytes,
-             "%s: found a range of %d bytes from %d on, expected it within the %d of %s",
-             controller.name(), bytes, start, device.capacity(), device.model_name());
-    controllers.push_back(&controller);
-    return static_cast<std::uint16_t>(controllers.size() - 1);
-}
-
-bool
-NearfarModel::send(std::uint16_t controller, std::uint64_t id, Addr address, bool write)
-{
-    nearfar_request request{};
-    request.id = id;
-    request.address = address;
-    request.port = controller;
-    request.op = write ? NEARFAR_WRITE : NEARFAR_READ;
-    return device.send(request, curTick());
-}
-
-void
-NearfarModel::play()
-{
-    ++counts->events;
-    device.advance(curTick());
-    device.completions([this](const nearfar_completion &come) {
-        if (come.kind == NEARFAR_WAKE) {
-            controllers[come.id]->woken();
-        } else {
-            auto *access = reinterpret_cast<NearfarMemCtrl::Access *>(come.id);
-            access->controller->done(come.id);
-        }
-    });
-    for (NearfarMemCtrl *controller : controllers)
-        controller->respond();
-    scheduleNext();
-}
-
-void
-NearfarModel::scheduleNext()
-{
-    Tick next = device.next_event();
-    for (const NearfarMemCtrl *controller : controllers)
-        next = std::min(next, controller->nextResponse());
-    if (next == NEARFAR_NEVER) {
-        if (event.scheduled())
-            deschedule(event);
-        return;
-    }
-    reschedule(event, std::max(next, curTick()), true);
-}
-
-Tick
-NearfarModel::lone(bool write) const
-{
-    nearfar::Memory idle = open(params().file);
-    nearfar_request request{};
-    request.op = write ? NEARFAR_WRITE : NEARFAR_READ;
-    idle.send(request, 0);
-    Tick done = 0;
-    idle.wait([&](const nearfar_completion &come) { done = come.time_ps; });
-    return done;
-}
-
-Tick
-NearfarModel::idleLatency(bool write)
-{
-    std::optional<Tick> &known = write ? idleWrite : idleRead;
-    if (!known)
-        known = lone(write);
-    return *known;
-}
-
-std::string
-NearfarModel::stateFile(const std::string &folder) const
-{
-    return folder + "/" + name() + ".nearfar";
-}
-
-void
-NearfarModel::serialize(CheckpointOut &cp) const
-{
-    const std::string hash = device.model_hash();
-    paramOut(cp, "model_hash", hash);
-    const std::string state = device.save();
-    std::ofstream file(stateFile(CheckpointIn::dir()), std::ios::binary);
-    file.write(state.data(), static_cast<std::streamsize>(state.size()));
-    fatal_if(!file.flush(), "%s: cannot be written", stateFile(CheckpointIn::dir()));
-}
-
-void
-NearfarModel::unserialize(CheckpointIn &cp)
-{
-    const std::string path = stateFile(cp.getCptDir());
-    std::ifstream file(path, std::ios::binary);
-    const std::string state{std::istreambuf_iterator<char>(file), {}};
-    fatal_if(!file, "%s: cannot be read, expected the state that the checkpoint saved", path);
-    try {
-        device.restore(state);
-    } catch (const nearfar::Error &error) {
-        fatal("%s: %s", path, error.what());
-    }
-}
-
-void
-NearfarModel::writeStatistics()
-{
-    std::ofstream file(simout.resolve(name() + ".nearfar.json"));
-    file << device.statistics();
-}
-
-NearfarModel::Counts::Counts(NearfarModel &of)
-    : statistics::Group(&of),
-      model(of),
-      inUseText(of.device.model_name() + " " + of.device.model_hash()),
-      inUse(this, "model", inUseText.c_str()),
-      events(this, "events", "how often gem5 has called the memory"),
-      atReset(nearfar_memory_counters(of.device.get())),
-      now(atReset.size())
-{
-    inUse = 1;
-    for (std::size_t i = 0; i < now.size(); ++i) {
-        const std::string counter = nearfar_memory_counter_name(model.device.get(), i);
-        values.push_back(std::make_unique<statistics::Value>(
-            this, statName(counter).c_str(), counter.c_str()));
-        values.back()->functor([this, i] {
-            return static_cast<statistics::Result>(now[i] - atReset[i]);
-        });
-    }
-}
-
-std::vector<std::uint64_t>
-NearfarModel::Counts::read() const
-{
-    std::vector<std::uint64_t> found(now.size());
-    // Up to the present, which gem5 may have reached without the memory.
-    model.device.advance(std::max<Tick>(curTick(), model.device.now()));
-    nearfar_memory_counter_values(model.device.get(), found.data(), found.size());
-    return found;
-}
-
-void
-NearfarModel::Counts::preDumpStats()
-{
-    statistics::Group::preDumpStats();
-    now = read();
-    model.scheduleNext();
-}
-
-void
-NearfarModel::Counts::resetStats()
-{
-    statistics::Group::resetStats();
-    inUse = 1;
-    atReset = read();
-    now = atReset;
-    model.scheduleNext();
-}
 
 NearfarMemCtrl::NearfarMemCtrl(const NearfarMemCtrlParams &params)
     : AbstractMemory(params),
@@ -248,7 +39,7 @@ NearfarMemCtrl::getPort(const std::string &if_name, PortID idx)
 DrainState
 NearfarMemCtrl::drain()
 {
-    return accesses.empty() ? DrainState::Drained : DrainState::Draining;
+    return busy() ? DrainState::Draining : DrainState::Drained;
 }
 
 Tick
@@ -285,35 +76,43 @@ NearfarMemCtrl::receiveRequest(PacketPtr pkt)
     if (retryRequest)
         return false;
     const bool moves = pkt->isRead() || pkt->isWrite();
-    if (moves && sending != nullptr) {
-        retryRequest = true;
-        return false;
-    }
-    Access &access = accept(pkt);
-    if (!moves) {
-        perform(access);
-        finish(access);
-    } else if (!sendLines(access) && access.next == access.first) {
-        accesses.erase(access.place);
+    if (moves && (sending != nullptr || model.isAhead())) {
         retryRequest = true;
         model.scheduleNext();
         return false;
     }
+    Access &access = prepare(pkt);
+    const bool refused = moves && !sendLines(access) && access.next == access.first;
+    if (refused)
+        retryRequest = true;
+    else
+        accesses.splice(accesses.end(), spare, access.place);
+    if (!moves) {
+        perform(access);
+        finish(access, curTick());
+    }
     model.scheduleNext();
-    return true;
+    return !refused;
 }
 
+/// In the first of the spare places.
 NearfarMemCtrl::Access &
-NearfarMemCtrl::accept(PacketPtr pkt)
+NearfarMemCtrl::prepare(PacketPtr pkt)
 {
     constexpr Addr line = 64;
-    const Addr first = deviceStart + getAddrRange().getOffset(pkt->getAddr());
+    const Addr first = deviceStart + range.getOffset(pkt->getAddr());
     const Addr aligned = first / line * line;
-    accesses.push_back({pkt, this, !pkt->isRead(), pkt->needsResponse(), aligned,
-                        first + pkt->getSize(), aligned, 0, 0, {}});
-    Access &access = accesses.back();
-    access.place = std::prev(accesses.end());
-    return access;
+    if (spare.empty())
+        spare.emplace_back();
+    spare.front() = {pkt, this, !pkt->isRead(), pkt->needsResponse(), aligned,
+                     first + pkt->getSize(), aligned, 0, 0, spare.begin()};
+    return spare.front();
+}
+
+void
+NearfarMemCtrl::forget(Access &access)
+{
+    spare.splice(spare.begin(), accesses, access.place);
 }
 
 /// Whether all lines have been sent; then the packet has its data, so that every access sees the
@@ -351,50 +150,58 @@ NearfarMemCtrl::woken()
     if (retryRequest) {
         retryRequest = false;
         port.sendRetryReq();
+        tellDrained();
     }
 }
 
 void
-NearfarMemCtrl::done(std::uint64_t id)
+NearfarMemCtrl::done(Access &access, Tick time)
 {
-    auto &access = *reinterpret_cast<Access *>(id);
     if (--access.underWay == 0 && access.next >= access.end)
-        finish(access);
+        finish(access, time);
 }
 
 void
-NearfarMemCtrl::finish(Access &access)
+NearfarMemCtrl::finish(Access &access, Tick time)
 {
     if (access.responds) {
-        responses.emplace(curTick() + access.delay + delay, &access);
+        const Tick at = time + access.delay + delay;
+        auto place = responses.end();
+        while (place != responses.begin() && std::prev(place)->time > at)
+            --place;
+        responses.insert(place, {at, &access});
         return;
     }
     sunk.reset(access.pkt);
-    accesses.erase(access.place);
-    if (accesses.empty() && drainState() == DrainState::Draining)
+    forget(access);
+    tellDrained();
+}
+
+void
+NearfarMemCtrl::tellDrained()
+{
+    if (!busy() && drainState() == DrainState::Draining)
         signalDrainDone();
 }
 
 Tick
 NearfarMemCtrl::nextResponse() const
 {
-    return responses.empty() || awaitsRetry ? NEARFAR_NEVER : responses.begin()->first;
+    return responses.empty() || awaitsRetry ? NEARFAR_NEVER : responses.front().time;
 }
 
 void
 NearfarMemCtrl::respond()
 {
-    while (!awaitsRetry && !responses.empty() && responses.begin()->first <= curTick()) {
-        const auto first = responses.begin();
-        Access &access = *first->second;
+    while (!awaitsRetry && !responses.empty() && responses.front().time <= curTick()) {
+        Access &access = *responses.front().access;
         awaitsRetry = !port.sendTimingResp(access.pkt);
         if (awaitsRetry)
             return;
-        responses.erase(first);
-        accesses.erase(access.place);
+        responses.pop_front();
+        forget(access);
+        tellDrained();
     }
-    if (accesses.empty() && drainState() == DrainState::Draining)
-        signalDrainDone();
 }
 
 void

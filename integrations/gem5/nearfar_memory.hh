@@ -7,8 +7,8 @@
 #include <nearfar/memory.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +20,7 @@
 #include "mem/port.hh"
 #include "params/NearfarMemCtrl.hh"
 #include "params/NearfarModel.hh"
+#include "sim/cur_tick.hh"
 #include "sim/eventq.hh"
 #include "sim/serialize.hh"
 #include "sim/sim_object.hh"
@@ -40,6 +41,10 @@ class NearfarModel : public SimObject
 
     /// Adds a controller for `bytes` from `start` on; the number by which it sends.
     std::uint16_t add(NearfarMemCtrl &controller, Addr start, Addr bytes);
+
+    /// Whether the memory has been played beyond the present, to where it takes a request or wakes a
+    /// port: until then it is full.
+    bool isAhead() const { return playedTo > curTick(); }
 
     /// false: refused; the controller will be woken.
     bool send(std::uint16_t controller, std::uint64_t id, Addr address, bool write);
@@ -81,12 +86,20 @@ class NearfarModel : public SimObject
     static nearfar::Memory open(const std::string &file);
     Tick lone(bool write) const;
     void play();
+    bool isAlone() const { return controllers.size() == 1; }
+    void playToWake();
+    void takeAll();
+    void take(const nearfar_completion &come);
+    void wake();
     void writeStatistics();
     std::string stateFile(const std::string &folder) const;
 
     // Saving a state changes nothing that anyone sees.
     mutable nearfar::Memory device;
     std::vector<NearfarMemCtrl *> controllers;
+    Tick playedTo = 0;  ///< when that was beyond the present
+    std::size_t refused = 0;  ///< controllers that may not send before their wake
+    std::deque<nearfar_completion> wakes;  ///< that have come, but whose time may be ahead
     EventFunctionWrapper event;
     std::optional<Tick> idleRead, idleWrite;
     std::unique_ptr<Counts> counts;
@@ -141,16 +154,27 @@ class NearfarMemCtrl : public AbstractMemory
     bool receiveRequest(PacketPtr pkt);
     void retryResponse();
 
+    /// A packet to be sent back, and when.
+    struct Response
+    {
+        Tick time;
+        Access *access;
+    };
+
     // Called by the model.
     void woken();
-    void done(std::uint64_t id);
+    void done(Access &access, Tick time);
     void respond();
+    bool waits() const { return retryRequest; }
     Tick nextResponse() const;
 
-    Access &accept(PacketPtr pkt);
+    Access &prepare(PacketPtr pkt);
+    void forget(Access &access);
     bool sendLines(Access &access);
     void perform(Access &access);
-    void finish(Access &access);
+    void finish(Access &access, Tick time);
+    bool busy() const { return !accesses.empty() || retryRequest; }
+    void tellDrained();
 
     MemoryPort port;
     NearfarModel &model;
@@ -158,8 +182,9 @@ class NearfarMemCtrl : public AbstractMemory
     Tick delay;
     std::uint16_t number = 0;
     std::list<Access> accesses;
+    std::list<Access> spare;  ///< places for further ones
     Access *sending = nullptr;  ///< of which lines are still to be sent
-    std::multimap<Tick, Access *> responses;
+    std::deque<Response> responses;  ///< in order of time
     bool retryRequest = false;   ///< the other side waits for our retry
     bool awaitsRetry = false;    ///< we wait for its
     std::unique_ptr<Packet> sunk;

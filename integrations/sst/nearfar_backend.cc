@@ -18,6 +18,10 @@ Backend::Backend(ComponentId_t id, Params& params)
                   static_cast<unsigned long long>(memory_->capacity()), model_.c_str());
   }
   if (!trace_.empty()) memory_->record(trace_);
+  // Most of SST's outputs take no statistic that is registered later.
+  for (const auto& [name, value] : memory_->counters()) {
+    counters_.push_back(registerStatistic<std::uint64_t>("counter", name));
+  }
   link_ = configureSelfLink("next", "1ps", new Event::Handler<Backend, &Backend::wake_up>(this));
 }
 
@@ -84,11 +88,11 @@ void Backend::call_back_at_next() {
 }
 
 void Backend::finish() {
-  for (const auto& [name, value] : memory_->counters()) {
-    registerStatistic<std::uint64_t>("counter", name)->addData(value);
-  }
-  output->output("%s: %s %s\n", getName().c_str(), memory_->model_name().c_str(),
-                 memory_->model_hash().c_str());
+  auto counter = counters_.begin();
+  for (const auto& [name, value] : memory_->counters()) (*counter++)->addData(value);
+  // The backend's own output is silent unless it debugs.
+  getSimulationOutput().output("%s: %s %s\n", getName().c_str(), memory_->model_name().c_str(),
+                               memory_->model_hash().c_str());
   if (!statistics_.empty()) std::ofstream(statistics_) << memory_->statistics();
 }
 
@@ -102,6 +106,7 @@ void Backend::serialize_order(SST::Core::Serialization::serializer& ser) {
   SST_SER(refused_);
   SST_SER(next_line_);
   SST_SER(lines_);
+  SST_SER(counters_);
   std::string state = memory_ ? memory_->save() : "";
   SST_SER(state);
   if (ser.mode() == SST::Core::Serialization::serializer::UNPACK) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <nearfar/memory.hpp>
 
@@ -68,6 +69,7 @@ class Backend : public MemHierarchy::SimpleMemBackend {
   bool refused_ = false;
   std::uint64_t next_line_ = 0;  ///< of the request that is being issued
   std::unordered_map<ReqId, unsigned> lines_;  ///< under way, by request
+  std::vector<Statistics::Statistic<std::uint64_t>*> counters_;  ///< in order of their names
 
  public:
   ImplementSerializable(SST::Nearfar::Backend)

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -174,22 +175,28 @@ TEST(Library, AMisusedMemoryGoesOnAsIfItHadNotBeenAsked) {
 }
 
 TEST(Library, ARefusedPortMaySendAgainOnlyAfterItsWake) {
-  Memory memory(optane());
-  std::uint64_t line = 0;
-  const auto request = [&](std::uint16_t port) {
-    return sim::Request{.address = Address(line * line_bytes), .op = sim::Op::write, .port = port};
-  };
-  while (memory.send(request(3), Tick(0))) ++line;
-  EXPECT_EQ(refusal_of(memory, request(3), Tick(0)), Misuse::Kind::not_woken);
-  const auto woken = [&] {
-    bool found = false;
-    for (const auto& come : memory.completions())
-      found = found || (come.kind == sim::Completion::Kind::wake && come.id == 3);
-    memory.take(memory.completions().size());
-    return found;
-  };
-  while (!woken()) memory.advance_to_completion(Tick::never());
-  EXPECT_TRUE(memory.send(request(3), memory.now()));
+  for (const std::uint16_t port : std::array<std::uint16_t, 4>{3, 63, 64, 900}) {
+    SCOPED_TRACE(port);
+    const auto other = static_cast<std::uint16_t>(port ^ 1U);
+    Memory memory(optane());
+    std::uint64_t line = 0;
+    const auto request = [&](std::uint16_t by) {
+      return sim::Request{.address = Address(line * line_bytes), .op = sim::Op::write, .port = by};
+    };
+    while (memory.send(request(port), Tick(0))) ++line;
+    EXPECT_EQ(refusal_of(memory, request(port), Tick(0)), Misuse::Kind::not_woken);
+    EXPECT_FALSE(memory.send(request(other), Tick(0)));
+    const auto woken = [&] {
+      bool found = false;
+      for (const auto& come : memory.completions())
+        found = found || (come.kind == sim::Completion::Kind::wake && come.id == port);
+      memory.take(memory.completions().size());
+      return found;
+    };
+    while (!woken()) memory.advance_to_completion(Tick::never());
+    EXPECT_EQ(refusal_of(memory, request(other), memory.now()), Misuse::Kind::not_woken);
+    EXPECT_TRUE(memory.send(request(port), memory.now()));
+  }
 }
 
 TEST(Library, AWriteThatTellsOfTheMediaIsUnfinishedUntilItHas) {

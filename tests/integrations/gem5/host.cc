@@ -44,8 +44,7 @@ class Sender : public RequestPort
             sendWaiting();
     }
 
-    /// Called for each packet that is accepted, and for each that comes back.
-    std::function<void(PacketPtr)> accepted = [](PacketPtr) {};
+    /// Called for each packet that comes back.
     std::function<void(PacketPtr)> answered = [](PacketPtr) {};
     std::uint64_t refusals = 0;
 
@@ -96,7 +95,6 @@ class Sender : public RequestPort
                 return;
             }
             waiting.pop_front();
-            accepted(pkt);
         }
     }
     void
@@ -170,26 +168,24 @@ stream(const std::string &file, const std::string &folder)
 {
     simout.folder = folder;
     System system(file, {part}, 0, "host.trace");
-    struct Line { Tick accepted = 0, done = 0; };
-    std::vector<Line> lines;
+    std::vector<Tick> done;
     std::deque<EventFunctionWrapper> arrivals;
-    system.senders[0]->accepted = [&](PacketPtr pkt) { lines[pkt->number].accepted = curTick(); };
-    system.senders[0]->answered = [&](PacketPtr pkt) { lines[pkt->number].done = curTick(); };
+    system.senders[0]->answered = [&](PacketPtr pkt) { done[pkt->number] = curTick(); };
     Tick due = 0;
     std::string address;
     char op = 0;
     while (std::cin >> due >> address >> op) {
         auto *pkt = new Packet(op == 'W' ? Packet::WriteReq : Packet::ReadReq,
                                System::base + std::stoull(address, nullptr, 0), 64);
-        pkt->number = lines.size();
-        lines.emplace_back();
+        pkt->number = done.size();
+        done.emplace_back();
         arrivals.emplace_back([&system, pkt] { system.senders[0]->send(pkt); }, "arrival");
         mainQueue.schedule(arrivals.back(), due);
     }
     mainQueue.run();
     expect(system.senders[0]->idle(), "every packet answered");
-    for (const Line &line : lines)
-        std::cout << line.accepted << ' ' << line.done << '\n';
+    for (const Tick time : done)
+        std::cout << time << '\n';
     std::cout << statistics_of(*system.model);
     for (const auto &callback : exitCallbacks)
         callback();
@@ -338,6 +334,20 @@ checkpoint(System &system, const std::string &file, const std::string &folder)
 }
 
 void
+drain_while_refused(System &system)
+{
+    Sender &sender = *system.senders[0];
+    const std::uint64_t before = sender.refusals;
+    for (unsigned n = 0; sender.refusals == before; ++n)
+        sender.send(new Packet(Packet::WritebackDirty, System::base + n * 4096, 64));
+    expect(system.controllers[0]->startDrain() == DrainState::Draining, "a drain to wait for");
+    mainQueue.run();
+    expect(sender.idle(), "the refused packet sent");
+    expect(system.controllers[0]->drainState() == DrainState::Drained, "the drain told");
+    system.controllers[0]->resume();
+}
+
+void
 rules(const std::string &file, const std::string &folder)
 {
     System system(file, {part});
@@ -345,6 +355,7 @@ rules(const std::string &file, const std::string &folder)
     functional_accesses_in_flight(system);
     idle_second(system);
     checkpoint(system, file, folder);
+    drain_while_refused(system);
     system.model->resetStats();
     expect(statistics_of(*system.model).find(".reads 0 ") != std::string::npos, "counters reset");
     std::cout << "rules hold\n";

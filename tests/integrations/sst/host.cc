@@ -92,6 +92,7 @@ void print(const Backend& backend) {
 void stream(const std::string& model) {
   SST::Params params = params_of(model);
   Backend backend(1, params);
+  backend.wired_up = true;
   Controller controller(backend, 0);
   std::uint64_t due = 0;
   std::string address;

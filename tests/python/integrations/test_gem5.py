@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [
             *("g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"),
             *(f"-I{FOLDER}", f"-I{TESTS / 'stand_in'}"),
-            *(FOLDER / "nearfar_memory.cc", TESTS / "host.cc"),
+            *sorted(FOLDER.glob("*.cc")),
+            TESTS / "host.cc",
             *flags(),
             *("-o", program),
         ],
@@ -45,7 +47,10 @@ def run(host: Path, *arguments: str | Path, given: str = "") -> str:
 
 def by_gem5(host: Path, model: str, requests: Stream, folder: Path) -> Seen:
     said = run(host, model, "stream", folder, given=requests.lines())
-    times = [(int(a), int(b)) for a, b in re.findall(r"^(\d+) (\d+)$", said, re.MULTILINE)]
+    # The port may take a packet for which the model is still to make room: see the trace.
+    accepted = [int(line.split()[2]) for line in (folder / "host.trace").read_text().splitlines()]
+    done = [int(time) for time in re.findall(r"^(\d+)$", said, re.MULTILINE)]
+    times = list(zip(accepted, done, strict=True))
     # A statistic's description is the counter's own name.
     counters = re.findall(r"^system\.nearfar\.\S+ (\d+) # ([a-z][\w.-]*)$", said, re.MULTILINE)
     return Seen(times, {name: int(value) for value, name in counters})
@@ -56,6 +61,18 @@ def test_a_stream_takes_the_same_times_in_gem5_as_by_the_library(
     host: Path, model: str, tmp_path: Path
 ) -> None:
     requests = stream(len(model))
+    assert by_gem5(host, model, requests, tmp_path) == by_arrays(f"model:{model}", requests)
+
+
+@pytest.mark.parametrize("model", ["ddr4-2666", "optane-100"])
+def test_a_saturated_memory_is_called_at_most_twice_a_request(
+    host: Path, model: str, tmp_path: Path
+) -> None:
+    requests = replace(stream(7), times_ps=[0] * 2000)
+    said = run(host, model, "stream", tmp_path, given=requests.lines())
+    events = re.search(r"^system\.nearfar\.events (\d+) ", said, re.MULTILINE)
+    assert events is not None
+    assert int(events[1]) <= 2 * 2000
     assert by_gem5(host, model, requests, tmp_path) == by_arrays(f"model:{model}", requests)
 
 

@@ -501,8 +501,10 @@ class AbstractMemory : public SimObject
         }
     }
 
-  private:
+  protected:
     AddrRange range;
+
+  private:
     std::map<Addr, std::uint8_t> bytes;
 };
 

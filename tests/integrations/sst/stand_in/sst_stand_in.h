@@ -160,6 +160,13 @@ class serializer {
     text.resize(size);
     bytes(text.data(), size);
   }
+  template <typename T>
+  void add(std::vector<T>& items) {
+    std::size_t size = items.size();
+    add(size);
+    items.resize(size);
+    for (T& item : items) add(item);
+  }
   template <typename Key, typename T>
   void add(std::unordered_map<Key, T>& map) {
     std::vector<std::pair<Key, T>> items(map.begin(), map.end());
@@ -212,6 +219,7 @@ class SimpleMemBackend {
   void handleMemResponse(ReqId id) { respond_(id); }
   std::string getName() const { return "memory:backend"; }
   SimTime_t getCurrentSimTime(const char*) const { return simulation.now; }
+  Output& getSimulationOutput() { return *owned_; }
 
   Link* configureSelfLink(const std::string&, const std::string&, Event::HandlerBase* handler) {
     link_ = std::make_unique<Link>(handler);
@@ -219,10 +227,15 @@ class SimpleMemBackend {
   }
   template <typename T>
   Statistics::Statistic<T>* registerStatistic(const std::string&, const std::string& sub_id) {
+    if (wired_up) {
+      std::fprintf(stderr, "protocol: a statistic registered after construction\n");
+      std::exit(3);
+    }
     return &statistics[sub_id];
   }
 
   std::map<std::string, Statistics::Statistic<std::uint64_t>> statistics;
+  bool wired_up = false;  ///< all components have been made
 
  protected:
   std::unique_ptr<Output> owned_ = std::make_unique<Output>();
