@@ -117,7 +117,7 @@ def test_a_region_of_interest_is_all_that_is_simulated(
 def test_a_policy_moves_the_pages_that_a_guest_uses_to_near_memory(
     nearfar: Run, boot: Callable[[str], list[str]]
 ) -> None:
-    guest = boot(f"sweep {8 * MIB}, {2 * MIB}, 30, mov byte ptr [ebx], 1")
+    guest = boot(f"sweep {8 * MIB}, {2 * MIB}, 10, mov byte ptr [ebx], 1")
     status, out, err = nearfar(
         *("run", "model:optane-100,near.kind=tier,cpu.l3.size=1408KiB,cpu.l3.slices=1", "--system"),
         *("--place", "flat:raminate", "--near", "512KiB", "--interval", "100us"),
@@ -144,6 +144,33 @@ def test_a_machine_that_is_not_deterministic_says_so_and_what_time_its_clocks_fo
     followed, _ = run_guest(nearfar, [*guest, "-icount", "shift=0"], "--core", "count")
     assert followed["guest"]["clock"] == "instructions"
     assert any("follow its instructions" in note for note in followed["notes"])
+
+
+@needs_qemu
+def test_a_guest_that_no_device_disturbs_gives_the_same_bytes_and_its_exact_count(
+    nearfar: Run, tmp_path: Path
+) -> None:
+    # Its own firmware, which jumps to the text at once; what turns it off ends QEMU with status 1.
+    text = SWEEPS % f"sweep {8 * MIB}, {MIB}, 2, mov byte ptr [ebx], 1"
+    rom = bytearray(64 << 10)
+    rom[:512] = assembled(tmp_path, text).read_bytes()
+    rom[-16:-11] = b"\xea\x00\x00\x00\xf0"  # jmp 0xf000:0
+    bios = tmp_path / "rom"
+    bios.write_bytes(rom)
+    guest = [
+        *(QEMU, "-accel", "tcg", "-m", "64M", "-display", "none", "-nic", "none", "-bios"),
+        *(str(bios), "-device", "isa-debug-exit,iobase=0x604,iosize=2", "-icount", "shift=0"),
+    ]
+    found = []
+    for name in ("a", "b"):
+        saved = tmp_path / f"{name}.json"
+        words = ("run", MODEL, "--system", "--quiet", "--json", str(saved), "--", *guest)
+        assert nearfar(*words)[0] == 1
+        found.append(saved.read_bytes())
+    assert found[0] == found[1]
+    lines = MIB // LINE
+    # Four for each line; three around each sweep; and nine in all.
+    assert json.loads(found[0])["counts"]["instructions"] == 2 * (4 * lines + 3) + 9
 
 
 @needs_qemu
