@@ -9,7 +9,6 @@ import sys
 import tempfile
 import termios
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError
@@ -165,7 +164,7 @@ def _ran(
     part: Mapping[str, str],
     window: Mapping[str, int],
 ) -> RunResult:
-    process = replace(process_of({"called": "guest", **part}, 0, int(model["cpu.clock"])))
+    process = process_of({"called": "guest", **part}, 0, int(model["cpu.clock"]))
     clock = clock_of(words)
     guest = RunGuest(
         memory_bytes=memory_bytes(words),
@@ -229,8 +228,9 @@ def _notes(
     unresolved = int(part["count.flushes_unresolved"])
     if unresolved:
         found.append(
-            f"{unresolved} flush instructions had no effect: QEMU {plugin.version} does not tell "
-            "their addresses (QEMU 9.2 or newer tells them)"
+            f"{unresolved} flush instructions had no effect: their lines are not known (QEMU "
+            f"before 9.2 tells none, and this is {plugin.version}; no version tells that of a page "
+            "which was not accessed before)"
         )
     device = guest.unseen["device"]
     found.append(
