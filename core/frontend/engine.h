@@ -71,6 +71,10 @@ class Engine {
   virtual void mapped(Address, Bytes, Mapping) {}
   virtual void unmapped(Address, Bytes) {}
   virtual void remapped(Address, Bytes, Address, Bytes) {}
+  /// As the same of Program, of a whole machine.
+  virtual void guest_maps(Thread, std::uint64_t /*virtual_page*/, std::uint64_t /*physical_page*/) {
+  }
+  virtual void forget_translations(Thread) {}
   /// The kernel writes back what the caches hold of a persistent file (msync).
   virtual void flush_range(Thread, Address, Bytes) {}
 

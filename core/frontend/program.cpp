@@ -125,20 +125,25 @@ Program::Options Program::Options::from(const Settings& settings) {
   if (settings.has("run.detector")) {
     options.detector = policy::detector_named(settings.name("run.detector"));
   }
+  if (settings.has("run.whole_machine")) options.whole_machine = settings.flag("run.whole_machine");
   return options;
 }
 
 Program::Program(const Settings& settings, const Options& options)
     : memory_(sim::Tiers::build(settings)),
       space_(make_space(*memory_, settings, options)),
+      guest_(options.whole_machine ? std::make_unique<GuestPages>(space_) : nullptr),
       socket_(*memory_,
               sim::core_of(settings, memory_->capacity() - memory_->near_capacity(),
                            memory_->near_capacity()),
               seed_of(settings)),
-      cores_(socket_, sim::cpu::CoreConfig::from(settings), space_),
+      cores_(socket_, sim::cpu::CoreConfig::from(settings), pages()),
       mover_(socket_, mover_room(*memory_, settings, options)),
       gate_(space_, mover_) {
-  if (options.place == Place::policy) cores_.hold_at(gate_);
+  if (guest_) guest_gate_ = std::make_unique<GuestGate>(*guest_, gate_);
+  if (options.place == Place::policy) {
+    cores_.hold_at(guest_gate_ ? static_cast<sim::cpu::BlockGate&>(*guest_gate_) : gate_);
+  }
   Counters caches;
   socket_.caches().register_counters(caches);
   counters_.add_below("cache.", caches);
@@ -236,6 +241,20 @@ void Program::into_caches(std::uint64_t page) {
   for (Bytes at = 0; at < Frames::small; at += line_bytes) {
     socket_.caches().hold(found.frame + offset + at);
   }
+}
+
+void Program::guest_maps(Thread thread, std::uint64_t virtual_page, std::uint64_t physical_page) {
+  if (!guest_->maps(virtual_page, physical_page)) return;
+  // The guest has waited for its own walks before it changed what they read.
+  cores_.catch_up(thread);
+  socket_.caches().forget_translation(cores_.core_of(thread),
+                                      Address(virtual_page << GuestPages::page_bits), false);
+}
+
+void Program::forget_translations(Thread thread) {
+  cores_.catch_up(thread);
+  socket_.caches().forget_translations(cores_.core_of(thread));
+  guest_->forget_lower_half();
 }
 
 void Program::run(Thread thread, const sim::cpu::Block& block,

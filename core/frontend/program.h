@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "base/time_series.h"
 #include "frontend/activity.h"
+#include "frontend/guest_pages.h"
 #include "frontend/line_writes.h"
 #include "frontend/mover.h"
 #include "frontend/page_gate.h"
@@ -49,10 +50,11 @@ class Program {
     Tick interval{1'000'000'000};  ///< between a policy's decisions
     std::uint64_t pairs = 256;     ///< of pages that it exchanges in a decision, at most
     policy::Detector detector = policy::Detector::accessed;  ///< that tells it of their use
+    bool whole_machine = false;  ///< a guest's: see guest_maps()
 
     /// From the keys `run.place` (near, far, interleave, cached:NAME, flat:NAME or oracle:NAME),
-    /// `run.near`, `run.pages` (small, huge), `run.interval`, `run.pairs`, `run.detector`, all of
-    /// which may be missing.
+    /// `run.near`, `run.pages` (small, huge), `run.interval`, `run.pairs`, `run.detector`,
+    /// `run.whole_machine`, all of which may be missing.
     [[nodiscard]] static Options from(const Settings& settings);
   };
 
@@ -95,6 +97,14 @@ class Program {
     seen_.remove(from.value(), from.value() + from_bytes);
   }
 
+  /// Of a whole machine: mapped() is what memory it has, by its physical addresses, and run() gets
+  /// virtual ones. Of each page it must be told before which of the guest's physical ones it is, by
+  /// their numbers in pages of 4 KiB; and again when it is another.
+  void guest_maps(Thread thread, std::uint64_t virtual_page, std::uint64_t physical_page);
+  /// The guest has changed its page tables: as Tlb::forget_lower_half(). Pages of that half must be
+  /// told again.
+  void forget_translations(Thread thread);
+
   /// The program has touched pages that `touched` tells of, while nothing was
   /// simulated. They get frames; and lines of those that were not seen so lie in the L3, clean, as
   /// far as it has room: what the program used long ago would be there.
@@ -131,6 +141,10 @@ class Program {
 
   void begin(Tick at);
   void into_caches(std::uint64_t page);
+  [[nodiscard]] sim::cpu::PageMap& pages() {
+    if (guest_) return *guest_;
+    return space_;
+  }
   void sent(sim::cpu::Socket::Traffic what, std::uint16_t core, Address line, Tick at);
   [[nodiscard]] std::uint64_t executed(Thread thread) const;
   void after_step();
@@ -149,10 +163,12 @@ class Program {
 
   std::unique_ptr<sim::Tiers> memory_;
   AddressSpace space_;
+  std::unique_ptr<GuestPages> guest_;  ///< null: the program's addresses are those of its memory
   sim::cpu::Socket socket_;
   sim::cpu::Cores cores_;
   Mover mover_;
   PageGate gate_;
+  std::unique_ptr<GuestGate> guest_gate_;
   std::unique_ptr<TraceRecorder> trace_;
   Counters counters_;
   Baseline baseline_;

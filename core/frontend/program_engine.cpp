@@ -42,6 +42,10 @@ class ProgramEngine final : public Engine {
   void remapped(Address from, Bytes from_bytes, Address to, Bytes to_bytes) override {
     program_.remapped(from, from_bytes, to, to_bytes);
   }
+  void guest_maps(Thread thread, std::uint64_t virtual_page, std::uint64_t physical_page) override {
+    program_.guest_maps(thread, virtual_page, physical_page);
+  }
+  void forget_translations(Thread thread) override { program_.forget_translations(thread); }
   void flush_range(Thread thread, Address address, Bytes bytes) override {
     program_.flush_range(thread, address, bytes);
   }

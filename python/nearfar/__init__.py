@@ -55,8 +55,9 @@ if TYPE_CHECKING:
     from nearfar.simulate.crashes.program import CrashProgram
     from nearfar.simulate.flat_replay import FlatOptions, flat_replay
     from nearfar.simulate.machine import Machine
+    from nearfar.simulate.programs.options import RunOptions
     from nearfar.simulate.programs.replayed import replay_program
-    from nearfar.simulate.programs.run import RunOptions, run
+    from nearfar.simulate.programs.run import run
     from nearfar.simulate.replay import ReplayOptions, replay
     from nearfar.simulate.tier_replay import tier_replay
     from nearfar.simulate.traces.convert import ConvertOptions, trace_info
@@ -147,7 +148,7 @@ _HOMES = {
     "ProbeResult": ("nearfar.results", "ProbeResult"),
     "ReplayOptions": ("nearfar.simulate.replay", "ReplayOptions"),
     "ReplayResult": ("nearfar.results", "ReplayResult"),
-    "RunOptions": ("nearfar.simulate.programs.run", "RunOptions"),
+    "RunOptions": ("nearfar.simulate.programs.options", "RunOptions"),
     "RunResult": ("nearfar.results", "RunResult"),
     "Stream": ("nearfar.measuring", "Stream"),
     "FlatReplayResult": ("nearfar.results", "FlatReplayResult"),

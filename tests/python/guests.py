@@ -29,6 +29,46 @@ needs_machines = pytest.mark.skipif(
     _OBSTACLE is not None or shutil.which(QEMU) is None, reason=str(_OBSTACLE or f"no {QEMU}")
 )
 
+# Does what it is given, in lines of these two macros, and turns itself off.
+SWEEPS = """
+    .intel_syntax noprefix
+    .code16
+    .macro say text
+    mov si, offset \\text
+1:  lodsb
+    test al, al
+    jz 2f
+    out dx, al
+    jmp 1b
+2:
+    .endm
+    .macro sweep from, bytes, times, instruction:vararg
+    mov ecx, \\times
+3:  mov ebx, \\from
+4:  \\instruction
+    add ebx, 64
+    cmp ebx, \\from + \\bytes
+    jb 4b
+    dec ecx
+    jnz 3b
+    .endm
+    .org 0
+    cli
+    xor ax, ax
+    mov ds, ax
+    mov dx, 0x3f8
+    %s
+    mov dx, 0x604
+    mov ax, 0x2000
+    out dx, ax
+5:  hlt
+    jmp 5b
+begin: .asciz "nearfar region begin\\n"
+end: .asciz "nearfar region end\\n"
+    .org 510
+    .word 0xaa55
+"""
+
 # Writes each 64th byte's place times a number all over its memory, says "r", and then does what it
 # is told, letter by letter: s, pass over all of it, adding one to each word, and print their sum;
 # b, pass over all of it again and again until there is another letter; q, turn off.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <ostream>
 #include <span>
 
 #include "frontend/qemu/recorder.h"
@@ -61,5 +62,8 @@ struct Counts {
     return *this;
   }
 };
+
+/// As lines of a result.
+void report(const Counts& counts, std::ostream& out);
 
 }  // namespace nearfar::frontend::qemu

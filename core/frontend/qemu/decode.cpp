@@ -344,26 +344,57 @@ bool is_mkpt(const Parsed& parsed) {
          });
 }
 
-}  // namespace
+/// What only a kernel executes and the simulated machine has to know.
+void set_privileged(const Parsed& parsed, Decoded& out) {
+  switch (parsed.head.mnemonic) {
+    case ZYDIS_MNEMONIC_HLT:
+    case ZYDIS_MNEMONIC_MWAIT:
+      out.halts = true;
+      break;
+    case ZYDIS_MNEMONIC_MOV: {
+      const ZydisDecodedOperand& to = parsed.operands[0];
+      const bool table = to.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                         (to.reg.value == ZYDIS_REGISTER_CR0 ||
+                          to.reg.value == ZYDIS_REGISTER_CR3 || to.reg.value == ZYDIS_REGISTER_CR4);
+      if (!table) break;
+      [[fallthrough]];
+    }
+    case ZYDIS_MNEMONIC_INVPCID:
+      out.changes_tables = true;
+      out.instruction.kind = InstructionKind::full_fence;  // it serialises
+      break;
+    default:
+      break;
+  }
+}
 
-Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc) {
-  static const ZydisDecoder decoder = [] {
-    ZydisDecoder made;
-    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+const ZydisDecoder& decoder_of(CodeMode mode) {
+  static const std::array<ZydisDecoder, 3> decoders = [] {
+    std::array<ZydisDecoder, 3> made{};
+    ZydisDecoderInit(&made[0], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisDecoderInit(&made[1], ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
+    ZydisDecoderInit(&made[2], ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
     return made;
   }();
+  return decoders[static_cast<std::size_t>(mode)];
+}
+
+}  // namespace
+
+Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc, CodeMode mode) {
   Decoded out;
   // In 64-bit code the byte 62 begins nothing else; prefixes before it are not allowed.
-  out.evex = !bytes.empty() && bytes[0] == 0x62;
+  out.evex = mode == CodeMode::bits64 && !bytes.empty() && bytes[0] == 0x62;
   Parsed parsed;
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &parsed.head,
-                                           parsed.operands.data()))) {
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_of(mode), bytes.data(), bytes.size(),
+                                           &parsed.head, parsed.operands.data()))) {
     return out;
   }
   if (parsed.head.mnemonic != ZYDIS_MNEMONIC_NOP) {
     for (const ZydisDecodedOperand& operand : parsed.all()) read_operand(operand, out);
   }
   out.instruction.kind = kind_of(parsed, out);
+  set_privileged(parsed, out);
   if (names_a_line(out.instruction.kind)) out.address = address_form(parsed, pc);
   set_cost(parsed, out);
   out.repeats = parsed.head.meta.category == ZYDIS_CATEGORY_STRINGOP &&

@@ -37,6 +37,8 @@ struct Decoded {
   bool repeats = false;   ///< a string instruction with a rep prefix
   bool counter = false;   ///< rdtsc or rdtscp, which tell host time
   bool marks = false;     ///< mkpt: the load behind it is marked for Pre-translation
+  bool halts = false;     ///< waits for an interrupt: hlt, mwait
+  bool changes_tables = false;  ///< changes the page tables, or voids what TLBs know of them
   bool evex = false;      ///< AVX-512's encoding, which QEMU does not have
   Fusion fusion = Fusion::none;
   Condition condition = Condition::none;
@@ -45,8 +47,12 @@ struct Decoded {
   std::uint64_t target = 0;                           ///< of a direct jump or call
 };
 
+/// The processor's mode, by which the same bytes mean other instructions.
+enum class CodeMode : std::uint8_t { bits64, bits32, bits16 };
+
 /// What the bytes of one instruction at `pc` mean; an unknown one is plain. QEMU gives what it
 /// has read: of an instruction it does not know, perhaps the first bytes alone.
-[[nodiscard]] Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc);
+[[nodiscard]] Decoded decode(std::span<const std::uint8_t> bytes, std::uint64_t pc,
+                             CodeMode mode = CodeMode::bits64);
 
 }  // namespace nearfar::frontend::qemu

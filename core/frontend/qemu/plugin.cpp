@@ -9,13 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <csignal>
 #include <exception>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,12 +21,8 @@
 #include <vector>
 
 #include "base/error.h"
-#if NEARFAR_QEMU_API == 1
-#include "frontend/qemu/abi_v1.h"
-#else
-#include "frontend/qemu/abi_v4.h"
-#endif
 #include "frontend/qemu/guest_memory.h"
+#include "frontend/qemu/instructions.h"
 #include "frontend/qemu/process.h"
 #include "frontend/qemu/system_calls.h"
 #include "frontend/qemu/translate.h"
@@ -53,13 +47,6 @@ struct Plugin {
 };
 
 Plugin* plugin = nullptr;  // as long as the process lives: QEMU may call until its very end
-
-void* as_data(std::size_t index) {
-  return reinterpret_cast<void*>(index);  // NOLINT(performance-no-int-to-ptr)
-}
-std::uint16_t as_index(void* data) {
-  return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(data));
-}
 
 void begin(std::uint64_t id);
 
@@ -141,22 +128,6 @@ qemu_plugin_vcpu_mem_cb_t callback_for(const Translated& block, std::size_t inde
   return possible ? on_possible_pointer : on_access;
 }
 
-std::optional<std::uint64_t> address_of(const AddressForm& form) {
-  if (!form.known) return std::nullopt;
-  auto address = static_cast<std::uint64_t>(form.displacement);
-  if (form.base != sim::cpu::no_register) {
-    const auto base = general_register(form.base);
-    if (!base) return std::nullopt;
-    address += *base;
-  }
-  if (form.index != sim::cpu::no_register) {
-    const auto index = general_register(form.index);
-    if (!index) return std::nullopt;
-    address += *index * form.scale;
-  }
-  return address;
-}
-
 /// A flush or prefetch: QEMU does nothing for it, so no access shows its address.
 void on_line(unsigned, void* data) {
   Thread& thread = plugin->process->thread();
@@ -176,28 +147,14 @@ void on_line(unsigned, void* data) {
   }
 }
 
-/// The block's address and its bytes, as far as QEMU has read them.
-std::vector<std::uint8_t> key_of(const qemu_plugin_tb* tb) {
-  std::vector<std::uint8_t> key;
-  const std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
-  key.resize(sizeof pc);
-  for (std::size_t i = 0; i < sizeof pc; ++i) key[i] = static_cast<std::uint8_t>(pc >> 8 * i);
-  for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
-    std::array<std::uint8_t, 16> bytes{};
-    const std::size_t size = copy_bytes(qemu_plugin_tb_get_insn(tb, i), bytes.data(), bytes.size());
-    key.insert(key.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-  }
-  return key;
-}
-
 std::vector<Located> decode_all(const qemu_plugin_tb* tb) {
   std::vector<Located> out;
   std::uint64_t pc = qemu_plugin_tb_vaddr(tb);
   for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(tb); ++i) {
     const qemu_plugin_insn* handle = qemu_plugin_tb_get_insn(tb, i);
-    std::array<std::uint8_t, 16> bytes{};
-    const std::size_t size = copy_bytes(handle, bytes.data(), bytes.size());
-    out.push_back({decode(std::span(bytes).first(size), pc), qemu_plugin_insn_size(handle)});
+    const InstructionBytes one = bytes_of(handle);
+    out.push_back(
+        {decode(std::span(one.bytes).first(one.size), pc), qemu_plugin_insn_size(handle)});
     if (out.back().decoded.evex) plugin->process->note_avx512(pc);
     pc += qemu_plugin_insn_size(handle);
   }

@@ -1,4 +1,3 @@
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -16,32 +15,6 @@
 /// What a process leaves for `nearfar run`.
 namespace nearfar::frontend::qemu {
 namespace {
-
-void report(const Counts& counts, std::ostream& out) {
-  using enum sim::cpu::InstructionKind;
-  out << "count.instructions = " << counts.instructions << "\n"
-      << "count.loads = " << counts.loads << "\n"
-      << "count.stores = " << counts.stores << "\n"
-      << "count.load_bytes = " << counts.load_bytes << "\n"
-      << "count.store_bytes = " << counts.store_bytes << "\n"
-      << "count.nt_loads = " << counts.of(nt_load) << "\n"
-      << "count.nt_stores = " << counts.of(nt_store) << "\n"
-      << "count.atomics = " << counts.of(locked) << "\n"
-      << "count.clwb = " << counts.of(flush) << "\n"
-      << "count.clflushopt = " << counts.of(flush_invalidate) << "\n"
-      << "count.clflush = " << counts.of(flush_ordered) << "\n"
-      << "count.flushes_unresolved = " << counts.flushes_unresolved << "\n"
-      << "count.flushes_told = " << counts.flushes_told << "\n"
-      << "count.prefetches_unresolved = " << counts.prefetches_unresolved << "\n"
-      << "count.store_fences = " << counts.of(store_fence) << "\n"
-      << "count.load_fences = " << counts.of(load_fence) << "\n"
-      << "count.full_fences = " << counts.of(full_fence) << "\n"
-      << "count.prefetches = " << counts.of(prefetch) << "\n"
-      << "count.pauses = " << counts.of(pause) << "\n"
-      << "count.system_calls = " << counts.system_calls << "\n"
-      << "count.counters_read = " << counts.counters_read << "\n"
-      << "count.marked_loads = " << counts.marked_loads << "\n";
-}
 
 /// A line for each window: where its period begins and how long that is, where the window began,
 /// what came of it, and of its check.
@@ -91,14 +64,7 @@ void Process::stop() {
   } catch (const std::exception& error) {
     write_locked(true, SIGTERM, error.what());
   }
-  struct sigaction usual{};
-  usual.sa_handler = SIG_DFL;
-  sigaction(SIGTERM, &usual, nullptr);
-  sigset_t term{};
-  sigaddset(&term, SIGTERM);
-  pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
-  syscall(SYS_kill, getpid(), SIGTERM);
-  _exit(128 + SIGTERM);
+  die_of_sigterm();
 }
 
 Tick Process::last_clock() const {

@@ -59,6 +59,9 @@ class Recorder {
     load_ = store_ = none;
   }
 
+  /// Executions that were collected.
+  [[nodiscard]] std::size_t runs() const { return runs_.size(); }
+
   /// The block that executes; null before the first.
   [[nodiscard]] const Translated* current() const { return executing_; }
 

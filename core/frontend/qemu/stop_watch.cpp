@@ -1,6 +1,7 @@
 #include "frontend/qemu/stop_watch.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -41,6 +42,17 @@ void StopWatch::watch() {
   while (access(file_.c_str(), F_OK) != 0) std::this_thread::sleep_for(between_looks);
   due_.store(true, std::memory_order_relaxed);
   then_();
+}
+
+void die_of_sigterm() {
+  struct sigaction usual{};
+  usual.sa_handler = SIG_DFL;
+  sigaction(SIGTERM, &usual, nullptr);
+  sigset_t term{};
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+  syscall(SYS_kill, getpid(), SIGTERM);
+  _exit(128 + SIGTERM);
 }
 
 }  // namespace nearfar::frontend::qemu

@@ -34,4 +34,7 @@ class StopWatch {
   std::atomic<bool> due_ = false;
 };
 
+/// Ends the process as SIGTERM would if the program let it.
+[[noreturn]] void die_of_sigterm();
+
 }  // namespace nearfar::frontend::qemu

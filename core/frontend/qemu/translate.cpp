@@ -67,6 +67,8 @@ Translated translate(std::uint64_t pc, std::span<const Located> instructions) {
     has_lines |= names_a_line(kind);
     if (kind > InstructionKind::load_store) out.counted.push_back(kind);
     out.counters_read += decoded.counter ? 1 : 0;
+    out.halts += decoded.halts ? 1 : 0;
+    out.changes_tables |= decoded.changes_tables;
     out.ends_repeating = decoded.repeats;
     out.last_pc = pc;
     out.block.end = decoded.end;

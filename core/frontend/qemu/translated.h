@@ -24,6 +24,8 @@ struct Translated {
   PointerLoads pointers;
   std::vector<Told> told;  ///< of each instruction
   std::uint32_t counters_read = 0;     ///< rdtsc instructions
+  std::uint32_t halts = 0;
+  bool changes_tables = false;  ///< the page tables, or what TLBs know of them
   bool ends_repeating = false;         ///< its last instruction is a string instruction with rep
   std::uint64_t last_pc = 0;
 

@@ -1,9 +1,5 @@
 #include "frontend/system/guest.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -13,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/tick.h"
+#include "frontend/system/region.h"
 
 namespace nearfar::frontend::system {
 namespace {
@@ -23,16 +20,6 @@ std::string read_file(const std::string& path) {
   text << file.rdbuf();
   if (!file) throw InputError(path + ": cannot be read");
   return std::move(text).str();
-}
-
-/// The first byte of a file that another process writes, for as long as this one lives.
-const std::atomic<char>* watched(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw InputError(path + ": cannot be read");
-  const void* const at = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0);
-  ::close(file);
-  if (at == MAP_FAILED) throw InputError(path + ": cannot be mapped");
-  return static_cast<const std::atomic<char>*>(at);
 }
 
 sim::cpu::CacheConfig cache(const Settings& settings, const std::string& name) {
@@ -63,7 +50,7 @@ Guest::Guest(const std::string& folder, const Settings& settings, std::size_t pr
               }),
       executed_(processors),
       recording_(settings.name("include") == "boot") {
-  if (!recording_) region_ = watched(folder + "/region");
+  if (!recording_) region_ = watched_region(folder);
 }
 
 void Guest::end() { recorder_.flush(); }

@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "frontend/qemu/trace_socket.h"
 #include "frontend/system/line_filter.h"
+#include "frontend/system/memory_map.h"
 #include "frontend/trace_recorder.h"
 
 namespace nearfar::frontend::system {
@@ -32,7 +33,7 @@ class Guest {
   }
   /// It accesses memory there, by physical address, and no device's.
   void access(unsigned processor, Address address, Bytes bytes, bool write) {
-    if (!recording_ || !is_memory(address)) return;
+    if (!recording_ || !memory_.has(address)) return;
     const auto number = static_cast<std::uint16_t>(processor);
     const sim::cpu::Line first = address.block(line_bytes);
     const sim::cpu::Line last = (address + (bytes - 1)).block(line_bytes);
@@ -48,18 +49,10 @@ class Guest {
 
  private:
   Guest(const std::string& folder, const Settings& settings, std::size_t processors);
-  /// A PC with more than 2 GiB has a part of its memory from 4 GiB on; video memory and firmware,
-  /// which plug-ins cannot tell from memory, lie between and above.
-  [[nodiscard]] bool is_memory(Address address) const {
-    constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-    if (memory_ <= 2 * gib) return address.value() < memory_;
-    return address.value() < 3 * gib + gib / 2 ||
-           (address.value() >= 4 * gib && address.value() < 2 * gib + memory_);
-  }
   void reached(std::uint16_t processor, sim::cpu::Line line, bool write);
 
   qemu::TraceSocket socket_;
-  Bytes memory_;
+  MemoryMap memory_;
   TraceRecorder recorder_;
   LineFilter filter_;
   std::deque<std::uint64_t> executed_;  ///< instructions, each by its processor's thread alone

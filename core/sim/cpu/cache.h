@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -60,6 +61,14 @@ class Cache {
   void remove(Slot slot) {
     tags_[slot] = 0;
     ++free_;
+  }
+  /// Removes every line of which `gone(line)` is true.
+  template <typename Gone>
+  void remove_if(const Gone& gone) {
+    for (std::size_t slot = 0; slot < tags_.size(); ++slot) {
+      const std::uint64_t tag = tags_[slot];
+      if (tag != 0 && gone((tag >> 1) - 1)) remove(static_cast<Slot>(slot));
+    }
   }
 
   [[nodiscard]] bool dirty(Slot slot) const { return (tags_[slot] & dirty_bit) != 0; }

@@ -99,6 +99,9 @@ class Cores {
   [[nodiscard]] std::size_t cores() const { return running_.size(); }
   /// The thread that a core plays.
   [[nodiscard]] Thread thread_on(Socket::Core core) const { return running_[core].thread; }
+  [[nodiscard]] Socket::Core core_of(Thread thread) const {
+    return static_cast<Socket::Core>(threads_[thread].on);
+  }
   /// What the thread's core has counted for it.
   [[nodiscard]] const CoreCounts& counts(Thread thread) const {
     return plays(thread) ? running_of(thread).core->counts() : threads_[thread].counts;

@@ -221,6 +221,13 @@ class Hierarchy {
   /// measurement.
   void warm(Core core, Address address, Kind kind);
 
+  /// What the core's TLBs know of a page is void, or of all pages that Tlb::forget_lower_half()
+  /// means. No walk of the core should be under way.
+  void forget_translation(Core core, Address address, bool huge) {
+    cores_[core].tlb.forget(address, huge);
+  }
+  void forget_translations(Core core) { cores_[core].tlb.forget_lower_half(); }
+
   /// L3 has the line, clean, if no cache has it yet and L3 has room for it. Takes no time.
   void hold(Address address);
 

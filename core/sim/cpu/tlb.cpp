@@ -59,6 +59,29 @@ void Tlb::fill(Address address, bool huge) {
   last_ = page;
 }
 
+void Tlb::forget(Address address, bool huge) {
+  const std::uint64_t page = page_of(address, huge);
+  for (Cache* const level : {huge ? &first_huge_ : &first_small_, &second_}) {
+    if (const Cache::Slot slot = level->find(page); slot != Cache::none) level->remove(slot);
+  }
+  if (last_ == page) last_ = no_page;
+}
+
+void Tlb::forget_lower_half() {
+  const auto below = [](unsigned bits) {
+    return [bits](std::uint64_t page) { return ((page & ~other_size) >> (63 - bits)) == 0; };
+  };
+  first_small_.remove_if(below(small_bits));
+  first_huge_.remove_if(below(huge_bits));
+  // Of a larger page the number has fewer bits.
+  second_.remove_if([&](std::uint64_t page) {
+    const bool is_huge = huge_ != ((page & other_size) != 0);
+    return below(is_huge ? huge_bits : small_bits)(page);
+  });
+  directory_.remove_if([](std::uint64_t) { return true; });
+  last_ = no_page;
+}
+
 bool Tlb::use_first(std::uint64_t page, bool huge) {
   Cache& first = huge ? first_huge_ : first_small_;
   const Cache::Slot slot = first.find(page);

@@ -24,6 +24,12 @@ class Tlb {
   /// A walk has found the page: it is in both levels.
   void fill(Address address, bool huge);
 
+  /// The page's entry is void, if either level has it (invlpg).
+  void forget(Address address, bool huge);
+  /// All entries of the lower half of addresses are void, and what walkers remember (a write to
+  /// CR3). Those of the upper half stay, as a kernel's do that it marks global.
+  void forget_lower_half();
+
   /// Whether the first level has the page; if so it was used, if not nothing has changed.
   bool hit_first(Address address, bool huge) {
     const std::uint64_t page = page_of(address, huge);
@@ -64,7 +70,8 @@ class Tlb {
   static constexpr std::uint64_t other_size = std::uint64_t{1} << 60;
 
   bool huge_;
-  std::uint64_t last_ = ~std::uint64_t{0};  ///< page
+  static constexpr std::uint64_t no_page = ~std::uint64_t{0};
+  std::uint64_t last_ = no_page;  ///< page
   Cache first_small_, first_huge_, second_, directory_;
 };
 

@@ -20,7 +20,7 @@ from nearfar.errors import InputError, Interrupted
 from nearfar.report.prediction import prediction_text
 from nearfar.report.text import table
 from nearfar.results import PredictionResult, load, save
-from nearfar.simulate.programs.run import PAGES
+from nearfar.simulate.programs.options import PAGES
 
 if TYPE_CHECKING:
     from nearfar.predicting.predict import PredictOptions

@@ -20,11 +20,13 @@ from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain, emit, reporting
 from nearfar.model.units import BYTES, COUNT, TIME
 from nearfar.report.run import run_text
+from nearfar.simulate.programs.guest import REGION_BEGIN, REGION_END
+from nearfar.simulate.programs.options import CORES, PAGES, RunOptions
 from nearfar.simulate.programs.places import POLICIES
 from nearfar.simulate.programs.qemu import QEMU, include_folder
-from nearfar.simulate.programs.run import CORES, PAGES, RunOptions
 from nearfar.simulate.programs.run import run as run_program
 from nearfar.simulate.programs.sampled import AUTO, WARM, WINDOW
+from nearfar.simulate.programs.system import run_system
 
 
 class _PrintInclude(argparse.Action):
@@ -129,6 +131,13 @@ def add_arguments(parser: Parser) -> None:
         f"--run instructions (default {WINDOW:,}) behind --warm (default {WARM:,})",
     )
     parser.add_argument(
+        "--system",
+        action="store_true",
+        help="PROGRAM is qemu-system-x86_64: its guest, a whole machine of one processor, is what "
+        f"runs; --roi is then between the lines '{REGION_BEGIN.decode()}' and "
+        f"'{REGION_END.decode()}' on QEMU's output",
+    )
+    parser.add_argument(
         "--include",
         action=_PrintInclude,
         nargs=0,
@@ -141,7 +150,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the program; its exit status is the command's."""
     sys.stdout.flush()
     options = replace(program_options(args), sample=args.sample)
-    ran = run_program(args.target, args.program, options)
+    run_it = run_system if args.system else run_program
+    ran = run_it(args.target, args.program, options)
     if not args.quiet:
         with reporting(sys.stderr):
             sys.stderr.write(run_text(ran))

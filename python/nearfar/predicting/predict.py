@@ -19,8 +19,8 @@ from nearfar.predicting.programs import Program, build, compiler_version, progra
 from nearfar.predicting.running import Simulation, Told, native, tunables
 from nearfar.results import Environment, RunResult
 from nearfar.results.prediction import PredictedProgram, PredictionResult
+from nearfar.simulate.programs.options import PAGES
 from nearfar.simulate.programs.qemu import front_end
-from nearfar.simulate.programs.run import PAGES
 
 NOISY = 0.15  # quartiles of native runs that are farther apart than this tell no time
 MORE = 3  # times as many runs where that many are noisy

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.report.text import table
 from nearfar.results import totals
 from nearfar.results.machine import Concentration, Machine
-from nearfar.results.run import WARM_LONGER, RunProcess, RunResult, Sampled
+from nearfar.results.run import WARM_LONGER, RunGuest, RunProcess, RunResult, Sampled
 from nearfar.results.wording import energy_shares, joules, number, size
 
 # Counts worth a line even in a short report, and how they are called there.
@@ -36,13 +36,35 @@ def run_text(ran: RunResult) -> str:
     machines = [machine for _, machine in totals.simulated(ran)]
     head = (
         f"{ran.program['file']} on {ran.target.spec}, core {ran.core}: {state}, "
-        f"{span(ran.elapsed_ns)} simulated\n"
-        f"{count(len(ran.processes), 'program')} in "
-        f"{count(len({p.process for p in ran.processes}), 'process', 'processes')}, "
-        f"{count(threads, 'thread')}\n"
+        f"{span(_simulated(ran, machines))} simulated\n"
     )
+    if ran.guest is None:
+        head += (
+            f"{count(len(ran.processes), 'program')} in "
+            f"{count(len({p.process for p in ran.processes}), 'process', 'processes')}, "
+            f"{count(threads, 'thread')}\n"
+        )
+    else:
+        head += f"a machine of {size(ran.guest.memory_bytes)}, {_shares(ran.guest)}\n"
     part = _window(ran) + _sample(ran)
     return head + part + _machines(machines) + _executed(ran) + _processes(ran)
+
+
+def _simulated(ran: RunResult, machines: Sequence[Machine]) -> float:
+    """Of a guest what was measured: what comes before its region is passed over."""
+    if ran.guest is not None and machines:
+        return machines[0].time_ns
+    return ran.elapsed_ns
+
+
+def _shares(guest: RunGuest) -> str:
+    """Of its busy time; of its instructions where no core was simulated."""
+    busy = {side: share.busy_ns for side, share in guest.shares.items()}
+    if not any(busy.values()):
+        busy = {side: share.instructions for side, share in guest.shares.items()}
+    everything = sum(busy.values())
+    parts = [f"{side} {_percent(part, everything)}" for side, part in busy.items() if part]
+    return ", ".join(parts) or "nothing executed"
 
 
 def _window(ran: RunResult) -> str:

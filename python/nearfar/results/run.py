@@ -71,6 +71,33 @@ class RunProcess:
 
 
 @dataclass(frozen=True)
+class GuestShare:
+    """Of what a whole machine executed."""
+
+    instructions: int
+    busy_ns: float  # that the simulated core was busy with them
+
+
+@dataclass(frozen=True)
+class RunGuest:
+    """A whole machine that was run, beside what its one process says.
+
+    `clock` is what its clocks and timers followed: "host" or "instructions". `shares` are of the
+    "kernel", by code in the upper half of addresses, of "user" programs below, and of "firmware",
+    which is all that came before the first of the kernel's. `halts` took none of the time. `unseen`
+    are accesses that were not simulated: to a "device"; to what is neither that nor memory ("rom");
+    of instructions of which the decoder tells none, as those of descriptor tables ("hidden"); and
+    parts of accesses beyond the end of a page ("cut").
+    """
+
+    memory_bytes: int
+    clock: str
+    halts: int
+    shares: Mapping[str, GuestShare]
+    unseen: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class RunResult:
     """A program and all that it started.
 
@@ -95,6 +122,7 @@ class RunResult:
     window: Mapping[str, int] | None = None  # of each program: skip, warm, run; 0: all that is left
     sample: Mapping[str, int] | None = None  # of each program: every, warm, run; every 0: auto
     sampled: Sampled | None = None  # all programs together, without their windows
+    guest: RunGuest | None = None  # of a whole machine
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, as `json.dumps` takes them."""

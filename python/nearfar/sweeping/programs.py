@@ -21,7 +21,8 @@ from nearfar.predicting.programs import Program, build, compiler_version, progra
 from nearfar.predicting.running import tunables
 from nearfar.resources import folder
 from nearfar.results import Document
-from nearfar.simulate.programs.run import RunOptions, run
+from nearfar.simulate.programs.options import RunOptions
+from nearfar.simulate.programs.run import run
 
 PREFIX = "program:"
 SETS = ("set", "kit")

@@ -21,8 +21,9 @@ from nearfar.measuring.run import check_fits
 from nearfar.model import Model
 from nearfar.results import Document, RunResult
 from nearfar.simulate.crashes.explore import CrashOptions, crash
+from nearfar.simulate.programs.options import RunOptions
 from nearfar.simulate.programs.replayed import is_program_trace, refuse_options, replay_program
-from nearfar.simulate.programs.run import RunOptions, run
+from nearfar.simulate.programs.run import run
 from nearfar.simulate.replay import ReplayOptions, replay
 from nearfar.simulate.validation.validate import validate
 

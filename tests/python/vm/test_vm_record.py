@@ -14,52 +14,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from guests import MIB, QEMU, assembled, machine, needs_qemu
-from nearfar.simulate.programs.whole import memory_bytes
+from guests import MIB, QEMU, SWEEPS, assembled, machine, needs_qemu
+from nearfar.simulate.programs.guest import memory_bytes
 
 LINE, PAGE = 64, 4096
 LAST_LEVEL = 1408 << 10
 Refused = Callable[..., str]
-
-# A guest of one sector.
-GUEST = """
-    .intel_syntax noprefix
-    .code16
-    .macro say text
-    mov si, offset \\text
-1:  lodsb
-    test al, al
-    jz 2f
-    out dx, al
-    jmp 1b
-2:
-    .endm
-    .macro sweep from, bytes, times, instruction:vararg
-    mov ecx, \\times
-3:  mov ebx, \\from
-4:  \\instruction
-    add ebx, 64
-    cmp ebx, \\from + \\bytes
-    jb 4b
-    dec ecx
-    jnz 3b
-    .endm
-    .org 0
-    cli
-    xor ax, ax
-    mov ds, ax
-    mov dx, 0x3f8
-    %s
-    mov dx, 0x604
-    mov ax, 0x2000
-    out dx, ax
-5:  hlt
-    jmp 5b
-begin: .asciz "nearfar region begin\\n"
-end: .asciz "nearfar region end\\n"
-    .org 510
-    .word 0xaa55
-"""
 
 
 @pytest.fixture
@@ -67,7 +27,7 @@ def boot(tmp_path: Path) -> Callable[[str], list[str]]:
     """QEMU's words for a machine of 64 MiB that executes some lines and turns itself off."""
 
     def words(body: str) -> list[str]:
-        return machine(assembled(tmp_path, GUEST % body))
+        return machine(assembled(tmp_path, SWEEPS % body))
 
     return words
 

@@ -12,14 +12,8 @@ from nearfar.cli.options import add_made, quantity
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import complain
 from nearfar.model.units import TIME
-from nearfar.simulate.programs.whole import (
-    INCLUDES,
-    PERIOD_PS,
-    REGION_BEGIN,
-    REGION_END,
-    WholeOptions,
-    record_machine,
-)
+from nearfar.simulate.programs.guest import INCLUDES, REGION_BEGIN, REGION_END
+from nearfar.simulate.programs.whole import PERIOD_PS, WholeOptions, record_machine
 
 
 def add_arguments(parser: Parser) -> None:

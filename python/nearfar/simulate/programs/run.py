@@ -10,71 +10,31 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar import __version__
-from nearfar.errors import InputError, NearfarError, check_one_of
+from nearfar.errors import InputError, NearfarError
 from nearfar.measuring.target import describe, environment, resolve
 from nearfar.model import Model
 from nearfar.results import check_writable
-from nearfar.results.run import RunProcess, RunResult
+from nearfar.results.run import RunResult
 from nearfar.simulate.programs.elf import Command, command
+from nearfar.simulate.programs.folder import check_refused, parts_of, process_of, write_model
 from nearfar.simulate.programs.keeper import Keeper
-from nearfar.simulate.programs.machine import figures_of, machine
 from nearfar.simulate.programs.notes import notes
-from nearfar.simulate.programs.places import check_place
-from nearfar.simulate.programs.qemu import QEMU, FrontEnd, front_end
+from nearfar.simulate.programs.options import RunOptions, checked_core, window_of, with_options
+from nearfar.simulate.programs.qemu import FrontEnd, front_end
 from nearfar.simulate.programs.sampled import Plan, plan_of, with_sample
 from nearfar.simulate.programs.start import Ended, run_to_end
-from nearfar.simulate.replay import check_window, pretranslates
+from nearfar.simulate.replay import pretranslates
 from nearfar.simulate.traces.recording import RecordedTrace, Recording
-
-CORES = ("window", "simple", "count")
-PAGES = ("small", "huge")
 
 # Everything that QEMU can do, but for fast string instructions: it steps through `rep movsb` a
 # byte at a time, and libraries that do not find them copy with vector instructions instead.
 _PROCESSOR = "max,-erms"
-_MACHINE = "machine."  # what its figures begin with in a process's result
 _QUANTUM_PS = 1_000_000
 _TIMES_BYTES = 2 << 20  # 16 a place: some for each pipe, connection and process
 _COMMAND_CHARACTERS = 2000  # in a trace's header
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a program is run.
-
-    `core` executes: "window", "simple", or "count", which simulates no memory; None: the model's.
-    `place` says in which tier pages lie: "near", "far", "interleave", or as a policy says:
-    "cached:NAME", "flat:NAME" or "oracle:NAME" (`programs.places.POLICIES` has the names); at most
-    `near_bytes` are near. A policy that exchanges pages decides each `interval_ps`, moves at most
-    `pairs` of them, and learns of their use by `detector`; None: as the model has it. `pages` are
-    "small" (4 KiB) or "huge" (2 MiB). Files below the folder `persistent` lie in far memory,
-    whatever `place` says. `regions_only` counts only between NEARFAR_ROI_BEGIN and
-    NEARFAR_ROI_END. Of each program `skip` instructions are not simulated, `warm` after them
-    simulated and not counted, then `measured` counted (None: all); the rest runs to its end
-    unmeasured.
-
-    `sample` measures windows all over each program instead, one of so many or as many as it takes
-    ("auto"): `measured` and `warm` are then each window's (None: as `programs.sampled` has it).
-    """
-
-    core: str | None = None
-    place: str = "far"
-    pages: str = "small"
-    near_bytes: int | None = None
-    interval_ps: int | None = None
-    pairs: int | None = None
-    detector: str | None = None
-    persistent: str | None = None
-    regions_only: bool = False
-    skip: int = 0
-    warm: int | None = None
-    measured: int | None = None
-    sample: int | str | None = None
-    qemu: str = QEMU
 
 
 _DEFAULTS = RunOptions()
@@ -96,22 +56,14 @@ def run(
     NearfarError when the simulation fails.
     """
     model = resolve(target)
-    core = str(model["cpu.core.kind"]) if options.core is None else options.core
-    check_one_of("core", core, CORES)
-    check_one_of("pages", options.pages, PAGES)
-    check_place(options.place)
+    core = checked_core(model, options)
     plan = _plan(options, core)
-    window = {} if plan else _window(options)
-    memory = {"place": options.place, "pages": options.pages}
-    if options.near_bytes is not None:
-        memory["near"] = str(options.near_bytes)
-    if core != "count":
-        model = model.override({"cpu.core.kind": core})
-    model = model.override(_decisions(options))
+    window = {} if plan else window_of(options)
+    model = with_options(model, options, core)
     program = command(words)
     with_qemu = front_end(options.qemu)
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
-        _write_model(Path(folder), model, memory)
+        write_model(Path(folder), model, options)
         _make_times(Path(folder))
         with _recorded(recording, folder, model, words) as trace:
             sample = plan.options(int(model["seed"])) if plan else {}
@@ -119,8 +71,8 @@ def run(
             _write_options(Path(folder), model, with_qemu, core, options, further)
             with Keeper(folder) as keeper:
                 ended = run_to_end(*_start(program, with_qemu, folder), keeper, folder)
-        parts = _parts(Path(folder))
-        _check_refused(Path(folder))
+        parts = parts_of(Path(folder))
+        check_refused(Path(folder))
     ran = _ran(model, program, words, core, with_qemu, ended, parts, window)
     return ran if plan is None else with_sample(ran, plan, parts, int(model["cpu.clock"]))
 
@@ -178,16 +130,6 @@ def _recorded(
         }
 
 
-def _decisions(options: RunOptions) -> dict[str, str | int]:
-    """The model's keys of how a policy decides, where they are given."""
-    given = {
-        "run.interval": options.interval_ps and f"{options.interval_ps} ps",
-        "run.pairs": options.pairs,
-        "run.detector": options.detector,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def _plan(options: RunOptions, core: str) -> Plan | None:
     """The sample, if one is wanted."""
     if options.sample is None:
@@ -202,24 +144,6 @@ def _plan(options: RunOptions, core: str) -> Plan | None:
     return plan_of(options.sample, options.warm, options.measured)
 
 
-def _window(options: RunOptions) -> dict[str, int]:
-    """What of each program counts, in instructions; empty if that is everything."""
-    warm = options.warm or 0
-    check_window(options.skip, warm, options.measured)
-    given = {"skip": options.skip, "warm": warm, "run": options.measured or 0}
-    if not any(given.values()):
-        return {}
-    if options.regions_only:
-        raise InputError("roi: goes with none of skip, warm and run; expected one way to say what")
-    return given
-
-
-def _write_model(folder: Path, model: Model, memory: Mapping[str, str]) -> None:
-    """The machine, with how it is used."""
-    used = "".join(f"run.{name} = {value}\n" for name, value in memory.items())
-    (folder / "model").write_text(model.export() + used, encoding="utf-8")
-
-
 def _make_times(folder: Path) -> None:
     """The table in which processes tell each other their times; smaller where files have to be.
 
@@ -229,13 +153,6 @@ def _make_times(folder: Path) -> None:
     room = _TIMES_BYTES if limit == resource.RLIM_INFINITY else min(_TIMES_BYTES, limit)
     with (folder / "times").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, max(room // 16, 1) * 16)
-
-
-def _check_refused(folder: Path) -> None:
-    """The plug-in says by a file that it does not want to begin."""
-    file = folder / "refused"
-    if file.exists():
-        raise InputError(file.read_text(encoding="utf-8").strip())
 
 
 def _write_options(
@@ -298,15 +215,6 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def _parts(folder: Path) -> list[dict[str, str]]:
-    """What each program in each process left, in order of their beginnings."""
-    parts = []
-    for file in folder.glob("*.result"):
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        parts.append(figures_of(lines))
-    return sorted(parts, key=lambda part: (int(part["start"]), int(part["process"])))
-
-
 def _finds_pointers(model: Model) -> bool:
     return pretranslates(model) and model["cpu.pretranslation.mark"] == "auto"
 
@@ -330,7 +238,7 @@ def _ran(
         raise NearfarError(f"{words[0]}: QEMU ended with {how} before the program began")
     numbers = {pid: i for i, pid in enumerate(dict.fromkeys(part["process"] for part in parts))}
     period = int(model["cpu.clock"])
-    processes = [_process(part, numbers[part["process"]], period) for part in parts]
+    processes = [process_of(part, numbers[part["process"]], period) for part in parts]
     names = processes[0].counts
     return RunResult(
         target=describe(model),
@@ -348,29 +256,6 @@ def _ran(
         qemu=front.version,
         interrupted=ended.interrupted,
         window=window or None,
-    )
-
-
-def _process(part: Mapping[str, str], number: int, period: int) -> RunProcess:
-    prefix = "count."
-    figures = {
-        name.removeprefix(_MACHINE): value
-        for name, value in part.items()
-        if name.startswith(_MACHINE)
-    }
-    return RunProcess(
-        program=part.get("called", "?"),
-        process=number,
-        threads=int(part["threads"]),
-        start_ns=int(part["start"]) / 1000,
-        end_ns=int(part["end"]) / 1000,
-        counts={
-            name.removeprefix(prefix): int(value)
-            for name, value in part.items()
-            if name.startswith(prefix)
-        },
-        finished=part["final"] == "true",
-        machine=machine(figures, period) if figures else None,
     )
 
 
