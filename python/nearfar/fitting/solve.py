@@ -119,7 +119,8 @@ class Solver:
             if other is None or self.budget_spent:
                 continue
             first = self.logs
-            self.logs = other
+            self.logs = {**first, POWER: other[POWER]}  # where either limits
+            self._try([other])
             self._look_again()  # slopes are others there
             self._search(seen, _JOINT_STEPS)
             if self.budget_spent:
