@@ -50,9 +50,14 @@ class FlatDetector {
   void forget();
 
  private:
+  static constexpr std::size_t pages_scanned = 8 * PageTable::group;  // in a step
+  using Used = std::array<bool, pages_scanned>;
+
+  [[nodiscard]] bool is_of_writes() const { return kind_ == policy::Detector::dirty; }
   [[nodiscard]] std::size_t take_run(PageNumber first, std::size_t most);
   [[nodiscard]] std::size_t collect_run(std::size_t first);
-  void scan_group(PageNumber group);
+  void scan(Pages pages);
+  void tell_group(PageNumber group, std::span<const bool, PageTable::group> used);
   void rearm_group(PageNumber group);
   void tell(std::span<const policy::Scan> scans);
 
