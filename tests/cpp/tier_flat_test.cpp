@@ -103,6 +103,24 @@ TEST_F(FlatTest, TheLongestTimeThatAPageWasAwayIsKept) {
   EXPECT_EQ(rig_.count(Count::longest_away_ns), 90'000U);
 }
 
+TEST_F(FlatTest, FewerPagesAreProbedWhereThatHasTakenLonger) {
+  fill(8);
+  FlatDetector detector(rig_.parts.state, mover_, rig_.parts.eviction);
+  const auto planned = [&] {
+    const FlatDetector::Plan plan = detector.plan(100'000, 100'000'000);
+    return plan.rounds * plan.pages;
+  };
+  EXPECT_EQ(planned(), 2000U);  // a fiftieth of 100 ms, at 1 us a page
+  detector.begin_probes(8, 1'000'000);
+  while (detector.probe_some()) {
+  }
+  while (detector.collect_some()) {
+  }
+  detector.spent(8 * 10'000);
+  detector.begin_probes(8, 1'000'000);
+  EXPECT_EQ(planned(), 200U);
+}
+
 TEST_F(FlatTest, APageAloneIsCopiedToTheOtherTier) {
   fill(8);
   EXPECT_TRUE(mover_.relocate(2, Tier::far));
