@@ -174,6 +174,10 @@ bench-flat: install ## processor time of exchanging pages between two tiers and 
 	@$(BIN)/python bench/tier_flat.py
 	@$(BIN)/python bench/tier_attach.py
 
+.PHONY: bench-kernel
+bench-kernel: install $(STAMPS)/test ## compare pages promoted by tier run --flat with Linux's own tiering, in a guest with a slow node
+	@$(BIN)/python bench/tier_kernel.py
+
 .PHONY: stress
 stress: install $(STAMPS)/test ## stress two tiers for 30 minutes, then run real programs with a twentieth near
 	@scripts/need redis?

@@ -3,7 +3,8 @@
     .venv/bin/python bench/tier_flat.py
 
 A C program uses one quarter of 16 MiB, then another, then none. Near memory is another quarter of
-it, so that pages change places. Times are processor time, as the pager counts it.
+it, so that pages change places. Then a program holds more and writes to some of its pages all the
+time. Times are processor time, as the pager counts it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,29 @@ from nearfar.tier.far import nodes
 _PROGRAM = Path(__file__).resolve().parents[1] / "tests" / "tier" / "programs" / "phases.c"
 _NEARFAR = (sys.executable, "-m", "nearfar", "tier")
 _PAGES = 4096  # of the program
+_HELD = 512  # MiB
+_HOLDS = f"""
+import mmap, sys
+held = mmap.mmap(-1, {_HELD} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+pages = ({_HELD} << 20) // 4096
+held[::4096] = bytes([1]) * pages
+some = pages * int(sys.argv[1]) // 100
+print("held", flush=True)
+while True:
+    held[: some * 4096 : 4096] = bytes([2]) * some
+"""
 
 
 class Run:
     """The program while it runs."""
 
-    def __init__(self, program: Path, detector: str) -> None:
+    def __init__(self, words: Sequence[str | Path], detector: str) -> None:
         far = f"node:{nodes()[-1]}"
         self.process = subprocess.Popen(
             [
                 *(*_NEARFAR, "run", "--flat", "--near", "4MiB", "--far", far, "--quiet"),
                 *("--interval", "200ms", "--policy", "raminate", "--detector", detector),
-                *("--", str(program)),
+                *("--", *map(str, words)),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -63,7 +75,7 @@ class Run:
 
 def measure(program: Path, detector: str) -> None:
     """Print the figures with one detector."""
-    run = Run(program, detector)
+    run = Run([program], detector)
     run.until(lambda stats: stats["promoted"] > 0)
     run.go_on()
     moved = run.until(lambda stats: stats["promoted"] >= 1000)
@@ -77,12 +89,28 @@ def measure(program: Path, detector: str) -> None:
     pairs_ms = moved["mover_ns"] / moved["promoted"] / 1000
     print(f"--detector {detector}")
     print(f"  1,000 exchanged pairs: {pairs_ms:.1f} ms, of {moved['promoted']}")
+    print(f"  a page away for {later['longest_away_ns'] / 1e6:.3f} ms at most")
     print(f"  a page looked at: {later['detector_ns'] / later['scanned']:.0f} ns")
     print(f"  faults caused: {later['probe_faults']}, of {later['found_used']} pages found used")
     found = later["found_used"] - idle["found_used"]
     seen = later["scanned"] - idle["scanned"]
     print(f"  idle after {later['promoted']} exchanges: {found} of {seen} pages found used")
     print(f"  {answer.strip()}")
+
+
+def measure_scans(written: int) -> None:
+    """Print what the scans of a program take that writes to so many per cent of its pages."""
+    run = Run([sys.executable, "-c", _HOLDS, str(written)], "dirty")
+    pages = _HELD * 256
+    before = run.until(lambda stats: stats["scanned"] > 5 * pages)
+    later = run.until(lambda stats: stats["scanned"] > before["scanned"] + 20 * pages)
+    run.process.terminate()
+    run.process.communicate()
+    looked = later["scanned"] - before["scanned"]
+    ns = (later["detector_ns"] - before["detector_ns"]) / looked
+    found = (later["found_used"] - before["found_used"]) / looked
+    print(f"--detector dirty, {_HELD} MiB, {found:.0%} of the pages found written in a scan")
+    print(f"  a page looked at: {ns:.1f} ns; 4 GiB once a second: {ns * 2**20 / 1e7:.2f} %")
 
 
 def main() -> None:
@@ -92,6 +120,8 @@ def main() -> None:
         subprocess.run(["gcc", "-O1", "-o", program, _PROGRAM], check=True)
         for detector in ("dirty", "probe"):
             measure(program, detector)
+        for written in (1, 10, 50):
+            measure_scans(written)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class FakePages {
   struct Info {
     bool present = false;
     bool write_protected = false;
+    bool zeros = false;  ///< the one page of zeros, if it is present
     bool huge = false;
     bool registered = false;
     bool wants_huge = false;  ///< advised so: a touch that the kernel serves brings 2 MiB
@@ -57,7 +58,17 @@ class FakePages {
     int node = 0;             ///< of the frame
   };
   struct Call {
-    enum class Kind { copy, move, wake, protect, unprotect, register_range, unregister, advise };
+    enum class Kind {
+      copy,
+      zeros,
+      move,
+      wake,
+      protect,
+      unprotect,
+      register_range,
+      unregister,
+      advise
+    };
     Kind kind;
     os::Place begin;
     std::size_t length;
@@ -96,6 +107,8 @@ class FakePages {
   std::deque<os::Message> messages;
   /// The program does something just before the kernel moves pages to, from, so many times so far.
   std::function<void(os::Place to, os::Place from)> before_move;
+  /// The program does something before pages of zeros from there on are protected.
+  std::function<void(os::Place)> after_zeros;
 
  private:
   std::unordered_map<std::size_t, Info> pages_;
@@ -159,6 +172,22 @@ class FakeUffd final : public os::Uffd {
     // The kernel says of what came in part only that there is more.
     return {done, done != 0 && error != 0 ? -EAGAIN : error};
   }
+  [[nodiscard]] os::Moved show_zeros(os::Place at, std::size_t length,
+                                     os::Waking) const noexcept override {
+    const Uncounted here;
+    if (!can_show_zeros) return {0, -EOPNOTSUPP};
+    pages_.note(FakePages::Call::Kind::zeros, at, length);
+    if (pages_.changing) return {0, -EAGAIN};
+    if (!are_registered(at, length)) return {0, -ENOENT};
+    for (std::size_t done = 0; done < length; done += os::page_bytes) {
+      FakePages::Info& page = pages_[at + done];
+      if (page.present) return {done, done != 0 ? -EAGAIN : -EEXIST};
+      page.present = true;
+      page.zeros = true;
+    }
+    if (pages_.after_zeros) pages_.after_zeros(at);
+    return {length, 0};
+  }
   [[nodiscard]] bool run(os::Copy& copy) const noexcept override {
     const Uncounted here;
     const long error = fill(copy.to(), copy.from(), copy.protect());
@@ -204,6 +233,7 @@ class FakeUffd final : public os::Uffd {
   [[nodiscard]] long protect(os::Place at, std::size_t length) const noexcept override {
     const Uncounted here;
     pages_.note(FakePages::Call::Kind::protect, at, length);
+    if (pages_.changing) return -EAGAIN;
     if (!are_registered(at, length)) return -ENOENT;
     pages_.each(at, length, [](FakePages::Info& page) { page.write_protected = page.present; });
     return 0;
@@ -225,6 +255,7 @@ class FakeUffd final : public os::Uffd {
 
   long open_error = 0;
   bool can_protect = true;
+  bool can_show_zeros = false;
 
  private:
   [[nodiscard]] long fill(os::Place to, const void* from, os::Protect protect) const {
@@ -319,6 +350,14 @@ class FakeMemory final : public os::Memory {
     std::memcpy(to, os::pointer(from), done);
     return done;
   }
+  [[nodiscard]] std::size_t find_zeros(os::Place& from, os::Place end,
+                                       std::span<os::PageMap::Run> runs) const noexcept override {
+    std::size_t count = 0;
+    for (; from < end && count < runs.size(); from += os::page_bytes)
+      if (const FakePages::Info page = pages_.at(from); page.present && page.zeros)
+        runs[count++] = {.begin = from, .end = from + os::page_bytes, .huge = false};
+    return count;
+  }
   [[nodiscard]] std::size_t find_written(os::Place& from, os::Place end,
                                          std::span<os::PageMap::Run> runs) const noexcept override {
     const std::size_t count = find_accessed(from, end, runs);
@@ -355,6 +394,7 @@ class FakeMemory final : public os::Memory {
     os::advise(at, length, MADV_DONTNEED);
     pages_.each(at, length, [](FakePages::Info& page) {
       page.present = false;
+      page.zeros = false;
       page.huge = false;
       page.write_protected = false;
     });

@@ -203,7 +203,8 @@ class PagerRig : public TreeRig {
         break;
       }
       ++faults_;
-      const os::Touch touch = writes ? os::Touch::write : os::Touch::read;
+      const os::Touch write = found.present ? os::Touch::write_protected : os::Touch::write;
+      const os::Touch touch = writes ? write : os::Touch::read;
       if (!call([&] { return pager_->fault(at, touch); })) return false;
       for (unsigned step = 0; step < 32; ++step) {
         if (call([&] { return pager_->evict_in_background(); })) continue;
@@ -221,6 +222,7 @@ class PagerRig : public TreeRig {
       for (std::size_t i = 1; i < 256; ++i) there[i] = next_word_ * (i + 1) * 0x9e3779b97f4a7c15U;
       ++next_word_;
       pages()[at].shared = false;
+      pages()[at].zeros = false;
     }
     return true;
   }

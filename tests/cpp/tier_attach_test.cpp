@@ -143,6 +143,19 @@ TEST_F(AttachTest, APageThatHasMovedIsNotFoundUsedByThatAlone) {
   EXPECT_FALSE(placer.found_any());
 }
 
+TEST_F(AttachTest, PagesThatTheKernelCollapsesAreNotFoundUsedByThatAlone) {
+  memory_.add(0, huge_pages, near_node);
+  Placer& placer = start({.pages = huge_pages});
+  ASSERT_TRUE(placer.scan());
+  for (std::size_t page = 0; page < huge_pages; ++page) memory_.page(page).huge = true;
+  memory_.write(0, huge_pages);
+  ASSERT_TRUE(placer.scan());
+  EXPECT_EQ(placer.counts().found_used, 0U);
+  memory_.write(0, huge_pages);
+  ASSERT_TRUE(placer.scan());
+  EXPECT_EQ(placer.counts().found_used, huge_pages);
+}
+
 TEST_F(AttachTest, ALowerLimitDemotesUnusedPagesFirst) {
   memory_.add(0, 300, near_node);
   Placer& placer = start({.pages = 300});

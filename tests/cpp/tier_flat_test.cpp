@@ -87,6 +87,40 @@ TEST_F(FlatTest, AnExchangeKeepsContentsAndSwapsFrames) {
   EXPECT_EQ(near(), 4U);
 }
 
+TEST_F(FlatTest, TheLongestTimeThatAPageWasAwayIsKept) {
+  fill(8);
+  const auto takes = [&](std::uint64_t ns) {
+    before_move(2, [this, ns] { rig_.memory().now += ns; });
+  };
+  takes(40'000);
+  exchange(6, 1);
+  takes(9'000);
+  exchange(7, 0);
+  EXPECT_EQ(rig_.count(Count::longest_away_ns), 40'000U);
+  takes(90'000);
+  rig_.memory().now += 1'000'000;  // between two exchanges no page is away
+  exchange(1, 6);
+  EXPECT_EQ(rig_.count(Count::longest_away_ns), 90'000U);
+}
+
+TEST_F(FlatTest, FewerPagesAreProbedWhereThatHasTakenLonger) {
+  fill(8);
+  FlatDetector detector(rig_.parts.state, mover_, rig_.parts.eviction);
+  const auto planned = [&] {
+    const FlatDetector::Plan plan = detector.plan(100'000, 100'000'000);
+    return plan.rounds * plan.pages;
+  };
+  EXPECT_EQ(planned(), 2000U);  // a fiftieth of 100 ms, at 1 us a page
+  detector.begin_probes(8, 1'000'000);
+  while (detector.probe_some()) {
+  }
+  while (detector.collect_some()) {
+  }
+  detector.spent(8 * 10'000);
+  detector.begin_probes(8, 1'000'000);
+  EXPECT_EQ(planned(), 200U);
+}
+
 TEST_F(FlatTest, APageAloneIsCopiedToTheOtherTier) {
   fill(8);
   EXPECT_TRUE(mover_.relocate(2, Tier::far));
@@ -177,8 +211,9 @@ TEST_F(FlatTest, MemoryThatMovesDuringAnExchangeTakesItsContentsAlong) {
   before_move(3, [&] { rig_.pages().changing = true; });
   exchange(6, 1);
   rig_.pages().changing = false;
-  Ranges ranges(rig_.parts.state, {rig_.parts.remap, rig_.parts.eviction, rig_.parts.huge,
-                                   rig_.parts.incoming, rig_.parts.windows, rig_.parts.page_in});
+  Ranges ranges(rig_.parts.state,
+                {rig_.parts.remap, rig_.parts.eviction, rig_.parts.huge, rig_.parts.incoming,
+                 rig_.parts.windows, rig_.parts.page_in, rig_.parts.zeros});
   PageNumber passed = 0;
   EXPECT_EQ(ranges.move(rig_.place(6), rig_.place(600), os::page_bytes, passed), Outcome::yes);
   EXPECT_TRUE(mover_.bring_all_back());

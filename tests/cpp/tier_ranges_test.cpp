@@ -12,7 +12,8 @@ namespace test_file {
 
 Ranges ranges_of(Parts& parts) {
   return {parts.state,
-          {parts.remap, parts.eviction, parts.huge, parts.incoming, parts.windows, parts.page_in}};
+          {parts.remap, parts.eviction, parts.huge, parts.incoming, parts.windows, parts.page_in,
+           parts.zeros}};
 }
 
 class RangesTest : public testing::Test {

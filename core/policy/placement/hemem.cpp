@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "policy/placement/placement.h"
+#include "policy/placement/tiered_pages.h"
 #include "policy/registry.h"
 
 namespace nearfar::policy {
@@ -22,38 +22,19 @@ static_assert(sizeof(SampledPage) == 4);
 /// is not hot, nothing moves.
 ///
 /// To a detector that does not sample, a page found used is one sample.
-class HeMem final : public Placement {
+class HeMem final : public TieredPages<SampledPage> {
  public:
-  explicit HeMem(PageIndex near_pages) { resize(near_pages); }
+  using TieredPages::TieredPages;
 
-  [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(SampledPage); }
-  void keep_in(void* records) override { records_ = static_cast<SampledPage*>(records); }
-  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
-    return near_free != 0 ? Tier::near : Tier::far;
-  }
   void placed(PageIndex page, Tier tier) override {
-    SampledPage& record = records_[page];
-    near_ += static_cast<PageIndex>(tier == Tier::near) - static_cast<PageIndex>(record.near);
-    if (!record.known) record.cooled = cooled_;
-    record.known = true;
-    record.near = tier == Tier::near;
-    pages_ = std::max(pages_, page + 1);
+    if (!at(page).known) at(page).cooled = cooled_;
+    put(page, tier);
   }
-  void released(PageIndex page) override {
-    near_ -= records_[page].near ? 1 : 0;
-    records_[page] = {};
-  }
-  void moved(PageIndex from, PageIndex to) override {
-    records_[to] = records_[from];
-    records_[from] = {};
-    pages_ = std::max(pages_, to + 1);
-  }
-
   [[nodiscard]] bool needs_scans() const override { return true; }
   void scanned(std::span<const Scan> found) override {
     for (const Scan& scan : found) {
       if (!scan.accessed) continue;
-      SampledPage& record = records_[scan.page];
+      SampledPage& record = at(scan.page);
       cool(record);
       const std::uint32_t samples = std::max<std::uint32_t>(1, scan.samples);
       const std::uint32_t reads = record.reads + samples - (scan.written ? 1 : 0);
@@ -63,22 +44,22 @@ class HeMem final : public Placement {
     }
   }
   [[nodiscard]] std::size_t decide(std::span<Exchange> exchanges) override {
-    std::size_t room = capacity_ - std::min(capacity_, near_);
+    std::size_t left = room();
     std::size_t count = 0;
     PageIndex cold = 0;
     for (const bool written : {true, false}) {
-      for (PageIndex page = 0; page < pages_ && count < exchanges.size(); ++page) {
-        SampledPage& record = records_[page];
+      for (PageIndex page = 0; page < end() && count < exchanges.size(); ++page) {
+        SampledPage& record = at(page);
         if (!record.known || record.near) continue;
         cool(record);
         if (is_written(record) != written || !is_hot(record)) continue;
         Exchange& exchange = exchanges[count];
         exchange = {.promote = page};
-        if (room != 0) {
-          --room;
+        if (left != 0) {
+          --left;
         } else {
           cold = next_cold(cold);
-          if (cold == pages_) return count;
+          if (cold == end()) return count;
           exchange.demote = cold++;
         }
         ++count;
@@ -86,7 +67,6 @@ class HeMem final : public Placement {
     }
     return count;
   }
-  void resize(PageIndex near_pages) override { capacity_ = near_pages; }
 
  private:
   static constexpr std::uint32_t cooling = 18;
@@ -107,8 +87,8 @@ class HeMem final : public Placement {
     page.cooled = cooled_;
   }
   PageIndex next_cold(PageIndex page) {
-    for (; page < pages_; ++page) {
-      SampledPage& record = records_[page];
+    for (; page < end(); ++page) {
+      SampledPage& record = at(page);
       if (!record.near) continue;
       cool(record);
       if (!is_hot(record)) break;
@@ -116,10 +96,6 @@ class HeMem final : public Placement {
     return page;
   }
 
-  SampledPage* records_ = nullptr;
-  PageIndex pages_ = 0;
-  PageIndex capacity_ = 0;
-  PageIndex near_ = 0;
   std::uint8_t cooled_ = 0;
 };
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstddef>
 
-#include "policy/placement/placement.h"
+#include "policy/placement/tiered_pages.h"
 #include "policy/registry.h"
 
 namespace nearfar::policy {
@@ -25,38 +25,19 @@ static_assert(sizeof(HintedPage) == 4);
 ///
 /// The kernel promotes at the touch itself; here it is at the next decision. Detectors other than
 /// `probe` do not see how soon a page is touched: to this policy every page found used is hot then.
-class NumaBalancing final : public Placement {
+class NumaBalancing final : public TieredPages<HintedPage> {
  public:
-  explicit NumaBalancing(PageIndex near_pages) { resize(near_pages); }
+  using TieredPages::TieredPages;
 
-  [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(HintedPage); }
-  void keep_in(void* records) override { records_ = static_cast<HintedPage*>(records); }
-  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
-    return near_free != 0 ? Tier::near : Tier::far;
-  }
   void placed(PageIndex page, Tier tier) override {
-    HintedPage& record = records_[page];
-    near_ += static_cast<PageIndex>(tier == Tier::near) - static_cast<PageIndex>(record.near);
-    record.known = true;
-    record.near = tier == Tier::near;
-    record.candidate = false;
-    record.age = 0;
-    pages_ = std::max(pages_, page + 1);
+    HintedPage& placed = put(page, tier);
+    placed.candidate = false;
+    placed.age = 0;
   }
-  void released(PageIndex page) override {
-    near_ -= records_[page].near ? 1 : 0;
-    records_[page] = {};
-  }
-  void moved(PageIndex from, PageIndex to) override {
-    records_[to] = records_[from];
-    records_[from] = {};
-    pages_ = std::max(pages_, to + 1);
-  }
-
   [[nodiscard]] bool needs_scans() const override { return true; }
   void scanned(std::span<const Scan> found) override {
     for (const Scan& scan : found) {
-      HintedPage& record = records_[scan.page];
+      HintedPage& record = at(scan.page);
       record.candidate |= scan.accessed && !record.near && scan.delay < threshold_;
       record.age = scan.accessed ? std::uint8_t{0} : older(record.age);
     }
@@ -64,21 +45,20 @@ class NumaBalancing final : public Placement {
   [[nodiscard]] std::size_t decide(std::span<Exchange> exchanges) override {
     std::size_t candidates = 0;
     std::size_t count = 0;
-    for (PageIndex i = 0; i < pages_; ++i) {
+    for (PageIndex i = 0; i < end(); ++i) {
       // From where the last decision ended, so that every page has its turn.
-      const PageIndex page = (next_ + i) % pages_;
-      if (!records_[page].candidate) continue;
-      records_[page].candidate = false;
+      const PageIndex page = (next_ + i) % end();
+      if (!at(page).candidate) continue;
+      at(page).candidate = false;
       ++candidates;
       if (count == exchanges.size()) continue;
       exchanges[count++] = {.promote = page};
       if (count == exchanges.size()) last_ = page;
     }
-    if (count != 0 && count == exchanges.size()) next_ = (last_ + 1) % pages_;
+    if (count != 0 && count == exchanges.size()) next_ = (last_ + 1) % end();
     adjust(candidates, exchanges.size());
     return make_room(exchanges.first(count));
   }
-  void resize(PageIndex near_pages) override { capacity_ = near_pages; }
 
  private:
   static constexpr std::uint8_t oldest = 255;
@@ -98,10 +78,10 @@ class NumaBalancing final : public Placement {
   /// Gives each promotion the page of near memory that was used longest ago; returns for how many
   /// there was room.
   std::size_t make_room(std::span<Exchange> exchanges) {
-    const std::size_t free = capacity_ - std::min(capacity_, near_);
+    const std::size_t free = room();
     std::ranges::fill(by_age_, 0);
-    for (PageIndex page = 0; page < pages_; ++page) {
-      if (records_[page].near) ++by_age_[records_[page].age];
+    for (PageIndex page = 0; page < end(); ++page) {
+      if (at(page).near) ++by_age_[at(page).age];
     }
     std::size_t before = free;
     for (std::size_t age = by_age_.size(); age-- > 0;) {
@@ -109,18 +89,14 @@ class NumaBalancing final : public Placement {
       by_age_[age] = static_cast<PageIndex>(before);
       before += many;
     }
-    for (PageIndex page = 0; page < pages_; ++page) {
-      if (!records_[page].near) continue;
-      const std::size_t at = by_age_[records_[page].age]++;
-      if (at < exchanges.size()) exchanges[at].demote = page;
+    for (PageIndex page = 0; page < end(); ++page) {
+      if (!at(page).near) continue;
+      const std::size_t rank = by_age_[at(page).age]++;
+      if (rank < exchanges.size()) exchanges[rank].demote = page;
     }
     return std::min(exchanges.size(), before);
   }
 
-  HintedPage* records_ = nullptr;
-  PageIndex pages_ = 0;
-  PageIndex capacity_ = 0;
-  PageIndex near_ = 0;
   PageIndex next_ = 0;
   PageIndex last_ = 0;
   int threshold_ = usual;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "policy/placement/placement.h"
+#include "policy/placement/tiered_pages.h"
 #include "policy/registry.h"
 
 namespace nearfar::policy {
@@ -59,12 +59,10 @@ class HeatScale {
 ///   the next decision. A program that does not gain loses little.
 /// * Scans that lead to exchanges worth less than the scans cost are made half as often each time,
 ///   until the reads of far memory grow by more than a scan costs.
-class Payback final : public Placement {
+class Payback final : public TieredPages<HeatRecord> {
  public:
-  explicit Payback(PageIndex near_pages) { resize(near_pages); }
+  using TieredPages::TieredPages;
 
-  [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(HeatRecord); }
-  void keep_in(void* records) override { records_ = static_cast<HeatRecord*>(records); }
   void costs(const Costs& costs) override {
     interval_ = static_cast<double>(costs.interval.ps());
     exchange_ = static_cast<double>(costs.exchange.ps());
@@ -76,37 +74,18 @@ class Payback final : public Placement {
     counts_reads_ = true;
   }
 
-  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
-    return near_free != 0 ? Tier::near : Tier::far;
-  }
   void placed(PageIndex page, Tier tier) override {
-    HeatRecord& record = records_[page];
-    const bool near = tier == Tier::near;
-    if (!record.known) {
-      record.known = true;
-      record.born_near = near;
-      pages_ = std::max(pages_, page + 1);
-    } else if (record.near != near && near) {
-      account_ -= exchange_;
-    }
-    near_ += static_cast<PageIndex>(near) - static_cast<PageIndex>(record.near);
-    record.near = near;
-  }
-  void released(PageIndex page) override {
-    near_ -= records_[page].near ? 1 : 0;
-    records_[page] = {};
-  }
-  void moved(PageIndex from, PageIndex to) override {
-    records_[to] = records_[from];
-    records_[from] = {};
-    pages_ = std::max(pages_, to + 1);
+    const HeatRecord before = at(page);
+    HeatRecord& placed = put(page, tier);
+    if (!before.known) placed.born_near = placed.near;
+    if (before.known && !before.near && placed.near) account_ -= exchange_;
   }
 
   [[nodiscard]] bool needs_scans() const override { return rest_ == 0; }
   void scanned(std::span<const Scan> found) override {
     account_ -= scan_ * static_cast<double>(found.size());
     for (const Scan& scan : found) {
-      HeatRecord& record = records_[scan.page];
+      HeatRecord& record = at(scan.page);
       counts_samples_ |= scan.samples != 0;
       const std::uint32_t marks = scan.samples != 0 ? scan.samples : std::uint32_t{scan.accessed};
       record.marks =
@@ -126,8 +105,6 @@ class Payback final : public Placement {
     back_off();
     return count;
   }
-
-  void resize(PageIndex near_pages) override { capacity_ = near_pages; }
 
  private:
   /// How often pages were used in an interval: of each tier, and of those that would be in the
@@ -151,8 +128,8 @@ class Payback final : public Placement {
     Rates now;
     near_by_heat_.fill(0);
     far_by_heat_.fill(0);
-    for (PageIndex page = 0; page < pages_; ++page) {
-      HeatRecord& record = records_[page];
+    for (PageIndex page = 0; page < end(); ++page) {
+      HeatRecord& record = at(page);
       if (!record.known) continue;
       if (record.hot) came += record.marks;
       if (record.cold) came -= record.marks;
@@ -225,18 +202,18 @@ class Payback final : public Placement {
     worth_ = 0;
     std::size_t hot_left = far_by_heat_[hot];
     std::size_t cold_left = near_by_heat_[cold];
-    const std::size_t room = capacity_ - std::min(capacity_, near_);
+    const std::size_t fits = room();
     while (count < exchanges.size()) {
       while (hot_left == 0 && hot > 0) hot_left = far_by_heat_[--hot];
       if (hot == 0) break;
-      const bool free = count < room;
+      const bool free = count < fits;
       while (!free && cold_left == 0 && cold + 1 < hot) cold_left = near_by_heat_[++cold];
       if (!free && (cold_left == 0 || cold >= hot)) break;
       const float given_up = free ? 0 : HeatScale::heat(cold + 1);
       const float hottest = HeatScale::heat(hot);
       const double gained = hottest - given_up - doubt(hottest + given_up);
       std::size_t some = std::min(hot_left, exchanges.size() - count);
-      some = std::min(some, free ? room - count : cold_left);
+      some = std::min(some, free ? fits - count : cold_left);
       hot_left -= some;
       if (!free) cold_left -= some;
       count += some;
@@ -248,7 +225,7 @@ class Payback final : public Placement {
       paying = means < cost ? count - some + static_cast<std::size_t>(means / exchange_) : count;
       means -= cost;
     }
-    name(exchanges.first(count), room);
+    name(exchanges.first(count), fits);
     return paying;
   }
 
@@ -260,8 +237,8 @@ class Payback final : public Placement {
     std::ranges::fill(exchanges, Exchange{});
     begin_at(far_by_heat_, true);
     begin_at(near_by_heat_, false);
-    for (PageIndex page = 0; page < pages_; ++page) {
-      HeatRecord& record = records_[page];
+    for (PageIndex page = 0; page < end(); ++page) {
+      HeatRecord& record = at(page);
       if (!record.known) continue;
       if (begins) record.hot = record.cold = false;
       const std::size_t bucket = HeatScale::bucket(rate(record.heat));
@@ -288,7 +265,7 @@ class Payback final : public Placement {
   [[nodiscard]] double purse() const {
     return account_ + interval_ * (risked_at_once + share_risked * static_cast<double>(decisions_));
   }
-  [[nodiscard]] double scans() const { return scan_ * scans_a_decision * pages_; }
+  [[nodiscard]] double scans() const { return scan_ * scans_a_decision * end(); }
 
   /// Scans that lead to exchanges worth less than they cost are made half as often each time, until
   /// all of them take no more than a small share of the time.
@@ -318,10 +295,6 @@ class Payback final : public Placement {
   static constexpr double risked_each = 0.1;  // of an interval, in each decision without means
   static constexpr double share_scanned = 0.0025;  // of the time, by scans that lead to nothing
 
-  HeatRecord* records_ = nullptr;
-  PageIndex pages_ = 0;
-  PageIndex capacity_ = 0;
-  PageIndex near_ = 0;
   std::uint64_t decisions_ = 0;
   double interval_ = 0;
   double exchange_ = 0;

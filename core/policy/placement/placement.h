@@ -58,7 +58,9 @@ class Placement {
 
   /// A page is touched for the first time: the tier it should lie in. `near_free` pages more fit
   /// into near memory.
-  [[nodiscard]] virtual Tier place(PageIndex page, PageIndex near_free) = 0;
+  [[nodiscard]] virtual Tier place(PageIndex, PageIndex near_free) {
+    return near_free != 0 ? Tier::near : Tier::far;
+  }
   /// The page lies in that tier now: it was touched for the first time, or has moved.
   virtual void placed(PageIndex page, Tier tier) = 0;
   /// The page is unmapped: nothing is remembered of it.

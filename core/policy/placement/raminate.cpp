@@ -24,9 +24,6 @@ class RaminatePlacement final : public Placement {
 
   [[nodiscard]] std::size_t bytes_per_page() const override { return sizeof(CountedPage); }
   void keep_in(void* records) override { pages_.keep_in(records); }
-  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
-    return near_free != 0 ? Tier::near : Tier::far;
-  }
   void placed(PageIndex page, Tier tier) override {
     if (pages_.holds(page)) {
       if (is_near(pages_.queue_of(page))) --near_;

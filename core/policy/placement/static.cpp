@@ -10,9 +10,6 @@ class StaticPlacement final : public Placement {
  public:
   [[nodiscard]] std::size_t bytes_per_page() const override { return 0; }
   void keep_in(void*) override {}
-  [[nodiscard]] Tier place(PageIndex, PageIndex near_free) override {
-    return near_free != 0 ? Tier::near : Tier::far;
-  }
   void placed(PageIndex, Tier) override {}
   void released(PageIndex) override {}
   void moved(PageIndex, PageIndex) override {}

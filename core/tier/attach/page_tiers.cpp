@@ -89,6 +89,8 @@ void PageTiers::update(std::uint32_t number, const Seen& now) {
   group.refused &= now.present;
   group.left_out &= now.present;
   group.used = now.used;
+  // Pages that the kernel has collapsed into a huge one look written by that alone.
+  if (now.huge && !group.huge) group.left_out |= group.present;
   group.huge = now.huge;
 }
 

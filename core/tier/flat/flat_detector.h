@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,15 +45,27 @@ class FlatDetector {
   /// Looks into which tiers the kernel has put some pages, as after a write to one that was shared.
   void check_some();
 
+  /// Finding pages in use has taken so much more of a processor.
+  void spent(std::uint64_t ns) { spent_ns_ += ns; }
   /// Pages that were found used since the last call.
   [[nodiscard]] std::uint64_t take_found() { return std::exchange(found_, 0); }
   /// All is out of the way, as in a forked child.
   void forget();
 
  private:
+  static constexpr std::size_t pages_scanned = 8 * PageTable::group;  // in a step
+  using Used = std::array<bool, pages_scanned>;
+
+  [[nodiscard]] bool is_of_writes() const { return kind_ == policy::Detector::dirty; }
+  /// Of probing, out and back.
+  [[nodiscard]] std::uint64_t ns_a_page() const {
+    constexpr std::uint64_t least = 1000;
+    return looked_ == 0 ? least : std::max(least, spent_ns_ / looked_);
+  }
   [[nodiscard]] std::size_t take_run(PageNumber first, std::size_t most);
   [[nodiscard]] std::size_t collect_run(std::size_t first);
-  void scan_group(PageNumber group);
+  void scan(Pages pages);
+  void tell_group(PageNumber group, std::span<const bool, PageTable::group> used);
   void rearm_group(PageNumber group);
   void tell(std::span<const policy::Scan> scans);
 
@@ -68,6 +81,8 @@ class FlatDetector {
   PageNumber next_scanned_ = 0;
   PageNumber next_checked_ = 0;
   std::uint64_t found_ = 0;
+  std::uint64_t spent_ns_ = 0;  // on so many pages, as far as it is remembered
+  std::uint64_t looked_ = 0;
 };
 
 }  // namespace nearfar::tier

@@ -136,12 +136,6 @@ void FlatPages::correct(Index page, Tier found) {
   placement_.placed(page, found);
 }
 
-bool FlatPages::take_left_out(Index page) {
-  const bool left_out = records_[page].left_out;
-  records_[page].left_out = false;
-  return left_out;
-}
-
 void FlatPages::become_child(Member& member) {
   for (Index page = 0; page < end_; ++page) {
     if (!records_[page].there) continue;

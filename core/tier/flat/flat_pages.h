@@ -58,7 +58,11 @@ class FlatPages final : public policy::Replacement {
   /// What the detector keeps of a page between two scans.
   void leave_out(Index page) { records_[page].left_out = true; }
   /// Whether the page is to be left out of this scan, and of no other.
-  [[nodiscard]] bool take_left_out(Index page);
+  [[nodiscard]] bool take_left_out(Index page) {
+    if (!records_[page].left_out) return false;
+    records_[page].left_out = false;
+    return true;
+  }
   void begin_probe(Index page) {
     records_[page].touched = false;
     records_[page].delay = 0;

@@ -56,10 +56,11 @@ bool FlatTier::work() {
   const std::uint64_t begun = state_.memory().thread_ns();
   const bool moves = phase_ == Phase::exchanging || phase_ == Phase::waiting;
   const bool more = phase_ == Phase::waiting ? wait() : (work_on_use(), true);
-  if (more)
-    state_.control.add(moves ? Count::mover_ns : Count::detector_ns,
-                       state_.memory().thread_ns() - begun);
-  return more;
+  if (!more) return false;
+  const std::uint64_t took = state_.memory().thread_ns() - begun;
+  state_.control.add(moves ? Count::mover_ns : Count::detector_ns, took);
+  if (!moves) detector_.spent(took);
+  return true;
 }
 
 /// Nothing is due, or the limit is lower than it was.

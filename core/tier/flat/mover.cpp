@@ -17,17 +17,9 @@ std::size_t Mover::take_out(PageNumber first, std::size_t count) {
   count = std::min({count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
   const os::Moved moved =
       state_.staging_uffd().move(state_.staged(position), state_.place(first), count * page_bytes);
-  if (moved.error == -EBADF) os::fail(closed_descriptor);
   const std::size_t done = moved.bytes / page_bytes;
-  for (std::size_t i = 0; i < done; ++i) {
-    const auto page = static_cast<PageNumber>(first + i);
-    state_.table[page].state = State::limbo;
-    state_.table[page].position = static_cast<std::uint16_t>(position + i);
-    limbo.push(page);
-  }
-  // The program dropped it by a system call of its own.
-  if (done == 0 && moved.error == -ENOENT && !state_.uffd().changing())
-    state_.discard_and_uncharge(first);
+  state_.put_in_limbo(first, done);
+  if (done == 0) (void)state_.discard_dropped(first, moved.error);
   return done;
 }
 
@@ -114,6 +106,7 @@ void Mover::make(const policy::Exchange& exchange) {
   }
   const PageNumber promoted = state_.table.page_of(exchange.promote);
   const PageNumber demoted = state_.table.page_of(exchange.demote);
+  const std::uint64_t begun = state_.memory().now_ns();
   if (!take_one(promoted)) return;
   if (!take_one(demoted)) {
     (void)bring_back(promoted, 1);
@@ -122,6 +115,11 @@ void Mover::make(const policy::Exchange& exchange) {
   swap(promoted, demoted);
   (void)bring_back(promoted, 1);
   (void)bring_back(demoted, 1);
+  note_away_since(begun);
+}
+
+void Mover::note_away_since(std::uint64_t begun) const {
+  state_.control.raise(Count::longest_away_ns, state_.memory().now_ns() - begun);
 }
 
 /// Both are in limbo: each gets the other's frame, and keeps its contents.
@@ -151,6 +149,7 @@ bool Mover::relocate(PageNumber page, policy::Tier to) {
     if (to == policy::Tier::near) flat.give_up_near();
     return false;
   };
+  const std::uint64_t begun = state_.memory().now_ns();
   if (!take_one(page)) return give_up();
   const os::Place staged = state_.staged(state_.table[page].position);
   state_.allocate_in(to);
@@ -160,6 +159,7 @@ bool Mover::relocate(PageNumber page, policy::Tier to) {
   }
   state_.memory().advise(staged, page_bytes, MADV_DONTNEED);
   note_back(page, 1);
+  note_away_since(begun);
   flat.set_tier(dense, to);
   flat.leave_out(dense);
   return true;

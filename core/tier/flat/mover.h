@@ -49,6 +49,7 @@ class Mover {
   [[nodiscard]] bool take_one(PageNumber page);
   void swap(PageNumber promoted, PageNumber demoted);
   void note_back(PageNumber first, std::size_t count);
+  void note_away_since(std::uint64_t begun) const;
   [[nodiscard]] bool bring_copy_back(PageNumber page);
 
   PagerState& state_;

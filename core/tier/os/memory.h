@@ -42,6 +42,12 @@ class Memory {
   [[nodiscard]] virtual std::size_t read(Place from, void* to,
                                          std::size_t length) const noexcept = 0;
 
+  /// As PageMap::find_zeros, where runs say that they are huge.
+  [[nodiscard]] virtual std::size_t find_zeros(Place& from, Place end,
+                                               std::span<PageMap::Run>) const noexcept {
+    from = end;
+    return 0;
+  }
   /// As PageMap::find_written and PageMap::find_accessed; a kernel that notes neither finds
   /// nothing.
   [[nodiscard]] virtual std::size_t find_written(Place& from, Place end,
@@ -91,6 +97,10 @@ class KernelMemory final : public Memory {
   [[nodiscard]] bool tells_huge() const noexcept override { return map_.tells_huge(); }
   [[nodiscard]] std::size_t read(Place from, void* to, std::size_t length) const noexcept override {
     return contents_.read(from, to, length);
+  }
+  [[nodiscard]] std::size_t find_zeros(Place& from, Place end,
+                                       std::span<PageMap::Run> runs) const noexcept override {
+    return map_.find_zeros(from, end, runs);
   }
   [[nodiscard]] std::size_t find_written(Place& from, Place end,
                                          std::span<PageMap::Run> runs) const noexcept override {

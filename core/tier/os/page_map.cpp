@@ -137,4 +137,8 @@ std::size_t PageMap::find_accessed(Place& from, Place end, std::span<Run> runs) 
   return find_used(from, end, runs, 0, page_is_accessed);
 }
 
+std::size_t PageMap::find_zeros(Place& from, Place end, std::span<Run> runs) const noexcept {
+  return find_used(from, end, runs, 0, page_is_zero);
+}
+
 }  // namespace nearfar::tier::os

@@ -41,6 +41,8 @@ class PageMap {
   /// Finds pages that were read or written to since the use of all was noted anew.
   [[nodiscard]] std::size_t find_accessed(Place& from, Place end,
                                           std::span<Run> runs) const noexcept;
+  /// Finds what reads as the kernel's page of zeros. Nothing before Linux 6.7.
+  [[nodiscard]] std::size_t find_zeros(Place& from, Place end, std::span<Run> runs) const noexcept;
 
  private:
   [[nodiscard]] std::size_t find_used(Place& from, Place end, std::span<Run> runs,

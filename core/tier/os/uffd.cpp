@@ -54,11 +54,15 @@ Message message(const uffd_msg& told) noexcept {
               .end = told.arg.remap.from + told.arg.remap.len,
               .to = told.arg.remap.to};
     default: {
-      const bool writes = (told.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0;
+      const std::uint64_t flags = told.arg.pagefault.flags;
+      const bool protects = (flags & UFFD_PAGEFAULT_FLAG_WP) != 0;
+      const bool writes = (flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0;
       return {.kind = Message::Kind::fault,
               .begin = told.arg.pagefault.address,
               .thread = static_cast<int>(told.arg.pagefault.feat.ptid),
-              .touch = writes ? Touch::write : Touch::read};
+              .touch = protects ? Touch::write_protected
+                       : writes ? Touch::write
+                                : Touch::read};
     }
   }
 }
@@ -76,9 +80,9 @@ long open_descriptor(int& device, Faults faults) noexcept {
 
 }  // namespace
 
-std::array<std::uint32_t, 7> KernelUffd::requests() noexcept {
-  return {UFFDIO_REGISTER, UFFDIO_UNREGISTER,   UFFDIO_COPY,          move_pages,
-          UFFDIO_WAKE,     UFFDIO_WRITEPROTECT, protect_from_accesses};
+std::array<std::uint32_t, 8> KernelUffd::requests() noexcept {
+  return {UFFDIO_REGISTER, UFFDIO_UNREGISTER,   UFFDIO_COPY,           move_pages,
+          UFFDIO_WAKE,     UFFDIO_WRITEPROTECT, protect_from_accesses, UFFDIO_ZEROPAGE};
 }
 
 long KernelUffd::open(Eviction wanted, Changes changes, Faults faults) noexcept {
@@ -165,6 +169,16 @@ Moved KernelUffd::copy(Place to, const void* from, std::size_t length, Waking wa
   if (result == 0) return {length, 0};
   if (request.copy > 0) return {static_cast<std::size_t>(request.copy), result};
   return {0, unless_changing(request.copy < 0 ? request.copy : result)};
+}
+
+Moved KernelUffd::show_zeros(Place at, std::size_t length, Waking waking) const noexcept {
+  uffdio_zeropage request{};
+  request.range = {.start = at, .len = length};
+  request.mode = waking == Waking::later ? UFFDIO_ZEROPAGE_MODE_DONTWAKE : 0;
+  const long result = control(descriptor_, UFFDIO_ZEROPAGE, &request);
+  if (result == 0) return {length, 0};
+  if (request.zeropage > 0) return {static_cast<std::size_t>(request.zeropage), result};
+  return {0, unless_changing(request.zeropage < 0 ? request.zeropage : result)};
 }
 
 Copy::Copy(Place to, const void* from, Protect protect) noexcept {

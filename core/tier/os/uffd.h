@@ -32,8 +32,11 @@ enum class Faults : bool { wait, signal };
 /// What the kernel notes of uses of present pages, without a message (`Uffd::rearm`).
 enum class Tracking : std::uint8_t { nothing, writes, accesses };
 
-/// What a thread does to a page that it waits for.
-enum class Touch : bool { read, write };
+/// What a thread does to a page that it waits for; where the kernel tells them apart, whether a
+/// page that it writes to is missing or protected.
+enum class Touch : std::uint8_t { read, write, write_protected };
+
+[[nodiscard]] constexpr bool writes(Touch touch) { return touch != Touch::read; }
 
 /// What a userfaultfd tells.
 struct Message {
@@ -135,6 +138,12 @@ class Uffd {
   [[nodiscard]] virtual Moved copy(Place to, const void* from, std::size_t length,
                                    Waking waking = Waking::later,
                                    Protect protect = Protect::off) const noexcept = 0;
+  /// Lets missing pages read as the kernel's one page of zeros, which takes no memory: a write to
+  /// one that is protected waits, to another that is not brings a page of the kernel's choice. The
+  /// first of them that is there ends it (-EEXIST).
+  [[nodiscard]] virtual Moved show_zeros(Place, std::size_t, Waking) const noexcept {
+    return {0, -EOPNOTSUPP};
+  }
   /// Fills the page and wakes no thread; whether it has come.
   [[nodiscard]] virtual bool run(Copy& copy) const noexcept = 0;
   /// Moves present pages of anonymous memory to where pages are missing, without a copy. They are
@@ -161,7 +170,7 @@ class Uffd {
 class KernelUffd final : public Uffd {
  public:
   /// What an open one is asked for: numbers of ioctl.
-  [[nodiscard]] static std::array<std::uint32_t, 7> requests() noexcept;
+  [[nodiscard]] static std::array<std::uint32_t, 8> requests() noexcept;
 
   [[nodiscard]] long open(Eviction wanted, Changes changes, Faults faults) noexcept override;
   [[nodiscard]] long open_beside(const Uffd& other, Eviction wanted, Changes changes,
@@ -179,6 +188,8 @@ class KernelUffd final : public Uffd {
   [[nodiscard]] Moved copy(Place to, const void* from, std::size_t length,
                            Waking waking = Waking::later,
                            Protect protect = Protect::off) const noexcept override;
+  [[nodiscard]] Moved show_zeros(Place at, std::size_t length,
+                                 Waking waking) const noexcept override;
   [[nodiscard]] bool run(Copy& copy) const noexcept override;
   [[nodiscard]] Moved move(Place to, Place from, std::size_t length,
                            Waking waking = Waking::later) const noexcept override;

@@ -41,7 +41,7 @@ void ConcurrentCopies::complete(const PageCopy& copy) {
   }
   parts_.arrivals.arrive(copy.page);
   Page& entry = state_.table[copy.page];
-  if (copy.touch == os::Touch::write) entry.written = true;
+  if (os::writes(copy.touch)) entry.written = true;
   if (copy.protect == os::Protect::on) {
     entry.write_protected = true;
     state_.control.add(Count::protected_ins);

@@ -193,12 +193,7 @@ std::size_t Eviction::displace_run(PageNumber first, std::size_t count) {
   if (moved.error == -EBUSY && moved.bytes == 0 && state_.has_forked && own_copy(first))
     moved = state_.staging_uffd().move(state_.staged(position), state_.place(first), page_bytes);
   const std::size_t done = moved.bytes / page_bytes;
-  for (std::size_t i = 0; i < done; ++i) {
-    const auto page = static_cast<PageNumber>(first + i);
-    state_.table[page].state = State::limbo;
-    state_.table[page].position = static_cast<std::uint16_t>(position + i);
-    state_.limbo.push(page);
-  }
+  state_.put_in_limbo(first, done);
   if (done == 0) refuse(first, moved.error);
   return done;
 }
@@ -255,13 +250,7 @@ bool Eviction::own_copy(PageNumber page) {
 
 /// The kernel did not move a page: it is gone, pinned for a device, or protected.
 void Eviction::refuse(PageNumber page, long error) {
-  if (error == -EBADF) os::fail(closed_descriptor);
-  // The program dropped it by a system call of its own, or moves it, of which more will be told.
-  if (error == -ENOENT && !state_.uffd().changing()) {
-    state_.discard_and_uncharge(page);
-    return;
-  }
-  pass_over(page);
+  if (!state_.discard_dropped(page, error)) pass_over(page);
 }
 
 void Eviction::pass_over(PageNumber page) {

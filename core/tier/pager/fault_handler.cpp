@@ -23,7 +23,7 @@ FaultResult FaultHandler::handle(os::Place at, os::Touch touch, os::Waking wakin
   }
   if (result == FaultResult::retry) return result;
   if (result == FaultResult::resident) let_go_on(at, touch, waking);
-  if (managed && touch == os::Touch::write) {
+  if (managed && os::writes(touch)) {
     const PageNumber page = state_.number(at);
     if (state_.table.state(page) == State::near) state_.table[page].written = true;
   }
@@ -32,6 +32,7 @@ FaultResult FaultHandler::handle(os::Place at, os::Touch touch, os::Waking wakin
 }
 
 FaultResult FaultHandler::serve(const Fault& fault) {
+  if (!parts_.fork.is_paused() && !parts_.zeros.finish()) return FaultResult::retry;
   const State found = state_.table.state(fault.page);
   if (parts_.fork.is_paused()) {
     return found == State::near ? settle(fault) : result_of(parts_.fork.bring_in(fault));
@@ -52,10 +53,26 @@ FaultResult FaultHandler::serve(const Fault& fault) {
 }
 
 FaultResult FaultHandler::bring_in_missing(const Fault& fault) {
-  if (state_.table.state(fault.page) == State::fresh) open_window(fault);
+  if (state_.table.state(fault.page) == State::fresh) {
+    if (fault.touch == os::Touch::write_protected) return replace_zeros(fault);
+    if (fault.touch == os::Touch::read && parts_.zeros.pays()) {
+      const Filled shown = parts_.read_ahead.show_zeros(fault);
+      if (shown.pages != 0 || shown.retry) return result_of(shown);
+    }
+    open_window(fault);
+  }
   // In a window that was opened just now the kernel brings it in.
   if (parts_.windows.holds(fault.page)) return FaultResult::resident;
   return result_of(parts_.read_ahead.bring_in(fault));
+}
+
+/// A thread writes to a fresh page that was shown as zeros.
+FaultResult FaultHandler::replace_zeros(const Fault& fault) {
+  const PageIn::Run run{
+      .first = fault.page, .touched = fault.page, .waking = fault.waking, .there = true};
+  const Filled filled = parts_.page_in.fill(run);
+  if (filled.pages != 0) parts_.zeros.broken();
+  return result_of(filled);
 }
 
 /// A fresh page was touched: grants what lies behind it, if the program fills memory in order.
@@ -76,7 +93,7 @@ void FaultHandler::open_window(const Fault& fault) {
 /// as zeros.
 FaultResult FaultHandler::settle(const Fault& fault) {
   Page& entry = state_.table[fault.page];
-  if (entry.write_protected && fault.touch == os::Touch::write) return allow_write(fault);
+  if (entry.write_protected && os::writes(fault.touch)) return allow_write(fault);
   const Filled filled = parts_.page_in.put_zeros(fault.page, fault.waking);
   if (filled.pages != 0) {
     entry.write_protected = false;
@@ -102,7 +119,7 @@ FaultResult FaultHandler::allow_write(const Fault& fault) {
 /// moved it as it is.
 void FaultHandler::let_go_on(os::Place at, os::Touch touch, os::Waking waking) const {
   const os::Uffd& uffd = state_.uffd();
-  const bool unprotects = touch == os::Touch::write && uffd.protects();
+  const bool unprotects = os::writes(touch) && uffd.protects();
   if (!state_.in_region(at)) waking = os::Waking::at_once;
   const bool done = unprotects && uffd.unprotect(at, page_bytes, waking) == 0;
   if (!done && waking == os::Waking::at_once) uffd.wake(at, page_bytes);

@@ -9,6 +9,7 @@
 #include "tier/pager/remap.h"
 #include "tier/pager/state.h"
 #include "tier/pager/write_protection.h"
+#include "tier/pager/zero_pages.h"
 
 namespace nearfar::tier {
 
@@ -30,6 +31,7 @@ class FaultHandler {
     Remap& remap;
     Fork& fork;
     WriteProtection& protection;
+    ZeroPages& zeros;
   };
   FaultHandler(PagerState& state, Parts parts) : state_(state), parts_(parts) {}
 
@@ -45,6 +47,7 @@ class FaultHandler {
  private:
   [[nodiscard]] FaultResult serve(const Fault& fault);
   [[nodiscard]] FaultResult bring_in_missing(const Fault& fault);
+  [[nodiscard]] FaultResult replace_zeros(const Fault& fault);
   void open_window(const Fault& fault);
   [[nodiscard]] FaultResult settle(const Fault& fault);
   [[nodiscard]] FaultResult allow_write(const Fault& fault);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tier/pager/registration.h"
+#include "tier/pager/zero_pages.h"
 
 namespace nearfar::tier {
 
@@ -95,13 +96,16 @@ bool Fork::can_serve() const {
 
 Filled Fork::bring_in(const Fault& fault) {
   use_spare();
+  const State from = state_.table.state(fault.page);
+  const bool shown = from == State::fresh && fault.touch == os::Touch::write_protected;
   const std::uint32_t count = log_->count.load();
   log_->pages[count] = fault.page;
   log_->count.store(count + 1);  // before the page is there, and so in the child
   const Filled filled = parts_.page_in.copy_in({.first = fault.page,
-                                                .from = state_.table.state(fault.page),
+                                                .from = from,
                                                 .touched = fault.page,
-                                                .waking = fault.waking});
+                                                .waking = fault.waking,
+                                                .there = shown});
   if (filled.pages == 1) return filled;
   log_->count.store(count);
   ++spare_;
@@ -211,6 +215,7 @@ void Fork::on_removed_in_parent(os::Place begin, os::Place end) {
 
 void Fork::register_in_child() {
   discard_unregistered();
+  ZeroPages::hide_all_in_child(state_);
   register_region(state_, parts_.incoming);
   allow_fork(state_, false);
 }

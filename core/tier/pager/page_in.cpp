@@ -49,9 +49,17 @@ Filled PageIn::copy_in(const Run& run) {
   FlatPages* const flat = state_.flat;
   if (flat != nullptr) state_.allocate_in(flat->expect(state_.table.dense(run.first), run.count));
   if (run.from == State::far) return copy_in_far(run);
-  const Filled filled = put(run.first, zeros, run.count, run.waking, run.protect);
+  const Filled filled = put_fresh(run);
   state_.control.add(Count::first_touches, filled.pages);
   return filled;
+}
+
+/// Fills pages with zeros; or has the kernel give a thread a page of its own, which has waited to
+/// write to the one of zeros that all share.
+Filled PageIn::put_fresh(const Run& run) const {
+  if (!run.there) return put(run.first, zeros, run.count, run.waking, run.protect);
+  const long error = state_.uffd().unprotect(state_.place(run.first), page_bytes, run.waking);
+  return {.pages = error == 0 ? std::size_t{1} : 0, .retry = error == -EAGAIN};
 }
 
 Filled PageIn::copy_in_far(const Run& run) {

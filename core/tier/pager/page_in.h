@@ -44,6 +44,7 @@ class PageIn {
     PageNumber touched = no_page;  ///< the one of them that a thread waits for, if any
     os::Protect protect = os::Protect::off;
     os::Waking waking = os::Waking::at_once;
+    bool there = false;  ///< one page, which reads as zeros and may be written to from now on
   };
   /// Makes these pages resident. None comes if the program no longer has them mapped, or if no
   /// thread waits for one and there is no room.
@@ -67,6 +68,7 @@ class PageIn {
  private:
   [[nodiscard]] bool charge(const Run& run, std::size_t table_pages);
   [[nodiscard]] Filled copy_in_far(const Run& run);
+  [[nodiscard]] Filled put_fresh(const Run& run) const;
   [[nodiscard]] Filled put_again(PageNumber page, const void* contents, os::Waking waking) const;
 
   PagerState& state_;

@@ -8,7 +8,7 @@ namespace nearfar::tier {
 Pager::Pager(Region region, PageTable table, Control& control, FarStore& far, Kernel kernel)
     : parts_(region, table, control, far, kernel),
       ranges_(parts_.state, {parts_.remap, parts_.eviction, parts_.huge, parts_.incoming,
-                             parts_.windows, parts_.page_in}),
+                             parts_.windows, parts_.page_in, parts_.zeros}),
       advice_(parts_.state, parts_.page_in, parts_.eviction, parts_.huge, parts_.windows),
       orders_(parts_.state, {parts_.page_in, parts_.read_ahead, parts_.eviction, parts_.incoming,
                              parts_.windows}),
@@ -16,7 +16,7 @@ Pager::Pager(Region region, PageTable table, Control& control, FarStore& far, Ke
             {parts_.page_in, parts_.arrivals, parts_.read_ahead, parts_.eviction, parts_.incoming,
              parts_.windows, parts_.remap, orders_, parts_.children}),
       faults_(parts_.state, {parts_.read_ahead, parts_.page_in, parts_.eviction, parts_.windows,
-                             parts_.remap, fork_, parts_.protection}),
+                             parts_.remap, fork_, parts_.protection, parts_.zeros}),
       copies_(parts_.state, {parts_.far, parts_.page_in, parts_.arrivals, parts_.read_ahead,
                              parts_.windows, fork_, faults_}),
       flat_(parts_.state, {parts_.page_in, parts_.arrivals, parts_.eviction}) {}
@@ -44,7 +44,10 @@ void Pager::start(std::int32_t process, WakePipe bell, os::Faults faults) {
   allow_fork(state, false);
   state.memory().open();
   state.has_huge_pages = state.memory().has_huge_pages();
-  if (state.memory().merges_pages()) parts_.protection.forbid();
+  if (state.memory().merges_pages()) {
+    parts_.protection.forbid();
+    parts_.zeros.forbid();
+  }
   if (state.flat != nullptr) state.flat->belong_to(state.budget.member());
   flat_.start();
 }

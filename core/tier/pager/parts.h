@@ -12,6 +12,7 @@
 #include "tier/pager/state.h"
 #include "tier/pager/write_back.h"
 #include "tier/pager/write_protection.h"
+#include "tier/pager/zero_pages.h"
 
 namespace nearfar::tier {
 
@@ -31,7 +32,8 @@ struct Parts {
   ForkedChildren children{state};
   Eviction eviction{state, {write_back, huge, incoming, windows, children}};
   PageIn page_in{state, far, arrivals, eviction, protection};
-  ReadAhead read_ahead{state, {page_in, eviction, arrivals, huge, incoming, windows}};
+  ZeroPages zeros{state, arrivals, incoming, eviction};
+  ReadAhead read_ahead{state, {page_in, eviction, arrivals, huge, incoming, windows, zeros}};
   Remap remap{state, far, eviction, windows};
 };
 

@@ -58,6 +58,8 @@ Outcome Ranges::move(os::Place from, os::Place to, std::size_t length, PageNumbe
   parts_.windows.close(first, last);
   parts_.windows.close(state_.number(to), state_.number(to + length));
   parts_.huge.let_named_stay();
+  // Where a page is, none can be moved.
+  parts_.zeros.hide(to + std::size_t{passed} * page_bytes, to + length);
   const PageTable& table = state_.table;
   for (PageNumber page = table.next_used(first + passed, last); page < last;
        page = table.next_used(page + 1, last)) {

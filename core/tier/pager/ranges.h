@@ -8,6 +8,7 @@
 #include "tier/pager/huge_pages.h"
 #include "tier/pager/page_in.h"
 #include "tier/pager/remap.h"
+#include "tier/pager/zero_pages.h"
 
 namespace nearfar::tier {
 
@@ -22,6 +23,7 @@ class Ranges {
     IncomingGroups& incoming;
     FaultWindows& windows;
     PageIn& page_in;
+    ZeroPages& zeros;
   };
   Ranges(PagerState& state, Parts parts) : state_(state), parts_(parts) {}
 

@@ -23,6 +23,22 @@ Filled ReadAhead::bring_in(const Fault& fault) {
   return bring_in_up(fault, run);
 }
 
+Filled ReadAhead::show_zeros(const Fault& fault) {
+  const PageNumber page = fault.page;
+  const Streams::Run run = wanted(page);
+  const std::size_t most = run.down ? 1 : std::min(run.pages, longest_run);
+  const std::size_t pages = length(page, most, State::fresh, false);
+  const auto show = [&](std::size_t count) {
+    const Pages shown{page, static_cast<PageNumber>(page + count)};
+    return parts_.zeros.show(shown, page, fault.waking);
+  };
+  Filled filled = show(pages);
+  if (filled.pages == 0 && pages > 1 && !filled.retry)
+    filled = show(1);  // the run left the mapping
+  if (filled.pages != 0) count(run, page, {.done = filled.pages, .pace = filled.pages});
+  return filled;
+}
+
 /// Brings in a page with those behind it.
 Filled ReadAhead::bring_in_up(const Fault& fault, const Streams::Run& run) {
   const PageNumber page = fault.page;

@@ -6,6 +6,7 @@
 #include "tier/pager/fault_windows.h"
 #include "tier/pager/page_in.h"
 #include "tier/pager/streams.h"
+#include "tier/pager/zero_pages.h"
 
 namespace nearfar::tier {
 
@@ -19,12 +20,15 @@ class ReadAhead {
     HugePages& huge;
     IncomingGroups& incoming;
     FaultWindows& windows;
+    ZeroPages& zeros;
   };
   ReadAhead(PagerState& state, Parts parts);
 
   /// Brings in the page, and perhaps others beside it; more may follow. How many came; none if the
   /// page did not.
   [[nodiscard]] Filled bring_in(const Fault& fault);
+  /// Lets a fresh page that is read be the kernel's page of zeros, perhaps with others behind it.
+  [[nodiscard]] Filled show_zeros(const Fault& fault);
   /// Brings in some pages that are to follow one that was touched; they stay away if there is no
   /// room for them. False if there are none.
   bool bring_in_more();

@@ -43,6 +43,23 @@ std::uint64_t PagerState::low_watermark() const {
   return std::max<std::uint64_t>(part, smallest_batch);
 }
 
+void PagerState::put_in_limbo(PageNumber first, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto page = static_cast<PageNumber>(first + i);
+    table[page].position = static_cast<std::uint16_t>(limbo.next_position());
+    table[page].state = State::limbo;
+    limbo.push(page);
+  }
+}
+
+bool PagerState::discard_dropped(PageNumber page, long error) {
+  if (error == -EBADF) os::fail(closed_descriptor);
+  // Or the program moves it, of which more will be told.
+  if (error != -ENOENT || uffd().changing()) return false;
+  discard_and_uncharge(page);
+  return true;
+}
+
 void PagerState::release_staged(std::size_t position, std::size_t count) {
   memory().advise(staged(position), count * page_bytes, MADV_DONTNEED);
   for (std::size_t i = 0; i < count; ++i) limbo.remove(position + i);

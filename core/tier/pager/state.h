@@ -66,6 +66,7 @@ struct PagerState {
   os::Faults faults_as = os::Faults::wait;
   bool has_forked = false;  ///< pages may be shared, and the kernel does not move those
   bool has_huge_pages = false;  ///< the kernel gives huge pages to those that ask
+  bool shows_zeros = false;  ///< fresh pages may be there as the kernel's page of zeros
   bool keeps_near = false;  ///< an order: nothing is evicted in the background
 
   [[nodiscard]] Slots& slots() const { return store.slots(); }
@@ -119,6 +120,11 @@ struct PagerState {
     has_unmanaged.store(true);
     return unmanaged.add(begin, end);
   }
+  /// Pages side by side have been taken to the next positions of limbo.
+  void put_in_limbo(PageNumber first, std::size_t count);
+  /// The kernel would not take a page out of its place, for this reason. Forgets the page if the
+  /// program has dropped it by a system call of its own; whether it has.
+  [[nodiscard]] bool discard_dropped(PageNumber page, long error);
   /// Frees staging memory side by side, whose pages have left it.
   void release_staged(std::size_t position, std::size_t count);
   /// Pages that the pager's thread fills from now on lie in that tier. Where both are addressed

@@ -40,6 +40,9 @@ namespace nearfar::tier {
   ENTRY(protected_drops, "protected_drops",                                                       \
         "pages of clean_drops still write-protected, so that "                                    \
         "nothing had to be compared")                                                             \
+  ENTRY(zero_reads, "zero_reads",                                                                 \
+        "pages read before they were ever written, shown as the kernel's one page of zeros")      \
+  ENTRY(zero_writes, "zero_writes", "pages of zero_reads written to since, which came near")      \
   ENTRY(filled_drops, "filled_drops", "evicted pages that were one repeated word")                \
   ENTRY(window_touches, "window_touches", "pages of first_touches served by the kernel alone")    \
   ENTRY(huge_moves, "huge_moves", "times that 2 MiB left as one page")                            \
@@ -64,7 +67,9 @@ namespace nearfar::tier {
         "faults of the program at pages that had been unmapped to see whether they are used")     \
   ENTRY(decisions, "decisions", "times that the policy was asked what to exchange, with --flat")  \
   ENTRY(detector_ns, "detector_ns", "processor time of finding out which pages are used")         \
-  ENTRY(mover_ns, "mover_ns", "processor time of moving pages, with --flat")
+  ENTRY(mover_ns, "mover_ns", "processor time of moving pages, with --flat")                      \
+  ENTRY(longest_away_ns, "longest_away_ns",                                                       \
+        "longest time that a page was out of its place to be moved, with --flat")
 
 enum class Count : std::uint8_t { NEARFAR_TIER_COUNTS(NEARFAR_VALUE) };
 inline constexpr Named all_counts[] = {NEARFAR_TIER_COUNTS(NEARFAR_NAMED)};

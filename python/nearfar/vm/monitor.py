@@ -23,7 +23,8 @@ from nearfar.vm.qmp import Qmp, reach
 
 VARIABLE = "NEARFAR_VM"  # of QEMU's environment: the path of the socket
 _ID = "nearfar"
-_PLACE = re.compile(r"is (0x[0-9a-f]+)")  # what the monitor says of the guest's address 0
+_RAM = re.compile(r"^ *([0-9a-f]+)-[0-9a-f]+ \(prio -?\d+, ram\)", re.MULTILINE)  # info mtree -f
+_PLACE = re.compile(r"is (0x[0-9a-f]+)")  # gpa2hva
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ")
 _PLUGGED = 128 << 20  # what is plugged in comes in blocks of so much
 _MANAGED = "um"  # a mapping's flag: its missing pages are brought by a userfaultfd
@@ -118,11 +119,21 @@ def problem_inside(blocks: Collection[int], memory: int, qmp: Qmp) -> str:
             return f"the machine's memory {name} is shared with other processes"
     if unnamed := unnamed_memory(blocks, qmp):
         return unnamed
-    place = _PLACE.search(qmp.told("gpa2hva 0"))
+    places = places_of_ram(qmp)
     processes = [member.process for member in control.members(memory)]
-    if place and not any(is_managed(process, int(place[1], 16)) for process in processes):
+    if not places:
+        return "this QEMU does not tell where its guest's memory lies"
+    if not any(is_managed(process, place) for process in processes for place in places):
         return "this QEMU reserves its guest's memory in a way that the pager does not know"
     return ""
+
+
+def places_of_ram(qmp: Qmp) -> list[int]:
+    """Where in QEMU's own memory the guest's ranges of RAM begin, as far as QEMU tells; some may be
+    a device's."""
+    begins = sorted({int(begin, 16) for begin in _RAM.findall(qmp.told("info mtree -f"))})
+    told = (_PLACE.search(qmp.told(f"gpa2hva {begin:#x}")) for begin in begins)
+    return [int(place[1], 16) for place in told if place]
 
 
 def unnamed_memory(blocks: Collection[int], qmp: Qmp) -> str:

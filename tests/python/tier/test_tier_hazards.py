@@ -82,6 +82,15 @@ def test_memory_that_the_kernel_compacts_loses_nothing(hazard: Hazard) -> None:
     assert lost_nothing(hazard("compaction")).counts["over_budget"] == 0
 
 
+@not_copied
+def test_memory_that_is_read_before_it_is_written_takes_no_near_memory_and_loses_nothing(
+    hazard: Hazard, tmp_path: Path
+) -> None:
+    counts = lost_nothing(hazard("reads_fresh", tmp_path / "file")).counts
+    assert counts["zero_reads"] > 2 * 16384
+    assert 0 < counts["zero_writes"] < 2000
+
+
 def test_another_process_reads_and_writes_far_memory(hazard: Hazard) -> None:
     lost_nothing(hazard("other_process"))
 

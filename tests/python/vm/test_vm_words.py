@@ -13,6 +13,8 @@ import pytest
 
 from guests import MIB, QEMU, needs_machines
 from nearfar.tier.machine import library
+from nearfar.vm.monitor import places_of_ram
+from nearfar.vm.qmp import Qmp
 from nearfar.vm.words import Machine, read_words
 
 Refused = Callable[..., str]
@@ -232,3 +234,25 @@ def test_files_that_are_no_domains_and_far_memory_that_is_no_file_are_refused_in
     other.write_text("none")
     assert "found no XML" in refused(*xml, "/pmem/web", str(other))
     assert "No such file" in refused(*xml, "/pmem/web", str(tmp_path / "absent.xml"))
+
+
+class Told(Qmp):
+    """A monitor that knows these ranges, and where they lie in QEMU."""
+
+    def __init__(self, tree: str, places: dict[str, str]) -> None:
+        self.answers = {"info mtree -f": tree, **places}
+
+    def told(self, line: str) -> str:
+        return self.answers.get(line, "No memory is mapped at this address")
+
+
+ROM = "  0000000000000000-0000000003ffffff (prio 0, romd): virt.flash0\r\n"
+RAM = "  0000000040000000-0000000047ffffff (prio 0, ram): mach-virt.ram\r\n"
+
+
+@pytest.mark.parametrize(
+    ("tree", "places"), [(ROM + RAM, [0x7F0000200000]), (ROM, []), ("unknown command", [])]
+)
+def test_the_memory_of_a_guest_is_found_where_its_ram_begins(tree: str, places: list[int]) -> None:
+    said = "Host virtual address for 0x40000000 (mach-virt.ram) is 0x7f0000200000"
+    assert places_of_ram(Told(tree, {"gpa2hva 0x40000000": said})) == places
