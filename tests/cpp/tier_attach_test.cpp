@@ -215,6 +215,16 @@ TEST_F(AttachTest, TheRestOfAHugePageMovesWithItAndIsCounted) {
   EXPECT_LE(memory_.near_most, huge_pages);
 }
 
+TEST_F(AttachTest, AHugePageInUseComesWhereRoomIsLeftForAFewPagesOnly) {
+  memory_.add(0, huge_pages, near_node, true);
+  memory_.add(huge_pages, huge_pages, far_node, true);
+  Placer& placer = start({.pages = huge_pages + 100});
+  for (int i = 0; i < 3; ++i) interval(huge_pages, huge_pages);
+  EXPECT_EQ(memory_.page(huge_pages).node, near_node);
+  EXPECT_EQ(placer.counts().promoted, huge_pages);
+  EXPECT_LE(memory_.near_most, huge_pages + 100);
+}
+
 TEST_F(AttachTest, PagesThatMovedUnaskedAreFoundWithinAnInterval) {
   memory_.add(0, 640, near_node);
   Placer& placer = start({.pages = 640}, "static");

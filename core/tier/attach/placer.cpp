@@ -75,8 +75,26 @@ void Placer::exchange(std::span<const policy::Exchange> exchanges) {
     const bool comes = one.promote == policy::no_page || pages_.can_leave(one.promote, Tier::far);
     if (comes && pages_.can_leave(one.demote, Tier::near)) leaving_.push_back(one.demote);
   }
+  make_room(exchanges);
   if (!leaving_.empty()) counts_.demoted += pages_.move(leaving_, Tier::far, counts_.refused);
   promote(exchanges);
+}
+
+/// A huge page may not fit where the policy sees room for the one page of it that it names: then
+/// unused pages leave for it, too.
+void Placer::make_room(std::span<const policy::Exchange> exchanges) {
+  std::uint64_t free = limit() - std::min(limit(), pages_.near());
+  for (const PageIndex page : leaving_) free += pages_.moved_with(page);
+  for (const policy::Exchange& one : exchanges) {
+    if (!pages_.can_leave(one.promote, Tier::far)) continue;
+    const std::uint64_t size = pages_.moved_with(one.promote);
+    for (PageIndex page = 0; size > 1 && free < size && page < pages_.end(); ++page) {
+      if (!pages_.can_leave(page, Tier::near) || pages_.was_used(page)) continue;
+      leaving_.push_back(page);
+      free += pages_.moved_with(page);
+    }
+    return;
+  }
 }
 
 void Placer::promote(std::span<const policy::Exchange> exchanges) {

@@ -78,6 +78,7 @@ class Placer {
  private:
   [[nodiscard]] std::uint64_t limit() const { return limit_.of(pages_.managed()); }
   void exchange(std::span<const policy::Exchange> exchanges);
+  void make_room(std::span<const policy::Exchange> exchanges);
   void promote(std::span<const policy::Exchange> exchanges);
   void gather(PageIndex& next, bool used);
   void forgive();
