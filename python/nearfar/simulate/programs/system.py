@@ -223,7 +223,8 @@ def _notes(
         )
     else:
         found.append(
-            "the guest's clocks and timers follow its instructions (-icount), not simulated time"
+            "the guest's clocks and timers follow its instructions (-icount), not simulated time; "
+            "interrupts of disks, networks and serial lines may still come at others each time"
         )
     unresolved = int(part["count.flushes_unresolved"])
     if unresolved:
