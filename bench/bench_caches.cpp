@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto answer = caches.access(0, Address(i % lines * line_bytes), Hierarchy::Kind::load, 0);
     if (answer.state != Hierarchy::Answer::State::hit) return 1;
-    if (answer.level != Hierarchy::Level::l1) caches.release(0);
+    if (answer.level != Hierarchy::Level::l1) caches.release(0, Tick{});
     taken += answer.latency;
   }
   const unsigned long long loads = count;

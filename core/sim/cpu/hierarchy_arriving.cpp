@@ -8,7 +8,7 @@ void Hierarchy::follow(Core core, Address physical, Tick now, Answer& answer) {
   Private& at = cores_[core];
   const Line line = physical.block(line_bytes);
   const bool in_l1 = answer.level == Level::l1;
-  const auto* const coming = in_l1                        ? at.to_l1.find(line)
+  const auto* const coming = in_l1                       ? at.to_l1.find(line)
                              : answer.level == Level::l2 ? at.to_l2.find(line)
                                                          : nullptr;
   if (coming != nullptr && coming->at > now + answer.latency) {

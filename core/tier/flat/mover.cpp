@@ -11,7 +11,7 @@ using os::page_bytes;
 }  // namespace
 
 std::size_t Mover::take_out(PageNumber first, std::size_t count) {
-  Limbo& limbo = state_.limbo;
+  const Limbo& limbo = state_.limbo;
   if (limbo.full()) return 0;
   const std::size_t position = limbo.next_position();
   count = std::min({count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
